@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import count
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import attrs
 from jaxlib._jax import collect_garbage
@@ -29,6 +29,7 @@ from tinyjax import config, frames, records, tree
 from tinyjax.core import sharded_array as sa
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.xla import backend, executable
 from tinyjax.core.xla.interruptible import interruptible
@@ -41,11 +42,6 @@ if TYPE_CHECKING:
 #: other types, or where the program does not start, such as for an array that was donated; the call
 #: has to be made in the usual way.
 WrittenCall: TypeAlias = Callable[[tuple[Any, ...], dict[str, Any]], Any]
-
-#: What an argument is.
-_Kind: TypeAlias = Literal["array", "sharded", "host", "number"]
-#: How a program gets it: as it lies, by way of memory that the device sees, or by a transfer.
-_Way: TypeAlias = Literal["own", "staged", "sent"]
 
 #: So many levels there may be in a tree. Python's compiler refuses 200 brackets one in another.
 _DEEPEST: Final = 90
@@ -68,22 +64,22 @@ class _Program(records.Printed):
         finish: makes results of what it returns.
         consts: its first operands.
         results: what the results are made with.
-        ways: how it gets each argument.
-        senders: makes operands of the arguments that are sent.
+        operands: the texts of the others; what is {0} in them is an argument's number.
+        senders: what makes operands of arguments, where these texts name it.
+        witness: which result tells that the program has ended; None where it is on several devices.
         stage: makes host memory for one call, each piece with the device's view of it.
         lend: makes the buffers that arrays lack, and says whether there were any such.
-        witness: which result tells that it has ended; None where it is on several devices.
     """
 
     run: Callable[..., Any]
     finish: Any
     consts: Sequence[Any]
     results: Sequence[Any]
-    ways: tuple[_Way, ...]
-    senders: Sequence[Callable[[Any], Any]]
-    stage: Callable[[], list[Any]] | None = None
-    lend: Callable[[Sequence[Any]], bool] | None = None
+    operands: tuple[str, ...]
+    senders: Sequence[object]
     witness: int | None = None
+    stage: Callable[[], list[Any]] | None = None
+    lend: Callable[..., bool] | None = None
 
 
 def written_call(
@@ -97,7 +93,7 @@ def written_call(
 ) -> WrittenCall | None:
     """Return a function for calls whose arguments have the types of the present ones.
 
-    None where containers are nested too deep.
+    None where there are too many arguments and results, or containers are nested too deep.
 
     Args:
         program: the program; on one device, it neither takes donations nor calls Python.
@@ -108,67 +104,77 @@ def written_call(
         static: the static arguments, which ``in_tree`` is without, with their positions and names.
         same_value: says whether two static arguments are one.
     """
-    kinds = tuple([_kind(x) for x in leaves])
     if isinstance(program, executable.Executable):
-        parts = _on_one(program, consts, kinds)
+        parts = _on_one(program, consts, leaves)
     else:
         parts = _on_several(program, consts, leaves)
+    compared = [_compared(x, parts.witness is None) for x in leaves]
     # Of one structure are equal trees whose metadata is plain: their texts hold the same.
     write = _written if in_tree._shared and out_tree._shared else _written.__wrapped__
-    places = tuple([(place, _is_itself(value)) for place, value in static])
-    prepare = write(in_tree, out_tree, kinds, parts.ways, len(consts), parts.witness, places)
+    prepare = write(
+        in_tree,
+        out_tree,
+        len(consts),
+        tuple([condition for condition, *_ in compared]),
+        parts.operands,
+        parts.witness,
+        tuple([(place, _is_itself(value)) for place, value in static]),
+    )
     if prepare is None:
         return None
-    expected: list[Any] = []
-    for leaf, kind in zip(leaves, kinds, strict=True):
-        match kind:
-            case "array":
-                expected.append(leaf.aval)
-            case "sharded":
-                expected += [leaf.aval, leaf._sharding]
-            case "host":
-                expected += [leaf.dtype, leaf.shape]
-            case "number":
-                expected.append(type(leaf))
-    for _, value in static:
-        expected += [value, _difference(value, same_value)]
-    call: WrittenCall = prepare(parts, expected)
+    call: WrittenCall = prepare(
+        parts,
+        [expected for _, *both in compared for expected in both],
+        [x for _, value in static for x in (value, _difference(value, same_value))],
+    )
     return call
 
 
-def _kind(leaf: object) -> _Kind:
+def _compared(leaf: Any, may_be_elsewhere: bool) -> tuple[str, object, object]:
+    """Write whether an argument is another than this, given what it is compared with."""
     kind = type(leaf)
     if kind is ConcreteArray:
-        return "array"
+        # for the first device, an array that lies elsewhere has no buffer
+        is_other = "type(x{0}) is not array or " if may_be_elsewhere else ""
+        return f"{is_other}x{{0}}._aval is not t{{0}}", leaf.aval, None
     if kind is sa.ShardedArray:
-        return "sharded"
-    return "host" if kind is ndarray else "number"
+        lies = "x{0}._sharding is not l{0} and x{0}._sharding != l{0}"
+        is_other = f"type(x{{0}}) is not sharded or x{{0}}._aval is not t{{0}} or {lies}"
+        return is_other, leaf.aval, leaf._sharding
+    if kind is ndarray:
+        is_other = "x{0}.shape != l{0} or x{0}.dtype is not t{0} and x{0}.dtype != t{0}"
+        return f"type(x{{0}}) is not ndarray or {is_other}", leaf.dtype, leaf.shape
+    return "type(x{0}) is not t{0}", kind, None
 
 
 def _on_one(
-    program: executable.Executable, consts: Sequence[Array], kinds: Sequence[_Kind]
+    program: executable.Executable, consts: Sequence[Array], leaves: Sequence[Any]
 ) -> _Program:
     on = program.backend
-    in_avals = program.in_avals[len(consts) :]
     sizes = [a.nbytes for a in program.out_avals]
     has_witness = bool(sizes) and min(sizes) <= _LARGEST_WITNESS
-    small = [
-        has_witness and a.nbytes <= _LARGEST_STAGED and a.dtype not in PHYSICAL for a in in_avals
-    ]
-    ways: tuple[_Way, ...] = tuple(
-        [
-            "own" if kind == "array" else "staged" if is_small else "sent"
-            for kind, is_small in zip(kinds, small, strict=True)
-        ]
-    )
+    operands: list[str] = []
+    staged: list[ShapedArray] = []
+    for leaf, aval in zip(leaves, program.in_avals[len(consts) :], strict=True):
+        if type(leaf) is ConcreteArray:
+            operands.append("x{0}._buffer")
+        elif has_witness and aval.nbytes <= _LARGEST_STAGED and aval.dtype not in PHYSICAL:
+            operands.append("b{0}")
+            staged.append(aval)
+        else:
+            operands.append("m{0}(x{0})")
 
     def stage() -> list[Any]:
-        pieces: list[Any] = []
-        for aval, way in zip(in_avals, ways, strict=True):
-            if way == "staged":
-                host = opd.aligned(aval.shape, aval.dtype)
-                pieces += [host, on.put(host, aval)]
-        return pieces
+        hosts = [opd.aligned(aval.shape, aval.dtype) for aval in staged]
+        return [x for host, a in zip(hosts, staged, strict=True) for x in (host, on.put(host, a))]
+
+    def lend(*arrays: Any) -> bool:
+        if any(type(x) is not ConcreteArray for x in arrays):
+            return False
+        lacking = [x for x in arrays if x._buffer is None]
+        for x in lacking:
+            backend.buffer_of(x, on)
+        return bool(lacking)
 
     run: Callable[[list[Any]], Any] = program.loaded.execute_sharded
     return _Program(
@@ -176,21 +182,12 @@ def _on_one(
         on.handlers(program.out_avals),
         [backend.buffer_of(c, on) for c in consts],
         program.out_avals,
-        ways,
-        [lambda x: backend.buffer_of(opd.as_array(x), on)] * ways.count("sent"),
-        stage,
-        partial(_lend, on),
+        tuple(operands),
+        [lambda x: backend.buffer_of(opd.as_array(x), on)] * len(leaves),
         sizes.index(min(sizes)) if sizes else 0,
+        stage,
+        lend,
     )
-
-
-def _lend(on: backend.Backend, arrays: Sequence[Any]) -> bool:
-    if any(type(x) is not ConcreteArray for x in arrays):
-        return False
-    lacking = [x for x in arrays if x._buffer is None]
-    for x in lacking:
-        backend.buffer_of(x, on)
-    return bool(lacking)
 
 
 def _on_several(
@@ -200,21 +197,19 @@ def _on_several(
     from tinyjax.core.xla.sharded import moved  # noqa: PLC0415
     from tinyjax.core.xla.sharded_executable import result_of  # noqa: PLC0415
 
-    first = len(consts)
-    ins = program.placement.ins[:first]
+    def sender(to: Any) -> Callable[[object], Array]:
+        return lambda x: moved(opd.as_array(x), to)
+
+    ins = program.placement.ins
     targets = program.moves([getattr(x, "_sharding", None) for x in leaves])
     return _Program(
         program.execute,
         result_of,
-        [moved(x, sharding).shards for x, sharding in zip(consts, ins, strict=True)],
+        [moved(x, to).shards for x, to in zip(consts, ins, strict=False)],
         program.results,
-        tuple(["own" if to is None else "sent" for to in targets]),
-        [_sender(moved, to) for to in targets if to is not None],
+        tuple(["x{0}" if to is None else "m{0}(x{0})" for to in targets]),
+        [sender(to) for to in targets],
     )
-
-
-def _sender(move: Callable[[Array, Any], Array], to: object) -> Callable[[object], Array]:
-    return lambda x: move(opd.as_array(x), to)
 
 
 # What is compared by value
@@ -389,64 +384,53 @@ def _tuple(parts: Iterable[str]) -> str:
 def _written(
     in_tree: tree.PyTreeDef,
     out_tree: tree.PyTreeDef,
-    kinds: tuple[_Kind, ...],
-    ways: tuple[_Way, ...],
     num_consts: int,
+    conditions: tuple[str, ...],
+    operands: tuple[str, ...],
     witness: int | None,
     static: tuple[tuple[int | str, bool], ...],
-) -> Callable[[_Program, Sequence[Any]], WrittenCall] | None:
+) -> Callable[[_Program, Sequence[object], Sequence[object]], WrittenCall] | None:
     """Write what makes calls of these structures, given a program and what is expected.
 
     Of static arguments it is given where they are, and whether one object is always the same.
     """
     writer = _Writer()
     size = out_tree.num_leaves
-    if num_consts + len(kinds) + len(static) + size > _MOST_LEAVES:
+    if num_consts + len(operands) + len(static) + size > _MOST_LEAVES:
         return None
     try:
         writer.take_arguments(in_tree, [place for place, _ in static])
         result = writer.put(out_tree, iter([f"r{i}" for i in range(size)]))
     except _TooDeepError:
         return None
-    expected, conditions = _expected(kinds, static, witness is None)
-    if conditions:
-        writer.leave(" or ".join(conditions))
-    staged = [i for i, way in enumerate(ways) if way == "staged"]
-    if witness is None:
-        run = _run_on_several(ways, num_consts, size)
-    else:
-        run = [
-            "try:",
-            *_indented(_stage(staged)),
-            *_indented(_run_on_one(ways, num_consts, size)),
-            *([f"    free.append((y{witness}, {_pieces(staged)}))"] if staged else []),
-            "except (AttributeError, OverflowError, RuntimeError, ValueError):",
-            "    return NotImplemented",
-            "except TypeError:",  # an array has no buffer yet
-            f"    lent = lend({_tuple([f'x{i}' for i, k in enumerate(kinds) if k == 'array'])})",
-            "    return call(args, kwargs) if lent else NotImplemented",
-        ]
-    sent = [f"s{i}" for i, way in enumerate(ways) if way == "sent"]
+    differs = _numbered(conditions)
+    for j, (_, is_itself) in enumerate(static):
+        differs.append(f"k{j} is not v{j} and d{j}(k{j})" if is_itself else f"d{j}(k{j})")
+    if differs:
+        writer.leave(" or ".join(differs))
+    numbers = range(len(operands))
+    run = _run_on_several if witness is None else _run_on_one
     lines = [
-        "def prepare(program, expected):",
+        "def prepare(program, expected, static):",
         "    run, finish, stage, lend = program.run, program.finish, program.stage, program.lend",
         "    free = []",
-        f"    {_tuple([f'c{i}' for i in range(num_consts)])} = program.consts",
-        f"    {_tuple([f'u{i}' for i in range(size)])} = program.results",
-        f"    {_tuple(sent)} = program.senders",
-        f"    {_tuple(expected)} = expected",
+        f"    {_names('c', range(num_consts))} = program.consts",
+        f"    {_names('u', range(size))} = program.results",
+        f"    {_names('m', numbers)} = program.senders",
+        f"    {_names('tl', numbers)} = expected",
+        f"    {_names('vd', range(len(static)))} = static",
         "    def call(args, kwargs):",
         "        try:",
-        *_indented(_indented(_indented(writer.lines))),
+        *[f"            {line}" for line in writer.lines],
         "        except Exception:",  # the usual way fails likewise
         "            return NotImplemented",
-        *_indented(_indented(run)),
+        *[f"        {line}" for line in run(operands, num_consts, size, witness or 0)],
         f"        return {result}",
         "    return call",
     ]
     scope = _SCOPE | writer.scope
     frames.run_text("xla", "written", "\n".join(lines) + "\n", scope)
-    prepare: Callable[[_Program, Sequence[Any]], WrittenCall] = scope["prepare"]
+    prepare: Callable[..., WrittenCall] = scope["prepare"]
     return prepare
 
 
@@ -460,88 +444,60 @@ _SCOPE: Final[dict[str, Any]] = {
 }
 
 
-def _indented(lines: Sequence[str]) -> list[str]:
-    return [f"    {line}" for line in lines]
-
-
-def _expected(
-    kinds: Sequence[_Kind], static: Sequence[tuple[int | str, bool]], may_be_elsewhere: bool
-) -> tuple[list[str], list[str]]:
-    """Return names of what is expected of the arguments, and conditions that they are others."""
-    names: list[str] = []
-    conditions: list[str] = []
-    for i, kind in enumerate(kinds):
-        names.append(f"t{i}")
-        match kind:
-            case "array":
-                # elsewhere an array on devices has no buffer, and no other than that one can run
-                is_other = f"type(x{i}) is not array or " if may_be_elsewhere else ""
-                conditions.append(f"{is_other}x{i}._aval is not t{i}")
-            case "sharded":
-                names.append(f"l{i}")
-                conditions.append(f"type(x{i}) is not sharded or x{i}._aval is not t{i}")
-                conditions.append(f"x{i}._sharding is not l{i} and x{i}._sharding != l{i}")
-            case "host":
-                names.append(f"l{i}")
-                conditions.append(f"type(x{i}) is not ndarray or x{i}.shape != l{i}")
-                conditions.append(f"x{i}.dtype is not t{i} and x{i}.dtype != t{i}")
-            case "number":
-                conditions.append(f"type(x{i}) is not t{i}")
-    for j, (_, is_itself) in enumerate(static):
-        names += [f"v{j}", f"d{j}"]
-        conditions.append(f"k{j} is not v{j} and d{j}(k{j})" if is_itself else f"d{j}(k{j})")
-    return names, conditions
-
-
-def _pieces(staged: Sequence[int]) -> str:
-    return _tuple([name for i in staged for name in (f"h{i}", f"b{i}")])
-
-
-def _stage(staged: Sequence[int]) -> list[str]:
-    """Write what copies small arguments of the host to memory that the device sees."""
-    if not staged:
-        return []
-    return [
+def _run_on_one(operands: Sequence[str], num_consts: int, size: int, witness: int) -> list[str]:
+    """Write what runs a program on one device, and makes arrays of its results."""
+    staged = [i for i, operand in enumerate(operands) if operand == "b{0}"]
+    taken = [i for i, operand in enumerate(operands) if operand == "x{0}._buffer"]
+    memory = _names("hb", staged)
+    stage = [
         "try:",
-        f"    last, {_pieces(staged)} = free.pop()",  # atomic: another thread takes another stage
-        f"    if not last.is_ready(): {_pieces(staged)} = stage()",
+        f"    last, {memory} = free.pop()",  # atomic: another thread takes another stage
+        f"    if not last.is_ready(): {memory} = stage()",
         "except (IndexError, RuntimeError):",  # RuntimeError: the witness was donated since
-        f"    {_pieces(staged)} = stage()",
+        f"    {memory} = stage()",
         *[f"h{i}[...] = x{i}" for i in staged],
     ]
-
-
-def _run_on_one(ways: Sequence[_Way], num_consts: int, size: int) -> list[str]:
-    """Write what runs a program on one device, and makes arrays of its results."""
-    operands = [f"c{i}" for i in range(num_consts)]
-    texts = {"own": "x{}._buffer", "staged": "b{}", "sent": "s{0}(x{0})"}
-    operands += [texts[way].format(i) for i, way in enumerate(ways)]
-    buffers = [f"y{i}" for i in range(size)]
-    lines = [
-        "if is_release_due(): collect_garbage()",
-        f"made = run([{', '.join(operands)}])",
-        f"{_tuple(buffers)} = made.consume_with_handlers(finish)",
-    ]
-    if size > _MOST_IN_LINE:
-        return [*lines, *[f"r{i} = array(None, u{i}, y{i})" for i in range(size)]]
+    buffers = [*[f"c{i}" for i in range(num_consts)], *_numbered(operands)]
     # faster than calling the class
-    arrays = [
-        f"r{i} = new(array); r{i}._host = None; r{i}._aval = u{i}; r{i}._buffer = y{i}"
-        for i in range(size)
+    array = "r{0} = new(array); r{0}._host = None; r{0}._aval = u{0}; r{0}._buffer = y{0}"
+    if size > _MOST_IN_LINE:
+        array = "r{0} = array(None, u{0}, y{0})"
+    lines = [
+        *(stage if staged else []),
+        "if is_release_due(): collect_garbage()",
+        f"outs = run([{', '.join(buffers)}])",
+        f"{_names('y', range(size))} = outs.consume_with_handlers(finish)",
+        *_numbered([array] * size),
+        *([f"free.append((y{witness}, {memory}))"] if staged else []),
     ]
-    return [*lines, *arrays]
-
-
-def _run_on_several(ways: Sequence[_Way], num_consts: int, size: int) -> list[str]:
-    """Write what runs a program on several devices, or on another than the first."""
-    moved = [f"s{i}(x{i})" if way == "sent" else f"x{i}" for i, way in enumerate(ways)]
-    consts = [f"c{i}" for i in range(num_consts)]
-    shards = [*consts, *[f"a{i}.shards" for i in range(len(ways))]]
-    arrays, buffers = (
-        _tuple([f"{x}{i}" for i in range(n)]) for x, n in (("a", len(ways)), ("y", size))
-    )
     return [
-        *[f"a{i} = {text}" for i, text in enumerate(moved)],
-        f"{buffers} = run({arrays}, [{', '.join(shards)}])",
-        *[f"r{i} = finish(u{i}, y{i})" for i in range(size)],
+        "try:",
+        *[f"    {line}" for line in lines],
+        "except (AttributeError, OverflowError, RuntimeError, ValueError):",
+        "    return NotImplemented",
+        "except TypeError:",  # an array has no buffer yet
+        f"    return call(args, kwargs) if lend(*{_names('x', taken)}) else NotImplemented",
     ]
+
+
+def _run_on_several(
+    operands: Sequence[str], num_consts: int, size: int, _witness: int
+) -> list[str]:
+    """Write what runs a program on several devices, or on another than the first."""
+    buffers = [f"c{i}" for i in range(num_consts)]
+    buffers += [f"a{i}.shards" for i in range(len(operands))]
+    arrays = _names("a", range(len(operands)))
+    return [
+        *_numbered([f"a{{0}} = {operand}" for operand in operands]),
+        f"{_names('y', range(size))} = run({arrays}, [{', '.join(buffers)}])",
+        *_numbered(["r{0} = finish(u{0}, y{0})"] * size),
+    ]
+
+
+def _numbered(texts: Sequence[str]) -> list[str]:
+    return [text.format(i) for i, text in enumerate(texts)]
+
+
+def _names(letters: str, numbers: Iterable[int]) -> str:
+    """Write variables as a tuple, of each number one for each letter."""
+    return _tuple([f"{letter}{i}" for i in numbers for letter in letters])
