@@ -577,7 +577,7 @@ class JitFunction(Generic[P, R]):
 
     def _check_donations(self, jaxpr: jx.Jaxpr, donated: Sequence[int]) -> None:
         """Warn where the memory of an argument is given up in vain."""
-        taken = xla.match_donations(jaxpr, tuple(donated))
+        taken = xla.Compilation(jaxpr, self._name, tuple(donated)).aliases
         # As in JAX, of an argument with as many elements as a result nothing is said.
         spare = Counter(x.size for i, x in enumerate(jaxpr.out_avals) if i not in taken)
         left: list[str] = []

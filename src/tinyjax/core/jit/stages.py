@@ -231,8 +231,7 @@ class Lowered(_Stage):
         placement = self.compilation.placement
         if placement is not None:
             return xla.lowered_for(placement, self.jaxpr, self.name, self.donated, locate)[0]
-        aliases = xla.match_donations(self.jaxpr, self.donated)
-        return xla.lowered(self.jaxpr, self.name, aliases, locate)[0]
+        return xla.lowered(self.jaxpr, self.name, self.compilation.aliases, locate)[0]
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
         """Return the program as one of jaxlib's objects.

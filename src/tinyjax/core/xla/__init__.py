@@ -40,7 +40,7 @@ _names, _load, __dir__ = namespace(
         "process_allgather": "bytes_of check_same digest_of exchanged",
         "executable": (
             "CacheInfo Executable cache_clear cache_info compile_anew compiled executable_for "
-            "held is_compiled match_donations"
+            "held is_compiled"
         ),
         "foreign": "include_dir register_batch_partitionable register_target register_type",
         "lowering": "lowered lowered_for",

@@ -23,7 +23,6 @@ from tinyjax.core.xla.executable import compiled as compiled
 from tinyjax.core.xla.executable import executable_for as executable_for
 from tinyjax.core.xla.executable import held as held
 from tinyjax.core.xla.executable import is_compiled as is_compiled
-from tinyjax.core.xla.executable import match_donations as match_donations
 from tinyjax.core.xla.foreign import include_dir as include_dir
 from tinyjax.core.xla.foreign import register_batch_partitionable as register_batch_partitionable
 from tinyjax.core.xla.foreign import register_target as register_target
@@ -117,7 +116,6 @@ __all__ = [
     'is_compiled',
     'lowered',
     'lowered_for',
-    'match_donations',
     'of_arrays',
     'of_parts',
     'on_devices',

@@ -25,9 +25,7 @@ from tinyjax.core.xla.forks import in_background
 from tinyjax.records import Printed
 
 if TYPE_CHECKING:
-    from tinyjax.core.xla.executable import Executable
-    from tinyjax.core.xla.planned import PlannedExecutable
-    from tinyjax.core.xla.sharded_executable import ShardedExecutable
+    from tinyjax.core.xla.executable import AnyExecutable
 
 #: As many programs are compiled at once as there are cores, but one: the caller goes on.
 _MOST_THREADS: Final = max(1, (os.cpu_count() or 2) - 1)
@@ -116,7 +114,7 @@ class _Workers:
                 thread.join()
 
 
-def _compiled(request: Compilation) -> Executable | ShardedExecutable | PlannedExecutable:
+def _compiled(request: Compilation) -> AnyExecutable:
     # Loads jaxlib, in the thread that needs it.
     check_release()
     from tinyjax.core.xla.executable import compiled  # noqa: PLC0415
@@ -153,14 +151,14 @@ def is_under_way(request: Compilation) -> bool:
 
 def compile_all(
     requests: Sequence[Compilation],
-) -> list[Executable | ShardedExecutable | PlannedExecutable]:
+) -> list[AnyExecutable]:
     """Compile programs at once, on all cores.
 
     Raises:
         Exception: what the first that cannot be compiled raises, when the others are done.
     """
     pending = deque(enumerate(requests))
-    executables: dict[int, Executable | ShardedExecutable | PlannedExecutable] = {}
+    executables: dict[int, AnyExecutable] = {}
     errors: dict[int, Exception] = {}
 
     def work() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
@@ -36,6 +36,25 @@ class Compilation(Record):
     donated: tuple[int, ...] = ()
     flags: Flags = ()
     placement: Placement | None = None
+
+    @property
+    def aliases(self) -> tuple[int | None, ...]:
+        """For each parameter, which result may take over its memory: the next of the same type."""
+        free: dict[tuple[Any, ...], list[int]] = {}
+        for i, aval in enumerate(self.jaxpr.out_avals):
+            free.setdefault((aval.shape, aval.dtype), []).append(i)
+        aliases: list[int | None] = [None] * len(self.jaxpr.in_binders)
+        for i in self.donated:
+            aval = self.jaxpr.in_avals[i]
+            candidates = free.get((aval.shape, aval.dtype))
+            if candidates:
+                aliases[i] = candidates.pop(0)
+        return tuple(aliases)
+
+    @property
+    def given_up(self) -> tuple[int, ...]:
+        """The parameters whose memory a result takes over."""
+        return tuple([i for i, alias in enumerate(self.aliases) if alias is not None])
 
 
 @cache

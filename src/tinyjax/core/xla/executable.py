@@ -29,16 +29,17 @@ from tinyjax.core import events, lowering as low
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.values import avals as av, concrete as conc
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.xla.announcing import announced
-from tinyjax.core.xla.backend import Backend, backend, backend_of, buffer_of
+from tinyjax.core.xla import (
+    announcing,
+    backend,
+    forks,
+    host_callbacks,
+    interruptible,
+    loading,
+    lowering,
+    options,
+)
 from tinyjax.core.xla.compilation import Compilation, Flags
-from tinyjax.core.xla.forks import hold_at_forks, lacks_threads
-from tinyjax.core.xla.host_callbacks import HostProgram
-from tinyjax.core.xla.interruptible import interruptible
-from tinyjax.core.xla.loading import load_or_compile
-from tinyjax.core.xla.lowering import lowered
-from tinyjax.core.xla.options import flags_for, raise_as_ours
 from tinyjax.core.xla.placement import Placement
 from tinyjax.errors import ForkError
 from tinyjax.records import Record
@@ -46,6 +47,9 @@ from tinyjax.records import Record
 if TYPE_CHECKING:
     from tinyjax.core.xla.planned import PlannedExecutable
     from tinyjax.core.xla.sharded_executable import ShardedExecutable
+
+#: A compiled program, wherever it runs.
+AnyExecutable: TypeAlias = "Executable | ShardedExecutable | PlannedExecutable"
 
 #: Runs a compiled program on buffers; the results may still be under way when it returns.
 Execute: TypeAlias = Callable[[list[Any]], list[ArrayImpl]]
@@ -70,19 +74,6 @@ _call: Final = ctypes.PYFUNCTYPE(ctypes.py_object, *[ctypes.py_object] * 3)(
 gc.callbacks.append(partial(_call, collect_garbage))
 
 
-def executor(loaded: LoadedExecutable, on: Backend, out_avals: Sequence[av.ShapedArray]) -> Execute:
-    """Return the function that runs a program and makes device arrays of its results."""
-    run = loaded.execute_sharded
-    handlers = on.handlers(out_avals)
-
-    def execute(buffers: list[Any]) -> list[ArrayImpl]:
-        if is_release_due():
-            collect_garbage()
-        return run(buffers).consume_with_handlers(handlers)
-
-    return execute
-
-
 class Executable:
     """A compiled program.
 
@@ -104,22 +95,27 @@ class Executable:
 
     def __init__(
         self,
-        name: str,
-        on: Backend,
+        request: Compilation,
+        on: backend.Backend,
         loaded: LoadedExecutable,
-        in_avals: tuple[av.ShapedArray, ...],
-        out_avals: tuple[av.ShapedArray, ...],
-        donated: tuple[int, ...],
-        host_program: HostProgram | None = None,
+        host_program: host_callbacks.HostProgram | None = None,
     ) -> None:
-        self.name: str = name
-        self.host_program: HostProgram | None = host_program
-        self.backend: Backend = on
+        jaxpr = request.jaxpr
+        self.name: str = request.name
+        self.host_program: host_callbacks.HostProgram | None = host_program
+        self.backend: backend.Backend = on
         self.loaded: LoadedExecutable = loaded
-        self.in_avals: tuple[av.ShapedArray, ...] = in_avals
-        self.out_avals: tuple[av.ShapedArray, ...] = out_avals
-        self.donated: tuple[int, ...] = donated
-        self.execute: Execute = executor(loaded, on, out_avals)
+        self.in_avals: tuple[av.ShapedArray, ...] = jaxpr.in_avals
+        self.out_avals: tuple[av.ShapedArray, ...] = jaxpr.out_avals
+        self.donated: tuple[int, ...] = () if host_program else request.given_up
+        run, handlers = loaded.execute_sharded, on.handlers(jaxpr.out_avals)
+
+        def execute(buffers: list[Any]) -> list[ArrayImpl]:
+            if is_release_due():
+                collect_garbage()
+            return run(buffers).consume_with_handlers(handlers)
+
+        self.execute: Execute = execute
 
     def __call__(self, args: Sequence[Array]) -> list[Array]:
         """Run the program; the results may still be under way when this returns.
@@ -137,7 +133,7 @@ class Executable:
         buffers: list[Any] = []
         for arg in args:
             buffer = arg._buffer
-            buffers.append(buffer_of(arg, on) if buffer is None else buffer)
+            buffers.append(backend.buffer_of(arg, on) if buffer is None else buffer)
         if self.donated:
             buffer = None
             self._take(args, buffers)
@@ -145,14 +141,14 @@ class Executable:
             outs = self.executing()(buffers)
         except (RuntimeError, TypeError, ValueError) as error:
             conc.check_donated(args)
-            raise_as_ours(error)
+            options.raise_as_ours(error)
         for i in self.donated:
             buffer = args[i]._buffer
             if buffer is not None and buffer.is_deleted():
                 conc.give_up(args[i])
         results: list[Array] = []
         for aval, out in zip(self.out_avals, outs, strict=True):
-            results.append(ConcreteArray(None, aval, out))
+            results.append(conc.ConcreteArray(None, aval, out))
         return results
 
     def _take(self, args: Sequence[Array], buffers: list[Any]) -> None:
@@ -166,14 +162,18 @@ class Executable:
         for i in self.donated:
             arg = args[i]
             # besides the argument, the list and this call
-            if getrefcount(buffers[i]) > 3 and type(arg) is ConcreteArray and not arg.is_deleted():
+            if (
+                getrefcount(buffers[i]) > 3
+                and type(arg) is conc.ConcreteArray
+                and not arg.is_deleted()
+            ):
                 arg._buffer = buffers[i] = on.copy(buffers[i])
 
     def executing(self) -> Execute:
         """How the settings in force want the program to be run."""
         if not settings().interruptible:
             return self.execute
-        return interruptible(self.execute)
+        return interruptible.interruptible(self.execute)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -205,7 +205,7 @@ class CacheInfo:
 
 
 #: Programs for the first device, and for those that their placement names.
-_cache: OrderedDict[CompileKey, Executable | ShardedExecutable | PlannedExecutable] = OrderedDict()
+_cache: OrderedDict[CompileKey, AnyExecutable] = OrderedDict()
 _info: Final = CacheInfo()
 _lock = Lock()
 
@@ -222,7 +222,7 @@ def executable_for(request: Compilation) -> Executable:
     return executable
 
 
-def compiled(request: Compilation) -> Executable | ShardedExecutable | PlannedExecutable:
+def compiled(request: Compilation) -> AnyExecutable:
     """Return a compiled program, compiling it where the process has not done so.
 
     A program that another thread is compiling is waited for.
@@ -238,7 +238,7 @@ def compiled(request: Compilation) -> Executable | ShardedExecutable | PlannedEx
     return executable.written(placement.written)
 
 
-def _compiled(request: Compilation) -> Executable | ShardedExecutable | PlannedExecutable:
+def _compiled(request: Compilation) -> AnyExecutable:
     on = _backend_for(request)
     key = _key(on, request)
     with _lock:
@@ -248,7 +248,7 @@ def _compiled(request: Compilation) -> Executable | ShardedExecutable | PlannedE
         turn = _turns.get(key)
         if turn is None:
             turn = _turns[key] = Lock()
-    if lacks_threads():
+    if forks.lacks_threads():
         raise ForkError(
             f"'{request.name}' cannot be compiled here: this process was forked from one that had "
             "begun to use XLA, whose threads it does not have. Start processes otherwise "
@@ -261,7 +261,7 @@ def _compiled(request: Compilation) -> Executable | ShardedExecutable | PlannedE
             return cached
         with events.timed("/jax/core/compile/backend_compile_duration"):
             locate = low.location_text if settings().locations else None
-            with announced(request):
+            with announcing.announced(request):
                 executable = compile_program(on, request, key.flags, locate)
         with _lock:
             _info.misses += 1
@@ -272,12 +272,12 @@ def _compiled(request: Compilation) -> Executable | ShardedExecutable | PlannedE
     return executable
 
 
-def _backend_for(request: Compilation) -> Backend:
+def _backend_for(request: Compilation) -> backend.Backend:
     placement = request.placement
-    return backend() if placement is None else backend_of(placement.ids)
+    return backend.backend() if placement is None else backend.backend_of(placement.ids)
 
 
-def _look_up(key: CompileKey) -> Executable | ShardedExecutable | PlannedExecutable | None:
+def _look_up(key: CompileKey) -> AnyExecutable | None:
     """Return a program that the process has, and mark it as the last used."""
     cached = _cache.get(key)
     if cached is not None:
@@ -286,21 +286,19 @@ def _look_up(key: CompileKey) -> Executable | ShardedExecutable | PlannedExecuta
     return cached
 
 
-hold_at_forks(_lock)
+forks.hold_at_forks(_lock)
 os.register_at_fork(after_in_child=_turns.clear)  # of threads that the new process does not have
 
 
-def compile_anew(
-    request: Compilation, locate: low.Locate | None = None
-) -> Executable | ShardedExecutable | PlannedExecutable:
+def compile_anew(request: Compilation, locate: low.Locate | None = None) -> AnyExecutable:
     """Compile a program whether or not this was done before; the cache in memory stays as it is.
 
     Args:
         request: the program.
         locate: says where equations come from, in the metadata of the compiled program.
     """
-    with announced(request):
-        return compile_program(_backend_for(request), request, flags_for(request), locate)
+    with announcing.announced(request):
+        return compile_program(_backend_for(request), request, options.flags_for(request), locate)
 
 
 def is_compiled(request: Compilation) -> bool:
@@ -310,20 +308,20 @@ def is_compiled(request: Compilation) -> bool:
         return key in _cache
 
 
-def held(jaxpr: jx.Jaxpr) -> list[Executable | ShardedExecutable | PlannedExecutable]:
+def held(jaxpr: jx.Jaxpr) -> list[AnyExecutable]:
     """Return what the process has compiled of a program, for all devices and with all flags."""
     with _lock:
         return [x for key, x in _cache.items() if key.digest == jaxpr.digest]
 
 
-def _key(on: Backend, request: Compilation) -> CompileKey:
-    donated, flags = request.donated, flags_for(request)
-    return CompileKey(request.jaxpr.digest, on.identity, donated, flags, request.placement)
+def _key(on: backend.Backend, request: Compilation) -> CompileKey:
+    flags = options.flags_for(request)
+    return CompileKey(request.jaxpr.digest, on.identity, request.donated, flags, request.placement)
 
 
 def compile_program(
-    on: Backend, request: Compilation, flags: Flags, locate: low.Locate | None = None
-) -> Executable | ShardedExecutable | PlannedExecutable:
+    on: backend.Backend, request: Compilation, flags: Flags, locate: low.Locate | None = None
+) -> AnyExecutable:
     """Compile a program with these flags, whether or not this was done before.
 
     Args:
@@ -333,7 +331,7 @@ def compile_program(
         locate: says where equations come from, in the metadata of the compiled program; nothing
             does by default.
     """
-    jaxpr, name, donated = request.jaxpr, request.name, request.donated
+    jaxpr, name = request.jaxpr, request.name
     if request.placement is not None:
         if request.placement.is_abstract:  # fewer still run on none
             from tinyjax.core.xla.planned import compile_planned  # noqa: PLC0415
@@ -343,30 +341,13 @@ def compile_program(
         from tinyjax.core.xla.sharded_executable import compile_sharded  # noqa: PLC0415
 
         return compile_sharded(on, request, request.placement, flags, locate)
-    aliases = match_donations(jaxpr, donated)
-    text, host_functions = lowered(jaxpr, name, aliases, locate)
+    text, host_functions = lowering.lowered(jaxpr, name, request.aliases, locate)
     if host_functions:
         # Its arguments stay where they are, so their memory is not to be had.
-        module = lowered(jaxpr, name, (), locate)
-        program = HostProgram(*module, jaxpr.out_avals, flags, name)
-        return Executable(name, on, program.loaded(), jaxpr.in_avals, jaxpr.out_avals, (), program)
-    loaded = load_or_compile(on, text, name, flags)
-    used = tuple(i for i, alias in enumerate(aliases) if alias is not None)
-    return Executable(name, on, loaded, jaxpr.in_avals, jaxpr.out_avals, used)
-
-
-def match_donations(jaxpr: jx.Jaxpr, donated: tuple[int, ...]) -> tuple[int | None, ...]:
-    """For each parameter, which result may take over its memory: the next of the same type."""
-    free: dict[tuple[Any, ...], list[int]] = {}
-    for i, aval in enumerate(jaxpr.out_avals):
-        free.setdefault((aval.shape, aval.dtype), []).append(i)
-    aliases: list[int | None] = [None] * len(jaxpr.in_binders)
-    for i in donated:
-        aval = jaxpr.in_avals[i]
-        candidates = free.get((aval.shape, aval.dtype))
-        if candidates:
-            aliases[i] = candidates.pop(0)
-    return tuple(aliases)
+        module = lowering.lowered(jaxpr, name, (), locate)
+        program = host_callbacks.HostProgram(*module, jaxpr.out_avals, flags, name)
+        return Executable(request, on, program.loaded(), program)
+    return Executable(request, on, loading.load_or_compile(on, text, name, flags))
 
 
 def cache_info() -> CacheInfo:

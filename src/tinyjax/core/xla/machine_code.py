@@ -9,7 +9,7 @@ from tinyjax import config
 from tinyjax.core.xla.backend import backend
 from tinyjax.core.xla.compilation import Compilation
 from tinyjax.core.xla.disk_cache import program_key
-from tinyjax.core.xla.executable import Executable, compile_anew, executable_for, match_donations
+from tinyjax.core.xla.executable import Executable, compile_anew, executable_for
 from tinyjax.core.xla.lapack import prepare_calls
 from tinyjax.core.xla.loading import from_code, is_compiled_here
 from tinyjax.core.xla.options import compile_options, flags_for
@@ -52,13 +52,11 @@ def executable_of(request: Compilation, text: str, code: bytes) -> Executable | 
     Returns:
         The program; None where XLA cannot load it.
     """
-    on, jaxpr = backend(), request.jaxpr
+    on = backend()
     prepare_calls(text)
     options = compile_options(flags_for(request))
     try:
         loaded = from_code(on, code, options, on.devices)
     except (RuntimeError, ValueError):
         return None
-    aliases = match_donations(jaxpr, request.donated)
-    used = tuple([i for i, alias in enumerate(aliases) if alias is not None])
-    return Executable(request.name, on, loaded, jaxpr.in_avals, jaxpr.out_avals, used)
+    return Executable(request, on, loaded)

@@ -193,15 +193,11 @@ def _progress_of(request: compilation.Compilation) -> Progress:
 
 
 def _evaluate(request: compilation.Compilation, args: Sequence[Array]) -> list[Array]:
-    jaxpr, donated = request.jaxpr, request.donated
+    jaxpr = request.jaxpr
     tr.check_concrete(args)
     conc.check_donated(args)
-    taken: list[int] = []
-    if donated:
-        compilation.check_release()
-        from tinyjax.core.xla.executable import match_donations  # noqa: PLC0415 (needs jaxlib)
-
-        taken = [i for i, x in enumerate(match_donations(jaxpr, donated)) if x is not None]
+    taken = request.given_up if request.donated else ()
+    if taken:
         conc.check_donated_once(args, taken, jaxpr.in_avals, request.name)
     bounded = costs.cost_of(jaxpr).bounded
     token = _depth.set(_depth.get() + 1)
