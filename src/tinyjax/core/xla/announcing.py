@@ -12,11 +12,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import perf_counter
-from typing import Final
+from typing import Final, TypeVar
 
 from tinyjax.config import settings
+from tinyjax.core import events
 from tinyjax.core.tracing.jaxpr import Jaxpr, subjaxprs
+from tinyjax.core.xla import interruptible
 from tinyjax.core.xla.compilation import Compilation
+
+T = TypeVar("T")
 
 #: How long a compilation may take before it is announced.
 SECONDS: Final = 2.0
@@ -75,10 +79,18 @@ def announced(request: Compilation) -> Iterator[None]:
         announcement.erase()
 
 
-def waiting() -> Callable[[], None] | None:
-    """Return what is to be called now and then by whoever waits for the compiler here."""
+def step(kind: str, name: str, work: Callable[[], T]) -> T:
+    """Do a step of a compilation, which may be interrupted, and announce what takes long.
+
+    Args:
+        kind: what the span of a profile is called.
+        name: the program's name.
+        work: the step.
+    """
     announcement = _current.get()
-    return None if announcement is None else announcement.wait
+    waiting = None if announcement is None else announcement.wait
+    with events.span(kind, program=name):
+        return interruptible.aside(work, waiting=waiting)
 
 
 def equations_in(jaxpr: Jaxpr) -> int:

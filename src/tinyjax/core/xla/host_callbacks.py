@@ -27,13 +27,13 @@ from jaxlib._jax import ResultHandler, collect_garbage
 from jaxlib.xla_client import ArrayImpl, LoadedExecutable
 
 from tinyjax import config, dtypes, errors
-from tinyjax.core import devices as dev, events
+from tinyjax.core import devices as dev
 from tinyjax.core.stablehlo.module import HostFunction
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.xla import announcing, compilation, interruptible, lapack
+from tinyjax.core.xla import announcing, compilation, foreign, interruptible
 from tinyjax.core.xla.backend import Backend, backend
 from tinyjax.core.xla.options import compile_options, compiling
 from tinyjax.core.xla.placement import Placement
@@ -92,16 +92,17 @@ def _compile(
     # Programs without callbacks need no bindings of MLIR, which take long to load.
     from tinyjax.core.xla.modules import parse  # noqa: PLC0415
 
-    lapack.prepare_calls(text)
+    foreign.prepare_calls(text)
     module = parse(text)
     devices = on.devices if placement is None else on.device_list(placement.ids)
     options = compile_options(flags, placement)
-    with compiling(flags), events.span("compile", program=name):
-        return interruptible.aside(
+    with compiling(flags):
+        return announcing.step(
+            "compile",
+            name,
             lambda: on.client.compile_and_load(
                 module, devices, options, host_callbacks=[*functions]
             ),
-            waiting=announcing.waiting(),
         )
 
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Final
 from jaxlib.xla_client import CompileOptions, DeviceList, LoadedExecutable
 
 from tinyjax import config
-from tinyjax.core import events
-from tinyjax.core.xla import announcing, backend, compilation, forks, interruptible, lapack
+from tinyjax.core.xla import announcing, backend, compilation, foreign, forks
 from tinyjax.core.xla.options import compile_options, compiling
 from tinyjax.core.xla.placement import Placement
 
@@ -44,16 +43,10 @@ def load_or_compile(
     with compiling(flags):
         kept = _place(on, text, options) if config.settings().cache_dir else None
         if kept is not None:
-            with events.span("load", program=name):
-                loaded = interruptible.aside(
-                    lambda: _load(on, text, kept, options, devices), waiting=announcing.waiting()
-                )
+            loaded = announcing.step("load", name, lambda: _load(on, text, kept, options, devices))
             if loaded is not None:
                 return loaded
-        with events.span("compile", program=name):
-            return interruptible.aside(
-                lambda: _compile(on, text, kept, options, devices), waiting=announcing.waiting()
-            )
+        return announcing.step("compile", name, lambda: _compile(on, text, kept, options, devices))
 
 
 def _place(on: backend.Backend, text: str, options: CompileOptions) -> tuple[DiskCache, bytes]:
@@ -71,7 +64,7 @@ def _load(
     options: CompileOptions,
     devices: DeviceList,
 ) -> LoadedExecutable | None:
-    lapack.prepare_calls(text)
+    foreign.prepare_calls(text)
     folder, key = kept
     code = folder.load(key)
     if code is not None:
@@ -103,7 +96,7 @@ def _compile(
     options: CompileOptions,
     devices: DeviceList,
 ) -> LoadedExecutable:
-    lapack.prepare_calls(text)
+    foreign.prepare_calls(text)
     with forks.without_python():
         loaded = on.client.compile_and_load(text.encode(), devices, options)
     if kept is not None:

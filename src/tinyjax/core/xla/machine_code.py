@@ -10,7 +10,7 @@ from tinyjax.core.xla.backend import backend
 from tinyjax.core.xla.compilation import Compilation
 from tinyjax.core.xla.disk_cache import program_key
 from tinyjax.core.xla.executable import Executable, compile_anew, executable_for
-from tinyjax.core.xla.lapack import prepare_calls
+from tinyjax.core.xla.foreign import prepare_calls
 from tinyjax.core.xla.loading import from_code, is_compiled_here
 from tinyjax.core.xla.options import compile_options, flags_for
 
