@@ -274,6 +274,8 @@ class Parameters:
         Raises:
             StaticArgumentError: one is an array, or not hashable.
         """
+        if self.all_dynamic:
+            return _NONE, args, kwargs
         places = self._places.get(len(args))
         if places is None:
             places = self._places[len(args)] = self._static_places(len(args))

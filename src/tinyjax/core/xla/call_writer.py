@@ -377,7 +377,7 @@ def _is_equal(a: Any, b: Any) -> bool:
 
 
 def _tuple(parts: Iterable[str]) -> str:
-    return f"({''.join(f'{part}, ' for part in parts)})"
+    return f"({''.join([f'{part}, ' for part in parts])})"
 
 
 @lru_cache(maxsize=1024)
@@ -500,4 +500,4 @@ def _numbered(texts: Sequence[str]) -> list[str]:
 
 def _names(letters: str, numbers: Iterable[int]) -> str:
     """Write variables as a tuple, of each number one for each letter."""
-    return _tuple([f"{letter}{i}" for i in numbers for letter in letters])
+    return f"({''.join([f'{letter}{i}, ' for i in numbers for letter in letters])})"

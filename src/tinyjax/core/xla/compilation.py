@@ -54,7 +54,8 @@ class Compilation(Record):
     @property
     def given_up(self) -> tuple[int, ...]:
         """The parameters whose memory a result takes over."""
-        return tuple([i for i, alias in enumerate(self.aliases) if alias is not None])
+        aliases = self.aliases if self.donated else ()
+        return tuple([i for i, alias in enumerate(aliases) if alias is not None])
 
 
 @cache

@@ -189,7 +189,7 @@ def _evaluate(request: compilation.Compilation, args: Sequence[Array]) -> list[A
     jaxpr = request.jaxpr
     tr.check_concrete(args)
     conc.check_donated(args)
-    taken = request.given_up if request.donated else ()
+    taken = request.given_up
     if taken:
         conc.check_donated_once(args, taken, jaxpr.in_avals, request.name)
     bounded = costs.cost_of(jaxpr).bounded
