@@ -350,22 +350,26 @@ def _spatial(shape: Axes, spec: Axes) -> Axes:
     return tuple(shape[a] for a in spec[2:])
 
 
+def _spans(
+    lhs: Axes, rhs: Axes, ct: Array, params: ConvParams
+) -> Iterator[tuple[int, int, int, int]]:
+    """For each axis of space the dilated sizes of operands and result, and the padding before."""
+    numbers = params.numbers
+    return zip(
+        map(_dilated, _spatial(lhs, numbers.lhs_spec), params.lhs_dilation),
+        map(_dilated, _spatial(rhs, numbers.rhs_spec), params.rhs_dilation),
+        map(_dilated, _spatial(ct.shape, numbers.out_spec), params.strides),
+        [before for before, _ in params.padding],
+        strict=True,
+    )
+
+
 def _transpose_lhs(ct: Array, x: av.ShapedArray, w: Array, params: ConvParams) -> Array:
     """Spread the cotangent by the strides and convolve it with the reversed kernel."""
     numbers = params.numbers
-    padding = []
-    sizes = zip(
-        _spatial(x.shape, numbers.lhs_spec),
-        _spatial(w.shape, numbers.rhs_spec),
-        _spatial(ct.shape, numbers.out_spec),
-        strict=True,
-    )
-    for i, (size, window, count) in enumerate(sizes):
-        n = _dilated(size, params.lhs_dilation[i])
-        k = _dilated(window, params.rhs_dilation[i])
-        m = _dilated(count, params.strides[i])
-        low = k - 1 - params.padding[i][0]
-        padding.append((low, n + k - 1 - m - low))
+    padding = [
+        (k - 1 - before, n - m + before) for n, k, m, before in _spans(x.shape, w.shape, ct, params)
+    ]
     groups = params.feature_groups * params.batch_groups
     kernel = sh.rev(w, numbers.rhs_spec[2:])
     if groups > 1:
@@ -392,19 +396,9 @@ def _transpose_lhs(ct: Array, x: av.ShapedArray, w: Array, params: ConvParams) -
 def _transpose_rhs(ct: Array, x: Array, w: av.ShapedArray, params: ConvParams) -> Array:
     """Convolve the left operand with the cotangent, which sums over the batch."""
     numbers = params.numbers
-    padding = []
-    sizes = zip(
-        _spatial(x.shape, numbers.lhs_spec),
-        _spatial(w.shape, numbers.rhs_spec),
-        _spatial(ct.shape, numbers.out_spec),
-        strict=True,
-    )
-    for i, (size, window, count) in enumerate(sizes):
-        n = _dilated(size, params.lhs_dilation[i])
-        k = _dilated(window, params.rhs_dilation[i])
-        m = _dilated(count, params.strides[i])
-        low = params.padding[i][0]
-        padding.append((low, k - 1 + m - n - low))
+    padding = [
+        (before, k - 1 + m - n - before) for n, k, m, before in _spans(x.shape, w.shape, ct, params)
+    ]
     if params.feature_groups > 1:
         # every group is summed over its own copy of the batch
         x = _split(x, numbers.lhs_spec[1], params.feature_groups)

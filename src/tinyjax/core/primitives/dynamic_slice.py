@@ -122,6 +122,11 @@ ru.def_transposes(
 )
 
 
+def _first(starts: Sequence[Array]) -> Array:
+    """Zero, as a start of the dtype of others."""
+    return splat(0, starts[0].aval if starts else ShapedArray((), dtypes.int32))
+
+
 def _index_vectors(
     shape: tuple[int, ...],
     sizes: Sequence[int],
@@ -149,9 +154,8 @@ def _dynamic_slice_batch(
     sizes = params.sizes
     if all(a is None for a in start_axes):
         assert axis is not None, "a batch rule runs only where an operand is batched"
-        zero = splat(0, starts[0].aval) if starts else splat(0, ShapedArray((), dtypes.int32))
         moved = DynamicSliceParams((*sizes[:axis], mapped.size, *sizes[axis:]))
-        starts.insert(axis, zero)
+        starts.insert(axis, _first(starts))
         return (bind1(dynamic_slice_p, (x, *starts), moved),), (axis,)
     shape = x.shape if axis is None else (*x.shape[:axis], *x.shape[axis + 1 :])
     chosen, indices = _index_vectors(shape, sizes, starts, start_axes, mapped.size)
@@ -160,13 +164,10 @@ def _dynamic_slice_batch(
     if axis is not None and not mapped.size:
         return (moveaxis(x, axis, 0),), (0,)
     batched = axis is not None
-    from tinyjax.core.primitives.gather_scatter import (  # noqa: PLC0415 (few slices are mapped)
-        GatherDimensionNumbers,
-        GatherParams,
-        gather_p,
-    )
+    # few slices are mapped
+    from tinyjax.core.primitives import gather_scatter as gs  # noqa: PLC0415
 
-    numbers = GatherDimensionNumbers(
+    numbers = gs.GatherDimensionNumbers(
         offset_dims=tuple(range(1, len(shape) + 1)),
         collapsed_slice_dims=(),
         start_index_map=tuple([i + batched for i in chosen]),
@@ -176,8 +177,8 @@ def _dynamic_slice_batch(
     if axis is not None:
         x = moveaxis(x, axis, 0)
         sizes = (1, *sizes)
-    gathered = bind1(gather_p, (x, indices), GatherParams(numbers, sizes, GatherScatterMode.CLIP))
-    return (gathered,), (0,)
+    clipped = gs.GatherParams(numbers, sizes, GatherScatterMode.CLIP)
+    return (bind1(gs.gather_p, (x, indices), clipped),), (0,)
 
 
 # dynamic_update_slice
@@ -243,28 +244,23 @@ def _dynamic_update_slice_batch(
     x = move_batch_axis(x, x_axis, 0, mapped.size)
     update = move_batch_axis(update, update_axis, 0, mapped.size)
     if all(a is None for a in start_axes):
-        zero = splat(0, starts[0].aval) if starts else splat(0, ShapedArray((), dtypes.int32))
-        return (bind1(dynamic_update_slice_p, (x, update, zero, *starts), params),), (0,)
+        operands = (x, update, _first(starts), *starts)
+        return (bind1(dynamic_update_slice_p, operands, params),), (0,)
     chosen, indices = _index_vectors(x.shape[1:], update.shape[1:], starts, start_axes, mapped.size)
     if not chosen or not mapped.size:
         return (update if not chosen else x,), (0,)
-    from tinyjax.core.primitives.gather_scatter import (  # noqa: PLC0415 (few updates are mapped)
-        ScatterDimensionNumbers,
-        ScatterParams,
-        scatter_p,
-    )
+    # few updates are mapped
+    from tinyjax.core.primitives import gather_scatter as gs  # noqa: PLC0415
 
-    numbers = ScatterDimensionNumbers(
+    numbers = gs.ScatterDimensionNumbers(
         update_window_dims=tuple(range(1, x.ndim)),
         inserted_window_dims=(),
         scatter_dims_to_operand_dims=tuple([i + 1 for i in chosen]),
         operand_batching_dims=(0,),
         scatter_indices_batching_dims=(0,),
     )
-    scattered = bind1(
-        scatter_p, (x, indices, update), ScatterParams(numbers, GatherScatterMode.CLIP, False, True)
-    )
-    return (scattered,), (0,)
+    clipped = gs.ScatterParams(numbers, GatherScatterMode.CLIP, False, True)
+    return (bind1(gs.scatter_p, (x, indices, update), clipped),), (0,)
 
 
 # The public functions

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from functools import partial
 from math import prod
+from operator import attrgetter
 
 import attrs
 import numpy as np
@@ -65,6 +66,9 @@ class GatherDimensionNumbers(records.Record):
     start_indices_batching_dims: wn.Axes = attrs.field(default=(), converter=wn.as_axes)
 
 
+_of_gather = attrgetter(*[field.name for field in attrs.fields(GatherDimensionNumbers)])
+
+
 @attrs.frozen(eq=False, repr=False)
 class GatherParams(prim.Params):
     """The dimension numbers, and what is known about the indices.
@@ -88,15 +92,7 @@ gather_p: Primitive[GatherParams] = Primitive("gather", GatherParams)
 
 def gather_windows(shape: tuple[int, ...], params: GatherParams) -> wn.Windows:
     """The windows of a gather from an array of the given shape."""
-    numbers = params.dimension_numbers
-    return wn.Windows(
-        shape,
-        params.slice_sizes,
-        numbers.collapsed_slice_dims,
-        numbers.start_index_map,
-        numbers.operand_batching_dims,
-        numbers.start_indices_batching_dims,
-    )
+    return wn.Windows(shape, params.slice_sizes, *_of_gather(params.dimension_numbers)[1:])
 
 
 def _fill_value(params: GatherParams, dtype: dtypes.DType) -> dtypes.HostArray:
@@ -177,15 +173,7 @@ def _gather_type(avals: prim.Avals, params: GatherParams) -> prim.Avals:
     windows.check("gather", x, indices)
     offsets = numbers.offset_dims
     ndim = indices.ndim - 1 + len(offsets)
-    if (
-        len(offsets) != len(windows.window_axes)
-        or tuple(sorted(set(offsets))) != offsets
-        or any(not 0 <= i < ndim for i in offsets)
-    ):
-        raise errors.ShapeError(
-            f"gather needs an increasing offset axis of the result for each of the axes "
-            f"{windows.window_axes} of a window, but got {offsets}."
-        )
+    windows.check_places("gather", "offset axis of the result", offsets, ndim)
     inside = dict(zip(offsets, windows.window_shape, strict=True))
     rest = iter(indices.shape[:-1])
     shape = tuple([inside[i] if i in inside else next(rest) for i in range(ndim)])
@@ -263,15 +251,8 @@ ru.def_derivatives(
 def _gather_transpose(
     ct: Array, x: prim.UndefinedPrimal, indices: Array, params: GatherParams
 ) -> Array:
-    numbers = params.dimension_numbers
     writing = ScatterParams(
-        ScatterDimensionNumbers(
-            numbers.offset_dims,
-            numbers.collapsed_slice_dims,
-            numbers.start_index_map,
-            numbers.operand_batching_dims,
-            numbers.start_indices_batching_dims,
-        ),
+        ScatterDimensionNumbers(*_of_gather(params.dimension_numbers)),
         params.mode,
         params.indices_are_sorted,
         params.unique_indices,
@@ -288,26 +269,22 @@ def _gather_batch(
 ) -> prim.BatchResult:
     (x, indices), (x_axis, indices_axis) = values, axes
     numbers, sizes = params.dimension_numbers, params.slice_sizes
-
-    def shifted(axes: wn.Axes) -> wn.Axes:
-        return tuple([i + 1 for i in axes])
-
     if x_axis is not None:
         x = moveaxis(x, x_axis, 0)
         numbers = attrs.evolve(
             numbers,
-            collapsed_slice_dims=shifted(numbers.collapsed_slice_dims),
-            start_index_map=shifted(numbers.start_index_map),
-            operand_batching_dims=shifted(numbers.operand_batching_dims),
+            collapsed_slice_dims=_shifted(numbers.collapsed_slice_dims),
+            start_index_map=_shifted(numbers.start_index_map),
+            operand_batching_dims=_shifted(numbers.operand_batching_dims),
         )
-    offsets = shifted(numbers.offset_dims)
+    offsets = _shifted(numbers.offset_dims)
     if indices_axis is None:
         # the batch axis is one more axis of the windows
         numbers = attrs.evolve(numbers, offset_dims=(0, *offsets))
         sizes = (mapped.size, *sizes)
     else:
         indices = moveaxis(indices, indices_axis, 0)
-        along = shifted(numbers.start_indices_batching_dims)
+        along = _shifted(numbers.start_indices_batching_dims)
         if x_axis is None:
             numbers = attrs.evolve(numbers, offset_dims=offsets, start_indices_batching_dims=along)
         else:
@@ -360,6 +337,9 @@ class ScatterDimensionNumbers(records.Record):
     scatter_indices_batching_dims: wn.Axes = attrs.field(default=(), converter=wn.as_axes)
 
 
+_of_scatter = attrgetter(*[field.name for field in attrs.fields(ScatterDimensionNumbers)])
+
+
 @attrs.frozen(eq=False, repr=False)
 class ScatterParams(prim.Params):
     """The dimension numbers, and what is known about the indices."""
@@ -378,27 +358,13 @@ def scatter_windows(
     left_out = (*numbers.inserted_window_dims, *numbers.operand_batching_dims)
     rest = iter([updates[i] for i in numbers.update_window_dims if i < len(updates)])
     sizes = tuple([1 if i in left_out else next(rest, -1) for i in range(len(shape))])
-    return wn.Windows(
-        shape,
-        sizes,
-        numbers.inserted_window_dims,
-        numbers.scatter_dims_to_operand_dims,
-        numbers.operand_batching_dims,
-        numbers.scatter_indices_batching_dims,
-    )
+    return wn.Windows(shape, sizes, *_of_scatter(numbers)[1:])
 
 
 def _as_gather(params: ScatterParams, windows: wn.Windows) -> GatherParams:
     """The gather that reads the windows that a scatter writes; zero where it drops them."""
-    numbers = params.dimension_numbers
     return GatherParams(
-        GatherDimensionNumbers(
-            numbers.update_window_dims,
-            numbers.inserted_window_dims,
-            numbers.scatter_dims_to_operand_dims,
-            numbers.operand_batching_dims,
-            numbers.scatter_indices_batching_dims,
-        ),
+        GatherDimensionNumbers(*_of_scatter(params.dimension_numbers)),
         windows.sizes,
         params.mode,
         0,
@@ -419,122 +385,117 @@ def _declare(
         kinds: the kinds of dtype it takes.
     """
     primitive: Primitive[ScatterParams] = Primitive(name, ScatterParams)
-
-    @primitive.def_impl
-    def scatter_impl(operands: prim.Hosts, params: ScatterParams) -> prim.Hosts:
-        x, indices, updates = operands
-        out = wn.scattered(
-            scatter_windows(x.shape, updates.shape, params),
-            x,
-            wn.wide_indices(indices),
-            updates,
-            params.dimension_numbers.update_window_dims,
-            ufunc,
-            params.mode is GatherScatterMode.CLIP,
-            params.unique_indices,
-        )
-        return (out,)
-
-    @primitive.def_abstract_eval
-    def scatter_type(avals: prim.Avals, params: ScatterParams) -> prim.Avals:
-        x, indices, updates = avals
-        ru.check_kind(name, x, kinds)
-        if updates.dtype != x.dtype:
-            raise errors.DtypeError(
-                f"{name} needs updates of the dtype of {x}, but got {updates}. Convert them with "
-                ".astype(...)."
-            )
-        numbers = params.dimension_numbers
-        windows = scatter_windows(x.shape, updates.shape, params)
-        inside = numbers.update_window_dims
-        if (
-            len(inside) != len(windows.window_axes)
-            or tuple(sorted(set(inside))) != inside
-            or any(not 0 <= i < updates.ndim for i in inside)
-        ):
-            raise errors.ShapeError(
-                f"{name} needs an increasing axis of the updates for each of the axes "
-                f"{windows.window_axes} of a window, but got {inside}."
-            )
-        windows.check(name, x, indices)
-        batch = tuple([n for i, n in enumerate(updates.shape) if i not in inside])
-        if batch != indices.shape[:-1]:
-            raise errors.ShapeError(
-                f"{name} needs an update for each index vector: the axes of {updates} other than "
-                f"{inside} must be {indices.shape[:-1]}, as in the indices {indices}."
-            )
-        return (x.strip_weak(),)
-
+    primitive.def_impl(partial(_scatter_hosts, ufunc))
+    primitive.def_abstract_eval(partial(_scatter_type, name, kinds))
     primitive.def_rule(prim.DIVISION)(_scatter_division)
-
-    @primitive.def_lowering
-    def scatter_lowering(b: Lowering, operands: hlo.Values, params: ScatterParams) -> hlo.Values:
-        x, indices, updates = operands
-        if not updates.size:  # XLA takes no window of size zero
-            return (x,)
-        if not indices.shape[-1]:
-            # All windows lie at the start. XLA forgets that they overlap where updates and operand
-            # are of one shape, unless they say where along a further axis.
-            wide = b.reshape(x, (1, *x.shape))
-            starts = b.full(0, hlo.tensor((*indices.shape[:-1], 1), dtypes.int32))
-            (out,) = scatter_lowering(b, (wide, starts, updates), _of_one_more_axis(params))
-            return (b.reshape(out, x.shape),)
-        indices = wn.lower_wide_indices(b, indices)
-        if params.mode is GatherScatterMode.CLIP:
-            last = wn.lower_last_starts(b, scatter_windows(x.shape, updates.shape, params), indices)
-            indices = b.op("stablehlo.clamp", b.full_like(indices, 0), indices, last)
-        numbers = params.dimension_numbers
-        text = (
-            "#stablehlo.scatter<"
-            f"update_window_dims = {list(numbers.update_window_dims)}, "
-            f"inserted_window_dims = {sorted(numbers.inserted_window_dims)}, "
-            f"input_batching_dims = {list(numbers.operand_batching_dims)}, "
-            f"scatter_indices_batching_dims = {list(numbers.scatter_indices_batching_dims)}, "
-            f"scatter_dims_to_operand_dims = {list(numbers.scatter_dims_to_operand_dims)}, "
-            f"index_vector_dim = {indices.ndim - 1}>"
-        )
-        attributes = {
-            "scatter_dimension_numbers": text,
-            "indices_are_sorted": hlo.boolean(params.indices_are_sorted),
-            "unique_indices": hlo.boolean(params.unique_indices),
-        }
-        scalar = hlo.tensor((), x.dtype)
-        region = b.region((scalar, scalar), lambda args: (combine(b, *args),))
-        inputs = (x, indices, updates)
-        return b.emit("stablehlo.scatter", inputs, (x.type,), attributes, (region,))
-
-    @primitive.def_batch
-    def scatter_batch(
-        mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: ScatterParams
-    ) -> prim.BatchResult:
-        x, indices, updates = values
-        x_axis, indices_axis, updates_axis = axes
-        x = move_batch_axis(x, x_axis, 0, mapped.size)
-        updates = move_batch_axis(updates, updates_axis, 0, mapped.size)
-        if not mapped.size:
-            return (x,), (0,)
-        numbers = params.dimension_numbers
-        windows = _shifted(numbers.update_window_dims)
-        along = numbers.scatter_indices_batching_dims
-        batching = _shifted(numbers.operand_batching_dims)
-        if indices_axis is None:
-            windows = (0, *windows)  # the batch axis is one more axis of the windows
-        else:
-            indices = moveaxis(indices, indices_axis, 0)
-            batching, along = (0, *batching), (0, *_shifted(along))
-        batched = ScatterDimensionNumbers(
-            windows,
-            _shifted(numbers.inserted_window_dims),
-            _shifted(numbers.scatter_dims_to_operand_dims),
-            batching,
-            along,
-        )
-        # Sorted within each example means nothing for all of them; unique stays unique.
-        is_sorted = params.indices_are_sorted and indices_axis is None
-        moved = ScatterParams(batched, params.mode, is_sorted, params.unique_indices)
-        return (bind1(primitive, (x, indices, updates), moved),), (0,)
-
+    primitive.def_lowering(partial(_lower_scatter, combine))
+    primitive.def_batch(partial(_scatter_batch, primitive))
     return primitive
+
+
+def _scatter_hosts(
+    ufunc: np.ufunc | None, operands: prim.Hosts, params: ScatterParams
+) -> prim.Hosts:
+    x, indices, updates = operands
+    out = wn.scattered(
+        scatter_windows(x.shape, updates.shape, params),
+        x,
+        wn.wide_indices(indices),
+        updates,
+        params.dimension_numbers.update_window_dims,
+        ufunc,
+        params.mode is GatherScatterMode.CLIP,
+        params.unique_indices,
+    )
+    return (out,)
+
+
+def _scatter_type(name: str, kinds: str, avals: prim.Avals, params: ScatterParams) -> prim.Avals:
+    x, indices, updates = avals
+    ru.check_kind(name, x, kinds)
+    if updates.dtype != x.dtype:
+        raise errors.DtypeError(
+            f"{name} needs updates of the dtype of {x}, but got {updates}. Convert them with "
+            ".astype(...)."
+        )
+    windows = scatter_windows(x.shape, updates.shape, params)
+    inside = params.dimension_numbers.update_window_dims
+    windows.check_places(name, "axis of the updates", inside, updates.ndim)
+    windows.check(name, x, indices)
+    batch = tuple([n for i, n in enumerate(updates.shape) if i not in inside])
+    if batch != indices.shape[:-1]:
+        raise errors.ShapeError(
+            f"{name} needs an update for each index vector: the axes of {updates} other than "
+            f"{inside} must be {indices.shape[:-1]}, as in the indices {indices}."
+        )
+    return (x.strip_weak(),)
+
+
+def _lower_scatter(
+    combine: bc.Combine, b: Lowering, operands: hlo.Values, params: ScatterParams
+) -> hlo.Values:
+    x, indices, updates = operands
+    if not updates.size:  # XLA takes no window of size zero
+        return (x,)
+    if not indices.shape[-1]:
+        # All windows lie at the start. XLA forgets that they overlap where updates and operand
+        # are of one shape, unless they say where along a further axis.
+        wide = b.reshape(x, (1, *x.shape))
+        starts = b.full(0, hlo.tensor((*indices.shape[:-1], 1), dtypes.int32))
+        moved = _of_one_more_axis(params)
+        (out,) = _lower_scatter(combine, b, (wide, starts, updates), moved)
+        return (b.reshape(out, x.shape),)
+    indices = wn.lower_wide_indices(b, indices)
+    if params.mode is GatherScatterMode.CLIP:
+        last = wn.lower_last_starts(b, scatter_windows(x.shape, updates.shape, params), indices)
+        indices = b.op("stablehlo.clamp", b.full_like(indices, 0), indices, last)
+    numbers = params.dimension_numbers
+    text = (
+        "#stablehlo.scatter<"
+        f"update_window_dims = {list(numbers.update_window_dims)}, "
+        f"inserted_window_dims = {sorted(numbers.inserted_window_dims)}, "
+        f"input_batching_dims = {list(numbers.operand_batching_dims)}, "
+        f"scatter_indices_batching_dims = {list(numbers.scatter_indices_batching_dims)}, "
+        f"scatter_dims_to_operand_dims = {list(numbers.scatter_dims_to_operand_dims)}, "
+        f"index_vector_dim = {indices.ndim - 1}>"
+    )
+    attributes = {
+        "scatter_dimension_numbers": text,
+        "indices_are_sorted": hlo.boolean(params.indices_are_sorted),
+        "unique_indices": hlo.boolean(params.unique_indices),
+    }
+    scalar = hlo.tensor((), x.dtype)
+    region = b.region((scalar, scalar), lambda args: (combine(b, *args),))
+    inputs = (x, indices, updates)
+    return b.emit("stablehlo.scatter", inputs, (x.type,), attributes, (region,))
+
+
+def _scatter_batch(
+    primitive: Primitive[ScatterParams],
+    mapped: prim.MappedAxis,
+    values: prim.Arrays,
+    axes: prim.BatchAxes,
+    params: ScatterParams,
+) -> prim.BatchResult:
+    (x, indices, updates), (x_axis, indices_axis, updates_axis) = values, axes
+    x = move_batch_axis(x, x_axis, 0, mapped.size)
+    updates = move_batch_axis(updates, updates_axis, 0, mapped.size)
+    if not mapped.size:
+        return (x,), (0,)
+    windows, inserted, indexed, batching, along = _of_scatter(params.dimension_numbers)
+    windows, batching = _shifted(windows), _shifted(batching)
+    if indices_axis is None:
+        windows = (0, *windows)  # the batch axis is one more axis of the windows
+    else:
+        indices = moveaxis(indices, indices_axis, 0)
+        batching, along = (0, *batching), (0, *_shifted(along))
+    numbers = ScatterDimensionNumbers(
+        windows, _shifted(inserted), _shifted(indexed), batching, along
+    )
+    # Sorted within each example means nothing for all of them; unique stays unique.
+    is_sorted = params.indices_are_sorted and indices_axis is None
+    moved = ScatterParams(numbers, params.mode, is_sorted, params.unique_indices)
+    return (bind1(primitive, (x, indices, updates), moved),), (0,)
 
 
 def _scatter_division(params: ScatterParams, avals: prim.Avals, outs: prim.Avals) -> list[Entries]:

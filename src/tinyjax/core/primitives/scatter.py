@@ -72,16 +72,8 @@ def scatter(
         Array([[0., 0.],
                [7., 8.]], dtype=float32)
     """
-    return _scatter(
-        gs.scatter_p,
-        operand,
-        scatter_indices,
-        updates,
-        dimension_numbers,
-        indices_are_sorted,
-        unique_indices,
-        mode,
-    )
+    options = dimension_numbers, indices_are_sorted, unique_indices, mode
+    return _scatter(gs.scatter_p, operand, scatter_indices, updates, *options)
 
 
 def scatter_add(
@@ -107,16 +99,8 @@ def scatter_add(
         ShapeError: the dimension numbers do not fit.
         DtypeError: the indices are not integers, or the updates are of another dtype.
     """
-    return _scatter(
-        gs.scatter_add_p,
-        operand,
-        scatter_indices,
-        updates,
-        dimension_numbers,
-        indices_are_sorted,
-        unique_indices,
-        mode,
-    )
+    options = dimension_numbers, indices_are_sorted, unique_indices, mode
+    return _scatter(gs.scatter_add_p, operand, scatter_indices, updates, *options)
 
 
 def scatter_sub(
@@ -130,16 +114,8 @@ def scatter_sub(
     mode: Mode = None,
 ) -> Array:
     """Subtract windows from an array, at starts that are data; see ``scatter_add``."""
-    return _scatter(
-        gs.scatter_sub_p,
-        operand,
-        scatter_indices,
-        updates,
-        dimension_numbers,
-        indices_are_sorted,
-        unique_indices,
-        mode,
-    )
+    options = dimension_numbers, indices_are_sorted, unique_indices, mode
+    return _scatter(gs.scatter_sub_p, operand, scatter_indices, updates, *options)
 
 
 def scatter_mul(
@@ -169,16 +145,8 @@ def scatter_mul(
         DtypeError: the indices are not integers, or the updates are of another dtype.
         DifferentiationError: when differentiated where windows may overlap.
     """
-    return _scatter(
-        gs.scatter_mul_p,
-        operand,
-        scatter_indices,
-        updates,
-        dimension_numbers,
-        indices_are_sorted,
-        unique_indices,
-        mode,
-    )
+    options = dimension_numbers, indices_are_sorted, unique_indices, mode
+    return _scatter(gs.scatter_mul_p, operand, scatter_indices, updates, *options)
 
 
 def scatter_min(
@@ -206,16 +174,8 @@ def scatter_min(
         ShapeError: the dimension numbers do not fit.
         DtypeError: the indices are not integers, or the updates are of another dtype.
     """
-    return _scatter(
-        gs.scatter_min_p,
-        operand,
-        scatter_indices,
-        updates,
-        dimension_numbers,
-        indices_are_sorted,
-        unique_indices,
-        mode,
-    )
+    options = dimension_numbers, indices_are_sorted, unique_indices, mode
+    return _scatter(gs.scatter_min_p, operand, scatter_indices, updates, *options)
 
 
 def scatter_max(
@@ -243,16 +203,8 @@ def scatter_max(
         ShapeError: the dimension numbers do not fit.
         DtypeError: the indices are not integers, or the updates are of another dtype.
     """
-    return _scatter(
-        gs.scatter_max_p,
-        operand,
-        scatter_indices,
-        updates,
-        dimension_numbers,
-        indices_are_sorted,
-        unique_indices,
-        mode,
-    )
+    options = dimension_numbers, indices_are_sorted, unique_indices, mode
+    return _scatter(gs.scatter_max_p, operand, scatter_indices, updates, *options)
 
 
 def scatter_apply(
@@ -295,14 +247,7 @@ def scatter_apply(
     """
     x = opd.as_array(operand)
     shape = ints.integers(update_shape, "update_shape")
-    named = _scatter(
-        gs.scatter_p,
-        sh.full(x.shape, False, dtypes.bool_),
-        scatter_indices,
-        sh.full(shape, True, dtypes.bool_),
-        dimension_numbers,
-        indices_are_sorted,
-        unique_indices,
-        mode,
-    )
+    nowhere, there = sh.full(x.shape, False, dtypes.bool_), sh.full(shape, True, dtypes.bool_)
+    options = dimension_numbers, indices_are_sorted, unique_indices, mode
+    named = _scatter(gs.scatter_p, nowhere, scatter_indices, there, *options)
     return ew.select(named, opd.as_array(func(x)), x)

@@ -105,6 +105,18 @@ class Windows(records.Record):
                 f"{self.indices_batching} of the indices {indices} differ or do not exist."
             )
 
+    def check_places(self, name: str, what: str, places: Axes, ndim: int) -> None:
+        """Raise unless the axes of windows have increasing places among so many axes."""
+        if (
+            len(places) != len(self.window_axes)
+            or tuple(sorted(set(places))) != places
+            or any(not 0 <= i < ndim for i in places)
+        ):
+            raise errors.ShapeError(
+                f"{name} needs an increasing {what} for each of the axes {self.window_axes} of a "
+                f"window, but got {places}."
+            )
+
     @property
     def only_axis(self) -> int | None:
         """The axis that is indexed, where windows are whole along all others."""
