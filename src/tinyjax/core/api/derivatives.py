@@ -127,22 +127,18 @@ def jvp(
     check_per_argument("jvp", primals=primals, tangents=tangents)
     leaves, in_tree = tree.flatten_arguments(tuple(primals), {})
     args = as_arrays(leaves, fun, in_tree)
-    directions = as_tangents(
-        tuple(tangents),
-        in_tree.children()[0],
-        [x.aval for x in args],
-        "tangents",
-        fun,
-        lambda i: argument_path(fun, in_tree, i),
-        "jvp",
-    )
+
+    def path(i: int) -> str:
+        return argument_path(fun, in_tree, i)
+
+    trees, avals = in_tree.children()[0], [x.aval for x in args]
+    directions = as_tangents(tuple(tangents), trees, avals, "tangents", fun, path, "jvp")
     flat = FlatFunction(fun, in_tree, has_aux)
     outs, out_tangents = jv.jvp_flat(flat, args, directions, fun)
     value = tree.unflatten(flat.out_tree, outs)
-    tangent = tree.unflatten(
-        flat.out_tree,
-        [zero_tangent(o.aval) if t is ZERO else t for o, t in zip(outs, out_tangents, strict=True)],
-    )
+    pairs = zip(outs, out_tangents, strict=True)
+    filled = [zero_tangent(o.aval) if t is ZERO else t for o, t in pairs]
+    tangent = tree.unflatten(flat.out_tree, filled)
     return (value, tangent, without_tracers(flat.aux)) if has_aux else (value, tangent)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Any, Never
 
 import numpy as np
@@ -208,21 +209,19 @@ def _symbolic_basis(arrays: Sequence[Array], sizes: Sequence[int], total: int) -
 
 def split_inputs(column: Array, primals: Sequence[Array]) -> list[Array]:
     """Cut the last axis into the input leaves, and give each its shape."""
-    blocks: list[Array] = []
-    start = 0
-    for x in primals:
-        block = column[..., start : start + x.size]
-        blocks.append(sh.reshape(block, column.shape[:-1] + x.shape))
-        start += x.size
-    return blocks
+    shape = column.shape[:-1]
+    blocks = _cut(primals, lambda part: column[..., part])
+    return [sh.reshape(block, shape + x.shape) for block, x in zip(blocks, primals, strict=True)]
 
 
 def _split_outputs(row: Array, outs: Sequence[Array]) -> list[Array]:
     """Cut the first axis into the output leaves, and give each its shape."""
-    blocks: list[Array] = []
-    start = 0
-    for out in outs:
-        block = row[start : start + out.size]
-        blocks.append(sh.reshape(block, out.shape + row.shape[1:]))
-        start += out.size
-    return blocks
+    shape = row.shape[1:]
+    blocks = _cut(outs, lambda part: row[part])
+    return [sh.reshape(block, x.shape + shape) for block, x in zip(blocks, outs, strict=True)]
+
+
+def _cut(arrays: Sequence[Array], take: Callable[[slice], Array]) -> list[Array]:
+    """Take the part of each array out of one that has the elements of all, one after the other."""
+    ends = [*accumulate([x.size for x in arrays])]
+    return [take(slice(end - x.size, end)) for x, end in zip(arrays, ends, strict=True)]

@@ -14,7 +14,7 @@ import attrs
 
 from tinyjax import dtypes, errors, frames, records, tree
 from tinyjax.core import refs as rf
-from tinyjax.core.api.tangents import as_tangents
+from tinyjax.core.api.tangents import as_cotangents, as_tangents
 from tinyjax.core.primitives.shape import zero_tangent
 from tinyjax.core.tracing import calling, jaxpr as jx
 from tinyjax.core.tracing.primitive import ZERO, Tangent
@@ -195,25 +195,14 @@ class TangentMap:
     @calling.watched
     def __call__(self, *tangents: Any) -> Any:
         known = self.structure
-        flat = as_tangents(
-            tangents,
-            known.in_tree.children()[0],
-            known.in_avals,
-            "tangents",
-            known.fun,
-            lambda i: calling.argument_path(known.fun, known.in_tree, i),
-            "linearize",
-        )
+        args_tree, in_avals, fun = known.args_tree, known.in_avals, known.fun
+        flat = as_tangents(tangents, args_tree, in_avals, "tangents", fun, known.path, "linearize")
         needed = [t for t, has in zip(flat, known.nonzero_in, strict=True) if has]
         linearized = known.with_residuals(self.residuals)
         outs = linearized.apply([t for t in needed if t is not ZERO])
-        return tree.unflatten(
-            known.out_tree,
-            [
-                zero_tangent(aval) if t is ZERO else t
-                for aval, t in zip(known.out_avals, outs, strict=True)
-            ],
-        )
+        pairs = zip(known.out_avals, outs, strict=True)
+        filled = [zero_tangent(aval) if t is ZERO else t for aval, t in pairs]
+        return tree.unflatten(known.out_tree, filled)
 
     def __repr__(self) -> str:
         return f"<tangent map of {self.structure}>"
@@ -257,12 +246,8 @@ class PullBack(Generic[R, *Ts]):
                 f"{len(leaves)} leaves",
                 "Restore each argument as it was given.",
             )
-        return tuple(
-            [
-                x if place is None else leaves[place]
-                for x, place in zip(self._saved, known.places, strict=True)
-            ]
-        )
+        pairs = zip(self._saved, known.places, strict=True)
+        return tuple([x if place is None else leaves[place] for x, place in pairs])
 
     @property
     def args_res(self) -> list[Any]:
@@ -340,12 +325,7 @@ class PullBack(Generic[R, *Ts]):
         def pull_back(cotangent: Any, /) -> tuple[Any, ...]:
             required = [not isinstance(leaf, DontWant) for leaf in leaves]
             cotangents = self._cotangents(cotangent, None if all(required) else required)
-            return known.arguments(
-                [
-                    _direct(ct, leaf, aval)
-                    for ct, leaf, aval in zip(cotangents, leaves, known.in_avals, strict=True)
-                ]
-            )
+            return known.arguments([*map(_direct, cotangents, leaves, known.in_avals)])
 
         return pull_back
 
@@ -374,15 +354,8 @@ class PullBack(Generic[R, *Ts]):
     def _cotangents(self, cotangent: Any, required: Sequence[bool] | None = None) -> list[Tangent]:
         """Return a cotangent for each leaf of the arguments, or ``ZERO``."""
         known = self.structure
-        flat = as_tangents(
-            cotangent,
-            known.out_tree,
-            known.out_avals,
-            "cotangent",
-            known.fun,
-            lambda i: calling.leaf_path("result", known.out_tree, i),
-            "vjp",
-        )
+        out_tree, out_avals = known.out_tree, known.out_avals
+        flat = as_cotangents(cotangent, out_tree, out_avals, known.fun, "vjp")
         residuals = self.residuals
         if residuals is not self._saved or NotSaveable in map(type, residuals):
             residuals = self._restored(residuals)

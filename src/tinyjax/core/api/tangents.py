@@ -10,6 +10,7 @@ import numpy as np
 from tinyjax import errors, tree
 from tinyjax.core.primitives.elementwise import convert_element_type
 from tinyjax.core.tracing import primitive as prim
+from tinyjax.core.tracing.calling import leaf_path
 from tinyjax.core.transforms.jvp import JVPTracer
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
@@ -149,6 +150,21 @@ def as_tangents(
             else _check_tangent(like, array, what, path(i), fun, problems)
         )
     return tangents
+
+
+def as_cotangents(
+    value: Any,
+    out_tree: tree.PyTreeDef,
+    likes: Sequence[av.ShapedArray],
+    fun: Callable[..., Any],
+    by: Literal["vjp", "linear_transpose"],
+) -> list[prim.Tangent]:
+    """Flatten a cotangent that must match the result of a function, as ``as_tangents`` does."""
+
+    def path(i: int) -> str:
+        return leaf_path("result", out_tree, i)
+
+    return as_tangents(value, out_tree, likes, "cotangent", fun, path, by)
 
 
 def _as_tangent(leaf: Any, like: av.ShapedArray) -> Array:

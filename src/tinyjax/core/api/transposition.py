@@ -93,14 +93,8 @@ class Transpose:
     @calling.watched
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
         jaxpr, fun, out_tree = self.of.jaxpr, self.of.fun, self.of.out_tree
-        cotangents_out = tangents.as_tangents(
-            cotangent,
-            out_tree,
-            jaxpr.out_avals,
-            "cotangent",
-            fun,
-            lambda i: calling.leaf_path("result", out_tree, i),
-            "linear_transpose",
+        cotangents_out = tangents.as_cotangents(
+            cotangent, out_tree, jaxpr.out_avals, fun, "linear_transpose"
         )
         known = dict(zip(jaxpr.in_binders, self.consts, strict=False))
         inputs = jaxpr.in_binders[len(known) :]

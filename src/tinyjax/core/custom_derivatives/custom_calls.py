@@ -56,9 +56,7 @@ class Call(tr.CustomCall):
             with context():
                 return [change(out) for out in self.fun(*args)]
 
-        def jvp(
-            primals: Sequence[Array], tangents: Sequence[prim.Tangent]
-        ) -> tuple[Sequence[Array], Sequence[prim.Tangent]]:
+        def jvp(primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
             assert self.jvp is not None, "asked only where there is a rule"
             with context():
                 outs, out_tangents = self.jvp(primals, tangents)
@@ -93,10 +91,7 @@ def _unchanged(x: Array) -> Array:
 # Recording
 
 #: As ``DerivativeRule``, but what is closed over comes first.
-ClosedJvp = Callable[
-    [Sequence[Array], Sequence[Array], Sequence[prim.Tangent]],
-    tuple[Sequence[Array], Sequence[prim.Tangent]],
-]
+ClosedJvp = Callable[[prim.Arrays, prim.Arrays, prim.Tangents], prim.JvpResult]
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -212,9 +207,7 @@ def _stage_rule(
     jaxpr = staged.jaxpr  # the rule outlives the trace, whose tracers it must not hold
     num_outs, nonzero_out, tangent = split[0]
 
-    def rule(
-        consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[prim.Tangent]
-    ) -> tuple[Sequence[Array], Sequence[prim.Tangent]]:
+    def rule(consts: prim.Arrays, primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
         results = jx.eval_jaxpr(jaxpr, [*consts[skip:], *primals])
         tangents_in = marked(instantiate_all(tangents, avals), nonzero)
         outs = jx.eval_jaxpr(tangent, [*results[num_outs:], *tangents_in])
@@ -240,9 +233,7 @@ def _stage_joined(
 
     jaxpr = staged.jaxpr  # the rule outlives the trace, whose tracers it must not hold
 
-    def rule(
-        consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[prim.Tangent]
-    ) -> tuple[Sequence[Array], Sequence[prim.Tangent]]:
+    def rule(consts: prim.Arrays, primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
         tangents_in = marked(instantiate_all(tangents, avals), nonzero)
         outs = jx.eval_jaxpr(jaxpr, [*consts[skip:], *primals, *tangents_in])
         n = len(nonzero_out)
@@ -255,18 +246,14 @@ def _failed(error: Exception) -> ClosedJvp:
     """A rule that could not be staged: it raises when it is applied."""
     error.__traceback__ = error.__context__ = error.__cause__ = None  # whose frames hold tracers
 
-    def rule(
-        consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[prim.Tangent]
-    ) -> tuple[Sequence[Array], Sequence[prim.Tangent]]:
+    def rule(consts: prim.Arrays, primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
         raise error.with_traceback(None)
 
     return rule
 
 
 def _no_rule(name: str) -> ClosedJvp:
-    def rule(
-        consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[prim.Tangent]
-    ) -> tuple[Sequence[Array], Sequence[prim.Tangent]]:
+    def rule(consts: prim.Arrays, primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
         raise DifferentiationError(
             f"{name} was staged (by jit or a loop) with a rule that closes over a traced value and "
             f"applies {name} itself. Such a rule has derivatives up to order {_MOST_LEVELS + 1}; "
@@ -286,9 +273,7 @@ def _reopened(params: CustomCallParams) -> Callable[..., Sequence[Array]]:
         jvp: tr.DerivativeRule | None = None
         if rule_jvp is not None:
 
-            def jvp(
-                primals: Sequence[Array], tangents: Sequence[prim.Tangent]
-            ) -> tuple[Sequence[Array], Sequence[prim.Tangent]]:
+            def jvp(primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
                 return rule_jvp(consts, primals, tangents)
 
         call = Call(

@@ -23,29 +23,21 @@ from typing import (
 import attrs
 
 from tinyjax import config, dtypes, errors, tracebacks, tree
-from tinyjax.core.custom_derivatives.cotangents import (
-    Backward,
-    PullBackParams,
-    custom_vjp_tangent_p,
-)
+from tinyjax.core import refs as rf
+from tinyjax.core.custom_derivatives import cotangents as cot
 from tinyjax.core.custom_derivatives.custom_calls import Call
 from tinyjax.core.custom_derivatives.zeros import CustomVJPPrimal, SymbolicZero
-from tinyjax.core.primitives.elementwise import convert_element_type
-from tinyjax.core.primitives.rules import add_arrays, instantiate_all
-from tinyjax.core.primitives.shape import zero_tangent
-from tinyjax.core.refs import Ref, check_given_once, places_of_refs
+from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
+from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.tracing.calling import BoundMethod, FlatFunction, as_arrays, leaf_path
 from tinyjax.core.tracing.closures import holds_tracer
 from tinyjax.core.tracing.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.tracing.list_partition import fill_list, marked
-from tinyjax.core.tracing.primitive import ZERO, MappedAxis, Tangent
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.tracing.tangents import only_present, with_zeros
 from tinyjax.core.tracing.trace import at_own_lines, bind, current_trace
+from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ShapedArray
-from tinyjax.core.values.integers import integers, listed
-from tinyjax.core.values.operands import PYTHON_NUMBERS, as_array, splat
 from tinyjax.dtypes import DType, is_inexact, kind
 from tinyjax.frames import Function, describe_function, imitate, wraps
 from tinyjax.tree.treedef import in_words
@@ -60,7 +52,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 #: The type of what stands in for a reference.
-NO_DATA: Final = ShapedArray((), dtypes.bool_)
+NO_DATA: Final = av.ShapedArray((), dtypes.bool_)
 
 
 class WholeNumber(int):
@@ -97,16 +89,16 @@ class _Flat:
         #: What may close over traced values.
         self.holds: tuple[Any, ...] = (custom, *static.values())
         #: References, by their places, where something stands in for them.
-        self.refs: dict[int, Ref] = {i: leaves[i] for i in places_of_refs(leaves)}
+        self.refs: dict[int, rf.Ref] = {i: leaves[i] for i in rf.places_of_refs(leaves)}
         if self.refs:
-            check_given_once([*self.refs.values()], custom.name)
+            rf.check_given_once([*self.refs.values()], custom.name)
         #: What those refer to.
         self.contents = tuple([ref.contents for ref in self.refs.values()])
         self.holds += self.contents
         #: Ints and bools that were given, by their places, beside the arrays made of them.
         self.numbers: dict[int, tuple[int, Array]] = {}
         self.out_tree: tree.PyTreeDef | None = None
-        self.out_types: list[ShapedArray] | None = None
+        self.out_types: list[av.ShapedArray] | None = None
 
     def arrays(self, leaves: Sequence[Any], dynamic: tuple[Any, ...]) -> list[Array]:
         """The arguments, of which these are the leaves, as arrays. Ints and bools are kept, too."""
@@ -140,6 +132,12 @@ class _Flat:
         """The positional arguments, the static ones in their places."""
         rest = iter(self.arguments(leaves))
         return [self.static[i] if i in self.static else next(rest) for i in range(self.num_args)]
+
+    def directions(self, primals: prim.Arrays, tangents: prim.Tangents) -> Any:
+        """The tangents of the arguments, as rules take them."""
+        symbolic = self.custom.symbolic_zeros
+        filled = [_filled(p.aval, t, symbolic) for p, t in zip(primals, tangents, strict=True)]
+        return tree.unflatten(self.in_tree, filled)
 
     def fun(self, *leaves: Array) -> list[Array]:
         return self.results(self.custom.fun(*self.full(leaves)), self.custom.fun)
@@ -190,7 +188,7 @@ class _Flat:
 
     def tangents(
         self, tangent: Any, outs: Sequence[Array], by: Callable[..., Any]
-    ) -> list[Tangent]:
+    ) -> list[prim.Tangent]:
         """Check and flatten what a rule gives as the tangent of the result."""
         leaves, own_tree = tree.flatten(tangent)
         assert self.out_tree is not None, "the result has been flattened"
@@ -228,7 +226,7 @@ _RULES: Final = {
 
 def _convert(leaf: object, by: Callable[..., Any]) -> Array:
     try:
-        return as_array(leaf)
+        return opd.as_array(leaf)
     except errors.TinyjaxError as error:
         raise type(error)(f"{describe_function(by)} must return arrays: {error.message}") from None
 
@@ -237,20 +235,20 @@ def _convert(leaf: object, by: Callable[..., Any]) -> Array:
 _LOSSLESS = {"f": "if", "c": "ifc"}
 
 
-def _fit(leaf: Any, like: ShapedArray, by: Callable[..., Any], what: str) -> Tangent:
+def _fit(leaf: Any, like: av.ShapedArray, by: Callable[..., Any], what: str) -> prim.Tangent:
     """Return a tangent or cotangent of a value, or say why it does not fit."""
-    if not is_inexact(like.dtype) or leaf is ZERO:
-        return ZERO
+    if not is_inexact(like.dtype) or leaf is prim.ZERO:
+        return prim.ZERO
     if isinstance(leaf, SymbolicZero):
         if leaf.shape != like.shape:
             raise _misfit(like, leaf.aval, by, what, symbolic=True)
-        return ZERO
+        return prim.ZERO
     array = leaf if isinstance(leaf, Array) else _convert(leaf, by)
     if array.weak_type and array.dtype != like.dtype:
         # A tangent is a float where its value is; of a cotangent, 0 or 1 may be said.
         kinds = _LOSSLESS[kind(like.dtype)] if what.startswith("cotangent") else kind(like.dtype)
         if kind(array.dtype) in kinds:
-            array = convert_element_type(array, like.dtype)
+            array = ew.convert_element_type(array, like.dtype)
     if array.shape != like.shape or array.dtype != like.dtype:
         if what.startswith("cotangent") and config.settings().disable_bwd_checks:
             return array
@@ -259,8 +257,8 @@ def _fit(leaf: Any, like: ShapedArray, by: Callable[..., Any], what: str) -> Tan
 
 
 def _misfit(
-    like: ShapedArray,
-    got: ShapedArray,
+    like: av.ShapedArray,
+    got: av.ShapedArray,
     by: Callable[..., Any],
     what: str,
     symbolic: bool = False,
@@ -301,11 +299,11 @@ def _pair(
     return first, second
 
 
-def _filled(aval: ShapedArray, tangent: Tangent, symbolic_zeros: bool = False) -> Any:
+def _filled(aval: av.ShapedArray, tangent: prim.Tangent, symbolic_zeros: bool = False) -> Any:
     """A tangent as rules take it: zeros where there is none, of dtype float0 for integers."""
-    if is_inexact(aval.dtype) and tangent is not ZERO:
+    if is_inexact(aval.dtype) and tangent is not prim.ZERO:
         return tangent
-    return SymbolicZero(aval.tangent()) if symbolic_zeros else zero_tangent(aval)
+    return SymbolicZero(aval.tangent()) if symbolic_zeros else sh.zero_tangent(aval)
 
 
 #: Arguments that are not differentiated come first, at most three.
@@ -358,7 +356,7 @@ class _Custom(Generic[P, R]):
             if not hasattr(self, name) and hasattr(fun, name):
                 setattr(self, name, getattr(fun, name))
         self.rule: Callable[..., Any] | None = None
-        self.nondiff_argnums: tuple[int, ...] = integers(nondiff_argnums, "nondiff_argnums")
+        self.nondiff_argnums: tuple[int, ...] = ints.integers(nondiff_argnums, "nondiff_argnums")
         self.nondiff_argnums += _places(fun, nondiff_argnames)
 
     def _set_rule(self, rule: Callable[..., Any], symbolic_zeros: bool = False) -> None:
@@ -398,7 +396,7 @@ class _Custom(Generic[P, R]):
         leaves, in_tree = tree.flatten(dynamic)
         flat = _Flat(self, leaves, in_tree, static)
         for i in flat.refs:
-            leaves[i] = splat(False, NO_DATA)
+            leaves[i] = opd.splat(False, NO_DATA)
         outs = current_trace().process_custom_call(self._call(flat), flat.arrays(leaves, dynamic))
         assert flat.out_tree is not None, "the function or its rule has run"
         result: R = tree.unflatten(flat.out_tree, outs)
@@ -407,11 +405,14 @@ class _Custom(Generic[P, R]):
     def _call(self, flat: _Flat) -> Call:
         raise NotImplementedError
 
-    def _missing(self, how: str) -> errors.UndefinedRuleError:
+    def _rule_by(self, how: str) -> Callable[..., Any]:
+        """Return the rule, which a method sets."""
+        if self.rule is not None:
+            return self.rule
         rule = {"defjvp": "JVP", "defvjp": "VJP", "def_vmap": "batching rule"}.get(
             how, "derivative"
         )
-        return errors.UndefinedRuleError(
+        raise errors.UndefinedRuleError(
             f"No {rule} defined for {self.kind} function {self.name} using {how}. Give "
             f"{describe_function(self.fun)} a rule with {self.name}.{how}."
         )
@@ -451,7 +452,7 @@ def _places(fun: Callable[..., Any], names: Sequence[str] | None) -> tuple[int, 
     """The places of parameters that are named."""
     if names is None:
         return ()
-    parameter_names = (names,) if isinstance(names, str) else listed(names, "nondiff_argnames")
+    parameter_names = (names,) if isinstance(names, str) else ints.listed(names, "nondiff_argnames")
     if not parameter_names:
         return ()
     try:
@@ -533,7 +534,7 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
                 if jvp is None or all(isinstance(t, SymbolicZero) for t in tree.leaves(tangent)):
                     continue
                 filled = tree.map(
-                    lambda t: zero_tangent(t.aval) if isinstance(t, SymbolicZero) else t, tangent
+                    lambda t: sh.zero_tangent(t.aval) if isinstance(t, SymbolicZero) else t, tangent
                 )
                 total = tree.map(_add, total, jvp(filled, out, *primals))
             return out, total
@@ -541,23 +542,11 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
         self._set_rule(rule, symbolic_zeros=True)
 
     def _call(self, flat: _Flat) -> Call:
-        rule = self.rule
-        if rule is None:
-            raise self._missing("defjvp")
+        rule = self._rule_by("defjvp")
 
-        def jvp(
-            primals: Sequence[Array], tangents: Sequence[Tangent]
-        ) -> tuple[Sequence[Array], Sequence[Tangent]]:
-            directions = [
-                _filled(p.aval, t, self.symbolic_zeros)
-                for p, t in zip(primals, tangents, strict=True)
-            ]
-            pair = at_own_lines(
-                rule,
-                *flat.static.values(),
-                flat.arguments(primals),
-                tree.unflatten(flat.in_tree, directions),
-            )
+        def jvp(primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
+            directions = flat.directions(primals, tangents)
+            pair = at_own_lines(rule, *flat.static.values(), flat.arguments(primals), directions)
             out, tangent = _pair(pair, self, rule, "primal and tangent outputs")
             outs = flat.results(out, rule)
             return outs, flat.tangents(tangent, outs, rule)
@@ -570,7 +559,7 @@ def _add(a: Any, b: Any) -> Any:
         return b
     if isinstance(b, SymbolicZero):
         return a
-    return add_arrays(as_array(a), as_array(b))
+    return ru.add_arrays(opd.as_array(a), opd.as_array(b))
 
 
 class custom_derivative(_Custom[P, R]):  # noqa: N801
@@ -621,21 +610,13 @@ class custom_derivative(_Custom[P, R]):  # noqa: N801
         return rule
 
     def _call(self, flat: _Flat) -> Call:
-        rule = self.rule
-        if rule is None:
-            raise self._missing("defderivative")
+        rule = self._rule_by("defderivative")
 
-        def jvp(
-            primals: Sequence[Array], tangents: Sequence[Tangent]
-        ) -> tuple[Sequence[Array], Sequence[Tangent]]:
+        def jvp(primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
             pair = at_own_lines(rule, *flat.full(primals))
             out, tangent_map = _pair(pair, self, rule, "primal output and tangent map")
             outs = flat.results(out, rule)
-            directions = [
-                _filled(p.aval, t, self.symbolic_zeros)
-                for p, t in zip(primals, tangents, strict=True)
-            ]
-            tangent = at_own_lines(tangent_map, *tree.unflatten(flat.in_tree, directions))
+            tangent = at_own_lines(tangent_map, *flat.directions(primals, tangents))
             return outs, flat.tangents(tangent, outs, rule)
 
         return Call(flat.fun, self.name, jvp, key=id(self), holds=flat.holds)
@@ -718,18 +699,13 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
         self.bwd = bwd
 
     def _call(self, flat: _Flat) -> Call:
-        fwd = self.rule
-        if fwd is None:
-            raise self._missing("defvjp")
-        bwd = self.bwd
+        fwd, bwd = self._rule_by("defvjp"), self.bwd
 
-        def jvp(
-            primals: Sequence[Array], tangents: Sequence[Tangent]
-        ) -> tuple[Sequence[Array], Sequence[Tangent]]:
+        def jvp(primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
             operands: Sequence[Any] = primals
             if self.symbolic_zeros:
                 operands = [
-                    CustomVJPPrimal(p, t is not ZERO)
+                    CustomVJPPrimal(p, t is not prim.ZERO)
                     for p, t in zip(primals, tangents, strict=True)
                 ]
             pair = at_own_lines(fwd, *flat.full(operands))
@@ -738,7 +714,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             leaves, saved_tree = tree.flatten(saved)
             # numbers come as they are: a rule may ask Python about them; references, too
             numbers = [
-                x if type(x) in PYTHON_NUMBERS or isinstance(x, (WholeNumber, Ref)) else None
+                x if type(x) in opd.PYTHON_NUMBERS or isinstance(x, (WholeNumber, rf.Ref)) else None
                 for x in leaves
             ]
             residuals = [
@@ -746,7 +722,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
                 for x, number in zip(leaves, numbers, strict=True)
                 if number is None
             ]
-            pull_back: Backward = _backward(flat, bwd, (saved_tree, numbers), primals, outs)
+            pull_back: cot.Backward = _backward(flat, bwd, (saved_tree, numbers), primals, outs)
             has_tangent = [is_inexact(out.dtype) for out in outs]
             if holds_tracer((bwd, *flat.static.values())):
                 # which may be gone when the rule is applied
@@ -756,12 +732,12 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
                 residuals += consts
             avals = [p.aval for p in primals]
             marks = [is_inexact(aval.dtype) for aval in avals]
-            operands = marked(instantiate_all(tangents, avals), marks)
+            operands = marked(ru.instantiate_all(tangents, avals), marks)
             out_avals = tuple([out.aval for out in marked(outs, has_tangent)])
-            params = PullBackParams(
+            params = cot.PullBackParams(
                 pull_back, len(residuals), out_avals, describe_function(self.fun)
             )
-            tangents_out = bind(custom_vjp_tangent_p, (*residuals, *operands), params)
+            tangents_out = bind(cot.custom_vjp_tangent_p, (*residuals, *operands), params)
             return outs, with_zeros(has_tangent, tangents_out)
 
         return Call(flat.fun, self.name, jvp, key=id(self), holds=flat.holds, reverse=True)
@@ -773,7 +749,7 @@ def _backward(
     saved: tuple[tree.PyTreeDef, Sequence[Any]],
     primals: Sequence[Array],
     outs: Sequence[Array],
-) -> Callable[[Sequence[Array], Sequence[Tangent]], list[Tangent]]:
+) -> cot.Backward:
     """The backward rule on arrays: of what is differentiable only, on either side.
 
     What was saved comes as the tree of it and its numbers, None standing for arrays.
@@ -786,11 +762,11 @@ def _backward(
     saved_tree, numbers = saved
     assert out_tree is not None, "the result has been flattened"
 
-    def pull_back(residuals: Sequence[Array], cotangents: Sequence[Tangent]) -> list[Tangent]:
+    def pull_back(residuals: Sequence[Array], cotangents: prim.Tangents) -> list[prim.Tangent]:
         marks = [is_inexact(a.dtype) for a in out_avals]
         of_results = [
             _filled(a, ct, symbolic)
-            for a, ct in zip(out_avals, fill_list(marks, cotangents, ZERO), strict=True)
+            for a, ct in zip(out_avals, fill_list(marks, cotangents, prim.ZERO), strict=True)
         ]
         of_arguments = at_own_lines(
             bwd,
@@ -800,7 +776,9 @@ def _backward(
         )
         leaves = _cotangent_leaves(of_arguments, in_tree, bwd, name)
         return [
-            ZERO if leaf is None else _fit(leaf, aval, bwd, f"cotangent{leaf_path('', in_tree, i)}")
+            prim.ZERO
+            if leaf is None
+            else _fit(leaf, aval, bwd, f"cotangent{leaf_path('', in_tree, i)}")
             for i, (leaf, aval) in enumerate(zip(leaves, in_avals, strict=True))
             if is_inexact(aval.dtype)
         ]
@@ -815,8 +793,8 @@ def _put_in(numbers: Sequence[Any], arrays: Sequence[Array]) -> list[Any]:
 
 
 def _closed(
-    pull_back: Backward, residuals: Sequence[ShapedArray], outs: Sequence[ShapedArray]
-) -> tuple[Backward, Sequence[Array]]:
+    pull_back: cot.Backward, residuals: Sequence[av.ShapedArray], outs: Sequence[av.ShapedArray]
+) -> tuple[cot.Backward, Sequence[Array]]:
     """Stage a backward rule; return it as one of more residuals: what it closes over."""
     cotangents = [a.cotangent() for a in outs if is_inexact(a.dtype)]
     count = len(residuals)
@@ -824,7 +802,7 @@ def _closed(
     staged = stage(run, [*residuals, *cotangents])
     jaxpr = staged.jaxpr  # the rule outlives the trace, whose tracers it must not hold
 
-    def closed(values: Sequence[Array], cts: Sequence[Tangent]) -> list[Tangent]:
+    def closed(values: Sequence[Array], cts: prim.Tangents) -> list[prim.Tangent]:
         own, consts = values[:count], values[count:]
         filled = [_filled(a, ct) for a, ct in zip(cotangents, cts, strict=True)]
         return with_zeros(nonzero_out, eval_jaxpr(jaxpr, [*consts, *own, *filled]))
@@ -886,7 +864,7 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., Any]]]) -> custom_vj
         out, pull_back = call(*args)
         leaves, out_tree = tree.flatten(out)
         flat = FlatFunction(pull_back, tree.structure(((out,), {})))
-        staged = stage(flat, [as_array(x).aval for x in leaves], pull_back)
+        staged = stage(flat, [opd.as_array(x).aval for x in leaves], pull_back)
         return out, tree.Partial(_PullBack(staged.jaxpr, out_tree, flat.out_tree), *staged.consts)
 
     def bwd(pull_back: Any, cotangent: Any) -> tuple[Any, ...]:
@@ -909,7 +887,9 @@ class _PullBack:
     def __call__(self, *args: Any) -> Any:
         *consts, cotangent = args
         leaves = self.in_tree.flatten_up_to(cotangent, "cotangent")
-        return self.out_tree.unflatten(eval_jaxpr(self.jaxpr, [*consts, *map(as_array, leaves)]))
+        return self.out_tree.unflatten(
+            eval_jaxpr(self.jaxpr, [*consts, *map(opd.as_array, leaves)])
+        )
 
 
 class custom_batch(_Custom[P, R]):  # noqa: N801
@@ -959,12 +939,10 @@ class custom_batch(_Custom[P, R]):  # noqa: N801
         return rule
 
     def _call(self, flat: _Flat) -> Call:
-        rule = self.rule
-        if rule is None:
-            raise self._missing("def_vmap")
+        rule = self._rule_by("def_vmap")
 
         def batch(
-            mapped: MappedAxis, args: Sequence[Array], batched: Sequence[bool]
+            mapped: prim.MappedAxis, args: Sequence[Array], batched: Sequence[bool]
         ) -> tuple[Sequence[Array], Sequence[bool]]:
             in_batched = list(tree.unflatten(flat.in_tree, batched))
             arguments = tree.unflatten(flat.in_tree, flat.with_refs(args))
