@@ -11,7 +11,7 @@ from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.export.dims import SymbolicScope
 from tinyjax.export.parsing import parse_shape
-from tinyjax.tree.prefix import flatten_prefix
+from tinyjax.tree.ops import flatten_prefix
 
 
 @checking.explained

@@ -20,12 +20,11 @@ __all__, __getattr__, __dir__ = namespace(
         "keys": "DictKey FlattenedIndexKey GetAttrKey KeyEntry KeyPath SequenceKey keystr path_str",
         "node": "Leaf PyTree",
         "ops": (
-            "all=tree_all flatten flatten_arguments flatten_with_path leaves leaves_with_path "
-            "map=tree_map map_with_path reduce reduce_associative structure transpose unflatten "
-            "unflatten_arguments"
+            "all=tree_all broadcast flatten flatten_arguments flatten_prefix flatten_with_path "
+            "leaves leaves_with_path map=tree_map map_with_path reduce reduce_associative "
+            "structure transpose unflatten unflatten_arguments"
         ),
         "partial": "Partial",
-        "prefix": "broadcast flatten_prefix",
         "registry": (
             "register_dataclass register_pytree_node register_pytree_node_class "
             "register_pytree_with_keys register_pytree_with_keys_class register_static static"

@@ -17,8 +17,10 @@ from tinyjax.tree.keys import path_str as path_str
 from tinyjax.tree.node import Leaf as Leaf
 from tinyjax.tree.node import PyTree as PyTree
 from tinyjax.tree.ops import tree_all as all
+from tinyjax.tree.ops import broadcast as broadcast
 from tinyjax.tree.ops import flatten as flatten
 from tinyjax.tree.ops import flatten_arguments as flatten_arguments
+from tinyjax.tree.ops import flatten_prefix as flatten_prefix
 from tinyjax.tree.ops import flatten_with_path as flatten_with_path
 from tinyjax.tree.ops import leaves as leaves
 from tinyjax.tree.ops import leaves_with_path as leaves_with_path
@@ -31,8 +33,6 @@ from tinyjax.tree.ops import transpose as transpose
 from tinyjax.tree.ops import unflatten as unflatten
 from tinyjax.tree.ops import unflatten_arguments as unflatten_arguments
 from tinyjax.tree.partial import Partial as Partial
-from tinyjax.tree.prefix import broadcast as broadcast
-from tinyjax.tree.prefix import flatten_prefix as flatten_prefix
 from tinyjax.tree.registry import register_dataclass as register_dataclass
 from tinyjax.tree.registry import register_pytree_node as register_pytree_node
 from tinyjax.tree.registry import register_pytree_node_class as register_pytree_node_class

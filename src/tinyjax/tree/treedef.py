@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, repeat
 from types import NoneType
 from typing import Any, Final, NoReturn, TypeVar
 
@@ -202,19 +202,11 @@ class PyTreeDef:
         values = [*leaves]
         if len(values) != self.num_leaves:
             raise LeafCountError(repr(self), self.num_leaves, len(values))
-        rest = iter(values)
-        stack: list[Any] = []
-        for node in self._postorder():
-            if node.kind is None:
-                leaf = next(rest)
-                stack.append(leaf if f_leaf is None else f_leaf(leaf))
-                continue
-            first = len(stack) - len(node._children)
-            parts = tuple(stack[first:])
-            del stack[first:]
-            metadata = [*node.metadata] if node.kind.node_type is dict else node.metadata
-            stack.append(f_node(parts, metadata))
-        return stack[0]
+
+        def join(kind: NodeKind, metadata: Any, parts: tuple[Any, ...]) -> Any:
+            return f_node(parts, [*metadata] if kind.node_type is dict else metadata)
+
+        return self._fold(values if f_leaf is None else map(f_leaf, values), join)
 
     def compose(self, inner: PyTreeDef) -> PyTreeDef:
         """Put a structure in the place of every leaf.
@@ -224,7 +216,7 @@ class PyTreeDef:
             >>> tree.structure([0, 0]).compose(tree.structure((0, 0)))
             PyTreeDef([(*, *), (*, *)])
         """
-        return self._fold(inner, make_treedef)
+        return self._fold(repeat(inner), make_treedef)
 
     def same_node(self, other: PyTreeDef) -> bool:
         """Whether the outermost nodes agree, whatever their children are."""
@@ -270,13 +262,14 @@ class PyTreeDef:
         return hash(tuple(entries))
 
     def __repr__(self) -> str:
-        return f"PyTreeDef({self._fold('*', lambda kind, data, parts: kind.show(data, parts))})"
+        shown = self._fold(repeat("*"), lambda kind, data, parts: kind.show(data, parts))
+        return f"PyTreeDef({shown})"
 
     def _repr_html_(self) -> str | None:
         """Show a large structure in a notebook over several lines, without the middle."""
         from html import escape  # noqa: PLC0415 (for notebooks alone)
 
-        lines = self._fold(["*"], _outlined)
+        lines = self._fold(repeat(["*"]), _outlined)
         if len(lines) == 1 and len(lines[0]) <= _LINE:
             return None  # the text says it all
         left_out = len(lines) - _FIRST_LINES - _LAST_LINES
@@ -301,12 +294,13 @@ class PyTreeDef:
         order.reverse()
         return order
 
-    def _fold(self, leaf: T, join: Callable[[NodeKind, Any, tuple[T, ...]], T]) -> T:
-        """Compute a value for each node from the values of its children."""
+    def _fold(self, leaves: Iterable[T], join: Callable[[NodeKind, Any, tuple[T, ...]], T]) -> T:
+        """Compute a value for each node from the values of its children, or of the leaves."""
+        rest = iter(leaves)
         done: list[T] = []
         for node in self._postorder():
             if node.kind is None:
-                done.append(leaf)
+                done.append(next(rest))
                 continue
             first = len(done) - len(node._children)
             joined = join(node.kind, node.metadata, tuple(done[first:]))
