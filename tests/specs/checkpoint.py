@@ -7,7 +7,7 @@ from tinyjax.checkpointing import checkpoint, checkpoint_p, checkpoint_policies
 from tinyjax.core.jit import jit
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.core.primitives.elementwise import add, exp, mul, select, sin
-from tinyjax.core.primitives.name import checkpoint_name, name_p
+from tinyjax.core.primitives.identities import checkpoint_name, name_p
 from tinyjax.core.primitives.shape import transpose
 from tinyjax.core.values.array import Array
 

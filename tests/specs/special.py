@@ -8,7 +8,7 @@ import scipy.special
 
 from specs import ArraySpec, Case, Spec
 from specs.elementwise import EMPTY, EXTREME, SCALAR, in_wide, one
-from tinyjax.core.primitives import stop_gradient as sg
+from tinyjax.core.primitives import identities
 from tinyjax.core.primitives.shape import full_like
 from tinyjax.dtypes import HostArray
 from tinyjax.primitives import special as sp
@@ -93,8 +93,8 @@ SPECS = [
         tol=16,
     ),
     one(
-        sg.stop_gradient_p,
-        sg.stop_gradient,
+        identities.stop_gradient_p,
+        identities.stop_gradient,
         np.copy,
         jax.lax.stop_gradient,
         grad=0,

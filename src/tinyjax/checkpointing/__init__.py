@@ -19,6 +19,6 @@ __all__, __getattr__, __dir__ = namespace(
         "program": "checkpoint_p",
         "residuals": "Residual print_saved_residuals saved_residuals",
         "transformation": "checkpoint remat",
-        "tinyjax.core.primitives.name": "checkpoint_name",
+        "tinyjax.core.primitives.identities": "checkpoint_name",
     },
 )

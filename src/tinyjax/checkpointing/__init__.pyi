@@ -8,7 +8,7 @@ from tinyjax.checkpointing.residuals import print_saved_residuals as print_saved
 from tinyjax.checkpointing.residuals import saved_residuals as saved_residuals
 from tinyjax.checkpointing.transformation import checkpoint as checkpoint
 from tinyjax.checkpointing.transformation import remat as remat
-from tinyjax.core.primitives.name import checkpoint_name as checkpoint_name
+from tinyjax.core.primitives.identities import checkpoint_name as checkpoint_name
 
 __all__ = [
     'Policy',

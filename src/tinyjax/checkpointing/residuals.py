@@ -6,7 +6,7 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import dtypes, tree
-from tinyjax.core.primitives.name import NameParams
+from tinyjax.core.primitives.identities import NameParams
 from tinyjax.core.tracing import calling, jaxpr as jx, program_rules as pr, staging as stg
 from tinyjax.core.transforms.linearize import linearize_flat
 from tinyjax.core.values import avals as av

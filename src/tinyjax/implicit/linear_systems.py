@@ -10,7 +10,7 @@ import attrs
 
 from tinyjax import dtypes, numpy as jnp, tree
 from tinyjax.core import api
-from tinyjax.core.primitives.stop_gradient import stop_gradient
+from tinyjax.core.primitives.identities import stop_gradient
 from tinyjax.core.tracing import calling, checking
 from tinyjax.core.values import array as arr, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike

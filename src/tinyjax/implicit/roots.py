@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeVar, overload
 
 from tinyjax import custom_derivatives, dtypes, numpy as jnp, tree
 from tinyjax.core import api
-from tinyjax.core.primitives import stop_gradient as sg
+from tinyjax.core.primitives import identities
 from tinyjax.core.tracing import calling, checking
 from tinyjax.core.transforms import constant
 from tinyjax.core.values import integers as ints, operands as opd
@@ -254,7 +254,7 @@ def custom_root(
 
 def _constant(leaf: Any) -> Array:
     x = opd.as_array(leaf)
-    return sg.stop_gradient(x) if dtypes.is_inexact(x.dtype) else x
+    return identities.stop_gradient(x) if dtypes.is_inexact(x.dtype) else x
 
 
 def check_maxiter(name: str, maxiter: int | None) -> None:

@@ -15,7 +15,7 @@ from tinyjax.core.primitives import (
     precision as _precision,
     shape as _sh,
 )
-from tinyjax.core.primitives.stop_gradient import stop_gradient_p
+from tinyjax.core.primitives.identities import stop_gradient_p
 from tinyjax.core.tracing.checking import explained
 from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive
 from tinyjax.core.tracing.trace import bind, bind1

@@ -46,7 +46,7 @@ __all__, __getattr__, __dir__ = namespace(
             "gather_p scatter_add_p scatter_max_p scatter_min_p scatter_mul_p scatter_p "
             "scatter_sub_p"
         ),
-        "tinyjax.core.primitives.identities": "copy_p dce_sink_p stage_p",
+        "tinyjax.core.primitives.identities": "copy_p dce_sink_p stage_p stop_gradient_p",
         "tinyjax.primitives.philox": "rng_bit_generator_p",
         "tinyjax.core.primitives.precision": "reduce_precision_p",
         "tinyjax.core.primitives.reduce": (
@@ -63,7 +63,6 @@ __all__, __getattr__, __dir__ = namespace(
             "digamma_p=digamma erf_inv_p=erf_inv erf_p=erf erfc_p=erfc lgamma_p=lgamma "
             "polygamma_p=polygamma zeta_p=zeta"
         ),
-        "tinyjax.core.primitives.stop_gradient": "stop_gradient_p",
         "tinyjax.special.bessel": "bessel_i0e_p=bessel_i0e bessel_i1e_p=bessel_i1e",
         "tinyjax.special.beta": "regularized_incomplete_beta_p=regularized_incomplete_beta",
         "tinyjax.special.gamma": "igamma_grad_a_p=igamma_grad_a igamma_p=igamma igammac_p=igammac",

@@ -82,6 +82,7 @@ from tinyjax.core.primitives.gather_scatter import scatter_sub_p as scatter_sub_
 from tinyjax.core.primitives.identities import copy_p as copy_p
 from tinyjax.core.primitives.identities import dce_sink_p as dce_sink_p
 from tinyjax.core.primitives.identities import stage_p as stage_p
+from tinyjax.core.primitives.identities import stop_gradient_p as stop_gradient_p
 from tinyjax.core.primitives.precision import reduce_precision_p as reduce_precision_p
 from tinyjax.core.primitives.reduce import argmax_p as argmax_p
 from tinyjax.core.primitives.reduce import argmin_p as argmin_p
@@ -99,7 +100,6 @@ from tinyjax.core.primitives.slicing import concatenate_p as concatenate_p
 from tinyjax.core.primitives.slicing import pad_p as pad_p
 from tinyjax.core.primitives.slicing import slice_p as slice_p
 from tinyjax.core.primitives.slicing import split_p as split_p
-from tinyjax.core.primitives.stop_gradient import stop_gradient_p as stop_gradient_p
 from tinyjax.implicit.linear_operators import custom_linear_solve_p as linear_solve_p
 from tinyjax.primitives.bits import clz as clz_p
 from tinyjax.primitives.bits import mulhi as mulhi_p

@@ -15,7 +15,7 @@ import attrs
 import tinyjax.numpy as jnp
 from tinyjax import checkpointing, dtypes
 from tinyjax.core.control_flow.scan import scan
-from tinyjax.core.primitives import shape as sh, slicing as sl, stop_gradient as sg
+from tinyjax.core.primitives import identities, shape as sh, slicing as sl
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.integers import SymbolicSize, is_one_of
 from tinyjax.core.values.operands import as_array
@@ -80,7 +80,7 @@ class _Attention:
             within = rows.positions < self.query_lengths[:, None]
             out = out * within[:, :, None, None, None].astype(out.dtype)
         sums = logsumexp(logits, -1).astype(self.key.dtype)
-        return out, sg.stop_gradient(jnp.moveaxis(sums, -1, 1))
+        return out, identities.stop_gradient(jnp.moveaxis(sums, -1, 1))
 
     def _allowed(self, rows: _Rows) -> Array | None:
         """Return which keys the queries attend to, with axes of (B, K, G, t, S); None for all."""

@@ -11,8 +11,8 @@ from typing import Literal
 
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
+from tinyjax.core.primitives.identities import stop_gradient
 from tinyjax.core.primitives.slicing import slice_in_dim
-from tinyjax.core.primitives.stop_gradient import stop_gradient
 from tinyjax.core.values import axes as ax, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike

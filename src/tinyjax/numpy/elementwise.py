@@ -18,9 +18,8 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.primitives.identities import another
+from tinyjax.core.primitives.identities import another, stop_gradient
 from tinyjax.core.primitives.shape import full, full_like
-from tinyjax.core.primitives.stop_gradient import stop_gradient
 from tinyjax.core.tracing.checking import explained
 from tinyjax.core.tracing.trace import data_at_hand
 from tinyjax.core.values.array import Array, ArrayLike, put

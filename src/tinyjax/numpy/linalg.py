@@ -15,7 +15,7 @@ import numpy as np
 
 from tinyjax import custom_derivatives, dtypes, lazy
 from tinyjax.core import api, devices as dev
-from tinyjax.core.primitives.stop_gradient import stop_gradient
+from tinyjax.core.primitives.identities import stop_gradient
 from tinyjax.core.values import avals as av, axes as ax, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike

@@ -18,7 +18,7 @@ from tinyjax.core.primitives import (
     slicing as sl,
 )
 from tinyjax.core.primitives.families import lower_formula
-from tinyjax.core.primitives.stop_gradient import stop_gradient
+from tinyjax.core.primitives.identities import stop_gradient
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.tracing import primitive as prim, trace as tr

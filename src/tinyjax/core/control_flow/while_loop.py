@@ -19,7 +19,7 @@ from tinyjax.core.key_reuse import check_loop, pass_on
 from tinyjax.core.primitives import elementwise as ew, reduce as rd, shape as sh
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.primitives.dynamic_slice import dynamic_index_in_dim
-from tinyjax.core.primitives.stop_gradient import stop_gradient
+from tinyjax.core.primitives.identities import stop_gradient
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.tracing import (

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
-from tinyjax.core.primitives.stop_gradient import stop_gradient_p
+from tinyjax.core.primitives.identities import stop_gradient_p
 from tinyjax.core.tracing.primitive import NO_PARAMS, Primitive
 from tinyjax.core.tracing.trace import CustomCall, EvalTrace, Running, Trace, Tracer, current_trace
 from tinyjax.core.values.array import Array

@@ -19,12 +19,7 @@ from tinyjax.core.control_flow.common import contains
 from tinyjax.core.control_flow.primitives.scan import bind_scan, scan_p
 from tinyjax.core.control_flow.primitives.while_loop import bind_while, while_p
 from tinyjax.core.custom_derivatives.custom_calls import ClosedJvp, custom_call_p
-from tinyjax.core.primitives import (
-    broadcast as bc,
-    elementwise as ew,
-    shape as sh,
-    stop_gradient as sg,
-)
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, identities, shape as sh
 from tinyjax.core.tracing.dependence import dce
 from tinyjax.core.tracing.jaxpr import Jaxpr, JaxprEqn, Lit, Var, effects, eval_jaxpr, subjaxprs
 from tinyjax.core.tracing.list_partition import split_list
@@ -64,7 +59,7 @@ class Outcome:
     def add(self, site: Site, failed: Array, values: Sequence[Array]) -> None:
         """Note one more site."""
         self.sites.append(site)
-        self.values.extend(map(sg.stop_gradient, values))
+        self.values.extend(map(identities.stop_gradient, values))
         number = sh.full((), len(self.sites), dtypes.int32)
         self.code = ew.select(ew.and_(failed, _none(self.code)), number, self.code)
 
@@ -196,7 +191,7 @@ def _run_custom(
     results = eval_jaxpr(program.jaxpr, args)
     if effects(program.jaxpr).any:  # which happen once
         return _take(results, count, program.sites, outcome)
-    _take([sg.stop_gradient(x) for x in results], count, program.sites, outcome)
+    _take([identities.stop_gradient(x) for x in results], count, program.sites, outcome)
     unchecked = dce(program.jaxpr, [i < count for i in range(len(results))])
     rule = eqn.params.rule
     if rule.jvp is not None:

@@ -6,7 +6,7 @@ from typing import Any, Literal, overload
 
 import tinyjax.numpy as jnp
 from tinyjax import custom_derivatives, dtypes
-from tinyjax.core.primitives.stop_gradient import stop_gradient
+from tinyjax.core.primitives.identities import stop_gradient
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.integers import integer, is_one_of
 from tinyjax.errors import ArgumentError, ShapeError, shortened

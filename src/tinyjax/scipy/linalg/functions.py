@@ -14,7 +14,7 @@ from tinyjax import custom_derivatives, dtypes
 from tinyjax.core import api
 from tinyjax.core.control_flow.scan import scan
 from tinyjax.core.primitives import shape as sh
-from tinyjax.core.primitives.stop_gradient import stop_gradient
+from tinyjax.core.primitives.identities import stop_gradient
 from tinyjax.core.tracing import primitive as prim, staging as stg, trace as tr
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
