@@ -25,6 +25,8 @@ TRIED: Final[Mapping[str, str]] = {
     " one device",
     "test_collectives_against_numpy_at_length": "collectives within `shard_map`, over all or some"
     " axes of a mesh and groups of devices, in loops, branches and derivatives: against NumPy",
+    "test_gradients_of_loops_at_length": "reverse mode through loops of 0 to 600 iterations, with"
+    " room for 64 to 256 states, of several examples at once: against derivatives by hand",
     "test_callbacks_are_called_as_in_a_loop_at_length": "callbacks, ordered and not, and references"
     " in branches, loops and calls, compiled and for several examples: against loops of Python",
     "test_programs_survive_at_length": "well-typed jaxprs: printed, parsed, digested, cleaned of"

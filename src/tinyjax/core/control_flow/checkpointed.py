@@ -8,10 +8,12 @@ places that have become free. ``schedule`` says which.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import attrs
 
+from tinyjax.config import settings
+from tinyjax.core.control_flow import stacked_states
 from tinyjax.core.control_flow.common import rearrange
 from tinyjax.core.control_flow.loop_tangent import loop_tangent_p
 from tinyjax.core.control_flow.primitives import while_loop as wlp
@@ -21,7 +23,7 @@ from tinyjax.core.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_
 from tinyjax.core.primitives.elementwise import add, and_, gt, lt, sub
 from tinyjax.core.primitives.shape import full, zero_cotangent, zeros_like
 from tinyjax.core.tracing.dependence import dce
-from tinyjax.core.tracing.jaxpr import Jaxpr, eval_jaxpr
+from tinyjax.core.tracing.jaxpr import Jaxpr, effects as effects_of_program, eval_jaxpr
 from tinyjax.core.tracing.list_partition import marked, split_list
 from tinyjax.core.tracing.primitive import ZERO, Arrays, LinearizeResult, Tangent
 from tinyjax.core.tracing.staging import Staged, close_over, stage
@@ -35,6 +37,9 @@ from tinyjax.display.progress_setting import in_phase, read_at
 if TYPE_CHECKING:
     from tinyjax.display.progress import Progress
 
+#: With room for so many states they are all stacked; with room for fewer, few are kept, and well
+#: chosen.
+MANY: Final = 64
 #: Makes one iteration: takes its number and the state; returns the next state.
 Step = Callable[[Array, Sequence[Array]], Sequence[Array]]
 #: Pulls cotangents back through an iteration: takes its number, the state before it, what has been
@@ -189,6 +194,7 @@ def linearize_while(
             params.num_condition,
             params.checkpoints,
             params.progress,
+            _stacks_states(params),
             tuple(nonzero),
         ),
         lambda: _while_programs(params, nz_other, nz_state),
@@ -229,7 +235,8 @@ def _while_programs(
     other, state = avals[: params.num_body], avals[params.num_body :]
     fixed = params.condition.in_avals[: params.num_condition]
     body = _primal_half(params.body, [*nz_other, *nz_state])
-    recording = stage(lambda *args: _record_while(args, params, body), [*fixed, *other, *state])
+    record = _record_stacked if _stacks_states(params) else _record_while
+    recording = stage(lambda *args: record(args, params, body), [*fixed, *other, *state])
     residuals = [*avals, *recording.jaxpr.out_avals[len(state) :]]
     t_other, t_state = _tangents(other, nz_other), _tangents(state, nz_state)
     forward = stage(
@@ -266,6 +273,28 @@ def _record_while(args: Arrays, params: wlp.WhileParams, body: _Body) -> Arrays:
     return [*state, n, *Online.of(online).kept.arrays]
 
 
+def _stacks_states(params: wlp.WhileParams) -> bool:
+    """Whether to stack states: there is room for many, and no iteration is to be counted."""
+    effects = effects_of_program(params.condition).any or effects_of_program(params.body).any
+    return (
+        params.checkpoints >= MANY
+        and params.progress is None
+        and not effects
+        and not settings().debugging
+    )
+
+
+def _record_stacked(args: Arrays, params: wlp.WhileParams, body: _Body) -> Arrays:
+    """Run a loop; return the last state and, of its iterations, what ``stacked_states`` keeps."""
+    fixed, other, init = split_list(args, params.num_condition, params.num_body)
+    return stacked_states.record(
+        lambda *state: eval_jaxpr(params.condition, [*fixed, *state])[0],
+        lambda *state: body(*other, *state),
+        init,
+        params.checkpoints,
+    )
+
+
 def _push_while(
     args: Sequence[Array],
     params: wlp.WhileParams,
@@ -274,8 +303,9 @@ def _push_while(
 ) -> Sequence[Array]:
     """Run a loop again, as often as it ran, with tangents."""
     m = len(nz_state)
+    width = (1 if _stacks_states(params) else 3) + m
     other, init, (n,), _, t_other, t_init = split_list(
-        args, params.num_body, m, 1, 3 + m, sum(nz_other)
+        args, params.num_body, m, 1, width, sum(nz_other)
     )
     nonzero = [False] * params.num_condition + [*nz_other, *nz_state]
     _, _, staged = wlp.while_body_jvp(params, nonzero)
@@ -299,11 +329,9 @@ def _pull_while(
     nz_state: Sequence[bool],
 ) -> Sequence[Array]:
     """Pull cotangents of the last state back to the constants and the first state."""
-    m = len(nz_state)
-    other, init, (n,), kept, ct_last = split_list(args, params.num_body, m, 1, 3 + m)
-
-    def step(_: Array, state: Sequence[Array]) -> Sequence[Array]:
-        return body(*other, *state)
+    m, stacks = len(nz_state), _stacks_states(params)
+    width = (1 if stacks else 3) + m
+    other, init, (n,), kept, ct_last = split_list(args, params.num_body, m, 1, width)
 
     def pull(
         _: Array, state: Sequence[Array], sums: Sequence[Array], cts: Sequence[Array]
@@ -317,7 +345,25 @@ def _pull_while(
         return _add_all(sums, increments), _chosen(into_state, state, nz_state)
 
     sums = [_zeros(x) for x, has in zip(other, nz_other, strict=True) if has]
-    return _go_back(n, Kept.of(kept), init, step, pull, sums, ct_last, params.progress)
+    if stacks:
+        return stacked_states.go_back(
+            [n, *kept],
+            [x.aval for x in init],
+            lambda *state: body(*other, *state),
+            lambda *args: [x for xs in pull(n, *args) for x in xs],
+            sums,
+            ct_last,
+        )
+    return _go_back(
+        n,
+        Kept.of(kept),
+        init,
+        lambda _, state: body(*other, *state),
+        pull,
+        sums,
+        ct_last,
+        params.progress,
+    )
 
 
 # scan: the number of iterations is known, so states are kept where the schedule is the best there

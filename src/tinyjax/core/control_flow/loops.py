@@ -44,7 +44,7 @@ def fori_loop(
 
     With known integers as bounds it is a ``scan``: reverse mode keeps the residuals of every
     iteration, or ``checkpoints`` states. With traced bounds, or floats, it is a ``while_loop``:
-    reverse mode keeps ``checkpoints`` states, 32 by default.
+    reverse mode keeps ``checkpoints`` states, by default as ``while_loop`` does.
 
     Args:
         lower: a scalar, an integer or a float.
@@ -113,11 +113,10 @@ def fori_loop(
         return add(i, one), end, at_index(i, state)
 
     ends = [convert_element_type(x, dtype, aval.weak_type) for x in bounds]
-    kept = 32 if checkpoints is None else checkpoints
     named = cf.Body(body, body_fun, "fori_loop", 2)
     from tinyjax.core.control_flow.while_loop import while_loop  # noqa: PLC0415 (not for known bounds)
 
-    return while_loop(goes_on, named, (ends[0], ends[1], init_val), checkpoints=kept)[2]
+    return while_loop(goes_on, named, (ends[0], ends[1], init_val), checkpoints=checkpoints)[2]
 
 
 @checked

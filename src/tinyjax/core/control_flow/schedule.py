@@ -131,7 +131,7 @@ class Kept:
     def start(cls, state: Sequence[Array], size: int) -> Kept:
         """Keep nothing but the first state."""
         slots = [
-            bc.broadcast_in_dim(_strong(x), (size, *x.shape), tuple(range(1, x.ndim + 1)))
+            bc.broadcast_in_dim(strong(x), (size, *x.shape), tuple(range(1, x.ndim + 1)))
             for x in state
         ]
         return cls(full((size,), 0, INT), iota((size,), INT, 0), integer(1), slots)
@@ -158,19 +158,19 @@ class Kept:
     @property
     def latest(self) -> Array:
         """The position of the latest state."""
-        return _element(self.positions, plus(self.depth, -1))
+        return element(self.positions, plus(self.depth, -1))
 
     def write(self, place: Array, state: Sequence[Array]) -> Sequence[Array]:
         """The slots with a state in one place."""
         return [
-            dynamic_update_index_in_dim(x, _strong(value), place, 0, allow_negative_indices=False)
+            dynamic_update_index_in_dim(x, strong(value), place, 0, allow_negative_indices=False)
             for x, value in zip(self.slots, state, strict=True)
         ]
 
     def push(self, position: Array, state: Sequence[Array], keep: Array) -> Kept:
         """Keep a state after the others, if that is wanted; else it goes to the first place."""
         zero = full_like(self.depth, 0)
-        place = ew.select(keep, _element(self.places, self.depth), zero)
+        place = ew.select(keep, element(self.places, self.depth), zero)
         here = ew.eq(iota((self.size,), INT, 0), _everywhere(self.depth, self.size))
         here = ew.and_(here, _everywhere(keep, self.size))
         positions = ew.select(here, _everywhere(position, self.size), self.positions)
@@ -189,11 +189,11 @@ class Kept:
         """
         latest, target = self.latest, plus(end, -1)
         last = ew.and_(ew.eq(end, iterations), ew.lt(latest, target))
-        place = _element(self.places, plus(self.depth, -1))
+        place = element(self.places, plus(self.depth, -1))
         place = ew.select(last, full_like(place, 0), place)
         first = ew.eq(place, full_like(place, 0))
         first = ew.and_(first, ew.eq(last, full_like(last, False)))
-        stored = convert_all([_element(x, place) for x in self.slots], [x.aval for x in init])
+        stored = convert_all([element(x, place) for x in self.slots], [x.aval for x in init])
         return ew.select(last, target, latest), [
             ew.select(_everywhere(first, *x.shape), x, y) for x, y in zip(init, stored, strict=True)
         ]
@@ -205,7 +205,8 @@ class Kept:
         return Kept(self.positions, self.places, depth, self.slots)
 
 
-def _element(x: Array, i: Array) -> Array:
+def element(x: Array, i: Array) -> Array:
+    """Read an array at a place of its first axis."""
     return dynamic_index_in_dim(x, i, 0, keepdims=False, allow_negative_indices=False)
 
 
@@ -213,7 +214,8 @@ def _everywhere(x: Array, *shape: int) -> Array:
     return bc.broadcast_in_dim(x, shape, ())
 
 
-def _strong(x: Array) -> Array:
+def strong(x: Array) -> Array:
+    """Make the dtype of an array a strong one."""
     return ew.convert_element_type(x, x.dtype)
 
 
@@ -262,7 +264,7 @@ class Online:
         keep = ew.and_(ew.gt(position, integer(0)), ew.select(taken, worth, full_like(worth, True)))
         leaves = ew.select(taken, spared, kept.depth)
         end = ew.min_(kept.depth, integer(size - 1))
-        place = ew.select(keep, _element(kept.places, leaves), integer(0))
+        place = ew.select(keep, element(kept.places, leaves), integer(0))
         index = iota((size,), INT, 0)
 
         def moved_up(x: Array, last: Array) -> Array:
@@ -283,8 +285,8 @@ class Online:
     def _sparing(self, position: Array) -> tuple[Array, Array]:
         """Which state to spare for one at this position, and whether that is worth it."""
         positions, size = self.kept.positions, self.kept.size
-        latest = _element(positions, integer(size - 1))
-        before = _element(positions, integer(size - 2))
+        latest = element(positions, integer(size - 1))
+        before = element(positions, integer(size - 2))
         new, joined, old = (
             ew.sub(position, latest),
             ew.sub(position, before),

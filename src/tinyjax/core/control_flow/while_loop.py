@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from tinyjax import config, dtypes, errors, tree
 from tinyjax.core import lowering as low, refs as rf
@@ -43,6 +43,12 @@ from tinyjax.frames import describe_function
 from tinyjax.primitives import constraint as con
 
 S = TypeVar("S")
+
+#: How many states reverse mode keeps, where the user says nothing: as many as these bytes have room
+#: for, twice, but no fewer and no more.
+_MEMORY: Final = 1 << 20
+_FEWEST: Final = 32
+_MOST: Final = 256
 
 
 def _while_program(args: Sequence[Any], params: WhileParams, run: pr.Run) -> Sequence[Any]:
@@ -277,15 +283,22 @@ def while_loop(
     body_fun: Callable[[S], S],
     init_val: S,
     *,
-    checkpoints: int = 32,
+    checkpoints: int | None = None,
+    memory: int | None = None,
 ) -> S:
     """Apply a function to a state for as long as a condition on it holds.
 
     The loop is compiled. Under ``vmap`` it runs until all examples are done, and examples that are
     done keep their state.
 
-    You can differentiate it in both modes. Reverse mode, which JAX's loop lacks, keeps
-    ``checkpoints`` states at a time, the first included, and runs the body again from them. While
+    You can differentiate it in both modes. Reverse mode, which JAX's loop lacks, keeps states on
+    the way. Where there is room for 64 or more, as there is by default for a state of up to 8 KiB,
+    a loop of as many iterations costs what a ``scan`` costs: the states of all iterations are
+    stacked. In a longer loop every second is kept, then every fourth, and so on, and each iteration
+    is run again, once: for the square of their number, and a little more often beyond that.
+
+    With room for fewer states the body is run again from those kept, ``checkpoints`` at a time, the
+    first included. While
     the loop runs its length is unknown; the states to keep are those that would be cheapest if the
     loop ended one iteration later. After the end the length is known, and the placement is optimal.
     From 100 iterations on (tried up to 100,000, with 2 to 32 states) this runs at most a tenth more
@@ -299,7 +312,10 @@ def while_loop(
         body_fun: takes the state; returns the new one: the same tree, of the same shapes and
             dtypes.
         init_val: the first state, a tree of arrays.
-        checkpoints: how many states reverse mode keeps, at least one.
+        checkpoints: how many states reverse mode keeps, at least one; None for as many as
+            ``memory`` has room for, but at least 32.
+        memory: how many bytes reverse mode takes for states; by default 1 MiB, and no more than 256
+            states take.
 
     Returns:
         The first state for which the condition does not hold.
@@ -313,7 +329,12 @@ def while_loop(
         >>> int(lax.while_loop(lambda n: n < 100, lambda n: 2 * n, 3))
         192
     """
-    cf.check_checkpoints("while_loop", checkpoints)
+    if checkpoints is not None:
+        cf.check_checkpoints("while_loop", checkpoints)
+    if memory is not None and memory < 0:
+        raise errors.ArgumentError(
+            f"memory of while_loop must not be negative, but it is {memory}."
+        )
     leaves, state_tree = tree.flatten(init_val)
     in_tree = tree.structure(((init_val,), {}))
     state = calling.as_arrays(leaves, body_fun, in_tree)
@@ -345,7 +366,9 @@ def while_loop(
         assert of_condition is not None, "both or none"
         assert of_body is not None, "both or none"
         found_state: S = tree.unflatten(state_tree, state)
-        return _discharged(cond_fun, body_fun, found_state, checkpoints, of_condition, of_body)
+        return _discharged(
+            cond_fun, body_fun, found_state, checkpoints, memory, of_condition, of_body
+        )
     for part in (condition, body):
         if part.uses:
             carried = body.jaxpr.outs if part is body else ()
@@ -359,7 +382,7 @@ def while_loop(
             body.jaxpr,
             len(condition.consts),
             len(body.consts),
-            checkpoints,
+            _states_kept(avals, memory) if checkpoints is None else checkpoints,
             progress,
         ),
     )
@@ -367,11 +390,26 @@ def while_loop(
     return result
 
 
+def _states_kept(avals: Sequence[av.ShapedArray], memory: int | None) -> int:
+    """How many states of these types reverse mode keeps.
+
+    Args:
+        avals: the types of a state.
+        memory: how many bytes the states may take, twice; None for the default.
+    """
+    size = sum([aval.nbytes for aval in avals])
+    if type(size) is not int:  # symbolic
+        return _FEWEST
+    most = (_MEMORY if memory is None else memory) // max(2 * size, 1)
+    return max(_FEWEST, most if memory is not None else min(most, _MOST))
+
+
 def _discharged(
     cond_fun: Callable[[S], Any],
     body_fun: Callable[[S], S],
     state: S,
-    checkpoints: int,
+    checkpoints: int | None,
+    memory: int | None,
     of_condition: rf.Watch,
     of_body: rf.Watch,
 ) -> S:
@@ -399,7 +437,7 @@ def _discharged(
     start = (of_body.contents(), state)
     fun = body_fun.fun if isinstance(body_fun, cf.Body) else body_fun
     named = cf.Body(step, fun, "while_loop", 1)
-    last = while_loop(goes_on, named, start, checkpoints=checkpoints)
+    last = while_loop(goes_on, named, start, checkpoints=checkpoints, memory=memory)
     of_body.keep(last[0])
     result: S = last[1]
     return result

@@ -1,0 +1,145 @@
+"""Reverse mode through loops of unknown length that keep many states, at the price of a ``scan``.
+
+The states of all iterations are stacked while there is room. When there is none, every other state
+is dropped, and every other one is kept from then on: the states kept are always equally far apart.
+The way back goes by blocks of as many iterations as there is room for. Unless all states were kept,
+those of a block are computed again, once, from the nearest one kept before it.
+
+A loop of ``n`` iterations with room for ``s`` states runs none again if ``n <= s``, each once if
+``n <= s * s``, and else each ``n / (2 s * s)`` times in the mean. An iteration costs a write and a
+read, however many states there is room for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tinyjax.core.control_flow.common import convert_all
+from tinyjax.core.control_flow.primitives.while_loop import run_while
+from tinyjax.core.control_flow.schedule import element, integer, plus, strong
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.primitives.dynamic_slice import dynamic_update_index_in_dim
+from tinyjax.core.tracing.list_partition import split_list
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import ShapedArray
+
+#: Makes an iteration: from a state to the next.
+Step = Callable[..., Sequence[Array]]
+#: Pulls cotangents back through an iteration: takes the state before it, what has been summed so
+#: far, and the cotangents of the state after it; returns the latter two.
+Pull = Callable[[Sequence[Array], Sequence[Array], Sequence[Array]], Sequence[Array]]
+
+
+def record(
+    goes_on: Callable[..., Array], step: Step, init: Sequence[Array], size: int
+) -> list[Array]:
+    """Run a loop, and stack its states.
+
+    Args:
+        goes_on: the condition, of the state.
+        step: the body.
+        init: the first state.
+        size: for how many states there is room.
+
+    Returns:
+        The last state, the number of iterations, how many of these lie between two states kept, and
+        the stacks, which have a row more for what is not kept.
+    """
+    m, room = len(init), integer(size)
+
+    def has_room(*args: Array) -> Array:
+        state, (n, stride), _ = split_list(args, m, 2)
+        return ew.and_(goes_on(*state), ew.lt(n, ew.mul(stride, room)))
+
+    def iteration(*args: Array) -> list[Array]:
+        state, (n, stride), stacks = split_list(args, m, 2)
+        place = ew.div(n, stride)
+        place = ew.select(ew.eq(ew.mul(place, stride), n), place, room)
+        return [*step(*state), plus(n, 1), stride, *_write(stacks, state, place)]
+
+    def until_full(*args: Array) -> list[Array]:
+        outs = run_while(has_room, iteration, args, size)
+        state, (n, stride), stacks = split_list(outs, m, 2)
+        full = ew.eq(n, ew.mul(stride, room))
+
+        def drop(i: Array, *stacks: Array) -> list[Array]:
+            rows = [element(x, ew.mul(i, integer(2))) for x in stacks]
+            return [plus(i, 1), *_write(stacks, rows, i)]
+
+        end = ew.select(full, integer((size + 1) // 2), integer(1))
+        stacks = list(run_while(lambda i, *_: ew.lt(i, end), drop, [integer(1), *stacks], size))[1:]
+        stride = ew.select(full, ew.mul(stride, integer(2)), stride)
+        return [*state, n, stride, *stacks]
+
+    start = [*init, integer(0), integer(1), *_stacks(init, size)]
+    return list(run_while(lambda *args: goes_on(*args[:m]), until_full, start, size))
+
+
+def go_back(
+    kept: Sequence[Array],
+    avals: Sequence[ShapedArray],
+    step: Step,
+    pull: Pull,
+    sums: Sequence[Array],
+    cotangents: Sequence[Array],
+) -> list[Array]:
+    """Pull cotangents back through the iterations of a loop, the last one first.
+
+    Args:
+        kept: what ``record`` returns after the last state.
+        avals: the types of a state.
+        step: the body.
+        pull: goes back through one iteration.
+        sums: what ``pull`` sums up, at the start.
+        cotangents: of the last state.
+
+    Returns:
+        The sums and the cotangents of the first state.
+    """
+    (iterations, stride), stacks = split_list(kept, 2)
+    m, size = len(stacks), stacks[0].shape[0] - 1
+    room, kept_all = integer(size), ew.eq(stride, integer(1))
+
+    def block(end: Array, *args: Array) -> list[Array]:
+        rows, cotangents = split_list(args, m)
+        start = ew.mul(ew.div(plus(end, -1), room), room)
+        nearest = ew.div(start, stride)
+
+        def again(i: Array, *args: Array) -> list[Array]:
+            state, rows = split_list(args, m)
+            place = ew.select(ew.lt(i, start), room, ew.sub(i, start))
+            return [plus(i, 1), *step(*state), *_write(rows, state, place)]
+
+        first = ew.select(kept_all, end, ew.mul(nearest, stride))
+        state = [first, *_read(stacks, nearest, avals), *rows]
+        rows = list(run_while(lambda i, *_: ew.lt(i, end), again, state, size))[1 + m :]
+
+        def back(i: Array, *args: Array) -> list[Array]:
+            sums_, cts = split_list(args, len(sums))
+            last = plus(i, -1)
+            return [last, *pull(_read(rows, ew.sub(last, start), avals), sums_, cts)]
+
+        outs = run_while(lambda i, *_: ew.gt(i, start), back, [end, *cotangents], size)
+        return [outs[0], *rows, *outs[1:]]
+
+    start = [iterations, *stacks, *sums, *cotangents]
+    outs = run_while(lambda end, *_: ew.gt(end, integer(0)), block, start, size)
+    return list(outs[1 + m :])
+
+
+def _stacks(init: Sequence[Array], size: int) -> list[Array]:
+    return [
+        broadcast_in_dim(strong(x), (size + 1, *x.shape), tuple(range(1, x.ndim + 1))) for x in init
+    ]
+
+
+def _read(stacks: Sequence[Array], place: Array, avals: Sequence[ShapedArray]) -> list[Array]:
+    return convert_all([element(x, place) for x in stacks], avals)
+
+
+def _write(stacks: Sequence[Array], state: Sequence[Array], place: Array) -> list[Array]:
+    return [
+        dynamic_update_index_in_dim(x, strong(value), place, 0, allow_negative_indices=False)
+        for x, value in zip(stacks, state, strict=True)
+    ]

@@ -1,0 +1,131 @@
+"""Reverse mode through loops whose states are stacked: against derivatives by hand, in NumPy."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import tinyjax
+import tinyjax.numpy as jnp
+from fuzz.forgetting import forget_sometimes
+from tinyjax import lax
+from tinyjax.core.control_flow.while_loop import while_p
+from tinyjax.errors import ArgumentError
+
+#: Room for so many states, and a matrix, a state and an input for each iteration.
+ROOMS: Final = (64, 65, 100, 256, None)
+Case = tuple[int | None, list[int], int, int]
+CASES: Final = st.tuples(
+    st.sampled_from(ROOMS),
+    st.lists(st.integers(0, 600), min_size=1, max_size=3),
+    st.integers(1, 3),
+    st.integers(0, 999),
+)
+
+
+def run(room: int | None, n: Any, w: Any, x: Any, c: Any) -> Any:
+    """Iterate ``y = sin(w y + c k)``, from x on, n times; k counts."""
+
+    def step(state: Any) -> Any:
+        y, k = state
+        return jnp.sin(w @ y + c * k), k + 1
+
+    return lax.while_loop(lambda state: state[1] < n, step, (x, 0), checkpoints=room)[0]
+
+
+def by_hand(n: int, w: Any, x: Any, c: Any, ct: Any) -> tuple[Any, Any, Any]:
+    """The derivatives of ``ct`` times the result, in ``w``, ``x`` and ``c``."""
+    states = [x]
+    for k in range(n):
+        states.append(np.sin(w @ states[-1] + c * k))
+    into_w, into_c = np.zeros_like(w), np.zeros_like(c)
+    for k in reversed(range(n)):
+        slope = ct * np.cos(w @ states[k] + c * k)
+        into_w, into_c, ct = into_w + np.outer(slope, states[k]), into_c + slope * k, w.T @ slope
+    return into_w, ct, into_c
+
+
+def agrees(case: Case) -> None:
+    room, lengths, size, seed = case
+    rng = np.random.default_rng(seed)
+    w, x, c, ct = rng.normal(size=(size, size)), *rng.normal(size=(3, size))
+    w *= 0.9 / np.linalg.norm(w, 2)
+
+    def loss(n: Any, w: Any, x: Any, c: Any) -> Any:
+        return ct @ run(room, n, w, x, c)
+
+    slopes = tinyjax.grad(loss, (1, 2, 3))
+    expected = [by_hand(n, w, x, c, ct) for n in lengths]
+    everywhere = tinyjax.vmap(slopes, (0, None, None, None))
+    each = tinyjax.jit(slopes)
+    batched: list[Callable[..., Any]] = [everywhere, tinyjax.jit(everywhere)]
+    for fun in batched[seed % 2 :][:1]:
+        for values, results in zip(
+            zip(*expected, strict=True), fun(np.array(lengths), w, x, c), strict=True
+        ):
+            np.testing.assert_allclose(results, np.stack(values), 1e-9, 1e-9)
+    for n, values in zip(lengths, expected, strict=True):
+        for value, result in zip(values, each(n, w, x, c), strict=True):
+            np.testing.assert_allclose(result, value, 1e-9, 1e-9)
+
+
+@settings(max_examples=3)
+@given(CASES)
+def test_gradients(case: Case) -> None:
+    agrees(case)
+
+
+@pytest.mark.fuzz
+@given(CASES)
+def test_gradients_of_loops_at_length(case: Case) -> None:
+    agrees(case)
+    forget_sometimes()
+
+
+@pytest.mark.parametrize("n", [0, 1, 63, 64, 65, 128, 64 * 64 - 1, 64 * 64, 64 * 64 + 1, 9000])
+def test_lengths_at_which_states_are_dropped(n: int) -> None:
+    """With room for 64: where all are kept, where some are, and beyond the square."""
+    w, x, c, ct = np.array([[0.9]]), np.array([0.3]), np.array([1e-3]), np.ones(1)
+    fun = tinyjax.jit(tinyjax.grad(lambda n, w, x, c: run(64, n, w, x, c).sum(), (1, 2, 3)))
+    for value, result in zip(by_hand(n, w, x, c, ct), fun(n, w, x, c), strict=True):
+        np.testing.assert_allclose(result, value, 1e-9, 1e-12)
+
+
+def test_derivatives_of_higher_order_and_loops_in_loops() -> None:
+    def inner(x: Any, n: Any) -> Any:
+        return lax.while_loop(lambda s: s[1] < n, lambda s: (s[0] * x, s[1] + 1), (x, 0))[0]
+
+    def outer(x: Any, _: Any) -> Any:
+        return inner(x, 2) * 0.5, None
+
+    x = np.float64(1.1)
+    power = tinyjax.jit(lambda x: inner(x, 6))
+    slope = tinyjax.grad(power)
+    np.testing.assert_allclose(slope(x), 7 * x**6)
+    np.testing.assert_allclose(tinyjax.grad(slope)(x), 42 * x**5)
+    np.testing.assert_allclose(tinyjax.grad(tinyjax.grad(slope))(x), 210 * x**4)
+    np.testing.assert_allclose(tinyjax.jacfwd(slope)(x), 42 * x**5)
+    cubes = tinyjax.grad(lambda x: lax.scan(outer, x, None, 2)[0])
+    np.testing.assert_allclose(cubes(x), 9 * x**8 / 2**4, 1e-12)
+    np.testing.assert_allclose(tinyjax.vmap(cubes)(np.array([x, 2.0])), [cubes(x), cubes(2.0)])
+
+
+@pytest.mark.parametrize(
+    ("shape", "memory", "room"),
+    [((), None, 256), ((1000,), None, 131), ((1 << 18,), None, 32), ((1000,), 1 << 24, 2097)],
+)
+def test_room_for_states(shape: tuple[int, ...], memory: int | None, room: int) -> None:
+    """A mebibyte for two stacks of float32, but no fewer than 32 states and no more than 256."""
+    program = tinyjax.make_jaxpr(
+        lambda x: lax.while_loop(lambda x: x.sum() < 3, lambda x: x * 2, x, memory=memory)
+    )(jnp.ones(shape, jnp.float32))
+    (eqn,) = program.eqns
+    assert eqn.primitive is while_p
+    assert eqn.params.checkpoints == room
+
+
+def test_no_negative_memory() -> None:
+    with pytest.raises(ArgumentError, match="memory of while_loop must not be negative"):
+        lax.while_loop(lambda x: x < 1, lambda x: x + 1, 0.0, memory=-1)
