@@ -17,12 +17,9 @@ from exports import (
 )
 
 NAMESPACES = namespaces()
-#: Public modules that define their names themselves.
-MODULES = [
-    n
-    for n, path in SOURCES.items()
-    if re.search(r"^answer_for\(", path.read_text("utf-8"), re.MULTILINE)
-]
+#: Public modules that define their names themselves, or by families of functions.
+DECLARES = re.compile(r"^((lazy\.)?answer_for|\w+: Final = Family)\(", re.MULTILINE)
+MODULES = [n for n, path in SOURCES.items() if DECLARES.search(path.read_text("utf-8"))]
 REMEDY = "run `python -m exports` in tests/"
 
 

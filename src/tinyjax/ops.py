@@ -8,19 +8,18 @@ from typing import Any, Literal
 import attrs
 
 from tinyjax import dtypes, numpy as jnp
-from tinyjax.core.devices import Placement
-from tinyjax.core.primitives.reduce import highest, lowest
+from tinyjax.core import devices as dev
+from tinyjax.core.primitives import reduce as rd
+from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike, UpdateOptions
-from tinyjax.core.values.integers import integer
-from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.lazy import answer_for
-from tinyjax.primitives.result_placement import placed
+from tinyjax.primitives import result_placement as placing
 
 answer_for(__name__, "segment_max segment_min segment_prod segment_sum")
 
 
-@placed
+@placing.placed
 def segment_sum(
     data: ArrayLike,
     segment_ids: ArrayLike,
@@ -29,7 +28,7 @@ def segment_sum(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: Any = None,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Sum the rows of an array that belong to the same segment.
 
@@ -64,7 +63,7 @@ def segment_sum(
     return kind.reduced(data, segment_ids, num_segments, bucket_size, options)
 
 
-@placed
+@placing.placed
 def segment_prod(
     data: ArrayLike,
     segment_ids: ArrayLike,
@@ -73,7 +72,7 @@ def segment_prod(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: Any = None,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Multiply the rows that belong to the same segment: as ``segment_sum``, and 1 for no rows."""
     options = _options(indices_are_sorted, unique_indices, mode)
@@ -81,7 +80,7 @@ def segment_prod(
     return kind.reduced(data, segment_ids, num_segments, bucket_size, options)
 
 
-@placed
+@placing.placed
 def segment_max(
     data: ArrayLike,
     segment_ids: ArrayLike,
@@ -90,15 +89,15 @@ def segment_max(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: Any = None,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Take the largest of each segment: as ``segment_sum``, and the least value for no rows."""
     options = _options(indices_are_sorted, unique_indices, mode)
-    kind = _Kind("max", lowest, jnp.max)
+    kind = _Kind("max", rd.lowest, jnp.max)
     return kind.reduced(data, segment_ids, num_segments, bucket_size, options)
 
 
-@placed
+@placing.placed
 def segment_min(
     data: ArrayLike,
     segment_ids: ArrayLike,
@@ -107,11 +106,11 @@ def segment_min(
     unique_indices: bool = False,
     bucket_size: int | None = None,
     mode: Any = None,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Take the least of each segment: as ``segment_sum``, and the largest value for no rows."""
     options = _options(indices_are_sorted, unique_indices, mode)
-    kind = _Kind("min", highest, jnp.min)
+    kind = _Kind("min", rd.highest, jnp.min)
     return kind.reduced(data, segment_ids, num_segments, bucket_size, options)
 
 
@@ -137,7 +136,7 @@ class _Kind:
         bucket_size: int | None,
         options: UpdateOptions,
     ) -> Array:
-        rows, ids = as_array(data), as_array(segment_ids)
+        rows, ids = opd.as_array(data), opd.as_array(segment_ids)
         leading = rows.shape[: ids.ndim]
         if any(n not in (1, m) for n, m in zip(leading, ids.shape, strict=False)):
             raise ShapeError(
@@ -146,8 +145,8 @@ class _Kind:
             )
         if num_segments is None:
             largest = jnp.max(ids).concrete("the number of segments (or give num_segments)")
-            num_segments = integer(largest, "the largest of segment_ids") + 1
-        count = integer(num_segments, "num_segments")
+            num_segments = ints.integer(largest, "the largest of segment_ids") + 1
+        count = ints.integer(num_segments, "num_segments")
         if count < 0:
             raise ArgumentError(f"num_segments must not be negative, but got {count}.")
         shape: tuple[int, ...] = (count, *rows.shape[ids.ndim :])
@@ -155,7 +154,7 @@ class _Kind:
         if bucket_size is not None:
             if not ids.ndim:
                 raise ShapeError("bucket_size is for segment_ids with axes, but they are a scalar.")
-            length, bucket = ids.shape[0], integer(bucket_size, "bucket_size")
+            length, bucket = ids.shape[0], ints.integer(bucket_size, "bucket_size")
             shape = (-(-length // bucket), *shape)
             index = (jnp.arange(length) // bucket, ids)
         empty = jnp.full(shape, self.start(rows.dtype), rows.dtype)

@@ -158,7 +158,7 @@ def test_searchsorted_by_a_sorter() -> None:
         line, np.array([1.5])
     )
     assert got.tolist() == [1]
-    with pytest.raises(ArgumentError, match="sides"):
+    with pytest.raises(ArgumentError, match="side of searchsorted"):
         taking.searchsorted(line, 1.0, unchecked("middle"))
     with pytest.raises(ShapeError, match="sorted vector"):
         taking.searchsorted(X, 1.0)

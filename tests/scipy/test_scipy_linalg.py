@@ -335,18 +335,18 @@ def test_arguments_are_checked() -> None:
     calls: list[tuple[Callable[[], Any], type[Exception], str]] = [
         (lambda: linalg.schur(x, unchecked("r")), ArgumentError, "'real' or 'complex'"),
         (lambda: linalg.polar(x, unchecked("up")), ArgumentError, "'right' or 'left'"),
-        (lambda: linalg.polar(x, method=unchecked("qr")), ArgumentError, "for method"),
-        (lambda: linalg.qr_multiply(x, x, unchecked("up")), ArgumentError, "for mode"),
+        (lambda: linalg.polar(x, method=unchecked("qr")), ArgumentError, "method of "),
+        (lambda: linalg.qr_multiply(x, x, unchecked("up")), ArgumentError, "mode of "),
         (lambda: linalg.sqrtm(x, 2), ArgumentError, "1 for blocksize"),
         (lambda: linalg.hadamard(3), ArgumentError, "power of two"),
         (lambda: linalg.helmert(0), ArgumentError, "positive n"),
-        (lambda: linalg.pascal(2, unchecked("up")), ArgumentError, "for kind"),
-        (lambda: linalg.dft(2, unchecked("m")), ArgumentError, "for scale"),
+        (lambda: linalg.pascal(2, unchecked("up")), ArgumentError, "kind of "),
+        (lambda: linalg.dft(2, unchecked("m")), ArgumentError, "scale of "),
         (lambda: linalg.dft(2, dtype=float), DtypeError, "complex dtype"),
         (lambda: linalg.companion(np.ones(1)), ShapeError, "at least 2"),
         (lambda: linalg.leslie(np.ones(3), np.ones(3)), ShapeError, "one share less"),
         (lambda: linalg.convolution_matrix(np.ones(2), 0), ArgumentError, "positive n"),
-        (lambda: linalg.convolution_matrix(x, 2, unchecked("up")), ArgumentError, "for mode"),
+        (lambda: linalg.convolution_matrix(x, 2, unchecked("up")), ArgumentError, "mode of "),
         (lambda: linalg.convolution_matrix(1.0, 2), ShapeError, "takes vectors"),
         (lambda: linalg.hankel(1.0), ShapeError, "takes vectors"),
         (lambda: linalg.rsf2csf(x, np.eye(3)), ShapeError, "of one size"),
@@ -356,7 +356,7 @@ def test_arguments_are_checked() -> None:
         (
             lambda: linalg.eigh_tridiagonal(x[0], x[0, :1], select=unchecked("v")),
             ArgumentError,
-            "for select",
+            "select of ",
         ),
         (
             lambda: linalg.eigh_tridiagonal(x[0], x[0, :1], select="i"),
@@ -364,7 +364,7 @@ def test_arguments_are_checked() -> None:
             "select_range",
         ),
         (lambda: linalg.solve_sylvester(x, x, np.eye(3)), ShapeError, "m rows and n columns"),
-        (lambda: linalg.solve_sylvester(x, x, x, method="q"), ArgumentError, "for method"),
+        (lambda: linalg.solve_sylvester(x, x, x, method="q"), ArgumentError, "method of "),
     ]
     for call, error, message in calls:
         with pytest.raises(error, match=message):

@@ -227,7 +227,7 @@ def test_ranks(method: Any, axis: int | None) -> None:
 @pytest.mark.wrong_types
 def test_a_way_to_rank_that_there_is_not() -> None:
     unknown: Any = "first"
-    with pytest.raises(ArgumentError, match="must be one of"):
+    with pytest.raises(ArgumentError, match="method of rankdata must be"):
         stats.rankdata(X, unknown)
 
 

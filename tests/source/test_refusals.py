@@ -583,13 +583,13 @@ def arguments_without_a_derivative(x: float) -> Any:
     return unchecked(np.ediff1d)(np.array([x, x]), initial=x)[0]  # here
 
 
-@refused("reshape: order must be 'C' or 'F', but got 'A'.")
+@refused("order of reshape must be 'C' or 'F', but got 'A'.")
 def order_in_memory(x: float) -> Any:
     return np.array([[x, x]]).reshape(2, order="A")[0]  # here
 
 
 @refused(
-    "quantile: method must be 'linear', 'lower', 'higher', 'midpoint', 'nearest' or "
+    "method of quantile must be 'linear', 'lower', 'higher', 'midpoint', 'nearest' or "
     "'inverted_cdf', but got 'hazen'."
 )
 def method_of_quantiles(x: float) -> Any:

@@ -8,7 +8,7 @@ import scipy.special
 from specs import ArraySpec, Case, Spec
 from specs.elementwise import EMPTY, EXTREME, SCALAR, F, in_wide, one
 from tinyjax.core.primitives.shape import full_like
-from tinyjax.special import bessel, beta, faddeeva, gamma, hypergeometric, integrals, poch
+from tinyjax.special import bessel, beta, faddeeva, gamma, hypergeometric, integrals
 
 PARAMETER = ArraySpec((3, 4), low=0.1, high=12)
 F_LONG = ArraySpec((16,))
@@ -142,8 +142,8 @@ SPECS = [
     ),
     Spec(
         "poch",
-        poch.poch,
-        poch.poch,
+        hypergeometric.poch,
+        hypergeometric.poch,
         [Case(POSITIVE, PARAMETER), Case(F, F), Case(SMALL, SMALL)],
         numpy=in_wide(scipy.special.poch),
         dtypes=("float32", "float64"),

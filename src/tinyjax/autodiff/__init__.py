@@ -11,8 +11,7 @@ __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
         "accumulation": "Order jacobian multiplications",
-        "modes": "jvp_from_vjp vjp_from_jvp",
-        "products": "gauss_newton_vp hutchinson_trace hvp",
+        "products": "gauss_newton_vp hutchinson_trace hvp jvp_from_vjp vjp_from_jvp",
         "taylor": "jet",
     },
 )

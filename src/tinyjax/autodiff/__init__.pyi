@@ -3,11 +3,11 @@
 from tinyjax.autodiff.accumulation import Order as Order
 from tinyjax.autodiff.accumulation import jacobian as jacobian
 from tinyjax.autodiff.accumulation import multiplications as multiplications
-from tinyjax.autodiff.modes import jvp_from_vjp as jvp_from_vjp
-from tinyjax.autodiff.modes import vjp_from_jvp as vjp_from_jvp
 from tinyjax.autodiff.products import gauss_newton_vp as gauss_newton_vp
 from tinyjax.autodiff.products import hutchinson_trace as hutchinson_trace
 from tinyjax.autodiff.products import hvp as hvp
+from tinyjax.autodiff.products import jvp_from_vjp as jvp_from_vjp
+from tinyjax.autodiff.products import vjp_from_jvp as vjp_from_jvp
 from tinyjax.autodiff.taylor import jet as jet
 
 __all__ = [

@@ -29,16 +29,14 @@ from tinyjax.autodiff.elimination import (
     total,
 )
 from tinyjax.autodiff.local_jacobians import Block, Tangents, flat_size
+from tinyjax.core.api import jacobians, typed
 from tinyjax.core.api.arguments import Choice, Chosen, choose
-from tinyjax.core.api.jacobians import jacfwd, jacrev
 from tinyjax.core.api.tangents import without_tracers
-from tinyjax.core.api.typed import Jacobians
 from tinyjax.core.jit import jit_p
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, trace as tr
 from tinyjax.core.transforms.linearize import Linearized, linearize_flat
-from tinyjax.core.values import avals as av
+from tinyjax.core.values import avals as av, concrete as conc
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import HostArray, float0, is_complex, is_inexact
 
 P = ParamSpec("P")
@@ -51,7 +49,7 @@ Order: TypeAlias = Literal["auto", "forward", "reverse"]
 _MOST_ELEMENTS: Final = 2**24
 
 
-def _with_order(function: Callable[..., Any]) -> Jacobians[bool, Order, Array]:
+def _with_order(function: Callable[..., Any]) -> typed.Jacobians[bool, Order, Array]:
     transform: Callable[..., Any] = checking.checked(function)
     return transform
 
@@ -107,8 +105,8 @@ def jacobian(
         call = _linearize(choice, args, kwargs, has_aux, allow_int)
         if call.elements > _MOST_ELEMENTS:
             if not holomorphic and call.directions_in < call.directions_out:
-                return jacfwd(fun, argnums, has_aux)(*args, **kwargs)
-            return jacrev(fun, argnums, has_aux, holomorphic, allow_int)(*args, **kwargs)
+                return jacobians.jacfwd(fun, argnums, has_aux)(*args, **kwargs)
+            return jacobians.jacrev(fun, argnums, has_aux, holomorphic, allow_int)(*args, **kwargs)
         blocks = call.blocks()
         graph = call.graph(blocks)
         remaining = _accumulate(blocks, _order(graph, order))
@@ -338,7 +336,7 @@ def _placed(block: Block | None, x: Array, out: Array) -> Array:
     """The derivative of a result in an argument, of the shape and type that the user gets."""
     shape = out.shape + x.shape
     if not is_inexact(x.dtype):
-        return ConcreteArray(np.zeros(shape, float0))
+        return conc.ConcreteArray(np.zeros(shape, float0))
     if block is None:
         return jnp.zeros(shape, x.dtype)
     matrix = _dense(block)
@@ -378,7 +376,7 @@ def _multiply(left: Block, right: Block) -> Block:
     elif left.values is not None:
         terms = _signed(left.values[first], b.sign)
     else:
-        terms = ConcreteArray(np.full(len(places), a.sign * b.sign, np.float32))
+        terms = conc.ConcreteArray(np.full(len(places), a.sign * b.sign, np.float32))
     return Block(pattern, _gather_up(terms, places, pattern.size))
 
 
@@ -397,7 +395,7 @@ def _add(left: Block, right: Block) -> Block:
 def _values(block: Block) -> Array:
     if block.values is not None:
         return block.values
-    return ConcreteArray(np.full(block.pattern.size, block.pattern.sign, np.float32))
+    return conc.ConcreteArray(np.full(block.pattern.size, block.pattern.sign, np.float32))
 
 
 def _signed(values: Array, sign: int) -> Array:

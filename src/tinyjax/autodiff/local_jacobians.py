@@ -23,9 +23,7 @@ from tinyjax import numpy as jnp
 from tinyjax.autodiff.elimination import Mask, Pattern
 from tinyjax.core.api.mapping import over_basis
 from tinyjax.core.custom_derivatives.cotangents import custom_vjp_tangent_p
-from tinyjax.core.primitives.elementwise import select_p
-from tinyjax.core.primitives.rules import add_arrays
-from tinyjax.core.primitives.shape import full
+from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
@@ -111,7 +109,7 @@ class Tangents:
                 if _is_vertex(o, v)
                 else o
                 if isinstance(o, Array)
-                else full(x.aval.shape, 0, x.aval.dtype)
+                else sh.full(x.aval.shape, 0, x.aval.dtype)
                 for x, o in zip(self.eqn.inputs, self.operands, strict=True)
             ]
             return _pack(tr.bind(self.eqn.primitive, operands, self.eqn.params)[position])
@@ -131,10 +129,10 @@ class Tangents:
             cotangent = _conjugate(_unpack(direction, out))
             cts = [cotangent if i == position else prim.ZERO for i in range(len(eqn.out_binders))]
             results = eqn.primitive.rules.transpose(cts, operands, eqn.params)
-            total = full(self._type(v).shape, 0, self._type(v).dtype)
+            total = sh.full(self._type(v).shape, 0, self._type(v).dtype)
             for o, result in zip(self.operands, results, strict=True):
                 if _is_vertex(o, v) and result is not None and result is not prim.ZERO:
-                    total = add_arrays(total, result)
+                    total = ru.add_arrays(total, result)
             return _pack(_conjugate(total))
 
         return over_basis(pull)(directions)
@@ -153,7 +151,7 @@ class Tangents:
                 continue
             if is_inexact(o.dtype):
                 chance.append(i)
-            elif self.eqn.primitive is select_p and shape[0] == shape[1]:
+            elif self.eqn.primitive is ew.select_p and shape[0] == shape[1]:
                 return Pattern(np.eye(shape[0], dtype=np.bool_)), None
             else:
                 return Pattern(np.ones(shape, np.bool_)), None

@@ -22,26 +22,13 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from tinyjax import checkpointing, errors, frames, tree
 from tinyjax.core.api.tangents import as_tangents, check_per_argument
-from tinyjax.core.control_flow.cond import cond_p, switch
-from tinyjax.core.control_flow.scan import scan, scan_p
-from tinyjax.core.control_flow.while_loop import while_loop, while_p
+from tinyjax.core.control_flow import cond, scan as sc, while_loop as wl
 from tinyjax.core.jit import jit_p
 from tinyjax.core.primitives import dot, elementwise as ew, shape as sh
-from tinyjax.core.tracing.calling import FlatFunction, argument_path, as_arrays, watched
-from tinyjax.core.tracing.jaxpr import Jaxpr, eval_jaxpr
-from tinyjax.core.tracing.list_partition import split_list
+from tinyjax.core.tracing import calling, jaxpr as jx, list_partition as lp, trace as tr
 from tinyjax.core.tracing.primitive import ZERO, Primitive, Tangent
-from tinyjax.core.tracing.trace import (
-    CustomCall,
-    Running,
-    Trace,
-    Tracer,
-    bind,
-    current_trace,
-    use_trace,
-)
+from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ShapedArray
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.primitives import convolution as cv
 
@@ -52,7 +39,7 @@ P = TypeVar("P")
 Series: TypeAlias = Sequence[Array]
 
 
-class SeriesTracer(Tracer):
+class SeriesTracer(tr.Tracer):
     """A value and its derivatives, as many as were asked for.
 
     Attributes:
@@ -63,7 +50,7 @@ class SeriesTracer(Tracer):
 
     def __init__(
         self,
-        trace: Trace,
+        trace: tr.Trace,
         terms: list[Array],
         later: Callable[[SeriesTracer, int], Array] | None = None,
     ) -> None:
@@ -73,7 +60,7 @@ class SeriesTracer(Tracer):
         self._derivative: SeriesTracer | None = None
 
     @property
-    def aval(self) -> ShapedArray:
+    def aval(self) -> av.ShapedArray:
         return self.terms[0].aval
 
     def concrete(self, purpose: str) -> HostArray:
@@ -99,7 +86,7 @@ class SeriesTracer(Tracer):
         return self._derivative
 
 
-class SeriesTrace(Trace):
+class SeriesTrace(tr.Trace):
     """Computes series of what depends on its tracers.
 
     Attributes:
@@ -111,7 +98,7 @@ class SeriesTrace(Trace):
 
     transformation = "jet"
 
-    def __init__(self, parent: Trace, order: int, fun: Callable[..., Any] | None) -> None:
+    def __init__(self, parent: tr.Trace, order: int, fun: Callable[..., Any] | None) -> None:
         super().__init__(parent, fun)
         self.order: int = order
         self.operations: dict[Hashable, tuple[Sequence[Array], Sequence[Array]]] | None = None
@@ -121,11 +108,11 @@ class SeriesTrace(Trace):
             return self.parent.process(primitive, args, params)
         if primitive is jit_p or primitive is checkpointing.checkpoint_p:
             program: Any = params
-            with use_trace(self):
-                return eval_jaxpr(program.jaxpr, args)
+            with tr.use_trace(self):
+                return jx.eval_jaxpr(program.jaxpr, args)
         loop = _LOOPS.get(primitive)
         if loop is not None and self.operations is None:
-            with use_trace(self.parent):
+            with tr.use_trace(self.parent):
                 results = loop(self.order, [self.series(x) for x in args], params)
             return [self.traced(series) for series in results]
         key = (primitive, _identity(params), *map(id, args))
@@ -139,12 +126,12 @@ class SeriesTrace(Trace):
 
         def later(_: int, out: SeriesTracer, k: int) -> Array:
             x, y = (self.terms(arg, k) for arg in args)
-            with use_trace(self.parent):
+            with tr.use_trace(self.parent):
                 return direct(operation, x, y, out.terms, k)
 
         return self._complete(key, args, outs, later)
 
-    def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
+    def process_custom_call(self, call: tr.CustomCall, args: Sequence[Array]) -> Sequence[Array]:
         """Apply the derivative rule to series; look through a call that has none.
 
         So it is with a function that closes over a series, in which no rule knows the derivative.
@@ -175,7 +162,7 @@ class SeriesTrace(Trace):
                     x.derivative if isinstance(x, SeriesTracer) and self.owns(x) else ZERO
                     for x in args
                 ]
-                with use_trace(self):
+                with tr.use_trace(self):
                     derivatives.extend(rule(args, tangents)[1])
             derivative = derivatives[place]
             if isinstance(derivative, SeriesTracer) and self.owns(derivative):
@@ -204,7 +191,7 @@ class SeriesTrace(Trace):
             return results
         self.operations = {key: (results, args)}
         try:
-            with use_trace(self.parent):
+            with tr.use_trace(self.parent):
                 for result in results:
                     if isinstance(result, SeriesTracer):
                         result.term(self.order)
@@ -247,7 +234,7 @@ Terms: TypeAlias = Sequence[Array | None]
 
 
 def _apply(primitive: Primitive[P], params: P, x: Array, y: Array) -> Array:
-    return bind(primitive, (x, y), params)[0]
+    return tr.bind(primitive, (x, y), params)[0]
 
 
 def _leibniz(of: Operation, x: Terms, y: Terms, orders: Sequence[int], k: int) -> Array | None:
@@ -304,15 +291,15 @@ def _run(
     user_fun: Callable[..., Any] | None = None,
 ) -> list[Series]:
     """Apply a function of arrays to series."""
-    trace = SeriesTrace(current_trace(), order, user_fun)
-    with Running(trace):
+    trace = SeriesTrace(tr.current_trace(), order, user_fun)
+    with tr.Running(trace):
         outs = fun(*[trace.traced(series) for series in args])
         return [trace.series(out) for out in outs]
 
 
-def _of_program(jaxpr: Jaxpr, order: int, args: Sequence[Series]) -> list[list[Array]]:
+def _of_program(jaxpr: jx.Jaxpr, order: int, args: Sequence[Series]) -> list[list[Array]]:
     """Apply a program to series; results have all their terms."""
-    outs = _run(lambda *values: eval_jaxpr(jaxpr, values), order, args)
+    outs = _run(lambda *values: jx.eval_jaxpr(jaxpr, values), order, args)
     return [_instantiated(series, order) for series in outs]
 
 
@@ -320,7 +307,7 @@ def _of_program(jaxpr: Jaxpr, order: int, args: Sequence[Series]) -> list[list[A
 
 
 def _scan(order: int, args: Sequence[Series], params: Any) -> Sequence[Series]:
-    consts, init, xs = split_list(list(args), params.num_consts, params.num_carry)
+    consts, init, xs = lp.split_list(list(args), params.num_consts, params.num_carry)
 
     def body(carry: Any, x: Any) -> Any:
         outs = _of_program(params.jaxpr, order, [*consts, *carry, *x])
@@ -328,21 +315,21 @@ def _scan(order: int, args: Sequence[Series], params: Any) -> Sequence[Series]:
 
     start = [_instantiated(series, order) for series in init]
     inputs = [list(series) for series in xs]
-    last, ys = scan(body, start, inputs, params.length, params.reverse, params.unroll)
+    last, ys = sc.scan(body, start, inputs, params.length, params.reverse, params.unroll)
     return [*last, *ys]
 
 
 def _while(order: int, args: Sequence[Series], params: Any) -> Sequence[Series]:
-    of_condition, of_body, init = split_list(list(args), params.num_condition, params.num_body)
+    of_condition, of_body, init = lp.split_list(list(args), params.num_condition, params.num_body)
 
     def condition(state: Any) -> Any:
         values = [series[0] for series in (*of_condition, *state)]
-        return eval_jaxpr(params.condition, values)[0]
+        return jx.eval_jaxpr(params.condition, values)[0]
 
     def body(state: Any) -> Any:
         return _of_program(params.body, order, [*of_body, *state])
 
-    result: Sequence[Series] = while_loop(
+    result: Sequence[Series] = wl.while_loop(
         condition, body, [_instantiated(series, order) for series in init]
     )
     return result
@@ -354,18 +341,18 @@ def _cond(order: int, args: Sequence[Series], params: Any) -> Sequence[Series]:
         lambda curves, branch=branch: _of_program(branch, order, curves)
         for branch in params.branches
     ]
-    result: Sequence[Series] = switch(index, branches, [list(series) for series in operands])
+    result: Sequence[Series] = cond.switch(index, branches, [list(series) for series in operands])
     return result
 
 
 _LOOPS: Final[dict[Primitive[Any], Callable[[int, Sequence[Series], Any], Sequence[Series]]]] = {
-    scan_p: _scan,
-    while_p: _while,
-    cond_p: _cond,
+    sc.scan_p: _scan,
+    wl.while_p: _while,
+    cond.cond_p: _cond,
 }
 
 
-@watched
+@calling.watched
 def jet(
     fun: Callable[..., Any],
     primals: Sequence[Any],
@@ -411,7 +398,7 @@ def jet(
         )
     (order,) = lengths
     leaves, in_tree = tree.flatten_arguments(tuple(primals), {})
-    args = as_arrays(leaves, fun, in_tree)
+    args = calling.as_arrays(leaves, fun, in_tree)
 
     def column(k: int) -> list[Tangent]:
         """The terms of one order."""
@@ -421,7 +408,7 @@ def jet(
             [x.aval for x in args],
             "terms",
             fun,
-            lambda i: f"order {k + 1} of {argument_path(fun, in_tree, i)}",
+            lambda i: f"order {k + 1} of {calling.argument_path(fun, in_tree, i)}",
             "jet",
         )
 
@@ -437,7 +424,7 @@ def jet(
             assert term is not ZERO, "only integers have no terms"
             terms.append(term if factorial_scaled else term * factorial(k))
         curves.append(terms)
-    flat = FlatFunction(fun, in_tree)
+    flat = calling.FlatFunction(fun, in_tree)
     outs = _run(flat, order, curves, fun)
     terms_out = [list(out[1:]) or [sh.zero_tangent(out[0].aval)] * order for out in outs]
     if not factorial_scaled:

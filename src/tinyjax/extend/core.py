@@ -28,7 +28,7 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import InconclusiveDimensionOperation, JaxprTypeError, TinyjaxError
-from tinyjax.lax.tokens import Token
+from tinyjax.lax.placement import Token
 from tinyjax.lazy import answer_for
 
 __all__ = [

@@ -8,11 +8,11 @@ from typing import Any, Literal, NamedTuple, TypeVar, overload
 from tinyjax import dtypes, frames, numpy as jnp
 from tinyjax.core.control_flow import while_loop as wl
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.errors import ArgumentError, shortened
+from tinyjax.errors import ArgumentError
 from tinyjax.implicit import information, krylov, linear_systems, roots, theorem, vectors
 from tinyjax.implicit.newton import newton
+from tinyjax.numpy.promotion import check_option
 
 T = TypeVar("T")
 
@@ -133,11 +133,7 @@ def fixed_point(  # noqa: PLR0913
         (0.7391, -0.2975)
     """
     roots.check_maxiter("fixed_point", maxiter)
-    if not ints.is_one_of(method, ("iteration", "anderson", "newton")):
-        raise ArgumentError(
-            f"method of fixed_point is {shortened(method)}. Say 'iteration', 'anderson' or "
-            "'newton'."
-        )
+    check_option("fixed_point", "method", method, ("iteration", "anderson", "newton"))
     if history < 1:
         raise ArgumentError(f"history of fixed_point must be at least 1, but it is {history}.")
     problem = vectors.equation("fixed_point", f, x0, args)

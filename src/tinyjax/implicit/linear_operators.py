@@ -17,20 +17,20 @@ from tinyjax.core import varying
 from tinyjax.core.control_flow.common import stage_function
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Values
-from tinyjax.core.tracing import calling, jaxpr as jx, primitive as prim, staging as stg
-from tinyjax.core.tracing.checking import checked
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
+from tinyjax.core.tracing import calling, checking, jaxpr as jx, primitive as prim, staging as stg
 from tinyjax.core.tracing.list_partition import split_list
 from tinyjax.core.tracing.program_rules import def_program
 from tinyjax.core.tracing.tangents import defined, of_undefined, present, with_zeros
 from tinyjax.core.tracing.trace import Running, bind
-from tinyjax.core.transforms.batching import batch_jaxpr
-from tinyjax.core.transforms.calls import inline
-from tinyjax.core.transforms.jvp import jvp_flat
+from tinyjax.core.transforms import (
+    batching as bt,
+    calls,
+    jvp as jv,
+    linearize as lz,
+    transpose as tp,
+)
 from tinyjax.core.transforms.linear_trace import linear_trace
-from tinyjax.core.transforms.linearize import linearize_flat
-from tinyjax.core.transforms.transpose import transpose_jaxpr
 from tinyjax.core.transforms.varying import refit
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import Axes, ShapedArray
@@ -95,7 +95,7 @@ def _fit_solve(
 
 
 @custom_linear_solve_p.def_lowering
-def _solve_lowering(b: Lowering, operands: Values, params: LinearSolveParams) -> Values:
+def _solve_lowering(b: lw.Lowering, operands: hlo.Values, params: LinearSolveParams) -> hlo.Values:
     return call_jaxpr(b, params.solve, "linear_solve", operands)
 
 
@@ -122,7 +122,7 @@ def _solve_jvp(
     n, k = params.num_consts, params.size
     outs = bind(custom_linear_solve_p, primals, params)
     consts, x = primals[:n], outs[:k]
-    _, change = jvp_flat(
+    _, change = jv.jvp_flat(
         lambda *cs: jx.eval_jaxpr(params.matvec, [*cs, *x]), consts, list(tangents[:n])
     )
     return outs, _tangent_solution(primals, tangents[n:], change, params)
@@ -150,7 +150,7 @@ def _solve_linearize(
     n, k = params.num_consts, params.size
     outs = bind(custom_linear_solve_p, primals, params)
     consts, x = primals[:n], outs[:k]
-    change = linearize_flat(
+    change = lz.linearize_flat(
         lambda *cs: jx.eval_jaxpr(params.matvec, [*cs, *x]), consts, list(nonzero[:n])
     )
     some = any(change.nonzero_out) or any(nonzero[n:])
@@ -170,11 +170,13 @@ def transposed(matvec: jx.Jaxpr, num_consts: int) -> stg.Staged:
     def make() -> stg.Staged:
         size = len(matvec.outs)
         linear = (False,) * num_consts + (True,) * size
-        transposed_matvec = transpose_jaxpr(matvec, linear, (True,) * size)
+        transposed_matvec = tp.transpose_jaxpr(matvec, linear, (True,) * size)
         avals = matvec.in_avals
 
         def run(*args: Array) -> list[Array]:
-            outs = with_zeros(transposed_matvec.nonzero_out, inline(transposed_matvec.staged, args))
+            outs = with_zeros(
+                transposed_matvec.nonzero_out, calls.inline(transposed_matvec.staged, args)
+            )
             return ru.instantiate_all(outs, avals[num_consts:])
 
         return stg.stage(run, [*avals[:num_consts], *matvec.out_avals])
@@ -234,7 +236,7 @@ def _solve_batch(
 
     def batched(jaxpr: jx.Jaxpr) -> stg.Staged:
         out_mapped = (True,) * len(jaxpr.outs)
-        return batch_jaxpr(jaxpr, mapped, places, out_mapped)[0]
+        return bt.batch_jaxpr(jaxpr, mapped, places, out_mapped)[0]
 
     back = params.transpose_solve
     outs = _bind_staged(
@@ -250,7 +252,7 @@ def _solve_batch(
 # The function
 
 
-@checked
+@checking.checked
 def custom_linear_solve(
     matvec: Callable[[Any], Any],
     b: Any,

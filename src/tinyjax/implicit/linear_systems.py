@@ -15,9 +15,8 @@ from tinyjax.core.tracing import calling, checking
 from tinyjax.core.values import array as arr, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.implicit import krylov, linear_operators
 from tinyjax.implicit.information import Info, default_tolerance
-from tinyjax.implicit.krylov import Operator, bicgstab, cg, gmres, norm
-from tinyjax.implicit.linear_operators import custom_linear_solve
 from tinyjax.implicit.vectors import Space, space_of, strong
 
 T = TypeVar("T")
@@ -223,7 +222,7 @@ class Settings:
             (cotangent,) = api.vjp(precondition, tree.map(jnp.zeros_like, x))[1](x)
             return cotangent
 
-        result: tuple[Any, Info] = custom_linear_solve(
+        result: tuple[Any, Info] = linear_operators.custom_linear_solve(
             multiply,
             b,
             solver(precondition, x0),
@@ -233,20 +232,20 @@ class Settings:
         return result
 
     def _iterate(
-        self, matvec: Operator, b: Array, precondition: Operator, x0: Array | None
+        self, matvec: krylov.Operator, b: Array, precondition: krylov.Operator, x0: Array | None
     ) -> tuple[Array, Info]:
         tol = default_tolerance(b.dtype) if self.tol is None else self.tol
-        least = jnp.maximum(jnp.multiply(tol, norm(b)), self.atol)
+        least = jnp.maximum(jnp.multiply(tol, krylov.norm(b)), self.atol)
         start = jnp.zeros_like(b) if x0 is None else x0
         most = 10 * b.shape[0] if self.maxiter is None else self.maxiter
         if self.method == "cg":
-            return cg(matvec, b, start, precondition, least, most)
+            return krylov.cg(matvec, b, start, precondition, least, most)
         if self.method == "bicgstab":
-            return bicgstab(matvec, b, start, precondition, least, most)
-        return gmres(matvec, b, start, precondition, least, most, self.restart)
+            return krylov.bicgstab(matvec, b, start, precondition, least, most)
+        return krylov.gmres(matvec, b, start, precondition, least, most, self.restart)
 
 
-def matrix_of(multiply: Operator, space: Space) -> Array:
+def matrix_of(multiply: krylov.Operator, space: Space) -> Array:
     """The matrix of a linear function of vectors."""
     return api.vmap(multiply, out_axes=1)(jnp.eye(space.size, dtype=space.dtype))
 
@@ -258,11 +257,11 @@ def _dense(multiply: Callable[[Any], Any], b: Any, space: Space) -> tuple[Any, I
     right = space.flatten(b)
     matrix = matrix_of(of_vectors, space)
     x = jnp.linalg.solve(matrix, right)
-    residual = norm(right - matrix @ x)
+    residual = krylov.norm(right - matrix @ x)
     return space.unflatten(x), Info(jnp.isfinite(residual), jnp.ones((), dtypes.int32), residual)
 
 
-def prepared(solver: LinearSolver, multiply: Operator, space: Space) -> Operator:
+def prepared(solver: LinearSolver, multiply: krylov.Operator, space: Space) -> krylov.Operator:
     """A solver of systems with one matrix, a function of vectors, for several right sides."""
     if solver == "dense":
         matrix = matrix_of(multiply, space)

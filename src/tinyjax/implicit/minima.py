@@ -11,9 +11,9 @@ from tinyjax import dtypes, errors, frames, numpy as jnp
 from tinyjax.core import api
 from tinyjax.core.control_flow import loops, while_loop as wl
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.implicit import information, krylov, linear_systems, roots, theorem, vectors
+from tinyjax.numpy.promotion import check_option
 
 T = TypeVar("T")
 
@@ -134,10 +134,7 @@ def minimize(  # noqa: PLR0913
                [0., 1.]], dtype=float32)
     """
     roots.check_maxiter("minimize", maxiter)
-    if not ints.is_one_of(method, ("lbfgs", "gradient_descent")):
-        raise errors.ArgumentError(
-            f"method of minimize is {errors.shortened(method)}. Say 'lbfgs' or 'gradient_descent'."
-        )
+    check_option("minimize", "method", method, ("lbfgs", "gradient_descent"))
     if history < 1:
         raise errors.ArgumentError(f"history of minimize must be at least 1, but it is {history}.")
     problem = vectors.equation("minimize", fun, x0, args, scalar=True)

@@ -12,13 +12,13 @@ from tinyjax.core.control_flow import scan as sc
 from tinyjax.core.custom_derivatives.linear_call import linear_call
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import calling, checking, primitive as prim, trace as tr
-from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.varying import axes_of, union
-from tinyjax.errors import ArgumentError, shortened
+from tinyjax.errors import ArgumentError
 from tinyjax.implicit import runge_kutta
 from tinyjax.implicit.information import Info
 from tinyjax.implicit.vectors import Closed, Space, close, follow, space_of, strong
+from tinyjax.numpy.promotion import check_option
 from tinyjax.primitives import collective as col
 
 T = TypeVar("T")
@@ -209,10 +209,7 @@ def _check_settings(
             f"rtol and atol of odeint must not be negative, nor both zero, but they are {rtol} and "
             f"{atol}."
         )
-    if not ints.is_one_of(gradient, ("adjoint", "checkpointed")):
-        raise ArgumentError(
-            f"gradient of odeint is {shortened(gradient)}. Say 'adjoint' or 'checkpointed'."
-        )
+    check_option("odeint", "gradient", gradient, ("adjoint", "checkpointed"))
 
 
 def _columns(states: Array, space: Space) -> list[Array]:

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, overload
 
-from tinyjax import custom_derivatives, dtypes, numpy as jnp, tree
+from tinyjax import custom_derivatives, dtypes, frames, numpy as jnp, tree
 from tinyjax.core import api
 from tinyjax.core.primitives import identities
 from tinyjax.core.tracing import calling, checking
 from tinyjax.core.transforms import constant
-from tinyjax.core.values import integers as ints, operands as opd
+from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ConcretizationError
-from tinyjax.frames import Function, describe_function
 from tinyjax.implicit import information, theorem, vectors
 from tinyjax.implicit.linear_systems import LinearSolver, prepared
 from tinyjax.implicit.newton import bisection, newton
+from tinyjax.numpy.promotion import check_option
 
 T = TypeVar("T")
 
@@ -36,7 +36,7 @@ def root(
 ) -> Array: ...
 @overload
 def root(
-    f: Function[object],
+    f: frames.Function[object],
     x0: ArrayLike,
     args: tuple[Any, ...],
     *,
@@ -49,7 +49,7 @@ def root(
 ) -> Array: ...
 @overload
 def root(
-    f: Function[object],
+    f: frames.Function[object],
     x0: T,
     args: tuple[Any, ...],
     *,
@@ -75,7 +75,7 @@ def root(
 ) -> T: ...
 @overload
 def root(
-    f: Function[object],
+    f: frames.Function[object],
     x0: None = ...,
     args: tuple[Any, ...] = ...,
     *,
@@ -88,7 +88,7 @@ def root(
 ) -> Array: ...
 @overload
 def root(
-    f: Function[object],
+    f: frames.Function[object],
     x0: Any = ...,
     args: tuple[Any, ...] = ...,
     *,
@@ -154,8 +154,7 @@ def root(  # noqa: PLR0913
     """
     check_maxiter("root", maxiter)
     chosen = method or ("newton" if bracket is None else "bisection")
-    if not ints.is_one_of(chosen, ("newton", "bisection")):
-        raise ArgumentError(f"method of root is {method!r}. Say 'newton' or 'bisection'.")
+    check_option("root", "method", chosen, ("newton", "bisection"))
     if chosen == "bisection":
         if bracket is None:
             raise ArgumentError(
@@ -216,8 +215,8 @@ def custom_root(
     def like_the_guess(what: str, fun: Callable[..., Any], value: Any) -> Any:
         if (own_tree := tree.structure(value)) != unknown:
             raise ArgumentError(
-                f"{describe_function(fun)}, the {what} of custom_root, must return a tree like "
-                f"initial_guess, {unknown}, but returned {own_tree}."
+                f"{frames.describe_function(fun)}, the {what} of custom_root, must return a tree "
+                f"like initial_guess, {unknown}, but returned {own_tree}."
             )
         return value
 
@@ -312,8 +311,8 @@ def _bisect(
     if one_sign:
         what = "positive" if float(at_ends[0]) > 0 else "negative"
         raise ArgumentError(
-            f"{describe_function(f)} is {what} at both ends of the bracket of root. Give two "
-            "numbers where its signs differ."
+            f"{frames.describe_function(f)} is {what} at both ends of the bracket of root. Give "
+            "two numbers where its signs differ."
         )
 
     def search(consts: Sequence[Array], ends: Array) -> tuple[Array, information.Info]:

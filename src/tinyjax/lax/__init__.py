@@ -13,7 +13,6 @@ from tinyjax.lazy import namespace
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
-        "accuracy": "AccuracyMode DotAlgorithm DotAlgorithmPreset Tolerance",
         "elementwise": (
             "RoundingMethod abs acos acosh add asin asinh atan atan2 atanh bitcast_convert_type "
             "bitwise_and bitwise_not bitwise_or bitwise_xor cbrt ceil clamp clz complex conj "
@@ -25,10 +24,10 @@ __all__, __getattr__, __dir__ = namespace(
             "stop_gradient sub tan tanh zeta"
         ),
         "generators": "RandomAlgorithm rng_bit_generator",
-        "placement": "pbroadcast pcast",
-        "platforms": "composite platform_dependent",
+        "placement": "after_all composite create_token pbroadcast pcast platform_dependent",
         "products": (
-            "DotDimensionNumbers Precision PrecisionLike batch_matmul dot dot_general scaled_dot"
+            "AccuracyMode DotAlgorithm DotAlgorithmPreset DotDimensionNumbers Precision "
+            "PrecisionLike Tolerance batch_matmul dot dot_general scaled_dot"
         ),
         "ragged": "RaggedDotDimensionNumbers ragged_dot ragged_dot_general",
         "reductions": (
@@ -44,7 +43,6 @@ __all__, __getattr__, __dir__ = namespace(
         "sorting": "approx_max_k approx_min_k index_take sort sort_key_val top_k",
         "special": "bessel_i0e bessel_i1e betainc igamma igamma_grad_a igammac random_gamma_grad",
         "spectral": "FftType fft",
-        "tokens": "after_all create_token",
         "windows": (
             "ConvGeneralDilatedDimensionNumbers conv_general_dilated_local "
             "conv_general_dilated_patches conv_general_permutations conv_general_shape_tuple "

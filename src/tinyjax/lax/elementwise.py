@@ -16,12 +16,11 @@ from tinyjax.core.primitives import (
     shape as _sh,
 )
 from tinyjax.core.primitives.identities import stop_gradient_p
-from tinyjax.core.tracing.checking import explained
+from tinyjax.core.tracing import checking, trace as tr
 from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive
-from tinyjax.core.tracing.trace import bind, bind1
+from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.integers import integer
-from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.lax.operands import named, one_dtype, pair
@@ -57,7 +56,7 @@ class Binary(Protocol):
 
 def _unary(primitive: Primitive[NoParams], doc: str, name: str = "") -> Unary:
     def fun(x: ArrayLike) -> Array:
-        return bind1(primitive, (as_array(x),), NO_PARAMS)
+        return tr.bind1(primitive, (opd.as_array(x),), NO_PARAMS)
 
     named(fun, name or primitive.name, doc)
     return fun
@@ -65,7 +64,7 @@ def _unary(primitive: Primitive[NoParams], doc: str, name: str = "") -> Unary:
 
 def _accurate(primitive: Primitive[NoParams], doc: str, name: str = "") -> Accurate:
     def fun(x: ArrayLike, *, accuracy: object = None) -> Array:
-        return bind1(primitive, (as_array(x),), NO_PARAMS)
+        return tr.bind1(primitive, (opd.as_array(x),), NO_PARAMS)
 
     named(fun, name or primitive.name, doc)
     return fun
@@ -75,7 +74,7 @@ def _binary(primitive: Primitive[NoParams], doc: str, name: str = "") -> Binary:
     label = name or primitive.name
 
     def fun(x: ArrayLike, y: ArrayLike) -> Array:
-        return bind1(primitive, pair(label, as_array(x), as_array(y)), NO_PARAMS)
+        return tr.bind1(primitive, pair(label, opd.as_array(x), opd.as_array(y)), NO_PARAMS)
 
     named(fun, label, doc)
     return fun
@@ -137,12 +136,12 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike = None) -> Array:
         >>> int(lax.mul(jnp.int8(100), jnp.int8(100), out_dtype=jnp.int32))
         10000
     """
-    a, b = as_array(x), as_array(y)
+    a, b = opd.as_array(x), opd.as_array(y)
     if out_dtype is not None:
         dtype = dtypes.check(out_dtype)
         weak = a.weak_type and b.weak_type
         a, b = convert(a, dtype, weak), convert(b, dtype, weak)
-    return bind1(_ew.mul, pair("mul", a, b), NO_PARAMS)
+    return tr.bind1(_ew.mul, pair("mul", a, b), NO_PARAMS)
 
 
 mulhi: Final = _binary(_bits.mulhi, "Return the upper half of the bits of a product.")
@@ -155,7 +154,7 @@ atan2: Final = _binary(_ew.atan2, "Return the angle of the point ``(y, x)``.")
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Return the float next to ``x1`` towards ``x2``."""
-    return bind1(_ew.nextafter, pair("nextafter", as_array(x1), as_array(x2)), NO_PARAMS)
+    return tr.bind1(_ew.nextafter, pair("nextafter", opd.as_array(x1), opd.as_array(x2)), NO_PARAMS)
 
 
 complex: Final = _binary(_ew.complex_, "Return the number with these parts.")
@@ -180,20 +179,20 @@ ge: Final = _binary(_ew.ge, "Say where ``x >= y``.")
 
 def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     """Return the ``m``-th derivative of ``digamma``."""
-    return bind1(_sp.polygamma, pair("polygamma", as_array(m), as_array(x)), NO_PARAMS)
+    return tr.bind1(_sp.polygamma, pair("polygamma", opd.as_array(m), opd.as_array(x)), NO_PARAMS)
 
 
 def zeta(x: ArrayLike, q: ArrayLike) -> Array:
     """Return Hurwitz' zeta function."""
-    return bind1(_sp.zeta, pair("zeta", as_array(x), as_array(q)), NO_PARAMS)
+    return tr.bind1(_sp.zeta, pair("zeta", opd.as_array(x), opd.as_array(q)), NO_PARAMS)
 
 
 def conj(x: ArrayLike) -> Array:
     """Return the complex conjugate; a real number becomes complex."""
-    array = as_array(x)
+    array = opd.as_array(x)
     if not dtypes.is_complex(array.dtype):
         return complex(array, _sh.zeros_like(array))
-    return bind1(_ew.conj, (array,), NO_PARAMS)
+    return tr.bind1(_ew.conj, (array,), NO_PARAMS)
 
 
 def square(x: ArrayLike) -> Array:
@@ -212,8 +211,8 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
     Raises:
         DtypeError: ``x`` is a bool, or an integer to a negative power.
     """
-    return bind1(
-        _ew.integer_pow_p, (as_array(x),), _ew.IntegerPowParams(integer(y, "the exponent"))
+    return tr.bind1(
+        _ew.integer_pow_p, (opd.as_array(x),), _ew.IntegerPowParams(integer(y, "the exponent"))
     )
 
 
@@ -225,10 +224,10 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
     """
     if isinstance(y, int):
         return integer_pow(x, y)
-    base, exponent = as_array(x), as_array(y)
+    base, exponent = opd.as_array(x), opd.as_array(y)
     if dtypes.is_inexact(base.dtype) and dtypes.is_integer(exponent.dtype):
         exponent = convert(exponent, base.dtype)
-    return bind1(_ew.pow_, pair("pow", base, exponent), NO_PARAMS)
+    return tr.bind1(_ew.pow_, pair("pow", base, exponent), NO_PARAMS)
 
 
 class RoundingMethod(Enum):
@@ -251,8 +250,8 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
         >>> lax.round(jnp.array([0.5, 1.5, 2.5]))
         Array([1., 2., 3.], dtype=float32)
     """
-    array = as_array(x)
-    nearest = bind1(_ew.round_, (array,), NO_PARAMS)
+    array = opd.as_array(x)
+    nearest = tr.bind1(_ew.round_, (array,), NO_PARAMS)
     if rounding_method is RoundingMethod.TO_NEAREST_EVEN:
         return nearest
     sign_ = _ew.sign(array)
@@ -279,13 +278,13 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
         >>> lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([3, 4]))
         Array([1, 4], dtype=int32)
     """
-    chosen, a, b = as_array(pred), as_array(on_true), as_array(on_false)
+    chosen, a, b = opd.as_array(pred), opd.as_array(on_true), opd.as_array(on_false)
     a, b = one_dtype("select", (a, b))
     if dtypes.is_integer(chosen.dtype):
         chosen = _ew.ge(chosen, _sh.full_like(chosen, 1))
     if not chosen.shape and a.shape:
         chosen = _bc.broadcast_in_dim(chosen, a.shape, ())
-    return bind1(_ew.select_p, (chosen, a, b), NO_PARAMS)
+    return tr.bind1(_ew.select_p, (chosen, a, b), NO_PARAMS)
 
 
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
@@ -309,8 +308,8 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     """
     if not cases:
         raise ArgumentError("select_n needs at least one case.")
-    number = as_array(which)
-    arrays = one_dtype("select_n", [as_array(case) for case in cases])
+    number = opd.as_array(which)
+    arrays = one_dtype("select_n", [opd.as_array(case) for case in cases])
     if number.dtype == dtypes.bool_:
         if len(arrays) > 2:
             raise ArgumentError(
@@ -337,13 +336,13 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
         ShapeError: the shapes differ.
         DtypeError: the dtypes differ.
     """
-    low, array, high = pair("clamp", as_array(min), as_array(x), as_array(max))
-    return bind1(_ew.min_, (bind1(_ew.max_, (low, array), NO_PARAMS), high), NO_PARAMS)
+    low, array, high = pair("clamp", opd.as_array(min), opd.as_array(x), opd.as_array(max))
+    return tr.bind1(_ew.min_, (tr.bind1(_ew.max_, (low, array), NO_PARAMS), high), NO_PARAMS)
 
 
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """Convert the elements to a dtype; floats are truncated to integers."""
-    return _ew.convert_element_type(as_array(operand), dtypes.check(new_dtype))
+    return _ew.convert_element_type(opd.as_array(operand), dtypes.check(new_dtype))
 
 
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
@@ -356,7 +355,7 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
         ShapeError: the last axis does not hold the parts of one element.
         DtypeError: a dtype is bool or complex, and not both of them the same.
     """
-    x, dtype = as_array(operand), dtypes.check(new_dtype)
+    x, dtype = opd.as_array(operand), dtypes.check(new_dtype)
     return x if x.dtype == dtype else _bitcast.bitcast_convert_type(x, dtype)
 
 
@@ -371,10 +370,10 @@ def stop_gradient(x: T) -> T:
     """
 
     def constant(leaf: Any) -> Any:
-        array = as_array(leaf)
+        array = opd.as_array(leaf)
         if not dtypes.is_inexact(array.dtype):
             return leaf
-        return bind1(stop_gradient_p, (array,), NO_PARAMS)
+        return tr.bind1(stop_gradient_p, (array,), NO_PARAMS)
 
     constants: T = tree.map(constant, x)
     return constants
@@ -389,10 +388,10 @@ def stage(x: ArrayLike, /) -> Array:
         >>> tinyjax.make_jaxpr(lambda: lax.stage(1.0))().eqns[0].primitive
         stage
     """
-    return bind1(_id.stage_p, (as_array(x),), NO_PARAMS)
+    return tr.bind1(_id.stage_p, (opd.as_array(x),), NO_PARAMS)
 
 
-@explained
+@checking.explained
 def dce_sink(val: Any, *, prevent_mlir_dce: Literal[False] = False) -> None:
     """Keep the equations of unused values in a jaxpr.
 
@@ -417,7 +416,7 @@ def dce_sink(val: Any, *, prevent_mlir_dce: Literal[False] = False) -> None:
             "be False. Return the values, or hand them to debug.callback."
         )
     for leaf in tree.leaves(val):
-        bind(_id.dce_sink_p, (as_array(leaf),), NO_PARAMS)
+        tr.bind(_id.dce_sink_p, (opd.as_array(leaf),), NO_PARAMS)
 
 
 def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
@@ -439,7 +438,7 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
         Array(1.203125, dtype=float32, weak_type=True)
     """
     bits = integer(exponent_bits, "exponent_bits"), integer(mantissa_bits, "mantissa_bits")
-    return _precision.reduce_precision(as_array(operand), *bits)
+    return _precision.reduce_precision(opd.as_array(operand), *bits)
 
 
 def optimization_barrier(operand: T, /) -> T:
@@ -457,6 +456,6 @@ def optimization_barrier(operand: T, /) -> T:
     if not leaves:
         return operand
     outs: T = tree.unflatten(
-        structure, _barrier.optimization_barrier([as_array(x) for x in leaves])
+        structure, _barrier.optimization_barrier([opd.as_array(x) for x in leaves])
     )
     return outs

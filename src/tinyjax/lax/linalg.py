@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from tinyjax.core.primitives.shape import expand_dims, squeeze
 from tinyjax.core.primitives.slicing import slice_in_dim
-from tinyjax.core.tracing.checking import explained
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.integers import fit_int32, integer, integers, is_one_of
 from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.lax.polar import qdwh
@@ -113,7 +113,7 @@ class SvdAlgorithm(Enum):
     DIVIDE_AND_CONQUER = "divide_and_conquer"
 
 
-@explained
+@checking.explained
 def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     """Return the lower triangular ``L`` with a positive diagonal and ``L L^H = x``.
 
@@ -201,7 +201,7 @@ def eig(
         >>> lax.linalg.eig(jnp.array([[0.0, -1.0], [1.0, 0.0]]))[0]
         Array([0.+1.j, 0.-1.j], dtype=complex64)
     """
-    if not is_one_of(implementation, (None, EigImplementation.LAPACK)):
+    if not ints.is_one_of(implementation, (None, EigImplementation.LAPACK)):
         raise ArgumentError(
             f"eig is computed by LAPACK, but got implementation={shortened(implementation)}."
         )
@@ -210,7 +210,7 @@ def eig(
     )
 
 
-@explained
+@checking.explained
 def eigh(
     x: ArrayLike,
     *,
@@ -251,7 +251,7 @@ def eigh(
     )
     if subset_by_index is None:
         return vectors, values
-    bounds = integers(subset_by_index, "subset_by_index")
+    bounds = ints.integers(subset_by_index, "subset_by_index")
     if len(bounds) != 2:
         raise ArgumentError(f"subset_by_index must be a pair of ints, but got {bounds}.")
     first, last = bounds
@@ -262,7 +262,7 @@ def _between(x: Array, first: int, last: int) -> Array:
     return slice_in_dim(x, first, last, axis=x.ndim - 1)
 
 
-@explained
+@checking.explained
 def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
     """Return matrices that are zero below the first subdiagonal, and similar to those given.
 
@@ -358,8 +358,8 @@ def lu_pivots_to_permutation(pivots: ArrayLike, permutation_size: int) -> Array:
         >>> lax.linalg.lu_pivots_to_permutation(jnp.array([2, 2]), 3)
         Array([2, 0, 1], dtype=int32)
     """
-    size = integer(permutation_size, "permutation_size")
-    if not fit_int32((size,)):
+    size = ints.integer(permutation_size, "permutation_size")
+    if not ints.fit_int32((size,)):
         raise ShapeError(f"permutation_size must fit an int32, but got {shortened(size)}.")
     return _lu.pivots_to_permutation(as_array(pivots), size)
 
@@ -410,7 +410,7 @@ def qr(
     full_matrices: bool = True,
     use_magma: bool | None = None,
 ) -> tuple[Array, Array, Array]: ...
-@explained
+@checking.explained
 def qr(
     x: ArrayLike,
     *,
@@ -465,7 +465,7 @@ def schur(
     sort_eig_vals: bool = False,
     select_callable: Callable[..., Any] | None = None,
 ) -> tuple[Array]: ...
-@explained
+@checking.explained
 def schur(
     x: ArrayLike,
     *,
@@ -521,7 +521,7 @@ def svd(
     subset_by_index: tuple[int, int] | None = None,
     algorithm: SvdAlgorithm | None = None,
 ) -> Array: ...
-@explained
+@checking.explained
 def svd(
     x: ArrayLike,
     *,
@@ -563,7 +563,7 @@ def svd(
     return _between(u, first, last), _between(s, first, last), rows
 
 
-@explained
+@checking.explained
 def symmetric_product(
     a_matrix: ArrayLike,
     c_matrix: ArrayLike,
@@ -596,7 +596,7 @@ def symmetric_product(
     return _matrices.from_lower(out) if symmetrize_output else out
 
 
-@explained
+@checking.explained
 def triangular_solve(
     a: ArrayLike,
     b: ArrayLike,
@@ -649,7 +649,7 @@ def triangular_solve(
     return squeeze(x, axis) if vector else x
 
 
-@explained
+@checking.explained
 def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
     """Return tridiagonal matrices that are similar to Hermitian ones.
 
@@ -675,7 +675,7 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Arra
     return _householder.tridiagonal(as_array(a), lower=lower)
 
 
-@explained
+@checking.explained
 def tridiagonal_solve(
     dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, *, perturb_singular: bool = False
 ) -> Array:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
 from tinyjax.core.values.array import Array
-from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.numpy.promotion import broadcast as _broadcast_arrays, convert
 
 
@@ -23,7 +22,7 @@ def pair(name: str, *operands: Array) -> list[Array]:
     if len(shapes) == 1:
         return xs
     if len({len(s) for s in shapes if s}) > 1:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"{name} needs operands with as many axes, or scalars, but got "
             f"{' and '.join(str(x.aval) for x in xs)}. The function of tinyjax.numpy broadcasts."
         )
@@ -41,7 +40,7 @@ def one_dtype(name: str, operands: Sequence[Array]) -> list[Array]:
         pairs = [(x.dtype, x.weak_type) for x in xs]
         if dtypes.promote(pairs)[0] == dtype:
             return [x if x.dtype == dtype else convert(x, dtype) for x in xs]
-    raise DtypeError(
+    raise errors.DtypeError(
         f"{name} requires arguments to have the same dtypes, but got "
         f"{' and '.join(str(x.aval) for x in xs)}. The "
         "function of tinyjax.numpy promotes; or convert one with .astype(...)."

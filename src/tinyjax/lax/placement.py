@@ -1,13 +1,19 @@
-"""Where values lie: on devices, and in all examples of a mapped axis."""
+"""Where and when values are computed: on devices and platforms, in mapped axes, after others."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeVar
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+import attrs
 
 from tinyjax import errors, tree
+from tinyjax.core.devices import platform_in_view
 from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import Array
+from tinyjax.errors import ArgumentError, described
+from tinyjax.lax.elementwise import optimization_barrier
+from tinyjax.numpy.creation import zeros
 from tinyjax.primitives import collective as col
 
 T = TypeVar("T")
@@ -102,3 +108,97 @@ def pcast(x: T, axis_name: col.AxisName | Sequence[col.AxisName], *, to: str) ->
 
     varying: T = tree.map(one, x)
     return varying
+
+
+# Tokens: values without data that say what comes after what
+
+
+@attrs.frozen(eq=False, repr=False)
+class Token:
+    """A value without data; made by ``create_token``. It goes through all transformations."""
+
+    _buf: Array
+
+    def block_until_ready(self) -> Token:
+        """Wait until what it comes after is done."""
+        self._buf.block_until_ready()
+        return self
+
+
+tree.register_pytree_node(Token, lambda token: ((token._buf,), None), lambda _, bufs: Token(*bufs))
+
+
+def create_token(_: object = None) -> Token:
+    """Return a token that comes after nothing.
+
+    Example:
+        >>> from tinyjax import lax, tree
+        >>> tree.leaves(lax.after_all(lax.create_token(), lax.create_token()))
+        [Array([], shape=(0,), dtype=bool)]
+    """
+    return Token(zeros(0, bool))
+
+
+def after_all(*operands: Token) -> Token:
+    """Return a token that comes after others."""
+    return optimization_barrier((create_token(), *operands))[0]
+
+
+# Platforms
+
+
+R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def platform_dependent(
+    *args: Any,
+    default: Callable[..., R] | None = None,
+    **per_platform: Callable[..., R],
+) -> R:
+    """Call the function that is for the platform on which programs run: "cpu".
+
+    Args:
+        args: what it is called with.
+        default: the function for platforms that are not named.
+        per_platform: functions by the names of platforms. The one for "cpu" is called, or, in a
+            function that is exported for other platforms, the one for each of these.
+
+    Raises:
+        ArgumentError: there is neither one for the platform nor a default.
+
+    Example:
+        >>> from tinyjax import lax
+        >>> lax.platform_dependent(2, cpu=lambda x: x + 1, tpu=lambda x: x - 1)
+        3
+    """
+    platform = platform_in_view.value
+    for name, branch in {**per_platform, "default": default}.items():
+        if not callable(branch) and not (name == "default" and default is None):
+            raise ArgumentError(
+                f"the '{name}' branch of platform_dependent must be a callable, but got "
+                f"{described(branch)}."
+            )
+    chosen = per_platform.get(platform, default)
+    if chosen is None:
+        raise ArgumentError(
+            f"platform_dependent has functions for {', '.join(per_platform) or 'no platform'}, but "
+            f"none for '{platform}' and no default."
+        )
+    return chosen(*args)
+
+
+def composite(decomposition: F, name: str, version: int = 0) -> F:
+    """Return a function as it is; compilers of JAX's programs may know it by a name.
+
+    Args:
+        decomposition: the function.
+        name: not used.
+        version: not used.
+
+    Example:
+        >>> from tinyjax import lax
+        >>> lax.composite(lambda x: x + 1, "my.increment")(1)
+        2
+    """
+    return decomposition

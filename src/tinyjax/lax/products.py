@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
+
+import attrs
 
 from tinyjax import dtypes, errors
-from tinyjax.core.devices import Placement
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
-from tinyjax.core.primitives.dot import DotParams, dot_general_p, keeping
-from tinyjax.core.tracing.trace import bind1
+from tinyjax.core import devices as dev
+from tinyjax.core.primitives import broadcast as bc, dot as _dot, elementwise as ew, shape as sh
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values import axes as ax, integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.axes import canonical_axis
-from tinyjax.core.values.integers import listed
-from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DTypeLike
 from tinyjax.lax.operands import one_dtype
 from tinyjax.numpy.promotion import convert
@@ -57,7 +56,7 @@ def dot_general(
     precision: object = None,
     preferred_element_type: DTypeLike = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Contract and batch two arrays over any axes.
 
@@ -87,16 +86,16 @@ def dot_general(
         >>> lax.dot_general(x, y, (((2,), (2,)), ((0,), (0,)))).shape
         (5, 2, 4)
     """
-    x, y = _of_one_dtype(as_array(lhs), as_array(rhs), preferred_element_type)
+    x, y = _of_one_dtype(opd.as_array(lhs), opd.as_array(rhs), preferred_element_type)
     (x_contract, y_contract), (x_batch, y_batch) = _pairs("dot_general", dimension_numbers)
-    params = DotParams(
+    params = _dot.DotParams(
         _places(x, x_contract),
         _places(y, y_contract),
         _places(x, x_batch),
         _places(y, y_batch),
         x.dtype if preferred_element_type is None else dtypes.check(preferred_element_type),
     )
-    return bind1(dot_general_p, (x, y), keeping(params))
+    return tr.bind1(_dot.dot_general_p, (x, y), _dot.keeping(params))
 
 
 def _pairs(name: str, dimension_numbers: DotDimensionNumbers) -> DotDimensionNumbers:
@@ -129,8 +128,8 @@ def _of_one_dtype(x: Array, y: Array, preferred: DTypeLike) -> list[Array]:
 
 
 def _places(x: Array, axes: Sequence[int]) -> tuple[int, ...]:
-    entries = listed(axes, "the axes of dot_general")
-    return tuple([canonical_axis(a, x.ndim, "dot_general: axis") for a in entries])
+    entries = ints.listed(axes, "the axes of dot_general")
+    return tuple([ax.canonical_axis(a, x.ndim, "dot_general: axis") for a in entries])
 
 
 def dot(
@@ -140,7 +139,7 @@ def dot(
     dimension_numbers: DotDimensionNumbers | None = None,
     precision: object = None,
     preferred_element_type: DTypeLike = None,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Return the product of vectors or matrices; or with ``dimension_numbers``, ``dot_general``.
 
@@ -148,7 +147,7 @@ def dot(
         ShapeError: an operand is neither a vector nor a matrix, or the sizes do not fit.
         DtypeError: the dtypes differ.
     """
-    x, y = as_array(lhs), as_array(rhs)
+    x, y = opd.as_array(lhs), opd.as_array(rhs)
     if dimension_numbers is None:
         if x.ndim not in (1, 2) or y.ndim not in (1, 2) or x.shape[-1] != y.shape[0]:
             raise errors.ShapeError(
@@ -171,7 +170,7 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: object = None) -> Ar
         ShapeError: the sizes do not fit.
         DtypeError: the dtypes differ.
     """
-    x, y = as_array(lhs), as_array(rhs)
+    x, y = opd.as_array(lhs), opd.as_array(rhs)
     if x.ndim != y.ndim or x.ndim < 2:
         raise errors.ShapeError(
             f"batch_matmul needs as many axes of either, two at least, but got {x.aval} and "
@@ -217,7 +216,7 @@ def scaled_dot(
         >>> lax.scaled_dot(x, y, lhs_scale=jnp.array([[2.0, 8.0]]))
         Array([[20]], dtype=bfloat16)
     """
-    x, y = as_array(lhs), as_array(rhs)
+    x, y = opd.as_array(lhs), opd.as_array(rhs)
     if dimension_numbers is None:
         if x.ndim != y.ndim or x.ndim < 2:
             raise errors.ShapeError(
@@ -242,7 +241,7 @@ def _scaled(name: str, x: Array, scale: ArrayLike | None, axes: Sequence[int]) -
     narrow = convert(x, dtypes.bfloat16)
     if scale is None:
         return narrow
-    factors = as_array(scale)
+    factors = opd.as_array(scale)
     fits = factors.ndim == x.ndim and all(
         (size and n % size == 0 and n // size >= 2) if i in axes else size == n
         for i, (n, size) in enumerate(zip(x.shape, factors.shape, strict=True))
@@ -263,3 +262,72 @@ def _scaled(name: str, x: Array, scale: ArrayLike | None, axes: Sequence[int]) -
         tuple(range(0, 2 * x.ndim, 2)),
     )
     return ew.mul(narrow, sh.reshape(spread, x.shape))
+
+
+# Options for the accuracy of functions and products. They have no effect.
+
+
+class AccuracyMode(Enum):
+    """Name the accuracy of a function; this has no effect."""
+
+    HIGHEST = 1
+    DEFAULT = 2
+
+
+@attrs.frozen
+class Tolerance:
+    """Bound the error of a function; this has no effect.
+
+    Attributes:
+        atol: the absolute error.
+        rtol: the relative error.
+        ulps: the error in units of the last place.
+    """
+
+    atol: float = 0.0
+    rtol: float = 0.0
+    ulps: int = 0
+
+
+@attrs.frozen
+class DotAlgorithm:
+    """Name the dtypes in which a product is computed; this has no effect.
+
+    Attributes:
+        lhs_precision_type: the dtype of the left operand.
+        rhs_precision_type: the dtype of the right operand.
+        accumulation_type: the dtype of sums.
+        lhs_component_count: the number of parts of the left operand.
+        rhs_component_count: the number of parts of the right operand.
+        num_primitive_operations: the number of products.
+        allow_imprecise_accumulation: whether sums may be rounded.
+    """
+
+    lhs_precision_type: Any
+    rhs_precision_type: Any
+    accumulation_type: Any
+    lhs_component_count: int = 1
+    rhs_component_count: int = 1
+    num_primitive_operations: int = 1
+    allow_imprecise_accumulation: bool = False
+
+
+class DotAlgorithmPreset(Enum):
+    """Name a ``DotAlgorithm``; this has no effect."""
+
+    DEFAULT = 0
+    ANY_F8_ANY_F8_F32 = 1
+    ANY_F8_ANY_F8_F32_FAST_ACCUM = 2
+    ANY_F8_ANY_F8_ANY = 3
+    ANY_F8_ANY_F8_ANY_FAST_ACCUM = 4
+    F16_F16_F16 = 5
+    F16_F16_F32 = 6
+    BF16_BF16_BF16 = 7
+    BF16_BF16_F32 = 8
+    BF16_BF16_F32_X3 = 9
+    BF16_BF16_F32_X6 = 10
+    BF16_BF16_F32_X9 = 11
+    TF32_TF32_F32 = 12
+    TF32_TF32_F32_X3 = 13
+    F32_F32_F32 = 14
+    F64_F64_F64 = 15

@@ -8,14 +8,12 @@ from typing import Any
 import attrs
 
 from tinyjax import dtypes, errors
-from tinyjax.core.devices import Placement
+from tinyjax.core import devices as dev
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
+from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.integers import integers
-from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DTypeLike
-from tinyjax.lax.operands import one_dtype
-from tinyjax.lax.products import dot_general
+from tinyjax.lax import operands, products
 from tinyjax.numpy.sorting import cumsum
 from tinyjax.primitives.result_placement import placed
 
@@ -23,7 +21,7 @@ Axes = tuple[int, ...]
 
 
 def _axes(axes: Sequence[int]) -> Axes:
-    return integers(axes, "axes of RaggedDotDimensionNumbers")
+    return ints.integers(axes, "axes of RaggedDotDimensionNumbers")
 
 
 def _pairs(numbers: Any) -> tuple[tuple[Axes, Axes], tuple[Axes, Axes]]:
@@ -63,7 +61,7 @@ def ragged_dot(
     precision: object = None,
     preferred_element_type: DTypeLike = None,
     group_offset: ArrayLike | None = None,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Multiply the rows of a matrix, group by group, by a matrix for each group.
 
@@ -92,8 +90,8 @@ def ragged_dot(
         >>> lax.ragged_dot(x, y, jnp.array([1, 2]))[:, 0]
         Array([2., 5., 5.], dtype=float32)
     """
-    x, y = one_dtype("ragged_dot", (as_array(lhs), as_array(rhs)))
-    sizes = as_array(group_sizes)
+    x, y = operands.one_dtype("ragged_dot", (opd.as_array(lhs), opd.as_array(rhs)))
+    sizes = opd.as_array(group_sizes)
     if x.ndim != 2 or y.ndim != 3 or x.shape[1] != y.shape[1] or sizes.shape != y.shape[:1]:
         raise errors.ShapeError(
             "ragged_dot takes shapes (m, k), (g, k, n) and (g,), but got "
@@ -113,7 +111,7 @@ def ragged_dot_general(
     precision: object = None,
     preferred_element_type: DTypeLike = None,
     group_offset: ArrayLike | None = None,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Contract and batch two arrays over any axes, one of which is divided into groups.
 
@@ -147,8 +145,8 @@ def ragged_dot_general(
         >>> lax.ragged_dot_general(x, y, jnp.array([1, 3]), numbers)
         Array([0., 6.], dtype=float32)
     """
-    x, y = one_dtype("ragged_dot_general", (as_array(lhs), as_array(rhs)))
-    sizes, numbers = as_array(group_sizes), ragged_dot_dimension_numbers
+    x, y = operands.one_dtype("ragged_dot_general", (opd.as_array(lhs), opd.as_array(rhs)))
+    sizes, numbers = opd.as_array(group_sizes), ragged_dot_dimension_numbers
     if not isinstance(numbers, RaggedDotDimensionNumbers):
         raise errors.ArgumentError(
             "ragged_dot_dimension_numbers must be RaggedDotDimensionNumbers, "
@@ -190,14 +188,14 @@ def _product(
         # each row stands beside its group's element, and zeros beside the others
         spread = _by_group(x, ragged, sizes, (*x_batch, *free[: free.index(ragged)]))
         pairs = ((*_up(x_contract), 0), (*y_contract, group)), (_up(x_batch), y_batch)
-        return dot_general(spread, y, pairs, **options)
+        return products.dot_general(spread, y, pairs, **options)
     if numbers.rhs_group_dimensions:
         raise errors.ArgumentError(
             "ragged_dot_general has rhs_group_dimensions only where lhs's divided axis is neither "
             f"contracted nor aligned, but got {numbers.rhs_group_dimensions}."
         )
     if ragged in x_batch:
-        return dot_general(x, y, numbers.dot_dimension_numbers, **options)
+        return products.dot_general(x, y, numbers.dot_dimension_numbers, **options)
     before = x_contract.index(ragged)
     if len(y_contract) != len(x_contract):
         raise errors.ArgumentError(
@@ -206,7 +204,7 @@ def _product(
     left = _by_group(x, ragged, sizes, (*x_batch, *x_contract[:before]))
     right = _by_group(y, y_contract[before], sizes, (*y_batch, *y_contract[:before]))
     pairs = (_up(x_contract), _up(y_contract)), ((0, *_up(x_batch)), (0, *_up(y_batch)))
-    return dot_general(left, right, pairs, **options)
+    return products.dot_general(left, right, pairs, **options)
 
 
 def _up(axes: Axes) -> Axes:

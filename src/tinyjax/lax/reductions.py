@@ -14,16 +14,13 @@ from tinyjax.core.api import vmap
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import broadcast as _bc, elementwise as _ew, reduce as _rd
 from tinyjax.core.primitives.slicing import pad, slice_
-from tinyjax.core.tracing.checking import explained
-from tinyjax.core.tracing.jaxpr import Jaxpr, Lit
+from tinyjax.core.tracing import checking, jaxpr as jx
 from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.tracing.trace import bind1
+from tinyjax.core.values import avals as av, axes as ax, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.avals import ShapedArray
-from tinyjax.core.values.axes import canonical_axis
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.values.integers import listed
 from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
@@ -34,8 +31,8 @@ from tinyjax.primitives.result_placement import placed
 
 
 def _axes_of(name: str, x: Array, axes: Sequence[int]) -> tuple[int, ...]:
-    entries = listed(axes, f"the axes of {name}")
-    places = sorted([canonical_axis(a, x.ndim, f"{name}: axis") for a in entries])
+    entries = ints.listed(axes, f"the axes of {name}")
+    places = sorted([ax.canonical_axis(a, x.ndim, f"{name}: axis") for a in entries])
     distinct(name, places)
     return tuple(places)
 
@@ -97,20 +94,20 @@ def _arg_params(x: Array, axis: int, index_dtype: DTypeLike) -> _rd.ArgParams:
     dtype = dtypes.check(index_dtype)
     if not dtypes.is_integer(dtype):
         raise DtypeError(f"index_dtype must be an integer type, but got {dtype.name}.")
-    return _rd.ArgParams(canonical_axis(axis, x.ndim), dtype)
+    return _rd.ArgParams(ax.canonical_axis(axis, x.ndim), dtype)
 
 
 def _only_operation(
     computation: Callable[[Any, Any], Any], dtype: DType
-) -> tuple[Primitive[Any] | None, Jaxpr]:
+) -> tuple[Primitive[Any] | None, jx.Jaxpr]:
     """The primitive that a function of two scalars consists in, if it does, and its program."""
-    scalar = ShapedArray((), dtype)
+    scalar = av.ShapedArray((), dtype)
     staged = stage(lambda x, y: [as_array(computation(x, y))], (scalar, scalar))
     jaxpr = staged.jaxpr
     if len(jaxpr.eqns) == 1 and not staged.consts:
         (eqn,) = jaxpr.eqns
         (out,) = jaxpr.outs
-        plain = all(not isinstance(x, Lit) for x in eqn.inputs)
+        plain = all(not isinstance(x, jx.Lit) for x in eqn.inputs)
         if plain and set(eqn.inputs) == set(jaxpr.in_binders) and (out,) == eqn.out_binders:
             return eqn.primitive, jaxpr
     return None, jaxpr
@@ -374,11 +371,11 @@ class Cumulative(Protocol):
 def _cumulative(name: str, primitive: Primitive[_cu.CumulativeParams], doc: str) -> Cumulative:
     def fun(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
         x = as_array(operand)
-        along = canonical_axis(axis, x.ndim, f"{name}: axis")
+        along = ax.canonical_axis(axis, x.ndim, f"{name}: axis")
         return bind1(primitive, (x,), _cu.CumulativeParams(along, reverse))
 
     named(fun, name, f"{doc} Runs along ``axis``, and from the end if ``reverse``.")
-    return explained(fun)
+    return checking.explained(fun)
 
 
 cumsum: Final = _cumulative("cumsum", _cu.cumsum_p, "Return the running sum.")

@@ -9,27 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import broadcast as _bc, shape as _sh, slicing as _sl
 from tinyjax.core.stablehlo.types import MOST_AXES
-from tinyjax.core.tracing.checking import explained
+from tinyjax.core.tracing import checking
 from tinyjax.core.tracing.trace import bind1
+from tinyjax.core.values import avals as av, axes as ax, integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike, put
-from tinyjax.core.values.avals import ShapeDtypeStruct
-from tinyjax.core.values.axes import canonical_axis
-from tinyjax.core.values.integers import integer, integers, listed
-from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DType, DTypeLike
-from tinyjax.errors import (
-    ArgumentError,
-    AxisError,
-    DtypeError,
-    IndexingError,
-    NumberRangeError,
-    ShapeError,
-    shortened,
-)
 from tinyjax.lax.operands import one_dtype
 from tinyjax.numpy.creation import canonical_shape, laid_like
 from tinyjax.numpy.promotion import broadcast_shapes, convert, typed_of
@@ -46,7 +34,7 @@ def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Placeme
         Array([[1, 2],
                [1, 2]], dtype=int32)
     """
-    x, new = as_array(operand), integers(sizes, "sizes")
+    x, new = opd.as_array(operand), ints.integers(sizes, "sizes")
     dims = tuple(range(len(new), len(new) + x.ndim))
     return broadcast_in_dim(x, (*new, *x.shape), dims, out_sharding=out_sharding)
 
@@ -79,8 +67,8 @@ def broadcast_in_dim(
     """
     if out_sharding is not None:
         return put_result(broadcast_in_dim, out_sharding, operand, shape, broadcast_dimensions)
-    x, sizes = as_array(operand), canonical_shape(shape)
-    dims = integers(broadcast_dimensions, "broadcast_dimensions")
+    x, sizes = opd.as_array(operand), canonical_shape(shape)
+    dims = ints.integers(broadcast_dimensions, "broadcast_dimensions")
     if len(dims) == x.ndim and all(0 <= d < len(sizes) for d in dims):
         stretched = [i for i, n in enumerate(x.shape) if n == 1 != sizes[dims[i]]]
         x = _sh.squeeze(x, tuple(stretched)) if stretched else x
@@ -94,9 +82,9 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     Raises:
         ShapeError: it does not broadcast to that shape.
     """
-    x, shape = as_array(arr), as_array(like_arr).shape
+    x, shape = opd.as_array(arr), opd.as_array(like_arr).shape
     if broadcast_shapes(x.shape, shape) != shape:
-        raise ShapeError(f"{x.aval} does not broadcast to shape {shape}.")
+        raise errors.ShapeError(f"{x.aval} does not broadcast to shape {shape}.")
     return broadcast_in_dim(x, shape, range(len(shape) - x.ndim, len(shape)))
 
 
@@ -110,14 +98,16 @@ def dtype(x: Any) -> DType:
     """
     if isinstance(x, str | type | np.dtype):
         return dtypes.check(x)
-    return as_array(x).dtype
+    return opd.as_array(x).dtype
 
 
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
     """Add axes of size one in front, up to the given number of axes."""
-    array, ndim = as_array(x), integer(rank, "rank")
+    array, ndim = opd.as_array(x), ints.integer(rank, "rank")
     if ndim > MOST_AXES:
-        raise ShapeError(f"an array has at most {MOST_AXES} axes, but got rank={shortened(ndim)}.")
+        raise errors.ShapeError(
+            f"an array has at most {MOST_AXES} axes, but got rank={errors.shortened(ndim)}."
+        )
     return _sh.reshape(array, (1,) * max(0, ndim - array.ndim) + array.shape)
 
 
@@ -141,10 +131,10 @@ def reshape(
     """
     if out_sharding is not None:
         return put_result(reshape, out_sharding, operand, new_sizes, dimensions)
-    x = as_array(operand)
+    x = opd.as_array(operand)
     if dimensions is not None:
         x = transpose(x, dimensions)
-    return bind1(_sh.reshape_p, (x,), _sh.ReshapeParams(integers(new_sizes, "new_sizes")))
+    return bind1(_sh.reshape_p, (x,), _sh.ReshapeParams(ints.integers(new_sizes, "new_sizes")))
 
 
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
@@ -153,12 +143,12 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
     Raises:
         AxisError: ``stop_dimension`` lies before ``start_dimension``.
     """
-    x = as_array(operand)
-    first = integer(start_dimension, "start_dimension")
-    last = None if stop_dimension is None else integer(stop_dimension, "stop_dimension")
+    x = opd.as_array(operand)
+    first = ints.integer(start_dimension, "start_dimension")
+    last = None if stop_dimension is None else ints.integer(stop_dimension, "stop_dimension")
     start, stop, _ = builtins.slice(first, last).indices(x.ndim)
     if stop < start:
-        raise AxisError(
+        raise errors.AxisError(
             f"collapse merges the axes from {first} to before {last}, but of the axes of shape "
             f"{x.shape} axis {stop} lies before axis {start}.",
             stop,
@@ -174,9 +164,9 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     Raises:
         AxisError: a place is out of range or repeated.
     """
-    x, entries = as_array(array), listed(dimensions, "dimensions")
+    x, entries = opd.as_array(array), ints.listed(dimensions, "dimensions")
     ndim = x.ndim + len(entries)
-    places = sorted([canonical_axis(d, ndim, "expand_dims: dimension") for d in entries])
+    places = sorted([ax.canonical_axis(d, ndim, "expand_dims: dimension") for d in entries])
     distinct("expand_dims", places)
     return _sh.expand_dims(x, tuple(places))
 
@@ -188,12 +178,12 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
         AxisError: an axis is out of range.
         ShapeError: an axis has another size, or is repeated.
     """
-    x = as_array(array)
-    entries = listed(dimensions, "dimensions")
-    axes = [canonical_axis(d, x.ndim, "squeeze: dimension") for d in entries]
+    x = opd.as_array(array)
+    entries = ints.listed(dimensions, "dimensions")
+    axes = [ax.canonical_axis(d, x.ndim, "squeeze: dimension") for d in entries]
     distinct("squeeze", axes)
     if any(x.shape[a] != 1 for a in axes):
-        raise ShapeError(
+        raise errors.ShapeError(
             "cannot select an axis to squeeze out which has size not equal to one, got "
             f"shape={x.shape} and dimensions={tuple(axes)}."
         )
@@ -203,7 +193,7 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
 def distinct(name: str, axes: Sequence[int]) -> None:
     """Raise ``ShapeError`` where an axis is repeated."""
     if len(set(axes)) != len(axes):
-        raise ShapeError(f"{name} needs distinct axes, but got {tuple(axes)}.")
+        raise errors.ShapeError(f"{name} needs distinct axes, but got {tuple(axes)}.")
 
 
 def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
@@ -212,8 +202,8 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
     Raises:
         ShapeError: it is not a permutation of the axes.
     """
-    params = _sh.TransposeParams(integers(permutation, "permutation"))
-    return bind1(_sh.transpose_p, (as_array(operand),), params)
+    params = _sh.TransposeParams(ints.integers(permutation, "permutation"))
+    return bind1(_sh.transpose_p, (opd.as_array(operand),), params)
 
 
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
@@ -223,9 +213,9 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
         AxisError: an axis is out of range.
         ShapeError: an axis is repeated.
     """
-    x = as_array(operand)
-    entries = listed(dimensions, "dimensions")
-    axes = tuple([canonical_axis(d, x.ndim, "rev: dimension") for d in entries])
+    x = opd.as_array(operand)
+    entries = ints.listed(dimensions, "dimensions")
+    axes = tuple([ax.canonical_axis(d, x.ndim, "rev: dimension") for d in entries])
     return bind1(_sh.rev_p, (x,), _sh.RevParams(axes))
 
 
@@ -252,11 +242,11 @@ def slice(
         >>> lax.slice(jnp.array([0, 1, 2, 3, 4]), (1,), (5,), (2,))
         Array([1, 3], dtype=int32)
     """
-    x = as_array(operand)
-    steps = (1,) * x.ndim if strides is None else integers(strides, "strides")
+    x = opd.as_array(operand)
+    steps = (1,) * x.ndim if strides is None else ints.integers(strides, "strides")
     starts, limits = (
-        integers(start_indices, "start_indices"),
-        integers(limit_indices, "limit_indices"),
+        ints.integers(start_indices, "start_indices"),
+        ints.integers(limit_indices, "limit_indices"),
     )
     params = _sl.SliceParams(starts, limits, steps)
     return bind1(_sl.slice_p, (x,), params)
@@ -275,12 +265,12 @@ def slice_in_dim(
         AxisError: there is no such axis.
         ShapeError: the bounds do not fit.
     """
-    x = as_array(operand)
-    along = canonical_axis(axis, x.ndim)
+    x = opd.as_array(operand)
+    along = ax.canonical_axis(axis, x.ndim)
     n = x.shape[along]
     bounds = [
-        0 if start_index is None else integer(start_index, "start_index"),
-        n if limit_index is None else integer(limit_index, "limit_index"),
+        0 if start_index is None else ints.integer(start_index, "start_index"),
+        n if limit_index is None else ints.integer(limit_index, "limit_index"),
     ]
     starts, limits, strides = [0] * x.ndim, list(x.shape), [1] * x.ndim
     starts[along], limits[along] = [b + n if b < 0 else b for b in bounds]
@@ -288,7 +278,7 @@ def slice_in_dim(
     return slice(x, starts, limits, strides)
 
 
-@explained
+@checking.explained
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """Return the slice at an index along an axis; the index is a Python int.
 
@@ -296,11 +286,11 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
         AxisError: there is no such axis.
         IndexingError: the index is out of range.
     """
-    x, index = as_array(operand), integer(index, "index")
-    along = canonical_axis(axis, x.ndim)
+    x, index = opd.as_array(operand), ints.integer(index, "index")
+    along = ax.canonical_axis(axis, x.ndim)
     n = x.shape[along]
     if not -n <= index < n:
-        raise IndexingError(f"index {index} is out of range for axis {along} of {x.aval}.")
+        raise errors.IndexingError(f"index {index} is out of range for axis {along} of {x.aval}.")
     place = index + n if index < 0 else index
     out = slice_in_dim(x, place, place + 1, 1, along)
     return out if keepdims else _sh.squeeze(out, (along,))
@@ -328,13 +318,13 @@ def pad(
         >>> lax.pad(jnp.array([1, 2]), 0, [(1, 2, 1)])
         Array([0, 1, 0, 2, 0, 0], dtype=int32)
     """
-    x, value = one_dtype("pad", (as_array(operand), as_array(padding_value)))
+    x, value = one_dtype("pad", (opd.as_array(operand), opd.as_array(padding_value)))
     config = [
-        integers(amounts, "each of padding_config")
-        for amounts in listed(padding_config, "padding_config")
+        ints.integers(amounts, "each of padding_config")
+        for amounts in ints.listed(padding_config, "padding_config")
     ]
     if any(len(amounts) != 3 for amounts in config):
-        raise ShapeError(
+        raise errors.ShapeError(
             "padding_config holds (before, after, between) for each axis, but got "
             f"{padding_config}."
         )
@@ -353,10 +343,10 @@ def concatenate(operands: Sequence[ArrayLike] | Array, dimension: int) -> Array:
         ArgumentError: there are no operands.
         ShapeError: the operands do not fit each other, or there is no such axis.
     """
-    xs = [as_array(x) for x in listed(operands, "operands of concatenate")]
+    xs = [opd.as_array(x) for x in ints.listed(operands, "operands of concatenate")]
     if not xs:
-        raise ArgumentError("concatenate needs at least one operand.")
-    params = _sl.ConcatenateParams(integer(dimension, "dimension"))
+        raise errors.ArgumentError("concatenate needs at least one operand.")
+    params = _sl.ConcatenateParams(ints.integer(dimension, "dimension"))
     return bind1(_sl.concatenate_p, xs, params)
 
 
@@ -368,10 +358,10 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
         ShapeError: their shapes differ.
         AxisError: there is no such place for an axis.
     """
-    xs = [as_array(x) for x in listed(operands, "operands of stack")]
+    xs = [opd.as_array(x) for x in ints.listed(operands, "operands of stack")]
     if not xs:
-        raise ArgumentError("stack needs at least one operand.")
-    place = canonical_axis(axis, xs[0].ndim + 1)
+        raise errors.ArgumentError("stack needs at least one operand.")
+    place = ax.canonical_axis(axis, xs[0].ndim + 1)
     return concatenate([_sh.expand_dims(x, (place,)) for x in xs], place)
 
 
@@ -381,8 +371,8 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     Raises:
         AxisError: there is no such axis.
     """
-    array = as_array(x)
-    along = canonical_axis(axis, array.ndim)
+    array = opd.as_array(x)
+    along = ax.canonical_axis(axis, array.ndim)
     return tuple(index_in_dim(array, i, along, keepdims=False) for i in range(array.shape[along]))
 
 
@@ -393,10 +383,10 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
         AxisError: there is no such axis.
         ShapeError: the sizes do not add up to the axis's.
     """
-    x, parts = as_array(operand), integers(sizes, "sizes")
-    along = canonical_axis(axis, x.ndim)
+    x, parts = opd.as_array(operand), ints.integers(sizes, "sizes")
+    along = ax.canonical_axis(axis, x.ndim)
     if sum(parts) != x.shape[along] or any(n < 0 for n in parts):
-        raise ShapeError(
+        raise errors.ShapeError(
             f"split of axis {along} of {x.aval} needs sizes that add up to it, but got {parts}."
         )
     return _sl.split(x, parts, along)
@@ -408,9 +398,9 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     Raises:
         ShapeError: there is not one number for each axis.
     """
-    x, times = as_array(operand), canonical_shape(integers(reps, "reps"), "reps")
+    x, times = opd.as_array(operand), canonical_shape(ints.integers(reps, "reps"), "reps")
     if len(times) != x.ndim:
-        raise ShapeError(f"tile needs a number for each axis of {x.aval}, but got {times}.")
+        raise errors.ShapeError(f"tile needs a number for each axis of {x.aval}, but got {times}.")
     shape = tuple([n for pair in zip(times, x.shape, strict=True) for n in pair])
     dims = tuple(range(1, 2 * x.ndim, 2))
     return _sh.reshape(
@@ -440,8 +430,8 @@ def broadcasted_iota(
     """
     sizes, counting_dtype = canonical_shape(shape), dtypes.check(dtype)
     if counting_dtype == dtypes.bool_:
-        raise DtypeError("iota counts in numbers, but dtype is bool.")
-    axis = canonical_axis(dimension, len(sizes))
+        raise errors.DtypeError("iota counts in numbers, but dtype is bool.")
+    axis = ax.canonical_axis(dimension, len(sizes))
     result = bind1(_sh.iota_p, (), _sh.IotaParams(sizes, counting_dtype, axis))
     return put(result, out_sharding, "broadcasted_iota")
 
@@ -469,9 +459,9 @@ def full(
         >>> lax.full((2,), 7, "float32")
         Array([7., 7.], dtype=float32)
     """
-    value = as_array(fill_value)
+    value = opd.as_array(fill_value)
     if value.shape:
-        raise ShapeError(f"full needs a scalar, but got {value.aval}.")
+        raise errors.ShapeError(f"full needs a scalar, but got {value.aval}.")
     result_dtype = value.dtype if dtype is None else dtypes.check(dtype)
     weak = value.weak_type and dtype is None
     filled = _bc.broadcast_in_dim(convert(value, result_dtype, weak), canonical_shape(shape), ())
@@ -479,7 +469,7 @@ def full(
 
 
 def full_like(
-    x: ArrayLike | ShapeDtypeStruct,
+    x: ArrayLike | av.ShapeDtypeStruct,
     fill_value: ArrayLike,
     dtype: DTypeLike = None,
     shape: Sequence[int] | None = None,
@@ -519,8 +509,10 @@ def shape_as_value(shape: Sequence[int]) -> Array:
         >>> lax.shape_as_value((2, 3))
         Array([2, 3], dtype=int32)
     """
-    sizes = integers(shape, "shape")
+    sizes = ints.integers(shape, "shape")
     for size in sizes:
         if not -(1 << 31) <= size < 1 << 31:
-            raise NumberRangeError(f"shape holds {shortened(size)}, which does not fit in int32.")
-    return as_array(np.array(sizes, np.int32))
+            raise errors.NumberRangeError(
+                f"shape holds {errors.shortened(size)}, which does not fit in int32."
+            )
+    return opd.as_array(np.array(sizes, np.int32))

@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, overload
 
-from tinyjax import dtypes
-from tinyjax.core.primitives import elementwise as _ew, shape as _sh
-from tinyjax.core.primitives.gather import take_front
-from tinyjax.core.primitives.wrap_index import canonical_indices
+from tinyjax import dtypes, errors
+from tinyjax.core.primitives import elementwise as _ew, gather, shape as _sh, wrap_index
+from tinyjax.core.values import axes as ax, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.axes import canonical_axis
-from tinyjax.core.values.integers import integers, listed
 from tinyjax.core.values.operands import as_array
-from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.lax.elementwise import neg
 from tinyjax.primitives import sort as _so
 
@@ -41,21 +37,21 @@ def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
         >>> lax.index_take(x, (jnp.array([0, 1]), jnp.array([-1, 0])), (0, 1))
         Array([2, 3], dtype=int32)
     """
-    x, places = as_array(src), [as_array(i) for i in listed(idxs, "idxs of index_take")]
-    axes = integers(axes, "axes of index_take")
+    x, places = as_array(src), [as_array(i) for i in ints.listed(idxs, "idxs of index_take")]
+    axes = ints.integers(axes, "axes of index_take")
     if len(places) != len(axes) or any(i.ndim != 1 for i in places):
-        raise ShapeError(
+        raise errors.ShapeError(
             f"index_take needs a vector of indices for each of the axes {tuple(axes)}, but got "
             f"{', '.join(str(i.aval) for i in places)}."
         )
-    where = [canonical_axis(axis, x.ndim, "index_take: axis") for axis in axes]
+    where = [ax.canonical_axis(axis, x.ndim, "index_take: axis") for axis in axes]
     inside = []
-    for i, axis in zip(map(canonical_indices, places), where, strict=True):
+    for i, axis in zip(map(wrap_index.canonical_indices, places), where, strict=True):
         size = _sh.full_like(i, x.shape[axis] or 1)
         left = _ew.rem(i, size)
         below = _ew.lt(left, _sh.full_like(left, 0))
         inside.append(_ew.select(below, _ew.add(left, size), left))
-    return take_front(x, inside, where)
+    return gather.take_front(x, inside, where)
 
 
 @overload
@@ -106,8 +102,8 @@ def sort(
         [as_array(x) for x in operand] if isinstance(operand, tuple | list) else [as_array(operand)]
     )
     if not xs:
-        raise ArgumentError("sort needs at least one operand.")
-    axis = canonical_axis(dimension, xs[0].ndim, "sort: dimension")
+        raise errors.ArgumentError("sort needs at least one operand.")
+    axis = ax.canonical_axis(dimension, xs[0].ndim, "sort: dimension")
     outs = _so.sort(xs, axis, num_keys, is_stable)
     return tuple(outs) if several else outs[0]
 
@@ -145,7 +141,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     if x.dtype == dtypes.bool_:
         greatest, where = top_k(_ew.convert_element_type(x, dtypes.int8), k, axis=axis)
         return _ew.convert_element_type(greatest, dtypes.bool_), where
-    along = canonical_axis(axis, x.ndim, "top_k: axis")
+    along = ax.canonical_axis(axis, x.ndim, "top_k: axis")
     last = x.ndim - 1
     values, indices = _so.top_k(_sh.moveaxis(x, along, last), k)
     return _sh.moveaxis(values, last, along), _sh.moveaxis(indices, last, along)

@@ -6,26 +6,20 @@ from collections.abc import Sequence
 from math import prod
 from typing import TypeAlias
 
-from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.primitives import broadcast as bc
 from tinyjax.core.primitives.shape import reshape, transpose
-from tinyjax.core.tracing.checking import explained
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.integers import int_pairs, integers, is_one_of
-from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.lax.products import dot_general
-from tinyjax.primitives import matrices as _matrices
-from tinyjax.primitives.convolution import (
-    ConvDimensionNumbers,
-    Padding,
-    conv_dimension_numbers,
-    conv_general_dilated,
-    padtype_to_pads,
-)
+from tinyjax.primitives import convolution as cv, matrices as _matrices
 
 #: Which axis is which, in a convolution: three strings, or None for batch and features in front.
-ConvGeneralDilatedDimensionNumbers: TypeAlias = tuple[str, str, str] | ConvDimensionNumbers | None
+ConvGeneralDilatedDimensionNumbers: TypeAlias = (
+    tuple[str, str, str] | cv.ConvDimensionNumbers | None
+)
 
 
 def _check_axes(name: str, operand: Array, sizes: Sequence[int]) -> None:
@@ -40,7 +34,7 @@ def conv_general_dilated_patches(  # noqa: PLR0913, PLR0917 (JAX's signature)
     lhs: ArrayLike,
     filter_shape: Sequence[int],
     window_strides: Sequence[int],
-    padding: Padding,
+    padding: cv.Padding,
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
@@ -75,17 +69,17 @@ def conv_general_dilated_patches(  # noqa: PLR0913, PLR0917 (JAX's signature)
         Array([[0., 1., 2.],
                [1., 2., 3.]], dtype=float32)
     """
-    x = as_array(lhs)
-    sizes = integers(filter_shape, "filter_shape")
+    x = opd.as_array(lhs)
+    sizes = ints.integers(filter_shape, "filter_shape")
     _check_axes("conv_general_dilated_patches", x, sizes)
-    numbers = conv_dimension_numbers(x.shape, (1, 1, *sizes), dimension_numbers)
+    numbers = cv.conv_dimension_numbers(x.shape, (1, 1, *sizes), dimension_numbers)
     count, features = prod(sizes), x.shape[numbers.lhs_spec[1]]
     # one output feature for each element under the window, which copies it
     one = _matrices.identities((count, count), x.dtype)
-    kernel = broadcast_in_dim(one, (features, count, count), (1, 2))
+    kernel = bc.broadcast_in_dim(one, (features, count, count), (1, 2))
     kernel = reshape(kernel, (features * count, 1, *sizes))
     inverse = sorted(range(len(numbers.rhs_spec)), key=lambda i: numbers.rhs_spec[i])
-    return conv_general_dilated(
+    return cv.conv_general_dilated(
         x,
         transpose(kernel, inverse),
         window_strides,
@@ -102,7 +96,7 @@ def conv_general_dilated_local(  # noqa: PLR0913, PLR0917 (JAX's signature)
     lhs: ArrayLike,
     rhs: ArrayLike,
     window_strides: Sequence[int],
-    padding: Padding,
+    padding: cv.Padding,
     filter_shape: Sequence[int],
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
@@ -129,11 +123,11 @@ def conv_general_dilated_local(  # noqa: PLR0913, PLR0917 (JAX's signature)
     Raises:
         ShapeError: the shapes do not fit each other or the parameters.
     """
-    x, kernel = as_array(lhs), as_array(rhs)
-    sizes = integers(filter_shape, "filter_shape")
+    x, kernel = opd.as_array(lhs), opd.as_array(rhs)
+    sizes = ints.integers(filter_shape, "filter_shape")
     for operand in (x, kernel):
         _check_axes("conv_general_dilated_local", operand, sizes)
-    numbers = conv_dimension_numbers(x.shape, (1, 1, *sizes), dimension_numbers)
+    numbers = cv.conv_dimension_numbers(x.shape, (1, 1, *sizes), dimension_numbers)
     patches = conv_general_dilated_patches(
         x, sizes, window_strides, padding, lhs_dilation, rhs_dilation, numbers
     )
@@ -157,12 +151,12 @@ def _counts(
     )
 
 
-@explained
+@checking.explained
 def conv_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
     strides: Sequence[int],
-    pads: Padding,
+    pads: cv.Padding,
     batch_group_count: int = 1,
 ) -> tuple[int, ...]:
     """Return the shape of a convolution whose axes are batch, features and space, in this order.
@@ -184,7 +178,7 @@ def conv_shape_tuple(
     """
     size, window = tuple(lhs_shape[2:]), tuple(rhs_shape[2:])
     if isinstance(pads, str):
-        pads = padtype_to_pads(size, window, strides, pads)
+        pads = cv.padtype_to_pads(size, window, strides, pads)
     if len(pads) != len(size):
         raise ShapeError(f"there are {len(size)} spatial axes, but {len(pads)} pads were given.")
     padded = [n + low + high for n, (low, high) in zip(size, pads, strict=True)]
@@ -193,7 +187,7 @@ def conv_shape_tuple(
     return (lhs_shape[0] // batch_group_count, rhs_shape[0], *_counts(padded, window, strides))
 
 
-@explained
+@checking.explained
 def conv_general_permutations(
     dimension_numbers: tuple[str, str, str],
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
@@ -211,16 +205,16 @@ def conv_general_permutations(
         ((0, 3, 1, 2), (3, 2, 0, 1), (0, 3, 1, 2))
     """
     shapes = [(1,) * len(spec) for spec in dimension_numbers]
-    numbers = conv_dimension_numbers(shapes[0], shapes[1], dimension_numbers)
+    numbers = cv.conv_dimension_numbers(shapes[0], shapes[1], dimension_numbers)
     return numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
 
 
-@explained
+@checking.explained
 def conv_general_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
     window_strides: Sequence[int],
-    padding: Padding,
+    padding: cv.Padding,
     dimension_numbers: tuple[str, str, str],
 ) -> tuple[int, ...]:
     """Return the shape of a convolution, without dilation.
@@ -248,12 +242,12 @@ def conv_general_shape_tuple(
     return tuple(shape[out.index(i)] for i in range(len(out)))
 
 
-@explained
+@checking.explained
 def conv_transpose_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
     window_strides: Sequence[int],
-    padding: Padding,
+    padding: cv.Padding,
     dimension_numbers: tuple[str, str, str],
 ) -> tuple[int, ...]:
     """Return the shape of a transposed convolution.
@@ -277,7 +271,7 @@ def conv_transpose_shape_tuple(
     lhs, rhs, out = conv_general_permutations(dimension_numbers)
     sizes, windows = [lhs_shape[i] for i in lhs[2:]], [rhs_shape[i] for i in rhs[2:]]
     if isinstance(padding, str):
-        if not is_one_of(padding, ("SAME", "VALID")):
+        if not ints.is_one_of(padding, ("SAME", "VALID")):
             raise ArgumentError(
                 f"padding is 'SAME', 'VALID' or pairs, but got {shortened(padding)}."
             )
@@ -286,7 +280,7 @@ def conv_transpose_shape_tuple(
             for k, s in zip(windows, window_strides, strict=True)
         ]
     else:
-        added = [low + high for low, high in int_pairs(padding, "padding")]
+        added = [low + high for low, high in ints.int_pairs(padding, "padding")]
     space = [
         (n - 1) * s - k + 2 + extra
         for n, s, k, extra in zip(sizes, window_strides, windows, added, strict=True)
@@ -295,7 +289,7 @@ def conv_transpose_shape_tuple(
     return tuple(shape[out.index(i)] for i in range(len(out)))
 
 
-@explained
+@checking.explained
 def reduce_window_shape_tuple(
     operand_shape: Sequence[int],
     window_dimensions: Sequence[int],

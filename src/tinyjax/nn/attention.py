@@ -16,11 +16,11 @@ import tinyjax.numpy as jnp
 from tinyjax import checkpointing, dtypes
 from tinyjax.core.control_flow.scan import scan
 from tinyjax.core.primitives import identities, shape as sh, slicing as sl
+from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.integers import SymbolicSize, is_one_of
-from tinyjax.core.values.operands import as_array
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
+from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.nn.functions import softmax
+from tinyjax.numpy.promotion import check_option
 from tinyjax.scipy.special import logsumexp
 
 Window: TypeAlias = int | tuple[int, int]
@@ -188,12 +188,8 @@ def dot_product_attention(  # noqa: PLR0913 (JAX's signature)
         >>> out.shape, bool((abs(out[0] - x[0]) < 1e-6).all())
         ((5, 2, 4), True)
     """
-    if not is_one_of(implementation, (None, "xla")):
-        raise ArgumentError(
-            "dot_product_attention has the implementation 'xla' alone, but implementation is "
-            f"{shortened(implementation)}."
-        )
-    queries, keys, values = as_array(query), as_array(key), as_array(value)
+    check_option("dot_product_attention", "implementation", implementation, (None, "xla"))
+    queries, keys, values = opd.as_array(query), opd.as_array(key), opd.as_array(value)
     q, k, v = (x[None] if x.ndim == 3 else x for x in (queries, keys, values))
     _check(queries, keys, values, q, k, v)
     (batch, length, heads, size), groups = q.shape, k.shape[2]
@@ -242,7 +238,7 @@ def _check(queries: Array, keys: Array, values: Array, q: Array, k: Array, v: Ar
 def _lengths(name: str, lengths: ArrayLike | None, batch: int) -> Array | None:
     if lengths is None:
         return None
-    counts = as_array(lengths)
+    counts = opd.as_array(lengths)
     if not dtypes.is_integer(counts.dtype):
         raise DtypeError(f"dot_product_attention takes integers as {name}, but got {counts.aval}.")
     if counts.shape != (batch,):
@@ -258,7 +254,7 @@ def _grouped(
     """Return a bias or mask with the heads' axis taken apart into groups and their heads."""
     if operand is None:
         return None
-    array = as_array(operand)
+    array = opd.as_array(operand)
     x = array[(None,) * (4 - array.ndim)]
     if x.ndim != 4 or any(n not in (1, m) for n, m in zip(x.shape, logits, strict=True)):
         raise ShapeError(
@@ -273,7 +269,7 @@ def _by_blocks(attention: _Attention, rows: _Rows) -> tuple[Array, Array]:
     """Attend with a block of queries at a time, whose logits no derivative keeps."""
     length = rows.positions.shape[0]
     count = length // _BLOCK
-    if isinstance(count, SymbolicSize) or count < 2:
+    if isinstance(count, ints.SymbolicSize) or count < 2:
         return attention.of(rows)
     whole = count * _BLOCK
 

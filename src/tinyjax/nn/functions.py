@@ -10,9 +10,8 @@ import math
 from typing import Literal
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
 from tinyjax.core.primitives.identities import stop_gradient
-from tinyjax.core.primitives.slicing import slice_in_dim
 from tinyjax.core.values import axes as ax, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
@@ -391,7 +390,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
     half, odd = divmod(a.shape[axis], 2)
     if odd:
         raise errors.ShapeError(f"glu halves an axis, but axis {axis} of {a.aval} has an odd size.")
-    value, gate = (slice_in_dim(a, i * half, (i + 1) * half, axis=axis) for i in range(2))
+    value, gate = (sl.slice_in_dim(a, i * half, (i + 1) * half, axis=axis) for i in range(2))
     return ew.mul(value, ew.logistic(gate))
 
 
@@ -512,11 +511,7 @@ def standardize(
         >>> nn.standardize(jnp.array([-1.0, 1.0]), epsilon=0.0)
         Array([-1.,  1.], dtype=float32)
     """
-    if not ints.is_one_of(algorithm, ("fast", "stable")):
-        raise errors.ArgumentError(
-            "standardize has the algorithms 'fast' and 'stable', but algorithm is "
-            f"{errors.shortened(algorithm)}."
-        )
+    pm.check_option("standardize", "algorithm", algorithm, ("fast", "stable"))
     a = pm.inexact(x, "standardize")
     centre = _mean(a, axis, where) if mean is None else mean
     if variance is None:

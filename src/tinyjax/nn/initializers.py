@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -25,31 +25,13 @@ Axes: TypeAlias = int | Sequence[int]
 Mode: TypeAlias = Literal["fan_in", "fan_out", "fan_avg", "fan_geo_avg"]
 Distribution: TypeAlias = Literal["truncated_normal", "normal", "uniform"]
 
-__all__ = [
-    "Initializer",
-    "constant",
-    "delta_orthogonal",
-    "glorot_normal",
-    "glorot_uniform",
-    "he_normal",
-    "he_uniform",
-    "kaiming_normal",
-    "kaiming_uniform",
-    "lecun_normal",
-    "lecun_uniform",
-    "normal",
-    "ones",
-    "orthogonal",
-    "truncated_normal",
-    "uniform",
-    "variance_scaling",
-    "xavier_normal",
-    "xavier_uniform",
-    "zeros",
-]
 
-if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
-    __getattr__ = lazy.loader(__name__, {})
+lazy.answer_for(
+    __name__,
+    "Initializer constant delta_orthogonal glorot_normal glorot_uniform he_normal he_uniform "
+    "kaiming_normal kaiming_uniform lecun_normal lecun_uniform normal ones orthogonal "
+    "truncated_normal uniform variance_scaling xavier_normal xavier_uniform zeros",
+)
 
 #: The standard deviation of a standard normal variable conditioned on lying in (-2, 2).
 _TRUNCATED_DEVIATION = 0.87962566103423978
@@ -297,16 +279,12 @@ def variance_scaling(
         >>> abs(float(weights.std()) - 0.05) < 0.001
         True
     """
-    if not ints.is_one_of(mode, ("fan_in", "fan_out", "fan_avg", "fan_geo_avg")):
-        raise errors.ArgumentError(
-            "variance_scaling has the modes 'fan_in', 'fan_out', 'fan_avg' and 'fan_geo_avg', but "
-            f"mode is {errors.shortened(mode)}."
-        )
-    if not ints.is_one_of(distribution, ("truncated_normal", "normal", "uniform")):
-        raise errors.ArgumentError(
-            "variance_scaling has the distributions 'truncated_normal', 'normal' and 'uniform', "
-            f"but distribution is {errors.shortened(distribution)}."
-        )
+    pm.check_option(
+        "variance_scaling", "mode", mode, ("fan_in", "fan_out", "fan_avg", "fan_geo_avg")
+    )
+    pm.check_option(
+        "variance_scaling", "distribution", distribution, ("truncated_normal", "normal", "uniform")
+    )
     if dtypes.is_complex(pm.array_of("variance_scaling", scale).dtype):
         raise errors.DtypeError(f"variance_scaling takes a real scale, but got {scale}.")
 

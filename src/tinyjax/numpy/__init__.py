@@ -28,13 +28,11 @@ def _instead(name: str) -> str:
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
-        "bits": "frexp gcd lcm packbits spacing unpackbits",
+        "bits": "byteswap frexp gcd lcm packbits spacing unpackbits view",
         "calculus": "cross gradient interp polyval trapezoid unwrap",
-        "constants": "__array_api_version__ e euler_gamma inf nan newaxis pi",
         "contraction": (
             "dot einsum einsum_path inner kron matmul matvec outer tensordot vdot vecdot vecmat"
         ),
-        "correlation": "convolve corrcoef correlate cov",
         "creation": (
             "arange array array_equal array_equiv asarray broadcast_to copy diag diag_indices "
             "diagflat diagonal empty empty_like eye full full_like geomspace identity indices "
@@ -42,8 +40,8 @@ __all__, __getattr__, __dir__ = namespace(
             "tril_indices_from triu triu_indices triu_indices_from vander zeros zeros_like"
         ),
         "editing": (
-            "apply_along_axis apply_over_axes delete fill_diagonal fromfunction insert piecewise "
-            "place put trim_zeros"
+            "apply_along_axis apply_over_axes delete fill_diagonal fromfunction insert pad "
+            "piecewise place put trim_zeros"
         ),
         "elementwise": (
             "abs absolute acos acosh add angle arccos arccosh arcsin arcsinh arctan arctan2 "
@@ -59,8 +57,6 @@ __all__, __getattr__, __dir__ = namespace(
             "sqrt square subtract tan tanh true_divide trunc"
         ),
         "files": "frombuffer fromfile fromiter fromstring load save savez",
-        "generalized": "vectorize",
-        "histograms": "bincount histogram histogram2d histogram_bin_edges histogramdd",
         "index_tricks": "c_ diag_indices_from index_exp mask_indices mgrid ogrid r_ s_",
         "indexing": "getitem update_at",
         "manipulation": (
@@ -70,7 +66,6 @@ __all__, __getattr__, __dir__ = namespace(
             "reshape resize roll rollaxis rot90 split squeeze stack swapaxes tile transpose "
             "unravel_index unstack vsplit vstack"
         ),
-        "padding": "pad",
         "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub roots",
         "printing": (
             "ComplexWarning array_repr array_str get_printoptions iterable printoptions "
@@ -83,12 +78,13 @@ __all__, __getattr__, __dir__ = namespace(
             "sum var"
         ),
         "scalar_types": (
-            "ScalarType bfloat16 bool=bool_ bool_ can_cast cdouble complex128 complex64 complex_ "
-            "complexfloating csingle double dtype float16 float32 float64 float8_e3m4 float8_e4m3 "
-            "float8_e4m3b11fnuz float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float_ "
-            "floating generic half inexact int16 int2 int32 int4 int64 int8 int_ integer "
-            "iscomplexobj isdtype isrealobj isscalar ndim number shape signedinteger single size "
-            "uint uint16 uint2 uint32 uint4 uint64 uint8 unsignedinteger"
+            "ScalarType __array_api_version__ bfloat16 bool=bool_ bool_ can_cast cdouble "
+            "complex128 complex64 complex_ complexfloating csingle double dtype e euler_gamma "
+            "float16 float32 float64 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn "
+            "float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float_ floating generic half inexact inf "
+            "int16 int2 int32 int4 int64 int8 int_ integer iscomplexobj isdtype isrealobj "
+            "isscalar nan ndim newaxis number pi shape signedinteger single size uint uint16 "
+            "uint2 uint32 uint4 uint64 uint8 unsignedinteger"
         ),
         "selection": "argwhere flatnonzero nonzero select where",
         "sets": (
@@ -101,16 +97,19 @@ __all__, __getattr__, __dir__ = namespace(
             "quantile sort sort_complex"
         ),
         "standard": "__array_namespace_info__ from_dlpack",
+        "statistics": (
+            "bincount convolve corrcoef correlate cov histogram histogram2d histogram_bin_edges "
+            "histogramdd"
+        ),
         "taking": (
             "choose compress digitize extract ix_ put_along_axis repeat searchsorted take "
             "take_along_axis"
         ),
-        "ufuncs": "frompyfunc ufunc",
-        "views": "byteswap view",
+        "ufuncs": "frompyfunc ufunc vectorize",
         "windows": "bartlett blackman hamming hanning",
         "tinyjax.dtypes": "finfo iinfo issubdtype promote_types result_type",
         "tinyjax.scipy.special.bessel": "i0",
-        "tinyjax.special.windows": "kaiser",
+        "tinyjax.special.bessel": "kaiser",
         "tinyjax.core.values.array": "ndarray=Array",
         "": "fft linalg",
     },

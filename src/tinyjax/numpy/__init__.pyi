@@ -8,25 +8,20 @@ from tinyjax.dtypes import promote_types as promote_types
 from tinyjax.dtypes import result_type as result_type
 from tinyjax.numpy import fft as fft
 from tinyjax.numpy import linalg as linalg
+from tinyjax.numpy.bits import byteswap as byteswap
 from tinyjax.numpy.bits import frexp as frexp
 from tinyjax.numpy.bits import gcd as gcd
 from tinyjax.numpy.bits import lcm as lcm
 from tinyjax.numpy.bits import packbits as packbits
 from tinyjax.numpy.bits import spacing as spacing
 from tinyjax.numpy.bits import unpackbits as unpackbits
+from tinyjax.numpy.bits import view as view
 from tinyjax.numpy.calculus import cross as cross
 from tinyjax.numpy.calculus import gradient as gradient
 from tinyjax.numpy.calculus import interp as interp
 from tinyjax.numpy.calculus import polyval as polyval
 from tinyjax.numpy.calculus import trapezoid as trapezoid
 from tinyjax.numpy.calculus import unwrap as unwrap
-from tinyjax.numpy.constants import __array_api_version__ as __array_api_version__
-from tinyjax.numpy.constants import e as e
-from tinyjax.numpy.constants import euler_gamma as euler_gamma
-from tinyjax.numpy.constants import inf as inf
-from tinyjax.numpy.constants import nan as nan
-from tinyjax.numpy.constants import newaxis as newaxis
-from tinyjax.numpy.constants import pi as pi
 from tinyjax.numpy.contraction import dot as dot
 from tinyjax.numpy.contraction import einsum as einsum
 from tinyjax.numpy.contraction import einsum_path as einsum_path
@@ -39,10 +34,6 @@ from tinyjax.numpy.contraction import tensordot as tensordot
 from tinyjax.numpy.contraction import vdot as vdot
 from tinyjax.numpy.contraction import vecdot as vecdot
 from tinyjax.numpy.contraction import vecmat as vecmat
-from tinyjax.numpy.correlation import convolve as convolve
-from tinyjax.numpy.correlation import corrcoef as corrcoef
-from tinyjax.numpy.correlation import correlate as correlate
-from tinyjax.numpy.correlation import cov as cov
 from tinyjax.numpy.creation import arange as arange
 from tinyjax.numpy.creation import array as array
 from tinyjax.numpy.creation import array_equal as array_equal
@@ -84,6 +75,7 @@ from tinyjax.numpy.editing import delete as delete
 from tinyjax.numpy.editing import fill_diagonal as fill_diagonal
 from tinyjax.numpy.editing import fromfunction as fromfunction
 from tinyjax.numpy.editing import insert as insert
+from tinyjax.numpy.editing import pad as pad
 from tinyjax.numpy.editing import piecewise as piecewise
 from tinyjax.numpy.editing import place as place
 from tinyjax.numpy.editing import put as put
@@ -207,12 +199,6 @@ from tinyjax.numpy.files import fromstring as fromstring
 from tinyjax.numpy.files import load as load
 from tinyjax.numpy.files import save as save
 from tinyjax.numpy.files import savez as savez
-from tinyjax.numpy.generalized import vectorize as vectorize
-from tinyjax.numpy.histograms import bincount as bincount
-from tinyjax.numpy.histograms import histogram as histogram
-from tinyjax.numpy.histograms import histogram2d as histogram2d
-from tinyjax.numpy.histograms import histogram_bin_edges as histogram_bin_edges
-from tinyjax.numpy.histograms import histogramdd as histogramdd
 from tinyjax.numpy.index_tricks import c_ as c_
 from tinyjax.numpy.index_tricks import diag_indices_from as diag_indices_from
 from tinyjax.numpy.index_tricks import index_exp as index_exp
@@ -263,7 +249,6 @@ from tinyjax.numpy.manipulation import unravel_index as unravel_index
 from tinyjax.numpy.manipulation import unstack as unstack
 from tinyjax.numpy.manipulation import vsplit as vsplit
 from tinyjax.numpy.manipulation import vstack as vstack
-from tinyjax.numpy.padding import pad as pad
 from tinyjax.numpy.polynomials import poly as poly
 from tinyjax.numpy.polynomials import polyadd as polyadd
 from tinyjax.numpy.polynomials import polyder as polyder
@@ -308,6 +293,7 @@ from tinyjax.numpy.reductions import std as std
 from tinyjax.numpy.reductions import sum as sum
 from tinyjax.numpy.reductions import var as var
 from tinyjax.numpy.scalar_types import ScalarType as ScalarType
+from tinyjax.numpy.scalar_types import __array_api_version__ as __array_api_version__
 from tinyjax.numpy.scalar_types import bfloat16 as bfloat16
 from tinyjax.numpy.scalar_types import bool_ as bool
 from tinyjax.numpy.scalar_types import bool_ as bool_
@@ -320,6 +306,8 @@ from tinyjax.numpy.scalar_types import complexfloating as complexfloating
 from tinyjax.numpy.scalar_types import csingle as csingle
 from tinyjax.numpy.scalar_types import double as double
 from tinyjax.numpy.scalar_types import dtype as dtype
+from tinyjax.numpy.scalar_types import e as e
+from tinyjax.numpy.scalar_types import euler_gamma as euler_gamma
 from tinyjax.numpy.scalar_types import float16 as float16
 from tinyjax.numpy.scalar_types import float32 as float32
 from tinyjax.numpy.scalar_types import float64 as float64
@@ -335,6 +323,7 @@ from tinyjax.numpy.scalar_types import floating as floating
 from tinyjax.numpy.scalar_types import generic as generic
 from tinyjax.numpy.scalar_types import half as half
 from tinyjax.numpy.scalar_types import inexact as inexact
+from tinyjax.numpy.scalar_types import inf as inf
 from tinyjax.numpy.scalar_types import int16 as int16
 from tinyjax.numpy.scalar_types import int2 as int2
 from tinyjax.numpy.scalar_types import int32 as int32
@@ -347,8 +336,11 @@ from tinyjax.numpy.scalar_types import iscomplexobj as iscomplexobj
 from tinyjax.numpy.scalar_types import isdtype as isdtype
 from tinyjax.numpy.scalar_types import isrealobj as isrealobj
 from tinyjax.numpy.scalar_types import isscalar as isscalar
+from tinyjax.numpy.scalar_types import nan as nan
 from tinyjax.numpy.scalar_types import ndim as ndim
+from tinyjax.numpy.scalar_types import newaxis as newaxis
 from tinyjax.numpy.scalar_types import number as number
+from tinyjax.numpy.scalar_types import pi as pi
 from tinyjax.numpy.scalar_types import shape as shape
 from tinyjax.numpy.scalar_types import signedinteger as signedinteger
 from tinyjax.numpy.scalar_types import single as single
@@ -396,6 +388,15 @@ from tinyjax.numpy.sorting import sort as sort
 from tinyjax.numpy.sorting import sort_complex as sort_complex
 from tinyjax.numpy.standard import __array_namespace_info__ as __array_namespace_info__
 from tinyjax.numpy.standard import from_dlpack as from_dlpack
+from tinyjax.numpy.statistics import bincount as bincount
+from tinyjax.numpy.statistics import convolve as convolve
+from tinyjax.numpy.statistics import corrcoef as corrcoef
+from tinyjax.numpy.statistics import correlate as correlate
+from tinyjax.numpy.statistics import cov as cov
+from tinyjax.numpy.statistics import histogram as histogram
+from tinyjax.numpy.statistics import histogram2d as histogram2d
+from tinyjax.numpy.statistics import histogram_bin_edges as histogram_bin_edges
+from tinyjax.numpy.statistics import histogramdd as histogramdd
 from tinyjax.numpy.taking import choose as choose
 from tinyjax.numpy.taking import compress as compress
 from tinyjax.numpy.taking import digitize as digitize
@@ -408,14 +409,13 @@ from tinyjax.numpy.taking import take as take
 from tinyjax.numpy.taking import take_along_axis as take_along_axis
 from tinyjax.numpy.ufuncs import frompyfunc as frompyfunc
 from tinyjax.numpy.ufuncs import ufunc as ufunc
-from tinyjax.numpy.views import byteswap as byteswap
-from tinyjax.numpy.views import view as view
+from tinyjax.numpy.ufuncs import vectorize as vectorize
 from tinyjax.numpy.windows import bartlett as bartlett
 from tinyjax.numpy.windows import blackman as blackman
 from tinyjax.numpy.windows import hamming as hamming
 from tinyjax.numpy.windows import hanning as hanning
 from tinyjax.scipy.special.bessel import i0 as i0
-from tinyjax.special.windows import kaiser as kaiser
+from tinyjax.special.bessel import kaiser as kaiser
 
 __all__ = [
     'ComplexWarning',

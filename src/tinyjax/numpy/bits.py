@@ -1,4 +1,4 @@
-"""Numbers taken apart: packed bits, common divisors, fractions and exponents."""
+"""Numbers taken apart, and their bits: packed, as another dtype, or in another byte order."""
 
 from __future__ import annotations
 
@@ -6,25 +6,24 @@ from typing import Literal
 
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
 from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.primitives import bitcast, elementwise as ew, shape as sh
 from tinyjax.core.tracing import trace as tr
-from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values import axes as ax, concrete as conc, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.errors import ArgumentError, DtypeError, shortened
+from tinyjax.dtypes import DTypeLike
+from tinyjax.errors import DtypeError
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red
-from tinyjax.numpy.padding import pad
+from tinyjax.numpy.editing import pad
 
 BitOrder = Literal["big", "little"]
 
 
-def _places(bitorder: str) -> Array:
+def _places(name: str, bitorder: str) -> Array:
     """How far each of eight bits is shifted."""
-    if not ints.is_one_of(bitorder, ("big", "little")):
-        raise ArgumentError(f"bitorder is 'big' or 'little', not {shortened(bitorder)}.")
+    pm.check_option(name, "bitorder", bitorder, ("big", "little"))
     up = sh.iota((8,), dtypes.uint8, 0)
     return up if bitorder == "little" else ew.sub(sh.full_like(up, 7), up)
 
@@ -59,7 +58,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: BitOrder = "big") 
         >>> jnp.packbits(jnp.array([1, 0, 0, 0, 0, 0, 0, 1, 1]))
         Array([129, 128], dtype=uint8)
     """
-    shifts = _places(bitorder)
+    shifts = _places("packbits", bitorder)
     x, along = _last("packbits", a, axis)
     if not dtypes.is_integer(x.dtype) and x.dtype != dtypes.bool_:
         raise DtypeError(f"packbits needs bools or integers, but got {x.aval}.")
@@ -96,7 +95,7 @@ def unpackbits(
         >>> jnp.unpackbits(jnp.array([129], "uint8"))
         Array([1, 0, 0, 0, 0, 0, 0, 1], dtype=uint8)
     """
-    shifts = _places(bitorder)
+    shifts = _places("unpackbits", bitorder)
     x, along = _last("unpackbits", a, axis)
     if x.dtype != dtypes.uint8:
         raise DtypeError(f"unpackbits needs elements of uint8, but got {x.aval}.")
@@ -134,7 +133,7 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     a, b = _whole("gcd", x1, x2)
     first, second = tr.data_at_hand(a), tr.data_at_hand(b)
     if first is not None and second is not None and not a.weak_type:
-        return ConcreteArray(np.asarray(np.gcd(first, second)))
+        return conc.ConcreteArray(np.asarray(np.gcd(first, second)))
 
     def unfinished(pair: tuple[Array, Array]) -> Array:
         return red.any(uf.not_equal(pair[1], 0))
@@ -240,3 +239,73 @@ def spacing(x: ArrayLike, /) -> Array:
     step = ew.sub(ew.nextafter(a, away), a)
     least = uf.copysign(sh.full_like(a, float(dtypes.finfo(a.dtype).smallest_subnormal)), a)
     return ew.select(ew.eq(step, sh.full_like(step, 0)), least, step)
+
+
+# As another dtype
+
+
+def view(a: ArrayLike, dtype: DTypeLike = None) -> Array:
+    """Read the bits of an array as another dtype.
+
+    Args:
+        a: any dtype.
+        dtype: the new dtype; None keeps the old one. If its elements have another size, the
+            last axis is longer or shorter.
+
+    Raises:
+        ShapeError: the last axis does not hold a whole number of the new elements.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.array([1.0, 2.0]).view("uint16")
+        Array([    0, 16256,     0, 16384], dtype=uint16)
+    """
+    x = pm.array_of("view", a)
+    new_dtype = x.dtype if dtype is None else dtypes.check(dtype)
+    old, new = x.dtype.itemsize, new_dtype.itemsize
+    if x.dtype == new_dtype:
+        return x
+    last = x.shape[-1] if x.shape else 1
+    if (not x.shape and old != new) or last * old % new:
+        raise errors.ShapeError(
+            f"view of {x.aval} as {new_dtype.name}: the last axis must hold a whole number of "
+            f"elements of {new} bytes."
+        )
+    if dtypes.is_complex(x.dtype):
+        return view(_merged(mn.stack([ew.real(x), ew.imag(x)], axis=-1), x), new_dtype)
+    if x.dtype == dtypes.bool_:
+        return view(pm.convert(x, dtypes.uint8), new_dtype)
+    if new_dtype == dtypes.bool_:
+        return pm.convert(view(x, dtypes.uint8), dtypes.bool_)
+    if dtypes.is_complex(new_dtype):
+        parts = view(x, dtypes.real_part(new_dtype))
+        pairs = mn.reshape(parts, (*parts.shape[:-1], -1, 2))
+        return ew.complex_(pairs[..., 0], pairs[..., 1])
+    if old < new:
+        x = mn.reshape(x, (*x.shape[:-1], last * old // new, new // old))
+        return bitcast.bitcast_convert_type(x, new_dtype)
+    return (
+        _merged(bitcast.bitcast_convert_type(x, new_dtype), x)
+        if old > new
+        else bitcast.bitcast_convert_type(x, new_dtype)
+    )
+
+
+def _merged(parts: Array, x: Array) -> Array:
+    """Join the axis of the parts of elements to the last axis of the array."""
+    return mn.reshape(parts, (*x.shape[:-1], -1)) if x.shape else parts
+
+
+def byteswap(a: ArrayLike) -> Array:
+    """Reverse the order of the bytes of every element.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.array([1, 256], "int16").byteswap()
+        Array([256,   1], dtype=int16)
+    """
+    x = pm.array_of("byteswap", a)
+    part = dtypes.real_part(x.dtype) if dtypes.is_complex(x.dtype) else x.dtype
+    parts = mn.reshape(x, (-1,)).view(part).view("uint8")
+    turned = mn.flip(mn.reshape(parts, (-1, part.itemsize)), 1)
+    return mn.reshape(mn.reshape(turned, (-1,)).view(part).view(x.dtype), x.shape)

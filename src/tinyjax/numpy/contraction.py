@@ -17,21 +17,19 @@ from typing import Any, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors
-from tinyjax.core.devices import Placement
+from tinyjax import dtypes, errors, records
+from tinyjax.core import devices as dev
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
 from tinyjax.core.primitives.dot import dot_general
 from tinyjax.core.primitives.reduce import reduce_or
 from tinyjax.core.primitives.slicing import slice_
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values import axes as ax, integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DTypeLike
 from tinyjax.host import replay
 from tinyjax.numpy import promotion as pm
 from tinyjax.primitives import result_placement as placing
-from tinyjax.records import Record
 
 Axes = tuple[int, ...]
 #: What multiplies two arrays as ``lax.dot_general`` does, with its arguments.
@@ -72,7 +70,7 @@ def dot(
     *,
     precision: object = None,
     preferred_element_type: DTypeLike = None,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Return the sum of products over the last axis of ``a`` and the last but one of ``b``.
 
@@ -122,7 +120,7 @@ def matmul(
     *,
     precision: object = None,
     preferred_element_type: DTypeLike = None,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Return the matrix product over the last two axes, broadcasting over the others.
 
@@ -360,7 +358,7 @@ def tensordot(
     *,
     precision: object = None,
     preferred_element_type: DTypeLike = None,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Return the sum of products over chosen axes of both operands.
 
@@ -436,7 +434,7 @@ def einsum(
     optimize: str | bool | Sequence[tuple[int, ...]] = "auto",
     precision: object = None,
     preferred_element_type: DTypeLike = None,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
     _dot_general: DotGeneral | None = None,
 ) -> Array:
     """Return the sum of products that subscripts describe, in Einstein's notation.
@@ -711,7 +709,7 @@ def _cheapest(
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Product(Record):
+class _Product(records.Record):
     """How two operands are multiplied: which axes are dropped, summed and aligned, and the rest."""
 
     drop: tuple[Axes, Axes]
@@ -812,7 +810,7 @@ def _multiplied_by(
         for i, name in enumerate(names)
         if i not in used and i not in summed
     ]
-    return as_array(result), "".join((*batch, *free))
+    return opd.as_array(result), "".join((*batch, *free))
 
 
 def _aligned(x: Array, x_names: str, y: Array, y_names: str, out: str) -> tuple[Array, Array]:

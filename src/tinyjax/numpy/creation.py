@@ -32,14 +32,7 @@ from tinyjax.core.values.array import Array, ArrayLike, followed, is_array_like,
 from tinyjax.core.values.avals import ShapeDtypeStruct
 from tinyjax.core.values.axes import canonical_axis
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.values.integers import (
-    SymbolicSize,
-    integer,
-    integers,
-    is_one_of,
-    larger,
-    one_or_more,
-)
+from tinyjax.core.values.integers import SymbolicSize, integer, integers, larger, one_or_more
 from tinyjax.core.values.operands import as_array, given_number, scalar, too_wide
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import (
@@ -842,10 +835,7 @@ def meshgrid(
                [0, 1],
                [0, 1]], dtype=int32)
     """
-    if not is_one_of(indexing, ("xy", "ij")):
-        raise ArgumentError(
-            f"meshgrid: indexing must be 'xy' or 'ij', but got {shortened(indexing)}."
-        )
+    pm.check_option("meshgrid", "indexing", indexing, ("xy", "ij"))
     lines = pm.arrays("meshgrid", *xi)
     for line in lines:
         if line.ndim > 1:

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.api.mapping import vmap
+from tinyjax.core.primitives import shape as sh, slicing as sl
 from tinyjax.core.primitives.shape import reshape
 from tinyjax.core.stablehlo.types import MOST_AXES
 from tinyjax.core.tracing import checking, trace as tr
 from tinyjax.core.values import axes as ax, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, DtypeError, IndexingError, ShapeError, shortened
-from tinyjax.numpy.creation import arange, asarray, diag_indices, full_like, zeros
-from tinyjax.numpy.elementwise import clip, pick, remainder, truth
-from tinyjax.numpy.manipulation import expand_dims, moveaxis, ravel, tile
-from tinyjax.numpy.promotion import array_of, broadcast_shapes, broadcast_to_shape, convert, strong
+from tinyjax.host import replay
+from tinyjax.numpy import (
+    creation as cr,
+    elementwise as uf,
+    manipulation as mn,
+    promotion as pm,
+    reductions as red,
+)
+from tinyjax.numpy.creation import Nested, array as array_from, broadcast_to, linspace
+from tinyjax.numpy.elementwise import round as rounded
 from tinyjax.numpy.reductions import sum as total
-from tinyjax.numpy.sorting import argsort, cumsum, sort as sorted_
+from tinyjax.numpy.sorting import argsort, cumsum, median, sort as sorted_
 from tinyjax.numpy.taking import take
 
 T = TypeVar("T")
@@ -33,7 +40,7 @@ def _ints(obj: slice) -> slice:
 
 
 def _along(name: str, arr: ArrayLike, axis: int | None) -> tuple[Array, int]:
-    x = array_of(name, arr)
+    x = pm.array_of(name, arr)
     if axis is None:
         return reshape(x, (x.size,)), 0
     return x, ax.canonical_axis(axis, x.ndim, f"{name}: axis")
@@ -74,34 +81,34 @@ def insert(
     """
     x, along = _along("insert", arr, axis)
     n = x.shape[along]
-    places = arange(*_ints(obj).indices(n)) if isinstance(obj, slice) else asarray(obj)
+    places = cr.arange(*_ints(obj).indices(n)) if isinstance(obj, slice) else cr.asarray(obj)
     if places.ndim > 1:
         raise ShapeError(f"insert needs places with at most one axis, but got {places.aval}.")
     if not dtypes.is_integer(places.dtype):
         if places.size or isinstance(obj, Array):
             raise DtypeError(f"insert needs integer places, but got {places.aval}.")
-        places = convert(places, dtypes.default_int())
-    new = convert(strong(array_of("insert", values)), x.dtype)
+        places = pm.convert(places, dtypes.default_int())
+    new = pm.convert(pm.strong(pm.array_of("insert", values)), x.dtype)
     new = reshape(new, (1,) * (x.ndim - new.ndim) + new.shape)
     if new.ndim > x.ndim:
         raise ShapeError(f"insert: values {new.aval} have more axes than the array {x.aval}.")
     if places.size == 1:
         if places.ndim == 0:
-            new = moveaxis(new, 0, along)
-        places = broadcast_to_shape(reshape(places, (1,)), (new.shape[along],))
-    (count,) = broadcast_shapes(places.shape, (new.shape[along],))
-    places = broadcast_to_shape(places, (count,))
-    places = clip(pick(places < 0, places + n, places), 0, n)
+            new = mn.moveaxis(new, 0, along)
+        places = pm.broadcast_to_shape(reshape(places, (1,)), (new.shape[along],))
+    (count,) = pm.broadcast_shapes(places.shape, (new.shape[along],))
+    places = pm.broadcast_to_shape(places, (count,))
+    places = uf.clip(uf.pick(places < 0, places + n, places), 0, n)
     # the places in the result: each is shifted by the insertions before it
     order = argsort(places)
-    places = places.at[order].add(arange(count, dtype=places.dtype))
+    places = places.at[order].add(cr.arange(count, dtype=places.dtype))
     if n:
-        inserted = cumsum(zeros(n + count, dtypes.default_int()).at[places].set(1))
+        inserted = cumsum(cr.zeros(n + count, dtypes.default_int()).at[places].set(1))
         # where it inserts, it takes what is overwritten
-        result = take(x, arange(n + count) - inserted, along, mode="clip")
+        result = take(x, cr.arange(n + count) - inserted, along, mode="clip")
     else:
         shape = (*x.shape[:along], count, *x.shape[along + 1 :])
-        result = convert(full_like(x, 0, shape=shape), x.dtype, x.weak_type)
+        result = pm.convert(cr.full_like(x, 0, shape=shape), x.dtype, x.weak_type)
     return result.at[(*(slice(None),) * along, places)].set(new)
 
 
@@ -138,9 +145,9 @@ def delete(
     if isinstance(obj, slice):
         host: dtypes.HostArray = np.arange(n)[_ints(obj)]
     else:
-        places = asarray(obj)
+        places = cr.asarray(obj)
         if not places.size and not isinstance(obj, Array):
-            places = convert(places, dtypes.default_int())
+            places = pm.convert(places, dtypes.default_int())
         whole = dtypes.is_integer(places.dtype)
         if not whole and places.dtype != dtypes.bool_:
             raise DtypeError(f"delete needs integers or bools, but got {places.aval}.")
@@ -161,10 +168,10 @@ def _without(x: Array, places: Array, axis: int) -> Array:
     n, count = x.shape[axis], places.size
     if not count:
         return x
-    gone = sorted_(clip(pick(places < 0, places + n, places), 0, n))
-    gone = gone - arange(count, dtype=gone.dtype)
-    left = arange(n - count, dtype=gone.dtype)
-    skipped = total(convert(left[None, :] >= gone[:, None], gone.dtype), 0, dtype=gone.dtype)
+    gone = sorted_(uf.clip(uf.pick(places < 0, places + n, places), 0, n))
+    gone = gone - cr.arange(count, dtype=gone.dtype)
+    left = cr.arange(n - count, dtype=gone.dtype)
+    skipped = total(pm.convert(left[None, :] >= gone[:, None], gone.dtype), 0, dtype=gone.dtype)
     return x[(*(slice(None),) * axis, left + skipped)]
 
 
@@ -189,19 +196,19 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
         Array([10,  1, 20,  3, 10], dtype=int32)
     """
     _not_in_place("place", inplace)
-    x, where = array_of("place", arr), array_of("place", mask)
-    values = ravel(array_of("place", vals))
+    x, where = pm.array_of("place", arr), pm.array_of("place", mask)
+    values = mn.ravel(pm.array_of("place", vals))
     if where.size != x.size:
         raise ShapeError(f"place needs a mask of {x.size} elements, but got {where.aval}.")
     if not values.size:
         if not x.size:
             return x
         raise ArgumentError("place needs at least one value.")
-    flags = reshape(truth(where), (x.size,))
-    number = cumsum(convert(flags, dtypes.default_int())) - 1
-    chosen = take(convert(values, x.dtype), remainder(number, values.size), mode="clip")
-    changed = pick(flags, chosen, reshape(x, (x.size,)))
-    return reshape(convert(changed, x.dtype, x.weak_type), x.shape)
+    flags = reshape(uf.truth(where), (x.size,))
+    number = cumsum(pm.convert(flags, dtypes.default_int())) - 1
+    chosen = take(pm.convert(values, x.dtype), uf.remainder(number, values.size), mode="clip")
+    changed = uf.pick(flags, chosen, reshape(x, (x.size,)))
+    return reshape(pm.convert(changed, x.dtype, x.weak_type), x.shape)
 
 
 @checking.explained
@@ -234,24 +241,23 @@ def put(
         Array([0., 5., 0., 6.], dtype=float32)
     """
     _not_in_place("put", inplace)
-    x, where, values = array_of("put", a), ravel(ind), ravel(v)
+    x, where, values = pm.array_of("put", a), mn.ravel(ind), mn.ravel(v)
     if not dtypes.is_integer(where.dtype):
         raise DtypeError(f"put needs integer places, but got {where.aval}.")
-    if not ints.is_one_of(mode, (None, "clip", "wrap")):
-        raise ArgumentError(f"put knows the modes 'clip' and 'wrap', not {shortened(mode)}.")
+    pm.check_option("put", "mode", mode, (None, "clip", "wrap"))
     if not x.size or not where.size or not values.size:
         return x
     if mode == "wrap":
-        where = remainder(where, x.size)
+        where = uf.remainder(where, x.size)
     elif mode == "clip":
-        where = clip(where, 0, x.size - 1)
+        where = uf.clip(where, 0, x.size - 1)
     flat = reshape(x, (x.size,)).at[where].set(_tiled(values, where.size), mode="clip")
     return reshape(flat, x.shape)
 
 
 def _tiled(values: Array, count: int) -> Array:
     """Begin a vector again until it is so long."""
-    return tile(values, -(-count // values.size))[:count]
+    return mn.tile(values, -(-count // values.size))[:count]
 
 
 @checking.explained
@@ -279,7 +285,7 @@ def fill_diagonal(
     _not_in_place("fill_diagonal", inplace)
     if wrap:
         raise ArgumentError("fill_diagonal fills one diagonal: leave out wrap.")
-    x, values = array_of("fill_diagonal", a), ravel(array_of("fill_diagonal", val))
+    x, values = pm.array_of("fill_diagonal", a), mn.ravel(pm.array_of("fill_diagonal", val))
     if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) > 1):
         raise ShapeError(
             f"fill_diagonal needs a matrix, or more axes of one size, but the shape is {x.shape}."
@@ -289,7 +295,7 @@ def fill_diagonal(
         return x
     if not values.size:
         raise ShapeError("fill_diagonal needs at least one value.")
-    return x.at[diag_indices(n, x.ndim)].set(_tiled(values, n))
+    return x.at[cr.diag_indices(n, x.ndim)].set(_tiled(values, n))
 
 
 def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | None = None) -> Array:
@@ -311,12 +317,12 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
     ends: object = trim
     if not isinstance(ends, str) or not ends or {*ends.lower()} - {"f", "b"}:
         raise ArgumentError(f"trim_zeros: trim holds 'f' and 'b', but got {shortened(trim)}.")
-    x = array_of("trim_zeros", filt)
+    x = pm.array_of("trim_zeros", filt)
     if not x.shape:
         raise ShapeError("trim_zeros needs an array with axes, but got a scalar.")
     indices = range(x.ndim) if axis is None else ints.one_or_more(axis, "axis")
     axes = [ax.canonical_axis(i, x.ndim) for i in indices]
-    places = np.nonzero(truth(x).concrete("the places of zeros"))
+    places = np.nonzero(uf.truth(x).concrete("the places of zeros"))
     index = [slice(None)] * x.ndim
     for i in axes:
         if not places[i].size:
@@ -348,7 +354,7 @@ def apply_along_axis(
         >>> jnp.apply_along_axis(jnp.sum, 0, jnp.ones((2, 3)))
         Array([2., 2., 2.], dtype=float32)
     """
-    x = array_of("apply_along_axis", arr)
+    x = pm.array_of("apply_along_axis", arr)
     along = ax.canonical_axis(axis, x.ndim)
 
     def mapped(vector: Array) -> T:
@@ -381,12 +387,12 @@ def apply_over_axes(
                 [8.],
                 [8.]]], dtype=float32)
     """
-    x = array_of("apply_over_axes", a)
+    x = pm.array_of("apply_over_axes", a)
     for axis in ints.one_or_more(axes, "axes"):
         along = ax.canonical_axis(axis, x.ndim)
-        result = array_of("apply_over_axes", func(x, along))
+        result = pm.array_of("apply_over_axes", func(x, along))
         if result.ndim == x.ndim - 1:
-            result = expand_dims(result, along)
+            result = mn.expand_dims(result, along)
         if result.ndim != x.ndim:
             raise ShapeError(
                 f"apply_over_axes: func must keep the axes or take one away, but made "
@@ -426,7 +432,7 @@ def piecewise(
         >>> jnp.piecewise(x, [x < 0, x > 1], [lambda x: -x, 1.0, 0.0])
         Array([2., 0., 1.], dtype=float32)
     """
-    at = array_of("piecewise", x)
+    at = pm.array_of("piecewise", x)
     conditions, functions = ints.listed(condlist, "condlist"), ints.listed(funclist, "funclist")
     if len(functions) not in (len(conditions), len(conditions) + 1):
         raise ArgumentError(
@@ -437,17 +443,17 @@ def piecewise(
 
     def value(function: Any) -> Array:
         result = function(at, *args, **kw) if callable(function) else function
-        return broadcast_to_shape(convert(asarray(result), at.dtype), at.shape)
+        return pm.broadcast_to_shape(pm.convert(cr.asarray(result), at.dtype), at.shape)
 
     result = value(default)
     for condition, function in zip(conditions, functions[: len(conditions)], strict=True):
-        flag = truth(asarray(condition))
-        if broadcast_shapes(flag.shape, at.shape) != at.shape:
+        flag = uf.truth(cr.asarray(condition))
+        if pm.broadcast_shapes(flag.shape, at.shape) != at.shape:
             raise ShapeError(
                 f"piecewise: a condition {flag.aval} does not broadcast to x {at.aval}."
             )
-        result = pick(flag, value(function), result)
-    return strong(result)
+        result = uf.pick(flag, value(function), result)
+    return pm.strong(result)
 
 
 def fromfunction(
@@ -477,4 +483,256 @@ def fromfunction(
 
     for i in reversed(range(len(sizes))):
         mapped = vmap(mapped, in_axes=tuple([0 if j == i else None for j in range(len(sizes))]))
-    return mapped(*[arange(n, dtype=dtype) for n in sizes])
+    return mapped(*[cr.arange(n, dtype=dtype) for n in sizes])
+
+
+# Elements before and after an array along each axis
+
+
+PadWidth: TypeAlias = int | Sequence[int] | Sequence[Sequence[int]] | Array | dtypes.HostArray
+Pairs: TypeAlias = list[tuple[int, int]]
+
+
+@replay.replayed
+def pad(
+    array: ArrayLike,
+    pad_width: PadWidth,
+    mode: str | Callable[..., Array] = "constant",
+    *,
+    constant_values: Nested | None = None,
+    end_values: Nested | None = None,
+    stat_length: PadWidth | None = None,
+    reflect_type: Literal["even", "odd"] | None = None,
+    **kwargs: Any,
+) -> Array:
+    """Put elements before and after an array along each axis.
+
+    Args:
+        array: any dtype.
+        pad_width: how many elements: one number, or (before, after), or a pair for each axis.
+        mode: what is put there. ``"constant"``: ``constant_values``; ``"edge"``: the outermost
+            element; ``"linear_ramp"``: even steps from ``end_values`` to the outermost element;
+            ``"reflect"``: the array mirrored at its outermost element, ``"symmetric"``: at its end;
+            ``"wrap"``: the array from its other end; ``"maximum"``, ``"minimum"``, ``"mean"`` or
+            ``"median"``: that of the outermost elements; ``"empty"``: zeros. A function takes a
+            vector along an axis with zeros at its ends, the pair of widths, the axis and a dict of
+            ``kwargs``, and returns the vector with other ends.
+        constant_values: for ``"constant"``: one number, or (before, after), or a pair for each
+            axis; zero by default.
+        end_values: for ``"linear_ramp"``; the same.
+        stat_length: of how many outermost elements the maximum, mean and so on are taken: one
+            number, or (before, after), or a pair for each axis; by default of all.
+        reflect_type: for ``"reflect"`` and ``"symmetric"``: with ``"odd"``, the image of an element
+            that is less than the outermost one by some amount is greater by that; ``"even"`` by
+            default.
+        **kwargs: for a function.
+
+    Raises:
+        ArgumentError: there is no such mode, an argument is for another mode, or widths are
+            negative.
+        ShapeError: an empty axis has nothing to be padded with, or the widths do not fit.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.pad(jnp.array([1, 2, 3]), (1, 2))
+        Array([0, 1, 2, 3, 0, 0], dtype=int32)
+        >>> jnp.pad(jnp.array([1, 2, 3]), 2, mode="reflect")
+        Array([3, 2, 1, 2, 3, 2, 1], dtype=int32)
+        >>> jnp.pad(jnp.array([2, 4]), 2, mode="linear_ramp", end_values=(0, 6))
+        Array([0, 1, 2, 4, 5, 6], dtype=int32)
+    """
+    x = pm.array_of("pad", array)
+    widths = _pairs(pad_width, x.ndim, "widths")
+    if callable(mode):
+        padded = _constant(x, widths, 0)
+        for axis, pair in enumerate(widths):
+            padded = apply_along_axis(mode, axis, padded, pair, axis, kwargs)
+        return padded
+    options = {
+        "constant_values": constant_values,
+        "end_values": end_values,
+        "stat_length": stat_length,
+        "reflect_type": reflect_type,
+        **kwargs,
+    }
+    if not ints.is_one_of(mode, _OPTIONS):
+        raise ArgumentError(
+            f"pad: mode must be a function or {', '.join(map(repr, _OPTIONS))}, "
+            f"but got {shortened(mode)}."
+        )
+    for name, value in options.items():
+        if value is not None and name != _OPTIONS[mode]:
+            raise ArgumentError(f"pad: {name} is not for mode {mode!r}.")
+    if mode in ("constant", "empty"):
+        return _constant(x, widths, 0 if constant_values is None else constant_values)
+    ends = _table(0 if end_values is None else end_values, x.ndim, None)
+    lengths = None if stat_length is None else _pairs(stat_length, x.ndim, "stat_length")
+    pm.check_option("pad", "reflect_type", reflect_type, (None, "even", "odd"))
+    for axis, (before, after) in enumerate(widths):
+        if not (before or after):
+            continue
+        if not x.shape[axis]:
+            raise ShapeError(f"pad: axis {axis} of shape {x.shape} has no element to pad with.")
+        match mode:
+            case "edge":
+                x = _edge(x, before, after, axis)
+            case "reflect" | "symmetric":
+                x = _mirrored(x, before, after, axis, int(mode == "reflect"), reflect_type == "odd")
+            case "wrap":
+                x = _wrapped(x, before, after, axis)
+            case "linear_ramp":
+                x = _ramp(x, before, after, axis, ends)
+            case _:
+                x = _statistic(x, before, after, axis, mode, lengths)
+    return x
+
+
+# The argument that is for each mode.
+_OPTIONS: Final[dict[str, str | None]] = {
+    "constant": "constant_values",
+    "edge": None,
+    "linear_ramp": "end_values",
+    "maximum": "stat_length",
+    "mean": "stat_length",
+    "median": "stat_length",
+    "minimum": "stat_length",
+    "reflect": "reflect_type",
+    "symmetric": "reflect_type",
+    "wrap": None,
+    "empty": None,
+}
+
+_STATISTICS: Final[dict[str, Callable[..., Array]]] = {
+    "maximum": red.max,
+    "mean": red.mean,
+    "median": median,
+    "minimum": red.min,
+}
+
+
+def _pairs(numbers: PadWidth, ndim: int, what: str) -> Pairs:
+    widths = numbers.concrete("a pad width") if isinstance(numbers, Array) else numbers
+    try:
+        host = np.asarray(widths)
+        pairs = np.broadcast_to(host, (ndim, 2))
+    except ValueError:
+        raise ShapeError(
+            f"pad: the {what} must be a number, (before, after), or that for each of the {ndim} "
+            f"axes, but got {shortened(numbers)}."
+        ) from None
+    symbolic = any(isinstance(n, ints.SymbolicSize) for n in host.flat)
+    if not (symbolic or host.dtype.kind in "iu") or (host < 0).any():
+        raise ArgumentError(
+            f"pad: the {what} must be ints of at least 0, but got {shortened(numbers)}."
+        )
+    each = f"each of the {what} of pad"
+    return [(ints.integer(before, each), ints.integer(after, each)) for before, after in pairs]
+
+
+def _table(values: Nested, ndim: int, dtype: dtypes.DType | None) -> list[list[Array]]:
+    table = broadcast_to(array_from(values, dtype), (ndim, 2))
+    return [list(mn.unstack(row)) for row in mn.unstack(table)] if ndim else []
+
+
+def _constant(x: Array, widths: Pairs, values: Nested) -> Array:
+    whole = array_from(values, x.dtype)
+    if not whole.shape:
+        value = pm.convert(whole, x.dtype, x.weak_type)
+        return sl.pad(x, value, [(before, after, 0) for before, after in widths])
+    table = _table(whole, x.ndim, x.dtype)
+    for axis, (before, after) in enumerate(widths):
+        low, high = table[axis]
+        none = [(0, 0, 0)] * axis
+        rest = [(0, 0, 0)] * (x.ndim - axis - 1)
+        x = sl.pad(x, low, [*none, (before, 0, 0), *rest])
+        x = sl.pad(x, high, [*none, (0, after, 0), *rest])
+    return x
+
+
+def _joined(first: Array | None, x: Array, last: Array | None, axis: int) -> Array:
+    parts = [part for part in (first, x, last) if part is not None]
+    return sl.concatenate([pm.convert(part, x.dtype, x.weak_type) for part in parts], axis)
+
+
+def _copies(part: Array, count: int, axis: int) -> Array | None:
+    if not count:
+        return None
+    return broadcast_to(part, tuple([count if i == axis else n for i, n in enumerate(part.shape)]))
+
+
+def _edge(x: Array, before: int, after: int, axis: int) -> Array:
+    n = x.shape[axis]
+    first, last = sl.slice_in_dim(x, 0, 1, 1, axis), sl.slice_in_dim(x, n - 1, n, 1, axis)
+    return _joined(_copies(first, before, axis), x, _copies(last, after, axis), axis)
+
+
+def _mirrored(x: Array, before: int, after: int, axis: int, skipped: int, odd: bool) -> Array:
+    """Mirror at either end, leaving out the outermost ``skipped`` elements of the image.
+
+    A mirrored array is mirrored again, so a width larger than the array takes several rounds.
+    """
+    if skipped and x.shape[axis] == 1:
+        return _edge(x, before, after, axis)
+    while before or after:
+        n = x.shape[axis]
+        low, high = min(before, n - skipped), min(after, n - skipped)
+        x = _joined(
+            _image(x, skipped, skipped + low, axis, 0 if odd else None) if low else None,
+            x,
+            _image(x, n - skipped - high, n - skipped, axis, n - 1 if odd else None)
+            if high
+            else None,
+            axis,
+        )
+        before, after = before - low, after - high
+    return x
+
+
+def _image(x: Array, start: int, stop: int, axis: int, centre: int | None) -> Array:
+    image = sh.rev(sl.slice_in_dim(x, start, stop, 1, axis), (axis,))
+    if centre is None:
+        return image
+    return 2 * sl.slice_in_dim(x, centre, centre + 1, 1, axis) - image
+
+
+def _wrapped(x: Array, before: int, after: int, axis: int) -> Array:
+    n = x.shape[axis]
+    left, right = -(-before // n), -(-after // n)
+    copies = sl.concatenate([x] * (left + 1 + right), axis)
+    return sl.slice_in_dim(copies, left * n - before, (left + 1) * n + after, 1, axis)
+
+
+def _ramp(x: Array, before: int, after: int, axis: int, ends: list[list[Array]]) -> Array:
+    n = x.shape[axis]
+
+    def steps(place: int, count: int, start: Array) -> Array | None:
+        if not count:
+            return None
+        edge = sh.squeeze(sl.slice_in_dim(x, place, place + 1, 1, axis), (axis,))
+        return linspace(start, edge, count, endpoint=False, dtype=x.dtype, axis=axis)
+
+    low, high = ends[axis]
+    first, last = steps(0, before, low), steps(n - 1, after, high)
+    return _joined(first, x, None if last is None else mn.flip(last, axis), axis)
+
+
+def _statistic(
+    x: Array, before: int, after: int, axis: int, name: str, lengths: Pairs | None
+) -> Array:
+    n = x.shape[axis]
+    low, high = (n, n) if lengths is None else lengths[axis]
+    if not (low and high):
+        raise ArgumentError("pad: a stat_length of 0 leaves no element to pad with.")
+
+    def value(start: int, stop: int, count: int) -> Array | None:
+        if not count:
+            return None
+        part = sl.slice_in_dim(x, start, stop, 1, axis)
+        statistic = _STATISTICS[name](part, axis=axis, keepdims=True)
+        if dtypes.is_inexact(statistic.dtype) and x.dtype.kind in "iu":
+            statistic = rounded(statistic)
+        return _copies(statistic, count, axis)
+
+    first = value(0, min(low, n), before)
+    last = value(n - min(high, n), n, after)
+    return _joined(first, x, last, axis)

@@ -9,68 +9,48 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import prod, sqrt
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.devices import Placement
+from tinyjax.core.primitives import slicing as sl
 from tinyjax.core.primitives.elementwise import conj, convert_element_type, mul, real
 from tinyjax.core.primitives.shape import full, full_like
-from tinyjax.core.primitives.slicing import pad, slice_in_dim
+from tinyjax.core.values import axes as ax, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.axes import Axis, canonical_axes, canonical_axis
-from tinyjax.core.values.integers import integer, is_one_of, listed
 from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import ArgumentError, DtypeError, shortened
+from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.host import replay
-from tinyjax.lazy import loader
-from tinyjax.numpy.creation import asarray, canonical_shape
-from tinyjax.numpy.manipulation import moveaxis, roll
-from tinyjax.numpy.promotion import inexact, strong
-from tinyjax.primitives import fft as _fft
+from tinyjax.lazy import answer_for
+from tinyjax.numpy import creation as cr, manipulation as mn
+from tinyjax.numpy.promotion import check_option, inexact, strong
+from tinyjax.primitives import fft as _fft, result_placement as placing
 from tinyjax.primitives.fft import FftKind
-from tinyjax.primitives.result_placement import placed
 
 Norm: TypeAlias = Literal["backward", "ortho", "forward"] | None
 
-__all__ = [
-    "fft",
-    "fft2",
-    "fftfreq",
-    "fftn",
-    "fftshift",
-    "hfft",
-    "ifft",
-    "ifft2",
-    "ifftn",
-    "ifftshift",
-    "ihfft",
-    "irfft",
-    "irfft2",
-    "irfftn",
-    "rfft",
-    "rfft2",
-    "rfftfreq",
-    "rfftn",
-]
 
-if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
-    __getattr__ = loader(__name__, {})
+answer_for(
+    __name__,
+    "fft fft2 fftfreq fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn "
+    "rfft rfft2 rfftfreq rfftn",
+)
 
 
 def _resized(x: Array, count: int, axis: int) -> Array:
     """The first values along an axis, or those and zeros."""
     if x.shape[axis] >= count:
-        return slice_in_dim(x, 0, count, axis=axis)
+        return sl.slice_in_dim(x, 0, count, axis=axis)
     config = [(0, count - size if i == axis else 0, 0) for i, size in enumerate(x.shape)]
-    return pad(x, full((), 0, x.dtype), config)
+    return sl.pad(x, full((), 0, x.dtype), config)
 
 
 def _along(kind: FftKind, a: ArrayLike, n: int | None, axis: int, norm: Norm, name: str) -> Array:
     """Transform along one axis."""
     x = inexact(a, name)
-    return _transformed(kind, x, [n], [canonical_axis(axis, x.ndim)], norm, name)
+    return _transformed(kind, x, [n], [ax.canonical_axis(axis, x.ndim)], norm, name)
 
 
 def _transformed(
@@ -87,22 +67,19 @@ def _transformed(
         name: what the user calls it.
     """
     x = strong(x)
-    if not is_one_of(norm, (None, "backward", "ortho", "forward")):
-        raise ArgumentError(
-            f"{name} takes the norms 'backward', 'ortho' and 'forward', but got {shortened(norm)}."
-        )
+    check_option(name, "norm", norm, (None, "backward", "ortho", "forward"))
     if kind is FftKind.RFFT:
         if dtypes.is_complex(x.dtype):
             raise DtypeError(f"{name} takes real numbers, but got {x.dtype.name}.")
     else:
         x = convert_element_type(x, dtypes.to_complex(x.dtype))
     ends = range(-len(axes), 0)
-    x = moveaxis(x, axes, ends)
+    x = mn.moveaxis(x, axes, ends)
     lengths: list[int] = []
     for axis, size in zip(ends, sizes, strict=True):
         halved = kind is FftKind.IRFFT and axis == -1
         own = 2 * (x.shape[axis] - 1) if halved else x.shape[axis]
-        length = own if size is None else integer(size, f"n of {name}")
+        length = own if size is None else ints.integer(size, f"n of {name}")
         if length < 1 and (size is not None or (kind is FftKind.RFFT and axis == -1)):
             raise ArgumentError(f"{name} needs at least one value, but n is {length}.")
         lengths.append(max(length, 0))
@@ -111,14 +88,14 @@ def _transformed(
         lengths[-1] = lengths[-1] // 2 + 1 if kind is FftKind.RFFT else lengths[-1]
         shape = (*x.shape[: -len(lengths)], *lengths)
         nothing = full(shape, 0, dtypes.to_complex(x.dtype))
-        return moveaxis(real(nothing) if kind is FftKind.IRFFT else nothing, ends, axes)
+        return mn.moveaxis(real(nothing) if kind is FftKind.IRFFT else nothing, ends, axes)
     spectrum = _fft.fft(x, kind, lengths)
     inverse, count = kind in (FftKind.IFFT, FftKind.IRFFT), prod(lengths)
     if norm == "ortho":
         spectrum = mul(spectrum, full_like(spectrum, sqrt(count) if inverse else 1 / sqrt(count)))
     elif norm == "forward":
         spectrum = mul(spectrum, full_like(spectrum, count if inverse else 1 / count))
-    return moveaxis(spectrum, ends, axes)
+    return mn.moveaxis(spectrum, ends, axes)
 
 
 def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
@@ -191,7 +168,7 @@ def _sizes(
     """How many values to take along which axes."""
     if axes is None:
         axes = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)
-    places = [canonical_axis(axis, x.ndim) for axis in axes]
+    places = [ax.canonical_axis(axis, x.ndim) for axis in axes]
     sizes: list[int | None] = [None] * len(places) if s is None else list(s)
     if len(sizes) != len(places) or len(set(places)) != len(places):
         raise ArgumentError(
@@ -270,7 +247,7 @@ def irfftn(
 
 
 def _two(axes: Sequence[int], name: str) -> Sequence[int]:
-    places = listed(axes, f"axes of {name}")
+    places = ints.listed(axes, f"axes of {name}")
     if len(places) != 2:
         raise ArgumentError(f"{name} takes two axes, but got {places}. {name[:-1]}n takes others.")
     return places
@@ -318,15 +295,15 @@ def irfft2(
 
 def _frequencies(make: Callable[[int, float], object], n: int, d: float, dtype: DTypeLike) -> Array:
     kind = dtypes.default_float() if dtype is None else dtypes.check(dtype)
-    (size,) = canonical_shape(integer(n, "n"), "n")
+    (size,) = cr.canonical_shape(ints.integer(n, "n"), "n")
     if not size or not d:
         raise ArgumentError(
             f"fftfreq and rfftfreq take n and d other than zero, but got n={size} and d={d}."
         )
-    return asarray(np.asarray(make(size, d)).astype(kind))
+    return cr.asarray(np.asarray(make(size, d)).astype(kind))
 
 
-@placed
+@placing.placed
 def fftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike = None, device: Placement = None) -> Array:
     """Return the frequencies of the results of ``fft``.
 
@@ -344,27 +321,27 @@ def fftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike = None, device: Placemen
     return _frequencies(np.fft.fftfreq, n, d, dtype)
 
 
-@placed
+@placing.placed
 def rfftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike = None, device: Placement = None) -> Array:
     """Return the frequencies of the results of ``rfft``, as ``fftfreq``."""
     return _frequencies(np.fft.rfftfreq, n, d, dtype)
 
 
-def _shifted(x: ArrayLike, axes: Axis, back: bool) -> Array:
-    array = asarray(x)
-    places = canonical_axes(axes, array.ndim)
+def _shifted(x: ArrayLike, axes: ax.Axis, back: bool) -> Array:
+    array = cr.asarray(x)
+    places = ax.canonical_axes(axes, array.ndim)
     for axis in places:
         half = array.shape[axis] // 2
-        array = roll(array, -half if back else half, axis)
+        array = mn.roll(array, -half if back else half, axis)
     return array
 
 
-def fftshift(x: ArrayLike, axes: Axis = None) -> Array:
+def fftshift(x: ArrayLike, axes: ax.Axis = None) -> Array:
     """Move the frequency zero to the middle of the axes."""
     return _shifted(x, axes, back=False)
 
 
-def ifftshift(x: ArrayLike, axes: Axis = None) -> Array:
+def ifftshift(x: ArrayLike, axes: ax.Axis = None) -> Array:
     """Undo ``fftshift``."""
     return _shifted(x, axes, back=True)
 

@@ -9,9 +9,8 @@ from tinyjax.core.primitives.shape import reshape
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.integers import integer
 from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.numpy import manipulation as mn, promotion as pm
 from tinyjax.numpy.creation import arange, array, asarray, diag_indices, linspace, meshgrid, ones
-from tinyjax.numpy.manipulation import concatenate, moveaxis, stack
-from tinyjax.numpy.promotion import array_of, promote_dtypes
 from tinyjax.numpy.selection import nonzero
 
 I = TypeVar("I")  # noqa: E741 (an index)
@@ -40,7 +39,7 @@ class _Grid:
         for part in index:
             if not isinstance(part, slice):
                 raise ArgumentError(f"{self._name} takes slices, such as [0:3, 0:4].")
-        return promote_dtypes(*[_points(part) for part in index])
+        return pm.promote_dtypes(*[_points(part) for part in index])
 
 
 class _DenseGrid(_Grid):
@@ -49,7 +48,7 @@ class _DenseGrid(_Grid):
     def __getitem__(self, index: slice | tuple[slice, ...]) -> Array:
         if isinstance(index, slice):
             return self._lines((index,))[0]
-        return stack(meshgrid(*self._lines(index), indexing="ij")) if index else array([], int)
+        return mn.stack(meshgrid(*self._lines(index), indexing="ij")) if index else array([], int)
 
 
 class _OpenGrid(_Grid):
@@ -103,7 +102,7 @@ class _Joined:
         for part in parts:
             x = _points(part) if isinstance(part, slice) else asarray(part)
             arrays.append(_raised(x, ndmin, place))
-        result = concatenate(promote_dtypes(*arrays), axis)
+        result = mn.concatenate(pm.promote_dtypes(*arrays), axis)
         if matrix and result.ndim == 1:
             return result[:, None] if matrix == "c" else result[None]
         return result
@@ -134,7 +133,7 @@ def _raised(x: Array, ndmin: int, place: int) -> Array:
         place = ndmin + place - old + 1 if old else 0
     if not old:
         return x
-    return moveaxis(x, tuple(range(missing, x.ndim)), tuple(range(place, place + old)))
+    return mn.moveaxis(x, tuple(range(missing, x.ndim)), tuple(range(place, place + old)))
 
 
 #: Joins along the first axis: ``r_[1:4, 0, array([5, 6])]``.
@@ -198,7 +197,7 @@ def mask_indices(
         (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
     size_ = integer(n, "n")
-    return nonzero(array_of("mask_indices", mask_func(ones((size_, size_)), k)), size=size)
+    return nonzero(pm.array_of("mask_indices", mask_func(ones((size_, size_)), k)), size=size)
 
 
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
@@ -215,7 +214,7 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
         >>> jnp.diag_indices_from(jnp.ones((2, 2)))
         (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
     """
-    x = array_of("diag_indices_from", arr)
+    x = pm.array_of("diag_indices_from", arr)
     if x.ndim < 2 or len(set(x.shape)) != 1:
         raise ShapeError(
             f"diag_indices_from needs two axes or more, of one size, but got {x.aval}."

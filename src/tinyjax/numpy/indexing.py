@@ -287,32 +287,19 @@ def update_at(  # noqa: PLR0913 (JAX's options)
         >>> jnp.zeros(3).at[jnp.array([0, 0, 7])].add(1.0)
         Array([2., 0., 0.], dtype=float32)
     """
-    if out_sharding is not None:
-        return put_result(
-            update_at,
-            out_sharding,
-            x,
-            index,
-            value,
-            kind,
-            mode=mode,
-            indices_are_sorted=indices_are_sorted,
-            unique_indices=unique_indices,
-            wrap_negative_indices=wrap_negative_indices,
-        )
     if kind == "div" and not dtypes.is_inexact(x.dtype):
         x = pm.convert(x, dtypes.to_inexact(x.dtype, x.weak_type), x.weak_type)
-    if x.weak_type:  # and so is the changed copy, whatever the value is
-        changed = update_at(
-            pm.convert(x, x.dtype),
-            index,
-            value,
-            kind,
-            mode=mode,
-            indices_are_sorted=indices_are_sorted,
-            unique_indices=unique_indices,
-            wrap_negative_indices=wrap_negative_indices,
-        )
+    if x.weak_type or out_sharding is not None:
+        options: dict[str, Any] = {
+            "mode": mode,
+            "indices_are_sorted": indices_are_sorted,
+            "unique_indices": unique_indices,
+            "wrap_negative_indices": wrap_negative_indices,
+        }
+        if out_sharding is not None:
+            return put_result(update_at, out_sharding, x, index, value, kind, **options)
+        # weak is the changed copy as well, whatever the value is
+        changed = update_at(pm.convert(x, x.dtype), index, value, kind, **options)
         return pm.convert(changed, x.dtype, weak_type=True)
     if x.dtype == dtypes.bool_ and kind not in ("set", "min", "max"):
         raise errors.DtypeError(

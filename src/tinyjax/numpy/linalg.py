@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, overload
+from typing import Final, Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -37,47 +37,17 @@ from tinyjax.primitives import (
     eigen,
     lu as lu_,
     matrices as ma,
-    qr as qr_,
+    qr as _qr,
     spectral,
     triangular,
 )
 
-__all__ = [
-    "cholesky",
-    "cond",
-    "cross",
-    "det",
-    "diagonal",
-    "eig",
-    "eigh",
-    "eigvals",
-    "eigvalsh",
-    "inv",
-    "lstsq",
-    "matmul",
-    "matrix_norm",
-    "matrix_power",
-    "matrix_rank",
-    "matrix_transpose",
-    "multi_dot",
-    "norm",
-    "outer",
-    "pinv",
-    "qr",
-    "slogdet",
-    "solve",
-    "svd",
-    "svdvals",
-    "tensordot",
-    "tensorinv",
-    "tensorsolve",
-    "trace",
-    "vecdot",
-    "vector_norm",
-]
-
-if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
-    __getattr__ = lazy.loader(__name__, {})
+lazy.answer_for(
+    __name__,
+    "cholesky cond cross det diagonal eig eigh eigvals eigvalsh inv lstsq matmul matrix_norm "
+    "matrix_power matrix_rank matrix_transpose multi_dot norm outer pinv qr slogdet solve svd "
+    "svdvals tensordot tensorinv tensorsolve trace vecdot vector_norm",
+)
 
 matrix_transpose: Callable[[ArrayLike], Array] = mn.matrix_transpose
 vecdot: Final = contraction.vecdot
@@ -193,14 +163,14 @@ def qr(
     """
     x = _matrices("qr", a)
     if mode == "raw":
-        packed, factors = qr_.geqrf(x)
+        packed, factors = _qr.geqrf(x)
         return QRResult(ma.mT(packed), factors)
     if not ints.is_one_of(mode, ("reduced", "complete", "r", "full")):
         raise ArgumentError(
             f"Unsupported QR decomposition mode {shortened(mode)}: it is 'reduced', 'complete', "
             "'r' or 'raw'."
         )
-    q, r = qr_.qr(x, full_matrices=mode == "complete")
+    q, r = _qr.qr(x, full_matrices=mode == "complete")
     return r if mode == "r" else QRResult(q, r)
 
 

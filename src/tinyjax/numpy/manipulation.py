@@ -14,14 +14,13 @@ from typing import Any, Final, Literal, SupportsIndex, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.devices import Placement
+from tinyjax.core import devices as dev
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
 from tinyjax.core.primitives.dynamic_slice import dynamic_slice_in_dim
 from tinyjax.core.tracing import checking
 from tinyjax.core.tracing.trace import Tracer
-from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values import axes as ax, integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike, Order
-from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.host.replay import replayed
@@ -40,7 +39,7 @@ def reshape(
     order: Order = "C",
     *,
     copy: bool | None = None,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Return the same elements in another shape.
 
@@ -66,8 +65,7 @@ def reshape(
     sizes = _fill_in(x, shape)
     if ints.is_one_of(order, ("C",)):
         return sh.reshape(x, sizes)
-    if not ints.is_one_of(order, ("C", "F")):
-        raise ArgumentError(f"reshape: order must be 'C' or 'F', but got {shortened(order)}.")
+    pm.check_option("reshape", "order", order, ("C", "F"))
     return transpose(sh.reshape(transpose(x), sizes[::-1]))
 
 
@@ -95,7 +93,7 @@ def _fill_in(x: Array, shape: cr.Shape) -> tuple[int, ...]:
 
 
 @placing.placed
-def ravel(a: ArrayLike, order: Order = "C", *, out_sharding: Placement = None) -> Array:
+def ravel(a: ArrayLike, order: Order = "C", *, out_sharding: dev.Placement = None) -> Array:
     """Return the elements along one axis.
 
     Args:
@@ -749,7 +747,7 @@ def numbers(values: object, what: str) -> list[int | Array]:
         ArgumentError: there is something else among them.
     """
     if hasattr(values, "__jax_array__"):
-        values = as_array(values, what)
+        values = opd.as_array(values, what)
     return [_number(value, what) for value in ints.one_or_more(values, what)]
 
 
@@ -765,7 +763,7 @@ def filled(number: int | Array, shape: tuple[int, ...], dtype: dtypes.DType) -> 
     """Repeat an int, which may be traced or a symbolic size, over a shape."""
     if type(number) is int:
         return sh.full(shape, number, dtype)
-    return pm.broadcast_to_shape(ew.convert_element_type(as_array(number), dtype), shape)
+    return pm.broadcast_to_shape(ew.convert_element_type(opd.as_array(number), dtype), shape)
 
 
 def _roll(x: Array, by: int | Array, axis: int) -> Array:
@@ -810,7 +808,7 @@ def unravel_index(
         least, most = max(-total, int(limits.min)), min(max(total - 1, 0), int(limits.max))
         rest = ew.clamp(sh.full_like(rest, least), rest, sh.full_like(rest, most))
     else:
-        rest, *sizes = pm.promote_dtypes(rest, *map(as_array, sizes))
+        rest, *sizes = pm.promote_dtypes(rest, *map(opd.as_array, sizes))
         count = prod(sizes)
         rest = uf.clip(rest, -count if rest.dtype.kind == "i" else 0, uf.maximum(count, 1) - 1)
     coordinates: list[Array] = []
@@ -855,15 +853,8 @@ def ravel_multi_index(
         raise ShapeError(
             f"ravel_multi_index needs an index for each of {sizes}, but got {len(indices)}."
         )
-    if not ints.is_one_of(mode, ("raise", "wrap", "clip", "ignore")):
-        raise ArgumentError(
-            "ravel_multi_index knows the modes 'raise', 'wrap', 'clip' and 'ignore', not "
-            f"{shortened(mode)}."
-        )
-    if not ints.is_one_of(order, ("C", "F")):
-        raise ArgumentError(
-            f"ravel_multi_index: order must be 'C' or 'F', but got {shortened(order)}."
-        )
+    pm.check_option("ravel_multi_index", "mode", mode, ("raise", "wrap", "clip", "ignore"))
+    pm.check_option("ravel_multi_index", "order", order, ("C", "F"))
     pairs = [(_within(i, n, mode), n) for i, n in zip(indices, sizes, strict=True)]
     flat: Array = sh.full((), 0, dtypes.default_int())
     for index, n in pairs if order == "C" else pairs[::-1]:

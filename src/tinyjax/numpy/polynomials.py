@@ -18,10 +18,10 @@ from tinyjax.numpy import (
     reductions as red,
 )
 from tinyjax.numpy.contraction import matmul
-from tinyjax.numpy.correlation import convolve
 from tinyjax.numpy.creation import arange, array, asarray, diag, ones, vander, zeros
 from tinyjax.numpy.editing import trim_zeros
 from tinyjax.numpy.sorting import argsort
+from tinyjax.numpy.statistics import convolve
 from tinyjax.numpy.taking import take
 
 

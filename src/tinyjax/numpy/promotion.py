@@ -6,7 +6,7 @@ through for two arrays that fit already, and makes a Python number at once what 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import TypeGuard
 
@@ -21,7 +21,7 @@ from tinyjax.core.tracing.trace import bind1
 from tinyjax.core.values.array import Array, ArrayLike, is_array_like
 from tinyjax.core.values.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.values.integers import integers, one_or_more
+from tinyjax.core.values.integers import integers, is_one_of, one_or_more
 from tinyjax.core.values.operands import (
     PYTHON_NUMBERS,
     as_array,
@@ -75,6 +75,18 @@ def array_of(name: str, x: ArrayLike) -> Array:
 def arrays(name: str, *values: ArrayLike) -> list[Array]:
     """Convert the operands of a function to arrays; ``name`` is the function's."""
     return [x if isinstance(x, Array) else array_of(name, x) for x in values]
+
+
+def check_option(name: str, argument: str, value: object, options: Collection[object]) -> None:
+    """Raise unless the argument of the function of this name is an option; None is not told of.
+
+    Raises:
+        ArgumentError: the value is none of the options.
+    """
+    if not is_one_of(value, options):
+        *others, last = [repr(option) for option in options if option is not None]
+        listing = f"{', '.join(others)} or {last}" if others else last
+        raise ArgumentError(f"{argument} of {name} must be {listing}, but got {shortened(value)}.")
 
 
 def convert(x: Array, dtype: DType, weak_type: bool = False) -> Array:

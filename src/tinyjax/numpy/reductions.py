@@ -18,9 +18,8 @@ import numpy as np
 from tinyjax import dtypes, records
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd, shape as sh
 from tinyjax.core.tracing import trace as tr
-from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values import axes as ax, concrete as conc, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.host import LARGEST, replay
@@ -514,7 +513,7 @@ def _squared_distance(x: Array, center: Array) -> Array:
         with np.errstate(all="ignore"):
             squares = np.subtract(host, mean)
             np.multiply(squares, squares, out=squares)
-        return ConcreteArray(squares)
+        return conc.ConcreteArray(squares)
     distance = ew.sub(x, pm.broadcast_to_shape(center, x.shape))
     if not dtypes.is_complex(x.dtype):
         return ew.mul(distance, distance)

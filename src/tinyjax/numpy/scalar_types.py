@@ -6,6 +6,7 @@ and the float8 types, which NumPy does not know, among the floats.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from math import prod
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
@@ -240,3 +241,15 @@ def size(a: ArrayLike | av.ShapeDtypeStruct, axis: int | Sequence[int] | None = 
     """
     sizes = shape(a)
     return prod([sizes[i] for i in ax.canonical_axes(axis, len(sizes))])
+
+
+# Constants, and the version of the standard that the namespace follows
+
+
+pi: float = math.pi
+e: float = math.e
+inf: float = math.inf
+nan: float = math.nan
+euler_gamma: float = 0.57721566490153286061
+newaxis = None
+__array_api_version__: Final = "2025.12"

@@ -13,9 +13,8 @@ import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.values import integers as ints
+from tinyjax.core.values import concrete as conc, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.host import replay
 from tinyjax.numpy import creation as cr, elementwise as uf, manipulation as mn, promotion as pm
 
@@ -137,7 +136,7 @@ def nonzero(
     index_type = dtypes.default_int()
     if size is None:
         coordinates = np.nonzero(mask.concrete("the number of nonzero elements (or give size=...)"))
-        return tuple([ConcreteArray(places.astype(index_type)) for places in coordinates])
+        return tuple([conc.ConcreteArray(places.astype(index_type)) for places in coordinates])
     (size,) = cr.canonical_shape((size,), "size")
     flat = mn.ravel(mask)
     n = flat.shape[0]

@@ -8,19 +8,14 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, overload
 
-from tinyjax import dtypes, errors
+from tinyjax import dtypes
 from tinyjax.core.primitives import elementwise as ew, slicing as sl
 from tinyjax.core.primitives.shape import full, iota, reshape
-from tinyjax.core.tracing.checking import explained
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import axes as ax, concrete as conc
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.axes import canonical_axis
-from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.values.integers import is_one_of
-from tinyjax.numpy.creation import array, canonical_shape
+from tinyjax.numpy import creation as cr, manipulation as mn, promotion as pm, reductions as red
 from tinyjax.numpy.elementwise import isnan, logical_and, logical_not, not_equal, pick
-from tinyjax.numpy.manipulation import append, concatenate, diff, moveaxis, ravel
-from tinyjax.numpy.promotion import array_of, broadcast_to_shape, convert, promote_dtypes
-from tinyjax.numpy.reductions import any as any_, sum as total
 from tinyjax.numpy.selection import nonzero
 from tinyjax.numpy.sorting import cumsum
 from tinyjax.numpy.taking import take
@@ -84,18 +79,18 @@ def _ordered(x: Array, equal_nan: bool, with_order: bool) -> _Sorted:
         *columns_in_order, order = so.sort([*keys, iota((n,), dtypes.default_int(), 0)], 0, columns)
         rows = reshape(columns_in_order[0], x.shape) if columns == 1 else take(x, order, axis=0)
     elif x.size:
-        (flat,) = so.sort([ravel(x)], 0)
+        (flat,) = so.sort([mn.ravel(x)], 0)
         rows = reshape(flat, x.shape)
     elif n or with_order:
         order = iota((n,), dtypes.default_int(), 0)
     if n == 0:
-        return _Sorted(rows, any_(not_equal(rows, rows), tuple(range(1, x.ndim))), order)
+        return _Sorted(rows, red.any(not_equal(rows, rows), tuple(range(1, x.ndim))), order)
     here, before = sl.slice_in_dim(rows, 1, n), sl.slice_in_dim(rows, 0, n - 1)
     differ = not_equal(here, before)
     if equal_nan and dtypes.is_inexact(x.dtype):
         differ = logical_and(differ, logical_not(logical_and(isnan(here), isnan(before))))
-    differ = any_(differ, tuple(range(1, differ.ndim)))
-    return _Sorted(rows, concatenate([full((1,), True, dtypes.bool_), differ]), order)
+    differ = red.any(differ, tuple(range(1, differ.ndim)))
+    return _Sorted(rows, mn.concatenate([full((1,), True, dtypes.bool_), differ]), order)
 
 
 def _taken(
@@ -107,8 +102,8 @@ def _taken(
         ConcretizationError: the mask is traced, and there is no size; it names the function.
     """
     if size is not None:
-        (size,) = canonical_shape((size,), "size")
-    elif type(mask) is not ConcreteArray:
+        (size,) = cr.canonical_shape((size,), "size")
+    elif type(mask) is not conc.ConcreteArray:
         mask.concrete(f"the number of elements that jnp.{name} returns (or give size=...)")
     (places,) = nonzero(mask, size=size)
     if not rows.shape[0]:
@@ -126,11 +121,11 @@ def _taken(
 
 
 def _count(mask: Array, size: int) -> Array:
-    return broadcast_to_shape(total(convert(mask, dtypes.default_int())), (size,))
+    return pm.broadcast_to_shape(red.sum(pm.convert(mask, dtypes.default_int())), (size,))
 
 
 def _as(value: ArrayLike, x: Array) -> Array:
-    return convert(array_of("fill_value", value), x.dtype, x.weak_type)
+    return pm.convert(pm.array_of("fill_value", value), x.dtype, x.weak_type)
 
 
 @overload
@@ -198,7 +193,7 @@ def unique(
     fill_value: ArrayLike | None = None,
     sorted: bool = True,
 ) -> Array | tuple[Array, ...]: ...
-@explained
+@checking.explained
 def unique(  # noqa: PLR0913 (JAX's signature)
     ar: ArrayLike,
     return_index: bool = False,
@@ -239,29 +234,29 @@ def unique(  # noqa: PLR0913 (JAX's signature)
         >>> jnp.unique(jnp.array([3, 1, 3, 2]), size=4, fill_value=0)
         Array([1, 2, 3, 0], dtype=int32)
     """
-    x = array_of("unique", ar)
-    along = None if axis is None else canonical_axis(axis, x.ndim)
+    x = pm.array_of("unique", ar)
+    along = None if axis is None else ax.canonical_axis(axis, x.ndim)
     if size is not None:
-        (size,) = canonical_shape((size,), "size")
-    rows = reshape(x, (x.size,)) if along is None else moveaxis(x, along, 0)
+        (size,) = cr.canonical_shape((size,), "size")
+    rows = reshape(x, (x.size,)) if along is None else mn.moveaxis(x, along, 0)
     n = rows.shape[0]
     in_order = _ordered(rows, equal_nan, return_index or return_inverse)
     values, places, _ = _taken("unique", in_order.rows, in_order.first, size, fill_value)
-    results = [values if along is None else moveaxis(values, 0, along)]
+    results = [values if along is None else mn.moveaxis(values, 0, along)]
     if return_index:
         assert in_order.order is not None, "asked for"
         results.append(take(in_order.order, places, mode="clip") if n else places)
     if return_inverse:
         assert in_order.order is not None, "asked for"
-        group = cumsum(convert(in_order.first, dtypes.default_int())) - 1
+        group = cumsum(pm.convert(in_order.first, dtypes.default_int())) - 1
         inverse = full((n,), 0, dtypes.default_int()).at[in_order.order].set(group)
         results.append(reshape(inverse, x.shape) if along is None else inverse)
     if return_counts:
         if size is None:
-            ends = append(places, array(n, places.dtype))
+            ends = mn.append(places, cr.array(n, places.dtype))
         else:
             (ends,) = nonzero(in_order.first, size=size + 1, fill_value=n)
-        results.append(diff(ends))
+        results.append(mn.diff(ends))
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -312,7 +307,7 @@ def unique_values(
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
-@explained
+@checking.explained
 def isin(
     element: ArrayLike,
     test_elements: ArrayLike,
@@ -341,12 +336,8 @@ def isin(
         >>> jnp.isin(jnp.array([1, 2, 3]), jnp.array([3, 1, 7]))
         Array([ True, False,  True], dtype=bool)
     """
-    if not is_one_of(method, ("auto", "compare_all", "binary_search", "sort")):
-        raise errors.ArgumentError(
-            "isin knows the methods 'auto', 'compare_all', 'binary_search' and 'sort', not "
-            f"{errors.shortened(method)}."
-        )
-    x, among = promote_dtypes(array_of("isin", element), array_of("isin", test_elements))
+    pm.check_option("isin", "method", method, ("auto", "compare_all", "binary_search", "sort"))
+    x, among = pm.promote_dtypes(pm.array_of("isin", element), pm.array_of("isin", test_elements))
     flat = reshape(x, (x.size,))
     result = reshape(_member(flat, reshape(among, (among.size,))), x.shape)
     return logical_not(result) if invert else result
@@ -359,17 +350,17 @@ def _member(x: Array, among: Array) -> Array:
         return full((n,), False, dtypes.bool_)
     if k <= _FEW:
         table = ew.eq(
-            broadcast_to_shape(reshape(x, (n, 1)), (n, k)),
-            broadcast_to_shape(reshape(among, (1, k)), (n, k)),
+            pm.broadcast_to_shape(reshape(x, (n, 1)), (n, k)),
+            pm.broadcast_to_shape(reshape(among, (1, k)), (n, k)),
         )
-        return any_(table, 1)
+        return red.any(table, 1)
     # One stable sort puts equal elements together, those of the set first: an element is in the set
     # if the run that it belongs to begins with one of the set.
-    both = concatenate([among, x])
+    both = mn.concatenate([among, x])
     size = n + k
     in_order = _ordered(both, False, True)
     assert in_order.order is not None, "asked for"
-    run = cumsum(convert(in_order.first, dtypes.default_int())) - 1
+    run = cumsum(pm.convert(in_order.first, dtypes.default_int())) - 1
     begins = full((size,), False, dtypes.bool_).at[run].max(ew.lt(in_order.order, _row(k, size)))
     member = full((size,), False, dtypes.bool_).at[in_order.order].set(begins[run])
     return sl.slice_in_dim(member, k, size)
@@ -380,11 +371,11 @@ def _row(value: int, n: int) -> Array:
 
 
 def _two(name: str, ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array]:
-    a, b = promote_dtypes(array_of(name, ar1), array_of(name, ar2))
+    a, b = pm.promote_dtypes(pm.array_of(name, ar1), pm.array_of(name, ar2))
     return reshape(a, (a.size,)), reshape(b, (b.size,))
 
 
-@explained
+@checking.explained
 def union1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -408,10 +399,10 @@ def union1d(
         >>> jnp.union1d(jnp.array([3, 1]), jnp.array([2, 3]))
         Array([1, 2, 3], dtype=int32)
     """
-    return unique(concatenate(_two("union1d", ar1, ar2)), size=size, fill_value=fill_value)
+    return unique(mn.concatenate(_two("union1d", ar1, ar2)), size=size, fill_value=fill_value)
 
 
-@explained
+@checking.explained
 def setdiff1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -438,7 +429,7 @@ def setdiff1d(
         >>> jnp.setdiff1d(jnp.array([3, 1, 2, 1]), jnp.array([2, 5]))
         Array([1, 3], dtype=int32)
     """
-    a, b = array_of("setdiff1d", ar1), array_of("setdiff1d", ar2)
+    a, b = pm.array_of("setdiff1d", ar1), pm.array_of("setdiff1d", ar2)
     x = reshape(a, (a.size,))
     rows, first, _ = (
         _Sorted(x, full((x.size,), True, dtypes.bool_), None)
@@ -450,7 +441,7 @@ def setdiff1d(
     return _taken("setdiff1d", rows, mask, size, fill)[0]
 
 
-@explained
+@checking.explained
 def setxor1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -477,7 +468,7 @@ def setxor1d(
         Array([1, 2], dtype=int32)
     """
     a, b = _two("setxor1d", ar1, ar2)
-    rows, first, _ = _ordered(concatenate([a, b]), True, False)
+    rows, first, _ = _ordered(mn.concatenate([a, b]), True, False)
     in_both = logical_and(_member(rows, a), _member(rows, b))
     return _taken("setxor1d", rows, logical_and(first, logical_not(in_both)), size, fill_value)[0]
 
@@ -512,7 +503,7 @@ def intersect1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> tuple[Array, Array, Array]: ...
-@explained
+@checking.explained
 def intersect1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -560,8 +551,8 @@ def intersect1d(
 def _first_places(values: Array, among: Array) -> Array:
     """Where each of some values is first found in a vector that has them all."""
     n, k = values.size, among.size
-    in_order = _ordered(concatenate([among, values]), False, True)
+    in_order = _ordered(mn.concatenate([among, values]), False, True)
     assert in_order.order is not None, "asked for"
-    run = cumsum(convert(in_order.first, dtypes.default_int())) - 1
+    run = cumsum(pm.convert(in_order.first, dtypes.default_int())) - 1
     firsts = _row(k, n + k).at[run].min(in_order.order)
     return sl.slice_in_dim(_row(0, n + k).at[in_order.order].set(firsts[run]), k, n + k)

@@ -22,8 +22,7 @@ from tinyjax.core.values import axes as ax, integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.host import replay
-from tinyjax.numpy import promotion as pm
-from tinyjax.numpy.elementwise import no_out
+from tinyjax.numpy import elementwise as uf, promotion as pm
 from tinyjax.primitives import cumulative as cu
 from tinyjax.primitives.result_placement import placed
 from tinyjax.primitives.sort import sort as sort_together
@@ -242,7 +241,7 @@ def cumsum(
         >>> jnp.cumsum(jnp.array([1, 2, 3]))
         Array([1, 3, 6], dtype=int32)
     """
-    no_out("cumsum", out)
+    uf.no_out("cumsum", out)
     return _cumulate("cumsum", cu.cumsum, a, axis, dtype)
 
 
@@ -256,7 +255,7 @@ def cumprod(
         >>> jnp.cumprod(jnp.array([1, 2, 3]))
         Array([1, 2, 6], dtype=int32)
     """
-    no_out("cumprod", out)
+    uf.no_out("cumprod", out)
     return _cumulate("cumprod", cu.cumprod, a, axis, dtype)
 
 
@@ -264,7 +263,7 @@ def nancumsum(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
 ) -> Array:
     """Return the running sum with NaN counted as zero; the arguments are those of ``cumsum``."""
-    no_out("nancumsum", out)
+    uf.no_out("nancumsum", out)
     return _cumulate("nancumsum", cu.cumsum, _replace_nan("nancumsum", a, 0), axis, dtype)
 
 
@@ -272,7 +271,7 @@ def nancumprod(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
 ) -> Array:
     """Return the running product with NaN counted as one; the arguments are those of ``cumsum``."""
-    no_out("nancumprod", out)
+    uf.no_out("nancumprod", out)
     return _cumulate("nancumprod", cu.cumprod, _replace_nan("nancumprod", a, 1), axis, dtype)
 
 
@@ -385,7 +384,7 @@ def quantile(
         >>> jnp.quantile(jnp.array([1.0, 2.0, 4.0]), jnp.array([0.5, 0.75]))
         Array([2., 3.], dtype=float32)
     """
-    no_out("quantile", out)
+    uf.no_out("quantile", out)
     return _quantile("quantile", a, q, axis, method, keepdims, False, 1, weights)
 
 
@@ -401,7 +400,7 @@ def nanquantile(
     weights: ArrayLike | None = None,
 ) -> Array:
     """Return quantiles of the elements that are not NaN; arguments as for ``quantile``."""
-    no_out("nanquantile", out)
+    uf.no_out("nanquantile", out)
     return _quantile("nanquantile", a, q, axis, method, keepdims, True, 1, weights)
 
 
@@ -422,7 +421,7 @@ def percentile(  # noqa: PLR0913 (JAX's signature)
 
     The result lies as ``out_sharding`` says.
     """
-    no_out("percentile", out)
+    uf.no_out("percentile", out)
     return _quantile("percentile", a, q, axis, method, keepdims, False, 100, weights)
 
 
@@ -438,7 +437,7 @@ def nanpercentile(
     weights: ArrayLike | None = None,
 ) -> Array:
     """Return percentiles of the elements that are not NaN; arguments as for ``percentile``."""
-    no_out("nanpercentile", out)
+    uf.no_out("nanpercentile", out)
     return _quantile("nanpercentile", a, q, axis, method, keepdims, True, 100, weights)
 
 
@@ -463,7 +462,7 @@ def median(
         >>> jnp.median(jnp.array([1, 10, 2]))
         Array(2., dtype=float32)
     """
-    no_out("median", out)
+    uf.no_out("median", out)
     return _quantile("median", a, 0.5, axis, "midpoint", keepdims, False)
 
 
@@ -475,7 +474,7 @@ def nanmedian(
     keepdims: bool = False,
 ) -> Array:
     """Return the median of the elements that are not NaN; the arguments are those of ``median``."""
-    no_out("nanmedian", out)
+    uf.no_out("nanmedian", out)
     return _quantile("nanmedian", a, 0.5, axis, "midpoint", keepdims, True)
 
 
@@ -491,12 +490,7 @@ def _quantile(  # noqa: PLR0913, PLR0917 (quantile's, and what the variants diff
     weights: ArrayLike | None = None,
 ) -> Array:
     """Return quantiles; ``q`` counts from 0 to ``whole``."""
-    if not ints.is_one_of(method, get_args(Method)):
-        *others, last = map(repr, get_args(Method))
-        raise errors.ArgumentError(
-            f"{name}: method must be {', '.join(others)} or {last}, but got "
-            f"{errors.shortened(method)}."
-        )
+    pm.check_option(name, "method", method, get_args(Method))
     x, fractions = pm.promote_inexact(*pm.inexact_first(name, a, q))
     if dtypes.is_complex(x.dtype):
         raise errors.DtypeError(

@@ -17,9 +17,7 @@ from tinyjax.core.primitives.gather import gather
 from tinyjax.core.primitives.scatter import scatter
 from tinyjax.core.primitives.wrap_index import canonical_indices, wrap_index
 from tinyjax.core.stablehlo import types as hlo
-from tinyjax.core.tracing import trace as tr
-from tinyjax.core.tracing.checking import explained
-from tinyjax.core.tracing.trace import data_at_hand
+from tinyjax.core.tracing import checking, trace as tr
 from tinyjax.core.values import avals as av, axes as ax, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.concrete import ConcreteArray
@@ -45,7 +43,7 @@ def _integers(name: str, indices: ArrayLike, bools: bool = False) -> Array:
     return places
 
 
-@explained
+@checking.explained
 def take(
     a: ArrayLike,
     indices: ArrayLike,
@@ -88,7 +86,7 @@ def take(
     x, places = pm.array_of("take", a), _integers("take", indices, True)
     is_plain = (mode is None or mode == "fill") and not x.weak_type
     is_plain = is_plain and (axis is None or x.ndim > 0)  # NumPy gives a scalar an axis
-    host, at = data_at_hand(x), data_at_hand(places)
+    host, at = tr.data_at_hand(x), tr.data_at_hand(places)
     if is_plain and host is not None and at is not None:
         # out of bounds, or an axis or a dtype that NumPy does not take: the general way
         with suppress(IndexError, OverflowError, TypeError, ValueError):
@@ -204,7 +202,7 @@ def take_along_axis(
     return gather(x, vectors, numbers, sizes, mode=how, fill_value=fill_value)
 
 
-@explained
+@checking.explained
 def put_along_axis(
     arr: ArrayLike,
     indices: ArrayLike,
@@ -341,10 +339,7 @@ def choose(
     if not rows:
         raise ArgumentError("choose needs at least one array to choose from.")
     n = len(rows)
-    if not is_one_of(mode, ("raise", "wrap", "clip")):
-        raise ArgumentError(
-            f"choose knows the modes 'raise', 'wrap' and 'clip', not {shortened(mode)}."
-        )
+    pm.check_option("choose", "mode", mode, ("raise", "wrap", "clip"))
     if mode == "raise":
         if isinstance(number, tr.Tracer):
             raise ConcretizationError(
@@ -476,15 +471,10 @@ def searchsorted(
         >>> jnp.searchsorted(jnp.array([1, 2, 2, 5]), 2, side="right")
         Array(3, dtype=int32)
     """
-    if not is_one_of(side, ("left", "right")):
-        raise ArgumentError(
-            f"searchsorted knows the sides 'left' and 'right', not {shortened(side)}."
-        )
-    if not is_one_of(method, ("scan", "scan_unrolled", "sort", "compare_all")):
-        raise ArgumentError(
-            "searchsorted knows the methods 'scan', 'scan_unrolled', 'sort' and 'compare_all', not "
-            f"{shortened(method)}."
-        )
+    pm.check_option("searchsorted", "side", side, ("left", "right"))
+    pm.check_option(
+        "searchsorted", "method", method, ("scan", "scan_unrolled", "sort", "compare_all")
+    )
     line = pm.array_of("searchsorted", a)
     if line.ndim != 1:
         raise ShapeError(f"searchsorted needs a sorted vector, but got {line.aval}.")
@@ -503,7 +493,7 @@ def searchsorted(
     if line.dtype != values.dtype:
         line, values = pm.promote_dtypes(line, values)
     is_plain = line.dtype.kind in "iuf" and not dtypes.is_extended(line.dtype)
-    host, sought = data_at_hand(line), data_at_hand(values)
+    host, sought = tr.data_at_hand(line), tr.data_at_hand(values)
     if is_plain and host is not None and sought is not None:
         places = host.searchsorted(sought, side)
         few = host.size < _MANY
@@ -550,7 +540,7 @@ def _goes_before(x: Array, values: Array, side: str) -> Array:
     return ew.or_(ew.le(x, values), ew.ne(values, values))
 
 
-@explained
+@checking.explained
 def digitize(
     x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None
 ) -> Array:

@@ -1,26 +1,183 @@
-"""NumPy's universal functions: functions of numbers, mapped over arrays, with reductions."""
+"""NumPy's universal functions: functions of numbers or of a few axes, mapped over arrays.
+
+Generalized ones are of arrays of a few axes, and are mapped over all the axes before them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from math import prod
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
-from tinyjax.core.control_flow.loops import fori_loop
-from tinyjax.core.control_flow.scan import scan
-from tinyjax.core.primitives.shape import full, iota, reshape
-from tinyjax.core.primitives.slicing import slice_in_dim
+from tinyjax import errors, frames
+from tinyjax.core.api import mapping
+from tinyjax.core.control_flow import loops, scan as sc
+from tinyjax.core.primitives import shape as sh, slicing as sl
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import axes as ax, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike, IndexUpdate, Indices
-from tinyjax.core.values.axes import Axis, canonical_axes, canonical_axis
-from tinyjax.core.values.integers import integer
 from tinyjax.dtypes import DType, DTypeLike, bool_, check, result_type
 from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.numpy import creation as cr, elementwise as uf, reductions as red
-from tinyjax.numpy.generalized import vectorize
+from tinyjax.numpy import (
+    creation as cr,
+    elementwise as uf,
+    manipulation as mn,
+    promotion as pm,
+    reductions as red,
+    taking,
+)
 from tinyjax.numpy.manipulation import append, expand_dims, moveaxis, ravel
 from tinyjax.numpy.promotion import array_of, broadcast_to_shape, convert
 from tinyjax.numpy.sorting import cumprod, cumsum
-from tinyjax.numpy.taking import take
+
+#: The names of the core axes of each array.
+_Cores: TypeAlias = Sequence[tuple[str, ...]]
+
+_AXES: Final = r"\(\s*(?:\w+\s*(?:,\s*\w+\s*)*,?)?\s*\)"
+_ARRAYS: Final = rf"{_AXES}(?:\s*,\s*{_AXES})*"
+_SIGNATURE: Final = re.compile(rf"\s*{_ARRAYS}\s*->\s*{_ARRAYS}\s*")
+
+
+def _parse(signature: Any) -> tuple[_Cores, _Cores]:
+    if not isinstance(signature, str) or not _SIGNATURE.fullmatch(signature):
+        raise errors.ArgumentError(
+            f"vectorize: '{signature}' is no signature of a generalized ufunc, such as "
+            "'(m,n),(n)->(m)'."
+        )
+    sides = [
+        [tuple(re.findall(r"\w+", axes)) for axes in re.findall(_AXES, side)]
+        for side in signature.split("->")
+    ]
+    return sides[0], sides[1]
+
+
+@checking.explained
+def vectorize(
+    pyfunc: Callable[..., Any],
+    *,
+    excluded: Collection[int | str] = frozenset(),
+    signature: str | None = None,
+) -> Callable[..., Any]:
+    """Map a function over the leading axes of its arguments, which broadcast.
+
+    Args:
+        pyfunc: takes and returns arrays: as many as the signature says.
+        excluded: positions and names of arguments to pass on unchanged.
+        signature: the names of the axes of each array that ``pyfunc`` takes and returns, as in
+            ``"(m,n),(n)->(m)"``; by default it takes and returns scalars.
+
+    Returns:
+        A function of arrays with any number of axes in front of these.
+
+    Raises:
+        ArgumentError: the signature cannot be read, or ``excluded`` holds something else; when
+            called, there are more or fewer arguments or results than it says.
+        ShapeError: when called, if axes do not broadcast, or two of one name differ in size.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> product = jnp.vectorize(jnp.dot, signature="(m,n),(n)->(m)")
+        >>> product(jnp.ones((4, 1, 2, 3)), jnp.ones((5, 3))).shape
+        (4, 5, 2)
+    """
+    excluded = {*ints.listed(excluded, "excluded")}
+    if any(not isinstance(x, (int, str)) for x in excluded):
+        raise errors.ArgumentError(
+            "vectorize: excluded holds positions and names of arguments, "
+            f"but got {errors.shortened(excluded)}."
+        )
+    cores = None if signature is None else _parse(signature)
+
+    @frames.wraps(pyfunc)
+    def vectorized(*args: Any, **kwargs: Any) -> Any:
+        mapped = [i for i in range(len(args)) if i not in excluded]
+        names = [name for name in kwargs if name not in excluded]
+        values = [*(args[i] for i in mapped), *(kwargs[name] for name in names)]
+        present = [i for i, value in enumerate(values) if value is not None]
+        cores_in, cores_out = cores or ([()] * len(values), None)
+        if len(cores_in) != len(values):
+            raise errors.ArgumentError(
+                f"vectorize: the signature '{signature}' is for {len(cores_in)} arrays, but the "
+                f"function was called with {len(values)}."
+            )
+
+        def core(*arrays: Array) -> Any:
+            filled: list[Any] = [None] * len(values)
+            for i, array in zip(present, arrays, strict=True):
+                filled[i] = array
+            positions, named = dict(enumerate(args)), dict(kwargs)
+            positions.update(zip(mapped, filled, strict=False))
+            named.update(zip(names, filled[len(mapped) :], strict=True))
+            outs = pyfunc(*[positions[i] for i in range(len(args))], **named)
+            _check_results(outs, cores_out, dims)
+            return outs
+
+        arrays = [cr.asarray(values[i]) for i in present]
+        dims: dict[str, int] = {}
+        for array, axes in zip(arrays, [cores_in[i] for i in present], strict=True):
+            _note_sizes(array, axes, dims)
+        leads = [x.shape[: x.ndim - len(cores_in[i])] for i, x in zip(present, arrays, strict=True)]
+        shape = pm.broadcast_shapes(*leads)
+        return _map_leading(core, arrays, leads, shape)
+
+    return vectorized
+
+
+def _note_sizes(array: Array, axes: tuple[str, ...], dims: dict[str, int]) -> None:
+    """Write down how long the named axes of an array are."""
+    if array.ndim < len(axes):
+        raise errors.ShapeError(
+            f"vectorize: an array of the axes ({', '.join(axes)}) was wanted, but the shape is "
+            f"{array.shape}."
+        )
+    for name, size in zip(axes, array.shape[array.ndim - len(axes) :], strict=True):
+        if dims.setdefault(name, size) != size:
+            raise errors.ShapeError(
+                f"vectorize: the axis '{name}' is {dims[name]} long in one array, and {size} in "
+                f"another, of shape {array.shape}."
+            )
+
+
+def _check_results(outs: Any, cores: _Cores | None, dims: dict[str, int]) -> None:
+    if cores is None:
+        return
+    results = outs if isinstance(outs, tuple) else (outs,)
+    if len(results) != len(cores):
+        raise errors.ArgumentError(
+            f"vectorize: the signature says that there are {len(cores)} results, but the function "
+            f"returned {len(results)}."
+        )
+    sizes = dict(dims)
+    for out, axes in zip(results, cores, strict=True):
+        array = cr.asarray(out)
+        if array.ndim != len(axes):
+            raise errors.ShapeError(
+                f"vectorize: the signature says that a result has the axes ({', '.join(axes)}), "
+                f"but its shape is {array.shape}."
+            )
+        _note_sizes(array, axes, sizes)
+
+
+def _map_leading(
+    fun: Callable[..., Any],
+    arrays: Sequence[Array],
+    leads: Sequence[tuple[int, ...]],
+    shape: tuple[int, ...],
+) -> Any:
+    """Map over axes that lead in some of the arrays; what is one long there is shared."""
+    mapped, squeezed = fun, list(arrays)
+    for back in range(1, len(shape) + 1):  # the innermost first
+        axes = []
+        for lead in leads:
+            here = len(lead) >= back and (lead[-back] != 1 or shape[-back] == 1)
+            axes.append(0 if here else None)
+        mapped = mapping.vmap(mapped, tuple(axes), axis_size=shape[-back])
+    for i, (array, lead) in enumerate(zip(arrays, leads, strict=True)):
+        front = len(shape) - len(lead)
+        alone = [k for k, size in enumerate(lead) if size == 1 and shape[front + k] != 1]
+        squeezed[i] = mn.squeeze(array, tuple(alone))
+    return mapped(*squeezed)
 
 
 class ufunc:  # noqa: N801 (NumPy's name)
@@ -97,14 +254,14 @@ class ufunc:  # noqa: N801 (NumPy's name)
         """The dtype that the function gives of two operands of an array's."""
         if dtype is not None:
             return check(dtype)
-        one = full((), 1, x.dtype)
+        one = sh.full((), 1, x.dtype)
         result: DType = cr.asarray(self._func(one, one)).dtype
         return result
 
     def reduce(
         self,
         a: ArrayLike,
-        axis: Axis = 0,
+        axis: ax.Axis = 0,
         dtype: DTypeLike = None,
         out: None = None,
         keepdims: bool = False,
@@ -137,10 +294,10 @@ class ufunc:  # noqa: N801 (NumPy's name)
             mask = broadcast_to_shape(mask, x.shape)
         shape = (1,) * x.ndim
         if axis is None:
-            x, along = reshape(x, (x.size,)), 0
-            mask = None if mask is None else reshape(mask, x.shape)
+            x, along = sh.reshape(x, (x.size,)), 0
+            mask = None if mask is None else sh.reshape(mask, x.shape)
         else:
-            along = canonical_axis(axis, x.ndim)
+            along = ax.canonical_axis(axis, x.ndim)
             shape = (*x.shape[:along], 1, *x.shape[along + 1 :])
         result_dtype = self._computed(x, dtype)
         rows = moveaxis(convert(x, result_dtype), along, 0)
@@ -161,8 +318,8 @@ class ufunc:  # noqa: N801 (NumPy's name)
             joined = convert(cr.asarray(self(carry, row[0])), result_dtype)
             return (joined if len(row) == 1 else uf.pick(row[1], joined, carry)), None
 
-        result, _ = scan(step, first, (rows,) if flags is None else (rows, flags))
-        return reshape(result, shape) if keepdims else result
+        result, _ = sc.scan(step, first, (rows,) if flags is None else (rows, flags))
+        return sh.reshape(result, shape) if keepdims else result
 
     def _reduce_axes(
         self,
@@ -174,7 +331,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
         where: ArrayLike | None,
     ) -> Array:
         x = array_of(self.__name__, a)
-        axes = canonical_axes(axis, x.ndim)
+        axes = ax.canonical_axes(axis, x.ndim)
         if len(axes) > 1 and self.identity is None:
             raise ArgumentError(
                 f"{self.__name__}.reduce takes one axis, since the order matters, but got {axis}."
@@ -183,7 +340,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
 
         def in_front(operand: Array) -> Array:
             whole = moveaxis(operand, axes, range(len(axes)))
-            return reshape(whole, (prod(x.shape[i] for i in axes), *rest))
+            return sh.reshape(whole, (prod(x.shape[i] for i in axes), *rest))
 
         mask = None if where is None else array_of(self.__name__, where)
         flags = None if mask is None else in_front(broadcast_to_shape(mask, x.shape))
@@ -208,7 +365,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
         self._binary("accumulate")
         uf.no_out(self.__name__, out)
         x = array_of(self.__name__, a)
-        along = canonical_axis(axis, x.ndim)
+        along = ax.canonical_axis(axis, x.ndim)
         result_dtype = self._computed(x, dtype)
         x = convert(x, result_dtype)
         if not x.size:
@@ -219,7 +376,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
             joined = convert(cr.asarray(self(carry, row)), result_dtype)
             return joined, joined
 
-        _, rest = scan(step, rows[0], rows[1:])
+        _, rest = sc.scan(step, rows[0], rows[1:])
         return moveaxis(append(rows[:1], rest, 0), 0, along)
 
     def at(
@@ -252,10 +409,10 @@ class ufunc:  # noqa: N801 (NumPy's name)
                 f"{self.__name__}.at needs {self.nin} operands, and a function with one result."
             )
         x = array_of(self.__name__, a)
-        places = reshape(iota((x.size,), check(int), 0), x.shape)[indices]
-        one = full((), 1, x.dtype)
+        places = sh.reshape(sh.iota((x.size,), check(int), 0), x.shape)[indices]
+        one = sh.full((), 1, x.dtype)
         more = [] if b is None else [array_of(self.__name__, b)]
-        result_dtype = cr.asarray(self._func(one, *[full((), 1, y.dtype) for y in more])).dtype
+        result_dtype = cr.asarray(self._func(one, *[sh.full((), 1, y.dtype) for y in more])).dtype
         start = ravel(convert(x, result_dtype))
         values = [ravel(broadcast_to_shape(convert(y, result_dtype), places.shape)) for y in more]
 
@@ -265,8 +422,8 @@ class ufunc:  # noqa: N801 (NumPy's name)
                 convert(cr.asarray(self(carry[place], *others)), result_dtype)
             ), None
 
-        result, _ = scan(step, start, (ravel(places), *values))
-        return reshape(result, x.shape)
+        result, _ = sc.scan(step, start, (ravel(places), *values))
+        return sh.reshape(result, x.shape)
 
     def reduceat(
         self,
@@ -293,20 +450,20 @@ class ufunc:  # noqa: N801 (NumPy's name)
         self._binary("reduceat")
         uf.no_out(self.__name__, out)
         x, starts = array_of(self.__name__, a), array_of(self.__name__, indices)
-        along = canonical_axis(axis, x.ndim)
+        along = ax.canonical_axis(axis, x.ndim)
         if starts.ndim != 1:
             raise ShapeError(f"reduceat needs a vector of indices, but got {starts.aval}.")
         result_dtype = x.dtype if dtype is None else check(dtype)
         rows = moveaxis(convert(x, result_dtype), along, 0)
         n, k = rows.shape[0], starts.size
-        ends = append(slice_in_dim(starts, 1, k), n) if k else starts
+        ends = append(sl.slice_in_dim(starts, 1, k), n) if k else starts
         tall = (k,) + (1,) * (rows.ndim - 1)
 
         def step(i: Array, carry: Array) -> Array:
             joined = convert(cr.asarray(self(carry, expand_dims(rows[i], 0))), result_dtype)
-            return uf.pick(reshape(uf.logical_and(starts < i, i < ends), tall), joined, carry)
+            return uf.pick(sh.reshape(uf.logical_and(starts < i, i < ends), tall), joined, carry)
 
-        return moveaxis(fori_loop(0, n, step, take(rows, starts, axis=0)), 0, along)
+        return moveaxis(loops.fori_loop(0, n, step, taking.take(rows, starts, axis=0)), 0, along)
 
     def outer(self, A: ArrayLike, B: ArrayLike, /) -> Array:
         """Apply the function to all pairs of elements of two arrays.
@@ -319,7 +476,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
         """
         self._binary("outer")
         x, y = array_of(self.__name__, A), array_of(self.__name__, B)
-        result: Array = cr.asarray(self(reshape(x, x.shape + (1,) * y.ndim), y))
+        result: Array = cr.asarray(self(sh.reshape(x, x.shape + (1,) * y.ndim), y))
         return result
 
 
@@ -332,7 +489,7 @@ class _Known(ufunc):
     def reduce(
         self,
         a: ArrayLike,
-        axis: Axis = 0,
+        axis: ax.Axis = 0,
         dtype: DTypeLike = None,
         out: None = None,
         keepdims: bool = False,
@@ -350,7 +507,7 @@ class _Known(ufunc):
         running = _RUNNING.get(self.__name__)
         if running is None:
             return super().accumulate(a, axis, dtype, out)
-        return running(a, integer(axis, "axis"), dtype, out)
+        return running(a, ints.integer(axis, "axis"), dtype, out)
 
     def at(
         self,
@@ -370,12 +527,12 @@ class _Known(ufunc):
         return update(x.at[indices], y)
 
 
-def _all(a: ArrayLike, axis: Axis, *, initial: ArrayLike | None, **options: Any) -> Array:
+def _all(a: ArrayLike, axis: ax.Axis, *, initial: ArrayLike | None, **options: Any) -> Array:
     result = red.all(a, axis, **options)
     return result if initial is None else uf.logical_and(result, initial)
 
 
-def _any(a: ArrayLike, axis: Axis, *, initial: ArrayLike | None, **options: Any) -> Array:
+def _any(a: ArrayLike, axis: ax.Axis, *, initial: ArrayLike | None, **options: Any) -> Array:
     result = red.any(a, axis, **options)
     return result if initial is None else uf.logical_or(result, initial)
 

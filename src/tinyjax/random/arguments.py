@@ -15,8 +15,8 @@ from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import promotion as pm
+from tinyjax.primitives import result_placement as placing
 from tinyjax.primitives.keys import random_unwrap
-from tinyjax.primitives.result_placement import placed
 from tinyjax.random import generators
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -26,7 +26,7 @@ GumbelMode: TypeAlias = Literal["low", "high"]
 
 def sampler(fun: F) -> F:
     """Decorate a function that draws: calls are replayed, and ``out_sharding`` is obeyed."""
-    return replayed(placed(fun))
+    return replayed(placing.placed(fun))
 
 
 def default_generator() -> generators.Generator:
@@ -112,6 +112,27 @@ def check_broadcast(name: str, shape: tuple[int, ...], *parameters: tuple[int, .
         )
 
 
+def result_shape(name: str, shape: Shape | None, *parameters: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of the result: what the parameters broadcast to, unless one is given."""
+    if shape is None:
+        return pm.broadcast_shapes(*parameters)
+    sizes = sizes_of(name, shape)
+    check_broadcast(name, sizes, *parameters)
+    return sizes
+
+
+def integer_dtype(name: str, dtype: DTypeLike) -> dtypes.DType:
+    """Return the integer type that a sampler is asked for: the default one if None.
+
+    Raises:
+        DtypeError: it is no integer type.
+    """
+    kind = dtypes.default_int() if dtype is None else dtypes.check(dtype)
+    if not dtypes.is_integer(kind):
+        raise errors.DtypeError(f"{name} draws integers, but dtype is {kind.name}.")
+    return kind
+
+
 def float_dtype(name: str, dtype: DTypeLike) -> dtypes.DType:
     """Return the float type that a sampler is asked for: the default one if None.
 
@@ -141,10 +162,5 @@ def parameters_of(
         if isinstance(x, Array) and dtypes.is_complex(x.dtype):
             raise errors.DtypeError(f"{name} takes real parameters, but got {x.aval}.")
     arrays = [converted(x, kind) for x in parameters]
-    shapes = [x.shape for x in arrays]
-    if shape is None:
-        sizes = pm.broadcast_shapes(*shapes)
-    else:
-        sizes = sizes_of(name, shape)
-        check_broadcast(name, sizes, *shapes)
+    sizes = result_shape(name, shape, *[x.shape for x in arrays])
     return [pm.broadcast_to_shape(x, sizes) for x in arrays], sizes, kind

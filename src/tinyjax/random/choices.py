@@ -8,8 +8,7 @@ from typing import Final
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core import devices as dev
-from tinyjax.core.primitives import elementwise as ew, shape as sh
-from tinyjax.core.primitives.reduce import argmax
+from tinyjax.core.primitives import elementwise as ew, reduce as rd, shape as sh
 from tinyjax.core.primitives.slicing import slice_in_dim
 from tinyjax.core.values import axes as ax, integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
@@ -17,9 +16,7 @@ from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.host import replay
 from tinyjax.numpy.promotion import promote_inexact
 from tinyjax.primitives import sort as so
-from tinyjax.random import arguments as ra, uniforms
-from tinyjax.random.continuous import gumbel
-from tinyjax.random.generators import Key
+from tinyjax.random import arguments as ra, continuous, generators, uniforms
 
 _WORD: Final = 0xFFFFFFFF
 
@@ -67,7 +64,7 @@ def permutation(
     return jnp.take(array, order, axis)
 
 
-def _shuffle(own: Key, x: Array, axis: int) -> Array:
+def _shuffle(own: generators.Key, x: Array, axis: int) -> Array:
     # Sorting by random keys of 32 bits; keys collide, so it is repeated until, with probability
     # 1 - 1/n, no two elements had equal keys every time.
     rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(_WORD))
@@ -159,7 +156,7 @@ def _choose(
         return jnp.searchsorted(cumulative, level).astype(dtypes.default_int())
     # The greatest of log p plus Gumbel noise are a draw without replacement: T. Vieira, "Gumbel-max
     # trick and weighted reservoir sampling" (2014).
-    noise = gumbel(key, (size,), weights.dtype, mode)
+    noise = continuous.gumbel(key, (size,), weights.dtype, mode)
     _, chosen = so.top_k(ew.add(noise, ew.log(weights)), math.prod(shape))
     return ew.convert_element_type(chosen, dtypes.default_int())
 
@@ -207,21 +204,20 @@ def categorical(
     dtype = ra.float_dtype("categorical", scores.dtype)
     axis = ax.canonical_axis(axis, scores.ndim)
     batch = scores.shape[:axis] + scores.shape[axis + 1 :]
-    sizes = batch if shape is None else ra.sizes_of("categorical", shape)
-    ra.check_broadcast("categorical", sizes, batch)
+    sizes = ra.result_shape("categorical", shape, batch)
     prefix = sizes[: len(sizes) - len(batch)]
     if replace:
         rest = list(sizes[len(prefix) :])
         rest.insert(axis, scores.shape[axis])
-        noisy = jnp.add(gumbel(key, (*prefix, *rest), dtype, mode), scores)
-        return argmax(noisy, len(prefix) + axis, dtypes.default_int())
+        noisy = jnp.add(continuous.gumbel(key, (*prefix, *rest), dtype, mode), scores)
+        return rd.argmax(noisy, len(prefix) + axis, dtypes.default_int())
     count = math.prod(prefix)
     if count > scores.shape[axis]:
         raise ArgumentError(
             f"categorical cannot draw {count} of {scores.shape[axis]} categories unless "
             "replace=True."
         )
-    noisy = jnp.add(gumbel(key, scores.shape, dtype, mode), scores)
+    noisy = jnp.add(continuous.gumbel(key, scores.shape, dtype, mode), scores)
     _, chosen = so.top_k(sh.moveaxis(noisy, axis, scores.ndim - 1), count)
     drawn = sh.transpose(chosen, (chosen.ndim - 1, *range(chosen.ndim - 1)))
     return ew.convert_element_type(sh.reshape(drawn, sizes), dtypes.default_int())

@@ -9,11 +9,10 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.devices import Placement
-from tinyjax.core.primitives import elementwise as ew, slicing as sl
-from tinyjax.core.primitives.shape import full, full_like, squeeze
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.primitives.shape import full, full_like
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import ArgumentError
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import promotion as pm
 from tinyjax.primitives import special as sp
@@ -94,11 +93,7 @@ def truncated_normal(
     own = ra.one_key("truncated_normal", key)
     kind = ra.float_dtype("truncated_normal", dtype)
     low, high = ra.converted(lower, kind), ra.converted(upper, kind)
-    if shape is None:
-        sizes = pm.broadcast_shapes(low.shape, high.shape)
-    else:
-        sizes = ra.sizes_of("truncated_normal", shape)
-        ra.check_broadcast("truncated_normal", sizes, low.shape, high.shape)
+    sizes = ra.result_shape("truncated_normal", shape, low.shape, high.shape)
     a, b = (sp.erf(ew.div(x, full_like(x, math.sqrt(2)))) for x in (low, high))
     drawn = uniforms.uniform_of("truncated_normal", own, sizes, kind, a, b)
     out = ew.mul(full(sizes, math.sqrt(2), kind), sp.erf_inv(drawn))
@@ -164,22 +159,16 @@ def gumbel(
     """
     own, sizes = ra.one_key("gumbel", key), ra.sizes_of("gumbel", shape)
     kind = ra.float_dtype("gumbel", dtype)
-    info = jnp.finfo(kind)
-    tiny = float(info.smallest_normal)
-    match mode:
-        case None | "low":
-            drawn = uniforms.uniform_of("gumbel", own, sizes, kind, tiny, 1.0)
-            return ew.neg(ew.log(ew.neg(ew.log(drawn))))
-        case "high":
-            drawn = uniforms.uniform_of("gumbel", own, (2, *sizes), kind)
-            coarse, fine = (squeeze(sl.slice_in_dim(drawn, i, i + 1), (0,)) for i in range(2))
-            fine = ew.mul(full(sizes, 2.0**-info.nmant, kind), fine)
-            sum_ = ew.add(ew.add(coarse, fine), full(sizes, tiny, kind))
-            large = ew.ge(coarse, full(sizes, 0.5, kind))
-            x = ew.select(large, coarse, sum_)
-            return ew.neg(ew.log(ew.neg(ew.log1p(ew.neg(x)))))
-        case _:
-            raise ArgumentError(f"gumbel has the modes 'low' and 'high', but mode is {mode!r}.")
+    tiny = float(jnp.finfo(kind).smallest_normal)
+    pm.check_option("gumbel", "mode", mode, (None, "low", "high"))
+    if mode != "high":
+        u = uniforms.uniform_of("gumbel", own, sizes, kind, tiny, 1.0)
+        return ew.neg(ew.log(ew.neg(ew.log(u))))
+    coarse, fine = uniforms.two_of("gumbel", own, sizes, kind)
+    sum_ = ew.add(ew.add(coarse, fine), full(sizes, tiny, kind))
+    large = ew.ge(coarse, full(sizes, 0.5, kind))
+    x = ew.select(large, coarse, sum_)
+    return ew.neg(ew.log(ew.neg(ew.log1p(ew.neg(x)))))
 
 
 @ra.sampler

@@ -9,14 +9,13 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
-from tinyjax.core.control_flow.scan import scan
-from tinyjax.core.control_flow.while_loop import while_loop
-from tinyjax.core.devices import Placement
+from tinyjax.core import devices as dev
+from tinyjax.core.control_flow import scan as sc, while_loop as wl
 from tinyjax.core.jit import jit
 from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.operands import as_array
-from tinyjax.dtypes import DType, DTypeLike, default_int
+from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import promotion as pm
 from tinyjax.primitives import cumulative as cu, special as sp
@@ -42,22 +41,6 @@ _STIRLING_TAILS: Final = (
 )
 
 
-def _integer_dtype(name: str, dtype: DTypeLike) -> DType:
-    kind = default_int() if dtype is None else dtypes.check(dtype)
-    if not dtypes.is_integer(kind):
-        raise errors.DtypeError(f"{name} draws integers, but dtype is {kind.name}.")
-    return kind
-
-
-def _sizes(name: str, shape: ra.Shape | None, *parameters: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of the result: what the parameters broadcast to, unless one is given."""
-    if shape is None:
-        return pm.broadcast_shapes(*parameters)
-    sizes = ra.sizes_of(name, shape)
-    ra.check_broadcast(name, sizes, *parameters)
-    return sizes
-
-
 @ra.sampler
 def geometric(
     key: ArrayLike,
@@ -65,7 +48,7 @@ def geometric(
     shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw how many trials it takes until the first success.
 
@@ -86,9 +69,9 @@ def geometric(
         >>> bool((tinyjax.random.geometric(tinyjax.random.key(0), 0.2, (9,)) >= 1).all())
         True
     """
-    own, kind = ra.one_key("geometric", key), _integer_dtype("geometric", dtype)
-    (probability,) = pm.promote_inexact(as_array(p))
-    sizes = _sizes("geometric", shape, probability.shape)
+    own, kind = ra.one_key("geometric", key), ra.integer_dtype("geometric", dtype)
+    (probability,) = pm.promote_inexact(opd.as_array(p))
+    sizes = ra.result_shape("geometric", shape, probability.shape)
     drawn = uniforms.uniform_of("geometric", own, sizes, probability.dtype)
     drawn = jnp.where(drawn == 0, 1, drawn)
     failure = pm.broadcast_to_shape(jnp.log1p(-probability), sizes)
@@ -102,7 +85,7 @@ def poisson(
     shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw how many events there are in an interval, of which ``lam`` are expected.
 
@@ -131,13 +114,13 @@ def poisson(
         >>> abs(float(x.mean()) - 30) < 1
         True
     """
-    own, kind = ra.one_key("poisson", key), _integer_dtype("poisson", dtype)
+    own, kind = ra.one_key("poisson", key), ra.integer_dtype("poisson", dtype)
     if own.generator.name != "threefry2x32":
         raise errors.ArgumentError(
             f"poisson draws with keys of threefry2x32, but key is for {own.generator.name}."
         )
     rate = ra.converted(lam, dtypes.float32)
-    sizes = _sizes("poisson", shape, rate.shape)
+    sizes = ra.result_shape("poisson", shape, rate.shape)
     rate = pm.broadcast_to_shape(rate, sizes)
     drawn: Array = _poisson(own.generator, kind, own.words, rate)
     return drawn
@@ -175,7 +158,7 @@ def _arrivals(own: Key, rate: Array, dtype: DType) -> Array:
         return iteration + 1, count, after.words, log_product + jnp.log(drawn)
 
     start = (jnp.asarray(0), jnp.zeros(rate.shape, dtype), own.words, jnp.zeros_like(rate))
-    return while_loop(is_short, wait, start)[1] - 1
+    return wl.while_loop(is_short, wait, start)[1] - 1
 
 
 def _poisson_by_rejection(own: Key, rate: Array, dtype: DType) -> Array:
@@ -209,7 +192,7 @@ def _poisson_by_rejection(own: Key, rate: Array, dtype: DType) -> Array:
         jnp.zeros(rate.shape, dtypes.bool_),
         own.words,
     )
-    return ew.convert_element_type(while_loop(is_open, propose, start)[1], dtype)
+    return ew.convert_element_type(wl.while_loop(is_open, propose, start)[1], dtype)
 
 
 @replayed
@@ -248,9 +231,9 @@ def binomial(
         True
     """
     own, kind = ra.one_key("binomial", key), ra.float_dtype("binomial", dtype)
-    (probability,) = pm.promote_inexact(as_array(p))
+    (probability,) = pm.promote_inexact(opd.as_array(p))
     count = ra.converted(n, probability.dtype)
-    sizes = _sizes("binomial", shape, count.shape, probability.shape)
+    sizes = ra.result_shape("binomial", shape, count.shape, probability.shape)
     count, probability = (pm.broadcast_to_shape(x, sizes) for x in (count, probability))
     drawn: Array = _binomial(own.generator, kind, own.words, count, probability)
     return drawn
@@ -295,7 +278,7 @@ def _successes(own: Key, count: Array, probability: Array, dtype: DType) -> Arra
         return counted, trials + jnp.ceil(jnp.log(drawn) / failure), after.words
 
     zero = jnp.zeros(count.shape, probability.dtype)
-    successes = while_loop(is_within, wait, (zero, zero, own.words))[0]
+    successes = wl.while_loop(is_within, wait, (zero, zero, own.words))[0]
     return ew.convert_element_type(successes - 1, dtype)
 
 
@@ -350,7 +333,7 @@ def _binomial_by_rejection(own: Key, count: Array, probability: Array, dtype: DT
         jnp.zeros(count.shape, dtypes.bool_),
         own.words,
     )
-    return ew.convert_element_type(while_loop(is_open, propose, start)[0], dtype)
+    return ew.convert_element_type(wl.while_loop(is_open, propose, start)[0], dtype)
 
 
 @replayed
@@ -391,7 +374,7 @@ def multinomial(
         100.0
     """
     own, kind = ra.one_key("multinomial", key), ra.float_dtype("multinomial", dtype)
-    trials, probabilities = pm.promote_inexact(as_array(n), as_array(p))
+    trials, probabilities = pm.promote_inexact(opd.as_array(n), opd.as_array(p))
     sizes = probabilities.shape if shape is None else ra.sizes_of("multinomial", shape)
     if not sizes or not probabilities.shape:
         raise errors.ShapeError(
@@ -410,5 +393,5 @@ def multinomial(
         count = _binomial(own.generator, rest.dtype, words, rest, share)
         return rest - count, count
 
-    _, counts = scan(draw, trials, (shares, own.split((sizes[-1],))), unroll=unroll)
+    _, counts = sc.scan(draw, trials, (shares, own.split((sizes[-1],))), unroll=unroll)
     return ew.convert_element_type(jnp.moveaxis(counts, 0, -1), kind)

@@ -12,15 +12,12 @@ from functools import partial
 
 import tinyjax.numpy as jnp
 from tinyjax import custom_derivatives
-from tinyjax.core import api
-from tinyjax.core.control_flow.loops import map_
-from tinyjax.core.control_flow.while_loop import while_loop
-from tinyjax.core.devices import Placement
+from tinyjax.core import api, devices as dev
+from tinyjax.core.control_flow import loops, while_loop as wl
 from tinyjax.core.jit import jit
 from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.integers import integer
-from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ShapeError
 from tinyjax.numpy.promotion import broadcast_to_shape
@@ -56,13 +53,13 @@ def _one(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
             return rest.words, x, 1 + x * c
 
         start = (for_x.words, zero, sh.full((), -1, dtype))
-        _, x, v = while_loop(lambda inner: inner[2] <= 0, again, start)
+        _, x, v = wl.while_loop(lambda inner: inner[2] <= 0, again, start)
         u = uniforms.uniform_of("gamma", for_u, (), dtype)
         return after.words, x * x, v * v * v, u
 
     first, last = Key(generator, words).children()
     start = (first.words, zero, one, sh.full((), 2, dtype))
-    _, _, v, _ = while_loop(is_rejected, propose, start)
+    _, _, v, _ = wl.while_loop(is_rejected, propose, start)
     drawn = uniforms.uniform_of("gamma", last, (), dtype)
     if is_log:
         log_drawn = jnp.log1p(-drawn)
@@ -84,10 +81,10 @@ def _drawn(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
     one = partial(_one, generator, is_log)
 
     def drawn(words: Array, a: Array) -> Array:
-        keys, flat = generator.rules.split(words, (a.size,)), jnp.reshape(a, (a.size,))
+        keys, flat = generator.split(words, (a.size,)), jnp.reshape(a, (a.size,))
         if generator.name == "threefry2x32":
             return jnp.reshape(api.vmap(one)(keys, flat), a.shape)
-        return jnp.reshape(map_(lambda example: one(*example), (keys, flat)), a.shape)
+        return jnp.reshape(loops.map_(lambda example: one(*example), (keys, flat)), a.shape)
 
     if generator.name == "threefry2x32":
         return drawn(words, a)
@@ -100,7 +97,7 @@ def _drawn(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
             x if flag else jnp.broadcast_to(x, (size, *x.shape))
             for x, flag in zip(operands, batched, strict=True)
         ]
-        return map_(lambda example: in_turn(*example), tuple(stacked)), True
+        return loops.map_(lambda example: in_turn(*example), tuple(stacked)), True
 
     return in_turn(words, a)
 
@@ -129,7 +126,7 @@ def gamma(
     shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw positive numbers, of density proportional to ``x^(a - 1) exp(-x)``.
 
@@ -163,7 +160,7 @@ def loggamma(
     shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw the logarithm of a number of the gamma distribution.
 
@@ -199,7 +196,7 @@ def beta(
     shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw from the beta distribution, of density proportional to ``x^(a - 1) (1 - x)^(b - 1)``.
 
@@ -240,7 +237,7 @@ def dirichlet(
     shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw from the Dirichlet distribution: positive numbers that sum to 1.
 
@@ -271,9 +268,7 @@ def dirichlet(
     weights = ra.converted(alpha, kind)
     if not weights.shape:
         raise ShapeError(f"dirichlet takes an alpha of shape (..., n), but got {weights.aval}.")
-    batch = weights.shape[:-1]
-    sizes = batch if shape is None else ra.sizes_of("dirichlet", shape)
-    ra.check_broadcast("dirichlet", sizes, batch)
+    sizes = ra.result_shape("dirichlet", shape, weights.shape[:-1])
     logs = _gamma(own, broadcast_to_shape(weights, (*sizes, weights.shape[-1])), is_log=True)
     scaled = jnp.exp(logs - jnp.max(logs, -1, keepdims=True))
     return scaled / jnp.sum(scaled, -1, keepdims=True)
@@ -286,7 +281,7 @@ def chisquare(
     shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw from the chi-square distribution: that of a sum of ``df`` squares of normal numbers.
 
@@ -324,7 +319,7 @@ def f(
     shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw from Fisher's F distribution: that of a quotient of mean squares of normal numbers.
 
@@ -360,7 +355,7 @@ def t(
     shape: ra.Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw from Student's t distribution.
 
@@ -395,7 +390,7 @@ def generalized_normal(
     shape: ra.Shape = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw from the generalised normal distribution, of density proportional to ``exp(-|x|^p)``.
 
@@ -436,7 +431,7 @@ def ball(
     shape: ra.Shape = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw vectors uniformly from the unit ball of a p-norm.
 
@@ -469,9 +464,9 @@ def ball(
     sizes = ra.sizes_of("ball", shape)
     power = ra.converted(p, kind)
     if power.shape:
-        raise ShapeError(f"ball takes a scalar p, but got {as_array(p).aval}.")
+        raise ShapeError(f"ball takes a scalar p, but got {opd.as_array(p).aval}.")
     for_direction, for_length = own.children()
-    inside = ra.sizes_of("ball", (*sizes, integer(d, "the number of dimensions of ball")))
+    inside = ra.sizes_of("ball", (*sizes, ints.integer(d, "the number of dimensions of ball")))
     x = _generalized_normal(for_direction, power, inside, kind)
     rest = -jnp.log1p(-uniforms.uniform_of("ball", for_length, sizes, kind))
     return x / (((jnp.abs(x) ** power).sum(-1) + rest) ** (1 / power))[..., None]

@@ -2,30 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import attrs
 
 from tinyjax import dtypes, errors, records
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
 from tinyjax.core.values.array import Array
-from tinyjax.random import rbg, threefry
-from tinyjax.random.rules import Rules
+from tinyjax.primitives import philox
+from tinyjax.random import threefry
 
 
 @attrs.frozen(eq=False, repr=False)
 class Generator(records.Printed):
-    """A generator of random bits.
+    """A generator of random bits, and its functions on the words of one key: uint32, of shape (n,).
 
     Attributes:
         name: what the user calls it.
         dtype: the dtype of its keys.
-        rules: its functions.
+        seed: the words of the key for a seed, given as two words, its upper and lower half.
+        split: the words of new keys, of shape (*shape, n).
+        fold_in: the words of the key for this one and a number, a uint32 scalar.
+        bits: unsigned integers of a type and a shape, all of their bits random.
+        few_floats: float32 of a shape in [0, 1), if they can be drawn faster than by ``bits``.
+        few_bits_of_children: uint32 of a shape from each of two children, if that is faster.
     """
 
     name: str
     dtype: dtypes.DType
-    rules: Rules
+    seed: Callable[[Array], Array]
+    split: Callable[[Array, tuple[int, ...]], Array]
+    fold_in: Callable[[Array, Array], Array]
+    bits: Callable[[Array, dtypes.DType, tuple[int, ...]], Array]
+    few_floats: Callable[[Array, tuple[int, ...]], Array | None] = lambda words, shape: None
+    few_bits_of_children: Callable[[Array, tuple[int, ...]], list[Array] | None] = (
+        lambda words, shape: None
+    )
 
     @property
     def words(self) -> int:
@@ -33,10 +47,67 @@ class Generator(records.Printed):
         return self.dtype.itemsize // 4
 
 
+# The generators rbg and unsafe_rbg, whose keys are four words, draw with XLA's own generator
+# (``primitives.philox``), which compiles faster than Threefry. The keys of ``rbg`` are split and
+# folded in as two keys of Threefry are. ``unsafe_rbg`` draws for that, too, so that its keys are
+# not known to be independent. Under ``vmap`` over keys one draw serves all examples, from the first
+# key, as in JAX.
+
+#: How often is drawn to make a key, of which the last counts.
+_DRAWS: Final = 10
+
+
+def _of_both(words: Array, make: Callable[[Array], Array]) -> Array:
+    """Make words of each half of a key, and put them together along the last axis."""
+    halves = [make(sl.slice_in_dim(words, i, i + 2)) for i in (0, 2)]
+    return sl.concatenate(halves, halves[0].ndim - 1)
+
+
+def _seed(words: Array) -> Array:
+    return sl.concatenate([words, words], 0)
+
+
+def _bits(words: Array, dtype: dtypes.DType, shape: tuple[int, ...]) -> Array:
+    _, drawn = philox.rng_bit_generator(words, shape, dtype)
+    return drawn
+
+
+def _split(words: Array, shape: tuple[int, ...]) -> Array:
+    return _of_both(words, lambda half: threefry.split(half, shape))
+
+
+def _fold_in(words: Array, number: Array) -> Array:
+    return _of_both(words, lambda half: threefry.fold_in(half, number))
+
+
+def _split_by_draws(words: Array, shape: tuple[int, ...]) -> Array:
+    count = math.prod(shape)
+    drawn = _bits(words, dtypes.uint32, (_DRAWS * count, 4))
+    chosen = sl.slice_(drawn, (0, 0), drawn.shape, (_DRAWS, 1))
+    return sh.reshape(chosen, (*shape, 4))
+
+
+def _fold_in_by_draws(words: Array, number: Array) -> Array:
+    seed = _seed(threefry.join(sh.full((), 0, dtypes.uint32), number))
+    drawn = _bits(seed, dtypes.uint32, (_DRAWS, 4))
+    return ew.xor_(words, sh.reshape(sl.slice_in_dim(drawn, _DRAWS - 1, _DRAWS), (4,)))
+
+
 GENERATORS: Final[Sequence[Generator]] = (
-    Generator("threefry2x32", dtypes.key_threefry, threefry.RULES),
-    Generator("rbg", dtypes.key_rbg, rbg.safe),
-    Generator("unsafe_rbg", dtypes.key_unsafe_rbg, rbg.unsafe),
+    Generator(
+        "threefry2x32",
+        dtypes.key_threefry,
+        threefry.seed,
+        threefry.split,
+        threefry.fold_in,
+        threefry.bits,
+        threefry.few_floats,
+        threefry.few_bits_of_children,
+    ),
+    Generator("rbg", dtypes.key_rbg, _seed, _split, _fold_in, _bits),
+    Generator(
+        "unsafe_rbg", dtypes.key_unsafe_rbg, _seed, _split_by_draws, _fold_in_by_draws, _bits
+    ),
 )
 
 _by_name: Final = {g.name: g for g in GENERATORS}
@@ -72,7 +143,7 @@ class Key(records.Printed):
 
     def split(self, shape: tuple[int, ...]) -> Array:
         """Return the words of new keys."""
-        return self.generator.rules.split(self.words, shape)
+        return self.generator.split(self.words, shape)
 
     def children(self, count: int = 2) -> list[Key]:
         """Split the key into several."""
@@ -85,10 +156,11 @@ class Key(records.Printed):
 
     def bits(self, dtype: dtypes.DType, shape: tuple[int, ...]) -> Array:
         """Draw unsigned integers, all of their bits random."""
-        return self.generator.rules.bits(self.words, dtype, shape)
+        return self.generator.bits(self.words, dtype, shape)
 
     def bits_of_children(self, dtype: dtypes.DType, shape: tuple[int, ...]) -> list[Array]:
         """Draw unsigned integers with each of two children."""
-        rules = self.generator.rules
-        drawn = rules.few_bits_of_children(self.words, shape) if dtype == dtypes.uint32 else None
-        return [child.bits(dtype, shape) for child in self.children()] if drawn is None else drawn
+        few = None
+        if dtype == dtypes.uint32:
+            few = self.generator.few_bits_of_children(self.words, shape)
+        return [child.bits(dtype, shape) for child in self.children()] if few is None else few

@@ -8,27 +8,23 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.config import settings
-from tinyjax.core.primitives import elementwise as ew, shape as sh
-from tinyjax.core.primitives.identities import copy_p
+from tinyjax.core.primitives import elementwise as ew, identities as id, shape as sh
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import operands as opd
+from tinyjax.core.values import concrete as conc, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import DType, default_int
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.host import replay
 from tinyjax.primitives.keys import random_unwrap, random_wrap
-from tinyjax.random.arguments import Shape, default_generator, one_key, sizes_of
-from tinyjax.random.generators import Generator, named, of_keys
-from tinyjax.random.threefry import join
+from tinyjax.random import arguments as ra, generators, threefry
 
 _WORD: Final = 0xFFFFFFFF
 
 
-def _generator(impl: object) -> Generator:
+def _generator(impl: object) -> generators.Generator:
     if isinstance(impl, np.dtype) and dtypes.is_key(impl):
-        return of_keys(impl)
-    return default_generator() if impl is None else named(impl)
+        return generators.of_keys(impl)
+    return ra.default_generator() if impl is None else generators.named(impl)
 
 
 def _named_once(impl: str | DType | None, dtype: str | DType | None) -> str | DType | None:
@@ -61,7 +57,7 @@ def PRNGKey(seed: ArrayLike, *, impl: str | DType | None = None) -> Array:
         >>> tinyjax.random.PRNGKey(42)
         Array([ 0, 42], dtype=uint32)
     """
-    rules = _generator(impl).rules
+    generator = _generator(impl)
     if isinstance(seed, int) and not isinstance(seed, bool):
         if not -(1 << 63) <= seed < 1 << 63:
             raise ArgumentError(f"a seed has at most 64 bits, but got {shortened(seed)}.")
@@ -69,7 +65,7 @@ def PRNGKey(seed: ArrayLike, *, impl: str | DType | None = None) -> Array:
         fits = default.min <= seed <= default.max
         narrow = default.bits == 32 and (fits or not settings().wide_dtypes)
         words = (0 if narrow else (seed >> 32) & _WORD, seed & _WORD)
-        return rules.seed(ConcreteArray(np.array(words, np.uint32)))
+        return generator.seed(conc.ConcreteArray(np.array(words, np.uint32)))
     array = opd.as_array(seed)
     if not dtypes.is_integer(array.dtype):
         raise DtypeError(f"a seed is an integer, but got {array.aval}.")
@@ -82,7 +78,7 @@ def PRNGKey(seed: ArrayLike, *, impl: str | DType | None = None) -> Array:
     if array.dtype.itemsize == 8:
         upper = ew.shift_right_logical(array, sh.full_like(array, 32))
         high = ew.convert_element_type(upper, dtypes.uint32)
-    return rules.seed(join(high, low))
+    return generator.seed(threefry.join(high, low))
 
 
 def key(
@@ -146,7 +142,7 @@ def _raw(words: Array) -> Array:
     """
     if words.dtype != dtypes.uint32:
         raise DtypeError(f"the words of keys are uint32, but got {words.aval}.")
-    count = default_generator().words
+    count = ra.default_generator().words
     if words.shape[-1:] != (count,):
         raise ShapeError(f"keys have {count} words along the last axis, but got {words.aval}.")
     return words
@@ -193,9 +189,9 @@ def key_impl(keys: ArrayLike) -> str:
     """
     array = opd.as_array(keys)
     if dtypes.is_key(array.dtype):
-        return of_keys(array.dtype).name
+        return generators.of_keys(array.dtype).name
     _raw(array)
-    return default_generator().name
+    return ra.default_generator().name
 
 
 def key_dtype(impl: str | DType | None = None) -> DType:
@@ -230,11 +226,11 @@ def clone(key: ArrayLike) -> Array:
     array = opd.as_array(key)
     if not dtypes.is_key(array.dtype):
         return _raw(array)
-    return tr.bind1(copy_p, (array,), prim.NO_PARAMS) if settings().debug_key_reuse else array
+    return tr.bind1(id.copy_p, (array,), prim.NO_PARAMS) if settings().debug_key_reuse else array
 
 
 @replay.replayed
-def split(key: ArrayLike, num: Shape = 2) -> Array:
+def split(key: ArrayLike, num: ra.Shape = 2) -> Array:
     """Make new keys from one, which is not to be used again.
 
     Args:
@@ -255,8 +251,8 @@ def split(key: ArrayLike, num: Shape = 2) -> Array:
         Array((), dtype=key<fry>) overlaying:
         [ 928981903 3453687069]
     """
-    own = one_key("split", key)
-    return _like(key, own.split(sizes_of("split", num)), own.generator)
+    own = ra.one_key("split", key)
+    return _like(key, own.split(ra.sizes_of("split", num)), own.generator)
 
 
 def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
@@ -289,16 +285,16 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
 @replay.replayed
 def _folded(key: ArrayLike, number: Array) -> Array:
     """Make a new key from a key and a number, which is an array so that all are one program."""
-    own = one_key("fold_in", key, used=False)
+    own = ra.one_key("fold_in", key, used=False)
     if not dtypes.is_integer(number.dtype):
         raise DtypeError(f"fold_in takes an integer, but got {number.aval}.")
     if number.shape:
         raise ShapeError(f"fold_in takes a scalar, but got {number.aval}. Use vmap for several.")
     number = ew.convert_element_type(number, dtypes.uint32)
-    return _like(key, own.generator.rules.fold_in(own.words, number), own.generator)
+    return _like(key, own.generator.fold_in(own.words, number), own.generator)
 
 
-def _like(key: ArrayLike, words: Array, generator: Generator) -> Array:
+def _like(key: ArrayLike, words: Array, generator: generators.Generator) -> Array:
     """Return keys of the kind of a given one: typed, or raw."""
     is_typed = isinstance(key, Array) and dtypes.is_key(key.dtype)
     return random_wrap(words, generator.dtype) if is_typed else words

@@ -60,28 +60,18 @@ def multivariate_normal(
             "multivariate_normal takes a mean of shape (..., n) and a cov of shape (..., n, n), "
             f"but got {centre.aval} and {covariance.aval}."
         )
-    batches = centre.shape[:-1], covariance.shape[:-2]
-    if shape is None:
-        sizes = pm.broadcast_shapes(*batches)
+    sizes = ra.result_shape("multivariate_normal", shape, centre.shape[:-1], covariance.shape[:-2])
+    pm.check_option("multivariate_normal", "method", method, ("cholesky", "eigh", "svd"))
+    if method == "cholesky":
+        factor = jnp.linalg.cholesky(covariance)
+    elif method == "eigh":
+        values, vectors = jnp.linalg.eigh(covariance)
+        factor = vectors * jnp.sqrt(values[..., None, :])
     else:
-        sizes = ra.sizes_of("multivariate_normal", shape)
-        ra.check_broadcast("multivariate_normal", sizes, *batches)
-    match method:
-        case "cholesky":
-            factor = jnp.linalg.cholesky(covariance)
-        case "eigh":
-            values, vectors = jnp.linalg.eigh(covariance)
-            factor = vectors * jnp.sqrt(values[..., None, :])
-        case "svd":
-            u, s, _ = jnp.linalg.svd(covariance)
-            factor = u * jnp.sqrt(s[..., None, :])
-        case _:
-            raise errors.ArgumentError(
-                "multivariate_normal has the methods 'cholesky', 'eigh' and 'svd', but method is "
-                f"{method!r}."
-            )
-    drawn = continuous.normal(key, (*sizes, n), kind)
-    return centre + jnp.einsum("...ij,...j->...i", factor, drawn)
+        u, s, _ = jnp.linalg.svd(covariance)
+        factor = u * jnp.sqrt(s[..., None, :])
+    noise = continuous.normal(key, (*sizes, n), kind)
+    return centre + jnp.einsum("...ij,...j->...i", factor, noise)
 
 
 @ra.sampler

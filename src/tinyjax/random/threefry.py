@@ -23,7 +23,6 @@ from tinyjax.primitives.random_bits import (
     random_bits,
     threefry2x32,
 )
-from tinyjax.random.rules import Rules
 
 _WORD: Final = 0xFFFFFFFF
 
@@ -128,6 +127,3 @@ def few_bits_of_children(words: Array, shape: tuple[int, ...]) -> list[Array] | 
         return None
     both = by_host(kernel, (words,), ShapedArray((2, *shape), dtypes.uint32))
     return None if both is None else [part(both, i) for i in range(2)]
-
-
-RULES: Final = Rules(seed, split, fold_in, bits, few_floats, few_bits_of_children)

@@ -11,9 +11,8 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import bitcast, elementwise as ew, shape as sh, slicing as sl
+from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.integers import is_one_of
-from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DType, DTypeLike, default_float, default_int
 from tinyjax.numpy import promotion as pm
 from tinyjax.random import arguments as ra, generators
@@ -114,7 +113,7 @@ def uniform_of(
 def _floats(own: generators.Key, shape: tuple[int, ...], dtype: DType) -> Array:
     """Draw floats that are uniform in [0, 1)."""
     if dtype == dtypes.float32:
-        few = own.generator.rules.few_floats(own.words, shape)
+        few = own.generator.few_floats(own.words, shape)
         if few is not None:
             return few
     digits = jnp.finfo(dtype).nmant
@@ -128,6 +127,15 @@ def _floats(own: generators.Key, shape: tuple[int, ...], dtype: DType) -> Array:
     one = int(np.ones((), dtype).view(drawn.dtype))
     floats = bitcast.bitcast_convert_type(ew.or_(drawn, sh.full_like(drawn, one)), dtype)
     return ew.sub(floats, sh.full_like(floats, 1.0))
+
+
+def two_of(
+    name: str, own: generators.Key, shape: tuple[int, ...], dtype: DType
+) -> tuple[Array, Array]:
+    """Draw floats that are uniform in [0, 1), and what is to be added for twice their digits."""
+    both = uniform_of(name, own, (2, *shape), dtype)
+    coarse, fine = (sh.squeeze(sl.slice_in_dim(both, i, i + 1), (0,)) for i in range(2))
+    return coarse, ew.mul(fine, sh.full_like(fine, 2.0 ** -jnp.finfo(dtype).nmant))
 
 
 def uniform_between(floats: Array, low: Array, high: Array) -> Array:
@@ -173,9 +181,7 @@ def randint(
         Array([9, 0, 2, 3, 1], dtype=int32)
     """
     own, sizes = ra.one_key("randint", key), ra.sizes_of("randint", shape)
-    kind = default_int() if dtype is None else dtypes.check(dtype)
-    if not dtypes.is_integer(kind):
-        raise errors.DtypeError(f"randint draws integers, but dtype is {kind.name}.")
+    kind = ra.integer_dtype("randint", dtype)
     # narrower types are drawn in 32 bits, for the sake of equal likelihood
     wide = kind if kind.itemsize >= 4 else dtypes.int32
     ends = np.iinfo(kind)
@@ -218,7 +224,7 @@ def _bound(value: ArrayLike, dtype: DType, least: int, most: int) -> tuple[Array
             sh.full((), min(max(number, least), most), dtype),
             sh.full((), number > greatest, dtypes.bool_),
         )
-    bound = as_array(value)
+    bound = opd.as_array(value)
     if not dtypes.is_integer(bound.dtype):
         bound = ew.convert_element_type(bound, default_int())
     ends = np.iinfo(bound.dtype)
@@ -260,22 +266,15 @@ def bernoulli(
         Array([False, False, False, False], dtype=bool)
     """
     own = ra.one_key("bernoulli", key)
-    probability = as_array(p)
-    if not is_one_of(mode, ("low", "high")):
-        raise errors.ArgumentError(
-            f"bernoulli has the modes 'low' and 'high', but mode is {errors.shortened(mode)}."
-        )
+    probability = opd.as_array(p)
+    pm.check_option("bernoulli", "mode", mode, ("low", "high"))
     if not dtypes.is_float(probability.dtype):
         raise errors.DtypeError(f"bernoulli takes a float p, but got {probability.aval}.")
-    sizes = probability.shape if shape is None else ra.sizes_of("bernoulli", shape)
-    ra.check_broadcast("bernoulli", sizes, probability.shape)
-    dtype = probability.dtype
+    sizes, dtype = ra.result_shape("bernoulli", shape, probability.shape), probability.dtype
     probability = pm.broadcast_to_shape(ew.convert_element_type(probability, dtype), sizes)
     if mode == "low":
         return ew.lt(uniform_of("bernoulli", own, sizes, dtype), probability)
-    drawn = uniform_of("bernoulli", own, (2, *sizes), dtype)
-    coarse, fine = (sh.squeeze(sl.slice_in_dim(drawn, i, i + 1), (0,)) for i in range(2))
-    fine = ew.mul(fine, sh.full_like(fine, 2.0 ** -jnp.finfo(dtype).nmant))
+    coarse, fine = two_of("bernoulli", own, sizes, dtype)
     return ew.lt(fine, ew.sub(probability, coarse))
 
 

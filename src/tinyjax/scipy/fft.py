@@ -14,13 +14,12 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core.values import axes as ax, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.errors import ArgumentError, ShapeError, shortened
+from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.host import replay
 from tinyjax.lazy import answer_for
-from tinyjax.numpy.promotion import inexact, strong
+from tinyjax.numpy.promotion import check_option, inexact, strong
 
-__all__ = ["dct", "dctn", "idct", "idctn"]
-answer_for(__name__)
+answer_for(__name__, "dct dctn idct idctn")
 
 Type = Literal[1, 2, 3, 4]
 Norm = Literal["backward", "ortho", "forward"] | None
@@ -81,12 +80,8 @@ def _ends(n: int, at: Sequence[int], factor: float) -> dtypes.HostArray:
 
 def _along(name: str, x: Array, type: int, axis: int, norm: Norm, inverse: bool) -> Array:
     """One transform along an axis; the inverse of type 2 is type 3, and the other way round."""
-    if type not in _TRANSFORMS:
-        raise ArgumentError(f"{name} takes 1, 2, 3 or 4 for type, but got {shortened(type)}.")
-    if not ints.is_one_of(norm, (None, "backward", "ortho", "forward")):
-        raise ArgumentError(
-            f"{name} takes 'backward', 'ortho' or 'forward' for norm, but got {shortened(norm)}."
-        )
+    check_option(name, "type", type, _TRANSFORMS)
+    check_option(name, "norm", norm, (None, "backward", "ortho", "forward"))
     if inverse:
         type = {2: 3, 3: 2}.get(type, type)
     n = x.shape[axis]

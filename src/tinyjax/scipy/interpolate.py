@@ -9,13 +9,12 @@ from typing import Literal
 import tinyjax.numpy as jnp
 from tinyjax.core.tracing.checking import explained
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.integers import is_one_of, listed
-from tinyjax.errors import ArgumentError, ShapeError, shortened
+from tinyjax.core.values.integers import listed
+from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.lazy import answer_for
-from tinyjax.numpy.promotion import array_of, inexact, strong
+from tinyjax.numpy.promotion import array_of, check_option, inexact, strong
 
-__all__ = ["RegularGridInterpolator"]
-answer_for(__name__)
+answer_for(__name__, "RegularGridInterpolator")
 
 Method = Literal["linear", "nearest"]
 
@@ -133,9 +132,5 @@ class RegularGridInterpolator:
 
 
 def _checked(method: Method) -> Method:
-    if not is_one_of(method, ("linear", "nearest")):
-        raise ArgumentError(
-            "RegularGridInterpolator takes 'linear' or 'nearest' for method, but got "
-            f"{shortened(method)}."
-        )
+    check_option("RegularGridInterpolator", "method", method, ("linear", "nearest"))
     return method

@@ -18,14 +18,12 @@ from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import ArgumentError, ShapeError, shortened
+from tinyjax.errors import ShapeError
 from tinyjax.host import replay
 from tinyjax.lazy import answer_for
-from tinyjax.numpy.creation import Nested
-from tinyjax.numpy.promotion import array_of
+from tinyjax.numpy import creation as cr, promotion as pm
 
-__all__ = ["map_coordinates"]
-answer_for(__name__)
+answer_for(__name__, "map_coordinates")
 
 Mode = Literal["constant", "nearest", "wrap", "mirror", "reflect"]
 
@@ -135,7 +133,7 @@ def _found_by_scipy(
 @replay.replayed
 def map_coordinates(
     input: ArrayLike,
-    coordinates: Sequence[Nested],
+    coordinates: Sequence[cr.Nested],
     order: int,
     mode: Mode = "constant",
     cval: ArrayLike = 0.0,
@@ -166,9 +164,9 @@ def map_coordinates(
         >>> map_coordinates(x, [jnp.array([0.5]), jnp.array([0.5])], order=1)
         Array([1.5], dtype=float32)
     """
-    a = array_of("map_coordinates", input)
+    a = pm.array_of("map_coordinates", input)
     places = [
-        array_of("map_coordinates", jnp.asarray(c) if isinstance(c, Sequence) else c)
+        pm.array_of("map_coordinates", jnp.asarray(c) if isinstance(c, Sequence) else c)
         for c in ints.listed(coordinates, "coordinates")
     ]
     if len(places) != a.ndim:
@@ -176,13 +174,8 @@ def map_coordinates(
             f"map_coordinates needs coordinates for each axis of shape {a.shape}, but got "
             f"{len(places)}."
         )
-    if mode not in _INSIDE:
-        raise ArgumentError(
-            f"map_coordinates takes {', '.join(map(repr, _INSIDE))} for mode, "
-            f"but got {shortened(mode)}."
-        )
-    if not ints.is_one_of(order, (0, 1)):
-        raise ArgumentError(f"map_coordinates takes 0 or 1 for order, but got {shortened(order)}.")
+    pm.check_option("map_coordinates", "mode", mode, _INSIDE)
+    pm.check_option("map_coordinates", "order", order, (0, 1))
     outside = jnp.asarray(cval, a.dtype)
     result = _found_by_scipy(a, places, order, mode, outside)
     if result is not None:

@@ -20,8 +20,7 @@ from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.lazy import answer_for
 
-__all__ = ["OptimizeResults", "minimize"]
-answer_for(__name__)
+answer_for(__name__, "OptimizeResults minimize")
 
 #: The options that each method knows.
 _OPTIONS: Final = {

@@ -15,22 +15,19 @@ from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.host import replay
 from tinyjax.lazy import answer_for
-from tinyjax.numpy.promotion import array_of, broadcast_shapes, inexact, promote_inexact, strong
+from tinyjax.numpy.promotion import (
+    array_of,
+    broadcast_shapes,
+    check_option,
+    inexact,
+    promote_inexact,
+    strong,
+)
 from tinyjax.primitives.convolution import conv_general_dilated
 
-__all__ = [
-    "convolve",
-    "convolve2d",
-    "correlate",
-    "correlate2d",
-    "csd",
-    "detrend",
-    "fftconvolve",
-    "istft",
-    "stft",
-    "welch",
-]
-answer_for(__name__)
+answer_for(
+    __name__, "convolve convolve2d correlate correlate2d csd detrend fftconvolve istft stft welch"
+)
 
 Mode = Literal["full", "same", "valid"]
 #: A window's name, that and its parameters, or the window itself.
@@ -42,10 +39,7 @@ Detrend: TypeAlias = Literal["constant", "linear", False] | Callable[[Array], Ar
 
 
 def _signals(name: str, in1: ArrayLike, in2: ArrayLike, mode: Mode) -> tuple[Array, Array]:
-    if not ints.is_one_of(mode, ("full", "same", "valid")):
-        raise ArgumentError(
-            f"{name} takes 'full', 'same' or 'valid' for mode, but got {shortened(mode)}."
-        )
+    check_option(name, "mode", mode, ("full", "same", "valid"))
     x, y = (strong(z) for z in promote_inexact(array_of(name, in1), array_of(name, in2)))
     if x.ndim != y.ndim:
         raise ShapeError(
@@ -186,10 +180,7 @@ def convolve(
         >>> convolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 1.0]))
         Array([1., 3., 5., 3.], dtype=float32)
     """
-    if not ints.is_one_of(method, ("auto", "direct", "fft")):
-        raise ArgumentError(
-            f"convolve takes 'auto', 'direct' or 'fft', but got {shortened(method)}."
-        )
+    check_option("convolve", "method", method, ("auto", "direct", "fft"))
     return fftconvolve(in1, in2, mode) if method == "fft" else _convolve("convolve", in1, in2, mode)
 
 
@@ -309,10 +300,7 @@ def detrend(
     """
     if overwrite_data is not None:
         raise ArgumentError("detrend overwrites nothing: leave overwrite_data out.")
-    if not ints.is_one_of(type, ("linear", "constant")):
-        raise ArgumentError(
-            f"detrend takes 'linear' or 'constant' for type, but got {shortened(type)}."
-        )
+    check_option("detrend", "type", type, ("linear", "constant"))
     x = strong(inexact(data, "detrend"))
     place = ax.canonical_axis(axis, x.ndim, "detrend: axis")
     if type == "constant":
@@ -432,15 +420,8 @@ class _Spectra:
         The axis of frequencies stands where that of time stood.
         """
         name = self.name
-        if self.scaling not in ("density", "spectrum"):
-            raise ArgumentError(
-                f"{name} takes 'density' or 'spectrum' for scaling, but got {self.scaling!r}."
-            )
-        if boundary not in _BOUNDARIES:
-            raise ArgumentError(
-                f"{name} takes {', '.join(map(repr, _BOUNDARIES))} for boundary, but got "
-                f"{boundary!r}."
-            )
+        check_option(name, "scaling", self.scaling, ("density", "spectrum"))
+        check_option(name, "boundary", boundary, _BOUNDARIES)
         signals = [strong(z) for z in promote_inexact(*(array_of(name, z) for z in values))]
         if len({z.ndim for z in signals}) > 1:
             raise ShapeError(f"{name} takes signals of as many axes.")
@@ -544,16 +525,7 @@ def stft(  # noqa: PLR0913, PLR0917 (JAX's signature)
         (5, 5)
     """
     spectra = _Spectra(
-        name="stft",
-        fs=fs,
-        window=window,
-        nperseg=nperseg,
-        noverlap=noverlap,
-        nfft=nfft,
-        detrend=detrend,
-        return_onesided=return_onesided,
-        scaling="spectrum",
-        axis=axis,
+        "stft", fs, window, nperseg, noverlap, nfft, detrend, return_onesided, "spectrum", axis
     )
     return spectra.of(x, products=False, boundary=boundary, padded=padded)
 
@@ -595,21 +567,9 @@ def csd(  # noqa: PLR0913, PLR0917 (JAX's signature)
         ShapeError: a signal is empty, or the shapes do not fit.
         ArgumentError: a number is out of its range, or something is unknown.
     """
-    if not ints.is_one_of(average, ("mean", "median")):
-        raise ArgumentError(
-            f"csd takes 'mean' or 'median' for average, but got {shortened(average)}."
-        )
+    check_option("csd", "average", average, ("mean", "median"))
     spectra = _Spectra(
-        name="csd",
-        fs=fs,
-        window=window,
-        nperseg=nperseg,
-        noverlap=noverlap,
-        nfft=nfft,
-        detrend=detrend,
-        return_onesided=return_onesided,
-        scaling=scaling,
-        axis=axis,
+        "csd", fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis
     )
     operands = (x,) if y is None else (x, y)
     frequencies, _, density = spectra.of(*operands, products=True)
@@ -647,20 +607,8 @@ def welch(  # noqa: PLR0913, PLR0917 (JAX's signature)
         >>> frequencies[jnp.argmax(density)]
         Array(0.125, dtype=float32)
     """
-    frequencies, density = csd(
-        x,
-        None,
-        fs,
-        window,
-        nperseg,
-        noverlap,
-        nfft,
-        detrend,
-        return_onesided,
-        scaling,
-        axis,
-        average,
-    )
+    settings = (fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis)
+    frequencies, density = csd(x, None, *settings, average)
     return frequencies, density.real
 
 

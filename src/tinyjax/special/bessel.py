@@ -1,4 +1,4 @@
-"""The modified Bessel functions of orders 0 and 1, scaled by ``exp(-abs(x))``."""
+"""The modified Bessel functions of orders 0 and 1, scaled by ``exp(-abs(x))``; Kaiser's window."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax.core.primitives import elementwise as ew, families as fam
-from tinyjax.core.values.array import Array
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import HostArray
+from tinyjax.numpy import elementwise as uf, promotion as pm, windows
 from tinyjax.special import declaring as decl
 
 
@@ -88,3 +89,30 @@ bessel_i0e: fam.Elementwise = decl.special(
 bessel_i1e: fam.Elementwise = decl.special(
     "bessel_i1e", decl.by_scipy("i1e"), _scaled(1), _slope_of_first
 )
+
+
+# A window
+
+
+def kaiser(M: int, beta: ArrayLike) -> Array:
+    """Return the Kaiser window: ``i0(beta sqrt(1 - t**2)) / i0(beta)``, ``t`` from -1 to 1.
+
+    Args:
+        M: the number of weights.
+        beta: its shape: 0 for equal weights, more for a narrower window.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.kaiser(3, 0.0)
+        Array([1., 1., 1.], dtype=float32)
+    """
+    width = abs(pm.inexact(beta, "kaiser"))
+
+    def weights(i: Array, last: int) -> Array:
+        t = (2 * i - last) / last
+        height = uf.sqrt(1 - t * t)
+        # i0(x) is i0e(x) exp(x), whose exponentials are put together so that they do not overflow
+        shape = bessel_i0e(width * height) / bessel_i0e(width)
+        return shape * uf.exp(width * (height - 1))
+
+    return windows.window(M, weights)

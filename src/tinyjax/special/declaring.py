@@ -16,8 +16,7 @@ from tinyjax import dtypes, errors
 from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitives import elementwise as ew, families as fam, reduce as rd, rules as ru
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Value
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import (
     cost_rules,
     jaxpr as jx,
@@ -94,7 +93,7 @@ def compiled(name: str, formula: Callable[..., Array]) -> fam.HloFormula:
         assert not staged.consts, "the formula of a special function holds scalars only"
         return staged.jaxpr
 
-    def write(b: Lowering, *operands: Value) -> Value:
+    def write(b: lw.Lowering, *operands: hlo.Value) -> hlo.Value:
         jaxpr = program(*[ShapedArray(x.shape, x.dtype) for x in operands])
         (out,) = call_jaxpr(b, jaxpr, name, operands)
         return out

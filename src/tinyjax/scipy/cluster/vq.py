@@ -8,8 +8,7 @@ from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.lazy import answer_for
 from tinyjax.numpy.promotion import array_of, promote_inexact
 
-__all__ = ["vq"]
-answer_for(__name__)
+answer_for(__name__, "vq")
 
 
 def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:

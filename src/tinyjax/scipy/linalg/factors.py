@@ -11,7 +11,7 @@ from tinyjax import dtypes
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.errors import ArgumentError, ShapeError, described, shortened
+from tinyjax.errors import ArgumentError, ShapeError, described
 from tinyjax.host import replay
 from tinyjax.numpy import (
     creation as cr,
@@ -20,7 +20,7 @@ from tinyjax.numpy import (
     promotion as pm,
 )
 from tinyjax.numpy.contraction import matmul
-from tinyjax.numpy.padding import pad
+from tinyjax.numpy.editing import pad
 from tinyjax.primitives import lu as lu_, matrices as ma, qr as qr_, spectral, triangular
 
 
@@ -191,8 +191,7 @@ def lu_solve(
         >>> linalg.lu_solve(factors, jnp.array([3.0, 4.0]))
         Array([2., 3.], dtype=float32)
     """
-    if not ints.is_one_of(trans, (0, 1, 2)):
-        raise ArgumentError(f"lu_solve takes 0, 1 or 2 for trans, but got {shortened(trans)}.")
+    pm.check_option("lu_solve", "trans", trans, (0, 1, 2))
     packed, pivots = _pair("lu_solve", lu_and_piv, "lu_factor")
     factors, right, vector = _systems("lu_solve", packed, b)
     order = lu_.pivots_to_permutation(
@@ -292,11 +291,7 @@ def solve_triangular(
         >>> linalg.solve_triangular(a, jnp.array([2.0, 3.0]), lower=True)
         Array([1., 2.], dtype=float32)
     """
-    if trans not in list(_OPTIONS):
-        raise ArgumentError(
-            "solve_triangular takes 0, 1, 2, 'N', 'T' or 'C' for trans, "
-            f"but got {shortened(trans)}."
-        )
+    pm.check_option("solve_triangular", "trans", trans, _OPTIONS)
     transposed, conjugated = _OPTIONS[trans]
     a, b = pm.promote_inexact(*pm.arrays("solve_triangular", a, b))
     if a.dtype in triangular.HALVES:
@@ -356,10 +351,7 @@ def solve(
         ShapeError: the shapes do not fit.
         ArgumentError: ``assume_a`` is something else.
     """
-    if not ints.is_one_of(assume_a, ("gen", "sym", "her", "pos")):
-        raise ArgumentError(
-            f"solve takes 'gen', 'sym', 'her' or 'pos' for assume_a, but got {shortened(assume_a)}."
-        )
+    pm.check_option("solve", "assume_a", assume_a, ("gen", "sym", "her", "pos"))
     if assume_a == "pos":
         return cho_solve(cho_factor(a, lower), b)
     return numpy_linalg.solve(a, b)
@@ -441,10 +433,7 @@ def qr(
         ShapeError: ``a`` does not hold matrices.
         ArgumentError: there is no such mode.
     """
-    if not ints.is_one_of(mode, ("full", "economic", "r")):
-        raise ArgumentError(
-            f"qr takes the modes 'full', 'economic' and 'r', but got {shortened(mode)}."
-        )
+    pm.check_option("qr", "mode", mode, ("full", "economic", "r"))
     factor = qr_.pivoted_qr if pivoting else qr_.qr
     q, *rest = factor(_matrices("qr", a), full_matrices=mode != "economic")
     return tuple(rest) if mode == "r" else (q, *rest)
@@ -506,10 +495,7 @@ def qr_multiply(
         >>> bool(jnp.allclose(product @ r, a, atol=1e-5))
         True
     """
-    if not ints.is_one_of(mode, ("right", "left")):
-        raise ArgumentError(
-            f"qr_multiply takes 'right' or 'left' for mode, but got {shortened(mode)}."
-        )
+    pm.check_option("qr_multiply", "mode", mode, ("right", "left"))
     x, y = pm.promote_inexact(pm.array_of("qr_multiply", a), pm.array_of("qr_multiply", c))
     factor = qr_.pivoted_qr if pivoting else qr_.qr
     q, *rest = factor(_matrices("qr_multiply", x), full_matrices=False)

@@ -8,10 +8,17 @@ import tinyjax.numpy as jnp
 from tinyjax import custom_derivatives, dtypes
 from tinyjax.core.primitives.identities import stop_gradient
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.integers import integer, is_one_of
-from tinyjax.errors import ArgumentError, ShapeError, shortened
+from tinyjax.core.values.integers import integer
+from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.host import replay
-from tinyjax.numpy.promotion import array_of, broadcast_shapes, inexact, promote_inexact, strong
+from tinyjax.numpy.promotion import (
+    array_of,
+    broadcast_shapes,
+    check_option,
+    inexact,
+    promote_inexact,
+    strong,
+)
 from tinyjax.primitives import (
     eigen,
     householder,
@@ -51,10 +58,7 @@ def schur(a: ArrayLike, output: Literal["real", "complex"] = "real") -> tuple[Ar
         Array([[1., 2.],
                [0., 3.]], dtype=float32)
     """
-    if not is_one_of(output, ("real", "complex")):
-        raise ArgumentError(
-            f"schur takes 'real' or 'complex' for output, but got {shortened(output)}."
-        )
+    check_option("schur", "output", output, ("real", "complex"))
     x = _matrices("schur", a, square=True)
     return eigen.schur(x if output == "real" else x.astype(dtypes.to_complex(x.dtype)))
 
@@ -179,10 +183,8 @@ def polar(
         Array([[3., 0.],
                [0., 2.]], dtype=float32)
     """
-    if not is_one_of(side, ("right", "left")):
-        raise ArgumentError(f"polar takes 'right' or 'left' for side, but got {shortened(side)}.")
-    if not is_one_of(method, ("qdwh", "svd")):
-        raise ArgumentError(f"polar takes 'qdwh' or 'svd' for method, but got {shortened(method)}.")
+    check_option("polar", "side", side, ("right", "left"))
+    check_option("polar", "method", method, ("qdwh", "svd"))
     x = _matrices("polar", a)
     if x.shape[-2] >= x.shape[-1]:
         u, p = _polar(x)
@@ -244,10 +246,7 @@ def solve_sylvester(
         Array([[1., 2.],
                [3., 4.]], dtype=float32)
     """
-    if not is_one_of(method, ("schur", "eigen")):
-        raise ArgumentError(
-            f"solve_sylvester takes 'schur' or 'eigen' for method, but got {shortened(method)}."
-        )
+    check_option("solve_sylvester", "method", method, ("schur", "eigen"))
     operands = [
         strong(x) for x in promote_inexact(*(array_of("solve_sylvester", x) for x in (A, B, C)))
     ]
@@ -321,10 +320,7 @@ def eigh_tridiagonal(
             "eigh_tridiagonal takes a diagonal of n numbers and one above of n - 1, but got shapes "
             f"{x.shape} and {y.shape}."
         )
-    if select not in ("a", "i"):
-        raise ArgumentError(
-            f"eigh_tridiagonal takes 'a' or 'i' for select, but got {shortened(select)}."
-        )
+    check_option("eigh_tridiagonal", "select", select, ("a", "i"))
     if select == "i" and select_range is None:
         raise ArgumentError("eigh_tridiagonal with select='i' needs a select_range.")
     n = x.shape[-1]

@@ -14,8 +14,7 @@ from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
-from tinyjax.numpy.creation import canonical_shape
-from tinyjax.numpy.promotion import array_of, broadcast_shapes, inexact, promote_dtypes, strong
+from tinyjax.numpy import creation as cr, promotion as pm
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -40,13 +39,13 @@ def _floats(host: Any) -> Array:
 def _size(n: int) -> int:
     """A number of rows of a square matrix; below 0 there are none."""
     size = max(ints.integer(n, "n"), 0)
-    canonical_shape((size, size), "n")
+    cr.canonical_shape((size, size), "n")
     return size
 
 
 def _vector(name: str, x: ArrayLike, least: int = 0) -> Array:
     """Prepare vectors; a number is a vector of one."""
-    a = array_of(name, x)
+    a = pm.array_of(name, x)
     a = a.reshape(1) if not a.ndim else a
     if a.shape[-1] < least:
         raise ShapeError(
@@ -127,10 +126,7 @@ def invhilbert(n: int) -> Array:
 
 
 def _kind(name: str, kind: Kind | None) -> Kind:
-    if not ints.is_one_of(kind, (None, "symmetric", "lower", "upper")):
-        raise ArgumentError(
-            f"{name} takes 'symmetric', 'lower' or 'upper' for kind, but got {shortened(kind)}."
-        )
+    pm.check_option(name, "kind", kind, (None, "symmetric", "lower", "upper"))
     return kind or "symmetric"
 
 
@@ -178,10 +174,7 @@ def dft(
         ArgumentError: there is no such scale.
         DtypeError: ``dtype`` is not complex.
     """
-    if not ints.is_one_of(scale, (None, "sqrtn", "n")):
-        raise ArgumentError(
-            f"dft takes 'sqrtn' or 'n' for scale, or None, but got {shortened(scale)}."
-        )
+    pm.check_option("dft", "scale", scale, (None, "sqrtn", "n"))
     kind = jnp.result_type(complex if dtype is None else dtype)
     if not dtypes.is_complex(kind):
         raise DtypeError(f"dft takes a complex dtype, but got {kind.name}.")
@@ -205,8 +198,8 @@ def _indices(rows: int, columns: int) -> tuple[HostArray, HostArray]:
 
 def _joined(name: str, first: Array, second: Array) -> Array:
     """Vectors one after the other, their axes in front broadcast."""
-    x, y = promote_dtypes(first, second)
-    batch = broadcast_shapes(x.shape[:-1], y.shape[:-1])
+    x, y = pm.promote_dtypes(first, second)
+    batch = pm.broadcast_shapes(x.shape[:-1], y.shape[:-1])
     parts = [jnp.broadcast_to(v, (*batch, v.shape[-1])) for v in (x, y)]
     return jnp.concatenate(parts, -1)
 
@@ -234,7 +227,7 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
         column = _vector("toeplitz", c)
         row = jnp.conj(column)
     else:  # of one type before they are vectors: a number is not rounded before
-        both = promote_dtypes(array_of("toeplitz", c), array_of("toeplitz", r))
+        both = pm.promote_dtypes(pm.array_of("toeplitz", c), pm.array_of("toeplitz", r))
         column, row = (_vector("toeplitz", x) for x in both)
     m, n = column.shape[-1], row.shape[-1]
     i, j = _indices(m, n)
@@ -263,8 +256,8 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
                [2, 3, 0],
                [3, 0, 0]], dtype=int32)
     """
-    column = array_of("hankel", c)
-    row = jnp.zeros_like(column) if r is None else array_of("hankel", r)
+    column = pm.array_of("hankel", c)
+    row = jnp.zeros_like(column) if r is None else pm.array_of("hankel", r)
     if not column.ndim or not row.ndim:
         raise ShapeError("hankel takes vectors, but got a scalar.")
     i, j = _indices(column.shape[-1], row.shape[-1])
@@ -320,7 +313,7 @@ def companion(a: ArrayLike) -> Array:
                [  1.,   0.,   0.],
                [  0.,   1.,   0.]], dtype=float32)
     """
-    x = strong(inexact(_vector("companion", a, 2)))
+    x = pm.strong(pm.inexact(_vector("companion", a, 2)))
     n = x.shape[-1] - 1
     return _above(-x[..., 1:] / x[..., :1], jnp.eye(n - 1, n, dtype=x.dtype))
 
@@ -345,14 +338,14 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
         Array([[0.5 , 2.  ],
                [0.25, 0.  ]], dtype=float32)
     """
-    first, shares = promote_dtypes(_vector("leslie", f, 2), _vector("leslie", s))
+    first, shares = pm.promote_dtypes(_vector("leslie", f, 2), _vector("leslie", s))
     n = first.shape[-1]
     if shares.shape[-1] != n - 1:
         raise ShapeError(
             "leslie takes one share less than numbers of offspring, but got shapes "
             f"{first.shape} and {shares.shape}."
         )
-    batch = broadcast_shapes(first.shape[:-1], shares.shape[:-1])
+    batch = pm.broadcast_shapes(first.shape[:-1], shares.shape[:-1])
     first = jnp.broadcast_to(first, (*batch, n))
     below = shares[..., None] * jnp.eye(n - 1, n, dtype=shares.dtype)
     return _above(first, below)
@@ -386,7 +379,7 @@ def fiedler_companion(a: ArrayLike) -> Array:
     Raises:
         ShapeError: there are no coefficients.
     """
-    x = strong(inexact(_vector("fiedler_companion", a, 1)))
+    x = pm.strong(pm.inexact(_vector("fiedler_companion", a, 1)))
     x = x / x[..., :1]
     n = x.shape[-1] - 1
     out = jnp.zeros((*x.shape[:-1], n, n), x.dtype)
@@ -430,14 +423,10 @@ def convolution_matrix(
                [0, 2]], dtype=int32)
     """
     size = _positive("convolution_matrix", n)
-    x = array_of("convolution_matrix", a)
+    x = pm.array_of("convolution_matrix", a)
     if not x.ndim or not x.shape[-1]:
         raise ShapeError(f"convolution_matrix takes vectors, but got shape {x.shape}.")
-    if not ints.is_one_of(mode, ("full", "same", "valid")):
-        raise ArgumentError(
-            "convolution_matrix takes 'full', 'same' or 'valid' for mode, but got "
-            f"{shortened(mode)}."
-        )
+    pm.check_option("convolution_matrix", "mode", mode, ("full", "same", "valid"))
     m = x.shape[-1]
     shorter = min(size, m) - 1
     before = {"full": 0, "same": shorter // 2, "valid": shorter}[mode]

@@ -16,8 +16,7 @@ from tinyjax.core.values.array import Array, ArrayLike, is_array_like
 from tinyjax.core.values.operands import as_array
 from tinyjax.lazy import answer_for
 
-__all__ = ["bicgstab", "cg", "gmres"]
-answer_for(__name__)
+answer_for(__name__, "bicgstab cg gmres")
 
 T = TypeVar("T")
 

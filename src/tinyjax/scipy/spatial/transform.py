@@ -21,8 +21,7 @@ from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.lazy import answer_for
 from tinyjax.numpy.promotion import inexact, strong
 
-__all__ = ["Rotation", "Slerp"]
-answer_for(__name__)
+answer_for(__name__, "Rotation Slerp")
 
 #: Numbers with any number of axes.
 Numbers: TypeAlias = ArrayLike | Sequence[float] | Sequence[Sequence[float]]

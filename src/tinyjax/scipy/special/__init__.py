@@ -17,9 +17,8 @@ __all__, __getattr__, __dir__ = namespace(
         "bessel": "bessel_jn i0 i0e i1 i1e sph_harm_y",
         "gammas": (
             "bernoulli beta betainc betaln boxcox boxcox1p comb gamma gammainc gammaincc loggamma "
-            "multigammaln poch"
+            "multigammaln poch hyp1f1 hyp2f1"
         ),
-        "hypergeometric": "hyp1f1 hyp2f1",
         "integrals": "dawsn erfcx exp1 expi expn fresnel ndtri owens_t sici spence wofz",
     },
 )

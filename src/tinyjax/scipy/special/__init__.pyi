@@ -37,11 +37,11 @@ from tinyjax.scipy.special.gammas import comb as comb
 from tinyjax.scipy.special.gammas import gamma as gamma
 from tinyjax.scipy.special.gammas import gammainc as gammainc
 from tinyjax.scipy.special.gammas import gammaincc as gammaincc
+from tinyjax.scipy.special.gammas import hyp1f1 as hyp1f1
+from tinyjax.scipy.special.gammas import hyp2f1 as hyp2f1
 from tinyjax.scipy.special.gammas import loggamma as loggamma
 from tinyjax.scipy.special.gammas import multigammaln as multigammaln
 from tinyjax.scipy.special.gammas import poch as poch
-from tinyjax.scipy.special.hypergeometric import hyp1f1 as hyp1f1
-from tinyjax.scipy.special.hypergeometric import hyp2f1 as hyp2f1
 from tinyjax.scipy.special.integrals import dawsn as dawsn
 from tinyjax.scipy.special.integrals import erfcx as erfcx
 from tinyjax.scipy.special.integrals import exp1 as exp1

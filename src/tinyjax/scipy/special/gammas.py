@@ -1,4 +1,4 @@
-"""The gamma and beta functions, the incomplete ones, combinations, and what is made of them."""
+"""The gamma and beta functions, what is made of them, and hypergeometric functions."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from tinyjax.host import replay
 from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm
 from tinyjax.primitives import special as sp
 from tinyjax.scipy.special import basic
-from tinyjax.special import beta as sb, declaring as decl, gamma as sga
-from tinyjax.special.poch import poch as poch_p
+from tinyjax.special import beta as sb, declaring as decl, gamma as sga, hypergeometric as shy
 
 
 def gamma(x: ArrayLike) -> Array:
@@ -150,7 +149,7 @@ def poch(z: ArrayLike, m: ArrayLike) -> Array:
         >>> round(float(special.poch(2.0, 3.0)), 3)
         24.0
     """
-    return poch_p(*pm.inexact_operands("poch", z, m))
+    return shy.poch(*pm.inexact_operands("poch", z, m))
 
 
 def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
@@ -318,4 +317,44 @@ def _loggamma_right(z: Array) -> Array:
     return total + (z - 0.5) * ew.log(z) - z + series * inverse
 
 
-replay.replay_functions(globals())
+# Hypergeometric functions
+
+
+def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
+    """Return the confluent hypergeometric function, Kummer's M.
+
+    Args:
+        a: real; there is no derivative in it.
+        b: real, not 0, -1, ...; nor in it.
+        x: real. All three broadcast.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.hyp1f1(1.0, 2.0, 1.0)), 6)
+        1.718282
+    """
+    operands = pm.broadcast(pm.promote_inexact(*pm.arrays("hyp1f1", a, b, x)), "hyp1f1")
+    return tr.bind1(shy.hyp1f1, operands, prim.NO_PARAMS)
+
+
+def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
+    """Return Gauss's hypergeometric function.
+
+    Compiled, it loses digits within 0.001 of 1 where ``c - a - b`` is near a whole number.
+
+    Args:
+        a: real; there is no derivative in it.
+        b: real; nor in it.
+        c: real, not 0, -1, ...; nor in it.
+        x: real, at most 1. All four broadcast.
+
+    Example:
+        >>> from tinyjax.scipy import special
+        >>> round(float(special.hyp2f1(1.0, 1.0, 2.0, 0.5)), 6)
+        1.386294
+    """
+    operands = pm.broadcast(pm.promote_inexact(*pm.arrays("hyp2f1", a, b, c, x)), "hyp2f1")
+    return tr.bind1(shy.hyp2f1, operands, prim.NO_PARAMS)
+
+
+replay.replay_functions(globals(), plain="hyp1f1 hyp2f1")

@@ -5,29 +5,24 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.lazy import answer_for
 from tinyjax.numpy import elementwise as uf, promotion as pm
 from tinyjax.scipy import special as sps
-from tinyjax.scipy.stats import distribution as dist
-
-__all__ = ["cdf", "logpmf", "pmf", "ppf"]
-answer_for(__name__)
+from tinyjax.scipy.stats.distribution import Array, ArrayLike, Family, Operands, k_p
 
 _P: Final = "real, in [0, 1]: the probability of 1"
 
 
-def _k_p(k: ArrayLike, p: ArrayLike) -> dist.Operands:
+def _k_p(k: ArrayLike, p: ArrayLike) -> Operands:
     return k, p
 
 
-def _q_p(q: ArrayLike, p: ArrayLike) -> dist.Operands:
+def _q_p(q: ArrayLike, p: ArrayLike) -> Operands:
     return q, p
 
 
-_at: Final = dist.Family(__name__, dist.k_p, "1, 0.3", keeps_nan=True, p=_P)
-_below: Final = dist.Family(__name__, _k_p, "1, 0.3", keeps_nan=True, p=_P)
-_quantile: Final = dist.Family(__name__, _q_p, "0.5, 0.3", p=_P)
+_at: Final = Family(__name__, k_p, "1, 0.3", keeps_nan=True, p=_P)
+_below: Final = Family(__name__, _k_p, "1, 0.3", keeps_nan=True, p=_P)
+_quantile: Final = Family(__name__, _q_p, "0.5, 0.3", p=_P)
 
 
 def _logpmf(k: Array, p: Array, loc: Array) -> Array:

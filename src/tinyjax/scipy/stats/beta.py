@@ -5,15 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.values.array import Array
-from tinyjax.lazy import answer_for
-from tinyjax.numpy.elementwise import pick
 from tinyjax.scipy.special import betainc, betaln, xlog1py, xlogy
-from tinyjax.scipy.stats.distribution import Family, x_a_b
-
-__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
-answer_for(__name__)
+from tinyjax.scipy.stats.distribution import Array, Family, ew, pick, x_a_b
 
 _at: Final = Family(
     __name__, x_a_b, "0.3, 2.0, 3.0", keeps_nan=True, a="real, above 0", b="real, above 0"

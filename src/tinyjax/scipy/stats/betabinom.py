@@ -5,15 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.lazy import answer_for
-from tinyjax.numpy.elementwise import pick
 from tinyjax.scipy.special import betaln
-from tinyjax.scipy.stats.distribution import Family, Operands
-
-__all__ = ["logpmf", "pmf"]
-answer_for(__name__)
+from tinyjax.scipy.stats.distribution import Array, ArrayLike, Family, Operands, ew, pick
 
 
 def _k_n_a_b(

@@ -5,14 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.core.primitives import elementwise as ew, shape as sh
-from tinyjax.core.values.array import Array
-from tinyjax.lazy import answer_for
-from tinyjax.numpy.elementwise import pick
-from tinyjax.scipy.stats.distribution import Family, q_loc_scale, x_loc_scale
-
-__all__ = ["cdf", "isf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
-answer_for(__name__)
+from tinyjax.scipy.stats.distribution import Array, Family, ew, pick, q_loc_scale, sh, x_loc_scale
 
 _at: Final = Family(__name__, x_loc_scale, "0.5", standard=True)
 _quantile: Final = Family(__name__, q_loc_scale, "0.3")

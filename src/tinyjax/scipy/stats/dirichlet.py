@@ -12,8 +12,7 @@ from tinyjax.lazy import answer_for
 from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red
 from tinyjax.scipy import special as sps
 
-__all__ = ["logpdf", "pdf"]
-answer_for(__name__)
+answer_for(__name__, "logpdf pdf")
 
 #: How far the shares' sum may be from 1.
 _TOLERANCE = 1e-6

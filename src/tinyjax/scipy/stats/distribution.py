@@ -2,8 +2,8 @@
 
 A ``Family`` is the functions of a distribution that take the same arguments. Each is a formula of
 arrays, and gets its signature from the family's, its docstring and example from its name, and its
-operands promoted and broadcast. A file that has one, ``__all__`` and a line in ``__init__`` is all
-that a distribution needs; ``laplace`` is a short one.
+operands promoted and broadcast. A file that has one, and a line in ``__init__``, is all that a
+distribution needs; ``laplace`` is a short one. It imports from here what formulas are written with.
 """
 
 from __future__ import annotations
@@ -13,11 +13,16 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Final, Generic, ParamSpec, TypeAlias
 
-from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.frames import imitate
 from tinyjax.host.replay import replayed
-from tinyjax.numpy import elementwise as uf, promotion as pm
+from tinyjax.lazy import answer_for
+from tinyjax.numpy import promotion as pm
+from tinyjax.numpy.elementwise import pick, unless_nan
+
+#: What formulas are written with, for the files of distributions.
+__all__ = ["Array", "ArrayLike", "ew", "pick", "sh", "unless_nan"]
 
 P = ParamSpec("P")
 Operands: TypeAlias = tuple[ArrayLike, ...]
@@ -92,7 +97,7 @@ class Family(Generic[P]):
     """The functions of a distribution that take the same arguments.
 
     Args:
-        module: the distribution's module, where the functions are.
+        module: the distribution's module, where the functions are, which are its public names.
         signature: takes the arguments, and returns them in their order.
         example: arguments for the examples in docstrings.
         standard: give formulas ``(x - loc) / scale`` in place of ``x`` and ``loc``.
@@ -133,7 +138,7 @@ class Family(Generic[P]):
                 x, *shapes, loc, scale = operands
                 return formula(ew.div(ew.sub(x, loc), scale), *shapes, scale)
             result = formula(*operands)
-            return uf.unless_nan(result, *operands) if self._keeps_nan else result
+            return unless_nan(result, *operands) if self._keeps_nan else result
 
         self._formulas[name] = evaluate
         return self._public(name, evaluate, value, at)
@@ -150,6 +155,7 @@ class Family(Generic[P]):
 
     def _public(self, name: str, evaluate: Formula, value: float, at: str) -> Callable[P, Array]:
         """Give a formula the family's signature, a name and a docstring."""
+        answer_for(self._module, name)
         declared = self._signature
         # a copy, of which Python's errors say that it has this name
         bind = FunctionType(declared.__code__, declared.__globals__, name, declared.__defaults__)
@@ -184,11 +190,11 @@ def _promoted(labels: Sequence[str], values: Operands) -> list[Array]:
 def log_of(probability: Array) -> Array:
     """The logarithm, whose derivative where there is no probability is 0."""
     none = probability == 0
-    return uf.pick(none, -math.inf, ew.log(uf.pick(none, 1.0, probability)))
+    return pick(none, -math.inf, ew.log(pick(none, 1.0, probability)))
 
 
 def log_minus_expm1(x: Array) -> Array:
     """``log(1 - exp(-x))`` for positive x, by the better of two forms."""
     small = x < math.log(2)
-    near, far = uf.pick(small, x, 1.0), uf.pick(small, 1.0, x)
-    return uf.pick(small, ew.log(-ew.expm1(-near)), ew.log1p(-ew.exp(-far)))
+    near, far = pick(small, x, 1.0), pick(small, 1.0, x)
+    return pick(small, ew.log(-ew.expm1(-near)), ew.log1p(-ew.exp(-far)))

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.values.array import Array
-from tinyjax.lazy import answer_for
-from tinyjax.numpy.elementwise import pick
-from tinyjax.scipy.stats.distribution import Family, log_minus_expm1, q_loc_scale, x_loc_scale
-
-__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
-answer_for(__name__)
+from tinyjax.scipy.stats.distribution import (
+    Array,
+    Family,
+    ew,
+    log_minus_expm1,
+    pick,
+    q_loc_scale,
+    x_loc_scale,
+)
 
 _at: Final = Family(__name__, x_loc_scale, "0.5", keeps_nan=True)
 _quantile: Final = Family(__name__, q_loc_scale, "0.3")

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.lazy import answer_for
-from tinyjax.numpy.elementwise import pick
 from tinyjax.scipy.special import gammaincc, gammaln
-from tinyjax.scipy.stats.distribution import Family, Operands
-
-__all__ = ["cdf", "logpdf", "pdf"]
-answer_for(__name__)
+from tinyjax.scipy.stats.distribution import Array, ArrayLike, Family, Operands, ew, pick
 
 
 def _x_beta(x: ArrayLike, beta: ArrayLike) -> Operands:

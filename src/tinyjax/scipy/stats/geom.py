@@ -5,15 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.values.array import Array
-from tinyjax.lazy import answer_for
-from tinyjax.numpy.elementwise import pick
 from tinyjax.scipy.special import xlog1py
-from tinyjax.scipy.stats.distribution import Family, k_p
-
-__all__ = ["logpmf", "pmf"]
-answer_for(__name__)
+from tinyjax.scipy.stats.distribution import Array, Family, ew, k_p, pick
 
 _at: Final = Family(
     __name__, k_p, "2, 0.3", keeps_nan=True, p="real, in (0, 1]: the probability of success"

@@ -1,31 +1,52 @@
-"""The Gumbel distribution of minima."""
+"""The Gumbel distribution of minima, whose formulas at the negative place are those of maxima."""
 
 from __future__ import annotations
 
 import math
 from typing import Final
 
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.values.array import Array
-from tinyjax.lazy import answer_for
-from tinyjax.numpy.elementwise import pick
-from tinyjax.scipy.stats import distribution as dist, gumbel
+from tinyjax.scipy.stats.distribution import (
+    Array,
+    Family,
+    ew,
+    log_minus_expm1,
+    p_loc_scale,
+    pick,
+    x_loc_scale,
+)
 
-__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
-answer_for(__name__)
+_at: Final = Family(__name__, x_loc_scale, "0.5", standard=True)
+_quantile: Final = Family(__name__, p_loc_scale, "0.3", p="real, in [0, 1]")
 
-_at: Final = dist.Family(__name__, dist.x_loc_scale, "0.5", standard=True)
-_quantile: Final = dist.Family(__name__, dist.p_loc_scale, "0.3", p="real, in [0, 1]")
+
+def log_density(z: Array, scale: Array) -> Array:
+    """The logarithm of the density."""
+    return pick(scale > 0, z - ew.exp(z) - ew.log(scale), math.nan)
+
+
+def log_above(z: Array, scale: Array) -> Array:
+    """The logarithm of the probability of a greater minimum."""
+    return pick(scale > 0, -ew.exp(z), math.nan)
+
+
+def log_below(z: Array, scale: Array) -> Array:
+    """The logarithm of the probability of a lesser minimum."""
+    return pick(scale > 0, log_minus_expm1(ew.exp(z)), math.nan)
+
+
+def below(z: Array, scale: Array) -> Array:
+    """The probability of a lesser minimum."""
+    return pick(scale > 0, -ew.expm1(-ew.exp(z)), math.nan)
 
 
 def _ppf(p: Array, loc: Array, scale: Array) -> Array:
     return pick((p >= 0) & (p <= 1), loc + scale * ew.log(-ew.log1p(-p)), math.nan)
 
 
-logpdf: Final = _at.define("logpdf", gumbel.log_density, -1.1487)
+logpdf: Final = _at.define("logpdf", log_density, -1.1487)
 pdf: Final = _at.exp("pdf", 0.317)
-logsf: Final = _at.define("logsf", gumbel.log_above, -1.6487)
+logsf: Final = _at.define("logsf", log_above, -1.6487)
 sf: Final = _at.exp("sf", 0.1923)
-logcdf: Final = _at.define("logcdf", gumbel.log_below, -0.2136)
-cdf: Final = _at.define("cdf", gumbel.below, 0.8077)
+logcdf: Final = _at.define("logcdf", log_below, -0.2136)
+cdf: Final = _at.define("cdf", below, 0.8077)
 ppf: Final = _quantile.define("ppf", _ppf, -1.0309)

@@ -5,27 +5,21 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.values.array import Array
-from tinyjax.lazy import answer_for
-from tinyjax.numpy.elementwise import pick
-from tinyjax.scipy.stats import distribution as dist, gumbel
+from tinyjax.scipy.stats import gumbel_l
+from tinyjax.scipy.stats.distribution import Array, Family, ew, p_loc_scale, pick, x_loc_scale
 
-__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "ppf", "sf"]
-answer_for(__name__)
-
-_at: Final = dist.Family(__name__, dist.x_loc_scale, "0.5", standard=True)
-_quantile: Final = dist.Family(__name__, dist.p_loc_scale, "0.3", p="real, in [0, 1]")
+_at: Final = Family(__name__, x_loc_scale, "0.5", standard=True)
+_quantile: Final = Family(__name__, p_loc_scale, "0.3", p="real, in [0, 1]")
 
 
 def _ppf(p: Array, loc: Array, scale: Array) -> Array:
     return pick((p >= 0) & (p <= 1), loc - scale * ew.log(-ew.log(p)), math.nan)
 
 
-logpdf: Final = _at.define("logpdf", lambda z, scale: gumbel.log_density(-z, scale), -1.1065)
+logpdf: Final = _at.define("logpdf", lambda z, scale: gumbel_l.log_density(-z, scale), -1.1065)
 pdf: Final = _at.exp("pdf", 0.3307)
-logcdf: Final = _at.define("logcdf", lambda z, scale: gumbel.log_above(-z, scale), -0.6065)
+logcdf: Final = _at.define("logcdf", lambda z, scale: gumbel_l.log_above(-z, scale), -0.6065)
 cdf: Final = _at.exp("cdf", 0.5452)
-logsf: Final = _at.define("logsf", lambda z, scale: gumbel.log_below(-z, scale), -0.788)
-sf: Final = _at.define("sf", lambda z, scale: gumbel.below(-z, scale), 0.4548)
+logsf: Final = _at.define("logsf", lambda z, scale: gumbel_l.log_below(-z, scale), -0.788)
+sf: Final = _at.define("sf", lambda z, scale: gumbel_l.below(-z, scale), 0.4548)
 ppf: Final = _quantile.define("ppf", _ppf, -0.1856)

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.values.array import Array
-from tinyjax.lazy import answer_for
-from tinyjax.numpy.elementwise import pick
-from tinyjax.scipy.stats.distribution import Family, x_loc_scale
-
-__all__ = ["cdf", "logpdf", "pdf"]
-answer_for(__name__)
+from tinyjax.scipy.stats.distribution import Array, Family, ew, pick, x_loc_scale
 
 _at: Final = Family(__name__, x_loc_scale, "0.5", standard=True)
 

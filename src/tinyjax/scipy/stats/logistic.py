@@ -4,15 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.values.array import Array
-from tinyjax.lazy import answer_for
 from tinyjax.numpy.elementwise import logaddexp
 from tinyjax.scipy.special import expit, logit
-from tinyjax.scipy.stats.distribution import Family, x_loc_scale
-
-__all__ = ["cdf", "isf", "logpdf", "pdf", "ppf", "sf"]
-answer_for(__name__)
+from tinyjax.scipy.stats.distribution import Array, Family, ew, x_loc_scale
 
 _at: Final = Family(__name__, x_loc_scale, "0.4", standard=True)
 _quantile: Final = Family(__name__, x_loc_scale, "0.4")

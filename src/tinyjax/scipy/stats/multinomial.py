@@ -13,8 +13,7 @@ from tinyjax.lazy import answer_for
 from tinyjax.numpy import elementwise as uf, promotion as pm, reductions as red
 from tinyjax.scipy.special import gammaln, xlogy
 
-__all__ = ["logpmf", "pmf"]
-answer_for(__name__)
+answer_for(__name__, "logpmf pmf")
 
 
 @replayed

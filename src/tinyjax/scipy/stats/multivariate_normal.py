@@ -9,14 +9,11 @@ from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.host.replay import replayed
 from tinyjax.lazy import answer_for
-from tinyjax.numpy.linalg import cholesky, diagonal
-from tinyjax.numpy.manipulation import expand_dims, squeeze
+from tinyjax.numpy import linalg as numpy_linalg, manipulation as mn, reductions as red
 from tinyjax.numpy.promotion import arrays, broadcast_shapes, broadcast_to_shape, promote_inexact
-from tinyjax.numpy.reductions import sum as sum_of
 from tinyjax.scipy.linalg import solve_triangular
 
-__all__ = ["logpdf", "pdf"]
-answer_for(__name__)
+answer_for(__name__, "logpdf pdf")
 
 
 @replayed
@@ -48,20 +45,20 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
         return -0.5 * (offset * offset / spread + ew.log(2 * math.pi * spread))
     n = center.shape[-1]
     if not spread.ndim:
-        distance = sum_of(offset * offset, -1) / spread
+        distance = red.sum(offset * offset, -1) / spread
         return -0.5 * (distance + n * ew.log(2 * math.pi * spread))
     if spread.ndim < 2 or spread.shape[-2:] != (n, n):
         raise ShapeError(
             f"cov of multivariate_normal must have the shape (..., {n}, {n}) for a mean of {n}, "
             f"but it is {spread.aval}."
         )
-    factor = cholesky(spread)
+    factor = numpy_linalg.cholesky(spread)
     shape = broadcast_shapes(offset.shape[:-1], factor.shape[:-2])
     whole = broadcast_to_shape(factor, (*shape, n, n))
-    column = expand_dims(broadcast_to_shape(offset, (*shape, n)), -1)
-    white = squeeze(solve_triangular(whole, column, lower=True), -1)
-    volume = sum_of(ew.log(diagonal(factor)), -1)
-    return -0.5 * (sum_of(white * white, -1) + n * math.log(2 * math.pi)) - volume
+    column = mn.expand_dims(broadcast_to_shape(offset, (*shape, n)), -1)
+    white = mn.squeeze(solve_triangular(whole, column, lower=True), -1)
+    volume = red.sum(ew.log(numpy_linalg.diagonal(factor)), -1)
+    return -0.5 * (red.sum(white * white, -1) + n * math.log(2 * math.pi)) - volume
 
 
 @replayed

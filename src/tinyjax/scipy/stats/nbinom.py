@@ -5,14 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.core.values.array import Array
-from tinyjax.lazy import answer_for
-from tinyjax.numpy.elementwise import pick
 from tinyjax.scipy.special import gammaln, xlogy
-from tinyjax.scipy.stats.distribution import Family, k_n_p
-
-__all__ = ["logpmf", "pmf"]
-answer_for(__name__)
+from tinyjax.scipy.stats.distribution import Array, Family, k_n_p, pick
 
 _at: Final = Family(
     __name__,

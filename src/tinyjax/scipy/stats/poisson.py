@@ -5,28 +5,22 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.lazy import answer_for
 from tinyjax.numpy import creation as cr, elementwise as uf, reductions as red
 from tinyjax.scipy import special as sps
-from tinyjax.scipy.stats import distribution as dist
-
-__all__ = ["cdf", "entropy", "logpmf", "pmf"]
-answer_for(__name__)
+from tinyjax.scipy.stats.distribution import Array, ArrayLike, Family, Operands, ew
 
 
-def _k_mu(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> dist.Operands:
+def _k_mu(k: ArrayLike, mu: ArrayLike, loc: ArrayLike = 0) -> Operands:
     return k, mu, loc
 
 
-def _mu(mu: ArrayLike, loc: ArrayLike = 0) -> dist.Operands:
+def _mu(mu: ArrayLike, loc: ArrayLike = 0) -> Operands:
     return mu, loc
 
 
 _MU: Final = "real, at least 0: the mean"
-_at: Final = dist.Family(__name__, _k_mu, "2, 1.5", keeps_nan=True, mu=_MU)
-_whole: Final = dist.Family(__name__, _mu, "1.5", keeps_nan=True, mu=_MU)
+_at: Final = Family(__name__, _k_mu, "2, 1.5", keeps_nan=True, mu=_MU)
+_whole: Final = Family(__name__, _mu, "1.5", keeps_nan=True, mu=_MU)
 
 
 def _logpmf(k: Array, mu: Array, loc: Array) -> Array:

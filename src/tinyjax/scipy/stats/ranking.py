@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 
@@ -12,10 +12,7 @@ from tinyjax.core import api
 from tinyjax.core.values import axes as ax, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.host import replay
-from tinyjax.numpy.creation import full, zeros
-from tinyjax.numpy.elementwise import isnan, logical_not, pick, sqrt
-from tinyjax.numpy.manipulation import concatenate, moveaxis, ravel
-from tinyjax.numpy.promotion import array_of, inexact
+from tinyjax.numpy import creation as cr, elementwise as uf, manipulation as mn, promotion as pm
 from tinyjax.numpy.reductions import any as any_of, argmax, nanstd, std, sum as sum_of
 from tinyjax.numpy.sorting import argsort, cumsum, sort
 from tinyjax.numpy.taking import searchsorted, take
@@ -61,7 +58,7 @@ def mode(
         (4, 3)
     """
     _check_policy("mode", nan_policy)
-    x = array_of("mode", a)
+    x = pm.array_of("mode", a)
     x = x if x.ndim else x.reshape((1,))
     if axis is None:
         shape = (1,) * x.ndim if keepdims else ()
@@ -70,10 +67,10 @@ def mode(
         place = ax.canonical_axis(axis, x.ndim)
         rest = x.shape[:place] + x.shape[place + 1 :]
         shape = (*x.shape[:place], 1, *x.shape[place + 1 :]) if keepdims else rest
-        rows = moveaxis(x, place, -1).reshape((int(np.prod(rest)), x.shape[place]))
+        rows = mn.moveaxis(x, place, -1).reshape((int(np.prod(rest)), x.shape[place]))
     if not rows.shape[-1]:
         dtype = dtypes.default_float()
-        return ModeResult(full(shape, np.nan, dtype), zeros(shape, dtype))
+        return ModeResult(cr.full(shape, np.nan, dtype), cr.zeros(shape, dtype))
     values, counts = api.vmap(_most_frequent)(rows)
     return ModeResult(values.reshape(shape), counts.reshape(shape))
 
@@ -96,13 +93,13 @@ def _ranks(method: Method) -> Callable[[Array], Array]:
             below = searchsorted(ordered, x, "left")
             upto = searchsorted(ordered, x, "right")
             if method == "dense":
-                new = concatenate([full((1,), True), ordered[1:] != ordered[:-1]])
+                new = mn.concatenate([cr.full((1,), True), ordered[1:] != ordered[:-1]])
                 ranks = take(cumsum(new), below)
             elif method == "average":
-                return pick(any_of(isnan(x)), np.nan, (below + upto + 1).astype(dtype) / 2)
+                return uf.pick(any_of(uf.isnan(x)), np.nan, (below + upto + 1).astype(dtype) / 2)
             else:
                 ranks = below + 1 if method == "min" else upto
-        return pick(any_of(isnan(x)), np.nan, ranks.astype(dtype))
+        return uf.pick(any_of(uf.isnan(x)), np.nan, ranks.astype(dtype))
 
     return rank
 
@@ -138,19 +135,17 @@ def rankdata(
         Array([1. , 3.5, 2. , 3.5], dtype=float32)
     """
     _check_policy("rankdata", nan_policy)
-    methods = ("average", "min", "max", "dense", "ordinal")
-    if method not in methods:
-        raise errors.ArgumentError(f"method of rankdata must be one of {methods}, not {method!r}.")
-    x = array_of("rankdata", a)
+    pm.check_option("rankdata", "method", method, get_args(Method))
+    x = pm.array_of("rankdata", a)
     if axis is None:
-        x = ravel(x)
+        x = mn.ravel(x)
         return _ranks(method)(x) if x.size else x.astype(dtypes.default_float())
     place = ax.canonical_axis(axis, x.ndim)
     if not x.size:
         return x.astype(dtypes.default_float())
-    moved = moveaxis(x, place, -1)
+    moved = mn.moveaxis(x, place, -1)
     rows = moved.reshape((moved.size // moved.shape[-1], moved.shape[-1]))
-    return moveaxis(api.vmap(_ranks(method))(rows).reshape(moved.shape), -1, place)
+    return mn.moveaxis(api.vmap(_ranks(method))(rows).reshape(moved.shape), -1, place)
 
 
 def sem(
@@ -180,17 +175,14 @@ def sem(
         >>> round(float(stats.sem(jnp.array([2, 4, 1, 1, 3, 4, 4, 2, 3]))), 4)
         0.4082
     """
-    x = inexact(a, "sem")
-    if not ints.is_one_of(nan_policy, ("propagate", "omit")):
-        raise errors.ArgumentError(
-            f"nan_policy of sem must be 'propagate' or 'omit', not {errors.shortened(nan_policy)}."
-        )
+    x = pm.inexact(a, "sem")
+    pm.check_option("sem", "nan_policy", nan_policy, ("propagate", "omit"))
     if nan_policy == "propagate":
         size = x.size if axis is None else x.shape[ax.canonical_axis(axis, x.ndim)]
         return std(x, axis, ddof=ddof, keepdims=keepdims) / float(np.sqrt(size))
-    count = sum_of(logical_not(isnan(x)), axis, keepdims=keepdims)
+    count = sum_of(uf.logical_not(uf.isnan(x)), axis, keepdims=keepdims)
     spread = nanstd(x, axis, ddof=ddof, keepdims=keepdims)
-    return spread / sqrt(count.astype(spread.dtype))
+    return spread / uf.sqrt(count.astype(spread.dtype))
 
 
 replay.replay_functions(globals())

@@ -5,15 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.values.array import Array
-from tinyjax.lazy import answer_for
-from tinyjax.numpy.elementwise import pick
 from tinyjax.scipy.special import gammaln
-from tinyjax.scipy.stats.distribution import Family, x_df
-
-__all__ = ["logpdf", "pdf"]
-answer_for(__name__)
+from tinyjax.scipy.stats.distribution import Array, Family, ew, pick, x_df
 
 _at: Final = Family(
     __name__, x_df, "0.5, 3.0", standard=True, df="real, above 0: the degrees of freedom"

@@ -5,15 +5,8 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.values.array import Array
-from tinyjax.lazy import answer_for
-from tinyjax.numpy.elementwise import pick, unless_nan
 from tinyjax.scipy.special import log_ndtr, ndtr
-from tinyjax.scipy.stats.distribution import Family, x_a_b
-
-__all__ = ["cdf", "logcdf", "logpdf", "logsf", "pdf", "sf"]
-answer_for(__name__)
+from tinyjax.scipy.stats.distribution import Array, Family, ew, pick, unless_nan, x_a_b
 
 _at: Final = Family(
     __name__,

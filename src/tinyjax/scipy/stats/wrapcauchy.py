@@ -5,14 +5,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.lazy import answer_for
-from tinyjax.numpy.elementwise import pick
-from tinyjax.scipy.stats.distribution import Family, Operands
-
-__all__ = ["logpdf", "pdf"]
-answer_for(__name__)
+from tinyjax.scipy.stats.distribution import Array, ArrayLike, Family, Operands, ew, pick
 
 
 def _x_c(x: ArrayLike, c: ArrayLike) -> Operands:

@@ -1,27 +1,253 @@
-"""Counts of values: in bins, of one variable or several, and of small integers."""
+"""Counts of values in bins; convolution, correlation and covariance."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core import devices as dev
+from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.primitives.shape import full, reshape
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
-from tinyjax.numpy.creation import asarray, canonical_shape, linspace, ones_like, zeros
-from tinyjax.numpy.elementwise import clip, equal, pick
-from tinyjax.numpy.manipulation import diff, ravel_multi_index, stack
-from tinyjax.numpy.promotion import array_of, convert, promote_inexact, strong
-from tinyjax.numpy.reductions import max as greatest, min as least, sum as total
+from tinyjax.host import replay
+from tinyjax.numpy import (
+    contraction,
+    creation as cr,
+    elementwise as uf,
+    manipulation as mn,
+    reductions as red,
+)
+from tinyjax.numpy.promotion import array_of, convert, promote_dtypes, promote_inexact, strong
+from tinyjax.numpy.reductions import average, sum as total
 from tinyjax.numpy.taking import ix_, searchsorted
-from tinyjax.primitives import result_placement as placing
+from tinyjax.primitives import convolution as cv, result_placement as placing
+
+Mode = Literal["full", "same", "valid"]
+
+
+def convolve(
+    a: ArrayLike,
+    v: ArrayLike,
+    mode: Mode = "full",
+    *,
+    precision: object = None,
+    preferred_element_type: DTypeLike = None,
+) -> Array:
+    """Return the convolution of two vectors: ``out[k] = sum(a[k - j] * v[j] for j)``.
+
+    Args:
+        a: a vector, not empty.
+        v: the same.
+        mode: ``"full"`` for every overlap, ``"same"`` for the middle, as long as the longer vector,
+            ``"valid"`` for where the shorter one lies within the longer one.
+        precision: has no effect.
+        preferred_element_type: the dtype of the result; by default the common float dtype.
+
+    Raises:
+        ShapeError: one is not a vector, or is empty.
+        ArgumentError: there is no such mode.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.convolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 1.0]))
+        Array([1., 3., 5., 3.], dtype=float32)
+    """
+    x, y = _vectors("convolve", a, v, preferred_element_type)
+    if x.size < y.size:
+        x, y = y, x
+    return _slide(x, mn.flip(y), mode, preferred_element_type)
+
+
+def correlate(
+    a: ArrayLike,
+    v: ArrayLike,
+    mode: Mode = "valid",
+    *,
+    precision: object = None,
+    preferred_element_type: DTypeLike = None,
+) -> Array:
+    """Return the correlation of two vectors: ``out[k] = sum(a[k + j] * conj(v[j]) for j)``.
+
+    Args:
+        a: a vector, not empty.
+        v: the same.
+        mode: as for ``convolve``.
+        precision: has no effect.
+        preferred_element_type: the dtype of the result; by default the common float dtype.
+
+    Raises:
+        ShapeError: one is not a vector, or is empty.
+        ArgumentError: there is no such mode.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.correlate(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 1.0]))
+        Array([2., 3.], dtype=float32)
+    """
+    x, y = _vectors("correlate", a, v, preferred_element_type)
+    y = uf.conjugate(y)
+    if x.size >= y.size:
+        return _slide(x, y, mode, preferred_element_type)
+    return mn.flip(_slide(y, x, mode, preferred_element_type))
+
+
+def _vectors(name: str, a: ArrayLike, v: ArrayLike, dtype: DTypeLike) -> tuple[Array, Array]:
+    x, y = array_of(name, a), array_of(name, v)
+    for vector in (x, y):
+        if vector.ndim != 1 or not vector.size:
+            raise ShapeError(f"{name} needs vectors that are not empty, but got {vector.aval}.")
+    x, y = promote_inexact(x, y) if dtype is None else promote_dtypes(x, y)
+    return x, y
+
+
+def _slide(x: Array, y: Array, mode: str, dtype: DTypeLike) -> Array:
+    """Products of a vector with another, no longer one, at every place that the mode says."""
+    k = y.size
+    pads = {"full": (k - 1, k - 1), "same": (k // 2, k - k // 2 - 1), "valid": (0, 0)}
+    if mode not in pads:
+        raise ArgumentError(f"the modes are 'full', 'same' and 'valid', not {mode!r}.")
+    out = cv.conv_general_dilated(
+        sh.reshape(x, (1, 1, x.size)),
+        sh.reshape(y, (1, 1, k)),
+        (1,),
+        [pads[mode]],
+        preferred_element_type=dtype,
+    )
+    return sh.reshape(out, (out.size,))
+
+
+def _observations(name: str, m: ArrayLike, rowvar: bool, is_first: bool) -> Array:
+    """Samples with a variable in each row."""
+    x = array_of(name, m)
+    if x.ndim > 2:
+        raise ShapeError(f"{name} needs at most two axes, but got {x.aval}.")
+    rows = sh.reshape(x, (1, x.size)) if x.ndim < 2 else x
+    turn = x.ndim != 1 if is_first else rows.shape[0] != 1
+    return mn.matrix_transpose(rows) if not rowvar and turn else rows
+
+
+def cov(
+    m: ArrayLike,
+    y: ArrayLike | None = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: int | None = None,
+    fweights: ArrayLike | None = None,
+    aweights: ArrayLike | None = None,
+    dtype: DTypeLike = None,
+) -> Array:
+    """Estimate the covariance matrix of variables.
+
+    Args:
+        m: a variable in each row, a sample in each column; or a vector, for one variable.
+        y: further variables of the same samples.
+        rowvar: whether rows are variables; else columns are.
+        bias: whether to divide by the number of samples; by default by one less.
+        ddof: how much to subtract from the number of samples, for the divisor; overrides ``bias``.
+        fweights: how often each sample counts: integers.
+        aweights: how much each sample counts.
+        dtype: in which to compute, a float or complex one.
+
+    Returns:
+        The matrix; a scalar for one variable.
+
+    Raises:
+        ShapeError: there are more than two axes, or the weights do not fit.
+        DtypeError: ``dtype`` is neither float nor complex, or ``fweights`` are not integers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.cov(jnp.array([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+        Array([[ 1., -1.],
+               [-1.,  1.]], dtype=float32)
+    """
+    x = _observations("cov", m, rowvar, True)
+    variables = [x]
+    if y is not None:
+        variables.append(_observations("cov", y, rowvar, False))
+    variables = promote_inexact(*variables)
+    result_dtype = variables[0].dtype if dtype is None else dtypes.check(dtype)
+    if not dtypes.is_inexact(result_dtype):
+        raise DtypeError(f"cov: dtype must be a float or complex one, but got {result_dtype.name}.")
+    if not x.shape[0]:
+        return cr.zeros((0, 0))
+    x = mn.concatenate(variables, 0) if len(variables) > 1 else variables[0]
+    n = x.shape[1]
+    if not n:
+        return cr.full(() if x.shape[0] == 1 else (x.shape[0],) * 2, float("nan"), x.dtype)
+    if dtype is not None:
+        x = convert(x, result_dtype)
+    free = (0 if bias else 1) if ddof is None else ddof
+    counts = None if fweights is None else _weights("fweights", fweights, n)
+    if counts is not None and not dtypes.is_integer(counts.dtype):
+        raise DtypeError(f"cov: fweights must be integers, but got {counts.aval}.")
+    shares = None if aweights is None else _weights("aweights", aweights, n)
+    weights = counts if shares is None else shares if counts is None else counts * shares
+    if weights is not None and dtype is not None:
+        weights = convert(weights, x.dtype)
+    means, sums = average(x, axis=1, weights=weights, returned=True)
+    scale: ArrayLike = n - free if weights is None else sums[0] - free
+    if weights is not None and shares is not None and free:
+        scale = sums[0] - free * total(weights * shares) / sums[0]
+    x = x - means[:, None]
+    weighted = x if weights is None else x * weights
+    return mn.squeeze(contraction.dot(x, uf.conjugate(mn.matrix_transpose(weighted))) / scale)
+
+
+def _weights(name: str, weights: ArrayLike, n: int) -> Array:
+    numbers = array_of("cov", weights)
+    if numbers.shape != (n,):
+        raise ShapeError(f"cov: {name} must hold {n} numbers, but got {numbers.aval}.")
+    return uf.abs(numbers)
+
+
+def corrcoef(
+    x: ArrayLike,
+    y: ArrayLike | None = None,
+    rowvar: bool = True,
+    dtype: DTypeLike = None,
+) -> Array:
+    """Estimate the correlations of variables.
+
+    Args:
+        x: a variable in each row, a sample in each column; or a vector, for one variable.
+        y: further variables of the same samples.
+        rowvar: whether rows are variables; else columns are.
+        dtype: in which to compute, a float or complex one.
+
+    Returns:
+        The matrix, with ones on the diagonal; a scalar for one variable.
+
+    Raises:
+        ShapeError: there are more than two axes.
+        DtypeError: ``dtype`` is neither float nor complex.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.corrcoef(jnp.array([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]))
+        Array([[ 1., -1.],
+               [-1.,  1.]], dtype=float32)
+    """
+    c = cov(x, y, rowvar, dtype=dtype)
+    if not c.shape:
+        return c / c
+    deviations = convert(uf.sqrt(uf.real(cr.diag(c))), c.dtype)
+    c = c / deviations[:, None] / deviations[None, :]
+    if not dtypes.is_complex(c.dtype):
+        return uf.clip(c, -1, 1)
+    return ew.complex_(uf.clip(ew.real(c), -1, 1), uf.clip(ew.imag(c), -1, 1))
+
+
+# Counts of values
+
 
 #: The number of bins, or their edges.
 Bins: TypeAlias = ArrayLike | Sequence[ArrayLike]
@@ -69,7 +295,7 @@ def bincount(
         host = values.concrete("the greatest integer (or give length=...)")
         reach = int(np.maximum(host.max(), 0)) + 1 if host.size else 0
         length = max(ints.integer(minlength, "minlength"), reach)
-    (length,) = canonical_shape((length,), "length")
+    (length,) = cr.canonical_shape((length,), "length")
     each = full((), 1, dtypes.default_int()) if weights is None else array_of("bincount", weights)
     if weights is not None and each.shape != values.shape:
         raise ShapeError(
@@ -77,13 +303,13 @@ def bincount(
         )
     if values.dtype == dtypes.bool_:
         values = convert(values, dtypes.int32)
-    return zeros(length, each.dtype).at[clip(values, 0)].add(each, mode="drop")
+    return cr.zeros(length, each.dtype).at[uf.clip(values, 0)].add(each, mode="drop")
 
 
 def _edges(name: str, x: Array, bins: Bins, limits: Range | None, dtype: dtypes.DType) -> Array:
     if isinstance(bins, str):
         raise ArgumentError(f"{name}: bins is a number or edges, not the name of a rule: {bins!r}.")
-    array = asarray(bins)
+    array = cr.asarray(bins)
     if array.ndim == 1:
         return convert(array, dtype)
     if array.ndim or not dtypes.is_integer(array.dtype):
@@ -96,14 +322,14 @@ def _edges(name: str, x: Array, bins: Bins, limits: Range | None, dtype: dtypes.
     if limits is None:
         if not x.size:
             raise ShapeError(f"{name} of no elements needs a range or edges.")
-        ends = stack([least(x), greatest(x)])
+        ends = mn.stack([red.min(x), red.max(x)])
     else:
-        ends = asarray(limits)
+        ends = cr.asarray(limits)
         if ends.shape != (2,):
             raise ShapeError(f"{name}: range must hold two numbers, but got {ends.aval}.")
     ends = strong(convert(ends, dtype))
-    margin = pick(equal(ends[0], ends[1]), 0.5, 0.0)
-    return linspace(ends[0] - margin, ends[1] + margin, count + 1, dtype=dtype)
+    margin = uf.pick(uf.equal(ends[0], ends[1]), 0.5, 0.0)
+    return cr.linspace(ends[0] - margin, ends[1] + margin, count + 1, dtype=dtype)
 
 
 @checking.explained
@@ -170,7 +396,7 @@ def histogram(
     x = array_of("histogram", a)
     if weights is None:
         (x,) = promote_inexact(x)
-        each = ones_like(x)
+        each = cr.ones_like(x)
     else:
         each = array_of("histogram", weights)
         if each.shape != x.shape:
@@ -180,16 +406,16 @@ def histogram(
         x, each = promote_inexact(x, each)
     edges = _edges("histogram", x, bins, range, x.dtype)
     place = searchsorted(edges, x, side="right")
-    place = pick(equal(x, edges[-1]), edges.size - 1, place)
-    counts = zeros(edges.size, each.dtype).at[place].add(each, mode="drop")[1:]
+    place = uf.pick(uf.equal(x, edges[-1]), edges.size - 1, place)
+    counts = cr.zeros(edges.size, each.dtype).at[place].add(each, mode="drop")[1:]
     if density:
-        counts = counts / diff(edges) / total(counts)
+        counts = counts / mn.diff(edges) / red.sum(counts)
     return counts, edges
 
 
 def _rank(bins: Any) -> int:
     """The number of axes of what says the bins, where a sequence has at least one."""
-    return 1 if isinstance(bins, Sequence) else asarray(bins).ndim
+    return 1 if isinstance(bins, Sequence) else cr.asarray(bins).ndim
 
 
 @checking.explained
@@ -224,7 +450,7 @@ def histogram2d(
     both: Any = bins
     if not _rank(bins) or len(both) not in (1, 2):
         both = [bins, bins]
-    sample = stack([array_of("histogram2d", x), array_of("histogram2d", y)], axis=-1)
+    sample = mn.stack([array_of("histogram2d", x), array_of("histogram2d", y)], axis=-1)
     counts, edges = histogramdd(sample, both, range, weights, density)
     return counts, edges[0], edges[1]
 
@@ -286,14 +512,19 @@ def histogramdd(
         column = points[:, i]
         own = _edges("histogramdd", column, count, ends, points.dtype)
         place = searchsorted(own, column, side="right")
-        places.append(pick(equal(column, own[-1]), place - 1, place))
+        places.append(uf.pick(uf.equal(column, own[-1]), place - 1, place))
         edges.append(own)
     shape = tuple([own.size + 1 for own in edges])
-    flat = ravel_multi_index(tuple(places), shape, mode="clip")
+    flat = mn.ravel_multi_index(tuple(places), shape, mode="clip")
     counts = reshape(bincount(flat, each, length=prod(shape)), shape)[(slice(1, -1),) * d]
     if density:
         counts = convert(counts, points.dtype)
-        counts = counts / total(counts)
-        for width in ix_(*[diff(own) for own in edges]):
+        counts = counts / red.sum(counts)
+        for width in ix_(*[mn.diff(own) for own in edges]):
             counts = counts / width
     return counts, edges
+
+
+replay.replay_functions(
+    globals(), plain="bincount histogram histogram2d histogram_bin_edges histogramdd"
+)
