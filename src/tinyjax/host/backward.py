@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import attrs
@@ -42,27 +42,18 @@ class EagerTransposer(tp.Transposer):
     them. The user's rules, and programs, are not replayed: they may do other things each time.
     """
 
-    def pull_back(
-        self,
-        known: Mapping[Var, Array],
-        linear_inputs: Sequence[Var],
-        outs: Sequence[Atom],
-        cotangents: Sequence[Tangent],
-    ) -> list[Tangent]:
-        eqns, rule = self.eqns, self.rule
-
-        def by_rules() -> list[Tangent]:
-            return tp.pull_back_by_rules(eqns, known, linear_inputs, outs, cotangents, rule)
-
-        if rule is not None or len(eqns) < _FEWEST:
-            return by_rules()
+    def pull_back(self, cotangents: Sequence[Tangent]) -> list[Tangent]:
+        eqns, known = self.eqns, self.known
+        linear_inputs, outs = self.linear_inputs, self.outs
+        if self.rule is not None or len(eqns) < _FEWEST:
+            return super().pull_back(cotangents)
         places: dict[Atom, int] = {x: i for i, x in enumerate(linear_inputs)}
         operands: list[Array] = []
         key: list[object] = [id(config.settings()), *[x.aval for x in linear_inputs]]
         for eqn in eqns:
             primitive = eqn.primitive
             if primitive not in _repeatable and not _is_repeatable(primitive):
-                return by_rules()
+                return super().pull_back(cotangents)
             key.append(primitive)
             key.append(eqn.params)
             for x in eqn.inputs:
@@ -90,7 +81,7 @@ class EagerTransposer(tp.Transposer):
         hosts: list[dtypes.HostArray] = []
         for value in operands:
             if type(value) is not ConcreteArray:
-                return by_rules()
+                return super().pull_back(cotangents)
             host = value._host
             hosts.append(value.host if host is None else host)
         by_place: dict[int, Array]
@@ -101,7 +92,7 @@ class EagerTransposer(tp.Transposer):
                 by_place = program(*hosts)
                 return [by_place.get(i, ZERO) for i in range(len(linear_inputs))]
         except Exception:  # parameters without a hash; or let the rules say what is wrong
-            return by_rules()
+            return super().pull_back(cotangents)
 
         def pull(*values: Array) -> dict[int, Array]:
             left = iter(values)
@@ -116,9 +107,9 @@ class EagerTransposer(tp.Transposer):
                     inputs.append(var)
                 substituted.append(attrs.evolve(eqn, inputs=tuple(inputs)))
             cts: list[Tangent] = [ZERO if ct is ZERO else next(left) for ct in cotangents]
-            return _by_place(tp.pull_back_by_rules(substituted, there, linear_inputs, outs, cts))
+            return _by_place(tp.Transposer(substituted, there, linear_inputs, outs).pull_back(cts))
 
-        results = by_rules()
+        results = super().pull_back(cotangents)
         _programs.note(key_of_call, pull, operands, {}, hosts, _by_place(results))
         return results
 

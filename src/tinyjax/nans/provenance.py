@@ -14,7 +14,7 @@ from typing import TypeVar
 import attrs
 
 from tinyjax.core.tracing.jaxpr import JaxprEqn, Var
-from tinyjax.core.tracing.primitive import ZERO, Cotangents, Operands, Primitive, Tangents
+from tinyjax.core.tracing.primitive import ZERO, Cotangents, Operands, Primitive, Tangent, Tangents
 from tinyjax.core.tracing.staging import Recorder, StagingTracer
 from tinyjax.core.tracing.trace import Trace, current_trace, evaluated_source, set_evaluated_source
 from tinyjax.core.transforms import batching as bt, jvp as jv, linear_trace, transpose as tp
@@ -167,12 +167,14 @@ def _relabel(recorder: Recorder, start: int, primals: Sequence[Array]) -> None:
 class SourcedTransposer(tp.Transposer):
     """Transposes equations, each as belonging to the backward pass of its line."""
 
-    def __init__(self, eqns: Sequence[JaxprEqn], rule: tp.ApplyTranspose | None = None) -> None:
-        super().__init__(eqns, rule)
+    follows = True
+
+    def pull_back(self, cotangents: Sequence[Tangent]) -> list[Tangent]:
         self._examples_of: dict[Var, tuple[ExampleAxis, ...]] = {}
-        for eqn in eqns:
+        for eqn in self.eqns:
             if isinstance(eqn.source, TracedSource):
                 self._examples_of.update((var, eqn.source.examples) for var in eqn.out_binders)
+        return super().pull_back(cotangents)
 
     def apply(self, eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
         source = traced_source(eqn.source, "tangent") if eqn.source is not None else None

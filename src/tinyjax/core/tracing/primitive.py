@@ -612,12 +612,10 @@ class Primitive(Generic[P]):
         types = rules.types
         if len(types) >= _MOST_TYPES:
             types.clear()
-        rule = rules.host
         try:
-            host = None if rule is None else rule(avals, params)
+            call = self.host_function(avals, params)
         except errors.InconclusiveDimensionOperation:  # of symbolic sizes: nothing is evaluated
-            host = None
-        call = host.call if isinstance(host, HostCall) else host
+            call = None
         try:
             types[params, *avals] = outs, call
         except TypeError:  # parameters that have no hash

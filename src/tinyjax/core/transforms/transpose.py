@@ -12,7 +12,7 @@ even if a later one said that no cotangent comes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 import attrs
 
@@ -57,29 +57,32 @@ ApplyTranspose = Callable[[JaxprEqn, Tangents, Operands], Cotangents]
 
 
 class Transposer:
-    """Applies transpose rules in a backward pass; others stand in for it.
+    """A backward pass through equations that all depend on the linear inputs.
+
+    Others stand in for it. The attributes are as ``pull_back`` says.
 
     Attributes:
-        eqns: the equations.
-        rule: applies their rules; None where the primitives' own do.
+        rule: applies the rules of equations; None where the primitives' own do.
     """
 
-    def __init__(self, eqns: Sequence[JaxprEqn], rule: ApplyTranspose | None = None) -> None:
-        self.eqns = eqns
-        self.rule = rule
+    #: Whether ``apply`` does more than to apply a rule.
+    follows: ClassVar[bool] = False
 
-    def pull_back(
+    def __init__(
         self,
+        eqns: Sequence[JaxprEqn],
         known: Mapping[Var, Array],
         linear_inputs: Sequence[Var],
         outs: Sequence[Atom],
-        cotangents: Sequence[Tangent],
-    ) -> list[Tangent]:
-        """Pull cotangents back through the equations, as ``pull_back`` says."""
-        seeds = self.seed(outs, cotangents)
-        return pull_back_by_rules(self.eqns, known, linear_inputs, outs, seeds, self.apply)
+        rule: ApplyTranspose | None = None,
+    ) -> None:
+        self.eqns = eqns
+        self.known = known
+        self.linear_inputs = linear_inputs
+        self.outs = outs
+        self.rule = rule
 
-    def seed(self, outs: Sequence[Atom], cotangents: Sequence[Tangent]) -> Sequence[Tangent]:
+    def seed(self, cotangents: Sequence[Tangent]) -> Sequence[Tangent]:
         """Take the cotangents of the results."""
         return cotangents
 
@@ -88,6 +91,56 @@ class Transposer:
         if self.rule is not None:
             return self.rule(eqn, cotangents, operands)
         return eqn.primitive.rules.transpose(cotangents, operands, eqn.params)
+
+    def pull_back(self, cotangents: Sequence[Tangent]) -> list[Tangent]:
+        """Apply the transpose rules of the equations, the last one's first."""
+        eqns, known = self.eqns, self.known
+        rule = self.apply if self.follows else self.rule
+        totals, unreached = _seeds(self.outs, known, self.seed(cotangents))
+        if not totals:
+            return [ZERO] * len(self.linear_inputs)
+        if unreached and not any(map(asks, eqns)):
+            unreached.clear()
+
+        line = evaluated_source()
+        if line is None and current_trace().keeps_lines:
+            set_evaluated_source(user_source())  # as in eval_jaxpr
+        try:
+            for recorded in reversed(eqns):
+                eqn, binders = recorded, recorded.out_binders
+                if len(binders) == 1:  # nearly always, and faster than the loop
+                    ct = totals.pop(binders[0], ZERO)
+                    if ct is ZERO and binders[0] not in unreached:
+                        continue
+                    cts: list[Tangent] = [ct]
+                    lacking = ct is ZERO
+                else:
+                    cts = [totals.pop(binder, ZERO) for binder in binders]
+                    lacking = any(ct is ZERO for ct in cts)
+                if lacking:
+                    eqn, cts = _asking(eqn, cts, unreached)
+                    if not cts:
+                        continue
+                operands: list[Array | UndefinedPrimal] = []
+                for x in eqn.inputs:  # a loop runs faster than a comprehension's frame
+                    if type(x) is Lit:
+                        operands.append(x.value)
+                    else:
+                        operands.append(known[x] if x in known else _undefined[x.aval])
+                if rule is None:
+                    results = eqn.primitive.rules.transpose(cts, operands, eqn.params)
+                else:
+                    results = rule(eqn, cts, operands)
+                for x, operand, result in zip(eqn.inputs, operands, results):  # noqa: B905
+                    if type(operand) is UndefinedPrimal:
+                        if result is not None and result is not ZERO:
+                            before = totals.get(x)
+                            totals[x] = result if before is None else add_arrays(before, result)
+                        elif asks(eqn) or not unreached.isdisjoint(eqn.out_binders):
+                            unreached.add(x)
+        finally:
+            set_evaluated_source(line)
+        return [totals.pop(var, ZERO) for var in self.linear_inputs]
 
 
 def backward_pass(
@@ -132,65 +185,7 @@ def pull_back(
     if explicit_types and explicit.says_where(eqns):
         rule = explicit.Transposing(eqns, outs)
     kind = stand_in(Transposer, current_trace())
-    if kind is Transposer:
-        return pull_back_by_rules(eqns, known, linear_inputs, outs, cotangents, rule)
-    return kind(eqns, rule).pull_back(known, linear_inputs, outs, cotangents)
-
-
-def pull_back_by_rules(
-    eqns: Sequence[JaxprEqn],
-    known: Mapping[Var, Array],
-    linear_inputs: Sequence[Var],
-    outs: Sequence[Atom],
-    cotangents: Sequence[Tangent],
-    rule: ApplyTranspose | None = None,
-) -> list[Tangent]:
-    """Apply the transpose rules of equations, the last one's first."""
-    totals, unreached = _seeds(outs, known, cotangents)
-    if not totals:
-        return [ZERO] * len(linear_inputs)
-    if unreached and not any(map(asks, eqns)):
-        unreached.clear()
-
-    line = evaluated_source()
-    if line is None and current_trace().keeps_lines:
-        set_evaluated_source(user_source())  # as in eval_jaxpr
-    try:
-        for recorded in reversed(eqns):
-            eqn, binders = recorded, recorded.out_binders
-            if len(binders) == 1:  # nearly always, and faster than the loop
-                ct = totals.pop(binders[0], ZERO)
-                if ct is ZERO and binders[0] not in unreached:
-                    continue
-                cts: list[Tangent] = [ct]
-                lacking = ct is ZERO
-            else:
-                cts = [totals.pop(binder, ZERO) for binder in binders]
-                lacking = any(ct is ZERO for ct in cts)
-            if lacking:
-                eqn, cts = _asking(eqn, cts, unreached)
-                if not cts:
-                    continue
-            operands: list[Array | UndefinedPrimal] = []
-            for x in eqn.inputs:  # a loop runs faster than a comprehension's frame
-                if type(x) is Lit:
-                    operands.append(x.value)
-                else:
-                    operands.append(known[x] if x in known else _undefined[x.aval])
-            if rule is None:
-                results = eqn.primitive.rules.transpose(cts, operands, eqn.params)
-            else:
-                results = rule(eqn, cts, operands)
-            for x, operand, result in zip(eqn.inputs, operands, results):  # noqa: B905
-                if type(operand) is UndefinedPrimal:
-                    if result is not None and result is not ZERO:
-                        before = totals.get(x)
-                        totals[x] = result if before is None else add_arrays(before, result)
-                    elif asks(eqn) or not unreached.isdisjoint(eqn.out_binders):
-                        unreached.add(x)
-    finally:
-        set_evaluated_source(line)
-    return [totals.pop(var, ZERO) for var in linear_inputs]
+    return kind(eqns, known, linear_inputs, outs, rule).pull_back(cotangents)
 
 
 def _seeds(

@@ -359,11 +359,11 @@ class _VaryingBatchTrace(bt.BatchTrace):
 class _VaryingTransposer(tp.Transposer):
     """A ``Transposer`` that checks that cotangents do not vary where values do not."""
 
-    def seed(
-        self, outs: Sequence[Atom], cotangents: Sequence[prim.Tangent]
-    ) -> Sequence[prim.Tangent]:
+    follows = True
+
+    def seed(self, cotangents: Sequence[prim.Tangent]) -> Sequence[prim.Tangent]:
         seeds: list[prim.Tangent] = []
-        for x, ct in zip(outs, cotangents, strict=True):
+        for x, ct in zip(self.outs, cotangents, strict=True):
             seed = ct if ct is prim.ZERO else _of_cotangent(ct, x.aval)
             if seed is not prim.ZERO and not seed.aval.across <= transposed(x.aval.across):
                 raise errors.DifferentiationError(
