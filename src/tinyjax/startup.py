@@ -7,13 +7,18 @@ from importlib import import_module
 
 from tinyjax import config, numpy
 from tinyjax.core.jit.decorator import companions, source_reader
-from tinyjax.core.tracing.trace import choose_base, guarded
+from tinyjax.core.tracing.trace import choose_base, eager, guarded
 from tinyjax.core.values.array import install_namespace, mover
 
 install_namespace(numpy)
 mover[:] = [
     lambda x, where, function: import_module("tinyjax.core.api.arrays").put(x, where, function)
 ]
+eager.homes.update(
+    LinearizeTrace="tinyjax.host.steps",
+    Transposer="tinyjax.host.backward",
+    ProgramTrace="tinyjax.host.plans",
+)
 companions[:] = [
     *("tinyjax.core.api.gradients", "tinyjax.numpy.contraction", "tinyjax.numpy.indexing"),
     *("tinyjax.numpy.lookups", "tinyjax.numpy.reductions", "tinyjax.numpy.selection"),

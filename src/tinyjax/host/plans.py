@@ -28,11 +28,6 @@ from tinyjax.dtypes import HostArray
 from tinyjax.errors import JaxprTypeError
 from tinyjax.host import simplify, text
 
-
-class EndlessError(Exception):
-    """A loop of unknown length has gone on for too long."""
-
-
 #: How an equation is evaluated: by a function of its one operand, of its several operands, by the
 #: ``impl`` rule, or as programs.
 _ONE, _SEVERAL, _IMPL, _PROGRAM = range(4)
@@ -71,17 +66,12 @@ _RUNS_TO_WRITE: Final = 80
 
 
 class ProgramEvaluation(jx.ProgramTrace):
-    """Evaluates programs, and those that they are made of, where ``EVAL`` compiles loops and calls.
+    """Evaluates programs, and those that they hold, where ``EVAL`` compiles loops and calls."""
 
-    Attributes:
-        left: how many equations it may still evaluate.
-    """
-
-    __slots__ = ("_errors", "left")
+    __slots__ = ("_errors",)
 
     def __init__(self, left: float) -> None:
-        super().__init__()
-        self.left: float = left
+        super().__init__(left)
         self._errors = tr.current_errors()
         _keep_freed_memory()
 
@@ -112,7 +102,7 @@ class ProgramEvaluation(jx.ProgramTrace):
         """
         self.left -= len(jaxpr.eqns)
         if self.left < 0:
-            raise EndlessError
+            raise jx.EndlessError
         plan: _Plan = jaxpr.derive(_rules[0], lambda: _plan(jaxpr))
         if plan.written is not None:
             return plan.written(self._run, *hosts)
@@ -168,6 +158,9 @@ class ProgramEvaluation(jx.ProgramTrace):
             tr.reset_errors(token)
         tr.check_concrete(outs)
         return [opd.raw_host(x) for x in outs if isinstance(x, ConcreteArray)]
+
+
+tr.eager[jx.ProgramTrace] = ProgramEvaluation
 
 
 @cache

@@ -17,7 +17,6 @@ from tinyjax.core.tracing.calling import FlatFunction, argument_path, as_arrays,
 from tinyjax.core.tracing.primitive import ZERO
 from tinyjax.core.transforms import jvp as jv, linearize as lz
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.host import backward, steps  # noqa: F401 (stand in where values are at hand)
 
 R = TypeVar("R")
 A = TypeVar("A")

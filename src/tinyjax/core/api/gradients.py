@@ -13,7 +13,6 @@ from tinyjax.core.primitives import shape as sh
 from tinyjax.core.tracing import calling, checking, primitive as prim
 from tinyjax.core.transforms.linearize import linearize_flat
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.host import backward, steps  # noqa: F401 (stand in where values are at hand)
 from tinyjax.primitives import constraint as con
 from tinyjax.tree.treedef import in_words
 

@@ -434,12 +434,24 @@ def jaxpr_of(primitive: prim.Primitive[P], avals: Sequence[av.ShapedArray], para
     return Jaxpr(binders, (JaxprEqn(primitive, binders, params, outs),), outs)
 
 
-class ProgramTrace(tr.EvalTrace):
-    """A trace that evaluates programs as a whole, and not one equation after the other."""
+class EndlessError(Exception):
+    """A loop of unknown length has gone on for too long."""
 
-    __slots__ = ()
+
+class ProgramTrace(tr.EvalTrace):
+    """A trace that evaluates programs as a whole, and not one equation after the other.
+
+    Attributes:
+        left: how many equations it may still evaluate.
+    """
+
+    __slots__ = ("left",)
 
     evaluates = False
+
+    def __init__(self, left: float) -> None:
+        super().__init__()
+        self.left: float = left
 
     def evaluate(self, jaxpr: Jaxpr, args: Sequence[Array]) -> list[Array]:
         """Evaluate a program on as many arrays as it has parameters."""

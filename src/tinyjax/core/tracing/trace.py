@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, Token, copy_context
+from importlib import import_module
 from types import FrameType
 from typing import Any, ClassVar, Final, NoReturn, Self, TypeAlias, TypeVar
 from weakref import ref
@@ -723,9 +724,24 @@ on_devices: Final[ContextVar[Mapping[type[Any], type[Any]] | None]] = ContextVar
 )
 
 
-#: What stands in for classes of traces, and for their helpers, directly above evaluation
-#: (``tinyjax.host``).
-eager: Final[dict[type[Any], type[Any]]] = {}
+class _StandIns(dict[type[Any], type[Any]]):
+    """What stands in for classes; it is loaded when it is first asked for.
+
+    Attributes:
+        homes: by the name of a class, the module that registers what stands in for it.
+    """
+
+    homes: Final[dict[str, str]] = {}
+
+    def __missing__(self, kind: type[Any]) -> type[Any]:
+        home = self.homes.get(kind.__name__)
+        if home is not None:
+            import_module(home)
+        return self.setdefault(kind, kind)
+
+
+#: What stands in for classes of traces, and for their helpers, directly above evaluation.
+eager: Final = _StandIns()
 
 
 def stand_in(kind: type[R], parent: Trace | None = None) -> type[R]:
@@ -739,7 +755,7 @@ def stand_in(kind: type[R], parent: Trace | None = None) -> type[R]:
         return own.get(kind, kind)
     if settings().debugging:
         return _attached[0].stand_ins.get(kind, kind)
-    return eager.get(kind, kind) if parent is EVAL else kind
+    return eager[kind] if parent is EVAL else kind
 
 
 def base_trace() -> EvalTrace:

@@ -21,10 +21,10 @@ from tinyjax.core.platforms import CPU, platform_at
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.sharding import NamedSharding
-from tinyjax.core.tracing.jaxpr import Jaxpr, Var, eval_jaxpr
+from tinyjax.core.tracing.jaxpr import Jaxpr, ProgramTrace, Var, eval_jaxpr
 from tinyjax.core.tracing.primitive import P, Primitive
 from tinyjax.core.tracing.staging import stage
-from tinyjax.core.tracing.trace import EVAL, bind, raise_not_concrete, use_trace
+from tinyjax.core.tracing.trace import EVAL, bind, eager, raise_not_concrete, use_trace
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray, fetched, raise_donated
@@ -38,7 +38,6 @@ from tinyjax.core.xla.placement import Placement
 from tinyjax.core.xla.placement_resolution import undivided
 from tinyjax.core.xla.planned import PlannedExecutable
 from tinyjax.core.xla.sharded_executable import ShardedExecutable, of_parts, placed, result_of
-from tinyjax.host.plans import ProgramEvaluation
 
 _Compiled: TypeAlias = Executable | ShardedExecutable | PlannedExecutable
 
@@ -297,7 +296,7 @@ def _run_on_host(request: Compilation, args: Sequence[Array]) -> list[Array]:
     if placement_by(request.jaxpr, [None] * len(hosts)) is None:
         outs = executable_for(attrs.evolve(request, donated=(), placement=None))(hosts)
     else:  # it has parts for each device, of which NumPy computes one after the other
-        with use_trace(ProgramEvaluation(inf)):
+        with use_trace(eager[ProgramTrace](inf)):
             outs = eval_jaxpr(request.jaxpr, hosts)
     whole = undivided(placement.ins, placement.ids)
     return [put(x, lie or whole) for x, lie in zip(outs, placement.outs, strict=True)]

@@ -26,7 +26,6 @@ from tinyjax.core.values import concrete as conc
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.xla import compilation, device_assignment
-from tinyjax.host import plans
 
 #: What evaluation may cost before the program is compiled, as a share of what that costs.
 _SHARE: Final = 0.25
@@ -145,7 +144,7 @@ def run(
 
                 with compile_afterwards(request):
                     return _evaluate(request, args)
-        except plans.EndlessError:
+        except jx.EndlessError:
             progress.decision = Decision(0, "a loop of unknown length went on for long")
     compilation.check_release()
     from tinyjax.core.xla.executable import executable_for  # noqa: PLC0415 (needs jaxlib)
@@ -195,7 +194,7 @@ def _evaluate(request: compilation.Compilation, args: Sequence[Array]) -> list[A
     bounded = costs.cost_of(jaxpr).bounded
     token = _depth.set(_depth.get() + 1)
     try:
-        with tr.use_trace(plans.ProgramEvaluation(inf if bounded else _MOST_EQUATIONS)):
+        with tr.use_trace(tr.eager[jx.ProgramTrace](inf if bounded else _MOST_EQUATIONS)):
             outs = jx.eval_jaxpr(jaxpr, args)
     finally:
         _depth.reset(token)
