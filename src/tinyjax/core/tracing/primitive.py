@@ -612,10 +612,12 @@ class Primitive(Generic[P]):
         types = rules.types
         if len(types) >= _MOST_TYPES:
             types.clear()
+        rule = rules.host
         try:
-            call = self.host_function(avals, params)
+            host = None if rule is None else rule(avals, params)
         except errors.InconclusiveDimensionOperation:  # of symbolic sizes: nothing is evaluated
-            call = None
+            host = None
+        call = host.call if isinstance(host, HostCall) else host
         try:
             types[params, *avals] = outs, call
         except TypeError:  # parameters that have no hash
