@@ -20,7 +20,7 @@ from numpy import asarray, empty, ndarray, uint8
 
 from tinyjax.core.tracing import jaxpr as jx, nesting, trace as tr
 from tinyjax.core.tracing.primitive import Hosts, Kernel, P, Primitive, on_replaced
-from tinyjax.core.tracing.program_rules import PROGRAM
+from tinyjax.core.tracing.program_rules import PROGRAM, evaluate_stepwise
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
@@ -77,7 +77,8 @@ class ProgramEvaluation(jx.ProgramTrace):
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         if PROGRAM in primitive.rules.extensions:
-            return self.evaluate(jx.jaxpr_of(primitive, [x.aval for x in args], params), args)
+            tr.check_concrete(args)
+            return evaluate_stepwise(primitive, args, params)
         if primitive.rules.evaluate is None:
             return tr.EVAL.process(primitive, args, params)
         with tr.use_trace(tr.EVAL):  # it may call the user's functions

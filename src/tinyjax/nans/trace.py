@@ -25,7 +25,13 @@ import numpy as np
 from tinyjax.core.sharded_array import any_sharded
 from tinyjax.core.tracing.jaxpr import Jaxpr, effects, subjaxprs
 from tinyjax.core.tracing.primitive import Primitive
-from tinyjax.core.tracing.program_rules import ITERATIONS, PROGRAM, Run, by_equation
+from tinyjax.core.tracing.program_rules import (
+    ITERATIONS,
+    PROGRAM,
+    Run,
+    by_equation,
+    evaluate_stepwise,
+)
 from tinyjax.core.tracing.trace import (
     EVAL,
     EvalTrace,
@@ -38,7 +44,6 @@ from tinyjax.core.tracing.trace import (
 from tinyjax.core.transforms.calls import LinearMapParams
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.frames import Direction, Location, TracedSource, traced_source
 from tinyjax.nans.origins import (
@@ -142,14 +147,13 @@ class NanTrace(EvalTrace):
 
 def _stepwise(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
     """Run the programs that a primitive holds one equation at a time."""
-    rule = primitive.rule(PROGRAM)
     if ITERATIONS not in primitive.rules.extensions:
-        return rule(args, params, by_equation)
+        return evaluate_stepwise(primitive, args, params)
     if isinstance(params, LinearMapParams):  # the tangent of a loop, which is none itself
         with _iterate_backward():
-            return rule(args, params, by_equation)
+            return evaluate_stepwise(primitive, args, params)
     with _iterate(primitive.name, primitive.rule(ITERATIONS)(params)) as run:
-        return [as_array(x) for x in rule(args, params, run)]
+        return evaluate_stepwise(primitive, args, params, run)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.tracing.jaxpr import Jaxpr, JaxprEqn
 from tinyjax.core.tracing.primitive import Primitive, RuleKey
 from tinyjax.core.values.array import Array
+from tinyjax.core.values.operands import as_array
 
 P = TypeVar("P")
 
@@ -92,6 +93,20 @@ def by_equation(jaxpr: Jaxpr, args: Sequence[Any], times: int = 1) -> list[Any]:
 #: the results. The compiler for NumPy has ``run`` take NumPy arrays, a debugger arrays.
 ProgramRule: TypeAlias = Callable[[Sequence[Any], P, Run], Sequence[Any]]
 PROGRAM: Final[RuleKey[ProgramRule[Any]]] = RuleKey("program")
+
+
+def evaluate_stepwise(
+    primitive: Primitive[P], args: Sequence[Array], params: P, run: Run = by_equation
+) -> list[Array]:
+    """Evaluate a primitive that holds programs on arrays.
+
+    Args:
+        primitive: it has a ``PROGRAM`` rule.
+        args: its operands.
+        params: its parameters.
+        run: evaluates its programs.
+    """
+    return [as_array(x) for x in primitive.rule(PROGRAM)(args, params, run)]
 
 
 def def_program(primitive: Primitive[P], rule: ProgramRule[P]) -> None:
