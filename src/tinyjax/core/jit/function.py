@@ -14,16 +14,7 @@ from contextlib import suppress
 from copy import deepcopy
 from operator import attrgetter, is_not
 from types import MethodType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Concatenate,
-    Generic,
-    ParamSpec,
-    Self,
-    TypeVar,
-    overload,
-)
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 import attrs
 from numpy import ndarray
@@ -40,13 +31,7 @@ from tinyjax.core.jit.signatures import (
     make_signature,
     same_value,
 )
-from tinyjax.core.jit.traces import (
-    NO_TRACES,
-    Entry,
-    Plans,
-    Traces,
-    traces_of,
-)
+from tinyjax.core.jit.traces import NO_TRACES, Entry, Plans, Traces, traces_of
 from tinyjax.core.tracing import calling, jaxpr as jx, staging as stg, trace as tr
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapeDtypeStruct

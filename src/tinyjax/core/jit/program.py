@@ -43,9 +43,7 @@ class JitParams(Params):
         return xla.Compilation(self.jaxpr, self.name, self.donated, self.flags)
 
     def run(
-        self,
-        args: Arrays,
-        keep: Callable[[xla.Executable], None] = lambda executable: None,
+        self, args: Arrays, keep: Callable[[xla.Executable], None] = lambda executable: None
     ) -> Arrays:
         """Evaluate it, or run the compiled program, as ``xla.run`` does."""
         return xla.run(self.compilation, args, self.tier or config.settings().tier, keep)
@@ -68,9 +66,7 @@ jit_p.def_rule(INLINED)(lambda params: params.jaxpr)
 
 
 _bind_jit = def_call(
-    jit_p,
-    "a compiled program",
-    lambda params, jaxpr: attrs.evolve(params, jaxpr=jaxpr, donated=()),
+    jit_p, "a compiled program", lambda params, jaxpr: attrs.evolve(params, jaxpr=jaxpr, donated=())
 )
 
 

@@ -149,9 +149,7 @@ def is_under_way(request: Compilation) -> bool:
     return request in _asked
 
 
-def compile_all(
-    requests: Sequence[Compilation],
-) -> list[AnyExecutable]:
+def compile_all(requests: Sequence[Compilation]) -> list[AnyExecutable]:
     """Compile programs at once, on all cores.
 
     Raises:

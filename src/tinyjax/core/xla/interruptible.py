@@ -54,8 +54,6 @@ def aside(
     return results[0]
 
 
-def interruptible(
-    execute: Callable[[list[Any]], list[T]],
-) -> Callable[[list[Any]], list[T]]:
+def interruptible(execute: Callable[[list[Any]], list[T]]) -> Callable[[list[Any]], list[T]]:
     """Return the same function, which may be interrupted."""
     return lambda buffers: aside(partial(execute, buffers), daemon=True)
