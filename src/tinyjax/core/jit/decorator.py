@@ -189,10 +189,12 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         _positions("donate_argnums", donate_argnums),
         _names(donate_argnames),
         static_argnums is not None and static_argnames is not None,
+        tier,
+        xla.as_flags(compiler_options, "jit") if compiler_options else (),
+        None if ins is None and outs is None else deferred.Shardings(ins, outs),
+        inline,
     )
-    flags = xla.as_flags(compiler_options, "jit") if compiler_options else ()
-    in_and_out = None if ins is None and outs is None else deferred.Shardings(ins, outs)
-    return deferred.JitFunction(fun, parameters, tier, flags, in_and_out, inline)
+    return deferred.JitFunction(parameters)
 
 
 def _check_function(fun: Callable[..., object]) -> None:

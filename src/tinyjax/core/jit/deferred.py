@@ -7,7 +7,7 @@ from tinyjax.lazy import namespace
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
-        "tinyjax.core.jit.function": "JitFunction Shardings",
-        "tinyjax.core.jit.signatures": "Parameters",
+        "tinyjax.core.jit.function": "JitFunction",
+        "tinyjax.core.jit.signatures": "Parameters Shardings",
     },
 )

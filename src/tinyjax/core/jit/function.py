@@ -20,17 +20,11 @@ import attrs
 from numpy import ndarray
 
 from tinyjax import errors, tracebacks, tree
-from tinyjax.config import Process, Tier, is_tracing_forbidden, local_settings, settings
+from tinyjax.config import Process, is_tracing_forbidden, local_settings, settings
 from tinyjax.core import devices as dev, key_reuse, refs as rf, sharded_array as sa, xla
 from tinyjax.core.events import timed
+from tinyjax.core.jit import signatures as sig
 from tinyjax.core.jit.program import JitParams, jit_p
-from tinyjax.core.jit.signatures import (
-    Parameters,
-    Signature,
-    StaticArguments,
-    make_signature,
-    same_value,
-)
 from tinyjax.core.jit.traces import NO_TRACES, Entry, Plans, Traces, traces_of
 from tinyjax.core.tracing import calling, jaxpr as jx, staging as stg, trace as tr
 from tinyjax.core.values.array import Array
@@ -46,36 +40,6 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 Q = ParamSpec("Q")
 R = TypeVar("R")
-
-
-@attrs.frozen(eq=False, repr=False)
-class Shardings:
-    """How the arguments and the results of a function lie.
-
-    Attributes:
-        ins: of the positional arguments that are not static, a prefix of their tuple.
-        outs: of the result, a prefix of its tree.
-    """
-
-    ins: Any
-    outs: Any
-
-    def around(self, fun: Callable[..., R]) -> Callable[..., R]:
-        """The function with its arguments and results constrained."""
-        # Few programs ask for it.
-        from tinyjax.core.jit.constraint import constrained  # noqa: PLC0415
-
-        def placed(*args: Any, **kwargs: Any) -> R:
-            operands = constrained(args, self.ins, "jit's in_shardings", "args")
-            return constrained(fun(*operands, **kwargs), self.outs, "jit's out_shardings", "result")
-
-        return placed
-
-    @property
-    def options(self) -> Hashable:
-        """What tells them from others."""
-        leaves, structure = tree.flatten((self.ins, self.outs), dev.is_place)
-        return tuple(leaves), structure
 
 
 class _SignatureOfFunction:
@@ -97,25 +61,14 @@ class JitFunction(Generic[P, R]):
     __signature__: _SignatureOfFunction = _SignatureOfFunction()
     __wrapped__: Callable[P, R]
 
-    def __init__(
-        self,
-        fun: Callable[P, R],
-        parameters: Parameters,
-        tier: Tier | None = None,
-        flags: xla.Flags = (),
-        shardings: Shardings | None = None,
-        inline: bool = False,
-    ) -> None:
+    def __init__(self, parameters: sig.Parameters) -> None:
+        fun = parameters.fun
         imitate(self, fun)
         self._fun = fun
         name = getattr(fun, "__name__", None)
         self._name = name if isinstance(name, str) else type(fun).__name__
         self._parameters = parameters
         self._all_dynamic = parameters.all_dynamic
-        self._tier = tier
-        self._flags = flags
-        self._shardings = shardings
-        self._inline = inline
         self._traces: Traces = NO_TRACES
         # References that the function has used from outside, and programs of their contents.
         self._refs: tuple[rf.Ref, ...] = ()
@@ -128,11 +81,7 @@ class JitFunction(Generic[P, R]):
             named = attrgetter(name)(sys.modules[self.__module__])
         except (AttributeError, KeyError):
             named = None
-        if named is self:
-            return name
-        return JitFunction, (
-            *(self._fun, self._parameters, self._tier, self._flags, self._shardings, self._inline),
-        )
+        return name if named is self else (JitFunction, (self._parameters,))
 
     def __copy__(self) -> JitFunction[P, R]:
         return self
@@ -140,10 +89,7 @@ class JitFunction(Generic[P, R]):
     def __deepcopy__(self, memo: dict[int, Any]) -> JitFunction[P, R]:
         """Copy what the function is bound to, as Python does: a function itself is not copied."""
         fun = deepcopy(self._fun, memo)
-        if fun is self._fun:
-            return self
-        parameters = attrs.evolve(self._parameters, fun=fun)
-        return JitFunction(fun, parameters, self._tier, self._flags, self._shardings, self._inline)
+        return self if fun is self._fun else JitFunction(attrs.evolve(self._parameters, fun=fun))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
@@ -193,7 +139,7 @@ class JitFunction(Generic[P, R]):
             if self._refs or holders:
                 return self._call_with_refs(holders, static)
         arrays = calling.as_arrays(leaves, self._fun, in_tree, static.positions)
-        signature = make_signature(in_tree, [x.aval for x in arrays], static)
+        signature = sig.make_signature(in_tree, [x.aval for x in arrays], static)
         traces = self._find()
         entry = traces.entries.get(signature)
         if entry is None:
@@ -213,7 +159,7 @@ class JitFunction(Generic[P, R]):
             return evaluated
         outs = (
             jx.eval_jaxpr(entry.params.jaxpr, operands)
-            if self._inline
+            if self._parameters.inline
             else trace.process(jit_p, operands, entry.params)
         )
         result: R = tree.unflatten(entry.out_tree, outs)
@@ -232,7 +178,7 @@ class JitFunction(Generic[P, R]):
         result: R = tree.unflatten(entry.out_tree, outs)
         return result
 
-    def _call_with_refs(self, holders: rf.Holders, static: StaticArguments) -> R:
+    def _call_with_refs(self, holders: rf.Holders, static: sig.StaticArguments) -> R:
         """Call the function where it uses references made outside of it.
 
         The program takes their contents and returns what it leaves of them.
@@ -242,7 +188,7 @@ class JitFunction(Generic[P, R]):
             static: the static arguments.
         """
         arrays = calling.as_arrays(holders.values, self._fun, holders.in_tree, static.positions)
-        signature = make_signature(holders.in_tree, [x.aval for x in arrays], static)
+        signature = sig.make_signature(holders.in_tree, [x.aval for x in arrays], static)
         entry, closed = self._find_with_refs(holders, signature)
         operands = (*entry.consts, *[ref.contents for ref in closed], *arrays)
         key_reuse.pass_on(entry.params.jaxpr, operands, entry.uses)
@@ -257,7 +203,7 @@ class JitFunction(Generic[P, R]):
         return holders.keep(closed, outcome)
 
     def _find_with_refs(
-        self, holders: rf.Holders, signature: Signature
+        self, holders: rf.Holders, signature: sig.Signature
     ) -> tuple[Entry, tuple[rf.Ref, ...]]:
         """Return the program of a function that uses references, and those not passed to it.
 
@@ -279,7 +225,7 @@ class JitFunction(Generic[P, R]):
                 return entry, closed
 
     def _stage_with_refs(
-        self, signature: Signature, passed: tuple[int, ...], closed: tuple[rf.Ref, ...]
+        self, signature: sig.Signature, passed: tuple[int, ...], closed: tuple[rf.Ref, ...]
     ) -> tuple[Entry | None, bool]:
         """Record the program of a function of references' contents and arrays.
 
@@ -363,16 +309,14 @@ class JitFunction(Generic[P, R]):
             entry.out_tree,
             leaves,
             (*static.positional, *static.keywords),
-            same_value,
+            sig.same_value,
         )
         plans.add(key[1], call)
 
     def _find(self) -> Traces:
         """What calls have become, for this object and others that are made of the same."""
         if self._traces is NO_TRACES:
-            places = self._shardings and self._shardings.options
-            told = (self._parameters.options, self._tier, self._flags, places, self._inline)
-            self._traces = traces_of(self._fun, (self._name, *told))
+            self._traces = traces_of(self._fun, (self._name, self._parameters.options))
         return self._traces
 
     @overload
@@ -415,7 +359,7 @@ class JitFunction(Generic[P, R]):
         leaves, in_tree, static = self._parameters.split(args, kwargs)
         holders = rf.Holders(leaves, in_tree)
         avals = calling.as_avals(holders.values, self._fun, holders.in_tree, static.positions)
-        signature = make_signature(holders.in_tree, avals, static)
+        signature = sig.make_signature(holders.in_tree, avals, static)
         entry: Entry | None = None
         references: References | None = None
         closed: tuple[rf.Ref, ...] = ()
@@ -483,7 +427,7 @@ class JitFunction(Generic[P, R]):
         entry = self._find().entries.get(signature)
         return self._explain(signature, entry, entry or self._stage(signature)[0])
 
-    def _explain(self, signature: Signature, known: Entry | None, entry: Entry) -> Explanation:
+    def _explain(self, signature: sig.Signature, known: Entry | None, entry: Entry) -> Explanation:
         from tinyjax.core.jit.explaining import Explanation, differences  # noqa: PLC0415 (likewise)
 
         different: tuple[str, ...] = ()
@@ -504,10 +448,10 @@ class JitFunction(Generic[P, R]):
         name = describe_function(self._fun)
         return Explanation(name, known is None, not compiled, different, tuple(reasons))
 
-    def _signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Signature:
+    def _signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> sig.Signature:
         leaves, in_tree, static = self._parameters.split(args, kwargs)
         avals = calling.as_avals(leaves, self._fun, in_tree, static.positions)
-        return make_signature(in_tree, avals, static)
+        return sig.make_signature(in_tree, avals, static)
 
     def _cache_size(self) -> int:
         """Count the signatures that have a program, by the name that tests written for JAX use."""
@@ -521,7 +465,7 @@ class JitFunction(Generic[P, R]):
         self._find().clear()
         self._with_refs.clear()
 
-    def _trace(self, signature: Signature) -> Entry:
+    def _trace(self, signature: sig.Signature) -> Entry:
         if is_tracing_forbidden():
             raise errors.TracingForbiddenError(
                 f"{describe_function(self._fun)} would be traced for a call, but no_tracing is in "
@@ -534,14 +478,14 @@ class JitFunction(Generic[P, R]):
             self._find().add(signature, entry)
         return entry
 
-    def _stage(self, signature: Signature) -> tuple[Entry, bool]:
+    def _stage(self, signature: sig.Signature) -> tuple[Entry, bool]:
         """Record the program of a signature; tell also whether it is good for later calls."""
         in_tree, static = signature.in_tree, signature.static
         bound = static.bind(self._fun)
         watch = rf.Watch() if rf.in_use() else None
         called = bound if watch is None else watch.over(bound)
-        if self._shardings is not None:
-            called = self._shardings.around(called)
+        if self._parameters.shardings is not None:
+            called = self._parameters.shardings.around(called)
         flat = calling.FlatFunction(called, in_tree, user_fun=self._fun, static=static.positions)
         before = stg.stand_ins.get()
         with timed("/jax/core/compile/jaxpr_trace_duration"):
@@ -601,7 +545,8 @@ class JitFunction(Generic[P, R]):
             donated: the parameters whose memory may be reused.
             before: how many stand-ins there were before it was staged.
         """
-        params = JitParams(staged.jaxpr, self._name, donated, self._tier, self._flags)
+        tier, flags = self._parameters.tier, self._parameters.flags
+        params = JitParams(staged.jaxpr, self._name, donated, tier, flags)
         # A closed-over tracer is good for this call only: the next call must trace again.
         # So is a program in which something stands in for a loop.
         closed_over = any(isinstance(c, tr.Tracer) for c in staged.consts)

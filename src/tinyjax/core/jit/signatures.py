@@ -11,15 +11,19 @@ import inspect
 from collections.abc import Callable, Hashable, Iterable
 from operator import is_
 from types import NoneType
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
 import attrs
 
 from tinyjax import config, errors, frames, records, tree
+from tinyjax.core import devices as dev
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
+from tinyjax.core.xla.compilation import Flags
+
+R = TypeVar("R")
 
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -151,8 +155,38 @@ def make_signature(
 
 
 @attrs.frozen(eq=False, repr=False)
+class Shardings:
+    """How the arguments and the results of a function lie.
+
+    Attributes:
+        ins: of the positional arguments that are not static, a prefix of their tuple.
+        outs: of the result, a prefix of its tree.
+    """
+
+    ins: Any
+    outs: Any
+
+    def around(self, fun: Callable[..., R]) -> Callable[..., R]:
+        """The function with its arguments and results constrained."""
+        # Few programs ask for it.
+        from tinyjax.core.jit.constraint import constrained  # noqa: PLC0415
+
+        def placed(*args: Any, **kwargs: Any) -> R:
+            operands = constrained(args, self.ins, "jit's in_shardings", "args")
+            return constrained(fun(*operands, **kwargs), self.outs, "jit's out_shardings", "result")
+
+        return placed
+
+    @property
+    def options(self) -> Hashable:
+        """What tells them from others."""
+        leaves, structure = tree.flatten((self.ins, self.outs), dev.is_place)
+        return tuple(leaves), structure
+
+
+@attrs.frozen(eq=False, repr=False)
 class Parameters:
-    """Which arguments of a function are static, and which are donated.
+    """What ``jit`` was told of a function.
 
     Attributes:
         fun: the function.
@@ -162,6 +196,10 @@ class Parameters:
         donate_argnames: by name.
         as_given: whether positions and names were both given. Then neither says anything of
             arguments that are passed the other way.
+        tier: what computes the first calls; None for what the settings say.
+        flags: the user's for XLA.
+        shardings: how arguments and results lie; None where nothing is said of it.
+        inline: whether its operations are written into programs that call it.
     """
 
     fun: Callable[..., Any]
@@ -170,6 +208,10 @@ class Parameters:
     donate_argnums: tuple[int, ...] = ()
     donate_argnames: tuple[str, ...] = ()
     as_given: bool = False
+    tier: config.Tier | None = None
+    flags: Flags = ()
+    shardings: Shardings | None = None
+    inline: bool = False
     #: The static arguments' positions and names, by how many are passed by position.
     _places: dict[int, tuple[tuple[int, ...], tuple[str, ...]]] = attrs.field(
         factory=dict, init=False
@@ -228,9 +270,11 @@ class Parameters:
 
     @property
     def options(self) -> Hashable:
-        """What was said of the function's arguments."""
+        """All that was said, but of which function."""
         static = (self.static_argnums, self.static_argnames, self.as_given)
-        return (*static, self.donate_argnums, self.donate_argnames)
+        donated = (self.donate_argnums, self.donate_argnames)
+        shardings = self.shardings and self.shardings.options
+        return (*static, *donated, self.tier, self.flags, shardings, self.inline)
 
     @property
     def all_dynamic(self) -> bool:
