@@ -19,16 +19,18 @@ import stat
 import struct
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache
 from hashlib import sha256
 from threading import Lock
-from typing import Final
+from typing import Final, TypeVar
 
 import attrs
 
 from tinyjax import config, errors, records
+
+T = TypeVar("T")
 
 #: Part of the key: to be counted up with every change to how entries are made or run.
 _FORMAT: Final = 1
@@ -169,14 +171,9 @@ class DiskCache(records.Record):
         name = key.hex() + _SUFFIX
         code: bytes | None = None
         try:
-            with self._opened() as folder:
-                code = _read(folder, name, key)
-        except FileNotFoundError:  # the entry, or the folder
-            pass
+            code = self._use(lambda folder: _read(folder, name, key))
         except _DamagedError as error:
             self.discard(key, str(error))
-        except OSError as error:
-            self._warn("cannot be used", error)
         with _lock:
             if code is None:
                 _counts.misses += 1
@@ -207,25 +204,22 @@ class DiskCache(records.Record):
 
     def entries(self) -> list[_Found]:
         """List the entries."""
-        try:
-            with self._opened() as folder:
-                return _list(folder)
-        except FileNotFoundError:
-            return []
-        except OSError as error:
-            self._warn("cannot be used", error)
-            return []
+        return self._use(_list) or []
 
     def clear(self) -> None:
         """Remove every entry, and nothing else that may be in the folder."""
+        self._use(_clear)
+
+    def _use(self, action: Callable[[int], T]) -> T | None:
+        """Do something in the folder, if it is there and can be used."""
         try:
             with self._opened() as folder:
-                for entry in _list(folder):
-                    _remove(folder, entry.name)
-        except FileNotFoundError:
-            pass
+                return action(folder)
+        except FileNotFoundError:  # the folder, or what is looked for in it
+            return None
         except OSError as error:
             self._warn("cannot be used", error)
+            return None
 
     @contextmanager
     def _opened(self) -> Iterator[int]:
@@ -329,6 +323,11 @@ def _list(folder: int) -> list[_Found]:
                     if time.time() - status.st_mtime > _LONGEST_WRITE:
                         _remove(folder, item.name)
     return entries
+
+
+def _clear(folder: int) -> None:
+    for entry in _list(folder):
+        _remove(folder, entry.name)
 
 
 def _looks_for_old(key: bytes, size: int, max_bytes: int) -> bool:
