@@ -159,7 +159,8 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax, random
 
-parts = ("tinyjax/spmd/", "tinyjax/distributed/", "shard")
+several = ("tinyjax.parallel", "tinyjax.distributed")
+parts = ("tinyjax/parallel/", "tinyjax/distributed/", "shard")
 x = jnp.ones((4, 4))
 
 
@@ -187,7 +188,7 @@ for turn in range(2):
     sys.setprofile(None)
 print(*called)
 print(*sorted(name for name in sys.modules if name.startswith("tinyjax") and "shard" in name))
-print(*sorted(name for name in sys.modules if name.startswith(("tinyjax.spmd", "tinyjax.distr"))))
+print(*sorted(name for name in sys.modules if name.startswith(several)))
 """
 
 

@@ -54,7 +54,6 @@ __all__, __getattr__, __dir__ = namespace(
         "exploring": "draw explore",
         "tinyjax.core.jit": "jit",
         "ref": "empty_ref",
-        "spmd": "shard_map smap",
         "version": "__version__",
         "toplevel": (
             "clear_caches copy_to_host_async default_backend default_device device_count devices "
@@ -72,8 +71,9 @@ __all__, __getattr__, __dir__ = namespace(
         "tinyjax.core.devices": "Device P",
         "tinyjax.core.refs": "Ref free_ref freeze new_ref",
         "tinyjax.core.sharding": "NamedSharding make_mesh set_mesh",
-        "tinyjax.core.jit.constraint": "reshard",
         "tinyjax.core.jit.stages": "precompile",
+        "tinyjax.parallel.placing": "reshard",
+        "tinyjax.parallel.shard_map": "shard_map smap",
         "": (
             "ad ad_checkpoint autodiff cache config core custom_batching custom_derivatives debug "
             "distributed dlpack dtypes errors example_libraries experimental export extend ffi "

@@ -102,7 +102,6 @@ from tinyjax.core.api.shards import make_array_from_single_device_arrays as make
 from tinyjax.core.devices import Device as Device
 from tinyjax.core.devices import P as P
 from tinyjax.core.jit import jit as jit
-from tinyjax.core.jit.constraint import reshard as reshard
 from tinyjax.core.jit.stages import precompile as precompile
 from tinyjax.core.refs import Ref as Ref
 from tinyjax.core.refs import free_ref as free_ref
@@ -124,9 +123,10 @@ from tinyjax.custom_derivatives import custom_vjp as custom_vjp
 from tinyjax.dtypes import float0 as float0
 from tinyjax.exploring import draw as draw
 from tinyjax.exploring import explore as explore
+from tinyjax.parallel.placing import reshard as reshard
+from tinyjax.parallel.shard_map import shard_map as shard_map
+from tinyjax.parallel.shard_map import smap as smap
 from tinyjax.ref import empty_ref as empty_ref
-from tinyjax.spmd import shard_map as shard_map
-from tinyjax.spmd import smap as smap
 from tinyjax.toplevel import clear_caches as clear_caches
 from tinyjax.toplevel import copy_to_host_async as copy_to_host_async
 from tinyjax.toplevel import default_backend as default_backend

@@ -8,12 +8,12 @@ __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
         "tinyjax.core.api.axes": "auto_axes explicit_axes get_abstract_mesh use_abstract_mesh",
-        "tinyjax.core.values.avals": "ManualAxisType",
         "tinyjax.core.devices": (
             "PartitionSpec Sharding SingleDeviceSharding make_single_device_sharding"
         ),
         "tinyjax.core.sharding": "AbstractMesh AxisType Mesh NamedSharding get_mesh set_mesh",
-        "tinyjax.core.jit.constraint": "reshard",
+        "tinyjax.parallel.placing": "reshard",
+        "tinyjax.parallel.types": "ManualAxisType",
     },
     why_missing("OF_SHARDING"),
 )

@@ -8,14 +8,14 @@ from tinyjax.core.devices import PartitionSpec as PartitionSpec
 from tinyjax.core.devices import Sharding as Sharding
 from tinyjax.core.devices import SingleDeviceSharding as SingleDeviceSharding
 from tinyjax.core.devices import make_single_device_sharding as make_single_device_sharding
-from tinyjax.core.jit.constraint import reshard as reshard
 from tinyjax.core.sharding import AbstractMesh as AbstractMesh
 from tinyjax.core.sharding import AxisType as AxisType
 from tinyjax.core.sharding import Mesh as Mesh
 from tinyjax.core.sharding import NamedSharding as NamedSharding
 from tinyjax.core.sharding import get_mesh as get_mesh
 from tinyjax.core.sharding import set_mesh as set_mesh
-from tinyjax.core.values.avals import ManualAxisType as ManualAxisType
+from tinyjax.parallel.placing import reshard as reshard
+from tinyjax.parallel.types import ManualAxisType as ManualAxisType
 
 __all__ = [
     'AbstractMesh',

@@ -40,6 +40,7 @@ from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.operands import scalar
 from tinyjax.errors import ArgumentError, JaxprTypeError
+from tinyjax.parallel.types import with_varying
 
 FLOAT = ShapedArray((), np.dtype("float32"))
 VECTOR = ShapedArray((3,), np.dtype("float32"))
@@ -400,7 +401,7 @@ def test_types_are_interned_and_survive_copies() -> None:
     placed = tinyjax.typeof(tinyjax.device_put(jnp.ones(4), where))
     assert isinstance(placed, ShapedArray)
     for aval in (weak, placed):
-        for one in (aval, aval.with_varying(frozenset({"i"})), aval.with_dtype(aval.dtype, True)):
+        for one in (aval, with_varying(aval, frozenset({"i"})), aval.with_dtype(aval.dtype, True)):
             copied = pickle.loads(pickle.dumps(one))
             assert (type(copied), copied, copied.weak_type) == (type(one), one, one.weak_type)
     assert str(VECTOR) == "float32[3]"

@@ -26,7 +26,7 @@ ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "custom_derivatives": ("core/custom_derivatives/*.py",),
     "checkpointing": ("checkpointing/*.py",),
     "jit": ("core/jit/*.py",),
-    "spmd": ("spmd/*.py",),
+    "parallel": ("parallel/*.py",),
     "caches": (
         "cache.py",
         "core/xla/compilation.py",

@@ -12,7 +12,7 @@ import numpy as np
 import tinyjax
 from specs import ArraySpec, Case, Spec
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import collective as co
+from tinyjax.parallel import collective as co
 
 GONE = {"jaxpr": "the vmap turns the collective into other operations"}
 

@@ -762,6 +762,10 @@ class Sharding:
         """
         return None
 
+    def typed(self, aval: Any) -> Any:
+        """The type of values of a type that lie so."""
+        return aval.plain
+
     def batched(self, axis: int, names: tuple[str, ...] = ()) -> Sharding:
         """How arrays with one more axis lie.
 

@@ -12,7 +12,7 @@ from tinyjax.core.stablehlo.module import HostFunction, Module
 from tinyjax.core.stablehlo.types import TensorType, Value, tensor
 from tinyjax.core.tracing import jaxpr as jx, nesting
 from tinyjax.core.values import integers as ints
-from tinyjax.core.values.avals import ExplicitArray, ShapedArray
+from tinyjax.core.values.avals import ShapedArray
 from tinyjax.dtypes import HostArray, is_complex, real_part
 from tinyjax.errors import InconclusiveDimensionOperation
 
@@ -163,7 +163,7 @@ def lower_jaxpr(b: Lowering, jaxpr: jx.Jaxpr, operands: Sequence[Value]) -> list
 
 
 def _is_summed(x: jx.Atom) -> bool:
-    return type(x.aval) is ExplicitArray and bool(x.aval.sharding.summed)
+    return x.aval.where is not None and bool(x.aval.sharding.summed)
 
 
 #: Operations that stand for several.
@@ -190,15 +190,14 @@ def _are_parts_kept(b: Lowering, eqn: jx.JaxprEqn, values: Sequence[Value]) -> b
 
 def whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
     """Let devices add a sum of which each has a part, if its type says so."""
-    if type(aval) is not ExplicitArray or not aval.sharding.summed:
+    if aval.where is None or not aval.sharding.summed:
         return x
-    return _said(b, x, aval.settled)
+    return _said(b, x, aval.sharding.settled, aval.ndim)
 
 
-def _said(b: Lowering, x: Value, aval: ShapedArray) -> Value:
+def _said(b: Lowering, x: Value, sharding: dev.Sharding, ndim: int) -> Value:
     """Write what a type says of where a value lies."""
-    sharding = aval.sharding
-    text = sharding.constraint_text(aval.ndim, b.module.mesh(sharding.mesh_text or ""))
+    text = sharding.constraint_text(ndim, b.module.mesh(sharding.mesh_text or ""))
     return b.op("sdy.sharding_constraint", x, sharding=f"#sdy.sharding{text}")
 
 
@@ -210,7 +209,9 @@ def as_parts(b: Lowering, x: Value, aval: ShapedArray) -> Value:
         x: the sum.
         aval: its type, which may say it, or not.
     """
-    return _said(b, x, aval) if type(aval) is ExplicitArray and aval.sharding.summed else x
+    if aval.where is None or not aval.sharding.summed:
+        return x
+    return _said(b, x, aval.sharding, aval.ndim)
 
 
 def all_as_parts(b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray]) -> list[Value]:
@@ -243,21 +244,23 @@ def from_branches(
 
 def parts_of_whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
     """Make of a value a sum of which each device has a part, if its type is to say so."""
-    if type(aval) is not ExplicitArray or not aval.sharding.summed:
+    if aval.where is None or not aval.sharding.summed:
         return x
     if is_complex(aval.dtype):  # XLA would end the process
         kind = aval.with_dtype(real_part(aval.dtype))
         halves = [parts_of_whole(b, half, kind) for half in (b.real(x), b.imag(x))]
-        return _said(b, b.op("stablehlo.complex", *halves, result=x.type), aval)
-    return _said(b, _said(b, x, aval.settled), aval)
+        x = b.op("stablehlo.complex", *halves, result=x.type)
+        return _said(b, x, aval.sharding, aval.ndim)
+    settled = _said(b, x, aval.sharding.settled, aval.ndim)
+    return _said(b, settled, aval.sharding, aval.ndim)
 
 
 def _lying(b: Lowering, at_once: bool, x: Value, var: jx.Var) -> Value:
     """Write what a variable's type says of where its value lies, if it does."""
-    aval = var.aval
-    if type(aval) is not ExplicitArray or aval.sharding.mesh_text is None or aval.is_hidden:
+    aval, told = var.aval, var.aval.told
+    if told is None or told.mesh_text is None or told.in_types(aval.ndim) is None:
         return x
-    return _said(b, x, aval) if at_once else parts_of_whole(b, x, aval)
+    return _said(b, x, told, aval.ndim) if at_once else parts_of_whole(b, x, aval)
 
 
 def call_jaxpr(b: Lowering, jaxpr: jx.Jaxpr, name: str, operands: Sequence[Value]) -> list[Value]:

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from enum import Enum
 from functools import lru_cache, wraps
+from importlib import import_module
 from math import prod
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 
@@ -701,6 +702,12 @@ class NamedSharding(dev.Sharding):
         entries = [tuple([name for name in self.spec.axes(i) if name in told]) for i in range(ndim)]
         # it is not of the type in which memory a value lies
         return NamedSharding(self.mesh, self.spec.with_partitions(entries))
+
+    def typed(self, aval: Any) -> Any:
+        told = self.in_types(aval.ndim)
+        if told is None:
+            return aval.plain
+        return import_module("tinyjax.parallel.types").typed(aval, told)
 
     def beside(self, entries: dev.Entries) -> NamedSharding:
         if not self.mesh.auto_axes or {*self.spec.names} & {*self.mesh.explicit_axes}:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from tinyjax import spmd
 from tinyjax.core.sharding import AnyMesh
 from tinyjax.lazy import answer_for
+from tinyjax.parallel import shard_map as sm
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,4 +36,4 @@ def shard_map(
         >>> total(jnp.arange(4.0))
         Array(6., dtype=float32)
     """
-    return spmd.shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_rep)
+    return sm.shard_map(f, mesh=mesh, in_specs=in_specs, out_specs=out_specs, check_vma=check_rep)

@@ -18,14 +18,15 @@ from tinyjax.core.sharding import AbstractMesh, AnyMesh, Mesh, NamedSharding, ge
 from tinyjax.core.tracing.jaxpr import Jaxpr, Lit, effects
 from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ExplicitArray, ShapedArray
+from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.operands import first_element, literal_splat
 from tinyjax.core.xla.lowering import CallsPythonError, lowered_for
 from tinyjax.core.xla.placement import Placement
 from tinyjax.errors import ArgumentError, ExportError
 from tinyjax.export.platforms import calls_python
 from tinyjax.export.symbolic_programs import Rewriting, closed
-from tinyjax.primitives.constraint import constrain
+from tinyjax.parallel.constraint import constrain
+from tinyjax.parallel.types import OnMesh
 
 #: How arguments or results lie; None where that is left to XLA.
 Shardings = tuple[NamedSharding | None, ...]
@@ -110,10 +111,10 @@ class _Remeshing(Rewriting):
         self._change = change
 
     def aval(self, aval: ShapedArray) -> ShapedArray:
-        if not isinstance(aval, ExplicitArray):
+        if aval.told is None:
             return aval
         sharding = self.value(aval.sharding)
-        return ExplicitArray(aval.shape, aval.dtype, aval.weak_type, sharding, aval.across)
+        return aval.at(OnMesh(sharding, aval.across))
 
     def literal(self, x: Lit) -> Lit:
         aval = self.aval(x.aval)

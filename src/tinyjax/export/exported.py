@@ -20,7 +20,7 @@ from tinyjax.export.calling import CallExportedParams, Program, call_exported_p,
 from tinyjax.export.divided import Divided, devices_of, laid
 from tinyjax.export.platforms import listed, main_first, portable_form
 from tinyjax.export.symbolic_programs import refusing, told, with_sizes
-from tinyjax.primitives.constraint import constrain
+from tinyjax.parallel.constraint import constrain
 
 T = TypeVar("T")
 

@@ -241,4 +241,4 @@ def _export_vjp(
 
 def _of_cotangent(aval: av.ShapedArray, sharding: dev.Sharding | None) -> dev.Sharding | None:
     """How the cotangent of a result lies."""
-    return aval.cotangent().sharding if isinstance(aval, av.ExplicitArray) else sharding
+    return aval.cotangent().sharding if aval.told is not None else sharding

@@ -32,6 +32,7 @@ from tinyjax.core.values.integers import SymbolicSize
 from tinyjax.export.dims import SymbolicScope
 from tinyjax.export.parsing import parse_shape
 from tinyjax.export.symbolic_programs import check
+from tinyjax.parallel.types import OnMesh, Share, with_varying
 from tinyjax.primitives import convolution as cv, fft
 
 T = TypeVar("T")
@@ -40,7 +41,7 @@ T = TypeVar("T")
 _ROOMS: Final = (
     *("checkpointing.", "core.control_flow.", "core.custom_derivatives.", "core.jit."),
     *("core.primitives.", "implicit.", "lax.", "numpy.", "primitives.", "random.", "special."),
-    *("spmd.",),
+    *("parallel.",),
 )
 _OWN: Final = "tinyjax."
 #: Programs nested deeper, and larger numbers, are refused.
@@ -239,11 +240,11 @@ def _names_of_primitives() -> dict[Primitive[Any], tuple[str, str]]:
     return names
 
 
-def _differing(name: Any) -> str | av.Share:
+def _differing(name: Any) -> str | Share:
     """An axis along which devices have different values, or share one."""
     match name:
         case ["U" | "R" as letter, axis]:
-            return av.Share(letter, _of(str, axis))
+            return Share(letter, _of(str, axis))
         case _:
             return _of(str, name)
 
@@ -254,9 +255,9 @@ def encode_aval(aval: av.ShapedArray) -> list[Any]:
     told = [dtypes.dtype_name(aval.dtype), shape, aval.weak_type]
     if aval.across:
         varies = sorted([_of(str, name) for name in aval.varying])
-        shares = [[x.letter, _of(str, x.name)] for x in aval.across if isinstance(x, av.Share)]
+        shares = [[x.letter, _of(str, x.name)] for x in aval.across if isinstance(x, Share)]
         told.append([*varies, *sorted(shares)])
-    if isinstance(aval, av.ExplicitArray):
+    if aval.told is not None:
         sharding = aval.sharding
         assert isinstance(sharding, sd.NamedSharding), "types name the axes of a mesh"
         told.append({"sharding": encode_sharding(sharding)})
@@ -438,7 +439,7 @@ def decode_aval(entry: object, scope: SymbolicScope | None) -> av.ShapedArray:
     aval = av.ShapedArray(tuple(sizes), dtypes.named(_of(str, dtype)), _of(bool, weak_type))
     match lies:
         case [list() as names, *lies]:
-            aval = aval.with_varying(frozenset(map(_differing, names)))
+            aval = with_varying(aval, frozenset(map(_differing, names)))
         case _:
             pass
     match lies:
@@ -448,7 +449,7 @@ def decode_aval(entry: object, scope: SymbolicScope | None) -> av.ShapedArray:
             sharding = decode_sharding(where)
             sharding.check(aval.shape)
             across = aval.across
-            return av.ExplicitArray(aval.shape, aval.dtype, aval.weak_type, sharding, across)
+            return aval.at(OnMesh(sharding, across))
         case _:
             raise ValueError(f"{lies!r:.100} is no place")
 

@@ -18,11 +18,11 @@ from tinyjax.core.jit import JitParams, jit_p
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.core.tracing.nesting import LEVEL
 from tinyjax.core.tracing.program_rules import INLINED
-from tinyjax.core.transforms.varying import on_axes
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.integers import SymbolicSize
 from tinyjax.export import dims, polynomials as poly
-from tinyjax.spmd.primitive import ShardMapParams
+from tinyjax.parallel.inside import on_axes
+from tinyjax.parallel.primitive import ShardMapParams
 
 #: Axes of this size are counted in int64, which programs for many sizes do not.
 _LARGEST: Final = 2**31

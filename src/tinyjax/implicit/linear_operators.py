@@ -13,7 +13,6 @@ from typing import Any
 import attrs
 
 from tinyjax import frames, tree
-from tinyjax.core import varying
 from tinyjax.core.control_flow.common import stage_function
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
@@ -31,12 +30,14 @@ from tinyjax.core.transforms import (
     transpose as tp,
 )
 from tinyjax.core.transforms.linear_trace import linear_trace
-from tinyjax.core.transforms.varying import refit
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import Axes, ShapedArray
+from tinyjax.core.values.avals import ShapedArray
 from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.implicit.vectors import strong
-from tinyjax.primitives import collective as col
+from tinyjax.parallel import collective as col, varying
+from tinyjax.parallel.fitting import refit
+from tinyjax.parallel.mesh_rule import MESH, MeshRule
+from tinyjax.parallel.types import Axes
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -74,7 +75,6 @@ def _solve_type(avals: prim.Avals, params: LinearSolveParams) -> prim.Avals:
     return params.solve.out_avals
 
 
-@custom_linear_solve_p.def_rule(prim.FITS)
 def _fit_solve(
     params: LinearSolveParams, own_axes: Sequence[Axes]
 ) -> tuple[Sequence[Axes], LinearSolveParams]:
@@ -92,6 +92,9 @@ def _fit_solve(
         if after == axes:
             return axes_in, LinearSolveParams(matvec, solve, transposed, n)
         axes_in = (*axes_in[:n], *[after] * k)
+
+
+custom_linear_solve_p.def_rule(MESH)(MeshRule(fits=_fit_solve))
 
 
 @custom_linear_solve_p.def_lowering

@@ -13,13 +13,13 @@ from tinyjax.core.custom_derivatives.linear_call import linear_call
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import calling, checking, primitive as prim, trace as tr
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.varying import axes_of, union
 from tinyjax.errors import ArgumentError
 from tinyjax.implicit import runge_kutta
 from tinyjax.implicit.information import Info
 from tinyjax.implicit.vectors import Closed, Space, close, follow, space_of, strong
 from tinyjax.numpy.promotion import check_option
-from tinyjax.primitives import collective as col
+from tinyjax.parallel import collective as col
+from tinyjax.parallel.varying import axes_of, union
 
 T = TypeVar("T")
 

@@ -53,9 +53,9 @@ __all__, __getattr__, __dir__ = namespace(
         "tinyjax.core.control_flow.scan": "scan",
         "tinyjax.core.control_flow.while_loop": "while_loop",
         "tinyjax.implicit": "custom_linear_solve custom_root",
-        "tinyjax.core.jit.constraint": "with_sharding_constraint",
+        "tinyjax.parallel.placing": "with_sharding_constraint",
         "tinyjax.numpy.promotion": "broadcast_shapes",
-        "tinyjax.primitives.collective": (
+        "tinyjax.parallel.collective": (
             "all_gather all_to_all axis_index axis_size pmax pmean pmin ppermute pshuffle psum "
             "psum_scatter pswapaxes"
         ),

@@ -14,7 +14,7 @@ from tinyjax.core.values.array import Array
 from tinyjax.errors import ArgumentError, described
 from tinyjax.lax.elementwise import optimization_barrier
 from tinyjax.numpy.creation import zeros
-from tinyjax.primitives import collective as col
+from tinyjax.parallel import collective as col
 
 T = TypeVar("T")
 

@@ -19,10 +19,10 @@ __all__, __getattr__, __dir__ = namespace(
         "tinyjax.core.primitives.bitcast": "bitcast_convert_type_p",
         "tinyjax.primitives.bits": "clz_p=clz mulhi_p=mulhi",
         "tinyjax.core.primitives.broadcast": "broadcast_in_dim_p reduce_sum_p",
-        "tinyjax.primitives.collective": (
+        "tinyjax.parallel.collective": (
             "all_gather_p all_to_all_p axis_index_p pmax_p pmin_p ppermute_p psum_p"
         ),
-        "tinyjax.primitives.constraint": "sharding_constraint_p",
+        "tinyjax.parallel.constraint": "sharding_constraint_p",
         "tinyjax.primitives.convolution": "conv_general_dilated_p",
         "tinyjax.primitives.cumulative": "cumlogsumexp_p cummax_p cummin_p cumprod_p cumsum_p",
         "tinyjax.core.primitives.dot": "dot_general_p",

@@ -45,7 +45,6 @@ from tinyjax.errors import (
 )
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import elementwise as uf, promotion as pm
-from tinyjax.primitives import constraint as con
 from tinyjax.primitives.result_placement import placed, put_result
 
 Shape: TypeAlias = SupportsIndex | Sequence[SupportsIndex]
@@ -494,13 +493,13 @@ def _like(
 def laid_like(array: Array, x: Array | ShapeDtypeStruct, where: Placement, name: str) -> Array:
     """Return an array where it is wanted: by default as another lies, if it can lie so."""
     if x.aval.across:
-        from tinyjax.primitives.collective import sharing  # noqa: PLC0415 (for several devices)
+        from tinyjax.parallel.collective import sharing  # noqa: PLC0415 (for several devices)
 
         array = sharing(array, x.aval.across)
     if where is None:
         told = x.sharding if isinstance(x, ShapeDtypeStruct) or x.committed else None
         if array.shape == x.shape:
-            array = con.lie_as(array, x.aval)
+            array = x.aval.laid(array)
             where = None if told is None or told.is_abstract else told
         elif isinstance(told, SingleDeviceSharding):  # which divides no axes
             where = told

@@ -15,7 +15,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core import devices as dev, explicit
+from tinyjax.core import devices as dev
 from tinyjax.core.primitives import elementwise as ew, families as fam, rules as ru, shape as sh
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
@@ -72,22 +72,6 @@ class ConvParams(prim.Params):
 
 
 conv_general_dilated_p: Primitive[ConvParams] = Primitive("conv_general_dilated", ConvParams)
-
-
-@conv_general_dilated_p.def_rule(prim.DIVISION)
-def _conv_division(params: ConvParams, avals: prim.Avals, outs: prim.Avals) -> list[dev.Entries]:
-    x, w = [aval.entries for aval in avals]
-    (batch, inside, *space), (features, *window) = params.numbers.lhs_spec, params.numbers.rhs_spec
-    explicit.whole(x, (inside,), "of features")
-    explicit.whole(w, window, "of features, or of the window")
-    if (x[batch] and params.batch_groups > 1) or (w[features] and params.feature_groups > 1):
-        raise explicit.AmbiguousError("groups are divided")
-    entries = [*explicit.undivided(len(x))]
-    entries[params.numbers.out_spec[0]] = x[batch]
-    entries[params.numbers.out_spec[1]] = w[features]
-    for axis, moved in zip(params.numbers.out_spec[2:], space, strict=True):
-        entries[axis] = x[moved]
-    return [tuple(entries)]
 
 
 @conv_general_dilated_p.def_rule(FLOPS)

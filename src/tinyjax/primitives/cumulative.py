@@ -17,7 +17,6 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import explicit
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, families as fam, rules as ru
 from tinyjax.core.primitives.reduce import highest, lowest
 from tinyjax.core.primitives.shape import full, full_like, iota, move_batch_axis, zeros_like
@@ -87,9 +86,6 @@ def _lower_loop(
 
 def _def_batch(primitive: Primitive[CumulativeParams]) -> None:
     """Register a batch rule that leaves the batch axis where it is."""
-    primitive.def_rule(prim.DIVISION)(
-        explicit.same_but(lambda params, x: (params.axis,), "which is gone along")
-    )
 
     @primitive.def_batch
     def batch(

@@ -8,7 +8,6 @@ from typing import Final
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import explicit
 from tinyjax.core.primitives import (
     broadcast as bc,
     elementwise as ew,
@@ -107,7 +106,6 @@ ru.def_derivatives(
 )
 
 
-det_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 sh.def_simple_batch(det_p)
 
 
@@ -172,7 +170,6 @@ def _slogdet_jvp(
     )
 
 
-slogdet_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 sh.def_simple_batch(slogdet_p)
 
 
@@ -360,7 +357,6 @@ def _adjugate_change_by_vectors(a: Array, ta: Array) -> Array:
     return _between(u, change, vh)
 
 
-adjugate_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 sh.def_simple_batch(adjugate_p)
 
 

@@ -15,7 +15,6 @@ import numpy as np
 from numpy.linalg import _umath_linalg
 
 from tinyjax import dtypes
-from tinyjax.core import explicit
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew
 from tinyjax.core.primitives.families import all_hold
 from tinyjax.core.primitives.reduce import argmax
@@ -158,9 +157,6 @@ def _turned(values: Array, vectors: Array, inner: Array) -> Array:
     )
 
 
-eig_p.def_rule(prim.DIVISION)(explicit.of_stacks)
-
-
 def eig(x: Array, *, left: bool = True, right: bool = True) -> Sequence[Array]:
     """Return the eigenvalues of matrices, and their left and right eigenvectors.
 
@@ -231,9 +227,6 @@ schur_p.def_lowering(platform="cuda")(ma.refuse_on_cuda("schur"))
 
 
 def_no_derivative(schur_p, "Eigenvalues and eigenvectors have: use eig.")
-
-
-schur_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 
 
 def schur(x: Array) -> tuple[Array, Array]:

@@ -11,7 +11,6 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import explicit
 from tinyjax.core.primitives import rules as ru, shape as sh, slicing as sl
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.primitives.elementwise import conj, mul, real
@@ -132,7 +131,6 @@ def _transposed(ct: Array, _: object, params: FftParams) -> Array:
 
 ru.def_linear(fft_p)
 ru.def_transposes(fft_p, _transposed)
-fft_p.def_rule(prim.DIVISION)(explicit.same)
 sh.def_simple_batch(fft_p)
 
 

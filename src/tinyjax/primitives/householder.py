@@ -13,7 +13,6 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import explicit
 from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
 from tinyjax.core.primitives.families import lower_formula
 from tinyjax.core.primitives.slicing import slice_in_dim
@@ -92,9 +91,6 @@ def _product_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     return (a.strip_weak(),)
 
 
-householder_product_p.def_rule(prim.DIVISION)(explicit.of_stacks)
-
-
 def _product_of_one(a: HostArray, taus: HostArray, params: prim.NoParams) -> Sequence[HostArray]:
     if not taus.size:
         return (np.eye(*a.shape, dtype=a.dtype),)
@@ -171,9 +167,6 @@ def _ormqr_type(avals: prim.Avals, params: OrmqrParams) -> prim.Avals:
             f"{'the rows' if params.left else 'the columns'} should be as many."
         )
     return (c.strip_weak(),)
-
-
-ormqr_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 
 
 def _ormqr_of_one(
@@ -269,9 +262,6 @@ def _hessenberg_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     return (x.strip_weak(), av.ShapedArray((*batch, max(n - 1, 0)), x.dtype))
 
 
-hessenberg_p.def_rule(prim.DIVISION)(explicit.of_stacks)
-
-
 def _hessenberg_of_one(a: HostArray, params: prim.NoParams) -> Sequence[HostArray]:
     return ma.lapack_routine("gehrd", a.dtype)(a)[:2]
 
@@ -350,9 +340,6 @@ def _tridiagonal_type(avals: prim.Avals, params: TridiagonalParams) -> prim.Aval
         av.ShapedArray((*batch, n - 1), part),
         av.ShapedArray((*batch, n - 1), x.dtype),
     )
-
-
-tridiagonal_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 
 
 def _tridiagonal_of_one(a: HostArray, params: TridiagonalParams) -> Sequence[HostArray]:

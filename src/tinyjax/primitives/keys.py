@@ -10,8 +10,6 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import explicit
-from tinyjax.core.devices import Entries
 from tinyjax.core.primitives import rules as ru, shape as sh
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
@@ -56,12 +54,6 @@ def _wrap_type(avals: prim.Avals, params: WrapParams) -> prim.Avals:
     return (av.ShapedArray(words.shape[:-1], dtype),)
 
 
-@random_wrap_p.def_rule(prim.DIVISION)
-def _wrap_division(params: WrapParams, avals: prim.Avals, outs: prim.Avals) -> list[Entries]:
-    (words,) = avals
-    return [explicit.whole(words.entries, (words.ndim - 1,), "of the words of keys")[:-1]]
-
-
 @random_wrap_p.def_lowering
 def _wrap_lowering(b: Lowering, operands: Values, params: WrapParams) -> Values:
     return (b.wrap_key(operands[0], params.dtype),)
@@ -102,11 +94,6 @@ def _unwrap_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     ru.check_kind("random_unwrap", keys, "k")
     count = keys.dtype.itemsize // dtypes.uint32.itemsize
     return (av.ShapedArray((*keys.shape, count), dtypes.uint32),)
-
-
-@random_unwrap_p.def_rule(prim.DIVISION)
-def _unwrap_division(params: prim.NoParams, avals: prim.Avals, outs: prim.Avals) -> list[Entries]:
-    return [(*avals[0].entries, *explicit.undivided(1))]
 
 
 @random_unwrap_p.def_lowering

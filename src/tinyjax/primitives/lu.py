@@ -14,7 +14,6 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import explicit
 from tinyjax.core.primitives import (
     dynamic_slice as ds,
     elementwise as ew,
@@ -108,9 +107,6 @@ def _square(factors: Array, size: int) -> Array:
     k = min(height, width)
     rest = ma.identities((*batch, size - k, size - k), factors.dtype)
     return ew.add(padded, sl.pad(rest, zero, [*front, (k, 0, 0), (k, 0, 0)]))
-
-
-lu_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 
 
 def lu(x: Array) -> tuple[Array, Array, Array]:
@@ -369,7 +365,6 @@ ru.def_transposes(
 )
 
 
-solve_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 ma.def_system_batch(solve_p)
 
 

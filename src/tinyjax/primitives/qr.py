@@ -7,7 +7,6 @@ import numpy as np
 from numpy.linalg import _umath_linalg
 
 from tinyjax import dtypes, errors
-from tinyjax.core import explicit
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
 from tinyjax.core.primitives.families import lower_formula
 from tinyjax.core.primitives.rules import instantiate_all
@@ -165,9 +164,6 @@ def _qr_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: QrParams) -> 
     return (q, r, *order), (tq, tr, *(prim.ZERO for _ in order))
 
 
-qr_p.def_rule(prim.DIVISION)(explicit.of_stacks)
-
-
 def qr(x: Array, *, full_matrices: bool = True) -> tuple[Array, Array]:
     """Return ``Q`` with orthonormal columns and upper triangular ``R``, with ``Q R = x``.
 
@@ -223,9 +219,6 @@ def _geqrf_lowering(b: Lowering, operands: hlo.Values, params: prim.NoParams) ->
     if ma.nothing_to_do(operands):
         return x, b.full(0, factors)
     return _reflect(b, x, factors)
-
-
-geqrf_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 
 
 def geqrf(x: Array) -> tuple[Array, Array]:

@@ -17,8 +17,6 @@ import numpy as np
 from numpy import add, bitwise_or, bitwise_xor, left_shift, right_shift
 
 from tinyjax import dtypes, errors
-from tinyjax.core import explicit
-from tinyjax.core.devices import Entries
 from tinyjax.core.primitives import families as fam, rules as ru, shape as sh
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Value, Values, tensor
@@ -363,13 +361,6 @@ def _bits_type(avals: prim.Avals, params: RandomBitsParams) -> prim.Avals:
             f"{dtypes.dtype_name(dtype)}."
         )
     return (av.ShapedArray((*words.shape[:-1], *params.shape), dtype),)
-
-
-@random_bits_p.def_rule(prim.DIVISION)
-def _bits_division(params: RandomBitsParams, avals: prim.Avals, outs: prim.Avals) -> list[Entries]:
-    (words,) = avals
-    keys = explicit.whole(words.entries, (words.ndim - 1,), "of the words of keys")[:-1]
-    return [(*keys, *explicit.undivided(len(params.shape)))]
 
 
 @random_bits_p.def_lowering

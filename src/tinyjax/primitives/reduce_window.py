@@ -13,7 +13,6 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import explicit
 from tinyjax.core.primitives.broadcast import Combine, accumulator
 from tinyjax.core.primitives.elementwise import eq, gt, lt, max_, min_, ne, select
 from tinyjax.core.primitives.families import Elementwise
@@ -123,7 +122,6 @@ def window_reducer(
         )
         return (b.convert(out, x.dtype),)
 
-    primitive.def_rule(prim.DIVISION)(explicit.same)
     def_simple_batch(primitive, _with_axis_in_front)
 
     return primitive

@@ -10,7 +10,6 @@ from typing import Any, Final, TypeVar
 from tinyjax import frames, tree
 from tinyjax.core.devices import PartitionSpec, Placement
 from tinyjax.core.values.array import Array, put
-from tinyjax.primitives.constraint import unsaid
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -41,7 +40,7 @@ def put_result(fun: Callable[..., Array], where: Placement, *args: Any, **kwargs
         with keeping_sums(spec.unreduced):
             out = fun(*args, **kwargs)
         return put(out, where, fun.__name__)
-    operands = tree.map(lambda x: unsaid(x) if isinstance(x, Array) else x, args)
+    operands = tree.map(lambda x: x.aval.untold(x) if isinstance(x, Array) else x, args)
     return put(fun(*operands, **kwargs), where, fun.__name__)
 
 

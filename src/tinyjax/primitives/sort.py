@@ -26,7 +26,6 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.explicit import same_but
 from tinyjax.core.primitives import gather_scatter as gs, modes, rules as ru, shape as sh
 from tinyjax.core.primitives.gather import gather
 from tinyjax.core.stablehlo.builder import Block
@@ -300,7 +299,6 @@ def _sort_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: SortParams)
     return outs, [t if t is prim.ZERO else _permuted(t, order, params.axis) for t in tangents]
 
 
-sort_p.def_rule(prim.DIVISION)(same_but(lambda params, x: (params.axis,), "which is sorted"))
 sh.def_simple_batch(sort_p, lambda params, size: attrs.evolve(params, axis=params.axis + 1))
 
 
@@ -384,7 +382,6 @@ def _top_k_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: TopKParams
     return (values, indices), (moved, prim.ZERO)
 
 
-top_k_p.def_rule(prim.DIVISION)(same_but(lambda params, x: (x.ndim - 1,), "which is searched"))
 sh.def_simple_batch(top_k_p)
 
 

@@ -16,7 +16,6 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import explicit
 from tinyjax.core.primitives import reduce as rd, rules as ru, shape as sh, slicing as sl
 from tinyjax.core.primitives.elementwise import add, and_, div, imag, is_finite, mul, real, sub
 from tinyjax.core.primitives.families import all_hold, lower_formula
@@ -80,9 +79,6 @@ def _eigh_jvp(
     gaps = ma.same_kind(ma.differences(values, inner), inner)
     turned = ma.mm(vectors, ma.off_diagonal(div(inner, gaps)))
     return (vectors, values), (turned, ma.real_part(ma.diagonal_of(inner)))
-
-
-eigh_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 
 
 def eigh(x: Array, *, symmetrize_input: bool = True) -> tuple[Array, Array]:
@@ -307,9 +303,6 @@ def _svd_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: SvdParams) -
         beyond = sub(along_u, ma.mm(v, flipped))
         tv = add(tv, div(beyond, ma.along_rows(s, beyond)))
     return (s, u, vh), (ts, tu, ma.mH(tv))
-
-
-svd_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 
 
 def svd(x: Array, *, full_matrices: bool = True) -> tuple[Array, Array, Array]:

@@ -14,7 +14,6 @@ from importlib import import_module
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import explicit
 from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.primitives.dynamic_slice import dynamic_slice_in_dim
@@ -48,9 +47,6 @@ def _sylvester_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
             f"{c.shape}."
         )
     return (c.strip_weak(),)
-
-
-sylvester_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 
 
 def _sylvester_of_one(
@@ -144,9 +140,6 @@ def _sqrtm_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     (x,) = avals
     ma.check_matrices("sqrtm", x, square=True)
     return (av.ShapedArray(x.shape, dtypes.to_complex(x.dtype)),)
-
-
-sqrtm_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 
 
 @cache

@@ -9,7 +9,6 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import explicit
 from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
 from tinyjax.core.primitives.families import lower_formula
 from tinyjax.core.stablehlo import types as hlo
@@ -192,7 +191,6 @@ ru.def_transposes(
 )
 
 
-triangular_solve_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 ma.def_system_batch(triangular_solve_p, lambda params: params.left_side)
 
 
@@ -300,9 +298,6 @@ def _cholesky_derivative(t: Array, factor: Array, x: Array) -> Array:
 
 
 ru.def_derivatives(cholesky_p, _cholesky_derivative)
-
-
-cholesky_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 
 
 def cholesky(x: Array, *, symmetrize_input: bool = True) -> Array:

@@ -9,8 +9,6 @@ from typing import Final
 import numpy as np
 
 from tinyjax import errors
-from tinyjax.core import explicit
-from tinyjax.core.devices import Entries
 from tinyjax.core.primitives import rules as ru, shape as sh, slicing as sl
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.primitives.elementwise import mul
@@ -41,12 +39,6 @@ def _solve_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
             f"tridiagonal_solve needs operands of one dtype, but got {', '.join(map(str, avals))}."
         )
     return (b.strip_weak(),)
-
-
-@tridiagonal_solve_p.def_rule(prim.DIVISION)
-def _solve_division(params: prim.NoParams, avals: prim.Avals, outs: prim.Avals) -> list[Entries]:
-    *diagonals, b = avals
-    return explicit.of_stacks(params, [b, *diagonals], outs)
 
 
 def _solve_one(

@@ -8,7 +8,6 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import explicit
 from tinyjax.core.primitives import broadcast as bc
 from tinyjax.core.primitives.dynamic_slice import dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from tinyjax.core.primitives.elementwise import add, div, eq, mul, select, sqrt, sub
@@ -58,9 +57,6 @@ def _product_type(avals: prim.Avals, params: ProductParams) -> prim.Avals:
             f"rows, but got shapes {a.shape} and {c.shape}."
         )
     return (c.strip_weak(),)
-
-
-symmetric_product_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 
 
 def _check_real(name: str, avals: prim.Avals) -> None:
@@ -131,9 +127,6 @@ def _update_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
             f"shapes {r.shape} and {w.shape}."
         )
     return (r.strip_weak(),)
-
-
-cholesky_update_p.def_rule(prim.DIVISION)(explicit.of_stacks)
 
 
 def _update_of_one(r: HostArray, w: HostArray, params: prim.NoParams) -> Sequence[HostArray]:

@@ -16,7 +16,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, lax, spmd, tree
+from tinyjax import dtypes, lax, tree
 from tinyjax.core import devices as dev, sharding as sd
 from tinyjax.core.api import derivatives, mapping, staging
 from tinyjax.core.api.gradients import grad
@@ -25,6 +25,7 @@ from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
+from tinyjax.parallel.shard_map import shard_map
 from tinyjax.testing import comparing, errors
 from tinyjax.testing.specs import Spec
 
@@ -228,9 +229,9 @@ def divided(fun: Function, axes: Sequence[int | None], out_axis: int) -> Functio
         specs = tuple([dev.P() if a is None else dev.P(*[None] * a, "devices") for a in axes])
         ndims = [out.ndim for out in staging.eval_shape(looped(fun, axes, out_axis), *xs)]
         outs = tuple([dev.P(*[None] * (n - 1 if out_axis else 0), "devices") for n in ndims])
-        result: Values = spmd.shard_map(
-            on_device, mesh=two_devices(), in_specs=specs, out_specs=outs
-        )(*xs)
+        result: Values = shard_map(on_device, mesh=two_devices(), in_specs=specs, out_specs=outs)(
+            *xs
+        )
         return result
 
     return mapped

@@ -105,7 +105,7 @@ def put(leaf: Any, where: object, function: str = "device_put") -> Array:
             xla.check_same(array, sharding)
         return xla.put(array, sharding)
     # Nor do they need this.
-    from tinyjax.primitives.constraint import constrain  # noqa: PLC0415
+    from tinyjax.parallel.constraint import constrain  # noqa: PLC0415
 
     return constrain(array, sharding)
 

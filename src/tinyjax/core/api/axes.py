@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar, overload
 
 from tinyjax import tree
-from tinyjax.core.jit.constraint import constrained
 from tinyjax.core.sharding import AbstractMesh, AxisType, Mesh, get_mesh, mesh_of_ids, use_mesh
 from tinyjax.core.values.array import Array
 from tinyjax.errors import ArgumentError, ShardingError, described
 from tinyjax.frames import describe_function, imitate
-from tinyjax.primitives.constraint import hide, unsaid
+from tinyjax.parallel.constraint import hide, unsaid
+from tinyjax.parallel.placing import constrained
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -9,7 +9,6 @@ from tinyjax import errors, tree
 from tinyjax.core import devices as dev, sharding as sd
 from tinyjax.core.api.mapping import vmap
 from tinyjax.core.jit import JitFunction, jit
-from tinyjax.core.jit.constraint import with_sharding_constraint
 from tinyjax.core.jit.stages import Lowered
 from tinyjax.core.tracing.checking import checked
 from tinyjax.core.values import avals as av
@@ -17,6 +16,7 @@ from tinyjax.core.values.axes import canonical_axis
 from tinyjax.core.values.integers import one_or_more
 from tinyjax.core.values.operands import as_array
 from tinyjax.frames import imitate, wraps
+from tinyjax.parallel.placing import with_sharding_constraint
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -13,7 +13,6 @@ from tinyjax.core.primitives import shape as sh
 from tinyjax.core.tracing import calling, checking, primitive as prim
 from tinyjax.core.transforms.linearize import linearize_flat
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.primitives import constraint as con
 from tinyjax.tree.treedef import in_words
 
 P = ParamSpec("P")
@@ -279,7 +278,7 @@ def _gradient(
     choice.check_result(out)
     cotangents: list[prim.Tangent] = [prim.ZERO] * len(primals)
     if linearized.nonzero_out[0]:
-        cotangents = linearized.pull_back([con.lie_as(sh.full_like(out, 1), out.aval.cotangent())])
+        cotangents = linearized.pull_back([out.aval.cotangent().laid(sh.full_like(out, 1))])
     gradient = chosen.result(
         [
             sh.zero_tangent(x.aval.cotangent()) if ct is prim.ZERO else ct

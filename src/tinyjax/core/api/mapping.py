@@ -14,7 +14,6 @@ from tinyjax.core.primitives import shape as sh, slicing as sl
 from tinyjax.core.tracing import calling
 from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.primitive import MappedAxis
-from tinyjax.core.transforms import explicit
 from tinyjax.core.transforms.batching import batch_flat
 from tinyjax.core.values import avals as av, axes as ax
 from tinyjax.core.values.array import Array
@@ -148,8 +147,10 @@ def _mapped(
             )
         else:
             over = _axis(size, axis_name, of_basis, spmd)
-            if av.explicit_types:
-                over = attrs.evolve(over, divided=explicit.divided(arrays, axes))
+            mapped = [x.aval for x, axis in zip(arrays, axes, strict=True) if axis is not None]
+            where = av.where_of(mapped)
+            if where is not None:
+                over = attrs.evolve(over, divided=where.mapped_over(arrays, axes))
             outs, sources = _batched(flat, over, arrays, axes, chunk_size, fun)
         if type(out_axes) is int:  # nearly always
             targets = [out_axes] * len(outs)

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 import attrs
 
 from tinyjax import config, dtypes, errors, frames, tree
-from tinyjax.core import refs as rf, varying, xla
+from tinyjax.core import refs as rf, xla
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import calling, program_rules as pr, staging as stg, trace as tr
 from tinyjax.core.tracing.jaxpr import (
@@ -24,10 +24,10 @@ from tinyjax.core.tracing.jaxpr import (
     zero_literal,
 )
 from tinyjax.core.tracing.primitive import MappedAxis, Participation, Primitive
+from tinyjax.core.transforms.batching import communicating
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.display.progress_setting import asked
-from tinyjax.primitives import constraint as con
 from tinyjax.tree.mismatches import with_article
 from tinyjax.tree.treedef import first_difference
 
@@ -176,7 +176,7 @@ def convert_all(values: Sequence[Array], avals: Sequence[av.ShapedArray]) -> lis
     Where types say how values lie, these come to lie so.
     """
     return [
-        con.lie_as(ew.convert_element_type(x, aval.dtype, aval.weak_type), aval)
+        aval.laid(ew.convert_element_type(x, aval.dtype, aval.weak_type))
         for x, aval in zip(values, avals, strict=True)
     ]
 
@@ -203,7 +203,7 @@ def meets_others(mapped: MappedAxis, program: Jaxpr) -> bool:
 
     Devices need not be asked about: all of them reach a collective, or it is an error.
     """
-    names = varying.communicating(program)
+    names = communicating(program)
     return bool(names) and any(
         axis.name in names and not (axis.of_devices and axis.checks)
         for axis in (mapped, *tr.enclosing_axes())

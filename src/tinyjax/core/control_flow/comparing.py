@@ -205,5 +205,6 @@ def _join_avals(
             f"the branches of {name} must return arrays that are divided alike, but result{path} "
             f"is {' or '.join(map(str, avals))}. Divide it alike by tinyjax.reshard(x, P(...))."
         )
-    lying = next((aval for aval in avals if isinstance(aval, av.ExplicitArray)), first.plain)
-    return lying.with_varying(av.NOWHERE).with_dtype(dtype, weak)
+    lying = next((aval for aval in avals if aval.told is not None), first)
+    where = None if lying.where is None else lying.where.of_all
+    return av.ShapedArray(lying.shape, dtype, weak, where)

@@ -142,7 +142,7 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
         return b.scalar(value, counter)
 
     def in_rows(aval: av.ShapedArray, count: int) -> av.ShapedArray:
-        return aval.stacked(count) if isinstance(aval, av.ExplicitArray) else aval
+        return aval if aval.where is None else aval.stacked(count)
 
     state_types = [*fixed_types, *[in_rows(aval, length) for aval in (*row_types, *types)]]
 
@@ -199,7 +199,7 @@ def _read_as(b: Lowering, x: hlo.Value, of: hlo.TensorType) -> hlo.Value:
 
 def _kept_as(of: hlo.TensorType, aval: av.ShapedArray) -> hlo.TensorType:
     """The type of a stack within the loop; sums of which devices have parts stay what they are."""
-    summed = isinstance(aval, av.ExplicitArray) and aval.sharding.summed
+    summed = aval.where is not None and aval.sharding.summed
     if summed or not dtypes.is_extended(of.dtype):
         return of
     return hlo.tensor(of.shape, np.dtype(f"u{of.dtype.itemsize}"))

@@ -40,7 +40,6 @@ from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.integers import fit_int32
 from tinyjax.display import progress_setting
 from tinyjax.frames import describe_function
-from tinyjax.primitives import constraint as con
 
 S = TypeVar("S")
 
@@ -261,15 +260,16 @@ def first_example(here: Array, operands: Sequence[Array], batched: Sequence[bool
     size = here.shape[0]
     places = sh.iota(here.shape, dtypes.int32 if fit_int32((size,)) else dtypes.int64, 0)
     first = rd.reduce_min(ew.select(here, places, sh.full_like(places, size)), (0,))
-    first = con.unsaid(ew.rem(first, sh.full_like(first, size)))
+    first = ew.rem(first, sh.full_like(first, size))
+    first = first.aval.untold(first)
     result = []
     for x, mark in zip(operands, batched, strict=True):
         if not mark:
             result.append(x)
             continue
-        one = dynamic_index_in_dim(con.unsaid(x), first, 0, keepdims=False)
+        one = dynamic_index_in_dim(x.aval.untold(x), first, 0, keepdims=False)
         copies = broadcast_in_dim(one, x.shape, tuple(range(1, x.ndim)))
-        others = con.lie_as(stop_gradient(copies), x.aval)
+        others = x.aval.laid(stop_gradient(copies))
         result.append(ew.select(broadcast_in_dim(here, x.shape, (0,)), x, others))
     return result
 

@@ -58,7 +58,6 @@ def _tangent_evaluate(args: prim.Arrays, params: PullBackParams) -> prim.Arrays:
 
 
 # The transpose is the user's: of each operand it gives the cotangent as it is, summed or not.
-custom_vjp_tangent_p.def_rule(prim.FITS)(lambda params, axes: (axes, params))
 
 
 custom_vjp_tangent_p.def_rule(ASKED)(lambda params: True)

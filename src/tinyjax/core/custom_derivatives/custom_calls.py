@@ -301,9 +301,6 @@ custom_call_p.def_abstract_eval(lambda avals, params: params.jaxpr.out_avals)
 custom_call_p.def_rule(INLINED)(lambda params: params.jaxpr)
 
 
-custom_call_p.def_rule(prim.FITS)(calls.fit_call)
-
-
 custom_call_p.def_rule(ASKED)(lambda params: params.rule.reverse)
 
 

@@ -169,7 +169,7 @@ class Shardings:
     def around(self, fun: Callable[..., R]) -> Callable[..., R]:
         """The function with its arguments and results constrained."""
         # Few programs ask for it.
-        from tinyjax.core.jit.constraint import constrained  # noqa: PLC0415
+        from tinyjax.parallel.placing import constrained  # noqa: PLC0415
 
         def placed(*args: Any, **kwargs: Any) -> R:
             operands = constrained(args, self.ins, "jit's in_shardings", "args")

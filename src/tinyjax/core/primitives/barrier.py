@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyjax.core import explicit
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.tracing import primitive as prim, trace as tr
@@ -22,10 +21,6 @@ def _barrier_impl(operands: prim.Hosts, params: prim.NoParams) -> prim.Hosts:
 @optimization_barrier_p.def_abstract_eval
 def _barrier_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     return tuple(avals)
-
-
-optimization_barrier_p.def_rule(prim.DIVISION)(explicit.each)
-optimization_barrier_p.def_rule(prim.SUMS)(explicit.each_sum)
 
 
 @optimization_barrier_p.def_lowering

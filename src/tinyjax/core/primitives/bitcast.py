@@ -8,12 +8,11 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import devices as dev, explicit
 from tinyjax.core.primitives import rules as ru, shape as sh
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.tracing import trace as tr
-from tinyjax.core.tracing.primitive import DIVISION, Avals, Hosts, Kernel, Params, Primitive
+from tinyjax.core.tracing.primitive import Avals, Hosts, Kernel, Params, Primitive
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 
@@ -124,13 +123,6 @@ def _lower_regrouped(b: Lowering, x: hlo.Value, old: int, new: int) -> hlo.Value
         return x
     wide = hlo.tensor((prod(x.shape) * 8 // new,), np.dtype(f"u{new // 8}"))
     return b.op("stablehlo.bitcast_convert", b.reshape(x, (*wide.shape, new // 8)), result=wide)
-
-
-@bitcast_convert_type_p.def_rule(DIVISION)
-def _bitcast_division(params: BitcastParams, avals: Avals, outs: Avals) -> list[dev.Entries]:
-    entries, n = avals[0].entries, outs[0].ndim
-    explicit.whole(entries, range(n, len(entries)), "whose elements become one")
-    return [(*entries[:n], *explicit.undivided(n - len(entries)))]
 
 
 ru.def_constant(bitcast_convert_type_p)

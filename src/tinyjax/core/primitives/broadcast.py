@@ -11,8 +11,6 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.devices import Entries
-from tinyjax.core.explicit import Sums, kept, together, undivided
 from tinyjax.core.primitives import rules as ru
 from tinyjax.core.stablehlo import builder, types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
@@ -93,16 +91,6 @@ def _broadcast_type(avals: prim.Avals, params: BroadcastParams) -> prim.Avals:
             "axis i of the operand and axis dims[i] of the result must have the same size."
         )
     return (x.with_shape(params.shape),)
-
-
-@broadcast_in_dim_p.def_rule(prim.DIVISION)
-def _broadcast_division(
-    params: BroadcastParams, avals: prim.Avals, outs: prim.Avals
-) -> list[Entries]:
-    entries = [*undivided(len(params.shape))]
-    for axis, names in zip(params.dims, avals[0].entries, strict=True):
-        entries[axis] = names
-    return [tuple(entries)]
 
 
 @broadcast_in_dim_p.def_lowering
@@ -229,10 +217,6 @@ def reducer(
         (x,) = avals
         ru.check_kind(name, x, kinds)
         return (x.with_shape(reduced_shape(name, x, params.axes)),)
-
-    @primitive.def_rule(prim.DIVISION)
-    def reduce_division(params: ReduceParams, avals: prim.Avals, outs: prim.Avals) -> list[Entries]:
-        return [kept(avals[0], params.axes)]
 
     @primitive.def_lowering
     def reduce_lowering(b: Lowering, operands: hlo.Values, params: ReduceParams) -> hlo.Values:
@@ -384,13 +368,7 @@ reduce_sum_p: Primitive[ReduceParams] = reducer(
 )
 
 
-def _sums_of_parts(params: ReduceParams, avals: prim.Avals, outs: prim.Avals) -> list[Sums]:
-    ((names, reduced),) = together()(params, avals, outs)
-    more = params.unreduced if isinstance(params, PartialReduceParams) else ()
-    return [(names.union(more), reduced.difference(more))]
-
-
-ru.def_linear(reduce_sum_p, sums=_sums_of_parts)
+ru.def_linear(reduce_sum_p)
 ru.def_transposes(
     reduce_sum_p,
     lambda ct, x, params: broadcast_in_dim(ct, x.aval.shape, kept_axes(x.aval.ndim, params.axes)),
@@ -404,7 +382,7 @@ def reduce_sum(x: Array, axes: tuple[int, ...]) -> Array:
 
 def summing(x: Array, params: ReduceParams) -> ReduceParams:
     """Return parameters of a sum of which each device keeps its part, where that is wanted."""
-    names = placing.unreduced.get() if av.explicit_types else ()
+    names = placing.unreduced.get()
     if not names or not names <= {name for axis in params.axes for name in x.aval.entries[axis]}:
         return params
     return PartialReduceParams(params.axes, tuple(sorted(names)))

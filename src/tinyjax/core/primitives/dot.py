@@ -10,14 +10,12 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import devices as dev
-from tinyjax.core.explicit import NO_NAMES, AmbiguousError, Sums, agreed, summed_over
 from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.tracing import cost_rules, primitive as prim, trace as tr
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ShapedArray, explicit_types
+from tinyjax.core.values.avals import ShapedArray
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.primitives.result_placement import unreduced
 
@@ -175,45 +173,6 @@ def _product_type(x: ShapedArray, y: ShapedArray, params: DotParams) -> ShapedAr
     )
     weak = x.weak_type and y.weak_type and params.dtype == x.dtype
     return ShapedArray(shape, params.dtype, weak)
-
-
-@dot_general_p.def_rule(prim.DIVISION)
-def _dot_division(params: DotParams, avals: prim.Avals, outs: prim.Avals) -> list[dev.Entries]:
-    x, y = [aval.entries for aval in avals]
-    kept = _kept(params)
-    divided: set[str] = set()
-    for i, j in zip(params.lhs_contract, params.rhs_contract, strict=True):
-        if kept and x[i] == y[j]:
-            divided.update(x[i])
-        elif x[i] and y[j]:
-            raise AmbiguousError(
-                f"axis {i} of one and axis {j} of the other, which are multiplied and summed, are "
-                "both divided, and so would be their products"
-            )
-    if kept != divided:
-        raise AmbiguousError(
-            f"it is to be unreduced over {sorted(kept)}, but what is multiplied and summed is "
-            f"divided over {sorted(divided)} in both operands"
-        )
-    pairs = zip(params.lhs_batch, params.rhs_batch, strict=True)
-    free = [x[i] for i in _rest(len(x), params.lhs_batch, params.lhs_contract)]
-    free += [y[i] for i in _rest(len(y), params.rhs_batch, params.rhs_contract)]
-    return [(*[agreed((x[i], y[j])) for i, j in pairs], *free)]
-
-
-def _kept(params: DotParams) -> frozenset[str]:
-    """The axes of the mesh over which devices do not add."""
-    return frozenset(params.unreduced) if isinstance(params, PartialDotParams) else NO_NAMES
-
-
-@dot_general_p.def_rule(prim.SUMS)
-def _dot_sums(params: DotParams, avals: prim.Avals, outs: prim.Avals) -> list[Sums]:
-    if any(map(summed_over, avals)):
-        raise AmbiguousError(
-            "a product of a sum of which each device has a part is not contracted. Let devices add "
-            "first, by tinyjax.reshard(x, P(...)) without unreduced"
-        )
-    return [(_kept(params), NO_NAMES)]
 
 
 @dot_general_p.def_lowering
@@ -385,7 +344,7 @@ def dot_general(
 
 def keeping(params: DotParams) -> DotParams:
     """Return parameters of a product that stays a sum of parts, where that is wanted."""
-    names = unreduced.get() if explicit_types else NO_NAMES
+    names = unreduced.get()
     if not names:
         return params
     fields = {name: getattr(params, name) for name in params if name != "unreduced"}

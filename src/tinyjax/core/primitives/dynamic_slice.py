@@ -14,7 +14,6 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import explicit
 from tinyjax.core.primitives import elementwise as ew, rules as ru, slicing as sl
 from tinyjax.core.primitives.modes import GatherScatterMode
 from tinyjax.core.primitives.shape import move_batch_axis, moveaxis, reshape, squeeze
@@ -110,7 +109,6 @@ def _dynamic_slice_lowering(b: Lowering, operands: Values, params: DynamicSliceP
     )
 
 
-dynamic_slice_p.def_rule(prim.DIVISION)(explicit.same)
 ru.def_linear(dynamic_slice_p, 0)
 
 
@@ -218,7 +216,6 @@ def _dynamic_update_slice_lowering(b: Lowering, operands: Values, params: prim.N
     return b.emit("stablehlo.dynamic_update_slice", operands, b.results)
 
 
-dynamic_update_slice_p.def_rule(prim.DIVISION)(explicit.alike)
 ru.def_linear(dynamic_update_slice_p, 0, 1)
 
 

@@ -15,7 +15,6 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.explicit import Sums, factors, together, whole_sums
 from tinyjax.core.primitives.families import (
     Elementwise,
     HloFormula,
@@ -35,7 +34,6 @@ from tinyjax.core.stablehlo.types import Value
 from tinyjax.core.tracing.cost_rules import ONE_AT_A_TIME, TRANSCENDENTAL
 from tinyjax.core.tracing.primitive import (
     NO_PARAMS,
-    SUMS,
     ZERO,
     Avals,
     HostCall,
@@ -108,7 +106,6 @@ add: Elementwise = elementwise(
     transposes=[lambda ct, x, y: ct, lambda ct, x, y: ct],
 )
 declare_addition(add)
-add.def_rule(SUMS)(together())
 sub: Elementwise = elementwise(
     "sub",
     np.subtract,
@@ -118,7 +115,6 @@ sub: Elementwise = elementwise(
     lambda t, z, x, y: neg(t),
     transposes=[lambda ct, x, y: ct, lambda ct, x, y: neg(ct)],
 )
-sub.def_rule(SUMS)(together())
 mul: Elementwise = elementwise(
     "mul",
     np.multiply,
@@ -129,7 +125,6 @@ mul: Elementwise = elementwise(
     transposes=[lambda ct, x, y: mul(ct, y), lambda ct, x, y: mul(ct, x)],
     bilinear=True,
 )
-mul.def_rule(SUMS)(factors(0, 1))
 
 
 def _divide(x: HostArray, y: HostArray) -> HostArray:
@@ -185,7 +180,6 @@ div: Elementwise = elementwise(
     transposes=[lambda ct, x, y: div(ct, y), "the divisor"],
     broadcasts=True,
 )
-div.def_rule(SUMS)(factors(0))
 
 
 #: NumPy loops over the last axis, and each loop takes time to begin. From so many elements on, a
@@ -1120,14 +1114,6 @@ def _convert_derivative(t: Array, z: Array, x: Array, params: ConvertParams) -> 
     return bind1(convert_element_type_p, (t,), params) if inexact else ZERO
 
 
-def _convert_sums(params: ConvertParams, avals: Avals, outs: Avals) -> list[Sums]:
-    of, to = avals[0].dtype, params.dtype
-    # of integers sums may have wrapped around, which wider ones do not
-    is_narrower = dtypes.is_integer(of) and dtypes.is_integer(to) and to.itemsize <= of.itemsize
-    is_linear = is_narrower or (dtypes.is_inexact(of) and dtypes.is_inexact(to))
-    return (together() if is_linear else whole_sums)(params, avals, outs)
-
-
 def _convert_type(avals: Avals, params: ConvertParams) -> Avals:
     (x,), dtype = avals, params.dtype
     if x.dtype != dtype and (dtypes.is_key(x.dtype) or dtypes.is_key(dtype)):
@@ -1148,9 +1134,6 @@ convert_element_type_p: Elementwise = elementwise(
     transposes=[lambda ct, x, p: convert_element_type(ct, x.aval.dtype, x.aval.weak_type)],
     params=ConvertParams,
 )
-
-
-convert_element_type_p.def_rule(SUMS)(_convert_sums)
 
 
 @convert_element_type_p.def_host

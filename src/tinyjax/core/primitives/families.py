@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import attrs
 import numpy as np
 
-from tinyjax.core.explicit import same
 from tinyjax.core.primitives.rules import (
     Derivative,
     Transpose,
@@ -28,7 +27,6 @@ from tinyjax.core.primitives.shape import move_batch_axis
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Value, Values
 from tinyjax.core.tracing.primitive import (
-    DIVISION,
     NO_PARAMS,
     AbstractEvalRule,
     Arrays,
@@ -39,6 +37,7 @@ from tinyjax.core.tracing.primitive import (
     NoParams,
     Primitive,
 )
+from tinyjax.core.tracing.program_rules import ELEMENTWISE
 from tinyjax.core.tracing.trace import bind, current_trace, evaluate_broadcast
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
@@ -175,14 +174,14 @@ def elementwise_type(name: str, avals: Avals, kinds: str) -> ShapedArray:
 
 
 def def_elementwise_batch(primitive: Primitive[P], broadcasts: bool = False) -> None:
-    """Register how a primitive that works element by element is batched, and divided.
+    """Register how a primitive that works element by element is batched.
 
     Args:
         primitive: the primitive.
         broadcasts: whether its ``impl`` rule broadcasts as NumPy does. What has no batch axis is
             then evaluated as it is, beside what has it in front.
     """
-    primitive.def_rule(DIVISION)(same)
+    primitive.def_rule(ELEMENTWISE)(lambda: True)
 
     @primitive.def_batch
     def elementwise_batch(

@@ -20,8 +20,6 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core.devices import Entries
-from tinyjax.core.explicit import AmbiguousError, Names, agreed, whole
 from tinyjax.core.primitives import (
     barrier,
     broadcast as bc,
@@ -178,33 +176,6 @@ def _gather_type(avals: prim.Avals, params: GatherParams) -> prim.Avals:
     rest = iter(indices.shape[:-1])
     shape = tuple([inside[i] if i in inside else next(rest) for i in range(ndim)])
     return (ShapedArray(shape, x.dtype, x.weak_type),)
-
-
-@gather_p.def_rule(prim.DIVISION)
-def _gather_division(params: GatherParams, avals: prim.Avals, outs: prim.Avals) -> list[Entries]:
-    x, indices = avals
-    offsets = params.dimension_numbers.offset_dims
-    inside = _whole_windows(x, gather_windows(x.shape, params))
-    places = iter(_places(x, indices, gather_windows(x.shape, params)))
-    of_windows = dict(zip(offsets, inside, strict=True))
-    ndim = outs[0].ndim
-    return [tuple([of_windows[i] if i in of_windows else next(places) for i in range(ndim)])]
-
-
-def _whole_windows(x: ShapedArray, windows: wn.Windows) -> list[Names]:
-    """How the axes of windows are divided, which must be whole where the array is divided."""
-    entries, read = x.entries, [i for i, n in enumerate(windows.sizes) if n != x.shape[i]]
-    whole(entries, [i for i in read if i not in windows.batching], "of which parts are taken")
-    return [entries[i] for i in windows.window_axes]
-
-
-def _places(x: ShapedArray, indices: ShapedArray, windows: wn.Windows) -> Entries:
-    """How the index vectors are divided, along their own axes."""
-    whole(indices.entries, (indices.ndim - 1,), "that of the index vectors")
-    entries = [*indices.entries[:-1]]
-    for i, j in zip(windows.batching, windows.indices_batching, strict=True):
-        entries[j] = agreed((x.entries[i], entries[j]))
-    return tuple(entries)
 
 
 @gather_p.def_lowering
@@ -387,7 +358,6 @@ def _declare(
     primitive: Primitive[ScatterParams] = Primitive(name, ScatterParams)
     primitive.def_impl(partial(_scatter_hosts, ufunc))
     primitive.def_abstract_eval(partial(_scatter_type, name, kinds))
-    primitive.def_rule(prim.DIVISION)(_scatter_division)
     primitive.def_lowering(partial(_lower_scatter, combine))
     primitive.def_batch(partial(_scatter_batch, primitive))
     return primitive
@@ -496,25 +466,6 @@ def _scatter_batch(
     is_sorted = params.indices_are_sorted and indices_axis is None
     moved = ScatterParams(numbers, params.mode, is_sorted, params.unique_indices)
     return (bind1(primitive, (x, indices, updates), moved),), (0,)
-
-
-def _scatter_division(params: ScatterParams, avals: prim.Avals, outs: prim.Avals) -> list[Entries]:
-    x, indices, updates = avals
-    windows = scatter_windows(x.shape, updates.shape, params)
-    entries, update_entries = [*x.entries], updates.entries
-    inside = params.dimension_numbers.update_window_dims
-    _whole_windows(x, windows)
-    for i, j in zip(windows.window_axes, inside, strict=True):
-        entries[i] = agreed((entries[i], update_entries[j]))
-    places = _places(x, indices, windows)
-    own = [names for j, names in enumerate(update_entries) if j not in inside]
-    for j, names in enumerate(own):
-        agreed((names, places[j]))
-        if (names or places[j]) and j not in windows.indices_batching:
-            raise AmbiguousError("updates of the same place may be on several devices")
-    for i, j in zip(windows.batching, windows.indices_batching, strict=True):
-        entries[i] = agreed((places[j], own[j]))
-    return [tuple(entries)]
 
 
 def _of_one_more_axis(params: ScatterParams) -> ScatterParams:

@@ -7,7 +7,6 @@ from typing import TypeVar
 import attrs
 
 from tinyjax import tree
-from tinyjax.core import explicit
 from tinyjax.core.primitives import families as fam, rules as ru
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
@@ -66,7 +65,6 @@ stop_gradient_p: prim.Primitive[prim.NoParams] = prim.Primitive("stop_gradient",
 
 ru.def_identity(stop_gradient_p)
 ru.def_constant(stop_gradient_p)
-stop_gradient_p.def_rule(prim.SUMS)(explicit.together())
 
 
 # a tangent may go through it; as a map of values it is the identity

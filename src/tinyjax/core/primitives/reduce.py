@@ -10,7 +10,6 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import devices as dev, explicit
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, rules as ru, shape as sh
 from tinyjax.core.primitives.slicing import pad
 from tinyjax.core.stablehlo import builder, types as hlo
@@ -261,10 +260,6 @@ def _arg_reducer(
                 f"{name} along axis {params.axis} of {x}: there is no element to choose."
             )
         return (av.ShapedArray(shape, params.dtype),)
-
-    @primitive.def_rule(prim.DIVISION)
-    def arg_division(params: ArgParams, avals: prim.Avals, outs: prim.Avals) -> list[dev.Entries]:
-        return [explicit.kept(avals[0], (params.axis,))]
 
     @primitive.def_lowering
     def arg_lowering(b: Lowering, operands: hlo.Values, params: ArgParams) -> hlo.Values:

@@ -12,10 +12,10 @@ from types import FunctionType
 from typing import Any, NoReturn, TypeVar
 
 from tinyjax import dtypes, errors
-from tinyjax.core.explicit import SumsRule, together
 from tinyjax.core.primitives.barrier import once
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.tracing.program_rules import LINEAR
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 
@@ -79,7 +79,6 @@ def has_params(primitive: Primitive[P]) -> bool:
 def def_without_results(primitive: Primitive[P]) -> None:
     """Register the types and the jvp of a primitive that returns nothing: it has effects alone."""
     primitive.def_abstract_eval(lambda avals, params: ())
-    primitive.def_rule(prim.DIVISION)(lambda params, avals, outs: ())
 
     @primitive.def_jvp
     def jvp_without_results(
@@ -117,16 +116,14 @@ def def_identity(primitive: Primitive[P]) -> None:
     primitive.def_lowering(lambda b, operands, params: operands)
 
 
-def def_linear(primitive: Primitive[P], *places: int, sums: SumsRule | None = None) -> None:
+def def_linear(primitive: Primitive[P], *places: int) -> None:
     """Register the jvp of a primitive that is linear in some operands together.
 
     Args:
         primitive: the primitive; the others of its operands have no tangents.
         places: those operands; all by default.
-        sums: its rule for sums of which each device has a part; by default that it computes parts
-            from parts.
     """
-    primitive.def_rule(prim.SUMS)(sums or together(*places))
+    primitive.def_rule(LINEAR)(lambda: places)
 
     @primitive.def_jvp
     def linear_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: P) -> prim.JvpResult:

@@ -11,8 +11,6 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import explicit
-from tinyjax.core.devices import Entries
 from tinyjax.core.primitives import broadcast as bc, rules as ru
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values, int_array
@@ -20,11 +18,10 @@ from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.tracing.program_rules import VIEW
 from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array, followed
-from tinyjax.core.values.avals import ExplicitArray, ShapedArray
+from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.operands import first_element, is_splat, splat
 from tinyjax.errors import DtypeError, InconclusiveDimensionOperation, ShapeError, shortened
-from tinyjax.primitives.constraint import lie_as
 
 P = TypeVar("P")
 
@@ -70,13 +67,13 @@ def zeros_like(x: Array) -> Array:
 def zero_tangent(aval: ShapedArray) -> Array:
     """Return the zero tangent of values of a type: of float0 where they have no derivative."""
     if dtypes.is_inexact(aval.dtype):
-        return lie_as(splat(0, aval.plain), aval) if type(aval) is ExplicitArray else splat(0, aval)
+        return aval.laid(splat(0, aval.plain))
     return ConcreteArray(np.zeros(aval.shape, dtypes.float0))
 
 
 def zero_cotangent(aval: ShapedArray) -> Array:
     """Return the zero cotangent of values of a type, which are of an inexact dtype."""
-    if aval.cotangent() is aval and type(aval) is not ExplicitArray:
+    if aval.cotangent() is aval and aval.told is None:
         return full(aval.shape, 0, aval.dtype)
     return zero_tangent(aval.cotangent())
 
@@ -112,11 +109,6 @@ def _reshape_type(avals: prim.Avals, params: ReshapeParams) -> prim.Avals:
             f"({shortened(prod(params.shape))} elements) of {x.shape} ({x.size} elements)."
         )
     return (x.with_shape(params.shape),)
-
-
-@reshape_p.def_rule(prim.DIVISION)
-def _reshape_division(params: ReshapeParams, avals: prim.Avals, outs: prim.Avals) -> list[Entries]:
-    return [explicit.reshaped(avals[0], params.shape)]
 
 
 @reshape_p.def_lowering
@@ -192,14 +184,6 @@ def _transpose_type(avals: prim.Avals, params: TransposeParams) -> prim.Avals:
             f"{shortened(params.perm)}."
         )
     return (x.with_shape(tuple([x.shape[i] for i in params.perm])),)
-
-
-@transpose_p.def_rule(prim.DIVISION)
-def _transpose_division(
-    params: TransposeParams, avals: prim.Avals, outs: prim.Avals
-) -> list[Entries]:
-    entries = avals[0].entries
-    return [tuple([entries[i] for i in params.perm])]
 
 
 @transpose_p.def_lowering
@@ -322,9 +306,6 @@ def _rev_type(avals: prim.Avals, params: RevParams) -> prim.Avals:
     if any(not 0 <= a < x.ndim for a in params.axes) or len(set(params.axes)) != len(params.axes):
         raise ShapeError(f"rev needs distinct axes of {x.shape}, but got {params.axes}.")
     return (x,)
-
-
-rev_p.def_rule(prim.DIVISION)(explicit.same)
 
 
 @rev_p.def_lowering

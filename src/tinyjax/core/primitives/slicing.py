@@ -9,7 +9,6 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import explicit
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, rules as ru
 from tinyjax.core.primitives.shape import def_simple_batch, full, full_like, move_batch_axis
 from tinyjax.core.stablehlo.lowering import Lowering
@@ -72,7 +71,6 @@ def _slice_lowering(b: Lowering, operands: Values, params: SliceParams) -> Value
     return (b.slice(operands[0], params.starts, params.limits, params.strides),)
 
 
-slice_p.def_rule(prim.DIVISION)(explicit.same)
 ru.def_linear(slice_p)
 
 
@@ -243,7 +241,6 @@ def _into_padding(
     return bc.reduce_sum(outside, tuple(range(ct.ndim)))
 
 
-pad_p.def_rule(prim.DIVISION)(explicit.same)
 ru.def_linear(pad_p)
 ru.def_transposes(pad_p, _into_padded, _into_padding)
 
@@ -329,7 +326,6 @@ def _concatenate_lowering(b: Lowering, operands: Values, params: ConcatenatePara
     return b.emit("stablehlo.concatenate", operands, b.results, {"dimension": integer(params.axis)})
 
 
-concatenate_p.def_rule(prim.DIVISION)(explicit.alike)
 ru.def_linear(concatenate_p)
 
 
@@ -414,7 +410,6 @@ def _split_lowering(b: Lowering, operands: Values, params: SplitParams) -> Value
     return parts
 
 
-split_p.def_rule(prim.DIVISION)(explicit.same)
 ru.def_linear(split_p)
 
 

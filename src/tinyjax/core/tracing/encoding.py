@@ -44,9 +44,9 @@ def encode_aval(aval: av.ShapedArray) -> bytes:
     encoding = _aval_encodings.get(aval)
     if encoding is None:
         name = f"{dtypes.dtype_name(aval.dtype)}{_sizes(aval)}{'w' if aval.weak_type else ''}"
-        text = f"{name}{sorted(map(str, aval.across)) if aval.across else ''}".encode()
-        if isinstance(aval, av.ExplicitArray):
-            text += encode(aval.sharding)
+        text = name.encode()
+        if aval.where is not None:
+            text += encode(aval.where.identity)
         encoding = _aval_encodings[aval] = b"A%d:%s" % (len(text), text)
     return encoding
 

@@ -542,7 +542,11 @@ def typecheck_jaxpr(jaxpr: Jaxpr, *, weakness: bool = True) -> JaxprType:
                 f"takes {eqn.primitive.params.__name__}."
             )
         try:
-            expected = list(eqn.primitive.result_types(in_types, eqn.params))
+            said = av.where_of((*in_types, *eqn.out_avals))
+            if said is None:
+                expected = list(eqn.primitive.rules.abstract_eval(in_types, eqn.params))
+            else:
+                expected = list(said.result_types(eqn.primitive, in_types, eqn.params))
         except (LookupError, TypeError, ValueError) as error:
             if isinstance(error, errors.TinyjaxError):
                 raise

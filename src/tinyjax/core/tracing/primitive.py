@@ -28,12 +28,11 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core import devices as dev
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import NOWHERE, SHARING, Axes, ExplicitArray, ShapedArray
+from tinyjax.core.values.avals import ShapedArray
 
 P = TypeVar("P")
 R = TypeVar("R")
@@ -253,28 +252,6 @@ class RuleKey(records.Printed, Generic[R]):
     name: str
 
 
-#: Of a primitive that moves data between devices, or says that they have different values: from the
-#: axes along which its operand varies, those that it has to vary along, and those that the result
-#: does. Without this rule and the next, operands vary along the same axes, and so do results.
-VARIES: Final[RuleKey[Callable[[Any, Axes], tuple[Axes, Axes]]]] = RuleKey("varies")
-
-#: Of a primitive that says by itself, in its ``abstract_eval`` rule, along which axes results vary:
-#: from those along which its operands do, those that each has to vary along; and the parameters,
-#: whose programs are those for such operands.
-FITS: Final[RuleKey[Callable[[Any, Sequence[Axes]], tuple[Sequence[Axes], Any]]]] = RuleKey("fits")
-
-#: How results are divided, where the types of operands say it (``core.explicit``): from the
-#: parameters, these types, and those of the results, which do not say it.
-DIVISION: Final[RuleKey[Callable[[Any, Avals, Avals], Sequence[dev.Entries]]]] = RuleKey("division")
-
-#: Along which axes of a mesh results are sums of which devices have parts, and along which their
-#: cotangents are, where operands say so: from the same (``core.explicit``). Primitives without it
-#: take no such sums.
-SUMS: Final[
-    RuleKey[Callable[[Any, Avals, Avals], Sequence[tuple[frozenset[str], frozenset[str]]]]]
-] = RuleKey("sums")
-
-
 class Rules(Generic[P]):
     """The rules of one primitive; each field is a rule, or one that raises ``MissingRuleError``."""
 
@@ -323,12 +300,6 @@ class Rules(Generic[P]):
 
 #: ``core.tracing.trace.bind``, which is built on this module and hands itself in.
 binder: Final[list[Callable[[Primitive[Any], Arrays, Any], Arrays]]] = []
-
-#: What ``core.explicit`` hands in: the types of results, where those of operands say how they lie.
-typer: Final[list[Callable[[Primitive[Any], Avals, Any], Avals]]] = []
-
-#: The same, where devices share operands within ``shard_map``: of those of the results without it.
-sharer: Final[list[Callable[[Primitive[Any], Avals, Any, Avals], Avals]]] = []
 
 #: Called when a rule is registered in another's place: what was made with that is of no use.
 on_replaced: Final[list[Callable[[], None]]] = []
@@ -602,11 +573,10 @@ class Primitive(Generic[P]):
         rules = self.rules
         if "abstract_eval" not in rules.registered:
             return None
-        kinds = {*map(type, avals)}
-        if kinds != {ShapedArray} and any(aval.across for aval in avals):
-            outs = tuple(self._result_types(avals, params))
-        elif ExplicitArray in kinds:
-            outs = tuple(typer[0](self, avals, params))
+        for aval in avals:
+            if aval.where is not None:
+                outs = tuple(aval.where.result_types(self, avals, params))
+                break
         else:
             outs = tuple(rules.abstract_eval(avals, params))
         types = rules.types
@@ -623,47 +593,6 @@ class Primitive(Generic[P]):
         except TypeError:  # parameters that have no hash
             return outs
         return outs
-
-    def result_types(self, avals: Sequence[ShapedArray], params: P) -> Sequence[ShapedArray]:
-        """Return the types of the results for operands whose types say more than shapes."""
-        rules, is_new = self.rules, False
-        if self.varies_alike and rules.collective is None:
-            # as at every other equation; nothing but the types counts here either
-            try:
-                return rules.types[params, *avals][0]
-            except TypeError:  # parameters that have no hash
-                pass
-            except KeyError:
-                is_new = True
-        outs = self._result_types(avals, params)
-        if is_new:
-            outs = tuple(outs)
-            if len(rules.types) >= _MOST_TYPES:
-                rules.types.clear()
-            rules.types[params, *avals] = outs, None
-        return outs
-
-    @property
-    def varies_alike(self) -> bool:
-        """Whether operands and results vary alike between devices: it holds no programs."""
-        rules = self.rules
-        extensions = rules.extensions
-        return rules.evaluate is None and FITS not in extensions and VARIES not in extensions
-
-    def _result_types(self, avals: Sequence[ShapedArray], params: P) -> Sequence[ShapedArray]:
-        rules = self.rules
-        lies = rules.evaluate is None and ExplicitArray in map(type, avals)
-        axis_sets = [aval.across for aval in avals]
-        axes = NOWHERE.union(*axis_sets)
-        if VARIES in rules.extensions:
-            _, axes = self.rule(VARIES)(params, axes)
-        elif not lies and (not axes or FITS in rules.extensions):
-            return rules.abstract_eval(avals, params)
-        plain = [aval.with_varying(NOWHERE) for aval in avals]
-        outs = typer[0](self, plain, params) if lies else rules.abstract_eval(plain, params)
-        if SHARING and not SHARING.isdisjoint(axis_sets):
-            return sharer[0](self, avals, params, [out.with_varying(axes) for out in outs])
-        return [out.with_varying(axes) for out in outs]
 
     def _register(self, name: str, rule: object) -> None:
         if not callable(rule):

@@ -1,4 +1,4 @@
-"""Rules of primitives whose parameters hold programs, or which are forms of their operand."""
+"""Rules by which primitives say what they are: element by element, linear, or of programs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,13 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.operands import as_array
 
 P = TypeVar("P")
+
+#: The rule of a primitive that works element by element: says so.
+ELEMENTWISE: Final[RuleKey[Callable[[], bool]]] = RuleKey("elementwise")
+
+#: The rule of a primitive that is linear in some operands together: the places of these, or none
+#: where it is in all.
+LINEAR: Final[RuleKey[Callable[[], tuple[int, ...]]]] = RuleKey("linear")
 
 #: The rule of a primitive that stands for a program: returns it, of the parameters, or None where
 #: it must not be written in the equation's place. It has the equation's operands and results.

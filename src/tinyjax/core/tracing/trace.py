@@ -744,18 +744,26 @@ class _StandIns(dict[type[Any], type[Any]]):
 eager: Final = _StandIns()
 
 
+#: Makes of a class that is to be used the one that is used for it: handed in by
+#: ``tinyjax.parallel`` when the first type says where values lie.
+extended: Final[list[Callable[[type[Any]], type[Any]]]] = []
+
+
 def stand_in(kind: type[R], parent: Trace | None = None) -> type[R]:
     """Return the class to use in place of this one.
 
-    It is another one inside functions given to ``shard_map``, while debugging is on, and above the
-    trace that evaluates.
+    It is another one inside functions given to ``shard_map``, while debugging is on, above the
+    trace that evaluates, and once types say where values lie.
     """
     own = on_devices.get()
     if own is not None:
         return own.get(kind, kind)
+    chosen = kind
     if settings().debugging:
-        return _attached[0].stand_ins.get(kind, kind)
-    return eager[kind] if parent is EVAL else kind
+        chosen = _attached[0].stand_ins.get(kind, kind)
+    elif parent is EVAL:
+        chosen = eager[kind]
+    return extended[0](chosen) if extended else chosen
 
 
 def base_trace() -> EvalTrace:

@@ -40,11 +40,10 @@ from tinyjax.core.tracing.trace import (
     stand_in,
     use_trace,
 )
-from tinyjax.core.transforms import explicit
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.dtypes import DType, is_inexact
-from tinyjax.errors import ArgumentError, ShardingTypeError
+from tinyjax.errors import ArgumentError
 
 P = TypeVar("P")
 BatchAxis = int | None
@@ -151,9 +150,9 @@ class BatchTrace(Trace):
                 axes.append(None)
                 key.append(arg._aval or arg.aval)
         rules = primitive.rules
-        rule, collective = rules.batch, rules.collective
-        if collective is not None and getattr(params, "axis_name", None) == self.mapped.name:
-            rule = collective
+        rule = rules.batch
+        if rules.collective is not None and self.collects(primitive, params):
+            rule = rules.collective
             active = True
         if not active and not self._named_in(primitive, params):
             return self.parent.process(primitive, args, params)
@@ -167,10 +166,6 @@ class BatchTrace(Trace):
         token = set_trace(self.parent)
         try:
             outs, out_axes = rule(self.mapped, values, axes, params)
-        except ShardingTypeError:
-            if known is None or rule is not rules.batch:
-                raise
-            outs, out_axes = explicit.batch(primitive, self.mapped, values, axes, params, known)
         finally:
             reset_trace(token)
         if len(outs) == 1:  # nearly always, and faster than the loop
@@ -182,6 +177,11 @@ class BatchTrace(Trace):
         for out, axis in zip(outs, out_axes, strict=True):
             results.append(out if axis is None else BatchTracer(self, out, axis))
         return results
+
+    def collects(self, primitive: Primitive[P], params: P) -> bool:
+        """Whether a primitive is a collective over this trace's axis."""
+        is_over = getattr(params, "axis_name", None) == self.mapped.name
+        return is_over and primitive.rules.collective is not None
 
     def _named_in(self, primitive: Primitive[P], params: P) -> bool:
         """Whether a program in the parameters has a collective over this trace's axis."""
@@ -359,6 +359,21 @@ def axis_names(jaxpr: Jaxpr) -> frozenset[Hashable]:
         return frozenset(names)
 
     return jaxpr.derive("axis_names", find)
+
+
+def communicating(jaxpr: Jaxpr) -> frozenset[Hashable]:
+    """Return the axes over which collectives in a program combine values."""
+
+    def find() -> frozenset[Hashable]:
+        names: set[Hashable] = set()
+        for eqn in jaxpr.eqns:
+            if eqn.primitive.rules.collective is not None and eqn.inputs:
+                names.add(getattr(eqn.params, "axis_name", None))
+            for inner in subjaxprs(eqn.params):
+                names |= communicating(inner)
+        return frozenset(names)
+
+    return jaxpr.derive("communicating", find)
 
 
 # Calls with rules of their own

@@ -7,11 +7,10 @@ transpose is called in the same way; its transpose is the same map with the two 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import attrs
 
-from tinyjax.core import varying
 from tinyjax.core.primitives import rules as ru, shape as sh
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg, tangents as tg
 from tinyjax.core.tracing.list_partition import fill_list
@@ -21,7 +20,7 @@ from tinyjax.core.transforms.batching import batch_jaxpr
 from tinyjax.core.transforms.jvp import jvp_jaxpr
 from tinyjax.core.transforms.transpose import transpose_jaxpr
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import Axes, ShapedArray, same_types
+from tinyjax.core.values.avals import ShapedArray, same_types
 from tinyjax.errors import ArgumentError
 
 
@@ -54,14 +53,6 @@ def check_call(called: str, jaxpr: jx.Jaxpr, avals: prim.Avals) -> Sequence[Shap
             f"{called} of type {jaxpr.type} was applied to ({', '.join(map(str, avals))})."
         )
     return jaxpr.out_avals
-
-
-def fit_call(params: Any, across: Sequence[Axes]) -> tuple[Sequence[Axes], Any]:
-    """Fit the one program in the parameters to operands that vary between devices."""
-    from tinyjax.core.transforms.varying import fitted  # noqa: PLC0415 (for several devices)
-
-    targets, jaxpr = fitted(params.jaxpr, across)
-    return targets, params if jaxpr is params.jaxpr else attrs.evolve(params, jaxpr=jaxpr)
 
 
 def jvp_of_call(
@@ -102,7 +93,6 @@ def def_call(
 
     def_program(primitive, lambda args, params, run: run(params.jaxpr, args))
     primitive.def_rule(CALLED)(rebuild)
-    primitive.def_rule(prim.FITS)(fit_call)
     primitive.def_abstract_eval(lambda avals, params: check_call(called, params.jaxpr, avals))
 
     @primitive.def_jvp
@@ -169,22 +159,6 @@ def def_linear_map(primitive: prim.Primitive[LinearMapParams], called: str, resi
         residuals: what they call its residuals.
     """
     primitive.def_abstract_eval(lambda avals, params: check_call(called, params.forward, avals))
-
-    @primitive.def_rule(prim.FITS)
-    def fit_map(
-        params: LinearMapParams, across: Sequence[Axes]
-    ) -> tuple[Sequence[Axes], LinearMapParams]:
-        from tinyjax.core.transforms.varying import refit  # noqa: PLC0415 (for several devices)
-
-        n, forward, backward = params.num_residuals, params.forward, params.backward
-        targets = varying.joined(varying.axes_of(forward.in_avals), across)
-        while True:  # until the operands vary along the axes along which their cotangents do
-            forward = refit(forward, targets)
-            backward = refit(backward, [*targets[:n], *varying.axes_of(forward.out_avals)])
-            after = varying.joined(targets[n:], varying.axes_of(backward.out_avals))
-            if after == targets[n:]:
-                return targets, LinearMapParams(forward, backward, n)
-            targets = (*targets[:n], *after)
 
     @primitive.def_transpose
     def map_transpose(

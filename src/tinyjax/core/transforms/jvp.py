@@ -34,12 +34,11 @@ from tinyjax.core.tracing.trace import (
     stand_in,
     use_trace,
 )
-from tinyjax.core.transforms import explicit
 from tinyjax.core.transforms.batching import BatchTracer, batch_flat
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.dtypes import DType, HostArray, is_inexact
-from tinyjax.errors import ConcretizationError, ShardingTypeError
+from tinyjax.errors import ConcretizationError
 
 P = TypeVar("P")
 
@@ -137,10 +136,6 @@ class JVPTrace(Trace):
                 primals_out, tangents_out = linearize_rule(primitive, primals, tangents, params)
             else:
                 primals_out, tangents_out = rules.jvp(primals, tangents, params)
-        except ShardingTypeError:
-            if rules.evaluate is not None:
-                raise
-            primals_out, tangents_out = explicit.jvp(primitive, primals, tangents, params)
         finally:
             reset_trace(token)
         if len(primals_out) == 1:  # nearly always, and faster than the loop
@@ -167,7 +162,7 @@ class JVPTrace(Trace):
         elif active and stripped.batch is not None and not self._records(tangents):
             outs, out_tangents = _push_through(self.parent, stripped, primals, tangents)
             if not touched[0]:
-                return self._joined(outs, out_tangents)
+                return self.joined(outs, out_tangents)
         else:
             outs = self.parent.process_custom_call(stripped, primals)
             out_tangents = [ZERO] * len(outs)
@@ -181,7 +176,7 @@ class JVPTrace(Trace):
                     if call.jvp is None
                     else [add_tangents(a, b) for a, b in zip(out_tangents, own, strict=True)]
                 )
-        return self._joined(outs, out_tangents)
+        return self.joined(outs, out_tangents)
 
     def stripped(self, call: CustomCall, touched: list[bool]) -> CustomCall:
         """The call without this trace's tangents in what it closes over; tell if it meets one."""
@@ -191,7 +186,7 @@ class JVPTrace(Trace):
         """Whether what is made of tangents is written down, so that primals are to be apart."""
         return self.linearizing or any(t is not ZERO and _is_recorded(t) for t in tangents)
 
-    def _joined(self, outs: Sequence[Array], tangents: Sequence[Tangent]) -> list[Array]:
+    def joined(self, outs: Sequence[Array], tangents: Sequence[Tangent]) -> list[Array]:
         return [
             out if tangent is ZERO else JVPTracer(self, out, tangent)
             for out, tangent in zip(outs, tangents, strict=True)

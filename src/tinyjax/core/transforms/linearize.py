@@ -60,7 +60,7 @@ class LinearizeTrace(JVPTrace):
         if any(map(asks, linear.eqns[start:])):
             stripped = _applying_rules(stripped)
         outs = linear.process_custom_call(stripped, primals)
-        return self._joined(outs, self.split(plain)[1])
+        return self.joined(outs, self.split(plain)[1])
 
 
 def _applying_rules(call: CustomCall) -> CustomCall:

@@ -36,9 +36,8 @@ from tinyjax.core.tracing.trace import (
     set_evaluated_source,
     stand_in,
 )
-from tinyjax.core.transforms import explicit
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ShapedArray, explicit_types
+from tinyjax.core.values.avals import ShapedArray
 from tinyjax.frames import user_source
 
 
@@ -181,11 +180,8 @@ def pull_back(
         outs: the results.
         cotangents: one per result.
     """
-    rule: ApplyTranspose | None = None
-    if explicit_types and explicit.says_where(eqns):
-        rule = explicit.Transposing(eqns, outs)
     kind = stand_in(Transposer, current_trace())
-    return kind(eqns, known, linear_inputs, outs, rule).pull_back(cotangents)
+    return kind(eqns, known, linear_inputs, outs).pull_back(cotangents)
 
 
 def _seeds(

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
+from importlib import import_module
 from itertools import repeat
 from math import prod
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 
 import attrs
 import numpy as np
@@ -22,91 +24,105 @@ from tinyjax.dtypes import (
     dtype_name,
     float0,
     is_inexact,
-    is_integer,
     parse,
     result_type,
 )
-from tinyjax.errors import ArgumentError, ShardingError, described
+from tinyjax.errors import ArgumentError, described
 from tinyjax.records import Record
 
 T = TypeVar("T")
 
 
-@attrs.frozen(cache_hash=True, repr=False)
-class Share:
-    """An axis of a mesh along which devices share a value, or what it is the derivative of.
+class Where(ABC):
+    """Where the values of a type lie on several devices, and what these share of them.
 
-    Attributes:
-        letter: ``U`` of a value that is the sum of what devices have (``unreduced``), ``R`` of one
-            that all devices have and whose cotangent is such a sum (``reduced``).
-        name: the axis.
+    The core hands it on, from types of operands to those of results, and knows no more of it than
+    what is here: ``tinyjax.parallel`` gives it its meaning. It is immutable, and compared by value.
     """
 
-    letter: str
-    name: Hashable
+    __slots__ = ()
 
-    def transposed(self) -> Share:
-        """The same of the cotangent."""
-        return Share("R" if self.letter == "U" else "U", self.name)
-
-    def __repr__(self) -> str:
-        return f"{{{self.letter}:{self.name}}}"
-
-
-def _names(axes: Iterable[Hashable]) -> frozenset[Hashable]:
-    return frozenset(axes)
-
-
-@attrs.frozen(kw_only=True)
-class ManualAxisType:
-    """What devices share of a value inside ``shard_map``: axes of the mesh, by name.
-
-    Attributes:
-        varying: those along which each device may have its own.
-        unreduced: those along which each has a part of a sum, which is the value.
-        reduced: those along which all have it, and each a part of its cotangent.
-
-    Raises:
-        ArgumentError: an axis is among two of these.
-    """
-
-    varying: frozenset[Hashable] = attrs.field(default=frozenset(), converter=_names)
-    unreduced: frozenset[Hashable] = attrs.field(default=frozenset(), converter=_names)
-    reduced: frozenset[Hashable] = attrs.field(default=frozenset(), converter=_names)
-
-    def __attrs_post_init__(self) -> None:
-        if len(self.vur) < len(self.varying) + len(self.unreduced) + len(self.reduced):
-            raise ArgumentError(f"an axis is varying, unreduced or reduced, but got {self!r}.")
+    #: How the type says that values lie, if it does.
+    sharding: Sharding | None
+    #: The axes of a mesh along which devices may have different values, or share one.
+    across: frozenset[Hashable]
 
     @property
-    def empty(self) -> bool:
-        """Whether all devices have the same."""
-        return not self.vur
+    @abstractmethod
+    def varying(self) -> frozenset[Hashable]:
+        """The axes of a mesh along which devices may have different values."""
+
+    @abstractmethod
+    def entries(self, ndim: int) -> Entries:
+        """For each axis of an array the axes of a mesh over which the type says it is divided."""
 
     @property
-    def vur(self) -> frozenset[Hashable]:
-        """All these axes."""
-        return self.varying | self.unreduced | self.reduced
+    @abstractmethod
+    def plain(self) -> Where | None:
+        """What holds for values of any shape."""
 
-    def update(self, **changes: frozenset[Hashable]) -> ManualAxisType:
-        """Return the same with other axes."""
-        return attrs.evolve(self, **changes)
+    @abstractmethod
+    def inserted(self, axis: int, ndim: int, names: tuple[str, ...]) -> Where:
+        """The same with one more axis of the array, divided over some axes of the mesh."""
 
-    def to_ct_mat(self) -> ManualAxisType:
-        """Return what they share of a cotangent of the value."""
-        return self.update(unreduced=self.reduced, reduced=self.unreduced)
+    @abstractmethod
+    def removed(self, axis: int, ndim: int) -> Where:
+        """The same without an axis of the array."""
+
+    @abstractmethod
+    def cotangent(self) -> Where:
+        """The same of a cotangent of the value."""
+
+    @abstractmethod
+    def of_number(self) -> Where | None:
+        """The same of one number, other than zero, in all places of an array."""
+
+    @property
+    @abstractmethod
+    def of_all(self) -> Where | None:
+        """The same of values that all devices have."""
+
+    @abstractmethod
+    def mapped_over(self, args: Sequence[Any], axes: Sequence[int | None]) -> tuple[str, ...]:
+        """The axes of the mesh over which an axis of arguments is divided that is mapped over.
+
+        Args:
+            args: the arguments, of whose types one has this.
+            axes: which axis of each is mapped over; None where there is none.
+        """
+
+    @abstractmethod
+    def lies_as(self, other: Where | None) -> bool:
+        """Whether both say the same of how values lie, or one nothing and one "undivided"."""
+
+    @abstractmethod
+    def shown(self, dtype: str, lengths: Sequence[str]) -> str:
+        """The type as text, of the dtype's name and the lengths of the axes."""
+
+    @property
+    @abstractmethod
+    def identity(self) -> tuple[object, ...]:
+        """What tells it from others, to be encoded."""
+
+    @abstractmethod
+    def result_types(
+        self, primitive: Any, avals: Sequence[ShapedArray], params: Any
+    ) -> Sequence[ShapedArray]:
+        """Return the types of a primitive's results, where that of an operand has this."""
+
+    @abstractmethod
+    def laid(self, x: T, aval: ShapedArray) -> T:
+        """Return an array that lies as a type says which has this."""
+
+    @abstractmethod
+    def untold(self, x: T) -> T:
+        """Return an array, whose type has this, with one that does not say how it lies."""
 
 
-#: What differs between devices of a mesh: axes along which they may have different values, by name,
-#: and those along which they share one.
-Axes: TypeAlias = frozenset[Hashable]
-NOWHERE: Final[Axes] = frozenset()
-#: Those that types have had in which devices share values; none, in nearly all programs.
-SHARING: Final[set[Axes]] = set()
-
-_Key = tuple[tuple[int, ...], DType, bool] | tuple[tuple[int, ...], DType, bool, Axes]
+_Key = tuple[tuple[int, ...], DType, bool] | tuple[tuple[int, ...], DType, bool, Where]
 #: The types that there are.
 interned: Final[dict[_Key, ShapedArray]] = {}
+NOWHERE: Final[frozenset[Hashable]] = frozenset()
 _MOST_UNUSED: Final = 1 << 16
 _DTYPES: Final[tuple[type, ...]] = (np.dtype,)
 
@@ -118,35 +134,43 @@ class ShapedArray:
     Equal types are one object: construction looks them up. So types are compared and hashed by
     identity, which happens at every operation and is three times as fast as by value.
 
-    Inside a function given to ``shard_map`` a type may also say between which devices values of it
-    vary (``across``). Such types are a class of their own, so that others are none the slower.
+    Attributes:
+        shape: the shape.
+        dtype: the dtype.
+        weak_type: whether the dtype is weak.
+        where: what the type says of several devices; None, of nearly all, says nothing.
     """
 
     shape: tuple[int, ...]
     dtype: DType
     weak_type: bool
+    where: Where | None
 
     def __new__(
         cls,
         shape: tuple[int, ...],
         dtype: DType,
         weak_type: bool = False,
+        where: Where | None = None,
         *,
         sharding: Sharding | None = None,
     ) -> ShapedArray:
-        key = (shape, dtype, weak_type)
+        key: _Key = (shape, dtype, weak_type)
+        if where is not None:
+            key = (shape, dtype, weak_type, where)
         try:
             cached = interned.get(key)
         except TypeError:  # a list
-            return ShapedArray(tuple(shape), dtype, weak_type)
+            return ShapedArray(tuple(shape), dtype, weak_type, where)
         if cached is not None:
             return cached
         if not isinstance(dtype, _DTYPES):  # a scalar type, or a name
-            return ShapedArray(shape, parse(dtype), weak_type)
+            return ShapedArray(shape, parse(dtype), weak_type, where)
         self = object.__new__(cls)
         object.__setattr__(self, "shape", shape)
         object.__setattr__(self, "dtype", dtype)
         object.__setattr__(self, "weak_type", weak_type)
+        object.__setattr__(self, "where", where)
         if len(interned) >= _MOST_UNUSED:
             _drop_unused(interned)
         return interned.setdefault(key, self)
@@ -163,61 +187,77 @@ class ShapedArray:
     def nbytes(self) -> int:
         return self.size * self.dtype.itemsize
 
+    # What it says of several devices
+
+    @property
+    def told(self) -> Sharding | None:
+        """How the type says that values lie; None where it does not."""
+        return None if self.where is None else self.where.sharding
+
     @property
     def sharding(self) -> Sharding:
-        """How values of this type lie that are put nowhere else: whole, on the first device."""
-        return on_first()
+        """How values lie: whole, on the first device, if they are put nowhere else."""
+        return self.told or on_first()
 
     @property
     def entries(self) -> Entries:
         """For each axis the axes of a mesh over which the type says that it is divided."""
-        return ((),) * len(self.shape)
+        ndim = len(self.shape)
+        return ((),) * ndim if self.where is None else self.where.entries(ndim)
+
+    @property
+    def varying(self) -> frozenset[Hashable]:
+        """The axes of the mesh along which it may vary; none outside of ``shard_map``."""
+        return NOWHERE if self.where is None else self.where.varying
+
+    @property
+    def across(self) -> frozenset[Hashable]:
+        """The same, with the axes along which devices share the value."""
+        return NOWHERE if self.where is None else self.where.across
+
+    @property
+    def mat(self) -> Any:
+        """The same, as JAX tells it."""
+        return import_module("tinyjax.parallel.types").manual_axis_type(self)
+
+    manual_axis_type = mat
+
+    def at(self, where: Where | None) -> ShapedArray:
+        """The same type that says something else of several devices."""
+        return ShapedArray(self.shape, self.dtype, self.weak_type, where)
 
     @property
     def plain(self) -> ShapedArray:
         """The same type, without what it says of where values lie."""
-        return self
+        return self if self.where is None else self.at(self.where.plain)
 
     def lying(self, sharding: Sharding) -> ShapedArray:
         """The type of values that lie as a sharding says: another if its mesh is ``Explicit``."""
-        told = sharding.in_types(len(self.shape))
-        if told is None:
-            return self.plain
-        if told.summed and not (is_inexact(self.dtype) or is_integer(self.dtype)):
-            raise ShardingError(
-                f"a value of type {self.plain} is no sum, so that it cannot lie by {told.spec}."
-            )
-        return ExplicitArray(self.shape, self.dtype, self.weak_type, told, self.across)
+        aval: ShapedArray = sharding.typed(self)
+        return aval
 
-    @property
-    def varying(self) -> Axes:
-        """The axes of the mesh along which it may vary; none outside of ``shard_map``."""
-        return NOWHERE
+    def laid(self, x: T) -> T:
+        """Return an array that lies as the type says."""
+        return x if self.where is None else self.where.laid(x, self)
 
-    @property
-    def across(self) -> Axes:
-        """The same, with the axes along which devices share the value."""
-        return NOWHERE
+    def untold(self, x: T) -> T:
+        """Return an array of this type with one that does not say how it lies."""
+        return x if self.where is None else self.where.untold(x)
 
-    @property
-    def mat(self) -> ManualAxisType:
-        """The same as ``across``, as JAX tells it."""
-        own = [(x.letter, x.name) for x in self.across if isinstance(x, Share)]
-        shared = {letter: {name for kind, name in own if kind == letter} for letter in "UR"}
-        return ManualAxisType(varying=self.varying, unreduced=shared["U"], reduced=shared["R"])
-
-    manual_axis_type = mat
-
-    def with_varying(self, axes: Axes) -> ShapedArray:
-        """The type of values that vary along just these axes of the mesh, or are shared there."""
-        return VaryingArray(self.shape, self.dtype, self.weak_type, axes) if axes else self
+    # Types made of it
 
     def strip_weak(self) -> ShapedArray:
         """The same type without weakness."""
-        return ShapedArray(self.shape, self.dtype) if self.weak_type else self
+        if not self.weak_type:
+            return self
+        return ShapedArray(self.shape, self.dtype, False, self.where)
 
     def with_shape(self, shape: tuple[int, ...]) -> ShapedArray:
-        return ShapedArray(shape, self.dtype, self.weak_type)
+        """The type of values of another shape, of which it does not say how they lie."""
+        where = self.where
+        if where is not None and shape != self.shape:
+            where = where.plain
+        return ShapedArray(shape, self.dtype, self.weak_type, where)
 
     def update(
         self,
@@ -239,11 +279,15 @@ class ShapedArray:
             names: the axes of the mesh over which it is divided, if this type says where values
                 lie.
         """
-        return self.with_shape((*self.shape[:axis], length, *self.shape[axis:]))
+        shape = (*self.shape[:axis], length, *self.shape[axis:])
+        where = self.where and self.where.inserted(axis, len(self.shape), names)
+        return ShapedArray(shape, self.dtype, self.weak_type, where)
 
     def removed(self, axis: int) -> ShapedArray:
         """The type of what an axis counts."""
-        return self.with_shape(self.shape[:axis] + self.shape[axis + 1 :])
+        shape = self.shape[:axis] + self.shape[axis + 1 :]
+        where = self.where and self.where.removed(axis, len(self.shape))
+        return ShapedArray(shape, self.dtype, self.weak_type, where)
 
     def stacked(self, length: int) -> ShapedArray:
         """The type of so many values of this type along a new first axis."""
@@ -254,17 +298,17 @@ class ShapedArray:
         return _row(self)
 
     def with_dtype(self, dtype: DType, weak_type: bool = False) -> ShapedArray:
-        return ShapedArray(self.shape, dtype, weak_type)
+        return ShapedArray(self.shape, dtype, weak_type, self.where)
 
     def tangent(self) -> ShapedArray:
         """The type of a tangent of this value: itself, or float0 where there is no derivative."""
         if is_inexact(self.dtype):
             return self
-        return ShapedArray(self.shape, float0)
+        return ShapedArray(self.shape, float0, False, self.where)
 
     def cotangent(self) -> ShapedArray:
         """The type of a cotangent of this value, which is of an inexact dtype."""
-        return self
+        return self if self.where is None else self.at(self.where.cotangent())
 
     def to_tangent_aval(self) -> ShapedArray:
         """The same as ``tangent``, by JAX's name."""
@@ -297,261 +341,21 @@ class ShapedArray:
         return re.sub(r"^(u?int|b?float|complex)", _shorten, str(self))
 
     def __reduce__(self) -> tuple[type[ShapedArray], tuple[object, ...]]:
-        return (ShapedArray, (self.shape, self.dtype, self.weak_type))
+        return (ShapedArray, (self.shape, self.dtype, self.weak_type, self.where))
 
     def __str__(self) -> str:
+        name = dtype_name(self.dtype)
         try:
-            return f"{dtype_name(self.dtype)}[{','.join(map(str, self.shape))}]"
+            lengths = [*map(str, self.shape)]
         except ValueError:  # an int of thousands of digits
-            return f"{dtype_name(self.dtype)}[<too large to show>]"
+            lengths = ["<too large to show>"]
+        if self.where is not None:
+            return self.where.shown(name, lengths)
+        return f"{name}[{','.join(lengths)}]"
 
     def __repr__(self) -> str:
         weak = ", weak_type=True" if self.weak_type else ""
         return f"ShapedArray({self}{weak})"
-
-
-class _DifferingArray(ShapedArray):
-    """A type that says along which axes of a mesh something differs between devices."""
-
-    __slots__ = ("_across",)
-
-    _across: Axes
-
-    @property
-    def varying(self) -> Axes:
-        if self._across not in SHARING:
-            return self._across
-        return frozenset([name for name in self._across if not isinstance(name, Share)])
-
-    @property
-    def across(self) -> Axes:
-        return self._across
-
-
-class VaryingArray(_DifferingArray):
-    """The type of a value that may vary between devices; ``with_varying`` makes it."""
-
-    __slots__ = ()
-
-    def __new__(
-        cls, shape: tuple[int, ...], dtype: DType, weak_type: bool, axes: Axes
-    ) -> VaryingArray:
-        key = (shape, dtype, weak_type, axes)
-        cached = interned.get(key)
-        if isinstance(cached, VaryingArray):
-            return cached
-        self = object.__new__(cls)
-        object.__setattr__(self, "shape", shape)
-        object.__setattr__(self, "dtype", dtype)
-        object.__setattr__(self, "weak_type", weak_type)
-        object.__setattr__(self, "_across", axes)
-        _note_shares(axes)
-        interned.setdefault(key, self)
-        return cls(shape, dtype, weak_type, axes)
-
-    def with_varying(self, axes: Axes) -> ShapedArray:
-        if axes == self._across:
-            return self
-        return ShapedArray(self.shape, self.dtype, self.weak_type).with_varying(axes)
-
-    def strip_weak(self) -> ShapedArray:
-        return super().strip_weak().with_varying(self._across)
-
-    def with_shape(self, shape: tuple[int, ...]) -> ShapedArray:
-        return super().with_shape(shape).with_varying(self._across)
-
-    def with_dtype(self, dtype: DType, weak_type: bool = False) -> ShapedArray:
-        return super().with_dtype(dtype, weak_type).with_varying(self._across)
-
-    def tangent(self) -> ShapedArray:
-        return super().tangent().with_varying(self._across)
-
-    def cotangent(self) -> ShapedArray:
-        return self.with_varying(transposed(self._across))
-
-    def __reduce__(self) -> tuple[type[ShapedArray], tuple[object, ...]]:
-        return (VaryingArray, (self.shape, self.dtype, self.weak_type, self._across))
-
-    def __str__(self) -> str:
-        return f"{super().__str__()}{_differing(self._across)}"
-
-
-def _note_shares(across: Axes) -> None:
-    if Share in map(type, across):
-        SHARING.add(across)
-
-
-def transposed(axes: Axes) -> Axes:
-    """What differs between devices of cotangents of values of which this does."""
-    if axes not in SHARING:
-        return axes
-    return frozenset([x.transposed() if isinstance(x, Share) else x for x in axes])
-
-
-#: The types that say where values lie: none, in programs for one device.
-explicit_types: Final[dict[tuple[tuple[int, ...], DType, bool, Sharding, Axes], ExplicitArray]] = {}
-
-
-class ExplicitArray(_DifferingArray):
-    """The type of a value that lies as the type says; ``NamedSharding.typed`` makes it.
-
-    Such types are of values on a mesh with axes that are ``Explicit`` (``core.explicit``). Like
-    those that vary they are a class of their own. Inside a function that ``shard_map`` runs along
-    other axes of the mesh a type says both.
-    """
-
-    __slots__ = ("_sharding",)
-
-    _sharding: Sharding
-
-    def __new__(
-        cls,
-        shape: tuple[int, ...],
-        dtype: DType,
-        weak_type: bool,
-        sharding: Sharding,
-        across: Axes = NOWHERE,
-    ) -> ExplicitArray:
-        key = (shape, dtype, weak_type, sharding, across)
-        cached = explicit_types.get(key)
-        if cached is not None:
-            return cached
-        self = object.__new__(cls)
-        object.__setattr__(self, "shape", shape)
-        object.__setattr__(self, "dtype", dtype)
-        object.__setattr__(self, "weak_type", weak_type)
-        object.__setattr__(self, "_sharding", sharding)
-        object.__setattr__(self, "_across", across)
-        _note_shares(across)
-        if len(explicit_types) >= _MOST_UNUSED:
-            _drop_unused(explicit_types)
-        return explicit_types.setdefault(key, self)
-
-    @property
-    def sharding(self) -> Sharding:
-        """How values lie, along the axes of the mesh that are ``Explicit``."""
-        return self._sharding
-
-    @property
-    def entries(self) -> Entries:
-        return tuple([self._sharding.spec.axes(axis) for axis in range(self.ndim)])
-
-    def with_varying(self, axes: Axes) -> ShapedArray:
-        if axes == self._across:
-            return self
-        return ExplicitArray(self.shape, self.dtype, self.weak_type, self._sharding, axes)
-
-    @property
-    def is_summed(self) -> bool:
-        """Whether devices have parts of a sum, or of a sum that is the cotangent."""
-        spec = self._sharding.spec
-        return bool(spec.unreduced or spec.reduced)
-
-    @property
-    def settled(self) -> ShapedArray:
-        """The type of values that lie alike and of whose parts none is of a sum."""
-        settled = self._sharding.settled
-        return self if settled is self._sharding else self._on(settled)
-
-    @property
-    def plain(self) -> ShapedArray:
-        return ShapedArray(self.shape, self.dtype, self.weak_type).with_varying(self._across)
-
-    @property
-    def is_hidden(self) -> bool:
-        """Whether XLA chooses how values lie, along all axes of the mesh (``auto_axes``)."""
-        return self._sharding.in_types(self.ndim) is None
-
-    def _on(self, sharding: Sharding) -> ExplicitArray:
-        """The type of values of this shape that lie otherwise."""
-        return ExplicitArray(self.shape, self.dtype, self.weak_type, sharding, self._across)
-
-    def _with(self, plain: ShapedArray, entries: Entries | None = None) -> ShapedArray:
-        """Another type of values on the same mesh."""
-        sharding = self._sharding
-        if entries is not None:
-            sharding = sharding.update(spec=sharding.spec.with_partitions(entries))
-        return ExplicitArray(plain.shape, plain.dtype, plain.weak_type, sharding, self._across)
-
-    def divided(self, entries: Entries) -> ShapedArray:
-        """The type of values that lie otherwise on the same mesh."""
-        return self._with(self, entries)
-
-    def hidden(self, names: Sequence[str]) -> ShapedArray:
-        """The type of values of which XLA chooses how they lie along some axes of the mesh."""
-        sharding = self._sharding.hidden(names)
-        entries = [tuple([n for n in entry if n not in names]) for entry in self.entries]
-        return self._on(sharding.update(spec=sharding.spec.with_partitions(entries)))
-
-    def strip_weak(self) -> ShapedArray:
-        return self._with(self.plain.strip_weak())
-
-    def with_shape(self, shape: tuple[int, ...]) -> ShapedArray:
-        """The plain type of another shape, of which this one does not say how it is divided."""
-        return self if shape == self.shape else self.plain.with_shape(shape)
-
-    def inserted(self, axis: int, length: int, names: tuple[str, ...] = ()) -> ShapedArray:
-        entries = self.entries
-        inserted = (*entries[:axis], names, *entries[axis:])
-        return self._with(self.plain.inserted(axis, length), inserted)
-
-    def removed(self, axis: int) -> ShapedArray:
-        entries = self.entries
-        return self._with(self.plain.removed(axis), (*entries[:axis], *entries[axis + 1 :]))
-
-    def with_dtype(self, dtype: DType, weak_type: bool = False) -> ShapedArray:
-        return self._with(self.plain.with_dtype(dtype, weak_type))
-
-    def tangent(self) -> ShapedArray:
-        return self._with(self.plain.tangent())
-
-    def cotangent(self) -> ShapedArray:
-        spec, aval = self._sharding.spec, self
-        if spec.transposed is not spec:
-            aval = self._on(self._sharding.update(spec=spec.transposed))
-        return aval.with_varying(transposed(self._across))
-
-    def __reduce__(self) -> tuple[type[ShapedArray], tuple[object, ...]]:
-        return (
-            ExplicitArray,
-            (self.shape, self.dtype, self.weak_type, self._sharding, self._across),
-        )
-
-    def __str__(self) -> str:
-        shown = zip(self.shape, self.entries, strict=True)
-        lengths = ",".join([f"{n}{_at(names)}" for n, names in shown])
-        return f"{dtype_name(self.dtype)}[{lengths}]{_differing(self._across, self._sharding)}"
-
-    def __repr__(self) -> str:
-        weak = ", weak_type=True" if self.weak_type else ""
-        return f"ShapedArray({self}{weak})"
-
-
-def _at(names: tuple[str, ...]) -> str:
-    return f"@{names[0] if len(names) == 1 else '(' + ','.join(names) + ')'}" if names else ""
-
-
-def _differing(across: Axes, sharding: Sharding | None = None) -> str:
-    """Along which axes of the mesh values vary, or they, or cotangents, are sums, as text."""
-    by_letter: dict[str, list[str]] = {"V": [], "U": [], "R": []}
-    for name in across:
-        share = name if isinstance(name, Share) else Share("V", name)
-        by_letter[share.letter].append(str(share.name))
-    sorted_names = {letter: sorted(names) for letter, names in by_letter.items()}
-    if sharding is not None:
-        spec, axes = sharding.spec, sharding.axis_names
-        sorted_names["U"] += [name for name in axes if name in spec.unreduced]
-        sorted_names["R"] += [name for name in axes if name in spec.reduced]
-    return _lettered(sorted_names)
-
-
-def _lettered(by_letter: Mapping[str, Sequence[str]]) -> str:
-    entries = [
-        f"{letter}:{names[0] if len(names) == 1 else '(' + ','.join(names) + ')'}"
-        for letter, names in by_letter.items()
-        if names
-    ]
-    return f"{{{', '.join(entries)}}}" if entries else ""
 
 
 def _shorten(name: re.Match[str]) -> str:
@@ -581,6 +385,14 @@ def rows(avals: Iterable[ShapedArray]) -> list[ShapedArray]:
     return [*map(_row, avals)]
 
 
+def where_of(avals: Iterable[ShapedArray]) -> Where | None:
+    """Return what the first of several types says of several devices that says something."""
+    for aval in avals:
+        if aval.where is not None:
+            return aval.where
+    return None
+
+
 def same_types(a: Sequence[ShapedArray], b: Sequence[ShapedArray]) -> bool:
     """Whether two lists of types are equal but for weakness, and for what varies."""
     # types are compared by identity, and are mostly the same
@@ -596,14 +408,9 @@ def alike(a: Sequence[ShapedArray], b: Sequence[ShapedArray]) -> bool:
 
 def lie_alike(x: ShapedArray, y: ShapedArray) -> bool:
     """Whether types say the same of where values lie, or one says nothing and one "undivided"."""
-    return x.entries == y.entries and _sums_of(x) == _sums_of(y)
-
-
-def _sums_of(aval: ShapedArray) -> tuple[frozenset[str], frozenset[str]] | None:
-    if not isinstance(aval, ExplicitArray) or not aval.is_summed:
-        return None
-    spec = aval.sharding.spec
-    return spec.unreduced, spec.reduced
+    if x.where is None:
+        return y.where is None or y.where.lies_as(None)
+    return x.where.lies_as(y.where)
 
 
 def _shape(dims: Sequence[int]) -> tuple[int, ...]:
@@ -689,8 +496,7 @@ class ShapeDtypeStruct(Record):
             return value
         aval = value if isinstance(value, ShapedArray) else getattr(value, "aval", None)
         if isinstance(aval, ShapedArray):
-            lies = aval.sharding if isinstance(aval, ExplicitArray) else None
-            return cls(aval.shape, aval.dtype, aval.weak_type, sharding=lies)
+            return cls(aval.shape, aval.dtype, aval.weak_type, sharding=aval.told)
         if not isinstance(value, (bool, int, float, complex, np.ndarray, np.generic)):
             raise ArgumentError(
                 "ShapeDtypeStruct.like takes an array, a number or a type of arrays, but got "

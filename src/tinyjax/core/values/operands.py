@@ -13,7 +13,7 @@ import numpy as np
 from tinyjax.config import settings
 from tinyjax.core.stablehlo.types import check_axes
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ExplicitArray, ShapedArray, ShapeDtypeStruct
+from tinyjax.core.values.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.integers import SymbolicSize
 from tinyjax.dtypes import (
@@ -111,8 +111,8 @@ def splat(value: bool | int | float | complex | np.generic, aval: ShapedArray) -
         if aval.dtype != float0:
             raise ArgumentError(f"expected a number, but got {described(value)}.") from None
         host = np.zeros((), float0)  # which has one value
-    if type(aval) is ExplicitArray and value != 0 and aval.sharding.summed:
-        aval = aval.plain
+    if aval.where is not None and value != 0:
+        aval = aval.at(aval.where.of_number())
     if aval.shape:
         try:
             host = np.ndarray(aval.shape, aval.dtype, host, 0, (0,) * len(aval.shape))

@@ -7,7 +7,6 @@ import attrs
 from tinyjax import records
 from tinyjax.core import devices as dev
 from tinyjax.core.tracing import jaxpr as jx, nesting, program_rules as pr
-from tinyjax.core.values import avals as av
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -57,14 +56,14 @@ def wishes_of(jaxpr: jx.Jaxpr) -> Wishes | None:
                 if wishes is not None:
                     shardings.update(dict.fromkeys(wishes.all))
         for v in jaxpr.in_binders:
-            if type(v.aval) is av.ExplicitArray:
+            if v.aval.where is not None and v.aval.told is not None:
                 if v.aval.sharding.is_explicit:
                     used[v] = v.aval.sharding
                 shardings[v.aval.sharding] = None
         if not shardings:
             return None
         for x in jaxpr.outs:
-            if type(x.aval) is av.ExplicitArray and x.aval.sharding.is_explicit:
+            if x.aval.where is not None and x.aval.sharding.is_explicit:
                 defined.setdefault(x, x.aval.sharding)
         return Wishes(
             tuple(shardings),
@@ -77,6 +76,6 @@ def wishes_of(jaxpr: jx.Jaxpr) -> Wishes | None:
 
 def _as_typed(x: jx.Atom, sharding: dev.Sharding) -> dev.Sharding:
     """How a result of ``shard_map`` lies, as its type says it, or else as XLA would."""
-    if type(x.aval) is av.ExplicitArray and x.aval.sharding.is_explicit:
+    if x.aval.where is not None and x.aval.sharding.is_explicit:
         return x.aval.sharding
     return sharding.stripped()

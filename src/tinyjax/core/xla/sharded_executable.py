@@ -39,7 +39,7 @@ from tinyjax.core.sharding import NamedSharding
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.values import concrete as conc
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ExplicitArray, ShapedArray
+from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.xla import backend, compilation, forks, host_callbacks, loading, lowering
 from tinyjax.core.xla.placement import Placement, Written
@@ -299,7 +299,7 @@ def _written(
     first = how.first
     if not isinstance(first, NamedSharding) or how.ndim != aval.ndim or said is x:
         return x
-    if type(aval) is ExplicitArray or first.mesh != x.mesh:
+    if aval.told is not None or first.mesh != x.mesh:
         return x
     return first if first.spec.stripped() == x.spec.stripped() else x
 
@@ -370,7 +370,7 @@ def _read_back(
     chosen = loaded.get_output_shardings() or []
     for sharding, proto, aval in zip(placement.outs, chosen, jaxpr.out_avals, strict=True):
         text = str(HloSharding.from_proto(proto))
-        own = aval.sharding if isinstance(aval, ExplicitArray) else None
+        own = aval.sharding if aval.told is not None else None
         names = (
             _named(like, text, aval.shape)
             for like in ([own] if isinstance(own, NamedSharding) else meshes)

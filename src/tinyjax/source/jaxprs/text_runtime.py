@@ -22,6 +22,7 @@ from tinyjax.core.tracing.staging import stage
 from tinyjax.core.values import avals as av, concrete as conc, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, SourceError, shortened
+from tinyjax.parallel.types import Share, with_varying
 
 WEAK: Final = "weak "
 #: The packages that define primitives, not all of which are loaded at the start.
@@ -54,8 +55,8 @@ def aval(text: str) -> av.ShapedArray:
     across: set[Hashable] = set()
     for letter, names in re.findall(r"([VUR]):(\([^)]*\)|[^,)]*)", axes[:-1]):
         several = names.strip("()").split(",")
-        across.update(several if letter == "V" else [av.Share(letter, axis) for axis in several])
-    return result.with_varying(frozenset(across))
+        across.update(several if letter == "V" else [Share(letter, axis) for axis in several])
+    return with_varying(result, frozenset(across))
 
 
 def lying(text: str, sharding: dev.Sharding) -> av.ShapedArray:
@@ -135,7 +136,7 @@ def array(kind: str | av.ShapedArray, values: str) -> Array:
     declared = _typed(kind)
     host = np.array([_element(declared.dtype, part) for part in values.split()], declared.dtype)
     whole = conc.ConcreteArray(host.reshape(declared.shape), declared.plain)
-    return sa.placer[0](whole, declared.sharding) if type(declared) is av.ExplicitArray else whole
+    return sa.placer[0](whole, declared.sharding) if declared.told is not None else whole
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -178,7 +178,7 @@ class ModuleWriter:
 
     def kind(self, aval: av.ShapedArray) -> Doc:
         """A type: its text, and where values lie if it says so."""
-        if not isinstance(aval, av.ExplicitArray):
+        if aval.told is None:
             return f'"{_type(aval)}"'
         self.imports.add(("tinyjax.source.jaxprs.text_runtime", "lying"))
         where = Parameter(self, Scope(self), "a type", "sharding", 0, []).write(aval.sharding)
@@ -301,7 +301,7 @@ class Parameter:
                 return self.nested(value)
             case av.ShapedArray():
                 kind = self.writer.kind(value)
-                if isinstance(value, av.ExplicitArray):
+                if value.told is not None:
                     return kind
                 self.writer.imports.add(("tinyjax.source.jaxprs.text_runtime", "aval"))
                 return group("aval(", [kind], ")")

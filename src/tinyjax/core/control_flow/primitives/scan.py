@@ -10,13 +10,11 @@ import attrs
 from tinyjax.core.control_flow.common import fixed_point, stabilise
 from tinyjax.core.tracing.jaxpr import Jaxpr
 from tinyjax.core.tracing.list_partition import split_list
-from tinyjax.core.tracing.primitive import FITS, Params, Primitive
+from tinyjax.core.tracing.primitive import Params, Primitive
 from tinyjax.core.tracing.staging import Staged
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms.jvp import jvp_jaxpr
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import Axes
-from tinyjax.core.varying import axes_of, joined
 
 if TYPE_CHECKING:
     from tinyjax.display.progress import Progress
@@ -51,22 +49,6 @@ class ScanParams(Params):
 scan_p: Primitive[ScanParams] = Primitive(
     "scan", ScanParams, rules_in="tinyjax.core.control_flow.scan"
 )
-
-
-@scan_p.def_rule(FITS)
-def _fit_scan(params: ScanParams, across: Sequence[Axes]) -> tuple[Sequence[Axes], ScanParams]:
-    from tinyjax.core.transforms.varying import fitted, refit  # noqa: PLC0415 (for several devices)
-
-    n, m = params.num_consts, params.num_consts + params.num_carry
-    targets, body = fitted(params.jaxpr, across)
-    while True:
-        carry = targets[n:m]
-        after = joined(carry, axes_of(body.out_avals)[: m - n])
-        if after == carry:
-            break
-        targets = (*targets[:n], *after, *targets[m:])
-        body = refit(body, targets)
-    return targets, attrs.evolve(params, jaxpr=refit(body, targets, carry))
 
 
 def bind_scan(

@@ -10,13 +10,11 @@ import attrs
 from tinyjax.core.control_flow.common import fixed_point, stabilise
 from tinyjax.core.tracing.jaxpr import Jaxpr
 from tinyjax.core.tracing.list_partition import split_list
-from tinyjax.core.tracing.primitive import FITS, Params, Primitive
+from tinyjax.core.tracing.primitive import Params, Primitive
 from tinyjax.core.tracing.staging import Staged, stage
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms.jvp import jvp_jaxpr
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import Axes
-from tinyjax.core.varying import axes_of, check_reached, joined
 
 if TYPE_CHECKING:
     from tinyjax.display.progress import Progress
@@ -46,31 +44,6 @@ class WhileParams(Params):
 while_p: Primitive[WhileParams] = Primitive(
     "while", WhileParams, rules_in="tinyjax.core.control_flow.while_loop"
 )
-
-
-@while_p.def_rule(FITS)
-def _fit_while(params: WhileParams, across: Sequence[Axes]) -> tuple[Sequence[Axes], WhileParams]:
-    from tinyjax.core.transforms.varying import fitted, refit  # noqa: PLC0415 (for several devices)
-
-    n, m = params.num_condition, params.num_body
-    fixed, other, state = split_list(across, n, m)
-    condition, body = params.condition, params.body
-    targets = joined(axes_of(body.in_avals), [*other, *state])
-    while True:
-        of_condition, condition = fitted(condition, [*fixed, *targets[m:]])
-        (goes_on,) = axes_of(condition.out_avals)
-        body = refit(body, targets)
-        # as for the operands of cond
-        after = tuple([axes | goes_on for axes in targets])
-        after = (*after[:m], *joined(joined(after[m:], of_condition[n:]), axes_of(body.out_avals)))
-        if after == targets:
-            break
-        targets = after
-    for program in (condition, body):
-        check_reached(program, goes_on, "a while_loop")
-    body = refit(body, targets, targets[m:])
-    changed = attrs.evolve(params, condition=condition, body=body)
-    return (*of_condition[:n], *targets), changed
 
 
 def bind_while(

@@ -19,15 +19,15 @@ from tinyjax.core.tracing.checking import explained
 from tinyjax.core.tracing.jaxpr import eval_jaxpr
 from tinyjax.core.tracing.primitive import Avals
 from tinyjax.core.tracing.trace import manual_axes
-from tinyjax.core.transforms.varying import on_axes, part_type
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
-from tinyjax.core.varying import named
 from tinyjax.errors import ArgumentError, ShardingError, described, shortened
 from tinyjax.frames import describe_function, imitate
-from tinyjax.primitives import collective as col, constraint as con
-from tinyjax.spmd.primitive import COPIES, ShardMapParams, local_type
-from tinyjax.spmd.program import bind_shard_map
+from tinyjax.parallel import collective as col, constraint as con, types as ty
+from tinyjax.parallel.inside import on_axes, part_type
+from tinyjax.parallel.primitive import COPIES, ShardMapParams, local_type
+from tinyjax.parallel.program import bind_shard_map
+from tinyjax.parallel.varying import named
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -291,7 +291,7 @@ def _call(
         what = f"{tree.path_str('args', path)} of {describe_function(fun)}, given to shard_map"
         sd.NamedSharding(mesh, spec).check(x.shape, what)
     flat = calling.FlatFunction(fun, in_tree)
-    if av.ExplicitArray in {type(x.aval) for x in arrays} or any(s is not s.settled for s in specs):
+    if any(x.aval.told is not None for x in arrays) or any(s is not s.settled for s in specs):
         arrays = [_summed_as(x, mesh, axes, spec) for x, spec in zip(arrays, specs, strict=True)]
     parts = [local_type(x.aval, mesh, axes, spec) for x, spec in zip(arrays, specs, strict=True)]
     sizes = tuple([axis for axis in mesh.shape_tuple if axis[0] in axes])
@@ -300,7 +300,7 @@ def _call(
     inside = sd.use_mesh(_manual(mesh, axes)) if isinstance(mesh, sd.Mesh) else nullcontext()
     shares = checks and here <= {*mesh.explicit_axes}
     with inside, on_axes(sizes, partly, checks, own=not checks, shares=shares):
-        own = [aval.with_varying(aval.varying | here) for aval in parts]
+        own = [ty.with_varying(aval, aval.varying | here) for aval in parts]
         staged = stg.stage(flat, parts if checks else own, fun)
     joined = _specs(divided.outs, flat.out_tree, mesh, axes, divided.names[1])
     if checks:
@@ -341,7 +341,7 @@ def _with_kept(
 def _told(aval: av.ShapedArray, axes: tuple[str, ...]) -> dev.PartitionSpec:
     """How the type of an argument says that it is divided along axes of the mesh."""
     entries = [[name for name in names if name in axes] for names in aval.entries]
-    spec = aval.sharding.spec if isinstance(aval, av.ExplicitArray) else dev.PartitionSpec()
+    spec = aval.sharding.spec if aval.told is not None else dev.PartitionSpec()
     here = frozenset(axes)
     return dev.PartitionSpec(*entries, unreduced=spec.unreduced & here, reduced=spec.reduced & here)
 
@@ -351,7 +351,7 @@ def _summed_as(x: Array, mesh: sd.AnyMesh, axes: tuple[str, ...], spec: dev.Part
 
     Along other axes of the mesh than those of the program it lies as before.
     """
-    own = x.aval.sharding.spec if isinstance(x.aval, av.ExplicitArray) else COPIES
+    own = x.aval.sharding.spec if x.aval.told is not None else COPIES
     here = frozenset(axes)
     if (own.unreduced & here, own.reduced & here) == (spec.unreduced, spec.reduced):
         return x
@@ -390,7 +390,7 @@ def _manual(mesh: M, axes: tuple[str, ...]) -> M:
 
 
 def _taken_to_be_shared(
-    staged: stg.Staged, parts: Avals, axes: av.Axes, out_specs: Sequence[dev.PartitionSpec]
+    staged: stg.Staged, parts: Avals, axes: ty.Axes, out_specs: Sequence[dev.PartitionSpec]
 ) -> stg.Staged:
     """Return a program of parts whose results do not vary where they are to be the same.
 
@@ -413,7 +413,7 @@ def _taken_to_be_shared(
     return stg.Staged(program.jaxpr, staged.consts)
 
 
-def _each(x: Array, axes: av.Axes) -> Array:
+def _each(x: Array, axes: ty.Axes) -> Array:
     """Return a value as each device's own along axes, whatever they share of it."""
     return reduce(lambda x, name: col.recast(x, name, "V"), sorted(map(str, axes)), x)
 
@@ -456,7 +456,7 @@ def _specs(
 def _check_results(
     fun: Callable[..., Any],
     staged: stg.Staged,
-    axes: av.Axes,
+    axes: ty.Axes,
     out_specs: Sequence[dev.PartitionSpec],
     out_tree: tree.PyTreeDef,
 ) -> None:
@@ -489,17 +489,17 @@ def _check_shared(what: str, aval: av.ShapedArray, spec: dev.PartitionSpec) -> N
     Raises:
         ShardingError: it is not.
     """
-    if aval.across not in av.SHARING and not spec.unreduced:
+    if aval.across not in ty.SHARING and not spec.unreduced:
         return
     kept = {"U": spec.unreduced, "R": spec.reduced | {*spec.names}}
     for share in aval.across:
-        if isinstance(share, av.Share) and share.name not in kept[share.letter]:
+        if isinstance(share, ty.Share) and share.name not in kept[share.letter]:
             raise ShardingError(
                 f"{what} is {aval}, but its out_specs, {spec}, does not say so of {share.name!r}. "
                 + ("Let devices add it first, by lax.psum." if share.letter == "U" else _SAY)
             )
     for name in sorted(spec.unreduced):
-        if name not in aval.across and av.Share("U", name) not in aval.across:
+        if name not in aval.across and ty.Share("U", name) not in aval.across:
             raise ShardingError(
                 f"{what} is {aval}, of which all devices along {name!r} have the same, but its "
                 f"out_specs, {spec}, says that each has a part of a sum."

@@ -8,9 +8,10 @@ import attrs
 
 from tinyjax.core import devices as dev, sharding as sd
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
-from tinyjax.core.transforms.varying import part_type
 from tinyjax.core.values import avals as av
-from tinyjax.core.varying import along
+from tinyjax.parallel.inside import part_type
+from tinyjax.parallel.types import is_summed, with_varying
+from tinyjax.parallel.varying import along
 
 #: How operands are divided, or results joined.
 Specs = tuple[dev.PartitionSpec, ...]
@@ -81,8 +82,8 @@ def local_type(
     shape = sd.NamedSharding(mesh, spec).shard_shape(aval.shape)
     whole = part_type(aval, axes, mesh.explicit_axes)
     part = whole.plain.with_shape(shape)
-    part = part.with_varying(part.across | along(spec))
-    return part.lying(whole.sharding) if isinstance(whole, av.ExplicitArray) else part
+    part = with_varying(part, part.across | along(spec))
+    return part.lying(whole.sharding) if whole.told is not None else part
 
 
 def global_type(aval: av.ShapedArray, mesh: sd.AnyMesh, spec: dev.PartitionSpec) -> av.ShapedArray:
@@ -97,10 +98,10 @@ def global_type(aval: av.ShapedArray, mesh: sd.AnyMesh, spec: dev.PartitionSpec)
     shape = tuple([n * sharding.factor(i) for i, n in enumerate(aval.shape)])
     entries = [(*spec.axes(i), *names) for i, names in enumerate(aval.entries)]
     told = spec.with_partitions(entries)
-    if isinstance(aval, av.ExplicitArray) and aval.is_summed:
+    if is_summed(aval):
         rest = aval.sharding.spec
         told = told.update(
             unreduced=spec.unreduced | rest.unreduced, reduced=spec.reduced | rest.reduced
         )
-    whole = aval.plain.with_shape(shape).with_varying(aval.across - along(spec))
+    whole = with_varying(aval.plain.with_shape(shape), aval.across - along(spec))
     return whole.lying(sd.NamedSharding(mesh, told))

@@ -40,13 +40,14 @@ from tinyjax.core.tracing import (
 )
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
-from tinyjax.core.transforms.varying import erased, on_axes, refit
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
-from tinyjax.core.varying import along, axes_of, joined
-from tinyjax.primitives.collective import axis_index, pmin, psum
-from tinyjax.spmd import emulation
-from tinyjax.spmd.primitive import (
+from tinyjax.parallel import emulation, types as ty
+from tinyjax.parallel.collective import axis_index, pmin, psum
+from tinyjax.parallel.fitting import refit
+from tinyjax.parallel.inside import erased, on_axes
+from tinyjax.parallel.mesh_rule import MESH, MeshRule
+from tinyjax.parallel.primitive import (
     COPIES,
     ShardMapParams,
     Specs,
@@ -54,6 +55,7 @@ from tinyjax.spmd.primitive import (
     local_type,
     shard_map_p,
 )
+from tinyjax.parallel.varying import along, axes_of, joined
 
 
 def bind_shard_map(
@@ -85,23 +87,25 @@ def _on_axes(params: ShardMapParams) -> AbstractContextManager[None]:
     return on_axes(params.sizes, params.is_partial, params.checks, shares=params.shares)
 
 
-def _axes(specs: Sequence[PartitionSpec], across: Sequence[av.Axes] | None = None) -> list[av.Axes]:
+def _axes(specs: Sequence[PartitionSpec], across: Sequence[ty.Axes] | None = None) -> list[ty.Axes]:
     """What differs between devices in parts, of what varies along other axes already."""
     before = [av.NOWHERE] * len(specs) if across is None else across
     return [along(spec) | axes for spec, axes in zip(specs, before, strict=True)]
 
 
-@shard_map_p.def_rule(prim.FITS)
 def _fit(
-    params: ShardMapParams, across: Sequence[av.Axes]
-) -> tuple[Sequence[av.Axes], ShardMapParams]:
+    params: ShardMapParams, across: Sequence[ty.Axes]
+) -> tuple[Sequence[ty.Axes], ShardMapParams]:
     inside = axes_of(params.jaxpr.in_avals)
     here = along(PartitionSpec(params.axes))
-    here = here.union([av.Share(letter, name) for letter in "UR" for name in params.axes])
+    here = here.union([ty.Share(letter, name) for letter in "UR" for name in params.axes])
     targets = joined(across, [axes - here for axes in inside])
     with _on_axes(params):
         jaxpr = refit(params.jaxpr, _axes(params.in_specs, targets), _axes(params.out_specs))
     return targets, attrs.evolve(params, jaxpr=jaxpr)
+
+
+shard_map_p.def_rule(MESH)(MeshRule(fits=_fit))
 
 
 @shard_map_p.def_abstract_eval
@@ -277,10 +281,10 @@ class _Linearized:
     nonzero_out: tuple[bool, ...]
 
 
-def _within(across: av.Axes, axes: tuple[str, ...]) -> PartitionSpec:
+def _within(across: ty.Axes, axes: tuple[str, ...]) -> PartitionSpec:
     """How parts are joined, with an axis in front if they vary, that differ so between devices."""
     varies = tuple([name for name in axes if name in across])
-    unreduced, reduced = [[n for n in axes if av.Share(x, n) in across] for x in "UR"]
+    unreduced, reduced = [[n for n in axes if ty.Share(x, n) in across] for x in "UR"]
     return PartitionSpec(*[varies] if varies else [], unreduced={*unreduced}, reduced={*reduced})
 
 

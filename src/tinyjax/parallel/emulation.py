@@ -11,12 +11,11 @@ from collections.abc import Sequence
 from tinyjax.core import devices as dev, sharding as sd
 from tinyjax.core.primitives import broadcast as bc, shape as sh, slicing as sl
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
-from tinyjax.core.transforms import batching as bt, varying
+from tinyjax.core.transforms import batching as bt
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.primitives import constraint as con
-from tinyjax.spmd import primitive
+from tinyjax.parallel import constraint as con, inside, primitive
 
 
 def emulate(args: prim.Arrays, params: primitive.ShardMapParams) -> prim.Arrays:
@@ -51,7 +50,7 @@ def _along(
         params: the parameters.
     """
     if number == len(params.axes):
-        return jx.eval_jaxpr(varying.erased(params.jaxpr, on_host=True), args)
+        return jx.eval_jaxpr(inside.erased(params.jaxpr, on_host=True), args)
     name, size = params.sizes[number]
     rest = [[other for other in own if other != name] for own in names]
     axes = [0 if name in own else None for own in names]

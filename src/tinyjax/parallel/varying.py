@@ -7,57 +7,59 @@ in a collective must all come there, so what decides whether it is reached must 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from tinyjax import errors
 from tinyjax.core import devices as dev
 from tinyjax.core.tracing import jaxpr as jx, trace as tr
-from tinyjax.core.values import avals as av
+from tinyjax.core.transforms.batching import communicating
+from tinyjax.core.values.avals import NOWHERE, ShapedArray
+from tinyjax.parallel.types import SHARING, Axes, Share
 
 
-def union(axes: Iterable[av.Axes]) -> av.Axes:
+def union(axes: Iterable[Axes]) -> Axes:
     """What differs between devices of what is computed from several values.
 
     Raises:
         ShardingError: one is a sum of which each device has a part, and another is each device's.
     """
     axis_sets = [*axes]
-    union = av.NOWHERE.union(*axis_sets)
-    return union if not av.SHARING or av.SHARING.isdisjoint(axis_sets) else _settled(union)
+    union = NOWHERE.union(*axis_sets)
+    return union if not SHARING or SHARING.isdisjoint(axis_sets) else _settled(union)
 
 
-def _settled(axes: av.Axes) -> av.Axes:
+def _settled(axes: Axes) -> Axes:
     """Drop what is said of values that all devices have where other ones vary."""
-    summed = [x for x in axes if isinstance(x, av.Share) and x.letter == "U"]
+    summed = [x for x in axes if isinstance(x, Share) and x.letter == "U"]
     for share in summed:
         if share.name in axes or share.transposed() in axes:
             raise errors.ShardingError(
                 f"a sum of which each device along {share.name!r} has a part meets a value that is "
                 "none. Let devices add first, by lax.psum or lax.psum_scatter."
             )
-    return frozenset([x for x in axes if not (isinstance(x, av.Share) and x.name in axes)])
+    return frozenset([x for x in axes if not (isinstance(x, Share) and x.name in axes)])
 
 
-def axes_of(avals: Iterable[av.ShapedArray]) -> tuple[av.Axes, ...]:
+def axes_of(avals: Iterable[ShapedArray]) -> tuple[Axes, ...]:
     """What differs between devices of values of each type."""
     return tuple([aval.across for aval in avals])
 
 
-def joined(a: Sequence[av.Axes], b: Sequence[av.Axes]) -> tuple[av.Axes, ...]:
+def joined(a: Sequence[Axes], b: Sequence[Axes]) -> tuple[Axes, ...]:
     """Those of two lists, together."""
     return tuple([x if x == y else union((x, y)) for x, y in zip(a, b, strict=True)])
 
 
-def named(axes: av.Axes) -> str:
+def named(axes: Axes) -> str:
     """Axes, for messages."""
     return " and ".join(sorted(map(repr, axes)))
 
 
-def along(spec: dev.PartitionSpec) -> av.Axes:
+def along(spec: dev.PartitionSpec) -> Axes:
     """What differs between devices that run a program of parts of what lies as is said."""
     shares = [
-        *[av.Share("U", name) for name in spec.unreduced],
-        *[av.Share("R", name) for name in spec.reduced],
+        *[Share("U", name) for name in spec.unreduced],
+        *[Share("R", name) for name in spec.reduced],
     ]
     return frozenset([*spec.names, *shares])
 
@@ -70,7 +72,7 @@ def is_checked() -> bool:
     return all(axis.checks for axis in tr.enclosing_axes())
 
 
-def check_reached(jaxpr: jx.Jaxpr, decided_by: av.Axes, what: str) -> None:
+def check_reached(jaxpr: jx.Jaxpr, decided_by: Axes, what: str) -> None:
     """Check that devices reach the collectives in a program together.
 
     Args:
@@ -88,18 +90,3 @@ def check_reached(jaxpr: jx.Jaxpr, decided_by: av.Axes, what: str) -> None:
             "whether it is run differs between the devices along that axis, so that some would "
             "wait for others for ever. Decide by what is the same on all, such as psum(x) > 0."
         )
-
-
-def communicating(jaxpr: jx.Jaxpr) -> av.Axes:
-    """Return the axes over which collectives in a program combine values."""
-
-    def find() -> av.Axes:
-        names: set[Hashable] = set()
-        for eqn in jaxpr.eqns:
-            if eqn.primitive.rules.collective is not None and eqn.inputs:
-                names.add(getattr(eqn.params, "axis_name", None))
-            for inner in jx.subjaxprs(eqn.params):
-                names |= communicating(inner)
-        return frozenset(names)
-
-    return jaxpr.derive("communicating", find)

@@ -1,27 +1,22 @@
-"""Types that say where values lie: along axes of a mesh that are ``Explicit``.
+"""How results of primitives are divided and summed: rules, and what they are made of.
 
-An operand's type says over which of these axes each axis of the array is divided. How a result is
-divided follows by a rule of the primitive (``DIVISION``), or nobody says it, which is an error: the
-user does, by ``out_sharding=``, or leaves it to XLA within ``auto_axes``. In compiled programs
-these types are constraints.
-
-A type that says nothing, of a number or of data on the host, goes with all others: what meets a
-divided operand is divided like it. Where a program is derived from the user's, nobody can be asked.
-A tangent lies as its primal does; and so does a cotangent (``core.transforms.explicit``).
+An operand's type says over which axes of a mesh that are ``Explicit`` each axis of the array is
+divided. A type that says nothing, of a number or of data on the host, goes with all others: what
+meets a divided operand is divided like it. Where a program is derived from the user's, nobody can
+be asked. A tangent lies as its primal does; and so does a cotangent (``stand_ins``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import prod
-from typing import Any, Final, NoReturn, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
-from tinyjax import dtypes, errors
+from tinyjax import dtypes
 from tinyjax.core.devices import Entries, PartitionSpec
-from tinyjax.core.tracing.primitive import DIVISION, SUMS, VARIES, Avals, Primitive, sharer, typer
-from tinyjax.core.values.avals import ExplicitArray, ShapedArray, Share, VaryingArray
-
-P = TypeVar("P")
+from tinyjax.core.tracing.primitive import Avals
+from tinyjax.core.values.avals import ShapedArray
+from tinyjax.parallel.types import Share
 
 #: Over which axes of the mesh one axis of an array is divided.
 Names: TypeAlias = tuple[str, ...]
@@ -39,116 +34,14 @@ _ADD = (
     "shard_map"
 )
 
-WHAT_TO_DO = (
-    "Divide operands otherwise, by tinyjax.reshard(x, P(...)); or say how the result is to lie, by "
-    "out_sharding=P(...) where the function takes it, or else by "
-    "tinyjax.sharding.auto_axes(f, out_sharding=P(...)), within which XLA chooses."
-)
-
 
 def undivided(ndim: int) -> Entries:
     """How an array of so many axes is divided that is not."""
     return ((),) * ndim
 
 
-def result_types(primitive: Primitive[P], avals: Avals, params: P) -> list[ShapedArray]:
-    """Return the types of results, where the types of some operands say how they lie.
-
-    Raises:
-        ShardingTypeError: it does not follow how a result lies.
-    """
-    plain = [aval.plain for aval in avals]
-    outs = primitive.rules.abstract_eval(plain, params)
-    lying = [aval for aval in avals if isinstance(aval, ExplicitArray)]
-    first = lying[0].sharding.update(spec=PartitionSpec())
-    for other in lying[1:]:
-        if other.sharding.update(spec=PartitionSpec()) != first:
-            _refuse(primitive, avals, "they are on different meshes, or axes of other types")
-    rule = primitive.rules.extensions.get(DIVISION)
-    if rule is not None:
-        try:
-            entries: Sequence[Entries] = rule(params, avals, outs)
-        except AmbiguousError as error:
-            _refuse(primitive, avals, str(error))
-    elif any(names for aval in avals for names in aval.entries):
-        _refuse(primitive, avals, "it has no rule for operands that are divided")
-    else:
-        entries = [undivided(out.ndim) for out in outs]
-    try:
-        sums = primitive.rules.extensions.get(SUMS, whole_sums)
-        summed = sums(params, avals, outs)
-    except AmbiguousError as error:
-        _refuse(primitive, avals, str(error))
-    types: list[ShapedArray] = []
-    for out, entry, (unreduced, reduced) in zip(outs, entries, summed, strict=True):
-        named = [name for names in entry for name in names]
-        if len({*named}) != len(named):
-            shown = PartitionSpec(*entry)
-            _refuse(primitive, avals, f"the result would lie by {shown}, which has an axis twice")
-        spec = PartitionSpec(*entry)
-        if unreduced or reduced:
-            try:
-                spec = spec.update(unreduced=unreduced, reduced=reduced.difference(named))
-            except errors.ShardingError as error:
-                _refuse(primitive, avals, str(error).rstrip("."))
-        sharding = first.update(spec=spec)
-        try:
-            sharding.check(out.shape, "the result")
-        except errors.ShardingError as error:
-            _refuse(primitive, avals, str(error).rstrip("."))
-        types.append(ExplicitArray(out.shape, out.dtype, out.weak_type, sharding))
-    return types
-
-
-typer[:] = [result_types]
-
-
-def shared_types(
-    primitive: Primitive[P], avals: Avals, params: P, outs: Avals
-) -> list[ShapedArray]:
-    """Return the types of results within ``shard_map``, where devices share some operands.
-
-    Args:
-        primitive: the primitive.
-        avals: the types of the operands; what varies does so in all.
-        params: the parameters.
-        outs: the types of the results, but for what devices share of ordinary ones.
-
-    Raises:
-        ShardingTypeError: an operand is a sum, in which the primitive is not linear.
-    """
-    extensions = primitive.rules.extensions
-    moves = VARIES in extensions
-    operands = [VaryingArray(a.shape, a.dtype, a.weak_type, a.across) for a in avals]
-    try:
-        sums = extensions.get(SUMS, whole_sums)(params, operands, outs)
-    except AmbiguousError as error:
-        shown = " and ".join(map(str, avals))
-        raise errors.ShardingTypeError(f"{primitive.name} of {shown}: {error}.") from None
-    if moves:
-        return [*outs]
-    return [
-        out.with_varying(
-            out.varying.union(
-                [Share("U", name) for name in unreduced], [Share("R", name) for name in reduced]
-            )
-        )
-        for out, (unreduced, reduced) in zip(outs, sums, strict=True)
-    ]
-
-
-sharer[:] = [shared_types]
-
-
 class AmbiguousError(Exception):
     """What a rule raises where it does not follow how a result is divided; it says why."""
-
-
-def _refuse(primitive: Primitive[Any], avals: Avals, why: str) -> NoReturn:
-    raise errors.ShardingTypeError(
-        f"{primitive.name} of {' and '.join(map(str, avals))} does not say how its result lies: "
-        f"{why}. {WHAT_TO_DO}"
-    )
 
 
 # Rules for sums of which each device has a part
@@ -156,9 +49,9 @@ def _refuse(primitive: Primitive[Any], avals: Avals, why: str) -> NoReturn:
 
 def _said(aval: ShapedArray) -> PartitionSpec | None:
     """What a type says of which axes of the mesh divide values, or sum what devices have."""
-    if isinstance(aval, ExplicitArray):
-        return aval.sharding.spec
-    if not isinstance(aval, VaryingArray):
+    if aval.told is not None:
+        return aval.told.spec
+    if aval.where is None:
         return None
     sums: dict[str, set[str]] = {"U": set(), "R": set()}
     for share in aval.across:
@@ -318,7 +211,7 @@ def alike(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
     Raises:
         AmbiguousError: they are not.
     """
-    told = {a.entries for a in avals if isinstance(a, ExplicitArray) and a.ndim == outs[0].ndim}
+    told = {a.entries for a in avals if a.told is not None and a.ndim == outs[0].ndim}
     if len(told) > 1:
         raise AmbiguousError("operands that are put beside each other are divided in several ways")
     return same(params, avals, outs)

@@ -1,4 +1,4 @@
-"""Rules of transformations where types say where values lie.
+"""Stand-ins for traces where types say where values lie, and rules as these apply them.
 
 What a rule computes is not written by the user, who could be asked how it lies; but it is known how
 the results of the rule lie. A cotangent lies as what it is the cotangent of, a tangent as its
@@ -11,16 +11,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from tinyjax.core import devices as dev
-from tinyjax.core.explicit import NO_NAMES, summed_over
 from tinyjax.core.primitives import broadcast as bc
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
+from tinyjax.core.transforms import batching as bt, jvp as jv, transpose as tp
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.errors import ShardingTypeError
-from tinyjax.primitives.constraint import lie_as, unsaid
+from tinyjax.parallel import types as ty
+from tinyjax.parallel.constraint import lie_as, unsaid
+from tinyjax.parallel.division import NO_NAMES, summed_over
 from tinyjax.primitives.result_placement import keeping_sums
 
 P = TypeVar("P")
@@ -28,9 +30,7 @@ P = TypeVar("P")
 
 def says_where(eqns: Sequence[jx.JaxprEqn]) -> bool:
     """Whether types in a program say where values lie, which none does for one device."""
-    return bool(av.explicit_types) and any(
-        type(x.aval) is av.ExplicitArray for eqn in eqns for x in (*eqn.inputs, *eqn.out_binders)
-    )
+    return any(x.aval.told is not None for eqn in eqns for x in (*eqn.inputs, *eqn.out_binders))
 
 
 def _of_operand(ct: Array, aval: av.ShapedArray, types: Sequence[av.ShapedArray]) -> Array:
@@ -41,10 +41,10 @@ def _of_operand(ct: Array, aval: av.ShapedArray, types: Sequence[av.ShapedArray]
         aval: the type of the operand.
         types: all types of the equation.
     """
-    if type(aval) is av.ExplicitArray:
+    if aval.told is not None:
         return lie_as(ct, aval.cotangent())
-    said = [a for a in types if type(a) is av.ExplicitArray and not a.is_hidden]
-    if not said or not isinstance(ct.aval, av.ExplicitArray):
+    said = [a for a in types if a.told is not None and not ty.is_hidden(a)]
+    if not said or ct.aval.told is None:
         return ct
     undivided = dev.PartitionSpec(*[None] * ct.ndim)
     return lie_as(ct, ct.aval.plain.lying(said[0].sharding.update(spec=undivided)))
@@ -85,13 +85,13 @@ class Transposing:
         self, ct: Array, x: jx.Atom, aval: av.ShapedArray, types: Sequence[av.ShapedArray]
     ) -> Array:
         own, dims = ct.aval, self._repeated.get(x)
-        if dims is None or not isinstance(own, av.ExplicitArray) or own.is_hidden:
+        if dims is None or own.told is None or ty.is_hidden(own):
             return _of_operand(ct, aval, types)
         entries = [aval.entries[i] if i in dims else names for i, names in enumerate(own.entries)]
         named = [name for names in entries for name in names]
-        if len({*named}) != len(named) or own.is_summed:
+        if len({*named}) != len(named) or ty.is_summed(own):
             return _of_operand(ct, aval, types)
-        return lie_as(ct, own.divided(tuple(entries)))
+        return lie_as(ct, ty.divided(own, tuple(entries)))
 
 
 def _transposed(
@@ -121,7 +121,7 @@ def _transposed(
     )
 
 
-def jvp(
+def _jvp(
     primitive: prim.Primitive[P], primals: prim.Arrays, tangents: prim.Tangents, params: P
 ) -> prim.JvpResult:
     """Apply a primitive's ``jvp`` rule, in which types do not say how all values lie."""
@@ -133,7 +133,7 @@ def jvp(
     return lying, [t if t is prim.ZERO else lie_as(t, aval.tangent()) for t, aval in moved]
 
 
-def batch(
+def _batch(
     primitive: prim.Primitive[P],
     mapped: prim.MappedAxis,
     values: prim.Arrays,
@@ -159,21 +159,85 @@ def batch(
     return lying, out_axes
 
 
-def divided(args: Sequence[Any], axes: prim.BatchAxes) -> tuple[str, ...]:
-    """The axes of the mesh over which the axis that is mapped over is divided.
+# The stand-ins
 
-    Args:
-        args: the arguments.
-        axes: which axis of each is mapped over; None where there is none.
 
-    Raises:
-        ShardingTypeError: it is divided in several ways.
-    """
-    entries = [x.aval.entries[axis] for x, axis in zip(args, axes, strict=True) if axis is not None]
-    several = [*dict.fromkeys([names for names in entries if names])]
-    if len(several) > 1:
-        raise ShardingTypeError(
-            f"the axis that vmap maps over is divided over {' and over '.join(map(str, several))}. "
-            "Divide it alike in all arguments, by tinyjax.reshard(x, P(...))."
-        )
-    return several[0] if several else ()
+class MeshJVPTrace(jv.JVPTrace):
+    """A ``JVPTrace`` that lets XLA choose where types within a rule do not say how values lie."""
+
+    __slots__ = ()
+
+    def process(
+        self, primitive: prim.Primitive[P], args: Sequence[Array], params: P
+    ) -> Sequence[Array]:
+        try:
+            return super().process(primitive, args, params)
+        except ShardingTypeError:
+            primals, tangents = jv.JVPTrace.split(self, args)
+            if primitive.rules.evaluate is not None or all(t is prim.ZERO for t in tangents):
+                raise
+        with tr.use_trace(self.parent):
+            outs, out_tangents = _jvp(primitive, primals, tangents, params)
+        return self.joined(outs, out_tangents)
+
+
+class MeshBatchTrace(bt.BatchTrace):
+    """A ``BatchTrace`` that does so."""
+
+    __slots__ = ()
+
+    def process(
+        self, primitive: prim.Primitive[P], args: Sequence[Array], params: P
+    ) -> Sequence[Array]:
+        try:
+            return super().process(primitive, args, params)
+        except ShardingTypeError:
+            pairs = [self.split(x) for x in args]
+            axes = [axis for _, axis in pairs]
+            types = None
+            if primitive.rules.evaluate is None and any(axis is not None for axis in axes):
+                types = primitive.check_types([x.aval for x in args], params)
+            if types is None or self.collects(primitive, params):
+                raise
+        with tr.use_trace(self.parent):
+            values = [value for value, _ in pairs]
+            outs, out_axes = _batch(primitive, self.mapped, values, axes, params, types)
+        return [
+            out if axis is None else bt.BatchTracer(self, out, axis)
+            for out, axis in zip(outs, out_axes, strict=True)
+        ]
+
+
+class MeshTransposer(tp.Transposer):
+    """A ``Transposer`` whose cotangents lie as operands do."""
+
+    def pull_back(self, cotangents: Sequence[prim.Tangent]) -> list[prim.Tangent]:
+        if self.rule is None and says_where(self.eqns):
+            self.rule = Transposing(self.eqns, self.outs)
+        return super().pull_back(cotangents)
+
+
+#: The class that is used for another one, by that.
+_made: Final[dict[type[Any], type[Any]]] = {}
+
+
+def _extended(kind: type[Any]) -> type[Any]:
+    """Return the class that is used for another one of a trace, or for a ``Transposer``."""
+    if kind not in _made:
+        _made[kind] = kind
+        for base, mesh_class in _CLASSES:
+            if issubclass(kind, base) and not issubclass(kind, mesh_class):
+                _made[kind] = type(kind.__name__, (mesh_class, kind), {"__slots__": ()})
+    return _made[kind]
+
+
+_CLASSES: Final[Sequence[tuple[type[Any], type[Any]]]] = (
+    (jv.JVPTrace, MeshJVPTrace),
+    (bt.BatchTrace, MeshBatchTrace),
+    (tp.Transposer, MeshTransposer),
+)
+
+
+def attach() -> None:
+    """Use the stand-ins from here on."""
+    tr.extended[:] = [_extended]

@@ -16,6 +16,7 @@ from tinyjax.core.tracing.trace import bind, bind1, manual_axes, on_devices
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.errors import ShardingError
+from tinyjax.parallel.types import hidden, is_hidden, settled, with_varying
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -177,7 +178,7 @@ def _hide(args: prim.Arrays, params: HideParams) -> prim.Arrays:
     (x,) = args
     if isinstance(x, sa.ShardedArray):
         return [sa.ShardedArray(x.aval.plain, x.sharding.hidden(params.names), x.shards)]
-    if isinstance(x.aval, av.ExplicitArray):  # one number everywhere
+    if x.aval.told is not None:  # one number everywhere
         return [opd.splat(opd.first_element(x.concrete("data")), x.aval.plain)]
     return args
 
@@ -185,7 +186,7 @@ def _hide(args: prim.Arrays, params: HideParams) -> prim.Arrays:
 @hide_p.def_abstract_eval
 def _hidden_type(avals: prim.Avals, params: HideParams) -> prim.Avals:
     (x,) = avals
-    return (x.hidden(params.names) if isinstance(x, av.ExplicitArray) else x,)
+    return (hidden(x, params.names),)
 
 
 hide_p.def_lowering(lambda b, operands, params: operands)
@@ -203,25 +204,25 @@ def _hide_batch(
 
 def hide(x: Array, names: tuple[str, ...]) -> Array:
     """Return an array whose type does not tell how it lies along some axes of the mesh."""
-    if not isinstance(x.aval, av.ExplicitArray) or x.aval.hidden(names) is x.aval:
+    if hidden(x.aval, names) is x.aval:
         return x
     if x.aval.sharding.summed:  # XLA could take each device's part for the whole
-        x = constrain(x, x.aval.settled.sharding)
+        x = constrain(x, settled(x.aval).sharding)
     return bind1(hide_p, (x,), HideParams(names))
 
 
 def unsaid(x: Array) -> Array:
     """Return an array whose type does not tell how it lies."""
-    return hide(x, x.aval.sharding.axis_names) if isinstance(x.aval, av.ExplicitArray) else x
+    return hide(x, x.aval.sharding.axis_names) if x.aval.told is not None else x
 
 
 def lie_as(x: Array, aval: av.ShapedArray) -> Array:
     """Return an array that lies as a type says."""
     own = x.aval
-    if not isinstance(aval, av.ExplicitArray):
+    if aval.told is None:
         return x
-    if own is aval.with_dtype(own.dtype, own.weak_type).with_varying(own.across):
+    if own is with_varying(aval.with_dtype(own.dtype, own.weak_type), own.across):
         return x
-    if not aval.is_hidden:
+    if not is_hidden(aval):
         return constrain(x, aval.sharding)
     return hide(x, aval.sharding.axis_names)

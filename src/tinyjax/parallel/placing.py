@@ -12,7 +12,7 @@ from tinyjax import errors, tree
 from tinyjax.core import devices as dev
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import avals as av, operands as opd
-from tinyjax.primitives import constraint as con
+from tinyjax.parallel import constraint as con
 
 T = TypeVar("T")
 
@@ -110,10 +110,10 @@ def constrained(
         sharding = checked(where, array.shape, function, name, pads)
         con.check_inside(sharding)
         own = array.aval
-        if checks and isinstance(own, av.ExplicitArray):
+        if checks and own.told is not None:
             sharding = sharding.beside(own.entries)
         asked = own.plain.lying(sharding)
-        both_say = isinstance(own, av.ExplicitArray) and isinstance(asked, av.ExplicitArray)
+        both_say = own.told is not None and asked.told is not None
         if checks and both_say and not av.lie_alike(own, asked):
             raise errors.ShardingTypeError(
                 f"{function}: {name} is of type {own}, and was to be {asked}. It moves nothing "

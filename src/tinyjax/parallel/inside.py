@@ -13,19 +13,19 @@ taken off again (``erased``).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from operator import eq
 from typing import Any, Final, TypeVar
 
 import attrs
 
-from tinyjax import errors, records
+from tinyjax import errors
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.sharding import get_mesh
 from tinyjax.core.tracing import primitive as prim, staging as stg, trace as tr
-from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, eval_jaxpr, subjaxprs
+from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, subjaxprs
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.transforms import (
     batching as bt,
@@ -36,106 +36,17 @@ from tinyjax.core.transforms import (
 )
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import (
-    NOWHERE,
-    SHARING,
-    Axes,
-    ExplicitArray,
-    ShapedArray,
-    Share,
-    transposed,
-)
+from tinyjax.core.values.avals import NOWHERE, ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.varying import axes_of, is_checked, joined, named, union
 from tinyjax.frames import Source
-from tinyjax.primitives import collective as col, constraint as con
+from tinyjax.parallel import collective as col, constraint as con
+from tinyjax.parallel.fitting import fit, lifted, varied, with_programs
+from tinyjax.parallel.mesh_rule import is_alike, known_result_types, rule_of
+from tinyjax.parallel.stand_ins import MeshBatchTrace, MeshJVPTrace, MeshTransposer
+from tinyjax.parallel.types import SHARING, Axes, Share, settled, transposed, with_varying
+from tinyjax.parallel.varying import is_checked, named, union
 
 P = TypeVar("P")
-
-# Programs for operands that vary
-
-
-def refit(jaxpr: Jaxpr, ins: Sequence[Axes], outs: Sequence[Axes] = ()) -> Jaxpr:
-    """Return the same program for parameters that vary along other axes.
-
-    Args:
-        jaxpr: the program.
-        ins: the axes along which its parameters vary.
-        outs: axes along which its results must vary at least; all of them, or the first ones.
-    """
-    targets, least = tuple(ins), (*outs, *[NOWHERE] * (len(jaxpr.outs) - len(outs)))
-    if targets == axes_of(jaxpr.in_avals) and all(
-        axes <= aval.across for axes, aval in zip(least, jaxpr.out_avals, strict=True)
-    ):
-        return jaxpr
-
-    def make() -> Jaxpr:
-        avals = [a.with_varying(axes) for a, axes in zip(jaxpr.in_avals, targets, strict=True)]
-
-        def run(*args: Array) -> list[Array]:
-            results = eval_jaxpr(jaxpr, args)
-            return [_lift(x, axes) for x, axes in zip(results, least, strict=True)]
-
-        staged = stg.stage(run, avals)
-        assert not staged.consts, "a program is closed"
-        program = staged.jaxpr
-        # numbers are written with the types that they must have
-        typed = tuple([_typed(x, axes) for x, axes in zip(program.outs, least, strict=True)])
-        return Jaxpr(program.in_binders, program.eqns, typed)
-
-    return jaxpr.derive(("refit", targets, least, is_checked()), make)
-
-
-def _lift(x: Array, axes: Axes) -> Array:
-    """Let a value vary along axes. A number stays as it is, to be written with its type."""
-    return x if opd.is_splat(x) else col.sharing(x, axes)
-
-
-def _typed(x: Atom, axes: Axes) -> Atom:
-    if isinstance(x, Var) or axes <= x.aval.across:
-        return x
-    if axes in SHARING and x.value.host.any():
-        summed = [share for share in axes if isinstance(share, Share) and share.letter == "U"]
-        if summed:
-            number = opd.first_element(x.value.host)
-            raise errors.ShardingError(
-                f"the number {number} is to be a sum of which each device along "
-                f"{summed[0].name!r} has a part. Make it one, by lax.pcast."
-            )
-    return Lit(x.value, x.aval.with_varying(union((x.aval.across, axes))))
-
-
-def fitted(jaxpr: Jaxpr, across: Sequence[Axes]) -> tuple[tuple[Axes, ...], Jaxpr]:
-    """Return a program for operands, and the axes along which they must vary for it."""
-    targets = joined(axes_of(jaxpr.in_avals), across)
-    return targets, refit(jaxpr, targets)
-
-
-def _fit(primitive: Primitive[P], across: Sequence[Axes], params: P) -> tuple[Sequence[Axes], P]:
-    """Return the axes along which operands must vary, and the parameters for such operands."""
-    extensions = primitive.rules.extensions
-    if prim.FITS in extensions:
-        targets, fit = primitive.rule(prim.FITS)(params, across)
-        return targets, fit
-    together = union(across)
-    if prim.VARIES in extensions:
-        together, _ = primitive.rule(prim.VARIES)(params, together)
-    elif subjaxprs(params):
-        together |= union([union(axes_of(jaxpr.in_avals)) for jaxpr in subjaxprs(params)])
-        params = _with_programs(params, lambda j: refit(j, [together] * len(j.in_binders)))
-    return [together] * len(across), params
-
-
-def _with_programs(params: Any, change: Callable[[Jaxpr], Jaxpr]) -> Any:
-    """The parameters with other programs."""
-    changes: dict[str, Any] = {}
-    for name in records.field_names(type(params)):
-        value = getattr(params, name)
-        if isinstance(value, Jaxpr):
-            changes[name] = change(value)
-        elif isinstance(value, tuple):
-            changes[name] = tuple([change(x) if isinstance(x, Jaxpr) else x for x in value])
-    return attrs.evolve(params, **changes)
 
 
 def part_type(aval: ShapedArray, names: Sequence[str], told: Sequence[str] | None) -> ShapedArray:
@@ -148,7 +59,7 @@ def part_type(aval: ShapedArray, names: Sequence[str], told: Sequence[str] | Non
         names: the axes along which devices run the program.
         told: the axes of which types tell in it; None for those that they tell of outside.
     """
-    if type(aval) is not ExplicitArray:
+    if aval.told is None:
         return aval
     sharding = aval.sharding.within(names)
     if sharding is aval.sharding:
@@ -173,9 +84,9 @@ def erased(jaxpr: Jaxpr, on_host: bool = False) -> Jaxpr:
         casts = (*casts, con.sharding_constraint_p, con.hide_p)
 
     def typed(aval: ShapedArray) -> ShapedArray:
-        if type(aval) is ExplicitArray:
-            aval = aval.plain if on_host else aval.settled
-        return aval.with_varying(NOWHERE)
+        if aval.told is not None:
+            aval = aval.plain if on_host else settled(aval)
+        return with_varying(aval, NOWHERE)
 
     def make() -> Jaxpr:
         env: dict[Var, Atom] = {}
@@ -202,7 +113,7 @@ def erased(jaxpr: Jaxpr, on_host: bool = False) -> Jaxpr:
                 continue
             params = eqn.params
             if subjaxprs(params):
-                params = _with_programs(params, lambda j: erased(j, on_host))
+                params = with_programs(params, lambda j: erased(j, on_host))
             if isinstance(params, con.ConstraintParams):
                 params = attrs.evolve(params, sharding=params.sharding.settled)
             outs = tuple(map(define, eqn.out_binders))
@@ -226,9 +137,7 @@ class _VaryingRecorder(stg.Recorder):
 
     def atom(self, value: Array) -> Atom:
         aval = value.aval
-        if type(aval) is not ExplicitArray or (
-            type(value) is stg.StagingTracer and value._trace is self
-        ):
+        if aval.told is None or (type(value) is stg.StagingTracer and value._trace is self):
             return super().atom(value)
         mesh = get_mesh()
         own = part_type(aval, tr.manual_axes(), None if mesh.empty else mesh.explicit_axes)
@@ -248,23 +157,29 @@ class _VaryingRecorder(stg.Recorder):
             return args  # from a program for values that did not vary
         across = [x.aval.across for x in args]
         targets: Sequence[Axes]
-        if primitive.varies_alike:
+        rule = rule_of(primitive)
+        alike = is_alike(rule, primitive)
+        if alike:
             if SHARING and not SHARING.isdisjoint(across):
                 args, targets = _beside(args, across)
             else:
                 targets = [across[0] if len({*across}) == 1 else union(across)] * len(across)
         else:
-            targets, params = _fit(primitive, across, params)
+            targets, params = fit(primitive, across, params)
         operands = self._lifted(args, across, targets)
         inputs = tuple(
             [
                 x.binder  # nearly always
                 if type(x) is stg.StagingTracer and x._trace is self
-                else _typed(self.atom(x), y)
+                else varied(self.atom(x), y)
                 for x, y in zip(operands, targets, strict=True)
             ]
         )
-        avals = primitive.result_types([x.aval for x in inputs], params)
+        types = [x.aval for x in inputs]
+        if alike:
+            avals = known_result_types(rule, primitive, types, params)
+        else:
+            avals = rule(primitive, types, params)
         binders = tuple(map(Var, avals))
         self.eqns.append(JaxprEqn(primitive, inputs, params, binders, source))
         return [stg.StagingTracer(self, var, var.aval) for var in binders]
@@ -279,7 +194,7 @@ class _VaryingRecorder(stg.Recorder):
         if all(map(opd.is_splat, others)):
             return args
         with tr.use_trace(self):
-            return [_lift(x, axes) for x, axes in zip(args, targets, strict=True)]
+            return [lifted(x, axes) for x, axes in zip(args, targets, strict=True)]
 
 
 def _beside(args: Sequence[Array], across: Sequence[Axes]) -> tuple[Sequence[Array], list[Axes]]:
@@ -299,7 +214,7 @@ def _beside(args: Sequence[Array], across: Sequence[Axes]) -> tuple[Sequence[Arr
             operands.append(x)
             targets.append(union((own, varied)))
         else:
-            plain = x.aval.with_varying(NOWHERE)
+            plain = with_varying(x.aval, NOWHERE)
             operands.append(ConcreteArray(x.host, plain) if own in SHARING else x)
             targets.append(constant)
     return operands, targets
@@ -313,7 +228,7 @@ class _VaryingLinearTrace(_VaryingRecorder, linear_trace.LinearTrace):
     __slots__ = ()
 
 
-class _VaryingJVPTrace(jv.JVPTrace):
+class _VaryingJVPTrace(MeshJVPTrace):
     """A ``JVPTrace`` whose rules get programs that fit their operands.
 
     Results' tangents vary along the axes along which results do. Where a value is handed on, so is
@@ -324,9 +239,9 @@ class _VaryingJVPTrace(jv.JVPTrace):
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         if primitive.rules.evaluate is not None and subjaxprs(params):
-            targets, params = _fit(primitive, [x.aval.across for x in args], params)
+            targets, params = fit(primitive, [x.aval.across for x in args], params)
             with tr.use_trace(self):
-                args = [_lift(x, axes) for x, axes in zip(args, targets, strict=True)]
+                args = [lifted(x, axes) for x, axes in zip(args, targets, strict=True)]
         return super().process(primitive, args, params)
 
     def split(self, values: Sequence[Array]) -> tuple[list[Array], list[prim.Tangent]]:
@@ -334,7 +249,7 @@ class _VaryingJVPTrace(jv.JVPTrace):
         for i, (primal, tangent) in enumerate(zip(primals, tangents, strict=True)):
             if tangent is not prim.ZERO and not primal.aval.across <= tangent.aval.across:
                 with tr.use_trace(self.parent):
-                    tangents[i] = _lift(tangent, union((primal.aval.across, tangent.aval.across)))
+                    tangents[i] = lifted(tangent, union((primal.aval.across, tangent.aval.across)))
         return primals, tangents
 
 
@@ -342,21 +257,21 @@ class _VaryingLinearizeTrace(_VaryingJVPTrace, lz.LinearizeTrace):
     __slots__ = ()
 
 
-class _VaryingBatchTrace(bt.BatchTrace):
+class _VaryingBatchTrace(MeshBatchTrace):
     """A ``BatchTrace`` whose results vary between devices as the values of all examples do."""
 
     __slots__ = ()
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         return [
-            bt.BatchTracer(self, out.value, out.axis, out.aval.with_varying(out.value.aval.across))
+            bt.BatchTracer(self, out.value, out.axis, with_varying(out.aval, out.value.aval.across))
             if isinstance(out, bt.BatchTracer) and out._trace is self
             else out
             for out in super().process(primitive, args, params)
         ]
 
 
-class _VaryingTransposer(tp.Transposer):
+class _VaryingTransposer(MeshTransposer):
     """A ``Transposer`` that checks that cotangents do not vary where values do not."""
 
     follows = True
@@ -453,7 +368,7 @@ class _OwnLinearTrace(_OwnRecorder, linear_trace.LinearTrace):
 
     def new_inputs(self, avals: Sequence[ShapedArray]) -> list[stg.StagingTracer]:
         axes = _everywhere()
-        return super().new_inputs([aval.with_varying(axes) for aval in avals])
+        return super().new_inputs([with_varying(aval, axes) for aval in avals])
 
 
 _STAND_INS: Final[Mapping[type[Any], type[Any]]] = {
@@ -471,7 +386,7 @@ _OWN_STAND_INS: Final[Mapping[type[Any], type[Any]]] = {
     **_STAND_INS,
     stg.StagingTrace: _OwnStagingTrace,
     linear_trace.LinearTrace: _OwnLinearTrace,
-    tp.Transposer: tp.Transposer,
+    tp.Transposer: MeshTransposer,
 }
 
 

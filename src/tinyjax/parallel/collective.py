@@ -23,7 +23,6 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, records, tree
-from tinyjax.core import explicit
 from tinyjax.core.devices import Entries
 from tinyjax.core.primitives import reduce as rd, rules as ru, shape as sh
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
@@ -39,9 +38,11 @@ from tinyjax.core.values import avals as av, axes as ax
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.integers import int_pairs, integers, is_one_of, listed
 from tinyjax.core.values.operands import as_array
-from tinyjax.core.varying import union
 from tinyjax.errors import ArgumentError, ShapeError, ShardingError, UnboundAxisError, shortened
-from tinyjax.primitives import constraint as con
+from tinyjax.parallel import constraint as con, types as ty
+from tinyjax.parallel.division import DivisionRule, kept, same, whole
+from tinyjax.parallel.mesh_rule import MESH, MeshRule
+from tinyjax.parallel.varying import union
 
 T = TypeVar("T")
 
@@ -126,7 +127,11 @@ class _Line(records.Record):
 
 
 def _def_unbound(
-    primitive: Primitive[P], write: Write[P], shared: bool = False, alone: Write[P] | None = None
+    primitive: Primitive[P],
+    write: Write[P],
+    shared: bool = False,
+    alone: Write[P] | None = None,
+    division: DivisionRule | None = None,
 ) -> None:
     """Register evaluation, lowering, and what varies between devices.
 
@@ -138,6 +143,7 @@ def _def_unbound(
         shared: whether the result is one value, which all devices along the axis have.
         alone: writes it where there is one device along the axis; by default its operand in the
             shape of the result.
+        division: how its result is divided along other axes of the mesh.
     """
 
     @primitive.def_impl
@@ -160,14 +166,15 @@ def _def_unbound(
             return [alone(b, line, x, params)]
         return [write(b, line, x, params)]
 
-    @primitive.def_rule(prim.VARIES)
-    def varies(params: P, axes: av.Axes) -> tuple[av.Axes, av.Axes]:
+    def varies(params: P, axes: ty.Axes) -> tuple[ty.Axes, ty.Axes]:
         name = getattr(params, "axis_name", None)
         axis = frozenset((name,)) if _is_of_devices(name) else av.NOWHERE
-        if axes in av.SHARING:
+        if axes in ty.SHARING:
             axes = union((axes, axis))
         of_all = shared and getattr(params, "groups", None) is None
         return axes | axis, axes - axis if of_all else axes | axis
+
+    primitive.def_rule(MESH)(MeshRule(division, varies=varies))
 
 
 def _collective(
@@ -252,7 +259,7 @@ def _with_entry(entries: Entries, axis: int) -> Entries:
 def _reshaped(x: Array, shape: tuple[int, ...], entries: Entries) -> Array:
     """Return an array in another shape that is divided as is said, which need not follow."""
     own = x.aval
-    if not any(entries) or not isinstance(own, av.ExplicitArray):
+    if not any(entries) or own.told is None:
         return sh.reshape(x, shape)
     sharding = own.sharding
     lies = sharding.update(spec=sharding.spec.with_partitions(entries))
@@ -284,7 +291,7 @@ def _reduction(
             return b.convert(write(b, line, b.convert(x, dtypes.int32), params), dtypes.bool_)
         return _collective(b, "stablehlo.all_reduce", line, x, x.type, combine)
 
-    _def_unbound(primitive, write, shared=True)
+    _def_unbound(primitive, write, shared=True, division=same)
 
     @primitive.def_abstract_eval
     def collective_type(avals: prim.Avals, params: CollectiveParams) -> prim.Avals:
@@ -292,7 +299,6 @@ def _reduction(
         ru.check_kind(name, x, kinds)
         return (x,)
 
-    primitive.def_rule(prim.DIVISION)(explicit.same)
     sh.def_simple_batch(primitive)
 
     @primitive.def_collective
@@ -352,12 +358,13 @@ pvary_p: Primitive[CollectiveParams] = Primitive("pvary", CollectiveParams)
 
 
 ru.def_identity(pvary_p)
-pvary_p.def_rule(prim.DIVISION)(explicit.same)
 
 
-@pvary_p.def_rule(prim.VARIES)
-def _pvary_varies(params: CollectiveParams, axes: av.Axes) -> tuple[av.Axes, av.Axes]:
+def _pvary_varies(params: CollectiveParams, axes: ty.Axes) -> tuple[ty.Axes, ty.Axes]:
     return axes, axes | {params.axis_name}
+
+
+pvary_p.def_rule(MESH)(MeshRule(same, varies=_pvary_varies))
 
 
 ru.def_linear(pvary_p)
@@ -369,7 +376,7 @@ ru.def_transposes(pvary_p, lambda ct, x, params: bind1(psum_p, (ct,), params))
 sh.def_simple_batch(pvary_p)
 
 
-def pvary(x: Array, axes: av.Axes) -> Array:
+def pvary(x: Array, axes: ty.Axes) -> Array:
     """Return an array as one that varies between devices along these axes, too."""
     for name in sorted(axes - x.aval.across, key=str):
         x = bind1(pvary_p, (x,), CollectiveParams(name))
@@ -398,7 +405,6 @@ class RecastParams(prim.Params):
 #: The operand, of which types say from here on that devices share something else.
 recast_p: Primitive[RecastParams] = Primitive("recast", RecastParams)
 ru.def_identity(recast_p)
-recast_p.def_rule(prim.DIVISION)(explicit.same)
 ru.def_linear(recast_p)
 sh.def_simple_batch(recast_p)
 
@@ -410,22 +416,21 @@ _SHARED = {
 }
 
 
-def shared_along(axes: av.Axes, name: Hashable) -> str:
+def shared_along(axes: ty.Axes, name: Hashable) -> str:
     """What devices along an axis share of a value, by its letter."""
     if name in axes:
         return "V"
-    return next((letter for letter in "UR" if av.Share(letter, name) in axes), "I")
+    return next((letter for letter in "UR" if ty.Share(letter, name) in axes), "I")
 
 
-def _with_letter(axes: av.Axes, name: Hashable, letter: str) -> av.Axes:
-    rest = axes - {name, av.Share("U", name), av.Share("R", name)}
+def _with_letter(axes: ty.Axes, name: Hashable, letter: str) -> ty.Axes:
+    rest = axes - {name, ty.Share("U", name), ty.Share("R", name)}
     if letter == "I":
         return rest
-    return rest | {name if letter == "V" else av.Share(letter, name)}
+    return rest | {name if letter == "V" else ty.Share(letter, name)}
 
 
-@recast_p.def_rule(prim.VARIES)
-def _recast_varies(params: RecastParams, axes: av.Axes) -> tuple[av.Axes, av.Axes]:
+def _recast_varies(params: RecastParams, axes: ty.Axes) -> tuple[ty.Axes, ty.Axes]:
     name, of = params.axis_name, params.of
     own = shared_along(axes, name)
     if own != of and (own, of) not in (("I", "V"), ("I", "R"), ("R", "V")):
@@ -434,6 +439,9 @@ def _recast_varies(params: RecastParams, axes: av.Axes) -> tuple[av.Axes, av.Axe
             f"{_SHARED[of]} before."
         )
     return _with_letter(axes, name, of), _with_letter(axes, name, params.to)
+
+
+recast_p.def_rule(MESH)(MeshRule(same, varies=_recast_varies))
 
 
 def _recast_transpose(ct: Array, x: prim.UndefinedPrimal, params: RecastParams) -> Array:
@@ -463,18 +471,18 @@ def recast(x: Array, name: Hashable, to: str) -> Array:
     return bind1(recast_p, (x,), RecastParams(name, own, to))
 
 
-def sharing(x: Array, axes: av.Axes) -> Array:
+def sharing(x: Array, axes: ty.Axes) -> Array:
     """Return an array as one that varies, and that devices share, along these axes, too.
 
     Raises:
         ShardingError: it is to be a sum of which devices have parts, and is none.
     """
-    if not av.SHARING or (
-        axes not in av.SHARING and x.aval.across not in av.SHARING
+    if not ty.SHARING or (
+        axes not in ty.SHARING and x.aval.across not in ty.SHARING
     ):  # nearly always
         return pvary(x, axes)
     for name in sorted(axes - x.aval.across, key=str):
-        to, axis = (name.letter, name.name) if isinstance(name, av.Share) else ("V", name)
+        to, axis = (name.letter, name.name) if isinstance(name, ty.Share) else ("V", name)
         own = shared_along(x.aval.across, axis)
         if (own, to) not in (("I", "V"), ("I", "R"), ("R", "V")):
             raise ShardingError(
@@ -487,21 +495,22 @@ def sharing(x: Array, axes: av.Axes) -> Array:
 
 def parts_along(x: Array, name: Hashable) -> Array:
     """Return a value as each device's own, if it is a sum of which each has a part."""
-    return recast(x, name, "V") if av.Share("U", name) in x.aval.across else x
+    return recast(x, name, "V") if ty.Share("U", name) in x.aval.across else x
 
 
 #: The operand, of which all devices along an axis are taken to have the same.
 unvary_p: Primitive[CollectiveParams] = Primitive("unvary", CollectiveParams)
 ru.def_identity(unvary_p)
-unvary_p.def_rule(prim.DIVISION)(explicit.same)
 ru.def_linear(unvary_p)
 sh.def_simple_batch(unvary_p)
 
 
-@unvary_p.def_rule(prim.VARIES)
-def _unvary_varies(params: CollectiveParams, axes: av.Axes) -> tuple[av.Axes, av.Axes]:
+def _unvary_varies(params: CollectiveParams, axes: ty.Axes) -> tuple[ty.Axes, ty.Axes]:
     axis = {params.axis_name}
     return axes | axis, axes - axis
+
+
+unvary_p.def_rule(MESH)(MeshRule(same, varies=_unvary_varies))
 
 
 def _shared(ct: Array, x: prim.UndefinedPrimal, params: CollectiveParams) -> Array:
@@ -513,14 +522,14 @@ def _shared(ct: Array, x: prim.UndefinedPrimal, params: CollectiveParams) -> Arr
 ru.def_transposes(unvary_p, _shared)
 
 
-def unvary(x: Array, axes: av.Axes) -> Array:
+def unvary(x: Array, axes: ty.Axes) -> Array:
     """Return an array as one of which devices along these axes have the same; nobody checks it."""
     for name in sorted(axes & x.aval.across, key=str):
         x = bind1(unvary_p, (x,), CollectiveParams(name))
     return x
 
 
-def axes_of_devices(axis_name: AxisName | Sequence[AxisName]) -> av.Axes:
+def axes_of_devices(axis_name: AxisName | Sequence[AxisName]) -> ty.Axes:
     """Return those of some axes that are axes of a mesh."""
     return frozenset(filter(_is_of_devices, _names(axis_name)))
 
@@ -589,7 +598,7 @@ def _over_leaves(
         out = prepare(as_array(leaf))
         primitive.rules.abstract_eval((out.aval,), CollectiveParams(None))
         for axis in names:
-            if av.SHARING and primitive is psum_p:
+            if ty.SHARING and primitive is psum_p:
                 out = parts_along(out, axis)
             out = bind1(primitive, (out,), CollectiveParams(axis, groups))
         return out
@@ -617,7 +626,7 @@ def psum(
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
-        >>> from tinyjax.primitives.collective import psum
+        >>> from tinyjax.parallel.collective import psum
         >>> share = tinyjax.vmap(lambda x: x / psum(x, "i"), axis_name="i")
         >>> share(jnp.array([1.0, 3.0]))
         Array([0.25, 0.75], dtype=float32)
@@ -753,7 +762,7 @@ def axis_index(axis_name: AxisName | Sequence[AxisName]) -> Array:
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
-        >>> from tinyjax.primitives.collective import axis_index
+        >>> from tinyjax.parallel.collective import axis_index
         >>> tinyjax.vmap(lambda x: x * axis_index("i"), axis_name="i")(jnp.array([5, 6, 7]))
         Array([ 0,  6, 14], dtype=int32)
     """
@@ -805,10 +814,16 @@ def _write_all_gather(b: Lowering, line: _Line, x: Value, params: GatherAxisPara
     )
 
 
+def _gathered_division(
+    params: GatherAxisParams, avals: prim.Avals, outs: prim.Avals
+) -> list[Entries]:
+    return [_with_entry(avals[0].entries, params.axis)]
+
+
 def _gathering(name: str, shared: bool) -> Primitive[GatherAxisParams]:
     """Declare a collective by which every example gets the values of all."""
     primitive: Primitive[GatherAxisParams] = Primitive(name, GatherAxisParams)
-    _def_unbound(primitive, _write_all_gather, shared)
+    _def_unbound(primitive, _write_all_gather, shared, division=_gathered_division)
     ru.def_linear(primitive)
     sh.def_simple_batch(primitive, _one_further)
 
@@ -816,12 +831,6 @@ def _gathering(name: str, shared: bool) -> Primitive[GatherAxisParams]:
     def gathered_type(avals: prim.Avals, params: GatherAxisParams) -> prim.Avals:
         (x,) = avals
         return (x.with_shape((*x.shape[: params.axis], params.size, *x.shape[params.axis :])),)
-
-    @primitive.def_rule(prim.DIVISION)
-    def gathered_division(
-        params: GatherAxisParams, avals: prim.Avals, outs: prim.Avals
-    ) -> list[Entries]:
-        return [_with_entry(avals[0].entries, params.axis)]
 
     @primitive.def_collective
     @_by_groups
@@ -862,7 +871,15 @@ def _write_psum_scatter(b: Lowering, line: _Line, x: Value, params: GatherAxisPa
     return b.reshape(parts, result.shape)
 
 
-_def_unbound(psum_scatter_p, _write_psum_scatter)
+def _psum_scatter_division(
+    params: GatherAxisParams, avals: prim.Avals, outs: prim.Avals
+) -> list[Entries]:
+    (x,) = avals
+    whole(x.entries, (params.axis,), _OF_EXAMPLES)
+    return [kept(x, (params.axis,))]
+
+
+_def_unbound(psum_scatter_p, _write_psum_scatter, division=_psum_scatter_division)
 ru.def_linear(psum_scatter_p)
 sh.def_simple_batch(psum_scatter_p, _one_further)
 
@@ -877,15 +894,6 @@ def _psum_scatter_type(avals: prim.Avals, params: GatherAxisParams) -> prim.Aval
             f"the size of the mapped one, {params.size}, but got {x}."
         )
     return (x.with_shape(x.shape[: params.axis] + x.shape[params.axis + 1 :]),)
-
-
-@psum_scatter_p.def_rule(prim.DIVISION)
-def _psum_scatter_division(
-    params: GatherAxisParams, avals: prim.Avals, outs: prim.Avals
-) -> list[Entries]:
-    (x,) = avals
-    explicit.whole(x.entries, (params.axis,), _OF_EXAMPLES)
-    return [explicit.kept(x, (params.axis,))]
 
 
 ru.def_transposes(psum_scatter_p, lambda ct, x, params: bind1(all_gather_p, (ct,), params))
@@ -932,7 +940,7 @@ def all_gather(
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
-        >>> from tinyjax.primitives.collective import all_gather
+        >>> from tinyjax.parallel.collective import all_gather
         >>> tinyjax.vmap(lambda x: all_gather(x, "i"), axis_name="i")(jnp.array([1, 2]))
         Array([[1, 2],
                [1, 2]], dtype=int32)
@@ -1003,7 +1011,7 @@ def psum_scatter(
         if len(names) > 1 and array.shape[place] == count:
             array = sh.reshape(array, (*array.shape[:place], *sizes, *array.shape[place + 1 :]))
         for name, size in zip(names, sizes, strict=True):
-            array = parts_along(array, name) if av.SHARING else array
+            array = parts_along(array, name) if ty.SHARING else array
             params = GatherAxisParams(name, size, place, groups)
             # checked here, since a mapped collective is gone before its type is looked at
             psum_scatter_p.rules.abstract_eval((array.aval,), params)
@@ -1064,7 +1072,15 @@ def _write_all_to_all(b: Lowering, line: _Line, x: Value, params: AllToAllParams
     return b.reshape(parts, result.shape)
 
 
-_def_unbound(all_to_all_p, _write_all_to_all)
+def _all_to_all_division(
+    params: AllToAllParams, avals: prim.Avals, outs: prim.Avals
+) -> list[Entries]:
+    (x,) = avals
+    whole(x.entries, (params.split_axis,), _OF_EXAMPLES)
+    return [_with_entry(kept(x, (params.split_axis,)), params.concat_axis)]
+
+
+_def_unbound(all_to_all_p, _write_all_to_all, division=_all_to_all_division)
 ru.def_linear(all_to_all_p)
 sh.def_simple_batch(
     all_to_all_p,
@@ -1084,15 +1100,6 @@ def _all_to_all_type(avals: prim.Avals, params: AllToAllParams) -> prim.Avals:
     del shape[params.split_axis]
     shape.insert(params.concat_axis, params.size)
     return (x.with_shape(tuple(shape)),)
-
-
-@all_to_all_p.def_rule(prim.DIVISION)
-def _all_to_all_division(
-    params: AllToAllParams, avals: prim.Avals, outs: prim.Avals
-) -> list[Entries]:
-    (x,) = avals
-    explicit.whole(x.entries, (params.split_axis,), _OF_EXAMPLES)
-    return [_with_entry(explicit.kept(x, (params.split_axis,)), params.concat_axis)]
 
 
 def _all_to_all_transpose(ct: Array, x: prim.UndefinedPrimal, params: AllToAllParams) -> Array:
@@ -1170,7 +1177,7 @@ def all_to_all(
             return out
         shape = list(out.shape)
         shape[concat : concat + 2] = [shape[concat] * shape[concat + 1]]
-        return _reshaped(out, tuple(shape), explicit.kept(out.aval, (concat,)))
+        return _reshaped(out, tuple(shape), kept(out.aval, (concat,)))
 
     result: T = tree.map(one, x)
     return result
@@ -1203,13 +1210,13 @@ _def_unbound(
     ppermute_p,
     _write_ppermute,
     alone=lambda b, line, x, params: x if params.perm else b.full_like(x, 0),
+    division=same,
 )
 ru.def_linear(ppermute_p)
 sh.def_simple_batch(ppermute_p)
 
 
 ppermute_p.def_abstract_eval(lambda avals, params: avals)
-ppermute_p.def_rule(prim.DIVISION)(explicit.same)
 
 
 def _ppermute_transpose(ct: Array, x: prim.UndefinedPrimal, params: PermuteParams) -> Array:
@@ -1244,7 +1251,7 @@ def ppermute(x: T, axis_name: AxisName | Sequence[AxisName], perm: Sequence[tupl
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
-        >>> from tinyjax.primitives.collective import ppermute
+        >>> from tinyjax.parallel.collective import ppermute
         >>> shift = [(0, 1), (1, 2)]
         >>> tinyjax.vmap(lambda x: ppermute(x, "i", shift), axis_name="i")(jnp.array([5, 6, 7]))
         Array([0, 5, 6], dtype=int32)

@@ -1,0 +1,320 @@
+"""The rules of tinyjax's own primitives for several devices, a row for each or for a family.
+
+They are known by the module and the name of the primitive, so that modules which a program does not
+need are not loaded for them. Primitives without a row have what follows from what they are
+(``mesh_rule``), and others register a rule by ``MESH``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, Final
+
+from tinyjax import dtypes
+from tinyjax.core.devices import Entries
+from tinyjax.core.tracing.primitive import Avals, Primitive
+from tinyjax.core.values.avals import ShapedArray
+from tinyjax.parallel import division as dv
+from tinyjax.parallel.mesh_rule import FitsRule, MeshRule
+from tinyjax.parallel.types import Axes
+
+# Operands in another form
+
+
+def _broadcast(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+    entries = [*dv.undivided(len(params.shape))]
+    for axis, names in zip(params.dims, avals[0].entries, strict=True):
+        entries[axis] = names
+    return [tuple(entries)]
+
+
+def _reshape(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+    return [dv.reshaped(avals[0], params.shape)]
+
+
+def _transpose(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+    entries = avals[0].entries
+    return [tuple([entries[i] for i in params.perm])]
+
+
+def _bitcast(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+    entries, n = avals[0].entries, outs[0].ndim
+    dv.whole(entries, range(n, len(entries)), "whose elements become one")
+    return [(*entries[:n], *dv.undivided(n - len(entries)))]
+
+
+def _convert_sums(params: Any, avals: Avals, outs: Avals) -> list[dv.Sums]:
+    of, to = avals[0].dtype, params.dtype
+    # of integers sums may have wrapped around, which wider ones do not
+    is_narrower = dtypes.is_integer(of) and dtypes.is_integer(to) and to.itemsize <= of.itemsize
+    is_linear = is_narrower or (dtypes.is_inexact(of) and dtypes.is_inexact(to))
+    return (dv.together() if is_linear else dv.whole_sums)(params, avals, outs)
+
+
+# Reductions and products
+
+
+def _reduce(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+    return [dv.kept(avals[0], params.axes)]
+
+
+def _reduce_sums(params: Any, avals: Avals, outs: Avals) -> list[dv.Sums]:
+    ((names, reduced),) = dv.together()(params, avals, outs)
+    more = _left_to_devices(params)
+    return [(names.union(more), reduced.difference(more))]
+
+
+def _left_to_devices(params: Any) -> frozenset[str]:
+    """The axes of the mesh over which devices do not add."""
+    return frozenset(getattr(params, "unreduced", dv.NO_NAMES))
+
+
+def _arg_reduce(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+    return [dv.kept(avals[0], (params.axis,))]
+
+
+def _dot(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+    x, y = [aval.entries for aval in avals]
+    left = _left_to_devices(params)
+    divided: set[str] = set()
+    for i, j in zip(params.lhs_contract, params.rhs_contract, strict=True):
+        if left and x[i] == y[j]:
+            divided.update(x[i])
+        elif x[i] and y[j]:
+            raise dv.AmbiguousError(
+                f"axis {i} of one and axis {j} of the other, which are multiplied and summed, are "
+                "both divided, and so would be their products"
+            )
+    if left != divided:
+        raise dv.AmbiguousError(
+            f"it is to be unreduced over {sorted(left)}, but what is multiplied and summed is "
+            f"divided over {sorted(divided)} in both operands"
+        )
+    pairs = zip(params.lhs_batch, params.rhs_batch, strict=True)
+    free = [names for i, names in enumerate(x) if i not in params.lhs_batch + params.lhs_contract]
+    free += [names for i, names in enumerate(y) if i not in params.rhs_batch + params.rhs_contract]
+    return [(*[dv.agreed((x[i], y[j])) for i, j in pairs], *free)]
+
+
+def _dot_sums(params: Any, avals: Avals, outs: Avals) -> list[dv.Sums]:
+    if any(map(dv.summed_over, avals)):
+        raise dv.AmbiguousError(
+            "a product of a sum of which each device has a part is not contracted. Let devices add "
+            "first, by tinyjax.reshard(x, P(...)) without unreduced"
+        )
+    return [(_left_to_devices(params), dv.NO_NAMES)]
+
+
+def _convolution(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+    x, w = [aval.entries for aval in avals]
+    (batch, inside, *space), (features, *window) = params.numbers.lhs_spec, params.numbers.rhs_spec
+    dv.whole(x, (inside,), "of features")
+    dv.whole(w, window, "of features, or of the window")
+    if (x[batch] and params.batch_groups > 1) or (w[features] and params.feature_groups > 1):
+        raise dv.AmbiguousError("groups are divided")
+    entries = [*dv.undivided(len(x))]
+    entries[params.numbers.out_spec[0]] = x[batch]
+    entries[params.numbers.out_spec[1]] = w[features]
+    for axis, moved in zip(params.numbers.out_spec[2:], space, strict=True):
+        entries[axis] = x[moved]
+    return [tuple(entries)]
+
+
+# Gathers and scatters
+
+
+def _gather(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+    from tinyjax.core.primitives.gather_scatter import gather_windows  # noqa: PLC0415 (loaded by then)
+
+    x, indices = avals
+    windows = gather_windows(x.shape, params)
+    inside = _whole_windows(x, windows)
+    places = iter(_places(x, indices, windows))
+    of_windows = dict(zip(params.dimension_numbers.offset_dims, inside, strict=True))
+    ndim = outs[0].ndim
+    return [tuple([of_windows[i] if i in of_windows else next(places) for i in range(ndim)])]
+
+
+def _scatter(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+    from tinyjax.core.primitives.gather_scatter import scatter_windows  # noqa: PLC0415 (loaded by then)
+
+    x, indices, updates = avals
+    windows = scatter_windows(x.shape, updates.shape, params)
+    entries, update_entries = [*x.entries], updates.entries
+    inside = params.dimension_numbers.update_window_dims
+    _whole_windows(x, windows)
+    for i, j in zip(windows.window_axes, inside, strict=True):
+        entries[i] = dv.agreed((entries[i], update_entries[j]))
+    places = _places(x, indices, windows)
+    own = [names for j, names in enumerate(update_entries) if j not in inside]
+    for j, names in enumerate(own):
+        dv.agreed((names, places[j]))
+        if (names or places[j]) and j not in windows.indices_batching:
+            raise dv.AmbiguousError("updates of the same place may be on several devices")
+    for i, j in zip(windows.batching, windows.indices_batching, strict=True):
+        entries[i] = dv.agreed((places[j], own[j]))
+    return [tuple(entries)]
+
+
+def _whole_windows(x: ShapedArray, windows: Any) -> list[dv.Names]:
+    """How the axes of windows are divided, which must be whole where the array is divided."""
+    entries, read = x.entries, [i for i, n in enumerate(windows.sizes) if n != x.shape[i]]
+    dv.whole(entries, [i for i in read if i not in windows.batching], "of which parts are taken")
+    return [entries[i] for i in windows.window_axes]
+
+
+def _places(x: ShapedArray, indices: ShapedArray, windows: Any) -> Entries:
+    """How the index vectors are divided, along their own axes."""
+    dv.whole(indices.entries, (indices.ndim - 1,), "that of the index vectors")
+    entries = [*indices.entries[:-1]]
+    for i, j in zip(windows.batching, windows.indices_batching, strict=True):
+        entries[j] = dv.agreed((x.entries[i], entries[j]))
+    return tuple(entries)
+
+
+# Keys, and matrices
+
+
+def _wrap(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+    return [_keys_of(avals[0])]
+
+
+def _unwrap(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+    return [(*avals[0].entries, *dv.undivided(1))]
+
+
+def _random_bits(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+    return [(*_keys_of(avals[0]), *dv.undivided(len(params.shape)))]
+
+
+def _keys_of(words: ShapedArray) -> Entries:
+    """How keys are divided, by how their words are."""
+    return dv.whole(words.entries, (words.ndim - 1,), "of the words of keys")[:-1]
+
+
+def _tridiagonal_solve(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+    *diagonals, b = avals
+    return dv.of_stacks(params, [b, *diagonals], outs)
+
+
+# Programs
+
+
+def _fits(name: str) -> MeshRule:
+    """Make the rule of a primitive that holds programs, by the name of what fits them."""
+
+    def fits(params: Any, across: Sequence[Axes]) -> tuple[Sequence[Axes], Any]:
+        rule: FitsRule = getattr(import_module("tinyjax.parallel.fitting"), name)
+        return rule(params, across)
+
+    return MeshRule(fits=fits)
+
+
+def _rows(rule: MeshRule, names: str) -> dict[str, MeshRule]:
+    return dict.fromkeys(names.split(), rule)
+
+
+def _along(axes: Callable[[Any, ShapedArray], Sequence[int]], why: str) -> MeshRule:
+    return MeshRule(dv.same_but(axes, why))
+
+
+_SAME: Final = MeshRule(dv.same)
+_MATRICES: Final = MeshRule(dv.of_stacks)
+_REDUCTION: Final = MeshRule(_reduce)
+_GONE_ALONG: Final = _along(lambda params, x: (params.axis,), "which is gone along")
+
+#: By the name of the module, and of the primitive in it.
+TABLE: Final[Mapping[str, Mapping[str, MeshRule]]] = {
+    "tinyjax.core.primitives.barrier": {"optimization_barrier_p": MeshRule(dv.each, dv.each_sum)},
+    "tinyjax.core.primitives.bitcast": {"bitcast_convert_type_p": MeshRule(_bitcast)},
+    "tinyjax.core.primitives.broadcast": {
+        "broadcast_in_dim_p": MeshRule(_broadcast),
+        "reduce_sum_p": MeshRule(_reduce, _reduce_sums),
+    },
+    "tinyjax.primitives.convolution": {"conv_general_dilated_p": MeshRule(_convolution)},
+    "tinyjax.primitives.cumulative": _rows(
+        _GONE_ALONG, "linear_recurrence_p cumsum_p cumprod_p cummax_p cummin_p cumlogsumexp_p"
+    ),
+    "tinyjax.primitives.determinant": _rows(_MATRICES, "det_p slogdet_p adjugate_p"),
+    "tinyjax.core.primitives.dot": {"dot_general_p": MeshRule(_dot, _dot_sums)},
+    "tinyjax.core.primitives.dynamic_slice": {
+        "dynamic_slice_p": _SAME,
+        "dynamic_update_slice_p": MeshRule(dv.alike),
+    },
+    "tinyjax.primitives.eigen": _rows(_MATRICES, "eig_p schur_p"),
+    "tinyjax.core.primitives.elementwise": {
+        "add": MeshRule(dv.same, dv.together()),
+        "sub": MeshRule(dv.same, dv.together()),
+        "mul": MeshRule(dv.same, dv.factors(0, 1)),
+        "div": MeshRule(dv.same, dv.factors(0)),
+        "convert_element_type_p": MeshRule(dv.same, _convert_sums),
+    },
+    "tinyjax.primitives.fft": {"fft_p": _SAME},
+    "tinyjax.core.primitives.gather_scatter": {
+        "gather_p": MeshRule(_gather),
+        **_rows(
+            MeshRule(_scatter),
+            "scatter_p scatter_add_p scatter_sub_p scatter_mul_p scatter_min_p scatter_max_p",
+        ),
+    },
+    "tinyjax.primitives.householder": _rows(
+        _MATRICES, "householder_product_p ormqr_p hessenberg_p tridiagonal_p"
+    ),
+    "tinyjax.primitives.keys": {
+        "random_wrap_p": MeshRule(_wrap),
+        "random_unwrap_p": MeshRule(_unwrap),
+    },
+    "tinyjax.primitives.lu": _rows(_MATRICES, "lu_p solve_p"),
+    "tinyjax.primitives.qr": _rows(_MATRICES, "qr_p geqrf_p"),
+    "tinyjax.primitives.random_bits": {"random_bits_p": MeshRule(_random_bits)},
+    "tinyjax.core.primitives.reduce": {
+        **_rows(
+            _REDUCTION,
+            "reduce_prod_p reduce_max_p reduce_min_p reduce_and_p reduce_or_p reduce_xor_p",
+        ),
+        **_rows(MeshRule(_arg_reduce), "argmax_p argmin_p"),
+    },
+    "tinyjax.primitives.reduce_window": _rows(
+        _SAME, "reduce_window_sum_p reduce_window_max_p reduce_window_min_p"
+    ),
+    "tinyjax.core.primitives.shape": {
+        "reshape_p": MeshRule(_reshape),
+        "transpose_p": MeshRule(_transpose),
+        "rev_p": _SAME,
+    },
+    "tinyjax.core.primitives.slicing": {
+        **_rows(_SAME, "slice_p pad_p split_p"),
+        "concatenate_p": MeshRule(dv.alike),
+    },
+    "tinyjax.primitives.sort": {
+        "sort_p": _along(lambda params, x: (params.axis,), "which is sorted"),
+        "top_k_p": _along(lambda params, x: (x.ndim - 1,), "which is searched"),
+    },
+    "tinyjax.primitives.spectral": _rows(_MATRICES, "eigh_p svd_p"),
+    "tinyjax.core.primitives.identities": {"stop_gradient_p": MeshRule(dv.same, dv.together())},
+    "tinyjax.primitives.sylvester": _rows(_MATRICES, "sylvester_p sqrtm_p"),
+    "tinyjax.primitives.triangular": _rows(_MATRICES, "triangular_solve_p cholesky_p"),
+    "tinyjax.primitives.tridiagonal_solve": {"tridiagonal_solve_p": MeshRule(_tridiagonal_solve)},
+    "tinyjax.primitives.updates": _rows(_MATRICES, "symmetric_product_p cholesky_update_p"),
+    "tinyjax.core.control_flow.loop_tangent": {"loop_tangent_p": _fits("fit_linear_map")},
+    "tinyjax.core.control_flow.primitives.cond": {"cond_p": _fits("fit_cond")},
+    "tinyjax.core.control_flow.primitives.scan": {"scan_p": _fits("fit_scan")},
+    "tinyjax.core.control_flow.primitives.while_loop": {"while_p": _fits("fit_while")},
+    "tinyjax.core.custom_derivatives.cotangents": {
+        "custom_vjp_tangent_p": MeshRule(fits=lambda params, across: (across, params))
+    },
+    "tinyjax.core.custom_derivatives.custom_calls": {"custom_call_p": _fits("fit_call")},
+    "tinyjax.core.custom_derivatives.linear_call": {"linear_call_p": _fits("fit_linear_map")},
+}
+
+
+def row_of(primitive: Primitive[Any]) -> MeshRule:
+    """Return the rule in the primitive's row, or one that says nothing by itself."""
+    for module, rows in TABLE.items():
+        loaded = sys.modules.get(module)
+        for name, rule in rows.items() if loaded is not None else ():
+            if getattr(loaded, name, None) is primitive:
+                return rule
+    return MeshRule()
