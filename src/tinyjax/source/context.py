@@ -22,7 +22,7 @@ from tinyjax import errors, frames
 from tinyjax.source.adjoint import activity, equivalents, pullbacks
 from tinyjax.source.adjoint.rules import operators, registry
 from tinyjax.source.ir import interpret, read, runtime, signature
-from tinyjax.source.ir.program import IR, Constant, Statement, Variable, value_of
+from tinyjax.source.ir.program import IR, Constant, Statement, Variable
 from tinyjax.source.staging import session
 
 C = TypeVar("C", bound="Context")
@@ -160,12 +160,8 @@ def in_context(
 def _in_context_adjoint(ct: Any, y: Any, context: Any, fun: Any, args: Any, kwargs: Any) -> Any:
     parts = pullbacks.pull(fun, *args, **kwargs)[1](ct)
     count = 1 + len(args)
-    return (
-        None,
-        parts[0],
-        parts[1:count],
-        {name: parts[count + i] for i, name in enumerate(kwargs)},
-    )
+    keywords = {name: parts[count + i] for i, name in enumerate(kwargs)}
+    return None, parts[0], parts[1:count], keywords
 
 
 def ask(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -325,13 +321,12 @@ def _changes(operation: Any, value: Any) -> bool:
 
 def counting(ir: IR) -> frozenset[Variable]:
     """The variables of a program that only go through the iterations of its ``for`` loops."""
-    statements = [s for block in ir.blocks for s in block.statements]
 
     def of(fun: Any, *args: Any) -> list[Statement]:
         return [
             s
-            for s in statements
-            if value_of(s.call.function) is fun
+            for s in ir.statements
+            if s.function is fun
             and len(s.call.args) == len(args)
             and all(a is None or b in a for a, b in zip(args, s.call.args, strict=True))
         ]

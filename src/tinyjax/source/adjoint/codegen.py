@@ -152,16 +152,9 @@ def _with_pullback(forward: ir.IR, pullback: ir.IR, back: FunctionType) -> ir.IR
 # Arguments that stand for others of their kind
 
 _OF_TYPE: Final[dict[Any, Any]] = {
-    float: 1.0,
-    int: 1,
-    bool: True,
-    complex: 1j,
-    str: "",
-    type(None): None,
-    np.floating: np.float64(1),
-    np.ndarray: np.ones(1),
-    Array: opd.as_array(1.0),
-}
+    float: 1.0, int: 1, bool: True, complex: 1j, str: "", type(None): None,
+    np.floating: np.float64(1), np.ndarray: np.ones(1), Array: opd.as_array(1.0),
+}  # fmt: skip
 _LISTS: Final = (list, Sequence, Iterable)
 
 

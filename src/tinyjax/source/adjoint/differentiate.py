@@ -119,16 +119,11 @@ class Reversal:
             block.write()
         else:
             for index in range(len(activity.ir.blocks)):
-                writer, stack = self.new_writer(), ir.Variable(0, STACK)
-                block = ReverseBlock(activity, index, writer, stack)
-                writer.arguments = [stack, *block.open()]
+                block = ReverseBlock(activity, index, self.new_writer(), ir.Variable(0, STACK))
+                block.writer.arguments = [block.stack, *block.open()]
                 self.reversed.append(block)
-            self.route(
-                entry,
-                entry.arguments[0],
-                activity.returns,
-                lambda _, index: [ct] * len(activity.live_out[index]),
-            )
+            live = activity.live_out
+            self.route(entry, stack, activity.returns, lambda _, i: [ct] * len(live[i]))
             for block in self.reversed:
                 rest = block.write()
                 if block.index:
@@ -153,10 +148,8 @@ class Reversal:
             tag = writer.emit_call(ir.item_of(stack, 0), TAG)
             same = writer.emit(operator.eq, tag, ir.literal(index))
             here, rest = self.new_writer(), self.new_writer()
-            writer.exits = (
-                ir.Branch(self.writers.index(rest), unless=same),
-                ir.Branch(self.writers.index(here)),
-            )
+            places = self.writers.index(rest), self.writers.index(here)
+            writer.exits = (ir.Branch(places[0], unless=same), ir.Branch(places[1]))
             self.go(here, stack, index, args)
             writer = rest
         if sources:

@@ -243,13 +243,11 @@ INDEXED: Final[tuple[tuple[Any, Callable[..., Any], Callable[..., Any]], ...]] =
 
 #: What calls a function that may close over active values, writes to an array, or gives no array.
 _NONE: Final = frozenset(
-    {
-        *(np.apply_along_axis, np.apply_over_axes, np.fromfunction, np.frompyfunc, np.piecewise),
-        *(np.fill_diagonal, np.place, np.put, np.put_along_axis),
-        *(np.array_repr, np.array_str, np.get_printoptions, np.printoptions, np.set_printoptions),
-        *(np.frombuffer, np.fromfile, np.fromiter, np.fromstring, np.load, np.save, np.savez),
-    }
-)
+    (np.apply_along_axis, np.apply_over_axes, np.fromfunction, np.frompyfunc, np.piecewise,
+     np.fill_diagonal, np.place, np.put, np.put_along_axis,
+     np.array_repr, np.array_str, np.get_printoptions, np.printoptions, np.set_printoptions,
+     np.frombuffer, np.fromfile, np.fromiter, np.fromstring, np.load, np.save, np.savez)
+)  # fmt: skip
 
 
 def counterpart(fun: Any) -> Callable[..., Any] | None:

@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn
 import attrs
 
 from tinyjax import errors, frames
-from tinyjax.source.ir import find, program as ir, runtime, signature
+from tinyjax.source.ir import find, program as ir, runtime, signature, syntax
 
 UNDEFINED: Final = ir.literal(runtime.UNDEFINED)
 DEFINED: Final = ir.function(runtime.defined)
@@ -135,6 +135,11 @@ class BlocksBuilder:
             f"{construct} is not taken by tinyjax.source. Instead, {instead}.",
             frames.Location(self.code.co_filename, line, self.code.co_qualname),
         )
+
+    def refuse(self, node: ast.AST, name: str) -> NoReturn:
+        """Refuse a construct, of which the name is given if it has no words of its own."""
+        unknown = name, "write it in another way"
+        self.fail(*syntax.UNSUPPORTED.get(type(node), unknown), node)
 
     def new_block(self, sealed: bool = False) -> OpenBlock:
         draft = OpenBlock(len(self.drafts), sealed=sealed)

@@ -51,9 +51,8 @@ class Expressions(functions.Functions):
             case ast.Attribute():
                 return self.attribute(node)
             case ast.Subscript():
-                return self.emit(
-                    operator.getitem, self.expression(node.value), self.expression(node.slice)
-                )
+                value, index = self.expression(node.value), self.expression(node.slice)
+                return self.emit(operator.getitem, value, index)
             case ast.Lambda():
                 return self.function(node, "<lambda>")
             case ast.NamedExpr():
@@ -67,10 +66,8 @@ class Expressions(functions.Functions):
         """An expression that makes a container or a text of others."""
         match node:
             case ast.Slice():
-                bounds = [
-                    self.literal(None) if part is None else self.expression(part)
-                    for part in (node.lower, node.upper, node.step)
-                ]
+                parts = (node.lower, node.upper, node.step)
+                bounds = [self.expression(part) if part else self.literal(None) for part in parts]
                 return self.emit(slice, *bounds)
             case ast.Tuple():
                 return self.sequence(node.elts)
@@ -96,10 +93,7 @@ class Expressions(functions.Functions):
                 spec = self.expression(node.format_spec) if node.format_spec else self.literal("")
                 return self.emit(runtime.formatted, value, self.literal(node.conversion), spec)
             case _:
-                construct, instead = syntax.UNSUPPORTED.get(
-                    type(node), (type(node).__name__, "write it in another way")
-                )
-                self.fail(construct, instead, node)
+                self.refuse(node, type(node).__name__)
 
     def short_circuit(self, values: Iterator[Atom], count: int, until: bool) -> Atom:
         """Write so many values one by one, until one is as given; give the last."""
@@ -264,27 +258,16 @@ class Expressions(functions.Functions):
                 self.write(self.name_of(target.id), value)
             case ast.Tuple() | ast.List():
                 self.unpack(target.elts, value)
-            case ast.Subscript():
-                self.fail(
-                    "an assignment to an item",
-                    "build a new array or list (np.where, a comprehension, x.at[i].set(v) of a "
-                    "tinyjax array)",
-                    target,
-                )
-            case ast.Attribute():
-                self.fail(
-                    "an assignment to an attribute", "build a new object (attrs.evolve)", target
-                )
+            case ast.Subscript() | ast.Attribute():
+                self.refuse(target, "")
             case _:
                 self.fail("this assignment", "assign to names", target)
 
     def unpack(self, targets: Sequence[ast.expr], value: Atom) -> None:
         starred = [i for i, target in enumerate(targets) if isinstance(target, ast.Starred)]
         if starred:
-            before, after = starred[0], len(targets) - starred[0] - 1
-            items = self.emit(
-                runtime.unpacked_star, value, self.literal(before), self.literal(after)
-            )
+            sizes = starred[0], len(targets) - starred[0] - 1
+            items = self.emit(runtime.unpacked_star, value, *map(self.literal, sizes))
         else:
             items = self.emit(runtime.unpacked, value, self.literal(len(targets)))
         parts = [

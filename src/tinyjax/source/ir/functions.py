@@ -152,14 +152,11 @@ class Functions(blocks.BlocksBuilder):
                 if free in code.co_freevars:
                     self.check_captured(free, node)
             values.append(self.load(free))
-        return self.emit(
-            runtime.make_functions,
-            self.self_variable,
-            ir.Constant(codes, f"<code of {', '.join([code.co_name for code in codes])}>"),
-            self.tuple_of([positional for positional, _ in defaults]),
-            self.tuple_of([by_keyword for _, by_keyword in defaults]),
-            *values,
-        )
+        constant = ir.Constant(codes, f"<code of {', '.join([code.co_name for code in codes])}>")
+        positional = self.tuple_of([values for values, _ in defaults])
+        by_keyword = self.tuple_of([values for _, values in defaults])
+        shared = (self.self_variable, constant, positional, by_keyword)
+        return self.emit(runtime.make_functions, *shared, *values)
 
     def tuple_of(self, items: Sequence[ir.Atom]) -> ir.Atom:
         """Write a tuple, which is a constant if its items are."""
@@ -175,10 +172,8 @@ class Functions(blocks.BlocksBuilder):
         for parameter, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
             if default is not None:
                 by_keyword += [self.literal(parameter.arg), self.expression(default)]
-        return (
-            self.tuple_of(positional),
-            self.emit(runtime.make_dict, *by_keyword) if by_keyword else self.literal({}),
-        )
+        args = self.tuple_of(positional)
+        return args, self.emit(runtime.make_dict, *by_keyword) if by_keyword else self.literal({})
 
     def function(self, node: find.FunctionNode, name: str) -> ir.Variable:
         code = self.code_of(node)
@@ -238,11 +233,10 @@ class Functions(blocks.BlocksBuilder):
 
     def assigned_before(self, name: str, node: find.FunctionNode) -> bool:
         """Whether a variable has a value before a function is defined that closes over it."""
-        return name in signature.parameters_of(self.scope.code) or any(
-            isinstance(other, ast.Name)
-            and (other.lineno, other.col_offset) < (node.lineno, node.col_offset)
-            for other in self.assignments(name)
-        )
+        here = node.lineno, node.col_offset
+        names = [other for other in self.assignments(name) if isinstance(other, ast.Name)]
+        earlier = any((other.lineno, other.col_offset) < here for other in names)
+        return earlier or name in signature.parameters_of(self.scope.code)
 
     # Functions that are written out where they are called
 
@@ -387,11 +381,8 @@ def nested_codes(code: CodeType) -> Iterator[CodeType]:
 
 def assigned_outside(code: CodeType) -> set[str]:
     """The variables outside of a function that it assigns, or that a function inside it does."""
-    names = {
-        str(instruction.argval)
-        for instruction in dis.get_instructions(code)
-        if instruction.opname in ("STORE_DEREF", "DELETE_DEREF")
-    }
+    steps = [i for i in dis.get_instructions(code) if i.opname in ("STORE_DEREF", "DELETE_DEREF")]
+    names = {str(step.argval) for step in steps}
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             names |= assigned_outside(constant)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import keyword
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -97,11 +97,8 @@ class Call:
 
     def map(self, of: Callable[[Atom], Atom]) -> Call:
         """The same call with every atom replaced."""
-        return Call(
-            of(self.function),
-            tuple([of(arg) for arg in self.args]),
-            tuple([(name, of(value)) for name, value in self.keywords]),
-        )
+        keywords = tuple([(name, of(value)) for name, value in self.keywords])
+        return Call(of(self.function), tuple([of(arg) for arg in self.args]), keywords)
 
 
 @attrs.frozen(eq=False)
@@ -181,9 +178,9 @@ class Block:
     exits: tuple[Branch | Return, ...]
 
     @property
-    def branches(self) -> Iterator[Branch]:
+    def branches(self) -> list[Branch]:
         """The branches to other blocks."""
-        return (exit_ for exit_ in self.exits if isinstance(exit_, Branch))
+        return [exit_ for exit_ in self.exits if isinstance(exit_, Branch)]
 
     @property
     def returned(self) -> Atom | None:
@@ -285,11 +282,8 @@ def show_call(call: Call, args: Sequence[str], function: str, keywords: Sequence
         return f"({', '.join(args)}{',' if len(args) == 1 else ''})"
     if known is runtime.make_list:
         return f"[{', '.join(args)}]"
-    arguments = [
-        *args,
-        *[f"{name}={v}" for (name, _), v in zip(call.keywords, keywords, strict=True)],
-    ]
-    return f"{function}({', '.join(arguments)})"
+    named = [f"{name}={v}" for (name, _), v in zip(call.keywords, keywords, strict=True)]
+    return f"{function}({', '.join([*args, *named])})"
 
 
 def _listing(blocks: tuple[Block, ...]) -> str:

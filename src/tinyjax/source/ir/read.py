@@ -149,10 +149,7 @@ class Builder(expressions.Expressions):
             case ast.Pass():
                 pass
             case _:
-                construct, instead = syntax.UNSUPPORTED.get(
-                    type(node), (type(node).__name__.lower(), "write it in another way")
-                )
-                self.fail(construct, instead, node)
+                self.refuse(node, type(node).__name__.lower())
 
     def return_(self, value: ir.Atom) -> None:
         """Write the end of the function, or of one that is written out."""

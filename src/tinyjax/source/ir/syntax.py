@@ -47,17 +47,12 @@ _UNARY: Final[tuple[tuple[type[ast.unaryop], Callable[[Any], Any], str], ...]] =
     (ast.Not, operator.not_, "not "),
 )
 #: The functions that operators are calls of, by their nodes.
-BINARY: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
-    node: function for node, function, _ in _BINARY
-}
+BINARY: Final = {node: function for node, function, _ in _BINARY}
 COMPARISONS: Final = {node: function for node, function, _ in _COMPARISONS}
 UNARY: Final = {node: function for node, function, _ in _UNARY}
 #: How the calls of these functions are written.
-INFIX: Final[dict[Callable[..., Any], str]] = {
-    **{function: text for _, function, text in _BINARY},
-    **{function: text for _, function, text in _COMPARISONS},
-}
-PREFIX: Final[dict[Callable[..., Any], str]] = {function: text for _, function, text in _UNARY}
+INFIX: Final = {function: text for _, function, text in (*_BINARY, *_COMPARISONS)}
+PREFIX: Final = {function: text for _, function, text in _UNARY}
 
 
 def is_spread(node: ast.Call) -> bool:
@@ -105,6 +100,11 @@ UNSUPPORTED: Final[dict[type[ast.AST], tuple[str, str]]] = {
     ast.Delete: ("del", "leave the variable as it is"),
     ast.Match: ("match", "write if and elif"),
     ast.TryStar: ("except*", "test for the case with if"),
+    ast.Subscript: (
+        "an assignment to an item",
+        "build a new array or list (np.where, a comprehension, x.at[i].set(v) of a tinyjax array)",
+    ),
+    ast.Attribute: ("an assignment to an attribute", "build a new object (attrs.evolve)"),
     ast.GeneratorExp: ("a generator expression here", "write a list comprehension: [...]"),
 }
 #: Functions that are not taken, and what to write instead.

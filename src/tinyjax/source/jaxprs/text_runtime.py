@@ -229,12 +229,8 @@ class Operation:
         plain = self.primitive.params
         known = {field.alias for field in attrs.fields(plain)}
         several = () if known.issuperset(values) else plain.__subclasses__()
-        fitting = [
-            kind
-            for kind in several
-            if {field.alias for field in attrs.fields(kind)}.issuperset(values)
-        ]
-        return fitting[0] if fitting else plain
+        fields = {kind: {field.alias for field in attrs.fields(kind)} for kind in several}
+        return next((kind for kind in several if fields[kind].issuperset(values)), plain)
 
 
 def _parameter(value: object) -> object:

@@ -146,11 +146,7 @@ class ModuleWriter:
 
     def header(self) -> str:
         plain = {f"import {name}  # noqa: F401 - defines primitives" for name in self.modules}
-        plain |= {
-            "import numpy as np" if name == "numpy" else f"import {name}"
-            for module, name in self.imports
-            if not module
-        }
+        plain |= {f"import {name}" for module, name in self.imports if not module}
         return import_block(plain, {(m, name) for m, name in self.imports if m})
 
     def fresh(self, stem: str) -> str:
@@ -325,7 +321,7 @@ class Parameter:
         return "math.inf" if value > 0 else "-math.inf"
 
     def scalar(self, value: np.generic) -> Doc:
-        self.writer.imports.add(("", "numpy"))
+        self.writer.imports.add(("", "numpy as np"))
         return group(f"np.{type(value).__name__}(", [self.write(value.item())], ")")
 
     def dtype(self, value: np.dtype[Any]) -> str:

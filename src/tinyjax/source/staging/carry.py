@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
@@ -100,11 +99,7 @@ class Carry:
 
     def parts(self) -> dict[CarriedPart, Any]:
         """The parts of what is carried, by the place of each."""
-        return {
-            (i, j): part
-            for i, value in enumerate(self.values)
-            for j, part in enumerate(value.parts)
-        }
+        return {(i, j): x for i, v in enumerate(self.values) for j, x in enumerate(v.parts)}
 
     def varies(self, place: CarriedPart) -> bool:
         """Whether a part may change from iteration to iteration."""
@@ -121,16 +116,9 @@ class Carry:
         for array, part in zip(arrays, self.arrays(), strict=False):
             aliases.follow(array, aliases.roots(part))
         rest = iter(arrays)
-        parts = iter(
-            [
-                next(rest) if self.varies(place) else self.fixed.get(place, part)
-                for place, part in self.parts().items()
-            ]
-        )
-        values = [
-            tree.unflatten(v.structure, list(itertools.islice(parts, len(v.parts))))
-            for v in self.values
-        ]
+        parts = self.parts().items()
+        now = iter([next(rest) if self.varies(k) else self.fixed.get(k, x) for k, x in parts])
+        values = [tree.unflatten(v.structure, [next(now) for _ in v.parts]) for v in self.values]
         lines = [value.line for value in self.values]
         for place in range(len(self.run.graph.blocks[self.loop.header].arguments)):
             if place not in self.places:
@@ -254,10 +242,7 @@ class Carry:
         raise AssertionError("the types differ somewhere")
 
     def _restructured(self, after: Carry, i: int) -> CarryTypeError:
-        before, later = [
-            vals.describe(tree.unflatten(c.values[i].structure, c.values[i].parts))
-            for c in (self, after)
-        ]
+        before, later = [vals.describe(c.values[i].filled(())) for c in (self, after)]
         advice = (
             "Only arrays and numbers may change in such a loop, in containers of one structure."
         )
@@ -281,12 +266,9 @@ class Carry:
     def _last_line(self, i: int) -> int:
         """The line where a variable gets its value for the next iteration."""
         graph = self.run.graph
-        lines = [
-            graph.line_of(branch.args[self.places[i]])
-            for index in self.loop.blocks
-            for branch in graph.blocks[index].branches
-            if branch.target == self.loop.header
-        ]
+        blocks = [graph.blocks[index] for index in self.loop.blocks]
+        back = [b for block in blocks for b in block.branches if b.target == self.loop.header]
+        lines = [graph.line_of(branch.args[self.places[i]]) for branch in back]
         return max(lines, default=0)
 
     def _with_first_value(self, after: Carry, i: int) -> Exception:
@@ -297,13 +279,11 @@ class Carry:
                 "may run no iteration since its end depends on a traced value, and is used in the "
                 "next iteration or afterwards. Give it a value of the same type before the loop."
             )
-        parts = [
-            opd.splat(0, part.aval) if isinstance(part, tr.Tracer) else part
-            for part in after.values[i].parts
-        ]
+        values = after.values[i].parts
+        parts = [opd.splat(0, x.aval) if isinstance(x, tr.Tracer) else x for x in values]
         first = exits.Value(parts, after.values[i].structure, self.values[i].line)
-        values = (*self.values[:i], first, *self.values[i + 1 :])
-        return RepeatedError(attrs.evolve(self, values=values))
+        carried = (*self.values[:i], first, *self.values[i + 1 :])
+        return RepeatedError(attrs.evolve(self, values=carried))
 
 
 def _converted(x: Array, aval: av.ShapedArray) -> Array:

@@ -12,25 +12,16 @@ import ast
 import builtins
 import functools
 import operator
+import types
 from collections.abc import Iterator, Mapping, Sequence
-from types import (
-    BuiltinFunctionType,
-    ClassMethodDescriptorType,
-    FunctionType,
-    MappingProxyType,
-    MethodDescriptorType,
-    MethodType,
-    MethodWrapperType,
-    ModuleType,
-    WrapperDescriptorType,
-)
+from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any, Final
 
 import numpy as np
 
 from tinyjax.core.values.array import Array
 from tinyjax.errors import SourceError
-from tinyjax.source.ir import find, runtime, signature
+from tinyjax.source.ir import find, runtime, signature, syntax
 from tinyjax.source.staging.session import is_read
 
 #: Modules whose functions only compute.
@@ -44,11 +35,9 @@ _PURE_MODULES: Final = frozenset(
 _IMPURE: Final = frozenset(
     (builtins.open, builtins.input, builtins.exec, builtins.eval, builtins.setattr,
      builtins.delattr, builtins.next, builtins.print, builtins.breakpoint, builtins.__import__,
-     operator.setitem, operator.delitem, operator.iadd, operator.isub, operator.imul,
-     operator.itruediv, operator.ifloordiv, operator.imod, operator.ipow, operator.imatmul,
-     operator.iand, operator.ior, operator.ixor, operator.ilshift, operator.irshift,
-     operator.iconcat, np.copyto, np.put, np.place, np.putmask, np.fill_diagonal,
-     np.put_along_axis, np.save, np.savez, np.savetxt, np.seterr)
+     *[getattr(operator, f"i{fun.__name__.strip('_')}") for fun in syntax.BINARY.values()],
+     operator.setitem, operator.delitem, operator.iconcat, np.copyto, np.put, np.place, np.putmask,
+     np.fill_diagonal, np.put_along_axis, np.save, np.savez, np.savetxt, np.seterr)
 )  # fmt: skip
 #: Methods that change what they belong to, whatever it is.
 WRITING: Final = frozenset(
@@ -68,13 +57,9 @@ _READING: Final = (
     | {"at", "set"}
 ) - (WRITING - {"at"})
 _DESCRIPTORS: Final = (
-    MethodDescriptorType,
-    MethodWrapperType,
-    WrapperDescriptorType,
-    ClassMethodDescriptorType,
-)
-
-
+    types.MethodDescriptorType, types.MethodWrapperType, types.WrapperDescriptorType,
+    types.ClassMethodDescriptorType,
+)  # fmt: skip
 #: What has attributes that no property computes.
 _NAMESPACES: Final = (ModuleType, type)
 #: Functions that were found to have no effects.

@@ -19,7 +19,7 @@ from tinyjax.core.primitives import broadcast as bc, elementwise as ew
 from tinyjax.core.tracing import dependence as dep, jaxpr as jx, staging as stg, trace as tr
 from tinyjax.core.values import avals as av, concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.source.staging import aliases as al, values as vals
+from tinyjax.source.staging import session as ses, values as vals
 
 
 @attrs.frozen(eq=False)
@@ -90,7 +90,7 @@ class Slot:
     """
 
     index: int
-    roots: al.Roots = frozenset()
+    roots: ses.Roots = frozenset()
 
 
 #: In place of a value that is put together of what a staged piece computes.
@@ -200,7 +200,7 @@ def pruned(staged: stg.Staged) -> stg.Staged:
 
 def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[stg.Staged], Piece]]:
     """The arrays that a staged outcome computes, and how to make a piece of the program."""
-    trace, aliases = tr.current_trace(), al.current_aliases.get()
+    trace, aliases = tr.current_trace(), ses.this_session().aliases
     arrays: list[Array] = []
     slots: dict[int, Slot] = {}
 
@@ -208,8 +208,7 @@ def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[stg.Staged
         if not (isinstance(part, stg.StagingTracer) and part._trace is trace):
             return part
         if id(part) not in slots:
-            roots = al.Roots() if aliases is None else aliases.outer_roots(part)
-            slots[id(part)] = Slot(len(arrays), roots)
+            slots[id(part)] = Slot(len(arrays), aliases.outer_roots(part))
             arrays.append(part)
         return slots[id(part)]
 
@@ -287,18 +286,17 @@ def choose(pred: Array, first: Piece, second: Piece, places: Places, line: int) 
         aval = av.ShapedArray((), dtypes.int32, False)
         choices.append(Choice(first.exit_part, second.exit_part, aval))
     arrays = _take(pred, first, second, choices)
-    aliases = al.current_aliases.get()
-    if aliases is not None:
-        for array, part in zip(arrays, choices, strict=False):
-            aliases.follow(array, _roots(aliases, part.first) | _roots(aliases, part.second))
+    aliases = ses.this_session().aliases
+    for array, part in zip(arrays, choices, strict=False):
+        aliases.follow(array, _roots(aliases, part.first) | _roots(aliases, part.second))
     return Piece(first.staged, values, exit_part).outcome(arrays)
 
 
-def _roots(aliases: al.Aliases, part: Any) -> al.Roots:
+def _roots(aliases: ses.Aliases, part: Any) -> ses.Roots:
     """The arrays whose data a part shares."""
     if isinstance(part, Slot):
         return part.roots
-    return aliases.roots(part) if isinstance(part, Array) else al.Roots()
+    return aliases.roots(part) if isinstance(part, Array) else ses.Roots()
 
 
 def _pass(part: Any, piece: Piece, is_first: bool, choices: list[Choice]) -> Any:

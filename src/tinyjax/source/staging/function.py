@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from types import CodeType, FunctionType, MethodType
 from typing import Any, Final, Generic, ParamSpec, TypeVar
 
+import attrs
+
 from tinyjax import errors, frames, tree
 from tinyjax.core.jit import JitParams, jit_p
 from tinyjax.core.tracing import closures, trace as tr
@@ -26,9 +28,8 @@ from tinyjax.source.staging import (
     texts,
     values as vals,
 )
-from tinyjax.source.staging.aliases import current_aliases
 from tinyjax.source.staging.graph import RETURN, ControlFlowGraph
-from tinyjax.source.staging.session import Entered, Session, Shared, current_session, is_read
+from tinyjax.source.staging.session import Entered, Session, current_session, is_read
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -220,11 +221,10 @@ def _in_session() -> Iterator[Session]:
         yield session
         return
     new_session = Session(call, loops.run_loop)
-    token, aliases = current_session.set(new_session), current_aliases.set(new_session.aliases)
+    token = current_session.set(new_session)
     try:
         yield new_session
     finally:
-        current_aliases.reset(aliases)
         current_session.reset(token)
 
 
@@ -281,6 +281,29 @@ def _closes_over_tracers(fun: FunctionType, values: tuple[Any, ...]) -> bool:
     return vals.holds_tracer([_closed_over(fun), [p for p in parts if not isinstance(p, Array)]])
 
 
+@attrs.frozen(eq=False)
+class Shared:
+    """The program of a function that calls itself, for calls that differ in arrays only.
+
+    Attributes:
+        code: the function.
+        structure: how its arguments are put together.
+        parts: those of its arguments and of what it closes over; types in place of arguments that
+            are arrays.
+        piece: the program.
+    """
+
+    code: CodeType
+    structure: tree.PyTreeDef
+    parts: list[Any]
+    piece: exits.Piece
+
+    def serves(self, code: CodeType, structure: tree.PyTreeDef, parts: list[Any]) -> bool:
+        """Whether a call may use the program."""
+        same = self.code is code and self.structure == structure and len(self.parts) == len(parts)
+        return same and all(map(vals.is_same, self.parts, parts))
+
+
 def _run_shared(
     session: Session, program: ir.IR, graph: ControlFlowGraph, values: tuple[Any, ...]
 ) -> exits.Outcome:
@@ -296,7 +319,7 @@ def _run_shared(
     known += vals.take_apart(_closed_over(fun))[0]
     serving = [shared for shared in session.shared if shared.serves(fun.__code__, structure, known)]
     if serving:
-        piece = serving[0].piece
+        piece: exits.Piece = serving[0].piece
     else:
 
         def again(*arrays: Array) -> exits.Outcome:

@@ -149,9 +149,7 @@ class ControlFlowGraph:
         both = here & there
         apart = (here | there) - both
         return frozenset(
-            index
-            for index in both - stops
-            if index in firsts or any(b in apart for b in self.predecessors[index])
+            [i for i in both - stops if i in firsts or apart & {*self.predecessors[i]}]
         )
 
     def _loop(self, header: int, body: frozenset[int]) -> Loop:
@@ -210,14 +208,8 @@ class ControlFlowGraph:
     def _leading_out(self, region: set[int], body: frozenset[int]) -> list[int]:
         """Blocks of a loop that follow its test so far, and may be another part of it."""
         targets = {b.target for i in region for b in self.blocks[i].branches}
-        return [
-            i
-            for i in sorted(targets)
-            if i in body
-            and i not in region
-            and set(self.predecessors[i]) <= region
-            and any(b.target not in body for b in self.blocks[i].branches)
-        ]
+        next_to = [i for i in sorted(targets & body - region) if {*self.predecessors[i]} <= region]
+        return [i for i in next_to if any(b.target not in body for b in self.blocks[i].branches)]
 
     def _is_mere_test(self, index: int) -> bool:
         """Whether what a block computes is used in no other."""

@@ -101,15 +101,10 @@ class TracedLoop:
             opd.as_array(np.int32(self.header)) if place == exits.exit_slot else opd.splat(0, aval)
             for place, aval in enumerate(more)
         ]
-        condition = self._condition(carry, test, [x.aval for x in state], m, exits.exit_slot)
-        outs = wl.bind_while(
-            condition.jaxpr,
-            condition.consts,
-            Jaxpr((*body.jaxpr.in_binders, *map(Var, more)), body.jaxpr.eqns, body.jaxpr.outs),
-            body.consts,
-            state,
-            _CHECKPOINTS,
-        )
+        cond = self._condition(carry, test, [x.aval for x in state], m, exits.exit_slot)
+        binders = (*body.jaxpr.in_binders, *map(Var, more))
+        whole = Jaxpr(binders, body.jaxpr.eqns, body.jaxpr.outs)
+        outs = wl.bind_while(cond.jaxpr, cond.consts, whole, body.consts, state, _CHECKPOINTS)
         return self._after(carry.arrival(outs[:m]), test, exits.outcome(outs[m:]))
 
     def _cheap_test(self, carry: Carry) -> Test | None:

@@ -109,10 +109,8 @@ def _check_size(operation: Binary, x: Any, y: Any, result: Any) -> None:
     if operation in _SUMS and (_is_small(x) or _is_small(y)):
         return  # no program counts that far
     size = abs(operation(*[convert(vals.as_array(z), dtypes.float64, False) for z in (x, y)]))
-    check(
-        size >= 2.0**63,
-        OverflowError("an integer has more than 64 bits, the most that a traced one may have"),
-    )
+    error = OverflowError("an integer has more than 64 bits, the most that a traced one may have")
+    check(size >= 2.0**63, error)
 
 
 _SUMS: Final = (operator.add, operator.sub)
@@ -255,8 +253,7 @@ def check(failed: Any, error: Exception) -> None:
 def changed(operation: Binary, value: Any, by: Any) -> Any:
     """``value += by`` and its kin."""
     runtime.check_in_place(operation, value)
-    session = ses.current_session.get()
-    assert session is not None, "a program is staged in a session"
+    session = ses.this_session()
     if isinstance(value, Array) and value.shape:
         session.aliases.check(value, session.frames)
     return session.call(operation, (value, by), {})

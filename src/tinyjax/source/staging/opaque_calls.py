@@ -154,31 +154,26 @@ NUMERIC: Final[dict[Any, Leaf]] = {
     operator.floordiv: numbers.floor_divide,
     operator.mod: numbers.modulo,
     operator.pow: numbers.power,
-    operator.lshift: numbers.shift(operator.lshift),
-    operator.rshift: numbers.shift(operator.rshift),
-    operator.and_: numbers.bitwise(operator.and_),
-    operator.or_: numbers.bitwise(operator.or_),
-    operator.xor: numbers.bitwise(operator.xor),
-    operator.neg: numbers.unary(operator.neg),
-    operator.pos: numbers.unary(operator.pos),
+    **{f: numbers.shift(f) for f in (operator.lshift, operator.rshift)},
+    **{f: numbers.bitwise(f) for f in (operator.and_, operator.or_, operator.xor)},
+    **{f: numbers.unary(f) for f in (operator.neg, operator.pos, abs)},
     operator.invert: numbers.invert,
     operator.is_: questions.same,
     operator.is_not: questions.different,
     runtime.updated: numbers.changed,
-    builtins.abs: numbers.unary(abs),
     builtins.pow: numbers.power,
     builtins.divmod: numbers.quotient_and_rest,
     builtins.type: questions.class_of,
     builtins.isinstance: questions.is_instance,
     builtins.hasattr: questions.has_attribute,
     builtins.getattr: questions.attribute_of,
-    **{
-        compared: questions.compare(compared)
-        for compared in (
-            operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge
-        )
-    },
-}  # fmt: skip
+    **{f: questions.compare(f) for f in (operator.eq, operator.ne, operator.lt, operator.le)},
+    **{f: questions.compare(f) for f in (operator.gt, operator.ge)},
+}
+#: Functions that make texts.
+_TEXTS: Final[frozenset[Callable[..., str]]] = frozenset(
+    (runtime.formatted, runtime.text, str, repr, ascii, format)
+)
 #: What takes the place of a function, where one of its arguments is traced.
 REPLACED: Final[dict[Any, Leaf]] = {
     operator.not_: questions.negated,
@@ -190,12 +185,7 @@ REPLACED: Final[dict[Any, Leaf]] = {
     runtime.contains: questions.contained,
     runtime.lacks: questions.missing,
     runtime.items_of: items.items_of,
-    runtime.formatted: texts.text_of(runtime.formatted),
-    runtime.text: texts.text_of(runtime.text),
-    builtins.str: texts.text_of(str),
-    builtins.repr: texts.text_of(repr),
-    builtins.ascii: texts.text_of(ascii),
-    builtins.format: texts.text_of(format),
+    **{f: texts.text_of(f) for f in _TEXTS},
     builtins.any: of_items(questions.any_of),
     builtins.all: of_items(questions.all_of),
     builtins.min: of_items(questions.least),
@@ -237,8 +227,6 @@ _DECIDING: Final = frozenset(
     (operator.not_, operator.contains, runtime.contains, runtime.lacks, any, all, min, max, sorted,
      bool, range, math.floor, math.ceil, math.trunc, int)
 )  # fmt: skip
-#: Those that make texts.
-_TEXTS: Final = frozenset((runtime.formatted, runtime.text, str, repr, ascii, format))
 #: Those that take something to go through, which is traced only if that is itself an array.
 _GOING_THROUGH: Final = frozenset((enumerate, zip, reversed, len, runtime.items_of))
 _NUMPYS: Final = (Array, np.ndarray)

@@ -22,7 +22,7 @@ from tinyjax.core.values.array import Array
 from tinyjax.errors import TinyjaxError
 from tinyjax.frames import PACKAGE_DIRECTORY, Location, Source, is_ours, user_location
 from tinyjax.source.ir import find, program as ir, runtime
-from tinyjax.source.staging import aliases, graph as cfg, session as ses, values as vals
+from tinyjax.source.staging import graph as cfg, session as ses, values as vals
 from tinyjax.source.staging.exits import COLLECTED, Arrival, Outcome, Piece, choose, stage_piece
 
 _NOWHERE: Final[frozenset[int]] = frozenset()
@@ -129,7 +129,7 @@ class Run:
 
     def run_statements(self, block: int) -> None:
         before, frames = tr.evaluated_source(), self.session.frames
-        frames.append(frame := aliases.Frame(self.graph, self.env, block))
+        frames.append(frame := ses.Frame(self.graph, self.env, block))
         try:
             for frame.place, statement in enumerate(self.graph.blocks[block].statements):
                 if self.located:
@@ -229,10 +229,8 @@ class Run:
             if (first.target in blocks) != (otherwise.target in blocks):
                 raise ses.TracedEndError
         until = stops | self.graph.joins(otherwise.target, [first.target], stops)
-        yes, no = [
-            self.piece(branch.target, self.arrival(branch.args), until)
-            for branch in (otherwise, first)
-        ]
+        sides = (otherwise, first)
+        yes, no = [self.piece(b.target, self.arrival(b.args), until) for b in sides]
         return self.choose(held, yes, no, self.line_of(first.unless))
 
     def come_to(self, branch: ir.Branch) -> Outcome:

@@ -134,18 +134,10 @@ def choose_inlined(ir: IR, conventions: Conventions) -> dict[Variable, Call]:
     inlined: dict[Variable, Call] = {}
     for block in ir.blocks:
         once = {v for v in block.uses if everywhere[v] == 1}
-        sums = {
-            v: s.variable.name
-            for s in block.statements
-            if s.function in conventions.adds
-            for v in s.call.variables
-        }
-        passed = {
-            arg
-            for branch in block.branches
-            for p, arg in ir.passed(branch)
-            if isinstance(arg, Variable) and arg.name == p.name
-        }
+        added = [s for s in block.statements if s.function in conventions.adds]
+        sums = {v: s.variable.name for s in added for v in s.call.variables}
+        pairs = [pair for branch in block.branches for pair in ir.passed(branch)]
+        passed = {a for p, a in pairs if isinstance(a, Variable) and a.name == p.name}
         sizes: dict[Variable, int] = {}
         wholes = {s.variable for s in block.statements if conventions.gives_items(s)}
         for statement in block.statements:
@@ -214,11 +206,8 @@ class Coalescing:
 
     def _wishes(self) -> dict[Variable, str]:
         """What some variables without names stand for."""
-        wishes = {
-            s.variable: "items"
-            for s in self.ir.statements
-            if s.function is runtime.items_of and s.variable.name is None
-        }
+        items = [s.variable for s in self.ir.statements if s.function is runtime.items_of]
+        wishes = {v: "items" for v in items if v.name is None}
         own = self.ir.blocks[0].arguments[0]
         return wishes if own.name is not None else {**wishes, own: "fun"}
 

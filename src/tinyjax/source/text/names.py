@@ -196,11 +196,8 @@ def code_of(value: Any, fun: FunctionType) -> Doc | None:
         code, text = todo.pop()
         if code is value:
             return text
-        todo += [
-            (inner, f"{text}.co_consts[{i}]")
-            for i, inner in enumerate(code.co_consts)
-            if isinstance(inner, CodeType)
-        ]
+        inner = enumerate(code.co_consts)
+        todo += [(c, f"{text}.co_consts[{i}]") for i, c in inner if isinstance(c, CodeType)]
     return None
 
 

@@ -72,10 +72,8 @@ class Text:
             self.dispatched()
         parameters: list[layout.Doc] = [self.called[v] for v in first]
         if annotations is None:
-            return [
-                layout.Line(0, layout.group(f"def {self.ir.name}(", parameters, "):")),
-                *self.lines,
-            ]
+            head = layout.group(f"def {self.ir.name}(", parameters, "):")
+            return [layout.Line(0, head), *self.lines]
         kinds = annotations.of_names(self.called)
         parameters = [f"{self.called[v]}: {kinds[self.called[v]]}" for v in first]
         head = layout.group(f"def {self.ir.name}(", parameters, f") -> {annotations.result}:")
@@ -133,11 +131,8 @@ class Text:
             return 0
         names = [self.called[v] for _, v in taken]
         targets = ["_"] * first + names
-        self.put(
-            layout.Group("(", tuple(targets), f") = {self.written.atom(source)}", bare=True),
-            0,
-            names,
-        )
+        closing = f") = {self.written.atom(source)}"
+        self.put(layout.Group("(", tuple(targets), closing, bare=True), 0, names)
         return len(taken)
 
     def _unpacked(self, statements: list[ir.Statement], start: int) -> int:
@@ -159,11 +154,8 @@ class Text:
 
     def assign(self, branch: ir.Branch) -> None:
         """Give the parameters of a block their values."""
-        pairs = [
-            (self.called[p], atom)
-            for p, atom in self.ir.passed(branch)
-            if self.written.atom(atom) != self.called[p]
-        ]
+        passed = [(self.called[p], atom) for p, atom in self.ir.passed(branch)]
+        pairs = [(name, atom) for name, atom in passed if self.written.atom(atom) != name]
         reads = {name: self._read(atom) for name, atom in pairs}
         free = True
         while pairs and free:

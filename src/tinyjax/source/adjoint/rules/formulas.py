@@ -61,6 +61,13 @@ def formula(
         )
 
 
+def also_formula(fun: Function, parameters: str, *formulas: str, overloaded: bool = False) -> None:
+    """Give a function of ``math`` or an operator with a rule formulas, where these do as well."""
+    names = tuple(parameters.split())
+    rule = attrs.evolve(rules[fun], parameters=names, formulas=formulas, overloaded=overloaded)
+    rules[fun] = attrs.evolve(rule, scalar=True, library=math)
+
+
 def vars_of(library: Any) -> dict[str, Any]:
     """The functions of a module that formulas may name."""
     return {name: getattr(library, name) for name in _NAMES if hasattr(library, name)}
@@ -267,13 +274,7 @@ def hypot_adjoint(ct: Any, y: Any, *coordinates: Any) -> Any:
     return tuple([ct * x / y for x in coordinates])
 
 
-rules[math.hypot] = attrs.evolve(
-    rules[math.hypot],
-    parameters=("a", "b"),
-    formulas=("ct * a / y", "ct * b / y"),
-    scalar=True,
-    library=math,
-)
+also_formula(math.hypot, "a b", "ct * a / y", "ct * b / y")
 
 
 @adjoint_of(math.fsum, definite=(0,))

@@ -99,18 +99,8 @@ def repeated_adjoint(ct: Any, items: Any) -> Any:
     return total
 
 
-for _fun, _parameters, _formulas in (
-    (operator.add, ("a", "b"), ("ct", "ct")),
-    (operator.mul, ("a", "b"), ("ct * b", "a * ct")),
-):
-    rules[_fun] = attrs.evolve(
-        rules[_fun],
-        parameters=_parameters,
-        formulas=_formulas,
-        scalar=True,
-        library=math,
-        overloaded=True,
-    )
+formulas.also_formula(operator.add, "a b", "ct", "ct", overloaded=True)
+formulas.also_formula(operator.mul, "a b", "ct * b", "a * ct", overloaded=True)
 
 
 @adjoint_of(runtime.updated)

@@ -64,8 +64,7 @@ def places(
     """
     positions = _places(rules[fun].adjoint, count, names)
     if positions is None:
-        parameters = list(inspect.signature(rules[fun].adjoint).parameters.values())[2:]
-        raise unknown_arguments(fun, count, names, parameters, location)
+        raise unknown_arguments(fun, count, names, _parameters_of(rules[fun].adjoint), location)
     return positions
 
 
@@ -99,16 +98,14 @@ def _places(adjoint: Function, count: int, names: tuple[str, ...]) -> tuple[int 
     own = {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
     extra = [name for name in names if name not in own and name not in order]
     count = max(count, len(order))
-    return tuple(
-        [
-            order.index(name)
-            if name in order
-            else count + extra.index(name)
-            if name in extra
-            else None
-            for name in names
-        ]
-    )
+    places = {name: i for i, name in enumerate(order)}
+    places.update({name: count + i for i, name in enumerate(extra)})
+    return tuple([places.get(name) for name in names])
+
+
+def _parameters_of(adjoint: Function) -> list[inspect.Parameter]:
+    """The parameters of an adjoint that stand for the function's."""
+    return list(inspect.signature(adjoint).parameters.values())[2:]
 
 
 def rule_of(fun: Any) -> Rule | None:
@@ -134,7 +131,7 @@ def adjoint_of(*functions: Function, definite: tuple[int, ...] = ()) -> Callable
 
 def length(adjoint: Function) -> int | None:
     """How many cotangents an adjoint gives; None if that depends on the call."""
-    parameters = [*inspect.signature(adjoint).parameters.values()][2:]
+    parameters = _parameters_of(adjoint)
     if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in parameters):
         return None
     return sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
