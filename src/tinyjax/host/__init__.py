@@ -10,7 +10,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeAlias
 
+from tinyjax.core.tracing.trace import EVAL, current_trace
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.dtypes import HostArray
+
 #: What a program is written as: takes the data of arrays, and returns arrays in any containers.
 Program: TypeAlias = Callable[..., Any]
 #: Larger arrays, in bytes, are not replayed: operations free each result as soon as they can.
 LARGEST: Final = 1 << 16
+
+
+def data_at_hand(x: Array) -> HostArray | None:
+    """Return the data of an array where NumPy evaluates: not to be written to, nor given out.
+
+    Returns:
+        The data; None under a transformation or a debugger, and where the array lies elsewhere than
+        in the host's memory.
+    """
+    if type(x) is not ConcreteArray or current_trace() is not EVAL:
+        return None
+    host = x._host
+    return x.host if host is None else host

@@ -30,7 +30,7 @@ from tinyjax.core.tracing.trace import EVAL, current_trace
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.host import Program
+from tinyjax.host import Program, data_at_hand
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -326,7 +326,7 @@ def by_host(fun: prim.Kernel, args: Sequence[Array], aval: av.ShapedArray) -> Ar
         return tr.bind1(_host_call_p, args, _HostParams(fun, aval))
     hosts: list[dtypes.HostArray] = []
     for x in args:
-        host = tr.data_at_hand(x)
+        host = data_at_hand(x)
         if host is None:
             return None
         hosts.append(host)

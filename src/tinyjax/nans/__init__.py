@@ -15,7 +15,7 @@ from tinyjax.nans.provenance import (
     SourcedLinearTrace,
     SourcedTransposer,
 )
-from tinyjax.nans.trace import NANS
+from tinyjax.nans.trace import NANS, run_program, watch
 
 attach_debugger(
     Debugger(
@@ -26,5 +26,7 @@ attach_debugger(
             LinearTrace: SourcedLinearTrace,
             Transposer: SourcedTransposer,
         },
+        watch,
+        run_program,
     )
 )

@@ -117,33 +117,6 @@ class NanTrace(EvalTrace):
             _track(primitive, args, params, outs)
         return outs
 
-    def watch(
-        self,
-        call: Callable[..., R],
-        named: Callable[..., Any],
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-    ) -> R:
-        if _watching.get() or not isinstance(current_trace(), EvalTrace):
-            return call(*args, **kwargs)
-        token = _watching.set(True)
-        try:
-            with use_trace(NANS):
-                result = call(*args, **kwargs)
-        finally:
-            _watching.reset(token)
-        check_result(result, named, *args)
-        return result
-
-    def run_program(
-        self, run: EvaluateProgram, evaluate: EvaluateProgram, args: Sequence[Array]
-    ) -> Sequence[Array]:
-        outs = run(args)
-        if any(wanted_in(out) is not None for out in outs):
-            replayed = _replay(lambda args, _: evaluate(args), args, None)
-            _compare("a compiled program", args, outs, replayed)
-        return outs
-
 
 def _stepwise(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
     """Run the programs that a primitive holds one equation at a time."""
@@ -216,6 +189,49 @@ def _iterate_backward() -> Iterator[None]:
 
 NANS: Final = NanTrace(False)
 _REPLAY: Final = NanTrace(True)
+
+
+def watch(
+    call: Callable[..., R],
+    named: Callable[..., Any],
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> R:
+    """Call a transformed function, and look at what it returns.
+
+    Args:
+        call: the transformed function.
+        named: the function that messages name.
+        args: the arguments.
+        kwargs: the keyword arguments.
+    """
+    if _watching.get() or not isinstance(current_trace(), EvalTrace):
+        return call(*args, **kwargs)
+    token = _watching.set(True)
+    try:
+        with use_trace(NANS):
+            result = call(*args, **kwargs)
+    finally:
+        _watching.reset(token)
+    check_result(result, named, *args)
+    return result
+
+
+def run_program(
+    run: EvaluateProgram, evaluate: EvaluateProgram, args: Sequence[Array]
+) -> Sequence[Array]:
+    """Run a compiled program without effects; with NaNs in a result, evaluate it once more.
+
+    Args:
+        run: runs it.
+        evaluate: evaluates the same program one equation at a time.
+        args: the arguments.
+    """
+    outs = run(args)
+    if any(wanted_in(out) is not None for out in outs):
+        replayed = _replay(lambda args, _: evaluate(args), args, None)
+        _compare("a compiled program", args, outs, replayed)
+    return outs
 
 
 def _replay(

@@ -9,11 +9,11 @@ import numpy as np
 from tinyjax import dtypes, errors
 from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.primitives import bitcast, elementwise as ew, shape as sh
-from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import axes as ax, concrete as conc, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import DtypeError
+from tinyjax.host import data_at_hand
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red
 from tinyjax.numpy.editing import pad
@@ -131,7 +131,7 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
         Array([6, 1], dtype=int32)
     """
     a, b = _whole("gcd", x1, x2)
-    first, second = tr.data_at_hand(a), tr.data_at_hand(b)
+    first, second = data_at_hand(a), data_at_hand(b)
     if first is not None and second is not None and not a.weak_type:
         return conc.ConcreteArray(np.asarray(np.gcd(first, second)))
 

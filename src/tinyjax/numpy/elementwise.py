@@ -21,13 +21,13 @@ from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.primitives.identities import another, stop_gradient
 from tinyjax.core.primitives.shape import full, full_like
 from tinyjax.core.tracing.checking import explained
-from tinyjax.core.tracing.trace import data_at_hand
 from tinyjax.core.values.array import Array, ArrayLike, put
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.integers import integer
 from tinyjax.core.values.operands import first_element, is_splat
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
+from tinyjax.host import data_at_hand
 from tinyjax.host.operators import at_once
 from tinyjax.host.replay import by_host, replayed
 from tinyjax.numpy.promotion import (

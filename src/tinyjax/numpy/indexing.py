@@ -31,12 +31,12 @@ from tinyjax.core.primitives.modes import GatherScatterMode, Mode
 from tinyjax.core.primitives.wrap_index import same_dtype
 from tinyjax.core.tracing import checking, trace as tr
 from tinyjax.core.tracing.primitive import NO_PARAMS
-from tinyjax.core.tracing.trace import data_at_hand
 from tinyjax.core.values import array as arr, avals as av, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.integers import fit_int32
 from tinyjax.dtypes import HostArray
+from tinyjax.host import data_at_hand
 from tinyjax.numpy import creation as cr, elementwise as uf, index_parsing, promotion as pm
 from tinyjax.primitives.result_placement import put_result
 

@@ -17,12 +17,11 @@ import numpy as np
 
 from tinyjax import dtypes, records
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd, shape as sh
-from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import axes as ax, concrete as conc, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
-from tinyjax.host import LARGEST, replay
+from tinyjax.host import LARGEST, data_at_hand, replay
 from tinyjax.numpy import elementwise as uf, promotion as pm
 
 
@@ -506,7 +505,7 @@ def var(  # noqa: PLR0913 (JAX's signature)
 
 
 def _squared_distance(x: Array, center: Array) -> Array:
-    host, mean = tr.data_at_hand(x), tr.data_at_hand(center)
+    host, mean = data_at_hand(x), data_at_hand(center)
     is_plain = not (x.weak_type or dtypes.is_complex(x.dtype))
     if host is not None and mean is not None and is_plain and host.nbytes > LARGEST:
         # In place: for two new arrays the system takes up to five times as long to find memory.

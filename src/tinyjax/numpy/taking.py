@@ -24,6 +24,7 @@ from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.integers import fit_int32, integer, is_one_of, listed, one_or_more
 from tinyjax.dtypes import DType, HostArray, default_int
 from tinyjax.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError, shortened
+from tinyjax.host import data_at_hand
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import creation as cr, elementwise as uf, indexing, promotion as pm, selection
 from tinyjax.numpy.manipulation import filled
@@ -86,7 +87,7 @@ def take(
     x, places = pm.array_of("take", a), _integers("take", indices, True)
     is_plain = (mode is None or mode == "fill") and not x.weak_type
     is_plain = is_plain and (axis is None or x.ndim > 0)  # NumPy gives a scalar an axis
-    host, at = tr.data_at_hand(x), tr.data_at_hand(places)
+    host, at = data_at_hand(x), data_at_hand(places)
     if is_plain and host is not None and at is not None:
         # out of bounds, or an axis or a dtype that NumPy does not take: the general way
         with suppress(IndexError, OverflowError, TypeError, ValueError):
@@ -493,7 +494,7 @@ def searchsorted(
     if line.dtype != values.dtype:
         line, values = pm.promote_dtypes(line, values)
     is_plain = line.dtype.kind in "iuf" and not dtypes.is_extended(line.dtype)
-    host, sought = tr.data_at_hand(line), tr.data_at_hand(values)
+    host, sought = data_at_hand(line), data_at_hand(values)
     if is_plain and host is not None and sought is not None:
         places = host.searchsorted(sought, side)
         few = host.size < _MANY

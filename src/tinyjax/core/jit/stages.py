@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import attrs
 
-from tinyjax import tree
+from tinyjax import config, tree
 from tinyjax.core import refs as rf, xla
 from tinyjax.core.devices import on_first
 from tinyjax.core.jit.options import CompilerOptions
@@ -353,10 +353,11 @@ class Compiled(_Stage):
         operands = tuple(
             [x if x.committed or type(x) is not ShardedArray else x.gathered for x in operands]
         )
-        if lowered.donated or jx.effects(lowered.jaxpr).any:
+        is_plain = not (lowered.donated or jx.effects(lowered.jaxpr).any)
+        if not (is_plain and config.settings().debugging):
             return self._executable(operands)
         evaluate = partial(jx.eval_jaxpr, lowered.jaxpr)
-        return tr.base_trace().run_program(self._executable, evaluate, operands)
+        return tr.debugger().run_program(self._executable, evaluate, operands)
 
     @property
     def out_info(self) -> Any:

@@ -46,7 +46,8 @@ def watched(call: Callable[P, R], named: Callable[..., Any] | None = None) -> Ca
         try:
             if not config.settings().debugging:
                 return call(*args, **kwargs)
-            return tr.base_trace().watch(call, shown, args, kwargs)
+            watch_results: Callable[..., R] = tr.debugger().watch
+            return watch_results(call, shown, args, kwargs)
         except (Exception, KeyboardInterrupt) as error:
             tracebacks.fold(error, sys._getframe())
             raise

@@ -319,10 +319,6 @@ def current_errors() -> Any:
     return _errors.get(_DEFAULT_ERRORS)
 
 
-#: Runs or evaluates a program on its arguments.
-EvaluateProgram: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
-
-
 class EvalTrace(Trace):
     """Evaluates: NumPy computes, by each primitive's ``host`` or ``impl`` rule."""
 
@@ -390,35 +386,6 @@ class EvalTrace(Trace):
         with use_trace(self):
             return call.fun(*args)
 
-    def watch(
-        self,
-        call: Callable[..., R],
-        named: Callable[..., Any],
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-    ) -> R:
-        """Call a transformed function; a debugger looks at what it returns.
-
-        Args:
-            call: the transformed function.
-            named: the function that messages name.
-            args: the arguments.
-            kwargs: the keyword arguments.
-        """
-        return call(*args, **kwargs)
-
-    def run_program(
-        self, run: EvaluateProgram, evaluate: EvaluateProgram, args: Sequence[Array]
-    ) -> Sequence[Array]:
-        """Run a compiled program without effects.
-
-        Args:
-            run: runs it.
-            evaluate: evaluates the same program one equation at a time, for a debugger.
-            args: the arguments.
-        """
-        return run(args)
-
 
 class PlacedTrace(EvalTrace):
     """Evaluates where the default device is another than the processor's first.
@@ -436,19 +403,6 @@ class PlacedTrace(EvalTrace):
         if evaluate is not None:
             return evaluate(args, params)
         return evaluator[0](primitive, args, params)
-
-
-def data_at_hand(x: Array) -> HostArray | None:
-    """Return the data of an array where NumPy evaluates: not to be written to, nor given out.
-
-    Returns:
-        The data; None under a transformation or a debugger, and where the array lies elsewhere than
-        in the host's memory.
-    """
-    if type(x) is not ConcreteArray or _current.get() is not EVAL:
-        return None
-    host = x._host
-    return x.host if host is None else host
 
 
 def evaluate_broadcast(
@@ -691,6 +645,10 @@ def on_top(trace: Trace) -> Iterator[None]:
         trace.parent, trace.live = parent, live
 
 
+#: Runs or evaluates a program on its arguments.
+EvaluateProgram: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
+
+
 @attrs.frozen(eq=False, repr=False)
 class Debugger:
     """What stands in for traces, and for their helpers, where the settings ask for debugging.
@@ -698,10 +656,16 @@ class Debugger:
     Attributes:
         base: the trace that evaluates.
         stand_ins: for a class, the one that is used in its place.
+        watch: calls a transformed function, and looks at what it returns; it takes that function,
+            the one that messages name, the arguments and those by name.
+        run_program: runs a compiled program without effects; it takes what runs it, what evaluates
+            the same program one equation at a time, and the arguments.
     """
 
     base: EvalTrace
     stand_ins: Mapping[type[Any], type[Any]]
+    watch: Callable[..., Any]
+    run_program: Callable[[EvaluateProgram, EvaluateProgram, Sequence[Array]], Sequence[Array]]
 
 
 #: The debugger, once the settings have asked for it (``tinyjax.nans``).
@@ -711,6 +675,11 @@ _attached: Final[list[Debugger]] = []
 def attach_debugger(debugger: Debugger) -> None:
     """Use a debugger wherever the settings ask for one; by default there is none."""
     _attached[:] = [debugger]
+
+
+def debugger() -> Debugger:
+    """Return the debugger that the settings ask for."""
+    return _attached[0]
 
 
 #: The trace that evaluates while transfers are looked at, once they have been (``transfers``).
@@ -760,7 +729,7 @@ def stand_in(kind: type[R], parent: Trace | None = None) -> type[R]:
         return own.get(kind, kind)
     chosen = kind
     if settings().debugging:
-        chosen = _attached[0].stand_ins.get(kind, kind)
+        chosen = debugger().stand_ins.get(kind, kind)
     elif parent is EVAL:
         chosen = eager[kind]
     return extended[0](chosen) if extended else chosen
@@ -773,7 +742,7 @@ def base_trace() -> EvalTrace:
 
 def _base_for(current: Settings) -> EvalTrace:
     if current.debugging:
-        return _attached[0].base
+        return debugger().base
     elsewhere = may_be_elsewhere(current)
     if elsewhere:
         settler[:] = [_settled]
