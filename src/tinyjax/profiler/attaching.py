@@ -57,7 +57,7 @@ def _table(notes: Notes) -> Iterator[tuple[Any, str, Stand]]:
     yield stages.Compiled, "__call__", _noting(notes, lambda compiled: compiled.lowered.compilation)
     yield tr.Running, "__enter__", _begin_trace
     yield tr.Running, "__exit__", _end_trace
-    yield tp, "pull_back_by_rules", _spanned("transform", lambda *args: {"kind": "transpose"})
+    yield tp.Transposer, "pull_back", _spanned("transform", lambda *args: {"kind": "transpose"})
     yield xla.Executable, "executing", _executing
     yield xla.ShardedExecutable, "execute", _spanned("execute", _program)
     yield host_callbacks.HostProgram, "_run", _spanned("execute", _program)
