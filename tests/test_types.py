@@ -109,6 +109,7 @@ OF_A_MAPPED_TREE = "a tree like another, with leaves of another type"
 OF_LEAVES = "the leaves of a tree may be anything"
 OF_SOURCE = "the function is read while the program runs, and so is its signature"
 OF_JACOBIANS = "a decorator gives them the types of api.typed.Jacobians"
+OF_SOLVERS = "a decorator gives them the types of scipy.sparse.linalg.Solver"
 NUMPY = "what NumPy's class of limits takes, for any dtype"
 #: Why a type checker is told Any of these functions, or of one of their overloads.
 WHY_ANY = {
@@ -141,6 +142,7 @@ WHY_ANY = {
         "reduce": OF_A_MAPPED_TREE,
         "reduce_window": OF_A_MAPPED_TREE,
     },
+    "tinyjax.scipy.sparse.linalg": {"bicgstab": OF_SOLVERS, "cg": OF_SOLVERS},
     "tinyjax.implicit": {
         "fixed_point": "has_aux is known only when the program runs",
         "linear_solve": "has_aux is known only when the program runs",

@@ -126,10 +126,7 @@ def jacobian(
 
 @checking.checked
 def multiplications(
-    fun: Callable[P, Any],
-    argnums: int | Sequence[int] = 0,
-    *,
-    order: Order = "auto",
+    fun: Callable[P, Any], argnums: int | Sequence[int] = 0, *, order: Order = "auto"
 ) -> Callable[P, int]:
     """Return a function that counts the multiplications of ``jacobian``.
 

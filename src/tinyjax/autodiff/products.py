@@ -12,7 +12,6 @@ from tinyjax.core.primitives.shape import zero_tangent
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError
 
 A = TypeVar("A")
@@ -207,7 +206,7 @@ def jvp_from_vjp(
     """
     check_per_argument("jvp_from_vjp", primals=primals, tangents=tangents)
     value, pull_back = api.vjp(fun, *primals)
-    origin = tree.map(lambda x: zero_tangent(as_array(x).aval), value)
+    origin = tree.map(lambda x: zero_tangent(opd.as_array(x).aval), value)
     tangent: Any
     (tangent,) = api.vjp(pull_back, origin)[1](tuple(tangents))
     return value, tangent

@@ -15,7 +15,6 @@ from tinyjax.core.primitives import (
     precision as _precision,
     shape as _sh,
 )
-from tinyjax.core.primitives.identities import stop_gradient_p
 from tinyjax.core.tracing import checking, trace as tr
 from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive
 from tinyjax.core.values import operands as opd
@@ -373,7 +372,7 @@ def stop_gradient(x: T) -> T:
         array = opd.as_array(leaf)
         if not dtypes.is_inexact(array.dtype):
             return leaf
-        return tr.bind1(stop_gradient_p, (array,), NO_PARAMS)
+        return tr.bind1(_id.stop_gradient_p, (array,), NO_PARAMS)
 
     constants: T = tree.map(constant, x)
     return constants

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from tinyjax.core.primitives.shape import expand_dims, squeeze
-from tinyjax.core.primitives.slicing import slice_in_dim
+from tinyjax.core.primitives import shape as sh, slicing as sl
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
@@ -259,7 +258,7 @@ def eigh(
 
 
 def _between(x: Array, first: int, last: int) -> Array:
-    return slice_in_dim(x, first, last, axis=x.ndim - 1)
+    return sl.slice_in_dim(x, first, last, axis=x.ndim - 1)
 
 
 @checking.explained
@@ -559,7 +558,7 @@ def svd(
         return u, s, vh
     if full_matrices:
         raise ArgumentError("svd takes subset_by_index with full_matrices=False only.")
-    rows = slice_in_dim(vh, first, last, axis=vh.ndim - 2)
+    rows = sl.slice_in_dim(vh, first, last, axis=vh.ndim - 2)
     return _between(u, first, last), _between(s, first, last), rows
 
 
@@ -639,14 +638,14 @@ def triangular_solve(
     axis = (right.ndim if left_side else right.ndim - 1,)
     x = _triangular.triangular_solve(
         matrix,
-        expand_dims(right, axis) if vector else right,
+        sh.expand_dims(right, axis) if vector else right,
         left_side=left_side,
         lower=lower,
         transpose_a=transpose_a,
         conjugate_a=conjugate_a,
         unit_diagonal=unit_diagonal,
     )
-    return squeeze(x, axis) if vector else x
+    return sh.squeeze(x, axis) if vector else x
 
 
 @checking.explained

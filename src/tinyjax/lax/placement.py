@@ -11,7 +11,6 @@ from tinyjax import errors, tree
 from tinyjax.core.devices import platform_in_view
 from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.errors import ArgumentError, described
 from tinyjax.lax.elementwise import optimization_barrier
 from tinyjax.numpy.creation import zeros
 from tinyjax.parallel import collective as col
@@ -152,9 +151,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def platform_dependent(
-    *args: Any,
-    default: Callable[..., R] | None = None,
-    **per_platform: Callable[..., R],
+    *args: Any, default: Callable[..., R] | None = None, **per_platform: Callable[..., R]
 ) -> R:
     """Call the function that is for the platform on which programs run: "cpu".
 
@@ -175,13 +172,13 @@ def platform_dependent(
     platform = platform_in_view.value
     for name, branch in {**per_platform, "default": default}.items():
         if not callable(branch) and not (name == "default" and default is None):
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"the '{name}' branch of platform_dependent must be a callable, but got "
-                f"{described(branch)}."
+                f"{errors.described(branch)}."
             )
     chosen = per_platform.get(platform, default)
     if chosen is None:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"platform_dependent has functions for {', '.join(per_platform) or 'no platform'}, but "
             f"none for '{platform}' and no default."
         )

@@ -14,9 +14,7 @@ from tinyjax.core.api import vmap
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import broadcast as _bc, elementwise as _ew, reduce as _rd
 from tinyjax.core.primitives.slicing import pad, slice_
-from tinyjax.core.tracing import checking, jaxpr as jx
-from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive
-from tinyjax.core.tracing.staging import stage
+from tinyjax.core.tracing import checking, jaxpr as jx, primitive as prim, staging as stg
 from tinyjax.core.tracing.trace import bind1
 from tinyjax.core.values import avals as av, axes as ax, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
@@ -26,8 +24,7 @@ from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.lax.operands import named, one_dtype, pair
 from tinyjax.lax.shapes import broadcast, concatenate, distinct, reshape, transpose
-from tinyjax.primitives import cumulative as _cu, reduce_window as _wi
-from tinyjax.primitives.result_placement import placed
+from tinyjax.primitives import cumulative as _cu, reduce_window as _wi, result_placement as placing
 
 
 def _axes_of(name: str, x: Array, axes: Sequence[int]) -> tuple[int, ...]:
@@ -45,7 +42,7 @@ class Reduction(Protocol):
     def __call__(self, operand: ArrayLike, axes: Sequence[int]) -> Array: ...
 
 
-def _reduction(name: str, primitive: Primitive[_bc.ReduceParams], doc: str) -> Reduction:
+def _reduction(name: str, primitive: prim.Primitive[_bc.ReduceParams], doc: str) -> Reduction:
     def fun(operand: ArrayLike, axes: Sequence[int]) -> Array:
         x = as_array(operand)
         return bind1(primitive, (x,), _bc.ReduceParams(_axes_of(name, x, axes)))
@@ -54,7 +51,7 @@ def _reduction(name: str, primitive: Primitive[_bc.ReduceParams], doc: str) -> R
     return fun
 
 
-@placed
+@placing.placed
 def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Placement = None) -> Array:
     """Return the sum over axes, which is to lie as ``out_sharding`` says."""
     x = as_array(operand)
@@ -99,10 +96,10 @@ def _arg_params(x: Array, axis: int, index_dtype: DTypeLike) -> _rd.ArgParams:
 
 def _only_operation(
     computation: Callable[[Any, Any], Any], dtype: DType
-) -> tuple[Primitive[Any] | None, jx.Jaxpr]:
+) -> tuple[prim.Primitive[Any] | None, jx.Jaxpr]:
     """The primitive that a function of two scalars consists in, if it does, and its program."""
     scalar = av.ShapedArray((), dtype)
-    staged = stage(lambda x, y: [as_array(computation(x, y))], (scalar, scalar))
+    staged = stg.stage(lambda x, y: [as_array(computation(x, y))], (scalar, scalar))
     jaxpr = staged.jaxpr
     if len(jaxpr.eqns) == 1 and not staged.consts:
         (eqn,) = jaxpr.eqns
@@ -113,7 +110,7 @@ def _only_operation(
     return None, jaxpr
 
 
-_REDUCTIONS: dict[Primitive[NoParams], Primitive[_bc.ReduceParams]] = {
+_REDUCTIONS: dict[prim.Primitive[prim.NoParams], prim.Primitive[_bc.ReduceParams]] = {
     _ew.add: _bc.reduce_sum_p,
     _ew.mul: _rd.reduce_prod_p,
     _ew.max_: _rd.reduce_max_p,
@@ -142,7 +139,7 @@ def reduce(
     *,
     out_sharding: Placement = ...,
 ) -> Any: ...
-@placed
+@placing.placed
 def reduce(
     operands: Any,
     init_values: Any,
@@ -189,7 +186,7 @@ def reduce(
         operation, _ = _only_operation(computation, x.dtype)
         if operation in _REDUCTIONS:
             out = bind1(_REDUCTIONS[operation], (x,), _bc.ReduceParams(axes))
-            return bind1(operation, pair("reduce", start, out), NO_PARAMS)
+            return bind1(operation, pair("reduce", start, out), prim.NO_PARAMS)
     return _fold(computation, treedef, pairs, axes)
 
 
@@ -225,7 +222,7 @@ def _fold(
     return treedef.unflatten(reshape(x, shape) for x in totals)
 
 
-_WINDOW_REDUCTIONS: dict[Primitive[NoParams], Primitive[_wi.WindowParams]] = {
+_WINDOW_REDUCTIONS: dict[prim.Primitive[prim.NoParams], prim.Primitive[_wi.WindowParams]] = {
     _ew.add: _wi.reduce_window_sum_p,
     _ew.max_: _wi.reduce_window_max_p,
     _ew.min_: _wi.reduce_window_min_p,
@@ -305,7 +302,7 @@ def reduce_window(
             out = bind1(primitive, (x,), params)
             if operation is _ew.add and isinstance(start, ConcreteArray) and not start.host.any():
                 return out
-            return bind1(operation, pair("reduce_window", start, out), NO_PARAMS)
+            return bind1(operation, pair("reduce_window", start, out), prim.NO_PARAMS)
     windows = [(_windows(x, start, params), start) for x, start, params in moved]
     inside = _inside(windows[0][0].shape[1:], pairs[0][0].shape, moved[0][2])
     if inside.all():
@@ -368,7 +365,7 @@ class Cumulative(Protocol):
     def __call__(self, operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array: ...
 
 
-def _cumulative(name: str, primitive: Primitive[_cu.CumulativeParams], doc: str) -> Cumulative:
+def _cumulative(name: str, primitive: prim.Primitive[_cu.CumulativeParams], doc: str) -> Cumulative:
     def fun(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
         x = as_array(operand)
         along = ax.canonical_axis(axis, x.ndim, f"{name}: axis")

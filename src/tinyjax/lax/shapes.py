@@ -13,8 +13,7 @@ from tinyjax import dtypes, errors
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import broadcast as _bc, shape as _sh, slicing as _sl
 from tinyjax.core.stablehlo.types import MOST_AXES
-from tinyjax.core.tracing import checking
-from tinyjax.core.tracing.trace import bind1
+from tinyjax.core.tracing import checking, trace as tr
 from tinyjax.core.values import avals as av, axes as ax, integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike, put
 from tinyjax.dtypes import DType, DTypeLike
@@ -73,7 +72,7 @@ def broadcast_in_dim(
         stretched = [i for i, n in enumerate(x.shape) if n == 1 != sizes[dims[i]]]
         x = _sh.squeeze(x, tuple(stretched)) if stretched else x
         dims = tuple(d for i, d in enumerate(dims) if i not in stretched)
-    return bind1(_bc.broadcast_in_dim_p, (x,), _bc.BroadcastParams(sizes, dims))
+    return tr.bind1(_bc.broadcast_in_dim_p, (x,), _bc.BroadcastParams(sizes, dims))
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
@@ -134,7 +133,7 @@ def reshape(
     x = opd.as_array(operand)
     if dimensions is not None:
         x = transpose(x, dimensions)
-    return bind1(_sh.reshape_p, (x,), _sh.ReshapeParams(ints.integers(new_sizes, "new_sizes")))
+    return tr.bind1(_sh.reshape_p, (x,), _sh.ReshapeParams(ints.integers(new_sizes, "new_sizes")))
 
 
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
@@ -203,7 +202,7 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
         ShapeError: it is not a permutation of the axes.
     """
     params = _sh.TransposeParams(ints.integers(permutation, "permutation"))
-    return bind1(_sh.transpose_p, (opd.as_array(operand),), params)
+    return tr.bind1(_sh.transpose_p, (opd.as_array(operand),), params)
 
 
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
@@ -216,7 +215,7 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     x = opd.as_array(operand)
     entries = ints.listed(dimensions, "dimensions")
     axes = tuple([ax.canonical_axis(d, x.ndim, "rev: dimension") for d in entries])
-    return bind1(_sh.rev_p, (x,), _sh.RevParams(axes))
+    return tr.bind1(_sh.rev_p, (x,), _sh.RevParams(axes))
 
 
 def slice(
@@ -249,7 +248,7 @@ def slice(
         ints.integers(limit_indices, "limit_indices"),
     )
     params = _sl.SliceParams(starts, limits, steps)
-    return bind1(_sl.slice_p, (x,), params)
+    return tr.bind1(_sl.slice_p, (x,), params)
 
 
 def slice_in_dim(
@@ -297,9 +296,7 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
 
 
 def pad(
-    operand: ArrayLike,
-    padding_value: ArrayLike,
-    padding_config: Sequence[tuple[int, int, int]],
+    operand: ArrayLike, padding_value: ArrayLike, padding_config: Sequence[tuple[int, int, int]]
 ) -> Array:
     """Put a value around and between the elements of an array.
 
@@ -329,7 +326,7 @@ def pad(
             f"{padding_config}."
         )
     triples = tuple([(a, b, c) for a, b, c in config])
-    return bind1(_sl.pad_p, (x, value), _sl.PadParams(triples))
+    return tr.bind1(_sl.pad_p, (x, value), _sl.PadParams(triples))
 
 
 def concatenate(operands: Sequence[ArrayLike] | Array, dimension: int) -> Array:
@@ -347,7 +344,7 @@ def concatenate(operands: Sequence[ArrayLike] | Array, dimension: int) -> Array:
     if not xs:
         raise errors.ArgumentError("concatenate needs at least one operand.")
     params = _sl.ConcatenateParams(ints.integer(dimension, "dimension"))
-    return bind1(_sl.concatenate_p, xs, params)
+    return tr.bind1(_sl.concatenate_p, xs, params)
 
 
 def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
@@ -432,7 +429,7 @@ def broadcasted_iota(
     if counting_dtype == dtypes.bool_:
         raise errors.DtypeError("iota counts in numbers, but dtype is bool.")
     axis = ax.canonical_axis(dimension, len(sizes))
-    result = bind1(_sh.iota_p, (), _sh.IotaParams(sizes, counting_dtype, axis))
+    result = tr.bind1(_sh.iota_p, (), _sh.IotaParams(sizes, counting_dtype, axis))
     return put(result, out_sharding, "broadcasted_iota")
 
 

@@ -56,17 +56,11 @@ def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
 
 @overload
 def sort(
-    operand: ArrayLike,
-    dimension: int = ...,
-    is_stable: bool = ...,
-    num_keys: int = ...,
+    operand: ArrayLike, dimension: int = ..., is_stable: bool = ..., num_keys: int = ...
 ) -> Array: ...
 @overload
 def sort(
-    operand: Sequence[ArrayLike],
-    dimension: int = ...,
-    is_stable: bool = ...,
-    num_keys: int = ...,
+    operand: Sequence[ArrayLike], dimension: int = ..., is_stable: bool = ..., num_keys: int = ...
 ) -> tuple[Array, ...]: ...
 def sort(
     operand: ArrayLike | Sequence[ArrayLike],

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import TypeAlias
 
-from tinyjax.core.primitives import broadcast as bc
-from tinyjax.core.primitives.shape import reshape, transpose
+from tinyjax.core.primitives import broadcast as bc, shape as sh
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
@@ -77,11 +76,11 @@ def conv_general_dilated_patches(  # noqa: PLR0913, PLR0917 (JAX's signature)
     # one output feature for each element under the window, which copies it
     one = _matrices.identities((count, count), x.dtype)
     kernel = bc.broadcast_in_dim(one, (features, count, count), (1, 2))
-    kernel = reshape(kernel, (features * count, 1, *sizes))
+    kernel = sh.reshape(kernel, (features * count, 1, *sizes))
     inverse = sorted(range(len(numbers.rhs_spec)), key=lambda i: numbers.rhs_spec[i])
     return cv.conv_general_dilated(
         x,
-        transpose(kernel, inverse),
+        sh.transpose(kernel, inverse),
         window_strides,
         padding,
         lhs_dilation,
@@ -140,7 +139,7 @@ def conv_general_dilated_local(  # noqa: PLR0913, PLR0917 (JAX's signature)
     order = list(range(last - 1))
     for place, axis in pairs:
         order.insert(place, axis)
-    return transpose(out, order)
+    return sh.transpose(out, order)
 
 
 def _counts(

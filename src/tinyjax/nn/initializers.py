@@ -143,11 +143,7 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike = None) -> Initializer:
         >>> bool((weights < 10).all())
         True
     """
-
-    def draw(key: ArrayLike, shape: tuple[int, ...], dtype: dtypes.DType) -> Array:
-        return _scaled(random.uniform(key, shape, dtype), scale)
-
-    return _initializer(draw, dtype)
+    return _initializer(lambda *draw: _scaled(random.uniform(*draw), scale), dtype)
 
 
 def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike = None) -> Initializer:
@@ -162,11 +158,7 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike = None) -> Initializer:
         >>> tinyjax.nn.initializers.normal(1.0)(tinyjax.random.key(0), (2, 3)).shape
         (2, 3)
     """
-
-    def draw(key: ArrayLike, shape: tuple[int, ...], dtype: dtypes.DType) -> Array:
-        return _scaled(random.normal(key, shape, dtype), stddev)
-
-    return _initializer(draw, dtype)
+    return _initializer(lambda *draw: _scaled(random.normal(*draw), stddev), dtype)
 
 
 def truncated_normal(

@@ -12,7 +12,6 @@ from tinyjax.core.primitives import bitcast, elementwise as ew, shape as sh
 from tinyjax.core.values import axes as ax, concrete as conc, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import DtypeError
 from tinyjax.host import data_at_hand
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red
@@ -61,7 +60,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: BitOrder = "big") 
     shifts = _places("packbits", bitorder)
     x, along = _last("packbits", a, axis)
     if not dtypes.is_integer(x.dtype) and x.dtype != dtypes.bool_:
-        raise DtypeError(f"packbits needs bools or integers, but got {x.aval}.")
+        raise errors.DtypeError(f"packbits needs bools or integers, but got {x.aval}.")
     bits = pm.convert(uf.not_equal(x, 0), dtypes.uint8)
     bits = pad(bits, [(0, 0)] * (bits.ndim - 1) + [(0, -bits.shape[-1] % 8)])
     bits = sh.reshape(bits, (*bits.shape[:-1], bits.shape[-1] // 8, 8))
@@ -70,10 +69,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: BitOrder = "big") 
 
 @replayed
 def unpackbits(
-    a: ArrayLike,
-    axis: int | None = None,
-    count: int | None = None,
-    bitorder: BitOrder = "big",
+    a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: BitOrder = "big"
 ) -> Array:
     """Unpack the bits of bytes.
 
@@ -98,7 +94,7 @@ def unpackbits(
     shifts = _places("unpackbits", bitorder)
     x, along = _last("unpackbits", a, axis)
     if x.dtype != dtypes.uint8:
-        raise DtypeError(f"unpackbits needs elements of uint8, but got {x.aval}.")
+        raise errors.DtypeError(f"unpackbits needs elements of uint8, but got {x.aval}.")
     bits = (x[..., None] >> shifts) & 1
     bits = sh.reshape(bits, (*bits.shape[:-2], bits.shape[-2] * 8))
     if count is not None:
@@ -111,7 +107,7 @@ def unpackbits(
 def _whole(name: str, x1: ArrayLike, x2: ArrayLike) -> tuple[Array, Array]:
     a, b = pm.operands(name, x1, x2)
     if not dtypes.is_integer(a.dtype):
-        raise DtypeError(f"{name} needs integers, but got {a.aval}.")
+        raise errors.DtypeError(f"{name} needs integers, but got {a.aval}.")
     return a, b
 
 
@@ -192,7 +188,7 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """
     a = pm.inexact(x, "frexp")
     if dtypes.is_complex(a.dtype):
-        raise DtypeError(f"frexp needs real numbers, but got {a.aval}.")
+        raise errors.DtypeError(f"frexp needs real numbers, but got {a.aval}.")
     exponent = _exponent(a)
     fraction = uf.ldexp(a, ew.neg(exponent))
     return fraction, exponent
@@ -232,7 +228,7 @@ def spacing(x: ArrayLike, /) -> Array:
     """
     a = pm.inexact(x, "spacing")
     if dtypes.is_complex(a.dtype):
-        raise DtypeError(f"spacing needs real numbers, but got {a.aval}.")
+        raise errors.DtypeError(f"spacing needs real numbers, but got {a.aval}.")
     away = sh.full_like(a, float("inf"))
     if a.dtype != dtypes.float16:  # of which NumPy takes the next one above
         away = uf.copysign(away, a)

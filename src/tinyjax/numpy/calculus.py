@@ -24,10 +24,7 @@ def _at(x: Array, start: int, limit: int, axis: int) -> Array:
 
 
 def gradient(
-    f: ArrayLike,
-    *varargs: ArrayLike,
-    axis: ax.Axis = None,
-    edge_order: Literal[1] | None = None,
+    f: ArrayLike, *varargs: ArrayLike, axis: ax.Axis = None, edge_order: Literal[1] | None = None
 ) -> Array | list[Array]:
     """Estimate derivatives from samples by central differences, one-sided at the ends.
 
@@ -102,10 +99,7 @@ def _gradient(x: Array, h: Array, axis: int) -> Array:
 
 
 def unwrap(
-    p: ArrayLike,
-    discont: ArrayLike | None = None,
-    axis: int = -1,
-    period: ArrayLike = 2 * math.pi,
+    p: ArrayLike, discont: ArrayLike | None = None, axis: int = -1, period: ArrayLike = 2 * math.pi
 ) -> Array:
     """Take the jumps out of a periodic signal, such as a phase, by adding whole periods.
 

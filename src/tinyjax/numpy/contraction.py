@@ -19,9 +19,8 @@ import numpy as np
 
 from tinyjax import dtypes, errors, records
 from tinyjax.core import devices as dev
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd, shape as sh
 from tinyjax.core.primitives.dot import dot_general
-from tinyjax.core.primitives.reduce import reduce_or
 from tinyjax.core.primitives.slicing import slice_
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import axes as ax, integers as ints, operands as opd
@@ -60,7 +59,7 @@ def _multiply(x: Array, y: Array, dtype: dtypes.DType) -> Array:
 
 
 def _sum(x: Array, axes: Axes) -> Array:
-    return reduce_or(x, axes) if x.dtype == dtypes.bool_ else bc.reduce_sum(x, axes)
+    return rd.reduce_or(x, axes) if x.dtype == dtypes.bool_ else bc.reduce_sum(x, axes)
 
 
 @placing.placed
@@ -723,11 +722,7 @@ class _Product(records.Record):
 
 @lru_cache(maxsize=1024)
 def _product(
-    x_names: str,
-    x_shape: tuple[int, ...],
-    y_names: str,
-    y_shape: tuple[int, ...],
-    remaining: str,
+    x_names: str, x_shape: tuple[int, ...], y_names: str, y_shape: tuple[int, ...], remaining: str
 ) -> _Product:
     x_size = dict(zip(x_names, x_shape, strict=True))
     y_size = dict(zip(y_names, y_shape, strict=True))

@@ -365,9 +365,7 @@ def full(
     """
     sizes = canonical_shape(shape)
     return put(
-        broadcast_to(asarray(fill_value, dtype), sizes),
-        _wanted(device, out_sharding),
-        "full",
+        broadcast_to(asarray(fill_value, dtype), sizes), _wanted(device, out_sharding), "full"
     )
 
 

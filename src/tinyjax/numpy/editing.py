@@ -10,7 +10,6 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.api.mapping import vmap
 from tinyjax.core.primitives import shape as sh, slicing as sl
-from tinyjax.core.primitives.shape import reshape
 from tinyjax.core.stablehlo.types import MOST_AXES
 from tinyjax.core.tracing import checking, trace as tr
 from tinyjax.core.values import axes as ax, integers as ints
@@ -25,8 +24,6 @@ from tinyjax.numpy import (
     reductions as red,
 )
 from tinyjax.numpy.creation import Nested, array as array_from, broadcast_to, linspace
-from tinyjax.numpy.elementwise import round as rounded
-from tinyjax.numpy.reductions import sum as total
 from tinyjax.numpy.sorting import argsort, cumsum, median, sort as sorted_
 from tinyjax.numpy.taking import take
 
@@ -42,7 +39,7 @@ def _ints(obj: slice) -> slice:
 def _along(name: str, arr: ArrayLike, axis: int | None) -> tuple[Array, int]:
     x = pm.array_of(name, arr)
     if axis is None:
-        return reshape(x, (x.size,)), 0
+        return sh.reshape(x, (x.size,)), 0
     return x, ax.canonical_axis(axis, x.ndim, f"{name}: axis")
 
 
@@ -89,13 +86,13 @@ def insert(
             raise DtypeError(f"insert needs integer places, but got {places.aval}.")
         places = pm.convert(places, dtypes.default_int())
     new = pm.convert(pm.strong(pm.array_of("insert", values)), x.dtype)
-    new = reshape(new, (1,) * (x.ndim - new.ndim) + new.shape)
+    new = sh.reshape(new, (1,) * (x.ndim - new.ndim) + new.shape)
     if new.ndim > x.ndim:
         raise ShapeError(f"insert: values {new.aval} have more axes than the array {x.aval}.")
     if places.size == 1:
         if places.ndim == 0:
             new = mn.moveaxis(new, 0, along)
-        places = pm.broadcast_to_shape(reshape(places, (1,)), (new.shape[along],))
+        places = pm.broadcast_to_shape(sh.reshape(places, (1,)), (new.shape[along],))
     (count,) = pm.broadcast_shapes(places.shape, (new.shape[along],))
     places = pm.broadcast_to_shape(places, (count,))
     places = uf.clip(uf.pick(places < 0, places + n, places), 0, n)
@@ -152,7 +149,7 @@ def delete(
         if not whole and places.dtype != dtypes.bool_:
             raise DtypeError(f"delete needs integers or bools, but got {places.aval}.")
         if whole and (assume_unique_indices if places.ndim else isinstance(places, tr.Tracer)):
-            return _without(x, reshape(places, (places.size,)), along)
+            return _without(x, sh.reshape(places, (places.size,)), along)
         host = places.concrete("the places to delete (or give assume_unique_indices=True)")
         if not whole and host.shape != (n,):
             raise ShapeError(f"delete needs a bool for each of {n} slices, but got {places.aval}.")
@@ -171,7 +168,7 @@ def _without(x: Array, places: Array, axis: int) -> Array:
     gone = sorted_(uf.clip(uf.pick(places < 0, places + n, places), 0, n))
     gone = gone - cr.arange(count, dtype=gone.dtype)
     left = cr.arange(n - count, dtype=gone.dtype)
-    skipped = total(pm.convert(left[None, :] >= gone[:, None], gone.dtype), 0, dtype=gone.dtype)
+    skipped = red.sum(pm.convert(left[None, :] >= gone[:, None], gone.dtype), 0, dtype=gone.dtype)
     return x[(*(slice(None),) * axis, left + skipped)]
 
 
@@ -204,21 +201,16 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
         if not x.size:
             return x
         raise ArgumentError("place needs at least one value.")
-    flags = reshape(uf.truth(where), (x.size,))
+    flags = sh.reshape(uf.truth(where), (x.size,))
     number = cumsum(pm.convert(flags, dtypes.default_int())) - 1
     chosen = take(pm.convert(values, x.dtype), uf.remainder(number, values.size), mode="clip")
-    changed = uf.pick(flags, chosen, reshape(x, (x.size,)))
-    return reshape(pm.convert(changed, x.dtype, x.weak_type), x.shape)
+    changed = uf.pick(flags, chosen, sh.reshape(x, (x.size,)))
+    return sh.reshape(pm.convert(changed, x.dtype, x.weak_type), x.shape)
 
 
 @checking.explained
 def put(
-    a: ArrayLike,
-    ind: ArrayLike,
-    v: ArrayLike,
-    mode: str | None = None,
-    *,
-    inplace: bool = True,
+    a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, inplace: bool = True
 ) -> Array:
     """Replace elements at indices into the flattened array.
 
@@ -251,8 +243,8 @@ def put(
         where = uf.remainder(where, x.size)
     elif mode == "clip":
         where = uf.clip(where, 0, x.size - 1)
-    flat = reshape(x, (x.size,)).at[where].set(_tiled(values, where.size), mode="clip")
-    return reshape(flat, x.shape)
+    flat = sh.reshape(x, (x.size,)).at[where].set(_tiled(values, where.size), mode="clip")
+    return sh.reshape(flat, x.shape)
 
 
 def _tiled(values: Array, count: int) -> Array:
@@ -730,7 +722,7 @@ def _statistic(
         part = sl.slice_in_dim(x, start, stop, 1, axis)
         statistic = _STATISTICS[name](part, axis=axis, keepdims=True)
         if dtypes.is_inexact(statistic.dtype) and x.dtype.kind in "iu":
-            statistic = rounded(statistic)
+            statistic = uf.round(statistic)
         return _copies(statistic, count, axis)
 
     first = value(0, min(low, n), before)

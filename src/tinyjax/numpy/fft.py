@@ -254,40 +254,28 @@ def _two(axes: Sequence[int], name: str) -> Sequence[int]:
 
 
 def fft2(
-    a: ArrayLike,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] = (-2, -1),
-    norm: Norm = None,
+    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None
 ) -> Array:
     """Return the Fourier transform over two axes."""
     return fftn(a, s, _two(axes, "fft2"), norm)
 
 
 def ifft2(
-    a: ArrayLike,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] = (-2, -1),
-    norm: Norm = None,
+    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None
 ) -> Array:
     """Return the inverse of ``fft2``."""
     return ifftn(a, s, _two(axes, "ifft2"), norm)
 
 
 def rfft2(
-    a: ArrayLike,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] = (-2, -1),
-    norm: Norm = None,
+    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None
 ) -> Array:
     """Return ``fft2`` of real numbers, with the first half of the last axis."""
     return rfftn(a, s, _two(axes, "rfft2"), norm)
 
 
 def irfft2(
-    a: ArrayLike,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] = (-2, -1),
-    norm: Norm = None,
+    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None
 ) -> Array:
     """Return the inverse of ``rfft2``: real numbers."""
     return irfftn(a, s, _two(axes, "irfft2"), norm)

@@ -177,11 +177,7 @@ index_exp: Final = _Tuple("index_exp")
 
 
 def mask_indices(
-    n: int,
-    mask_func: Callable[[Array, int], ArrayLike],
-    k: int = 0,
-    *,
-    size: int | None = None,
+    n: int, mask_func: Callable[[Array, int], ArrayLike], k: int = 0, *, size: int | None = None
 ) -> tuple[Array, ...]:
     """Return the indices of the elements of a square matrix that a function keeps.
 

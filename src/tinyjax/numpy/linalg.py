@@ -91,7 +91,7 @@ class SVDResult(NamedTuple):
     Vh: Array
 
 
-def _matrices(name: str, x: ArrayLike, *, square: bool = False) -> Array:
+def matrices(name: str, x: ArrayLike, *, square: bool = False) -> Array:
     """Prepare an operand: floats, in two axes at least."""
     a = pm.strong(pm.inexact(x, name))
     ma.check_matrices(name, a.aval, square=square)
@@ -122,7 +122,7 @@ def cholesky(a: ArrayLike, *, upper: bool = False, symmetrize_input: bool = True
         Array([[2., 0.],
                [1., 2.]], dtype=float32)
     """
-    x = _matrices("cholesky", a, square=True)
+    x = matrices("cholesky", a, square=True)
     if upper:
         return ma.mH(triangular.cholesky(ma.mH(x), symmetrize_input=symmetrize_input))
     return triangular.cholesky(x, symmetrize_input=symmetrize_input)
@@ -161,7 +161,7 @@ def qr(
         >>> bool(jnp.allclose(q @ r, jnp.array([[3.0, 1.0], [4.0, 2.0]])))
         True
     """
-    x = _matrices("qr", a)
+    x = matrices("qr", a)
     if mode == "raw":
         packed, factors = _qr.geqrf(x)
         return QRResult(ma.mT(packed), factors)
@@ -194,7 +194,7 @@ def eig(a: ArrayLike) -> EigResult:
         >>> jnp.linalg.eig(jnp.array([[0.0, -1.0], [1.0, 0.0]])).eigenvalues
         Array([0.+1.j, 0.-1.j], dtype=complex64)
     """
-    values, vectors = eigen.eig(_matrices("eig", a, square=True), left=False)
+    values, vectors = eigen.eig(matrices("eig", a, square=True), left=False)
     return EigResult(values, vectors)
 
 
@@ -207,7 +207,7 @@ def eigvals(a: ArrayLike) -> Array:
     Raises:
         ShapeError: ``a`` does not hold square matrices.
     """
-    return eigen.eig(_matrices("eigvals", a, square=True), left=False, right=False)[0]
+    return eigen.eig(matrices("eigvals", a, square=True), left=False, right=False)[0]
 
 
 def eigh(
@@ -233,7 +233,7 @@ def eigh(
         >>> jnp.linalg.eigh(jnp.array([[2.0, 1.0], [1.0, 2.0]])).eigenvalues
         Array([1., 3.], dtype=float32)
     """
-    x = _matrices("eigh", a, square=True)
+    x = matrices("eigh", a, square=True)
     if not ints.is_one_of(UPLO, (None, "L", "U")):
         raise ArgumentError(f"UPLO must be one of None, 'L', or 'U', but got {shortened(UPLO)}.")
     if UPLO == "U":
@@ -305,7 +305,7 @@ def svd(
         >>> jnp.linalg.svd(jnp.array([[3.0, 0.0], [0.0, 4.0]]), compute_uv=False)
         Array([4., 3.], dtype=float32)
     """
-    x = _matrices("svd", a, square=hermitian)
+    x = matrices("svd", a, square=hermitian)
     result: SVDResult | Array
     if hermitian:
         result = _hermitian_svd(x, compute_uv)
@@ -345,7 +345,7 @@ def svdvals(x: ArrayLike, /) -> Array:
     Raises:
         ShapeError: ``x`` does not hold matrices.
     """
-    return spectral.singular_values(_matrices("svdvals", x))
+    return spectral.singular_values(matrices("svdvals", x))
 
 
 # Systems of equations
@@ -416,7 +416,7 @@ def inv(a: ArrayLike) -> Array:
         Array([[0.5 , 0.  ],
                [0.  , 0.25]], dtype=float32)
     """
-    x = _matrices("inv", a, square=True)
+    x = matrices("inv", a, square=True)
     return lu_.solve(x, ma.identities(x.shape, x.dtype))
 
 
@@ -437,7 +437,7 @@ def det(a: ArrayLike) -> Array:
         Array([[0., 0.],
                [0., 1.]], dtype=float32)
     """
-    return determinant.det(_matrices("det", a, square=True))
+    return determinant.det(matrices("det", a, square=True))
 
 
 def slogdet(a: ArrayLike, *, method: Literal["lu", "qr"] | None = None) -> SlogdetResult:
@@ -461,7 +461,7 @@ def slogdet(a: ArrayLike, *, method: Literal["lu", "qr"] | None = None) -> Slogd
     """
     if not ints.is_one_of(method, (None, "lu", "qr")):
         raise ArgumentError(f"Unknown slogdet method {shortened(method)}: it is 'lu' or 'qr'.")
-    return SlogdetResult(*determinant.slogdet(_matrices("slogdet", a, square=True)))
+    return SlogdetResult(*determinant.slogdet(matrices("slogdet", a, square=True)))
 
 
 def _inverted(s: Array, rtol: Array) -> Array:
@@ -544,7 +544,7 @@ def pinv(
         Array([[0.5, 0. ],
                [0. , 0. ]], dtype=float32)
     """
-    x = _matrices("pinv", a, square=hermitian)
+    x = matrices("pinv", a, square=hermitian)
     if rcond is not None:
         if rtol is not None:
             raise ArgumentError(
@@ -597,7 +597,7 @@ def matrix_rank(
         raise ArgumentError("matrix_rank: only one of tol or rtol may be specified, but got both.")
     if a.ndim < 2:
         return red.any(a != 0).astype(dtypes.int32)
-    x = _matrices("matrix_rank", a, square=hermitian)
+    x = matrices("matrix_rank", a, square=hermitian)
     s = svd(x, compute_uv=False, hermitian=hermitian)
     is_large = (
         _above(s, _relative_tolerance(x, rtol, 1.0))
@@ -975,10 +975,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") 
 
 
 def norm(
-    x: ArrayLike,
-    ord: Order = None,
-    axis: int | Sequence[int] | None = None,
-    keepdims: bool = False,
+    x: ArrayLike, ord: Order = None, axis: int | Sequence[int] | None = None, keepdims: bool = False
 ) -> Array:
     """Return norms of vectors or matrices.
 
@@ -1072,12 +1069,12 @@ def cond(x: ArrayLike, p: Order = None) -> Array:
         Array(2., dtype=float32)
     """
     if p in (None, 2, -2):
-        s = svdvals(_matrices("cond", x))
+        s = svdvals(matrices("cond", x))
         return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
-    a = _matrices("cond", x, square=True)
+    a = matrices("cond", x, square=True)
     result = norm(a, p, (-2, -1)) * norm(inv(a), p, (-2, -1))
     has_nan = red.any(uf.isnan(a), (-2, -1))
     return uf.pick(uf.isnan(result) & ~has_nan, math.inf, result)
 
 
-replay.replay_functions(globals(), plain="systems")
+replay.replay_functions(globals(), plain="matrices systems")

@@ -17,8 +17,7 @@ from tinyjax import dtypes
 from tinyjax.core import devices as dev
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
 from tinyjax.core.primitives.dynamic_slice import dynamic_slice_in_dim
-from tinyjax.core.tracing import checking
-from tinyjax.core.tracing.trace import Tracer
+from tinyjax.core.tracing import checking, trace as tr
 from tinyjax.core.values import axes as ax, integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike, Order
 from tinyjax.dtypes import DTypeLike
@@ -396,10 +395,7 @@ def _unstacked(x: Array, axis: int) -> list[Array]:
 
 @replayed
 def stack(
-    arrays: Sequence[ArrayLike] | Array,
-    axis: int = 0,
-    out: None = None,
-    dtype: DTypeLike = None,
+    arrays: Sequence[ArrayLike] | Array, axis: int = 0, out: None = None, dtype: DTypeLike = None
 ) -> Array:
     """Join arrays of the same shape along a new axis.
 
@@ -752,7 +748,7 @@ def numbers(values: object, what: str) -> list[int | Array]:
 
 
 def _number(value: object, what: str) -> int | Array:
-    if not isinstance(value, Tracer):
+    if not isinstance(value, tr.Tracer):
         return ints.integer(value, what)
     if value.shape or not dtypes.is_integer(value.dtype):
         raise ArgumentError(f"{what} must be an int, but got {value.aval}.")

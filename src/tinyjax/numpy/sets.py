@@ -377,11 +377,7 @@ def _two(name: str, ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array]:
 
 @checking.explained
 def union1d(
-    ar1: ArrayLike,
-    ar2: ArrayLike,
-    *,
-    size: int | None = None,
-    fill_value: ArrayLike | None = None,
+    ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
     """Return the distinct elements of two arrays, in order.
 

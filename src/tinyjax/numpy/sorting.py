@@ -13,9 +13,8 @@ from typing import Final, Literal, get_args
 
 from tinyjax import dtypes, errors
 from tinyjax.core import devices as dev
-from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
+from tinyjax.core.primitives import elementwise as ew, gather, shape as sh, slicing as sl
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
-from tinyjax.core.primitives.gather import take_front
 from tinyjax.core.primitives.reduce import reduce_or
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import axes as ax, integers as ints, operands as opd
@@ -23,9 +22,7 @@ from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.host import replay
 from tinyjax.numpy import elementwise as uf, promotion as pm
-from tinyjax.primitives import cumulative as cu
-from tinyjax.primitives.result_placement import placed
-from tinyjax.primitives.sort import sort as sort_together
+from tinyjax.primitives import cumulative as cu, result_placement as placing, sort as so
 
 Method = Literal["linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf"]
 
@@ -78,7 +75,7 @@ def sort(
     """
     _no_order("sort", kind, order)
     x, along = _along("sort", a, axis)
-    (out,) = sort_together((x,), along, 1, stable)
+    (out,) = so.sort((x,), along, 1, stable)
     return sh.rev(out, (along,)) if descending else out
 
 
@@ -129,7 +126,7 @@ def argsort(
     if descending:
         # reversed before and after, so that equal elements keep their order
         x, places = sh.rev(x, (along,)), sh.rev(places, (along,))
-    indices = sort_together((x, places), along, 1, stable)[1]
+    indices = so.sort((x, places), along, 1, stable)[1]
     return sh.rev(indices, (along,)) if descending else indices
 
 
@@ -162,7 +159,7 @@ def lexsort(keys: Array | dtypes.HostArray | Sequence[ArrayLike], axis: int = -1
         return sh.full((), 0, dtypes.default_int())
     along = ax.canonical_axis(axis, arrays[0].ndim, "lexsort: axis")
     places = sh.iota(arrays[0].shape, dtypes.default_int(), along)
-    return sort_together((*arrays[::-1], places), along, len(arrays))[-1]
+    return so.sort((*arrays[::-1], places), along, len(arrays))[-1]
 
 
 def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
@@ -404,7 +401,7 @@ def nanquantile(
     return _quantile("nanquantile", a, q, axis, method, keepdims, True, 1, weights)
 
 
-@placed
+@placing.placed
 def percentile(  # noqa: PLR0913 (JAX's signature)
     a: ArrayLike,
     q: ArrayLike,
@@ -524,14 +521,14 @@ def _quantile(  # noqa: PLR0913, PLR0917 (quantile's, and what the variants diff
         out = sh.full((fractions.size, *line.shape[1:]), float("nan"), line.dtype)
     elif method == "inverted_cdf":
         counts = sh.full_like(x, 1) if weights is None else _weights(name, weights, x, axes)
-        line, counts = sort_together((line, in_line(pm.strong(counts))), 0, num_keys=1)
+        line, counts = so.sort((line, in_line(pm.strong(counts))), 0, num_keys=1)
         out = _least_with_fraction(line, counts, flat, skip_nan)
     elif weights is not None:
         raise errors.ArgumentError(
             f"{name}: only method='inverted_cdf' takes weights, but method is {method!r}."
         )
     else:
-        (line,) = sort_together((line,), 0)
+        (line,) = so.sort((line,), 0)
         out = _interpolate(line, flat, method, skip_nan)
     if keepdims:
         shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
@@ -666,7 +663,7 @@ def _take_front(line: Array, places: Array) -> Array:
         return sh.full(places.shape, 0, line.dtype)
     coordinates = [sh.iota(places.shape, dtypes.int32, i) for i in range(1, places.ndim)]
     flat = [sh.reshape(i, (i.size,)) for i in (places, *coordinates)]
-    elements = take_front(line, flat, tuple(range(line.ndim)))
+    elements = gather.take_front(line, flat, tuple(range(line.ndim)))
     return sh.reshape(elements, (places.shape[0], *rest))
 
 

@@ -26,7 +26,6 @@ from tinyjax.numpy import (
     reductions as red,
 )
 from tinyjax.numpy.promotion import array_of, convert, promote_dtypes, promote_inexact, strong
-from tinyjax.numpy.reductions import average, sum as total
 from tinyjax.numpy.taking import ix_, searchsorted
 from tinyjax.primitives import convolution as cv, result_placement as placing
 
@@ -193,10 +192,10 @@ def cov(
     weights = counts if shares is None else shares if counts is None else counts * shares
     if weights is not None and dtype is not None:
         weights = convert(weights, x.dtype)
-    means, sums = average(x, axis=1, weights=weights, returned=True)
+    means, sums = red.average(x, axis=1, weights=weights, returned=True)
     scale: ArrayLike = n - free if weights is None else sums[0] - free
     if weights is not None and shares is not None and free:
-        scale = sums[0] - free * total(weights * shares) / sums[0]
+        scale = sums[0] - free * red.sum(weights * shares) / sums[0]
     x = x - means[:, None]
     weighted = x if weights is None else x * weights
     return mn.squeeze(contraction.dot(x, uf.conjugate(mn.matrix_transpose(weighted))) / scale)
@@ -210,10 +209,7 @@ def _weights(name: str, weights: ArrayLike, n: int) -> Array:
 
 
 def corrcoef(
-    x: ArrayLike,
-    y: ArrayLike | None = None,
-    rowvar: bool = True,
-    dtype: DTypeLike = None,
+    x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike = None
 ) -> Array:
     """Estimate the correlations of variables.
 
@@ -334,10 +330,7 @@ def _edges(name: str, x: Array, bins: Bins, limits: Range | None, dtype: dtypes.
 
 @checking.explained
 def histogram_bin_edges(
-    a: ArrayLike,
-    bins: Bins = 10,
-    range: Range | None = None,
-    weights: ArrayLike | None = None,
+    a: ArrayLike, bins: Bins = 10, range: Range | None = None, weights: ArrayLike | None = None
 ) -> Array:
     """Return the edges of the bins of ``histogram``.
 

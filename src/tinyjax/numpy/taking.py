@@ -418,11 +418,7 @@ def compress(
 
 
 def extract(
-    condition: ArrayLike,
-    arr: ArrayLike,
-    *,
-    size: int | None = None,
-    fill_value: ArrayLike = 0,
+    condition: ArrayLike, arr: ArrayLike, *, size: int | None = None, fill_value: ArrayLike = 0
 ) -> Array:
     """Take the elements at which a condition holds, as a vector; see ``compress``.
 

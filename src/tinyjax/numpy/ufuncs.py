@@ -380,13 +380,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
         return moveaxis(append(rows[:1], rest, 0), 0, along)
 
     def at(
-        self,
-        a: ArrayLike,
-        indices: Indices,
-        b: ArrayLike | None = None,
-        /,
-        *,
-        inplace: bool = True,
+        self, a: ArrayLike, indices: Indices, b: ArrayLike | None = None, /, *, inplace: bool = True
     ) -> Array:
         """Return a copy with the function applied at indices, as often as each occurs.
 
@@ -510,13 +504,7 @@ class _Known(ufunc):
         return running(a, ints.integer(axis, "axis"), dtype, out)
 
     def at(
-        self,
-        a: ArrayLike,
-        indices: Indices,
-        b: ArrayLike | None = None,
-        /,
-        *,
-        inplace: bool = True,
+        self, a: ArrayLike, indices: Indices, b: ArrayLike | None = None, /, *, inplace: bool = True
     ) -> Array:
         update = _UPDATES.get(self.__name__)
         if inplace or b is None or update is None:

@@ -43,13 +43,7 @@ class Universal(Protocol):
     ) -> Array: ...
 
     def at(
-        self,
-        a: ArrayLike,
-        indices: Indices,
-        b: ArrayLike | None = None,
-        /,
-        *,
-        inplace: bool = True,
+        self, a: ArrayLike, indices: Indices, b: ArrayLike | None = None, /, *, inplace: bool = True
     ) -> Array: ...
 
     def reduceat(
@@ -67,9 +61,7 @@ class Universal(Protocol):
 _METHODS: Final = ("reduce", "accumulate", "at", "reduceat", "outer")
 
 
-def universal(
-    identity: Any,
-) -> Callable[[Callable[[ArrayLike, ArrayLike], Array]], Universal]:
+def universal(identity: Any) -> Callable[[Callable[[ArrayLike, ArrayLike], Array]], Universal]:
     """Give a function of two operands the methods of a universal function.
 
     Args:

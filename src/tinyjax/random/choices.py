@@ -8,8 +8,7 @@ from typing import Final
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core import devices as dev
-from tinyjax.core.primitives import elementwise as ew, reduce as rd, shape as sh
-from tinyjax.core.primitives.slicing import slice_in_dim
+from tinyjax.core.primitives import elementwise as ew, reduce as rd, shape as sh, slicing as sl
 from tinyjax.core.values import axes as ax, integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError
@@ -126,7 +125,7 @@ def choice(
         raise ArgumentError(f"choice cannot draw {drawn} elements from {size} unless replace=True.")
     if p is None and not replace:
         shuffled = permutation(key, array if array.shape else size, axis)
-        return sh.reshape(slice_in_dim(shuffled, 0, drawn, axis=axis), result_shape)
+        return sh.reshape(sl.slice_in_dim(shuffled, 0, drawn, axis=axis), result_shape)
     chosen = _choose(key, size, sizes, replace, p, mode)
     if array.shape:
         return sh.reshape(jnp.take(array, chosen, axis), result_shape)

@@ -149,10 +149,7 @@ def _raw(words: Array) -> Array:
 
 
 def wrap_key_data(
-    key_bits_array: ArrayLike,
-    *,
-    impl: str | DType | None = None,
-    dtype: str | DType | None = None,
+    key_bits_array: ArrayLike, *, impl: str | DType | None = None, dtype: str | DType | None = None
 ) -> Array:
     """Return the keys with given words.
 

@@ -12,13 +12,12 @@ from typing import Final, Literal
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes
+from tinyjax import dtypes, errors
 from tinyjax.core.primitives.families import all_hold
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import ShapeError
 from tinyjax.host import replay
 from tinyjax.lazy import answer_for
 from tinyjax.numpy import creation as cr, promotion as pm
@@ -170,7 +169,7 @@ def map_coordinates(
         for c in ints.listed(coordinates, "coordinates")
     ]
     if len(places) != a.ndim:
-        raise ShapeError(
+        raise errors.ShapeError(
             f"map_coordinates needs coordinates for each axis of shape {a.shape}, but got "
             f"{len(places)}."
         )

@@ -15,14 +15,7 @@ from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.host import replay
 from tinyjax.lazy import answer_for
-from tinyjax.numpy.promotion import (
-    array_of,
-    broadcast_shapes,
-    check_option,
-    inexact,
-    promote_inexact,
-    strong,
-)
+from tinyjax.numpy import promotion as pm
 from tinyjax.primitives.convolution import conv_general_dilated
 
 answer_for(
@@ -39,8 +32,10 @@ Detrend: TypeAlias = Literal["constant", "linear", False] | Callable[[Array], Ar
 
 
 def _signals(name: str, in1: ArrayLike, in2: ArrayLike, mode: Mode) -> tuple[Array, Array]:
-    check_option(name, "mode", mode, ("full", "same", "valid"))
-    x, y = (strong(z) for z in promote_inexact(array_of(name, in1), array_of(name, in2)))
+    pm.check_option(name, "mode", mode, ("full", "same", "valid"))
+    x, y = (
+        pm.strong(z) for z in pm.promote_inexact(pm.array_of(name, in1), pm.array_of(name, in2))
+    )
     if x.ndim != y.ndim:
         raise ShapeError(
             f"{name} takes arrays of as many axes, but got shapes {x.shape} and {y.shape}."
@@ -82,10 +77,7 @@ def _fft_size(n: int) -> int:
 
 
 def fftconvolve(
-    in1: ArrayLike,
-    in2: ArrayLike,
-    mode: Mode = "full",
-    axes: int | Sequence[int] | None = None,
+    in1: ArrayLike, in2: ArrayLike, mode: Mode = "full", axes: int | Sequence[int] | None = None
 ) -> Array:
     """Convolve two arrays, by Fourier transforms.
 
@@ -180,7 +172,7 @@ def convolve(
         >>> convolve(jnp.array([1.0, 2.0, 3.0]), jnp.array([1.0, 1.0]))
         Array([1., 3., 5., 3.], dtype=float32)
     """
-    check_option("convolve", "method", method, ("auto", "direct", "fft"))
+    pm.check_option("convolve", "method", method, ("auto", "direct", "fft"))
     return fftconvolve(in1, in2, mode) if method == "fft" else _convolve("convolve", in1, in2, mode)
 
 
@@ -190,7 +182,7 @@ def _check_boundary(name: str, boundary: str, fillvalue: ArrayLike) -> None:
 
 
 def _check_planes(name: str, x: ArrayLike, y: ArrayLike) -> None:
-    shapes = array_of(name, x).shape, array_of(name, y).shape
+    shapes = pm.array_of(name, x).shape, pm.array_of(name, y).shape
     if any(len(shape) != 2 for shape in shapes):
         raise ShapeError(f"{name} takes matrices, but got shapes {shapes[0]} and {shapes[1]}.")
 
@@ -239,7 +231,7 @@ def correlate(
         >>> correlate(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 1.0, 0.5]))
         Array([0.5, 2. , 3.5, 3. , 0. ], dtype=float32)
     """
-    return convolve(in1, jnp.flip(jnp.conj(array_of("correlate", in2))), mode, method)
+    return convolve(in1, jnp.flip(jnp.conj(pm.array_of("correlate", in2))), mode, method)
 
 
 def correlate2d(
@@ -253,7 +245,7 @@ def correlate2d(
     """Correlate two matrices; the arguments and errors are those of ``convolve2d``."""
     _check_boundary("correlate2d", boundary, fillvalue)
     _check_planes("correlate2d", in1, in2)
-    x, y = array_of("correlate2d", in1), jnp.conj(array_of("correlate2d", in2))
+    x, y = pm.array_of("correlate2d", in1), jnp.conj(pm.array_of("correlate2d", in2))
     if mode == "same":  # where the middle lies between two places, it is the other one
         return jnp.flip(_convolve("correlate2d", jnp.flip(x), y, mode))
     return _convolve("correlate2d", x, jnp.flip(y), mode)
@@ -300,8 +292,8 @@ def detrend(
     """
     if overwrite_data is not None:
         raise ArgumentError("detrend overwrites nothing: leave overwrite_data out.")
-    check_option("detrend", "type", type, ("linear", "constant"))
-    x = strong(inexact(data, "detrend"))
+    pm.check_option("detrend", "type", type, ("linear", "constant"))
+    x = pm.strong(pm.inexact(data, "detrend"))
     place = ax.canonical_axis(axis, x.ndim, "detrend: axis")
     if type == "constant":
         return x - x.mean(place, keepdims=True)
@@ -351,7 +343,7 @@ def _window(
         if size < 1:
             raise ArgumentError(f"{name} takes a positive nperseg, but got {shortened(nperseg)}.")
         return jnp.asarray(_named_window(window, size)), size
-    win = array_of(name, window)
+    win = pm.array_of(name, window)
     if win.ndim != 1 or (nperseg is not None and nperseg != win.size):
         raise ShapeError(
             f"{name} takes a window of nperseg={nperseg} numbers, but got shape {win.shape}."
@@ -409,26 +401,24 @@ class _Spectra:
     axis: int
 
     def of(
-        self,
-        *values: ArrayLike,
-        products: bool,
-        boundary: str | None = None,
-        padded: bool = False,
+        self, *values: ArrayLike, products: bool, boundary: str | None = None, padded: bool = False
     ) -> tuple[Array, Array, Array]:
         """Return frequencies, times, and transforms, or their products, the last axis times.
 
         The axis of frequencies stands where that of time stood.
         """
         name = self.name
-        check_option(name, "scaling", self.scaling, ("density", "spectrum"))
-        check_option(name, "boundary", boundary, _BOUNDARIES)
-        signals = [strong(z) for z in promote_inexact(*(array_of(name, z) for z in values))]
+        pm.check_option(name, "scaling", self.scaling, ("density", "spectrum"))
+        pm.check_option(name, "boundary", boundary, _BOUNDARIES)
+        signals = [
+            pm.strong(z) for z in pm.promote_inexact(*(pm.array_of(name, z) for z in values))
+        ]
         if len({z.ndim for z in signals}) > 1:
             raise ShapeError(f"{name} takes signals of as many axes.")
         place = ax.canonical_axis(self.axis, signals[0].ndim, f"{name}: axis")
         signals = [jnp.moveaxis(z, place, -1) for z in signals]
         length = max(z.shape[-1] for z in signals)
-        batch = broadcast_shapes(*(z.shape[:-1] for z in signals))
+        batch = pm.broadcast_shapes(*(z.shape[:-1] for z in signals))
         if not length or 0 in batch:
             raise ShapeError(f"{name} takes signals of one value at least.")
         signals = [
@@ -567,7 +557,7 @@ def csd(  # noqa: PLR0913, PLR0917 (JAX's signature)
         ShapeError: a signal is empty, or the shapes do not fit.
         ArgumentError: a number is out of its range, or something is unknown.
     """
-    check_option("csd", "average", average, ("mean", "median"))
+    pm.check_option("csd", "average", average, ("mean", "median"))
     spectra = _Spectra(
         "csd", fs, window, nperseg, noverlap, nfft, detrend, return_onesided, scaling, axis
     )
@@ -652,7 +642,7 @@ def istft(  # noqa: PLR0913, PLR0917 (JAX's signature)
         >>> bool(jnp.allclose(istft(stft(x, nperseg=8)[2])[1], x, atol=1e-4))
         True
     """
-    z = strong(inexact(Zxx, "istft"))
+    z = pm.strong(pm.inexact(Zxx, "istft"))
     if z.ndim < 2:
         raise ShapeError(f"istft takes two axes at least, but got shape {z.shape}.")
     z = z.astype(dtypes.to_complex(z.dtype))

@@ -24,9 +24,8 @@ from tinyjax.core.tracing import (
     staging as stg,
     trace as tr,
 )
+from tinyjax.core.values import avals as av, concrete as conc
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ShapedArray
-from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import DType, HostArray
 
 #: The distance from 1 to the next float64.
@@ -63,7 +62,7 @@ def by_formula(formula: Callable[..., Array]) -> fam.HostFunction:
     """Evaluate a formula in float64, and round once, where SciPy lacks the function."""
 
     def evaluate(*operands: HostArray) -> HostArray:
-        wide = [ConcreteArray(x.astype(np.float64, copy=False)) for x in operands]
+        wide = [conc.ConcreteArray(x.astype(np.float64, copy=False)) for x in operands]
         return np.asarray(formula(*wide)).astype(operands[0].dtype, copy=False)
 
     return evaluate
@@ -88,13 +87,13 @@ def compiled(name: str, formula: Callable[..., Array]) -> fam.HloFormula:
         return (ew.convert_element_type(out, dtype),)
 
     @lru_cache(maxsize=64)
-    def program(*avals: ShapedArray) -> jx.Jaxpr:
+    def program(*avals: av.ShapedArray) -> jx.Jaxpr:
         staged = stg.stage(rounded, avals, formula)
         assert not staged.consts, "the formula of a special function holds scalars only"
         return staged.jaxpr
 
     def write(b: lw.Lowering, *operands: hlo.Value) -> hlo.Value:
-        jaxpr = program(*[ShapedArray(x.shape, x.dtype) for x in operands])
+        jaxpr = program(*[av.ShapedArray(x.shape, x.dtype) for x in operands])
         (out,) = call_jaxpr(b, jaxpr, name, operands)
         return out
 

@@ -156,8 +156,7 @@ hyp2f1: fam.Elementwise = decl.special(
     decl.no_derivative("hyp2f1", "second parameter"),
     decl.no_derivative("hyp2f1", "third parameter"),
     lambda t, z, a, b, c, x: ew.mul(
-        t,
-        ew.mul(ew.div(ew.mul(a, b), c), hyp2f1(_one_more(a), _one_more(b), _one_more(c), x)),
+        t, ew.mul(ew.div(ew.mul(a, b), c), hyp2f1(_one_more(a), _one_more(b), _one_more(c), x))
     ),
 )
 

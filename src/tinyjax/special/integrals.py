@@ -352,10 +352,7 @@ def _cosine_integral(x: Array) -> Array:
 
 
 sine_integral: fam.Elementwise = decl.special(
-    "sine_integral",
-    decl.by_scipy("sici", 0),
-    _sine_integral,
-    lambda t, z, x: ew.mul(t, _sinc(x)),
+    "sine_integral", decl.by_scipy("sici", 0), _sine_integral, lambda t, z, x: ew.mul(t, _sinc(x))
 )
 cosine_integral: fam.Elementwise = decl.special(
     "cosine_integral",

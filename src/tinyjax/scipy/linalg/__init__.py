@@ -17,8 +17,10 @@ __all__, __getattr__, __dir__ = namespace(
             "block_diag cho_factor cho_solve cholesky det eigh inv lu lu_factor lu_solve qr "
             "qr_multiply solve solve_triangular svd"
         ),
-        "forms": "eigh_tridiagonal hessenberg polar rsf2csf schur solve_sylvester",
-        "functions": "expm expm_frechet funm sqrtm",
+        "functions": (
+            "eigh_tridiagonal expm expm_frechet funm hessenberg polar rsf2csf schur "
+            "solve_sylvester sqrtm"
+        ),
         "special_matrices": (
             "circulant companion convolution_matrix dft fiedler fiedler_companion hadamard hankel "
             "helmert hilbert invhilbert invpascal leslie pascal toeplitz"

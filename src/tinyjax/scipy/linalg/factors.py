@@ -24,12 +24,6 @@ from tinyjax.numpy.editing import pad
 from tinyjax.primitives import lu as lu_, matrices as ma, qr as qr_, spectral, triangular
 
 
-def _matrices(name: str, x: ArrayLike, *, square: bool = False) -> Array:
-    a = pm.strong(pm.inexact(x, name))
-    ma.check_matrices(name, a.aval, square=square)
-    return a
-
-
 def _pair(name: str, pair: Any, factor: str) -> tuple[Any, Any]:
     """What a factorisation returns, as a user hands it on."""
     if not isinstance(pair, (tuple, list)) or len(pair) != 2:
@@ -79,7 +73,7 @@ def cholesky(
         Array([[2., 1.],
                [0., 2.]], dtype=float32)
     """
-    x = _matrices("cholesky", a, square=True)
+    x = numpy_linalg.matrices("cholesky", a, square=True)
     if lower:
         return triangular.cholesky(x, symmetrize_input=False)
     return ma.mH(triangular.cholesky(ma.mH(x), symmetrize_input=False))
@@ -127,12 +121,7 @@ def cho_solve(
     c, right, vector = _systems("cho_solve", factor, b)
     for conjugated in (not lower, lower):
         right = triangular.triangular_solve(
-            c,
-            right,
-            left_side=True,
-            lower=lower,
-            transpose_a=conjugated,
-            conjugate_a=conjugated,
+            c, right, left_side=True, lower=lower, transpose_a=conjugated, conjugate_a=conjugated
         )
     return _plain(right, vector)
 
@@ -157,7 +146,7 @@ def lu_factor(
     Raises:
         ShapeError: ``a`` does not hold matrices.
     """
-    factors, pivots, _ = lu_.lu(_matrices("lu_factor", a))
+    factors, pivots, _ = lu_.lu(numpy_linalg.matrices("lu_factor", a))
     return factors, pivots
 
 
@@ -238,7 +227,7 @@ def lu(
         Array([[1., 2.],
                [4., 4.]], dtype=float32)
     """
-    x = _matrices("lu", a)
+    x = numpy_linalg.matrices("lu", a)
     factors, _, order = lu_.lu(x)
     m, n = x.shape[-2:]
     k = min(m, n)
@@ -435,7 +424,7 @@ def qr(
     """
     pm.check_option("qr", "mode", mode, ("full", "economic", "r"))
     factor = qr_.pivoted_qr if pivoting else qr_.qr
-    q, *rest = factor(_matrices("qr", a), full_matrices=mode != "economic")
+    q, *rest = factor(numpy_linalg.matrices("qr", a), full_matrices=mode != "economic")
     return tuple(rest) if mode == "r" else (q, *rest)
 
 
@@ -498,7 +487,7 @@ def qr_multiply(
     pm.check_option("qr_multiply", "mode", mode, ("right", "left"))
     x, y = pm.promote_inexact(pm.array_of("qr_multiply", a), pm.array_of("qr_multiply", c))
     factor = qr_.pivoted_qr if pivoting else qr_.qr
-    q, *rest = factor(_matrices("qr_multiply", x), full_matrices=False)
+    q, *rest = factor(numpy_linalg.matrices("qr_multiply", x), full_matrices=False)
     if conjugate:
         q = ma.conjugated(q)
     return (matmul(y, q) if mode == "right" else matmul(q, y), *rest)
@@ -572,12 +561,12 @@ def eigh(  # noqa: PLR0913, PLR0917 (JAX's signature)
         raise ArgumentError(
             f"eigh solves a x = w x, type 1, and with b types 1, 2 and 3, but type is {type}."
         )
-    x = _matrices("eigh", a, square=True)
+    x = numpy_linalg.matrices("eigh", a, square=True)
     x = x if lower else ma.mH(x)
     if b is None:
         vectors, values = spectral.eigh(x, symmetrize_input=False)
         return values if eigvals_only else (values, vectors)
-    y = _matrices("eigh", b, square=True)
+    y = numpy_linalg.matrices("eigh", b, square=True)
     if x.shape[-1] != y.shape[-1]:
         raise ShapeError(f"eigh takes a and b of one size, but got {x.aval} and {y.aval}.")
     x, y = numpy_linalg.systems("eigh", x, y, vector=False)
@@ -624,7 +613,7 @@ def svd(
     lapack_driver: str = "gesdd",
 ) -> tuple[Array, Array, Array] | Array:
     """Return ``U``, the singular values and ``V^H``; as ``tinyjax.numpy.linalg.svd``."""
-    x = _matrices("svd", a)
+    x = numpy_linalg.matrices("svd", a)
     if not compute_uv:
         return spectral.singular_values(x)
     return spectral.svd(x, full_matrices=full_matrices)

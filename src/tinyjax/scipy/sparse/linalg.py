@@ -44,28 +44,53 @@ def _function(M: Operator | None) -> Callable[[Any], Any] | None:
     return multiply if callable(multiply) else partial(jnp.matmul, as_array(multiply))
 
 
-@overload
-def cg(
+def _solved(
+    method: Literal["cg", "bicgstab", "gmres"],
     A: Operator,
-    b: ArrayLike,
-    x0: Any = ...,
-    *,
-    tol: ArrayLike = ...,
-    atol: ArrayLike = ...,
-    maxiter: int | None = ...,
-    M: Operator | None = ...,
-) -> tuple[Array, None]: ...
-@overload
-def cg(
-    A: Operator,
-    b: T,
-    x0: T | None = ...,
-    *,
-    tol: ArrayLike = ...,
-    atol: ArrayLike = ...,
-    maxiter: int | None = ...,
-    M: Operator | None = ...,
-) -> tuple[T, None]: ...
+    b: Any,
+    x0: Any,
+    M: Operator | None,
+    **options: Any,
+) -> Any:
+    near, matrix = _function(M), _operator(A)
+    return implicit.linear_solve(matrix, b, method=method, preconditioner=near, x0=x0, **options)
+
+
+class Solver(Protocol):
+    """A solver of linear systems, whose solution is like the right side."""
+
+    @overload
+    def __call__(
+        self,
+        A: Operator,
+        b: ArrayLike,
+        x0: Any = ...,
+        *,
+        tol: ArrayLike = ...,
+        atol: ArrayLike = ...,
+        maxiter: int | None = ...,
+        M: Operator | None = ...,
+    ) -> tuple[Array, None]: ...
+    @overload
+    def __call__(
+        self,
+        A: Operator,
+        b: T,
+        x0: T | None = ...,
+        *,
+        tol: ArrayLike = ...,
+        atol: ArrayLike = ...,
+        maxiter: int | None = ...,
+        M: Operator | None = ...,
+    ) -> tuple[T, None]: ...
+
+
+def _solver(fun: Callable[..., Any]) -> Solver:
+    solver: Solver = fun
+    return solver
+
+
+@_solver
 def cg(
     A: Operator,
     b: Any,
@@ -103,41 +128,10 @@ def cg(
         >>> cg(lambda x: 2 * x, jnp.array([2.0, 4.0]))[0]
         Array([1., 2.], dtype=float32)
     """
-    x = implicit.linear_solve(
-        _operator(A),
-        b,
-        method="cg",
-        preconditioner=_function(M),
-        x0=x0,
-        tol=tol,
-        atol=atol,
-        maxiter=maxiter,
-    )
-    return x, None
+    return _solved("cg", A, b, x0, M, tol=tol, atol=atol, maxiter=maxiter), None
 
 
-@overload
-def bicgstab(
-    A: Operator,
-    b: ArrayLike,
-    x0: Any = ...,
-    *,
-    tol: ArrayLike = ...,
-    atol: ArrayLike = ...,
-    maxiter: int | None = ...,
-    M: Operator | None = ...,
-) -> tuple[Array, None]: ...
-@overload
-def bicgstab(
-    A: Operator,
-    b: T,
-    x0: T | None = ...,
-    *,
-    tol: ArrayLike = ...,
-    atol: ArrayLike = ...,
-    maxiter: int | None = ...,
-    M: Operator | None = ...,
-) -> tuple[T, None]: ...
+@_solver
 def bicgstab(
     A: Operator,
     b: Any,
@@ -152,17 +146,7 @@ def bicgstab(
 
     Arguments and results are those of ``cg``; ``A`` is any regular matrix.
     """
-    x = implicit.linear_solve(
-        _operator(A),
-        b,
-        method="bicgstab",
-        preconditioner=_function(M),
-        x0=x0,
-        tol=tol,
-        atol=atol,
-        maxiter=maxiter,
-    )
-    return x, None
+    return _solved("bicgstab", A, b, x0, M, tol=tol, atol=atol, maxiter=maxiter), None
 
 
 @overload
@@ -219,16 +203,6 @@ def gmres(  # noqa: PLR0913 (JAX's signature)
     Returns:
         The solution, like ``b``, and 0, or -1 if the solution has NaNs.
     """
-    x = implicit.linear_solve(
-        _operator(A),
-        b,
-        method="gmres",
-        preconditioner=_function(M),
-        x0=x0,
-        tol=tol,
-        atol=atol,
-        maxiter=maxiter,
-        restart=restart,
-    )
+    x = _solved("gmres", A, b, x0, M, tol=tol, atol=atol, maxiter=maxiter, restart=restart)
     failed = jnp.stack([jnp.isnan(leaf).any() for leaf in tree.leaves(x)])
     return x, jnp.where(failed.any(), -1, 0)
