@@ -10,8 +10,8 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax
-from tinyjax.core.refs import Ref
 from tinyjax.errors import ArgumentError, ExportError, OuterRefError, RefError
+from tinyjax.state.references import Ref
 from tinyjax.test_util import check_grads
 
 X: Final = np.array([1.0, -2.0, 3.0], np.float32)
@@ -428,6 +428,26 @@ def test_a_branch_that_is_staged_from_source(outer: Ref) -> None:
 
     with pytest.raises(RefError):
         program(1.0)
+
+
+@pytest.mark.parametrize(("within", "most"), [("eager", 6), ("jit", 1)])
+def test_the_body_of_nested_loops_is_staged_once_a_loop_at_most(within: str, most: int) -> None:
+    total, staged = tinyjax.new_ref(0.0), []
+
+    def nest(depth: int) -> None:
+        def body(i: Any, _: None) -> None:
+            if depth:
+                return nest(depth - 1)
+            staged.append(depth)
+            total[...] += 1.0
+            return None
+
+        lax.fori_loop(0, 2, body, None)
+
+    call = tinyjax.jit(nest, static_argnums=0) if within == "jit" else nest
+    call(4)
+    assert float(total[...]) == 2.0**5
+    assert len(staged) <= most
 
 
 def test_a_function_forgets_references_that_ended() -> None:

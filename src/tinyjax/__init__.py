@@ -69,7 +69,7 @@ __all__, __getattr__, __dir__ = namespace(
         "tinyjax.core.tracing.folding": "ensure_compile_time_eval",
         "tinyjax.core.values.avals": "ShapeDtypeStruct",
         "tinyjax.core.devices": "Device P",
-        "tinyjax.core.refs": "Ref free_ref freeze new_ref",
+        "tinyjax.state.references": "Ref free_ref freeze new_ref",
         "tinyjax.core.sharding": "NamedSharding make_mesh set_mesh",
         "tinyjax.core.jit.stages": "precompile",
         "tinyjax.parallel.placing": "reshard",

@@ -103,10 +103,6 @@ from tinyjax.core.devices import Device as Device
 from tinyjax.core.devices import P as P
 from tinyjax.core.jit import jit as jit
 from tinyjax.core.jit.stages import precompile as precompile
-from tinyjax.core.refs import Ref as Ref
-from tinyjax.core.refs import free_ref as free_ref
-from tinyjax.core.refs import freeze as freeze
-from tinyjax.core.refs import new_ref as new_ref
 from tinyjax.core.sharding import NamedSharding as NamedSharding
 from tinyjax.core.sharding import make_mesh as make_mesh
 from tinyjax.core.sharding import set_mesh as set_mesh
@@ -127,6 +123,10 @@ from tinyjax.parallel.placing import reshard as reshard
 from tinyjax.parallel.shard_map import shard_map as shard_map
 from tinyjax.parallel.shard_map import smap as smap
 from tinyjax.ref import empty_ref as empty_ref
+from tinyjax.state.references import Ref as Ref
+from tinyjax.state.references import free_ref as free_ref
+from tinyjax.state.references import freeze as freeze
+from tinyjax.state.references import new_ref as new_ref
 from tinyjax.toplevel import clear_caches as clear_caches
 from tinyjax.toplevel import copy_to_host_async as copy_to_host_async
 from tinyjax.toplevel import default_backend as default_backend

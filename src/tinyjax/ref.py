@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tinyjax import numpy as jnp
-from tinyjax.core.refs import AbstractRef, Ref, RefView, free_ref, freeze, new_ref
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError
 from tinyjax.lazy import answer_for
+from tinyjax.state.references import AbstractRef, Ref, RefView, free_ref, freeze, new_ref
 
 __all__ = ["AbstractRef", "Ref", "RefView", "free_ref", "freeze", "new_ref"]
 answer_for(__name__, "addupdate empty_ref get set swap")

@@ -9,19 +9,23 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import metadata
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from tinyjax import config, errors
-from tinyjax.core import api, devices as dev, refs as rf, xla
+from tinyjax.core import api, devices as dev, xla
 from tinyjax.core.api.arguments import check_argnums
 from tinyjax.core.jit import clear_traces, jit
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.tracing import checking
+from tinyjax.core.tracing.holders import HOLDERS
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.integers import integer
 from tinyjax.core.values.operands import as_array
+
+if TYPE_CHECKING:
+    from tinyjax.state import references as rf
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -213,8 +217,11 @@ def typeof(x: Any) -> av.ShapedArray | rf.AbstractRef:
         >>> str(tinyjax.typeof(jnp.ones((2, 3))))
         'float32[2,3]'
     """
-    if isinstance(x, rf.Ref):
-        return rf.AbstractRef(x.aval)
+    if type(x) in HOLDERS:
+        from tinyjax.state.references import AbstractRef, Ref  # noqa: PLC0415 (once there is one)
+
+        if isinstance(x, Ref):
+            return AbstractRef(x.aval)
     return x.aval if isinstance(x, av.ShapeDtypeStruct) else as_array(x).aval
 
 

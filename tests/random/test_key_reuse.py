@@ -82,6 +82,17 @@ def under_grad(key: Any) -> Any:
     return random.normal(key)
 
 
+def after_a_checkpoint(key: Any) -> Any:
+    return tinyjax.checkpoint(random.normal)(key) + random.normal(key)
+
+
+def twice_in_a_branch(key: Any) -> Any:
+    def both(a: Any, b: Any) -> Any:
+        return random.normal(a) + random.normal(b)
+
+    return tinyjax.jit(lambda p: lax.cond(p, both, lambda a, b: 0.0, key, key))(True)
+
+
 def scanned_twice(key: Any) -> Any:
     keys = random.split(key, 3)
     for _ in range(2):
@@ -102,6 +113,8 @@ REUSED: list[Callable[[Any], Any]] = [
     closed_over,
     under_vmap,
     under_grad,
+    after_a_checkpoint,
+    twice_in_a_branch,
     scanned_twice,
 ]
 

@@ -7,8 +7,9 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from tinyjax import errors, tracebacks, tree
 from tinyjax.checkpointing import policies, program
-from tinyjax.core import refs as rf
-from tinyjax.core.tracing import calling, checking, staging as stg
+from tinyjax.core.tracing import calling, checking
+from tinyjax.core.tracing.holders import HOLDERS, closed_over
+from tinyjax.core.tracing.stage_call import call_staged, stage_call
 from tinyjax.core.values import integers as ints
 from tinyjax.frames import describe_function, imitate, wraps
 
@@ -122,25 +123,22 @@ def checkpoint(
             full: list[Any] = [args[i] if i in static else next(rest) for i in range(len(args))]
             return user_fun(*full, **given_kwargs)
 
-        watch = rf.Watch() if rf.in_use() else None
-        if watch is not None:
-            closed = rf.closed_over([_of_both(call)], (dynamic, kwargs))
-            if closed is not None:
-                (rest,), others = closed
-                outs: R = checkpoint(rest, prevent_cse=guarded, policy=kept)(*others)
-                return outs
+        if HOLDERS:
+            both = _of_both(call)
+            (rest,), others = closed_over([both], (dynamic, kwargs))
+            if rest is not both:
+                result: R = checkpoint(rest, prevent_cse=guarded, policy=kept)(*others)
+                return result
         leaves, in_tree = tree.flatten((tuple(dynamic), kwargs))
         arrays = calling.as_arrays(leaves, user_fun, in_tree, static)
-        watched = call if watch is None else watch.over(call)
-        flat = calling.FlatFunction(watched, in_tree, user_fun=user_fun)
-        staged = stg.stage(flat, [x.aval for x in arrays], user_fun)
-        if watch:
-            stateful = checkpoint(watch.discharged(call), prevent_cse=guarded, policy=kept)
-            state, outs = stateful(watch.contents(), *dynamic, **kwargs)
-            watch.keep(state)
-            return outs
+        flat = calling.FlatFunction(call, in_tree, user_fun=user_fun)
+        staged = stage_call(flat, [x.aval for x in arrays], user_fun)
         params = program.CheckpointParams(staged.jaxpr, kept, guarded, name=name)
-        result: R = tree.unflatten(flat.out_tree, program.bind_checkpoint(staged, arrays, params))
+
+        outs = call_staged(
+            staged, arrays, lambda staged, args: program.bind_checkpoint(staged, args, params)
+        )
+        result = tree.unflatten(flat.out_tree, outs)
         return result
 
     return checkpointed

@@ -18,10 +18,10 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, numpy as jnp, random, tree
-from tinyjax.core.refs import Ref, new_ref
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.lazy import answer_for
+from tinyjax.state.references import Ref, new_ref
 
 answer_for(__name__, "StatefulPRNG stateful_rng")
 

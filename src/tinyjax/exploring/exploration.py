@@ -16,10 +16,10 @@ from tinyjax import config, errors, frames, tracebacks
 from tinyjax.core import xla
 from tinyjax.core.jit import JitFunction, jit
 from tinyjax.core.jit.stages import Lowered
-from tinyjax.core.refs import Holders
 from tinyjax.core.tracing import jaxpr as jx, trace as tr
 from tinyjax.core.tracing.calling import as_arrays
 from tinyjax.core.tracing.checking import explained
+from tinyjax.core.tracing.holders import opened
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
@@ -222,9 +222,9 @@ def _operands(
     leaves, in_tree, _ = wrapped._parameters.split(args, kwargs)
     if jx.effects(lowered.jaxpr).any or any(isinstance(x, av.ShapeDtypeStruct) for x in leaves):
         return None
-    holders = Holders(leaves, in_tree)
-    operands = [*lowered.captured(), *as_arrays(holders.values, wrapped, holders.in_tree)]
-    return operands if all(isinstance(x, ConcreteArray) for x in operands) else None
+    leaves, in_tree, _ = opened(leaves, in_tree)
+    operands = lowered.operands(as_arrays(leaves, wrapped, in_tree))
+    return [*operands] if all(isinstance(x, ConcreteArray) for x in operands) else None
 
 
 def _explored(

@@ -17,16 +17,16 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 import attrs
 
 from tinyjax import errors
-from tinyjax.core import refs as rf
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
+from tinyjax.state import references as rf
 
 __all__ = [
     "HiPrimitive",
@@ -114,6 +114,7 @@ class _Form:
 
     aval: Any
     state: Any
+    is_one: ClassVar[bool] = False
 
     def make(self, refs: Sequence[rf.Ref]) -> object:
         """Make a value that stands for one outside of the function that is being staged."""
@@ -151,7 +152,7 @@ class _Link:
         self.form = form
         self.refs: Sequence[rf.Ref] = refs
 
-    def reference(self, i: int, home: tr.Trace, number: int) -> rf.Ref:
+    def reference(self, i: int, home: tr.Trace) -> rf.Ref:
         """Make a reference to a part of what the value itself holds."""
 
         def get() -> Array:
@@ -164,7 +165,7 @@ class _Link:
             with _as_it_is():
                 self.form.aval.update_from_loval(self.form.state, self.value, *contents)
 
-        return rf.Ref.elsewhere(get, put, home, number)
+        return rf.Ref.elsewhere(get, put, home)
 
 
 @attrs.frozen
@@ -173,12 +174,10 @@ class _Made:
 
     Attributes:
         value: the value.
-        number: tells it from what was made in other frames.
         link: its references, if it stands for a value outside.
     """
 
     value: Any
-    number: int
     link: _Link | None
 
 
@@ -191,13 +190,12 @@ _links: Final[WeakValueDictionary[int, _Link]] = WeakValueDictionary()
 
 def _note(value: Any, link: _Link | None = None) -> None:
     """Note that a value was made here."""
-    rf.expect(type(value))
     trace = tr.current_trace()
-    if rf.is_outermost(trace):
+    if isinstance(trace, tr.EvalTrace):
         return
     for ended in [x for x in [*_made] if not x.live]:
         _made.pop(ended, None)
-    _made.setdefault(trace, {})[id(value)] = _Made(value, rf.count(), link)
+    _made.setdefault(trace, {})[id(value)] = _Made(value, link)
 
 
 def _origin(value: object) -> tuple[_Made | None, tr.Trace]:
@@ -224,8 +222,7 @@ def _link_of(value: Any, aval: MutableHiType) -> _Link:
             return link
         _cut(link)
     link = _links[id(value)] = _Link(value, form, ())
-    number = -1 if origin is None else origin.number
-    link.refs = [link.reference(i, home, number) for i in range(len(form.contents(value)))]
+    link.refs = [link.reference(i, home) for i in range(len(form.contents(value)))]
     return link
 
 
@@ -256,14 +253,14 @@ def _unfolded(value: Any, aval: MutableHiType, name: str) -> Iterator[Any]:
         RefError: it cannot hold here what it is given.
     """
     trace = tr.current_trace()
-    if rf.is_outermost(trace):
+    if isinstance(trace, tr.EvalTrace):
         yield value
         link = _links.get(id(value))
         if link is not None and not _alike(value.cur_qdd(), link.form.state):
             _cut(link)
         return
     origin, home = _origin(value)
-    own = origin is not None and rf.is_own(home, origin.number)
+    own = origin is not None and home is trace
     if own and origin is not None and origin.link is None:
         yield value
         return
@@ -354,7 +351,7 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], Any]) -> None:
             ``has_qdd`` is False.
     """
     _types[val_cls] = typeof_fn
-    rf.HOLDERS[val_cls] = _opened
+    rf.hold(val_cls, _opened)
 
 
 def cur_qdd(x: _Value) -> Hashable:

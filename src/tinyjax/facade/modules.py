@@ -159,7 +159,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
     "jax._src.ad_util": {"p2tz": "facade.ad", "stop_gradient_p": "core.primitives.identities"},
     "jax._src.compiler": {},
     "jax._src.state": {},
-    "jax._src.state.types": {"AbstractRef": "core.refs"},
+    "jax._src.state.types": {"AbstractRef": "state.references"},
     "jax._src.core": {"trace_state_clean": "facade.internals"},
     "jax._src.distributed": {"global_state": "facade.internals"},
     "jax._src.dispatch": {

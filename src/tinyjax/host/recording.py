@@ -73,7 +73,7 @@ def write_staged(staged: stg.Staged) -> text.Body | None:
     largest = max(
         (x.aval.nbytes for e in jaxpr.eqns for x in (*e.inputs, *e.out_binders)), default=0
     )
-    if staged.uses is not stg.NOTHING_USED or jx.effects(jaxpr).any or largest > LARGEST:
+    if staged.notes or jx.effects(jaxpr).any or largest > LARGEST:
         return None
     body = text.write_body(jaxpr, staged.consts)
     if not {f"a{i}" for i in range(len(jaxpr.in_binders))}.isdisjoint(body.results):

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar
 
 from tinyjax import config, dtypes, errors
-from tinyjax.core import key_reuse
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.stablehlo.types import check_axes
 from tinyjax.core.values import integers as ints, operands as opd
@@ -58,7 +57,9 @@ def one_key(name: str, key: ArrayLike, *, used: bool = True) -> generators.Key:
                 f"{name} takes one key, but got {keys.aval}. Use vmap, or index one of them."
             )
         if used and config.settings().debug_key_reuse:
-            key_reuse.use(keys, name)
+            from tinyjax.state.key_reuse import use  # noqa: PLC0415 (few programs ask for it)
+
+            use(keys, name)
         return generators.Key(generators.of_keys(keys.dtype), random_unwrap(keys))
     generator = default_generator()
     count = generator.words

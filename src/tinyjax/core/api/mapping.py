@@ -9,10 +9,10 @@ from typing import Any, ParamSpec, TypeVar
 import attrs
 
 from tinyjax import errors, tree
-from tinyjax.core import refs as rf
 from tinyjax.core.primitives import shape as sh, slicing as sl
 from tinyjax.core.tracing import calling
 from tinyjax.core.tracing.checking import checked
+from tinyjax.core.tracing.holders import HOLDERS, whole_places
 from tinyjax.core.tracing.primitive import MappedAxis
 from tinyjax.core.transforms.batching import batch_flat
 from tinyjax.core.values import avals as av, axes as ax
@@ -140,7 +140,7 @@ def _mapped(
                 axes[i] = axis + array.ndim
         size = _mapped_size(fun, arrays, axes, in_tree, axis_size)
         flat = calling.FlatFunction(fun, in_tree)
-        refs = [i for i in rf.places_of_refs(leaves) if axes[i] is not None]
+        refs = [i for i in whole_places(leaves) if axes[i] is not None]
         if refs:
             outs, sources = _over_refs(
                 flat, arrays, axes, size, axis_name, chunk_size, leaves, refs
@@ -169,8 +169,11 @@ def _mapped(
 
 
 def _argument(x: object, fun: Callable[..., Any], in_tree: tree.PyTreeDef, i: int) -> Array:
-    """An argument as an array: of a reference, its contents."""
-    return x.contents if isinstance(x, rf.Ref) else calling.as_argument(x, fun, in_tree, i)
+    """An argument as an array: of what holds one in place, that."""
+    holder = HOLDERS.get(type(x))
+    if holder is not None and holder.is_one:
+        return holder.opened(x)[0][0]
+    return calling.as_argument(x, fun, in_tree, i)
 
 
 def _over_refs(
@@ -195,7 +198,7 @@ def _over_refs(
         leaves: the arguments.
         refs: which of these are references.
     """
-    parts = rf.Parts(leaves, refs, describe_function(flat.fun))
+    parts = HOLDERS[type(leaves[refs[0]])].parts(leaves, refs, describe_function(flat.fun))
 
     def run(*examples: Any) -> list[Array]:
         own = parts.own(examples)

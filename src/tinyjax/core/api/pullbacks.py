@@ -13,10 +13,10 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar, TypeVarTuple, overlo
 import attrs
 
 from tinyjax import dtypes, errors, frames, records, tree
-from tinyjax.core import refs as rf
 from tinyjax.core.api.tangents import as_cotangents, as_tangents
 from tinyjax.core.primitives.shape import zero_tangent
 from tinyjax.core.tracing import calling, jaxpr as jx
+from tinyjax.core.tracing.holders import whole_places
 from tinyjax.core.tracing.primitive import ZERO, Tangent
 from tinyjax.core.transforms.linearize import Linearized
 from tinyjax.core.values import avals as av, operands as opd
@@ -308,8 +308,9 @@ class PullBack(Generic[R, *Ts]):
         leaves = tree.flatten_prefix(
             directions, known.args_tree, lambda x: x is None or _is_mark(x), "with_refs"
         )
+        held = whole_places(leaves)
         for i, (leaf, aval) in enumerate(zip(leaves, known.in_avals, strict=True)):
-            if isinstance(leaf, rf.Ref):
+            if i in held:
                 if not dtypes.is_inexact(aval.dtype) or leaf.aval != aval.strip_weak():
                     raise errors.RefError(
                         f"with_refs: the gradient of {known.path(i)}, of type {aval}, cannot be "
@@ -394,11 +395,11 @@ def _direct(ct: Tangent, direction: Any, aval: av.ShapedArray) -> Any:
     """Return a gradient or what stands for it."""
     if isinstance(direction, DontWant):
         return DidntWant()
-    if isinstance(direction, rf.Ref):
-        if ct is not ZERO:
-            direction.addupdate(ct)
-        return GradRef()
-    return zero_tangent(aval.cotangent()) if ct is ZERO else ct
+    if isinstance(direction, GradValue):
+        return zero_tangent(aval.cotangent()) if ct is ZERO else ct
+    if ct is not ZERO:
+        direction.addupdate(ct)
+    return GradRef()
 
 
 tree.register_pytree_with_keys(

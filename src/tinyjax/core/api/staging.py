@@ -9,9 +9,9 @@ from tinyjax import tree
 from tinyjax.core.api.mapping import vmap
 from tinyjax.core.jit.signatures import Parameters
 from tinyjax.core.primitives.barrier import optimization_barrier
-from tinyjax.core.refs import Holders, Ref, in_use, places_of_refs
 from tinyjax.core.tracing.calling import FlatFunction, as_avals
 from tinyjax.core.tracing.checking import checked
+from tinyjax.core.tracing.holders import opened
 from tinyjax.core.tracing.jaxpr import ClosedJaxpr, close
 from tinyjax.core.tracing.staging import Staged, stage, stand_ins
 from tinyjax.core.tracing.trace import is_known
@@ -31,9 +31,12 @@ def _stage_call(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     of_result: Callable[[Any], Any] | None = None,
+    opens: bool = False,
 ) -> tuple[Staged, FlatFunction]:
     fun = parameters.fun
     leaves, in_tree, static = parameters.split(args, kwargs)
+    if opens:
+        leaves, in_tree, _ = opened(leaves, in_tree)
     avals = as_avals(leaves, fun, in_tree, static.positions)
     of_dynamic = fun if parameters.all_dynamic else static.bind(fun)
     if of_result is not None:
@@ -177,35 +180,12 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         >>> tinyjax.eval_shape(jnp.sum, jnp.ones((2, 3)))
         ShapeDtypeStruct(shape=(), dtype=float32)
     """
-    leaves, in_tree = tree.flatten_arguments(args, kwargs)
-    if in_use():
-        holders = Holders(leaves, in_tree)
-        leaves, in_tree = [*holders.leaves], holders.in_tree
-    refs = places_of_refs(leaves)
-    if refs:
-        types = [x.aval if i in refs else x for i, x in enumerate(leaves)]
-        args, kwargs = tree.unflatten_arguments(in_tree, types)
-        fun = _with_refs_of_its_own(fun, in_tree, refs)
     token = of_type.set(_stand_in)
     try:
-        staged, flat = _stage_call(Parameters(fun), args, kwargs, of_result=_filled)
+        staged, flat = _stage_call(Parameters(fun), args, kwargs, of_result=_filled, opens=True)
     finally:
         of_type.reset(token)
     return tree.unflatten(flat.out_tree, _structs(staged))
-
-
-def _with_refs_of_its_own(
-    fun: Callable[..., Any], in_tree: tree.PyTreeDef, places: Sequence[int]
-) -> Callable[..., Any]:
-    """Return a function of arrays in place of references, which it makes of them."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        leaves = tree.flatten_arguments(args, kwargs)[0]
-        own = [Ref(x) if i in places else x for i, x in enumerate(leaves)]
-        args, kwargs = tree.unflatten_arguments(in_tree, own)
-        return fun(*args, **kwargs)
-
-    return imitate(call, fun)
 
 
 def _stand_in(aval: ShapedArray) -> Array:

@@ -11,10 +11,11 @@ from weakref import WeakKeyDictionary
 import attrs
 
 from tinyjax import config, dtypes, errors, frames, tree
-from tinyjax.core import refs as rf, xla
+from tinyjax.core import xla
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import calling, program_rules as pr, staging as stg, trace as tr
 from tinyjax.core.tracing.jaxpr import (
+    Atom,
     Jaxpr,
     Var,
     effects,
@@ -23,7 +24,9 @@ from tinyjax.core.tracing.jaxpr import (
     subjaxprs,
     zero_literal,
 )
+from tinyjax.core.tracing.list_partition import split_list
 from tinyjax.core.tracing.primitive import MappedAxis, Participation, Primitive
+from tinyjax.core.tracing.stage_call import stage_call, with_state
 from tinyjax.core.transforms.batching import communicating
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
@@ -81,7 +84,6 @@ def stage_function(
     fun: Callable[..., Any],
     in_tree: tree.PyTreeDef,
     avals: Sequence[av.ShapedArray],
-    watch: rf.Watch | None = None,
 ) -> tuple[stg.Staged, tree.PyTreeDef]:
     """Stage a user's function of trees.
 
@@ -89,7 +91,6 @@ def stage_function(
         fun: the function.
         in_tree: the structure of ``(args, kwargs)``.
         avals: the types of their leaves.
-        watch: notes the references that it uses; None where there are none.
     """
     user_fun = fun.fun if isinstance(fun, Body) else fun
     known: dict[Hashable, _Kept] | None = None
@@ -103,12 +104,10 @@ def stage_function(
         if cached is not None:
             return cached[:2]
     before = stg.stand_ins.get()
-    own = None if watch is None else rf.Watch()
-    flat = calling.FlatFunction(fun if own is None else own.over(fun), in_tree, user_fun=user_fun)
-    staged = stg.stage(flat, avals, user_fun)
-    if watch is not None and own:
-        watch.include(own)
-    elif known is not None and not staged.consts and stg.stand_ins.get() == before:
+    flat = calling.FlatFunction(fun, in_tree, user_fun=user_fun)
+    staged = stage_call(flat, avals, user_fun)
+    lasting = all(note.lasting for note in staged.notes) and stg.stand_ins.get() == before
+    if known is not None and lasting and not staged.consts:
         if len(known) >= _MOST_KEPT:
             known.clear()
         known[key] = staged, flat.out_tree, cells
@@ -229,6 +228,85 @@ def contains(jaxpr: Jaxpr, primitive: Primitive[Any]) -> bool:
     return jaxpr.derive(("contains", primitive), find)
 
 
+class Loop:
+    """A loop whose carry has, behind the user's, what planes keep in place and the body changes.
+
+    Attributes:
+        body: the program, of constants, carry and inputs.
+        carry: the first carry.
+    """
+
+    __slots__ = ("_kept", "_name", "_num_carry", "body", "carry")
+
+    def __init__(self, name: str, body: stg.Staged, carry: Sequence[Array]) -> None:
+        self._name, self._num_carry = name, len(carry)
+        self._kept = [kept for kept in body.taken if kept in body.left]
+        self.body: stg.Staged = self._with_kept(body)
+        self.carry: Sequence[Array] = [*carry, *[kept.contents for kept in self._kept]]
+
+    def _with_kept(self, staged: stg.Staged) -> stg.Staged:
+        """Let a program's carry have what is kept; the rest that it takes becomes constants."""
+        if not (staged.taken or self._kept):
+            return staged
+        read = [kept for kept in staged.taken if kept not in self._kept]
+        left = self._kept if staged.left else []
+        jaxpr = with_state(staged, [*read, *self._kept], left)
+        last = len(jaxpr.in_binders) - len(read) - len(self._kept)
+        consts, carry, xs = split_list(range(last), len(staged.consts), self._num_carry)
+        fixed, kept = split_list(range(last, len(jaxpr.in_binders)), len(read))
+        results, ys = split_list(range(staged.num_results), self._num_carry)
+        after = range(staged.num_results, len(jaxpr.outs))
+        jaxpr = rearrange(jaxpr, [*consts, *fixed, *carry, *kept, *xs], [*results, *after, *ys])
+        all_consts = (*staged.consts, *[kept.contents for kept in read])
+        return stg.Staged(jaxpr, all_consts, staged.notes)
+
+    def condition(self, staged: stg.Staged) -> stg.Staged:
+        """Let a condition take the same carry, before the loop runs."""
+        condition = self._with_kept(staged)
+        self._begin(condition, (*condition.consts, *self.carry), (), repeated=True)
+        return condition
+
+    def _begin(
+        self,
+        staged: stg.Staged,
+        operands: Sequence[Array],
+        carried: Sequence[Atom],
+        repeated: bool,
+    ) -> None:
+        for note in staged.notes:
+            if repeated:
+                constants = staged.jaxpr.in_binders[: len(staged.consts)]
+                note.repeats(self._name, constants, carried)
+            note.before([(note, staged.jaxpr, operands)])
+
+    def run(
+        self,
+        bind: Callable[[Sequence[Array]], Sequence[Array]],
+        inputs: Sequence[Array] = (),
+        iterations: int | None = None,
+    ) -> tuple[Sequence[Array], Sequence[Array]]:
+        """Run it, and return the user's last carry, and the outputs.
+
+        Args:
+            bind: runs it, given the constants, the carry and the inputs.
+            inputs: those.
+            iterations: how many there are, if that is known.
+        """
+        body, n = self.body, len(self.carry)
+        operands = (*body.consts, *self.carry, *inputs)
+        if not body.notes or iterations == 0:
+            outs = bind(operands)
+        else:
+            carried = body.jaxpr.outs[:n]
+            self._begin(body, operands, carried, repeated=iterations != 1)
+            outs = bind(operands)
+            left = [*zip(self._kept, outs[self._num_carry : n], strict=True)]
+            for note in body.notes:
+                note.after(carried, outs[:n])
+                note.keep(left, ())
+        return outs[: self._num_carry], outs[n:]
+
+
 def fixed_point(
     start: Sequence[bool], iteration: Callable[[tuple[bool, ...]], Sequence[bool]]
 ) -> tuple[bool, ...]:
@@ -314,7 +392,7 @@ def _stand_in(staged: stg.Staged, carry: Sequence[av.ShapedArray]) -> stg.Staged
     jaxpr, n, m = staged.jaxpr, len(staged.consts), len(carry)
     binders = (*jaxpr.in_binders[:n], *map(Var, carry), *jaxpr.in_binders[n + m :])
     outs = tuple([zero_literal(aval) for aval in (*carry, *jaxpr.out_avals[m:])])
-    return stg.Staged(Jaxpr(binders, (), outs), staged.consts)
+    return attrs.evolve(staged, jaxpr=Jaxpr(binders, (), outs))
 
 
 def match_carry(
@@ -402,7 +480,7 @@ def match_carry(
     if changes:
         raise _changed_types(name, fun, changes)
     jaxpr = stabilise(staged.jaxpr, len(staged.consts), len(carry))
-    return carry, stg.Staged(jaxpr, staged.consts, staged.uses)
+    return carry, attrs.evolve(staged, jaxpr=jaxpr)
 
 
 def _user_carry(name: str, fun: Callable[..., Any]) -> tuple[str, Callable[..., Any], str, str]:
@@ -480,8 +558,8 @@ def _retype(staged: stg.Staged, carry: Sequence[av.ShapedArray]) -> stg.Staged:
         return [*outs[:m], *convert_all(outs[m:], jaxpr.out_avals[m:])]
 
     again = stg.stage(retyped, avals)
-    uses = staged.uses.moved(jaxpr, again.jaxpr) if staged.uses else staged.uses
-    return stg.Staged(again.jaxpr, staged.consts, uses)
+    notes = tuple([note.moved(jaxpr, again.jaxpr) for note in staged.notes])
+    return attrs.evolve(staged, jaxpr=again.jaxpr, notes=notes)
 
 
 def _promoted(before: av.ShapedArray, after: av.ShapedArray) -> av.ShapedArray:

@@ -16,7 +16,6 @@ from weakref import ref
 import numpy as np
 
 from tinyjax import config, dtypes, errors, frames, tree
-from tinyjax.core import refs as rf
 from tinyjax.core.control_flow import common as cf
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import avals as av
@@ -95,12 +94,12 @@ def _staged(
     """Return the structure and the types of a branch's results, or others where it is not known."""
     before = _staging.set(True)
     try:
-        staged, out_tree = cf.stage_function(branch, *operands, rf.Watch() if rf.in_use() else None)
+        staged, out_tree = cf.stage_function(branch, *operands)
     except Exception:
         return otherwise
     finally:
         _staging.reset(before)
-    return out_tree, staged.jaxpr.out_avals
+    return out_tree, staged.out_avals
 
 
 def _likeness(x: Any, within: tuple[CodeType, ...] = ()) -> Hashable:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
 
+import attrs
 import numpy as np
 
 from tinyjax import dtypes, tree
-from tinyjax.core import key_reuse, refs as rf
 from tinyjax.core.control_flow import common as cf, dead_code
 from tinyjax.core.control_flow.comparing import common_types, compared
 from tinyjax.core.control_flow.primitives.cond import (
@@ -31,8 +32,10 @@ from tinyjax.core.tracing import (
     tangents as tg,
 )
 from tinyjax.core.tracing.checking import checked
+from tinyjax.core.tracing.holders import HOLDERS, closed_over
 from tinyjax.core.tracing.list_partition import fill_list
-from tinyjax.core.tracing.staging import Staged, Use, close_over, stage
+from tinyjax.core.tracing.stage_call import call_one_of
+from tinyjax.core.tracing.staging import Staged, close_over, stage
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
 from tinyjax.core.values import avals as av, operands as opd
@@ -706,46 +709,17 @@ def _call(
 def _choose(
     name: str, index: Array, branches: Sequence[Callable[..., Any]], operands: tuple[Any, ...]
 ) -> Any:
-    closed = rf.closed_over(branches, operands) if rf.in_use() else None
-    if closed is not None:
-        branches, operands = closed
+    if HOLDERS:
+        branches, operands = closed_over(branches, operands)
     leaves, in_tree = tree.flatten_arguments(operands, {})
     args = calling.as_arrays(leaves, branches[0], in_tree)
     avals = [x.aval for x in args]
-    watch = rf.Watch() if rf.in_use() else None
     staged, out_trees = zip(
-        *(cf.stage_function(branch, in_tree, avals, watch) for branch in branches), strict=True
+        *(cf.stage_function(branch, in_tree, avals) for branch in branches), strict=True
     )
-    if watch:
-        discharged = [watch.discharged(branch) for branch in branches]
-        state, result = _choose(name, index, discharged, (watch.contents(), *operands))
-        watch.keep(state)
-        return result
     joined = _join(name, branches, staged, out_trees)
-    outs = bind_branches(index, joined, args)
-    if any(s.uses for s in staged):
-        _note_uses(staged, args, outs)
+    outs = call_one_of(joined, args, partial(bind_branches, index))
     return tree.unflatten(out_trees[0], outs)
-
-
-def _note_uses(staged: Sequence[Staged], args: Sequence[Array], outs: Sequence[Array]) -> None:
-    """Note the keys that some branch uses: each once, since one branch runs.
-
-    Raises:
-        KeyReuseError: one was used before.
-    """
-    uses: dict[int, tuple[Array, Use]] = {}
-    for branch in staged:
-        for var, x in zip(branch.jaxpr.in_binders, (*branch.consts, *args), strict=True):
-            of_operand = branch.uses.of(var)
-            if of_operand is not None:
-                uses.setdefault(id(x), (x, of_operand))
-        for x, used in branch.uses.literals():
-            uses.setdefault(id(x), (x, used))
-    for x, used in uses.values():
-        key_reuse.note(x, used)
-    for branch in staged:
-        key_reuse.carry_over(branch.jaxpr.outs, outs, branch.uses)
 
 
 def _join(
@@ -755,12 +729,15 @@ def _join(
     out_trees: Sequence[tree.PyTreeDef],
 ) -> list[Staged]:
     """Give the branches results of one type, converting to common dtypes."""
-    targets = common_types(name, branches, out_trees, [s.jaxpr.out_avals for s in staged])
+    targets = common_types(name, branches, out_trees, [s.out_avals for s in staged])
+    n = len(targets)
+
+    def converted(outs: list[Array]) -> list[Array]:
+        return [*cf.convert_all(outs[:n], targets), *outs[n:]]
+
     return [
         s
-        if list(s.jaxpr.out_avals) == targets
-        else Staged(
-            cf.convert_outputs(s.jaxpr, lambda outs: cf.convert_all(outs, targets)), s.consts
-        )
+        if list(s.out_avals) == targets
+        else attrs.evolve(s, jaxpr=cf.convert_outputs(s.jaxpr, converted))
         for s in staged
     ]

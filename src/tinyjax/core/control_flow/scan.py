@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import attrs
 import numpy as np
 
 from tinyjax import config, dtypes, errors, tree
-from tinyjax.core import key_reuse, refs as rf
 from tinyjax.core.control_flow import common as cf, dead_code
 from tinyjax.core.control_flow.primitives.scan import (
     ScanParams,
@@ -33,6 +33,7 @@ from tinyjax.core.tracing import (
     trace as tr,
 )
 from tinyjax.core.tracing.checking import checked
+from tinyjax.core.tracing.holders import HOLDERS, whole_places
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, effects_of, eval_jaxpr
 from tinyjax.core.transforms import batching as bt, linearize as lz, transpose as tp
 from tinyjax.core.values import avals as av, integers as ints
@@ -606,9 +607,10 @@ def scan(
     if checkpoints is not None:
         cf.check_checkpoints("scan", checkpoints)
     x_leaves = tree.leaves(xs)
-    refs = rf.places_of_refs(x_leaves)
-    if refs:
-        return _over_refs(f, init, xs, length, reverse, unroll, checkpoints, refs)
+    held = whole_places(x_leaves)
+    if held:
+        options = {"length": length, "reverse": reverse, "unroll": unroll}
+        return _over_parts(partial(scan, **options, checkpoints=checkpoints), f, init, xs, held)
     inputs = [as_array(x) for x in x_leaves]
     iterations = _length(f, inputs, xs, length)
     init_leaves, carry_tree = tree.flatten(init)
@@ -617,71 +619,44 @@ def scan(
         return _by_python(f, tree.unflatten(carry_tree, carry), inputs, xs, iterations, reverse)
     slices = av.rows([x.aval for x in inputs])
     in_tree = tree.structure(((init, xs), {}))
-    watch = rf.Watch() if rf.in_use() else None
-
     y_trees: list[tree.PyTreeDef] = []
 
     def stage_body(avals: Sequence[av.ShapedArray]) -> tuple[stg.Staged, tree.PyTreeDef]:
-        staged, out_tree = cf.stage_function(f, in_tree, [*avals, *slices], watch)
+        staged, out_tree = cf.stage_function(f, in_tree, [*avals, *slices])
         new_carry, y_tree = _pair(f, out_tree)
         y_trees.append(y_tree)
         return staged, new_carry
 
     progress = cf.bar_of("scan", f, iterations)
     with progress_setting.silently(progress):
-        carry, staged = cf.match_carry("scan", f, carry, carry_tree, stage_body)
-    if watch:
-        discharged = watch.discharged(f)
-
-        def stateful(carry: tuple[list[Array], C], x: X) -> tuple[tuple[list[Array], C], Y]:
-            state, (after, y) = discharged(*carry, x)
-            return (state, after), y
-
-        start = (watch.contents(), tree.unflatten(carry_tree, carry))
-        named = cf.Body(stateful, f.fun if isinstance(f, cf.Body) else f, "scan", 1)
-        (state, out), ys = scan(named, start, xs, length, reverse, unroll, checkpoints=checkpoints)
-        watch.keep(state)
-        return out, ys
-    operands = (*staged.consts, *carry, *inputs)
-    if staged.uses and iterations:
-        if iterations > 1:
-            closed_over = staged.jaxpr.in_binders[: len(staged.consts)]
-            key_reuse.check_loop("scan", closed_over, staged.jaxpr.outs[: len(carry)], staged.uses)
-        key_reuse.pass_on(staged.jaxpr, operands, staged.uses)
-    outs = tr.bind(
-        scan_p,
-        operands,
-        ScanParams(
-            staged.jaxpr,
-            len(staged.consts),
-            len(carry),
-            iterations,
-            bool(reverse),
-            _unrolled(unroll, iterations),
-            checkpoints,
-            progress,
-        ),
+        carry, body = cf.match_carry("scan", f, carry, carry_tree, stage_body)
+    loop = cf.Loop("scan", body, carry)
+    params = ScanParams(
+        loop.body.jaxpr,
+        len(loop.body.consts),
+        len(loop.carry),
+        iterations,
+        bool(reverse),
+        _unrolled(unroll, iterations),
+        checkpoints,
+        progress,
     )
-    if staged.uses and iterations:
-        key_reuse.carry_over(staged.jaxpr.outs[: len(carry)], outs[: len(carry)], staged.uses)
-    last = tree.unflatten(carry_tree, outs[: len(carry)])
-    return last, tree.unflatten(y_trees[-1], outs[len(carry) :])
+    last, ys = loop.run(lambda operands: tr.bind(scan_p, operands, params), inputs, iterations)
+    return tree.unflatten(carry_tree, last), tree.unflatten(y_trees[-1], ys)
 
 
-def _over_refs(
+def _over_parts(
+    loop: Callable[..., tuple[C, Any]],
     f: Callable[[C, X], tuple[C, Y]],
     init: C,
     xs: X | None,
-    length: int | None,
-    reverse: bool,
-    unroll: int | bool,
-    checkpoints: int | None,
-    refs: Sequence[int],
+    held: Sequence[int],
 ) -> tuple[C, Y]:
-    """Scan over references, of which each iteration reads and writes its own part."""
+    """Scan over what is held in place, of which each iteration reads and writes its own part."""
     leaves, x_tree = tree.flatten(xs)
-    parts = rf.Parts(leaves, refs, describe_function(f))
-    slices = [x.contents if isinstance(x, rf.Ref) else x for x in leaves]
+    holder = HOLDERS[type(leaves[held[0]])]
+    parts = holder.parts(leaves, held, describe_function(f))
+    slices = [holder.opened(x)[0][0] if i in held else x for i, x in enumerate(leaves)]
 
     def body(carry: C, x: Sequence[Array]) -> Any:
         own = parts.own(x)
@@ -691,9 +666,7 @@ def _over_refs(
         return out[0], (out[1], parts.left(own))
 
     with parts.mapped("scan"):
-        last, (ys, left) = scan(
-            imitate(body, f), init, slices, length, reverse, unroll, checkpoints=checkpoints
-        )
+        last, (ys, left) = loop(imitate(body, f), init, slices)
     parts.keep(left)
     return last, ys
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, Final, TypeVar
 
 from tinyjax import config, dtypes, errors, tree
-from tinyjax.core import lowering as low, refs as rf
+from tinyjax.core import lowering as low
 from tinyjax.core.control_flow import common as cf, reporting
 from tinyjax.core.control_flow.primitives.while_loop import (
     WhileParams,
@@ -15,7 +15,6 @@ from tinyjax.core.control_flow.primitives.while_loop import (
     while_body_jvp,
     while_p as while_p,  # noqa: PLC0414 (with its rules)
 )
-from tinyjax.core.key_reuse import check_loop, pass_on
 from tinyjax.core.primitives import elementwise as ew, reduce as rd, shape as sh
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.primitives.dynamic_slice import dynamic_index_in_dim
@@ -343,17 +342,14 @@ def while_loop(
         with suppress(errors.TracerBoolConversionError):
             return _by_python(cond_fun, body_fun, state, in_tree)
 
-    of_condition, of_body = (rf.Watch(), rf.Watch()) if rf.in_use() else (None, None)
-
     def stage_body(avals: Sequence[av.ShapedArray]) -> tuple[stg.Staged, tree.PyTreeDef]:
-        return cf.stage_function(body_fun, in_tree, avals, of_body)
+        return cf.stage_function(body_fun, in_tree, avals)
 
     progress = cf.bar_of("while_loop", body_fun)
     with progress_setting.silently(progress):
         state, body = cf.match_carry("while_loop", body_fun, state, state_tree, stage_body)
-        avals = body.jaxpr.in_avals[len(body.consts) :]
-        condition, out_tree = cf.stage_function(cond_fun, in_tree, avals, of_condition)
-    out_avals = condition.jaxpr.out_avals
+        condition, out_tree = cf.stage_function(cond_fun, in_tree, [x.aval for x in state])
+    out_avals = condition.out_avals
     if out_tree != tree.LEAF or out_avals[0].shape or out_avals[0].dtype != dtypes.bool_:
         is_array = out_tree == tree.LEAF
         returned = f"output type(s) {out_avals[0]}" if is_array else f"pytree {out_tree}"
@@ -362,85 +358,38 @@ def while_loop(
             f"{describe_function(cond_fun)}, given to while_loop, returns: reduce it with "
             "jnp.any(...) or jnp.all(...), or compare: x != 0."
         )
-    if of_condition or of_body:
-        assert of_condition is not None, "both or none"
-        assert of_body is not None, "both or none"
-        found_state: S = tree.unflatten(state_tree, state)
-        return _discharged(
-            cond_fun, body_fun, found_state, checkpoints, memory, of_condition, of_body
-        )
-    for part in (condition, body):
-        if part.uses:
-            carried = body.jaxpr.outs if part is body else ()
-            check_loop("while_loop", part.jaxpr.in_binders[: len(part.consts)], carried, part.uses)
-            pass_on(part.jaxpr, (*part.consts, *state), part.uses)
-    outs = tr.bind(
-        while_p,
-        (*condition.consts, *body.consts, *state),
-        WhileParams(
-            condition.jaxpr,
-            body.jaxpr,
-            len(condition.consts),
-            len(body.consts),
-            _states_kept(avals, memory) if checkpoints is None else checkpoints,
-            progress,
-        ),
-    )
-    result: S = tree.unflatten(state_tree, outs)
-    return result
-
-
-def _states_kept(avals: Sequence[av.ShapedArray], memory: int | None) -> int:
-    """How many states of these types reverse mode keeps.
-
-    Args:
-        avals: the types of a state.
-        memory: how many bytes the states may take, twice; None for the default.
-    """
-    size = sum([aval.nbytes for aval in avals])
-    if type(size) is not int:  # symbolic
-        return _FEWEST
-    most = (_MEMORY if memory is None else memory) // max(2 * size, 1)
-    return max(_FEWEST, most if memory is not None else min(most, _MOST))
-
-
-def _discharged(
-    cond_fun: Callable[[S], Any],
-    body_fun: Callable[[S], S],
-    state: S,
-    checkpoints: int | None,
-    memory: int | None,
-    of_condition: rf.Watch,
-    of_body: rf.Watch,
-) -> S:
-    """Apply a loop that uses references made outside of it.
-
-    Raises:
-        RefError: the condition writes to one.
-    """
-    if of_condition.written:
+    if condition.left:
         raise errors.RefError(
             f"the condition of while_loop, {describe_function(cond_fun)}, writes to a Ref. Let the "
             "body do so."
         )
-    of_condition.include(of_body)
-    condition, body = of_condition.discharged(cond_fun), of_body.discharged(body_fun)
-
-    def goes_on(both: tuple[list[Array], S]) -> Any:
-        return condition(*both)[1]
-
-    def step(both: tuple[list[Array], S]) -> tuple[list[Array], S]:
-        contents, out = body(*both)
-        after: S = out
-        return contents, after
-
-    start = (of_body.contents(), state)
-    fun = body_fun.fun if isinstance(body_fun, cf.Body) else body_fun
-    named = cf.Body(step, fun, "while_loop", 1)
-    last = while_loop(goes_on, named, start, checkpoints=checkpoints, memory=memory)
-    of_body.keep(last[0])
-    result: S = last[1]
+    loop = cf.Loop("while_loop", body, state)
+    test = loop.condition(condition)
+    params = WhileParams(
+        test.jaxpr,
+        loop.body.jaxpr,
+        len(test.consts),
+        len(loop.body.consts),
+        _states_kept(loop.carry, memory) if checkpoints is None else checkpoints,
+        progress,
+    )
+    last, _ = loop.run(lambda operands: tr.bind(while_p, (*test.consts, *operands), params))
+    result: S = tree.unflatten(state_tree, last)
     return result
+
+
+def _states_kept(state: Sequence[Array], memory: int | None) -> int:
+    """How many states like this one reverse mode keeps.
+
+    Args:
+        state: the first.
+        memory: how many bytes the states may take, twice; None for the default.
+    """
+    size = sum([x.aval.nbytes for x in state])
+    if type(size) is not int:  # symbolic
+        return _FEWEST
+    most = (_MEMORY if memory is None else memory) // max(2 * size, 1)
+    return max(_FEWEST, most if memory is not None else min(most, _MOST))
 
 
 def _by_python(

@@ -23,7 +23,6 @@ from typing import (
 import attrs
 
 from tinyjax import config, dtypes, errors, tracebacks, tree
-from tinyjax.core import refs as rf
 from tinyjax.core.custom_derivatives import cotangents as cot
 from tinyjax.core.custom_derivatives.custom_calls import Call
 from tinyjax.core.custom_derivatives.zeros import CustomVJPPrimal, SymbolicZero
@@ -31,6 +30,7 @@ from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.tracing.calling import BoundMethod, FlatFunction, as_arrays, leaf_path
 from tinyjax.core.tracing.closures import holds_tracer
+from tinyjax.core.tracing.holders import HOLDERS, whole_places
 from tinyjax.core.tracing.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.tracing.list_partition import fill_list, marked
 from tinyjax.core.tracing.staging import stage
@@ -89,9 +89,9 @@ class _Flat:
         #: What may close over traced values.
         self.holds: tuple[Any, ...] = (custom, *static.values())
         #: References, by their places, where something stands in for them.
-        self.refs: dict[int, rf.Ref] = {i: leaves[i] for i in rf.places_of_refs(leaves)}
-        if self.refs:
-            rf.check_given_once([*self.refs.values()], custom.name)
+        self.refs: dict[int, Any] = {i: leaves[i] for i in whole_places(leaves)}
+        for holder in {HOLDERS[type(x)] for x in self.refs.values()}:
+            holder.check_once([*self.refs.values()], custom.name)
         #: What those refer to.
         self.contents = tuple([ref.contents for ref in self.refs.values()])
         self.holds += self.contents
@@ -714,7 +714,9 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             leaves, saved_tree = tree.flatten(saved)
             # numbers come as they are: a rule may ask Python about them; references, too
             numbers = [
-                x if type(x) in opd.PYTHON_NUMBERS or isinstance(x, (WholeNumber, rf.Ref)) else None
+                x
+                if type(x) in opd.PYTHON_NUMBERS or isinstance(x, WholeNumber) or type(x) in HOLDERS
+                else None
                 for x in leaves
             ]
             residuals = [

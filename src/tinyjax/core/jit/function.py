@@ -21,12 +21,14 @@ from numpy import ndarray
 
 from tinyjax import errors, tracebacks, tree
 from tinyjax.config import Process, is_tracing_forbidden, local_settings, settings
-from tinyjax.core import devices as dev, key_reuse, refs as rf, sharded_array as sa, xla
+from tinyjax.core import devices as dev, sharded_array as sa, xla
 from tinyjax.core.events import timed
 from tinyjax.core.jit import signatures as sig
 from tinyjax.core.jit.program import JitParams, jit_p
 from tinyjax.core.jit.traces import NO_TRACES, Entry, Plans, Traces, traces_of
 from tinyjax.core.tracing import calling, jaxpr as jx, staging as stg, trace as tr
+from tinyjax.core.tracing.holders import HOLDERS, held, opened
+from tinyjax.core.tracing.stage_call import call_staged, stage_call
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapeDtypeStruct
 from tinyjax.core.values.concrete import ConcreteArray
@@ -70,9 +72,6 @@ class JitFunction(Generic[P, R]):
         self._parameters = parameters
         self._all_dynamic = parameters.all_dynamic
         self._traces: Traces = NO_TRACES
-        # References that the function has used from outside, and programs of their contents.
-        self._refs: tuple[rf.Ref, ...] = ()
-        self._with_refs: dict[tuple[Hashable, ...], Entry] = {}
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         """Pickle by name, as functions are, or else the function with what ``jit`` was told."""
@@ -134,23 +133,19 @@ class JitFunction(Generic[P, R]):
         if settings().disable_jit:
             return self._run(args, kwargs)
         leaves, in_tree, static = self._parameters.split(args, kwargs)
-        if rf.in_use():
-            holders = rf.Holders(leaves, in_tree)
-            if self._refs or holders:
-                return self._call_with_refs(holders, static)
+        objects: Sequence[Any] = ()
+        if HOLDERS:
+            leaves, in_tree, objects = opened(leaves, in_tree)
         arrays = calling.as_arrays(leaves, self._fun, in_tree, static.positions)
         signature = sig.make_signature(in_tree, [x.aval for x in arrays], static)
         traces = self._find()
         entry = traces.entries.get(signature)
         if entry is None:
-            try:
-                entry = self._trace(signature)
-            except errors.OuterRefError:
-                return self._call_with_refs(rf.Holders(leaves, in_tree), static)
+            entry = self._trace(signature)
+        if entry.staged.notes:
+            return self._call_noted(signature, entry, arrays, objects)
         trace = tr.current_trace()
         operands = (*entry.consts, *arrays)
-        if entry.uses is not stg.NOTHING_USED:
-            return self._call_with_keys(entry, operands)
         if trace.evaluates:
             tr.check_concrete(operands)
             evaluated: R = entry.run(operands)
@@ -165,112 +160,47 @@ class JitFunction(Generic[P, R]):
         result: R = tree.unflatten(entry.out_tree, outs)
         return result
 
-    def _call_with_keys(self, entry: Entry, operands: Sequence[Array]) -> R:
-        """Run a program that uses keys, and note which.
-
-        Raises:
-            KeyReuseError: one was used before.
-        """
-        jaxpr = entry.params.jaxpr
-        key_reuse.pass_on(jaxpr, operands, entry.uses)
-        outs = tr.bind(jit_p, operands, entry.params)
-        key_reuse.carry_over(jaxpr.outs, outs, entry.uses)
-        result: R = tree.unflatten(entry.out_tree, outs)
-        return result
-
-    def _call_with_refs(self, holders: rf.Holders, static: sig.StaticArguments) -> R:
-        """Call the function where it uses references made outside of it.
-
-        The program takes their contents and returns what it leaves of them.
+    def _call_noted(
+        self,
+        signature: sig.Signature,
+        entry: Entry,
+        arrays: Sequence[Array],
+        objects: Sequence[Any],
+    ) -> R:
+        """Call a program of which planes have noted something.
 
         Args:
-            holders: the arguments.
-            static: the static arguments.
+            signature: what it was staged for.
+            entry: the program.
+            arrays: the arguments.
+            objects: those that hold arrays in place.
         """
-        arrays = calling.as_arrays(holders.values, self._fun, holders.in_tree, static.positions)
-        signature = sig.make_signature(holders.in_tree, [x.aval for x in arrays], static)
-        entry, closed = self._find_with_refs(holders, signature)
-        operands = (*entry.consts, *[ref.contents for ref in closed], *arrays)
-        key_reuse.pass_on(entry.params.jaxpr, operands, entry.uses)
+        entry = self._serving(signature, entry, objects)
         trace = tr.current_trace()
-        outcome: tuple[dict[int, Array], Sequence[rf.Refilled], R]
-        if trace.evaluates:
-            tr.check_concrete(operands)
-            outcome = entry.run(operands)
-        else:
-            outs = trace.process(jit_p, operands, entry.params)
-            outcome = tree.unflatten(entry.out_tree, outs)
-        return holders.keep(closed, outcome)
 
-    def _find_with_refs(
-        self, holders: rf.Holders, signature: sig.Signature
-    ) -> tuple[Entry, tuple[rf.Ref, ...]]:
-        """Return the program of a function that uses references, and those not passed to it.
+        def bind(staged: stg.Staged, args: Sequence[Array]) -> Sequence[Array]:
+            operands = (*entry.consts, *args)
+            if trace.evaluates:
+                tr.check_concrete(operands)
+                return entry.run_flat(operands)
+            return trace.process(jit_p, operands, entry.params)
 
-        Raises:
-            RefError: a reference is passed twice, or is passed and used from outside as well.
-        """
-        passed = tuple([i for i, x in enumerate(holders.leaves) if isinstance(x, rf.Ref)])
-        while True:
-            self._refs = closed = tuple(filter(rf.can_be_used, self._refs))
-            rf.check_given_once((*closed, *holders.refs), describe_function(self._fun))
-            key = (signature, passed, closed)
-            entry = self._with_refs.get(key)
-            if entry is not None:
-                return entry, closed
-            entry, kept = self._stage_with_refs(signature, passed, closed)
-            if entry is not None:
-                if kept:
-                    self._with_refs[key] = entry
-                return entry, closed
+        result: R = tree.unflatten(entry.out_tree, call_staged(entry.staged, arrays, bind, objects))
+        return result
 
-    def _stage_with_refs(
-        self, signature: sig.Signature, passed: tuple[int, ...], closed: tuple[rf.Ref, ...]
-    ) -> tuple[Entry | None, bool]:
-        """Record the program of a function of references' contents and arrays.
-
-        It returns the contents that were written, by the references' numbers, the objects that got
-        another form, and the result. There is none where other references are used than was known;
-        these are known afterwards.
-        """
-        bound = signature.static.bind(self._fun)
-        inner = calling.FlatFunction(bound, signature.in_tree, user_fun=self._fun)
-        others: list[rf.Ref] = []
-
-        def program(
-            known: Sequence[Array], leaves: Sequence[Array]
-        ) -> tuple[dict[int, Array], list[rf.Refilled], R]:
-            own: dict[int, rf.Ref] = {}
-
-            def call() -> list[Array]:
-                own.update((i, rf.Ref(leaves[i])) for i in passed)
-                return inner(*[own.get(i, x) for i, x in enumerate(leaves)])
-
-            contents = dict(zip(closed, known, strict=True))
-            with rf.refilled() as changed:
-                kept, outs = rf.discharge(call, contents, others)
-            left = {i: kept[ref] for i, ref in enumerate(closed) if ref in kept}
-            for place, i in enumerate(passed, len(closed)):
-                if own[i].is_written:
-                    left[place] = rf.freeze(own[i])
-            return left, changed, tree.unflatten(inner.out_tree, outs)
-
-        avals = [ref.aval for ref in closed]
-        in_tree = tree.structure(((avals, list(signature.avals)), {}))
-        flat = calling.FlatFunction(program, in_tree, user_fun=self._fun)
-        before = stg.stand_ins.get()
-        staged = stg.stage(flat.__call__, [*avals, *signature.avals], self._fun)
-        if others:
-            self._refs = (*closed, *others)
-            return None, False
-        return self._entry_of(staged, flat.out_tree, (), before)
+    def _serving(self, signature: sig.Signature, entry: Entry, objects: Sequence[Any]) -> Entry:
+        """Return the program, or one that is traced anew where it does not serve any more."""
+        by = describe_function(self._fun)
+        while not all(note.serves(by, objects) for note in entry.staged.notes):
+            entry = self._trace(signature)
+        return entry
 
     def _run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         """Run the function itself on arrays, as the setting ``disable_jit`` asks for."""
         leaves, in_tree, static = self._parameters.split(args, kwargs)
         arrays = [
             x
-            if isinstance(x, Array | rf.Ref) or type(x) in rf.HOLDERS
+            if isinstance(x, Array) or type(x) in HOLDERS
             else calling.as_argument(x, self._fun, in_tree, i, static.positions)
             for i, x in enumerate(leaves)
         ]
@@ -354,32 +284,21 @@ class JitFunction(Generic[P, R]):
             >>> "stablehlo.sine" in lowered.as_text()
             True
         """
-        from tinyjax.core.jit.stages import Lowered, References  # noqa: PLC0415 (most programs do not use it)
+        from tinyjax.core.jit.stages import Lowered  # noqa: PLC0415 (most programs do not use it)
 
         leaves, in_tree, static = self._parameters.split(args, kwargs)
-        holders = rf.Holders(leaves, in_tree)
-        avals = calling.as_avals(holders.values, self._fun, holders.in_tree, static.positions)
-        signature = sig.make_signature(holders.in_tree, avals, static)
-        entry: Entry | None = None
-        references: References | None = None
-        closed: tuple[rf.Ref, ...] = ()
-        if not (self._refs or holders):
-            with suppress(errors.OuterRefError):
-                entry = self._find().entries.get(signature) or self._trace(signature)
-        if entry is None:
-            entry, closed = self._find_with_refs(holders, signature)
-            passed = tuple([isinstance(x, rf.Ref) for x in holders.leaves])
-            references = References(closed, passed, entry.out_tree)
+        leaves, in_tree, objects = opened(leaves, in_tree)
+        avals = calling.as_avals(leaves, self._fun, in_tree, static.positions)
+        signature = sig.make_signature(in_tree, avals, static)
+        entry = self._find().entries.get(signature) or self._trace(signature)
+        entry = self._serving(signature, entry, objects)
         params = entry.params
-        captured = [*entry.consts, *[ref.contents for ref in closed]]
-        shardings = [*xla.on_devices(captured), *map(_sharding_of, holders.values)]
-        return Lowered(
-            attrs.evolve(params.compilation, placement=xla.placement_of(params.jaxpr, shardings)),
-            entry.consts,
-            signature.in_tree,
-            entry.out_tree.children()[2] if references else entry.out_tree,
-            references,
-        )
+        kept = [x.contents for x in entry.staged.taken]
+        shardings = xla.on_devices(entry.consts)
+        shardings = [*shardings, *map(_sharding_of, leaves), *xla.on_devices(kept)]
+        placement = xla.placement_of(params.jaxpr, shardings)
+        compilation = attrs.evolve(params.compilation, placement=placement)
+        return Lowered(compilation, entry.staged, signature.in_tree, entry.out_tree)
 
     def trace(self, *args: P.args, **kwargs: P.kwargs) -> stages.Traced:
         """Stage the function for these arguments without lowering it.
@@ -425,7 +344,14 @@ class JitFunction(Generic[P, R]):
         """
         signature = self._signature(args, kwargs)
         entry = self._find().entries.get(signature)
-        return self._explain(signature, entry, entry or self._stage(signature)[0])
+        program = entry or self._stage(signature)[0]
+        if program.staged.taken:
+            raise errors.OuterRefError(
+                f"{describe_function(self._fun)} uses a Ref that was made outside of it. It can be "
+                "called, but its program is no function of its arguments: pass in ref[...], and "
+                "return the new value."
+            )
+        return self._explain(signature, entry, program)
 
     def _explain(self, signature: sig.Signature, known: Entry | None, entry: Entry) -> Explanation:
         from tinyjax.core.jit.explaining import Explanation, differences  # noqa: PLC0415 (likewise)
@@ -463,7 +389,6 @@ class JitFunction(Generic[P, R]):
         Compiled programs stay in the process-wide cache.
         """
         self._find().clear()
-        self._with_refs.clear()
 
     def _trace(self, signature: sig.Signature) -> Entry:
         if is_tracing_forbidden():
@@ -482,23 +407,17 @@ class JitFunction(Generic[P, R]):
         """Record the program of a signature; tell also whether it is good for later calls."""
         in_tree, static = signature.in_tree, signature.static
         bound = static.bind(self._fun)
-        watch = rf.Watch() if rf.in_use() else None
-        called = bound if watch is None else watch.over(bound)
-        if self._parameters.shardings is not None:
-            called = self._parameters.shardings.around(called)
+        called = bound
+        shardings = self._parameters.shardings
+        if shardings is not None and not any(held(in_tree)):
+            called = shardings.around(called)
         flat = calling.FlatFunction(called, in_tree, user_fun=self._fun, static=static.positions)
         before = stg.stand_ins.get()
         with timed("/jax/core/compile/jaxpr_trace_duration"):
-            staged = stg.stage(flat, signature.avals, self._fun)
-        if watch:
-            self._refs = tuple(watch.refs)
-            raise errors.OuterRefError(
-                f"{describe_function(self._fun)} uses a Ref that was made outside of it. It can be "
-                "called, but its program is no function of its arguments: pass in ref[...], and "
-                "return the new value."
-            )
+            staged = stage_call(flat, signature.avals, self._fun, often=True)
         donated: list[int] = []
-        if not signature.settings.debugging:  # which may have to run the program again
+        # with the setting for debugging, the program may have to run again
+        if not (signature.settings.debugging or staged.taken or staged.left):
             donated = [len(staged.consts) + i for i in self._parameters.donated(in_tree, static)]
         if donated and isinstance(tr.current_trace(), tr.EvalTrace):
             self._check_donations(staged.jaxpr, donated)

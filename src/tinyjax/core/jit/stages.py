@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 import attrs
 
 from tinyjax import config, tree
-from tinyjax.core import refs as rf, xla
+from tinyjax.core import xla
 from tinyjax.core.devices import on_first
 from tinyjax.core.jit.options import CompilerOptions
 from tinyjax.core.lowering import location_text
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, trace as tr
+from tinyjax.core.tracing.holders import held, opened
+from tinyjax.core.tracing.list_partition import split_list
+from tinyjax.core.tracing.stage_call import call_staged
+from tinyjax.core.tracing.staging import Staged
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.integers import is_one_of
@@ -101,24 +105,8 @@ class _Stage:
         return tuple([i - self.lowered.num_captured for i in self.lowered.donated])
 
     def _of_result(self, outs: Sequence[T]) -> Sequence[T]:
-        """Leave out what the program returns of references."""
-        return outs[len(outs) - self.out_tree.num_leaves :]
-
-
-@attrs.frozen(eq=False, repr=False)
-class References(Record):
-    """The references that a function uses, whose contents its program takes and returns.
-
-    Attributes:
-        closed: those made outside of it that are no arguments.
-        passed: for each leaf of the arguments, whether it is one.
-        out_tree: the structure of what the program returns: of what it leaves of them and of
-            objects that hold some, and the result.
-    """
-
-    closed: tuple[rf.Ref, ...]
-    passed: tuple[bool, ...]
-    out_tree: tree.PyTreeDef
+        """Leave out what the program leaves of what is kept in place."""
+        return outs[: self.out_tree.num_leaves]
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -139,7 +127,11 @@ class Traced(_Stage):
     @property
     def jaxpr(self) -> jx.ClosedJaxpr:
         """The program."""
-        return jx.close(self.lowered.jaxpr, self.lowered.captured())
+        program = self.lowered.staged
+        n = len(program.jaxpr.in_binders) - len(program.taken)
+        consts, arguments, taken = split_list(program.jaxpr.in_binders, len(program.consts), n)
+        jaxpr = jx.Jaxpr((*consts, *taken, *arguments), program.jaxpr.eqns, program.jaxpr.outs)
+        return jx.close(jaxpr, (*program.consts, *[kept.contents for kept in program.taken]))
 
     def lower(self, *, lowering_platforms: Sequence[str] | None = None) -> Lowered:
         """Lower the program to StableHLO.
@@ -162,17 +154,20 @@ class Lowered(_Stage):
     Attributes:
         compilation: the program, and what is donated; the arrays that the function closed over are
             its first parameters.
-        consts: the arrays that the function closed over.
+        staged: the program as it was recorded.
         in_tree: the structure of ``(args, kwargs)``, less the static ones.
         out_tree: the structure of the result.
-        references: those that the function uses; None where it uses none.
     """
 
     compilation: xla.Compilation
-    consts: tuple[Array, ...]
+    staged: Staged
     in_tree: tree.PyTreeDef
     out_tree: tree.PyTreeDef
-    references: References | None = None
+
+    @property
+    def consts(self) -> tuple[Array, ...]:
+        """The arrays that the function closed over."""
+        return self.staged.consts
 
     @property
     def lowered(self) -> Lowered:
@@ -196,17 +191,16 @@ class Lowered(_Stage):
     @property
     def arguments(self) -> tuple[av.ShapedArray, ...]:
         """The types of the arguments, in the order of ``in_tree``."""
-        return self.jaxpr.in_avals[self.num_captured :]
+        return self.jaxpr.in_avals[self.num_captured :][: self.in_tree.num_leaves]
 
     @property
     def num_captured(self) -> int:
         """How many parameters come before the arguments."""
-        return len(self.consts) + len(self.references.closed if self.references else ())
+        return len(self.consts)
 
-    def captured(self) -> tuple[Array, ...]:
-        """The arrays that the function closed over, and the contents of references now."""
-        closed = self.references.closed if self.references else ()
-        return (*self.consts, *[ref.contents for ref in closed])
+    def operands(self, arrays: Sequence[Array]) -> tuple[Array, ...]:
+        """What the program takes: the arguments, beside what the function closed over."""
+        return (*self.consts, *arrays, *[kept.contents for kept in self.staged.taken])
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
         """The program's text.
@@ -306,33 +300,14 @@ class Compiled(_Stage):
         """
         lowered = self.lowered
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
-        references = lowered.references
-        if references is not None:
-            return self._call_with_refs(references, rf.Holders(leaves, in_tree))
-        return tree.unflatten(lowered.out_tree, self._run(leaves, in_tree))
+        leaves, in_tree, objects = opened(leaves, in_tree)
+        arrays = self._arguments(leaves, in_tree)
+        for note in lowered.staged.notes:
+            note.serves(f"'{lowered.name}'", objects)
+        outs = call_staged(lowered.staged, arrays, lambda _, args: self._run(args), objects)
+        return tree.unflatten(lowered.out_tree, outs)
 
-    def _call_with_refs(self, references: References, holders: rf.Holders) -> Any:
-        """Run a program of references' contents, and write what it leaves of them.
-
-        Raises:
-            RefError: an argument is a reference and was none, or was one and is none, or one is
-                given twice.
-        """
-        name = self.lowered.name
-        passed = tuple([isinstance(x, rf.Ref) for x in holders.leaves])
-        if passed != references.passed and holders.in_tree == self.in_tree:
-            first = [a == b for a, b in zip(passed, references.passed, strict=True)].index(False)
-            place = _place(self.in_tree, first)
-            kinds = ("an array", "a Ref")
-            raise RefError(
-                f"'{name}' was compiled for {kinds[references.passed[first]]} at {place}, but was "
-                f"called with {kinds[passed[first]]}."
-            )
-        rf.check_given_once((*references.closed, *holders.refs), f"'{name}'")
-        outs = self._run(holders.values, holders.in_tree)
-        return holders.keep(references.closed, tree.unflatten(references.out_tree, outs))
-
-    def _run(self, leaves: Sequence[Any], in_tree: tree.PyTreeDef) -> Sequence[Array]:
+    def _arguments(self, leaves: Sequence[Any], in_tree: tree.PyTreeDef) -> Sequence[Array]:
         lowered = self.lowered
         arrays = calling.as_arrays(leaves, self.__call__, in_tree)
         for x in arrays:
@@ -346,7 +321,11 @@ class Compiled(_Stage):
         check_arguments(
             lowered.name, "compiled", lowered.in_tree, lowered.arguments, in_tree, arrays
         )
-        operands = (*lowered.captured(), *arrays)
+        return arrays
+
+    def _run(self, args: Sequence[Array]) -> Sequence[Array]:
+        lowered = self.lowered
+        operands = (*lowered.consts, *args)
         if lowered.compilation.placement is not None:
             return xla.call_sharded(self._executable, operands)
         assert isinstance(self._executable, xla.Executable), "it has no placement"
@@ -496,8 +475,17 @@ def check_arguments(
 
     Raises:
         ArgumentError: the structures or the types differ.
+        RefError: an argument is a reference and was none, or was one and is none.
     """
     if given_tree != in_tree:
+        marks = [held(x) for x in (in_tree, given_tree)]
+        if len(marks[0]) == len(marks[1]) and marks[0] != marks[1]:
+            i = [a == b for a, b in zip(*marks, strict=True)].index(False)
+            made_for, came = ["a Ref" if mark[i] else "an array" for mark in marks]
+            raise RefError(
+                f"'{name}' was {verb} for {made_for} at {_place(in_tree, i)}, but was called with "
+                f"{came}."
+            )
         both = zip(("args", "kwargs"), in_tree.children(), given_tree.children(), strict=True)
         place, made_for, came = next(first_difference(a, b, x) for x, a, b in both if a != b)
         raise ArgumentError(

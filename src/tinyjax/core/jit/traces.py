@@ -35,24 +35,27 @@ if TYPE_CHECKING:
 class Entry:
     """One signature of a jitted function: its program, and how to run it."""
 
-    __slots__ = ("consts", "executable", "out_tree", "params", "settings", "uses")
+    __slots__ = ("consts", "executable", "out_tree", "params", "settings", "staged")
 
     def __init__(self, params: JitParams, staged: stg.Staged, out_tree: tree.PyTreeDef) -> None:
         self.params: JitParams = params
         self.consts: tuple[Array, ...] = staged.consts
-        self.uses: stg.Uses = staged.uses
+        self.staged: stg.Staged = staged
         self.out_tree: tree.PyTreeDef = out_tree
         self.settings: config.Settings = config.settings()
         self.executable: xla.Executable | None = None
 
     def run(self, operands: Sequence[Array]) -> Any:
         """Run the compiled program; evaluate or compile it the first time."""
+        outs = self.run_flat(operands)
+        return outs[0] if self.out_tree is tree.LEAF else tree.unflatten(self.out_tree, outs)
+
+    def run_flat(self, operands: Sequence[Array]) -> Sequence[Array]:
+        """Run it, and return the results as they are listed."""
         executable = self.executable
         if executable is None or any_sharded(operands):
-            outs = self.params.run(operands, self.keep)
-        else:
-            outs = executable(operands)
-        return outs[0] if self.out_tree is tree.LEAF else tree.unflatten(self.out_tree, outs)
+            return self.params.run(operands, self.keep)
+        return executable(operands)
 
     def keep(self, executable: xla.Executable) -> None:
         """Remember the compiled program, which runs from now on."""

@@ -14,8 +14,8 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 import numpy as np
 
 from tinyjax import config, frames, tracebacks, tree
-from tinyjax.core import refs as rf
 from tinyjax.core.tracing import trace as tr
+from tinyjax.core.tracing.holders import HOLDERS
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.errors import ArgumentError, TinyjaxError, described
@@ -102,7 +102,7 @@ class FlatFunction:
         return argument_path(self.user_fun, self.in_tree, position, self.static)
 
     def _convert(self, leaf: object, position: int) -> Array:
-        if type(leaf) in rf.HOLDERS:
+        if type(leaf) in HOLDERS and not hasattr(leaf, "__jax_array__"):
             raise ArgumentError(
                 f"{frames.describe_function(self.user_fun)} must return arrays, but at "
                 f"{leaf_path('result', self.out_tree, position)} returned a {type(leaf).__name__}, "
@@ -252,7 +252,8 @@ def _aval_of_other(
 ) -> av.ShapedArray:
     """The type of a leaf of another class; to have a shape and a dtype is enough."""
     if (
-        not isinstance(x, np.ndarray | np.generic | rf.Ref)
+        not isinstance(x, np.ndarray | np.generic)
+        and type(x) not in HOLDERS
         and hasattr(x, "shape")
         and hasattr(x, "dtype")
     ):

@@ -8,14 +8,14 @@ constants too; the trace behind ``linearize`` records only what depends on its o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Final, TypeVar
+from operator import itemgetter
+from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
 import attrs
 
 from tinyjax.config import settings
-from tinyjax.core.refs import writes
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, typecheck_jaxpr
 from tinyjax.core.tracing.nesting import STAGING_LEVEL
@@ -36,80 +36,110 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.operands import is_splat
-from tinyjax.errors import RefError
-from tinyjax.frames import Location, Source, describe_function, user_frame
-from tinyjax.records import Record
+from tinyjax.errors import TinyjaxError
+from tinyjax.frames import Source, describe_function, user_frame
 
 P = TypeVar("P")
 
 
-@attrs.frozen(eq=False, repr=False)
-class Use(Record):
-    """What used a key.
+class Kept(Hashable, Protocol):
+    """Where an array is kept in place, outside of the functions that read and write it."""
+
+    @property
+    def aval(self) -> ShapedArray:
+        """Its type."""
+        ...
+
+    @property
+    def contents(self) -> Array:
+        """The array, as it is here."""
+        ...
+
+
+class Note:
+    """What a plane notes of a program while it is staged, and does where it is called.
+
+    A recorder has at most one note of each class, which the plane makes when it needs one. What is
+    kept in place outside, the program takes after its arguments, and what it leaves of that it
+    returns after its results.
 
     Attributes:
-        name: the function that was given it.
-        location: the user's line.
+        lasting: whether the program is of use for later calls.
     """
 
-    name: str
-    location: Location | None
+    __slots__ = ()
 
-    def __str__(self) -> str:
-        return self.name if self.location is None else f"{self.name} at {self.location}"
+    lasting: bool = True
+
+    def taken(self) -> Sequence[tuple[Kept, Var]]:
+        """Return what the program takes, with the parameters that stand for it."""
+        return ()
+
+    def left(self) -> Sequence[tuple[Hashable, Array]]:
+        """Return where things are kept that the program leaves, and those: the recording ends."""
+        return ()
+
+    def restarted(self) -> Note | None:
+        """Return what another staging begins with, if one is needed; else None."""
+        return None
+
+    def moved(self, before: Jaxpr, after: Jaxpr) -> Note:
+        """Return the same for another recording of the same program."""
+        return self
+
+    def serves(self, by: str, objects: Sequence[Any]) -> bool:
+        """Say whether the program can be called here.
+
+        Args:
+            by: the function, for messages.
+            objects: the arguments that hold arrays in place (``core.tracing.holders``).
+        """
+        return True
+
+    @classmethod
+    def before(cls, calls: Sequence[tuple[Note, Jaxpr, Sequence[Array]]]) -> None:
+        """Act before one of some programs runs, of notes of this class, on its operands."""
+
+    def repeats(self, loop: str, constants: Sequence[Var], carried: Sequence[Atom]) -> None:
+        """Act before the program runs many times.
+
+        Args:
+            loop: the loop.
+            constants: the parameters that are the same every time.
+            carried: the results that the next iteration begins with.
+        """
+
+    def after(self, atoms: Sequence[Atom], outs: Sequence[Array]) -> None:
+        """Act on results of the program, of which these are the variables."""
+
+    @classmethod
+    def keep(cls, left: Sequence[tuple[Hashable, Array]], objects: Sequence[Any]) -> None:
+        """Put what a program has left where it is kept."""
 
 
-class Uses:
-    """What used which keys in a program that is staged.
+class Irrevocable:
+    """What planes have done that forgetting a recording does not undo.
 
-    A key is known by its variable, or where it stands as a literal by itself.
+    Attributes:
+        count: how often.
+        error: makes what is to be raised of the last of these.
     """
 
-    __slots__ = ("_found",)
-
-    def __init__(self) -> None:
-        self._found: dict[Var | int, tuple[Use, ConcreteArray | None]] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._found)
-
-    def of(self, x: Atom) -> Use | None:
-        """Return what used a key, or None."""
-        entry = self._found.get(x if isinstance(x, Var) else id(x.value))
-        return None if entry is None else entry[0]
-
-    def add(self, x: Atom, used: Use) -> None:
-        """Note that a key is used."""
-        if isinstance(x, Var):
-            self._found[x] = used, None
-        else:
-            self._found[id(x.value)] = used, x.value
-
-    def moved(self, before: Jaxpr, after: Jaxpr) -> Uses:
-        """Return the same uses in another recording of the same program."""
-        uses = Uses()
-        for old, new in zip(
-            (*before.in_binders, *before.outs), (*after.in_binders, *after.outs), strict=True
-        ):
-            used = self.of(old)
-            if used is not None:
-                uses.add(new, used)
-        for value, used in self.literals():
-            uses.add(Lit(value, value.aval), used)
-        return uses
-
-    def literals(self) -> Iterator[tuple[ConcreteArray, Use]]:
-        """Go through the keys that stand as literals."""
-        for used, value in self._found.values():
-            if value is not None:
-                yield value, used
+    count: int = 0
+    error: Callable[[], TinyjaxError]
 
 
-#: Where no key is used, or nobody looks for that.
-NOTHING_USED: Final = Uses()
+#: What a function that is staged knows of what is kept in place outside of it: nothing, since
+#: nobody passes it on; its types; or also what is there now, as long as the function does not
+#: change it.
+Outside: TypeAlias = Literal["nothing", "types", "data"]
 
 #: Programs of more operands are looked at in another way.
 FEW: Final = 6
+
+
+_first: Final = itemgetter(0)
+_second: Final = itemgetter(1)
 
 
 class StagingTracer(Tracer):
@@ -180,11 +210,12 @@ class Recorder(Trace):
         eqns: the equations so far.
         consts: by identity, every array from outside that they mention, with its variable.
         literals: by identity, every array that stands in them as a literal.
-        uses: what used keys (``core.key_reuse``).
+        notes: what planes note of the program, by class.
+        outside: what is known here of what is kept in place outside.
         argument: names a parameter by its position, as the user knows it.
     """
 
-    __slots__ = ("argument", "consts", "eqns", "in_binders", "literals", "uses")
+    __slots__ = ("argument", "consts", "eqns", "in_binders", "literals", "notes", "outside")
 
     recording = True
 
@@ -194,7 +225,8 @@ class Recorder(Trace):
         self.eqns: list[JaxprEqn] = []
         self.consts: dict[int, tuple[Var, Array]] = {}
         self.literals: dict[int, Lit] = {}
-        self.uses: Uses = NOTHING_USED
+        self.notes: dict[type[Note], Note] = {}
+        self.outside: Outside = "nothing"
         self.argument: Callable[[int], str] | None = None
 
     def new_inputs(self, avals: Sequence[ShapedArray]) -> list[StagingTracer]:
@@ -273,19 +305,16 @@ class Recorder(Trace):
 
     def mark(self) -> tuple[int, int, int]:
         """Remember how far the recording is."""
-        return len(self.eqns), len(self.consts), writes()
+        return len(self.eqns), len(self.consts), Irrevocable.count
 
     def rewind(self, mark: tuple[int, int, int]) -> None:
         """Forget what was recorded since; nothing made of it may be used any more.
 
         Raises:
-            RefError: a reference holds some of it.
+            TinyjaxError: something else holds some of it.
         """
-        if writes() != mark[2]:
-            raise RefError(
-                "a Ref is written to in control flow that is staged from its source, where it may "
-                "be staged twice. Use scan, while_loop, fori_loop or cond of tinyjax.lax there."
-            )
+        if Irrevocable.count != mark[2]:
+            raise Irrevocable.error()
         del self.eqns[mark[0] :]
         for key in [*self.consts][mark[1] :]:
             del self.consts[key]
@@ -298,11 +327,19 @@ class Recorder(Trace):
                 for out in outs
             ]
         )
+        notes = tuple(self.notes.values())
+        taken: Sequence[tuple[Kept, Var]] = ()
+        left: Sequence[tuple[Hashable, Atom]] = ()
+        if notes:
+            taken = [pair for note in notes for pair in note.taken()]
+            left = [(place, self.atom(x)) for note in notes for place, x in note.left()]
         const_vars = [var for var, _ in self.consts.values()]
-        jaxpr = Jaxpr((*const_vars, *self.in_binders), tuple(self.eqns), atoms)
+        binders = (*const_vars, *self.in_binders, *map(_second, taken))
+        jaxpr = Jaxpr(binders, tuple(self.eqns), (*atoms, *map(_second, left)))
         if settings().check_jaxprs:
             typecheck_jaxpr(jaxpr)
-        return Staged(jaxpr, tuple([value for _, value in self.consts.values()]), self.uses)
+        consts = tuple([value for _, value in self.consts.values()])
+        return Staged(jaxpr, consts, notes, tuple(map(_first, taken)), tuple(map(_first, left)))
 
 
 class StagingTrace(Recorder):
@@ -364,18 +401,34 @@ class Staged:
     Attributes:
         jaxpr: the program.
         consts: the values.
-        uses: what used keys in it.
+        notes: what planes note of it.
+        taken: what it takes after its arguments.
+        left: what it leaves after its results.
     """
 
     jaxpr: Jaxpr
     consts: tuple[Array, ...]
-    uses: Uses = NOTHING_USED
+    notes: tuple[Note, ...] = ()
+    taken: tuple[Kept, ...] = ()
+    left: tuple[Hashable, ...] = ()
+
+    @property
+    def num_results(self) -> int:
+        """The number of results, without what is left."""
+        return len(self.jaxpr.outs) - len(self.left)
+
+    @property
+    def out_avals(self) -> tuple[ShapedArray, ...]:
+        """The types of the results, without what is left."""
+        return self.jaxpr.out_avals[: self.num_results]
 
 
 def stage(
     fun: Callable[..., Sequence[Array]],
     avals: Sequence[ShapedArray],
     user_fun: Callable[..., object] | None = None,
+    outside: Outside = "nothing",
+    notes: Mapping[type[Note], Note] | None = None,
 ) -> Staged:
     """Record a function of arrays.
 
@@ -383,12 +436,17 @@ def stage(
         fun: takes one array per type, positionally, and returns a sequence of arrays.
         avals: the types of its arguments.
         user_fun: the function to name in messages.
+        outside: what is known in it of what is kept in place outside.
+        notes: what planes know of it before.
 
     Returns:
         The jaxpr, whose first parameters stand for the arrays that ``fun`` closed over, and those.
     """
     trace = stand_in(StagingTrace)(current_trace(), user_fun)
     trace.argument = getattr(fun, "argument", None)
+    trace.outside = outside
+    if notes:
+        trace.notes.update(notes)
     with STAGING_LEVEL, Running(trace):
         args = trace.new_inputs(avals)
         outs = fun(*args)

@@ -4,107 +4,30 @@ A reference is a cell that holds an array, and a write puts another array in it.
 no more is needed: what is recorded are the reads' and the writes' own operations, and derivatives
 and batches are theirs. Where a function is staged apart, as a loop's body or a jitted function, and
 uses references made outside of it, it becomes a function of their contents, which returns what it
-wrote (state is discharged). For this it is staged in a frame. An open frame notes which references
-are used; a closed one has cells of its own for them. Who stages a function without a frame finds
-that the cell is not its own, which is an error.
+wrote (state is discharged, ``state.discharging``).
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from types import EllipsisType
-from typing import Any, Final, Protocol, TypeVar
-from weakref import WeakSet
+from typing import Any, ClassVar
 
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, records, tree
+from tinyjax import dtypes, records
 from tinyjax.core.devices import Sharding
+from tinyjax.core.tracing.holders import HOLDERS, Holder
+from tinyjax.core.tracing.staging import Irrevocable, Recorder
 from tinyjax.core.tracing.trace import EvalTrace, Trace, Tracer, current_trace
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, RefError, described, shortened
-from tinyjax.frames import imitate
-
-R = TypeVar("R")
-
-
-class _Cell:
-    """What a reference holds, within one frame or outside of all.
-
-    Attributes:
-        value: the contents.
-        trace: the trace whose values these are, or its parents'.
-        written: whether it was written to.
-    """
-
-    __slots__ = ("trace", "value", "written")
-
-    def __init__(self, value: Array, trace: Trace) -> None:
-        self.value: Array = value
-        self.trace: Trace = trace
-        self.written: bool = False
-
-
-class _CellElsewhere(_Cell):
-    """What a reference holds whose contents are kept in an object of another class."""
-
-    __slots__ = ("_get", "_put")
-
-    def __init__(self, get: Callable[[], Array], put: Callable[[Array], None], home: Trace) -> None:
-        self._get = get
-        self._put = put
-        self.trace = home
-        self.written = False
-
-    @property
-    def value(self) -> Array:
-        """The contents."""
-        return self._get()
-
-    @value.setter
-    def value(self, value: Array) -> None:
-        self._put(value)
-
-
-class Frame:
-    """References made outside of a function that is being staged, with cells that are its own.
-
-    Attributes:
-        cells: by reference.
-        trace: the trace under which the function is staged.
-        is_open: whether a reference gets a cell when it is first used.
-        number: tells references made before it from those made after.
-    """
-
-    __slots__ = ("cells", "is_open", "number", "trace")
-
-    def __init__(self, cells: dict[Ref, _Cell], is_open: bool) -> None:
-        self.cells: dict[Ref, _Cell] = cells
-        self.trace: Trace = current_trace()
-        self.is_open: bool = is_open
-        self.number: int = next(_numbers)
-
-
-_numbers: Final = itertools.count()
-_frames: ContextVar[tuple[Frame, ...]] = ContextVar("tinyjax_ref_frames", default=())
-
-
-class _Writes:
-    """How many writes there have been, by which what is staged twice is found out."""
-
-    count: int = 0
-
-
-def writes() -> int:
-    """Return how many writes there have been so far."""
-    return _Writes.count
+from tinyjax.state import discharging
 
 
 class _Typed:
@@ -138,14 +61,14 @@ class _Typed:
         return self.aval.size
 
 
-class Ref(_Typed):
+class Ref(_Typed, discharging.Reference):
     """An array that is written in place; made by ``new_ref``.
 
     It is read by ``ref[index]``, where ``ref[...]`` is all of it, and written by
     ``ref[index] = value``.
     """
 
-    __slots__ = ("__weakref__", "_cell", "_ended", "_number", "aval")
+    __slots__ = ("__weakref__", "_cell", "_ended", "aval")
 
     aval: ShapedArray
 
@@ -153,10 +76,8 @@ class Ref(_Typed):
         if not isinstance(value, Array):
             raise ArgumentError(f"Ref holds an array, but got {described(value)}: see new_ref.")
         self.aval = value.aval.strip_weak()
-        self._cell = _Cell(value, current_trace())
-        self._number = next(_numbers)
+        self._cell = discharging.Cell(value, current_trace())
         self._ended = ""
-        _alive.add(self)
 
     @classmethod
     def elsewhere(
@@ -164,7 +85,6 @@ class Ref(_Typed):
         get: Callable[[], Array],
         put: Callable[[Array], None],
         home: Trace,
-        number: int,
     ) -> Ref:
         """Make a reference to what an object of another class holds.
 
@@ -172,11 +92,9 @@ class Ref(_Typed):
             get: returns the contents.
             put: takes them.
             home: the trace that was current when the object was made.
-            number: what ``count`` returned then.
         """
         ref = cls(get())
-        ref._cell = _CellElsewhere(get, put, home)
-        ref._number = number
+        ref._cell = discharging.CellElsewhere(get, put, home)
         return ref
 
     @property
@@ -246,7 +164,7 @@ class Ref(_Typed):
             return repr(value).replace("Array", "Ref", 1)
         return f"Ref<{self.aval}>" if isinstance(value, Array) else f"Ref<{self.aval}, {value}>"
 
-    def _own(self) -> _Cell:
+    def _own(self) -> discharging.Cell:
         """Return the cell to read and write here.
 
         Raises:
@@ -254,40 +172,42 @@ class Ref(_Typed):
         """
         if self._ended:
             raise RefError(f"a Ref of type {self.aval} is used {self._ended}.")
-        return self._cell_in(_frames.get(), current_trace())
-
-    def _cell_in(self, frames: Sequence[Frame], trace: Trace) -> _Cell:
-        cell = self._cell
-        frame = frames[-1] if frames else None
-        if frame is not None and frame.number > self._number:
-            own = frame.cells.get(self)
-            if own is None:
-                if not frame.is_open:
-                    raise RefError(
-                        f"a Ref of type {self.aval} is used by a function that did not use it when "
-                        "it was staged before. It must use the same ones every time."
-                    )
-                outer = self._cell_in(frames[:-1], frame.trace.parent)
-                own = frame.cells[self] = _Cell(outer.value, frame.trace)
-            cell = own
+        cell, trace = self._cell, current_trace()
         home = cell.trace
+        crossed: list[Recorder] = []
         while trace is not home:
             if isinstance(trace, EvalTrace) and isinstance(home, EvalTrace):
                 break
-            if trace.stages:
+            if isinstance(trace, Recorder) and trace.outside != "nothing":
+                own = discharging.cells_in(trace).get(self)
+                if own is not None:
+                    cell = own
+                    break
+                crossed.append(trace)
+            elif trace.stages:
                 raise RefError(
                     f"a Ref of type {self.aval} that was made outside is used in the "
                     f"{trace.describe()}, which keeps no state. jit, scan, while_loop, fori_loop, "
                     "map, cond, switch and checkpoint do. Elsewhere make the Ref inside, or pass "
                     "in ref[...] and return the new value."
                 )
-            if trace.parent is trace:
+            elif trace.parent is trace:
                 raise RefError(
                     f"a Ref of type {self.aval} that was made in the {home.describe()} is used "
                     "outside of it. Return ref[...], an array."
                 )
             trace = trace.parent
+        for recorder in reversed(crossed):
+            cell = discharging.entered(self, cell, recorder)
         return cell
+
+    @property
+    def _is_usable(self) -> bool:
+        try:
+            self._own()
+        except RefError:
+            return False
+        return True
 
     def _write(self, value: Array) -> None:
         cell = self._own()
@@ -303,7 +223,15 @@ class Ref(_Typed):
                 "vmap writes to each example's part of a Ref that is mapped as an argument."
             )
         cell.value, cell.written = value.astype(value.dtype) if value.weak_type else value, True
-        _Writes.count += 1
+        Irrevocable.count += 1
+        Irrevocable.error = _written_twice
+
+
+def _written_twice() -> RefError:
+    return RefError(
+        "a Ref is written to in control flow that is staged from its source, where it may "
+        "be staged twice. Use scan, while_loop, fori_loop or cond of tinyjax.lax there."
+    )
 
 
 def _another(x: Array) -> Array:
@@ -434,177 +362,6 @@ class AbstractRef(_Typed, records.Record):
         return f"Ref{{{self.inner_aval}}}"
 
 
-class Form(Hashable, Protocol):
-    """What is known of an object that holds arrays in place, but for these."""
-
-    def make(self, refs: Sequence[Ref]) -> object:
-        """Make an object of this form, which reads and writes these references."""
-        ...
-
-    def put(self, into: Any, contents: Sequence[Array]) -> None:
-        """Give an object this form, and these arrays to hold."""
-        ...
-
-
-#: Classes of objects that hold arrays in place, as libraries declare them: of an object the
-#: references to its contents, and its form.
-HOLDERS: Final[dict[type, Callable[[Any], tuple[Sequence[Ref], Form]]]] = {}
-
-_alive: Final[WeakSet[Ref | type]] = WeakSet()
-
-
-def expect(kind: type) -> None:
-    """Note that there are objects of a class of ``HOLDERS``."""
-    _alive.add(kind)
-
-
-def in_use() -> bool:
-    """Say whether there is any reference, so that functions may use some."""
-    return bool(_alive)
-
-
-@attrs.frozen(eq=False, repr=False)
-class _Opened(records.Printed):
-    """A node of a tree: what holds arrays in place, as references to these.
-
-    Attributes:
-        form: what else is known of it.
-        place: which one among the arguments it is.
-        refs: its references.
-    """
-
-    form: Form
-    place: int
-    refs: Sequence[Any]
-
-    @staticmethod
-    def closed(known: tuple[Form, int], refs: Sequence[Any]) -> Any:
-        """Make what is given to a function that is staged, if these are references."""
-        form, place = known
-        if not all(isinstance(x, Ref) for x in refs):
-            return _Opened(form, place, refs)
-        holder, holders = form.make(refs), _given.get()
-        if holders is not None:
-            holders[place] = holder, form
-        return holder
-
-
-@attrs.frozen(eq=False, repr=False)
-class Refilled(records.Printed):
-    """A node of a tree: what is left of an object that has got another form.
-
-    Attributes:
-        form: that form.
-        place: which one among the arguments it is.
-        contents: the arrays that it holds.
-    """
-
-    form: Form
-    place: int
-    contents: Sequence[Any]
-
-
-tree.register_pytree_node(_Opened, lambda x: (x.refs, (x.form, x.place)), _Opened.closed)
-tree.register_pytree_node(
-    Refilled, lambda x: (x.contents, (x.form, x.place)), lambda known, xs: Refilled(*known, xs)
-)
-
-#: What a function that is being staged was given for objects that hold arrays in place, and what
-#: form it had: by place.
-_given: ContextVar[dict[int, tuple[Any, Form]] | None] = ContextVar(
-    "tinyjax_given_holders", default=None
-)
-
-
-@contextmanager
-def refilled() -> Iterator[list[Refilled]]:
-    """Stage a function, and find which objects among its arguments it gives another form."""
-    changes: list[Refilled] = []
-    holders: dict[int, tuple[Any, Form]] = {}
-    token = _given.set(holders)
-    try:
-        yield changes
-    finally:
-        _given.reset(token)
-    for place, (value, before) in holders.items():
-        refs, form = HOLDERS[type(value)](value)
-        if form != before:
-            changes.append(Refilled(form, place, [freeze(ref) for ref in refs]))
-
-
-class Holders:
-    """The objects among the leaves of arguments that hold arrays in place; true if there are any.
-
-    References are such, too. A function that is staged is given others, of the same form. It may
-    give them another form: that is a part of the program's result.
-
-    Attributes:
-        leaves: of the arguments, with references to what these objects hold in their place.
-        in_tree: the structure of the arguments with that.
-    """
-
-    __slots__ = ("_objects", "in_tree", "leaves")
-
-    def __init__(self, leaves: Sequence[Any], in_tree: tree.PyTreeDef) -> None:
-        self._objects: list[Any] = [x for x in leaves if type(x) in HOLDERS]
-        self.leaves: Sequence[Any] = leaves
-        self.in_tree: tree.PyTreeDef = in_tree
-        if self._objects:
-            places = itertools.count()
-            mixed = [_open(x, next(places)) if type(x) in HOLDERS else x for x in leaves]
-            self.leaves, self.in_tree = tree.flatten(tree.unflatten(in_tree, mixed))
-
-    def __bool__(self) -> bool:
-        return bool(self._objects) or any(isinstance(x, Ref) for x in self.leaves)
-
-    @property
-    def refs(self) -> list[Ref]:
-        """The references among the leaves."""
-        return [x for x in self.leaves if isinstance(x, Ref)]
-
-    @property
-    def values(self) -> list[Any]:
-        """The leaves, with the contents of references in their place."""
-        return [x.contents if isinstance(x, Ref) else x for x in self.leaves]
-
-    def keep(self, closed: Sequence[Ref], outcome: tuple[dict[int, Array], Sequence[Any], R]) -> R:
-        """Write what a program has left of references and objects, and return its result.
-
-        Args:
-            closed: the references that the function uses beside its arguments.
-            outcome: the contents that were written, by the references' numbers, the objects that
-                got another form, and the result.
-        """
-        left, changed, result = outcome
-        refs = [*closed, *self.refs]
-        for i, value in left.items():
-            keep(refs[i], value)
-        for x in changed:
-            x.form.put(self._objects[x.place], x.contents)
-        return result
-
-
-def _open(x: Any, place: int) -> _Opened:
-    refs, form = HOLDERS[type(x)](x)
-    return _Opened(form, place, refs)
-
-
-def count() -> int:
-    """Return a number that tells what is made now from what is made in other frames."""
-    return next(_numbers)
-
-
-def is_outermost(trace: Trace) -> bool:
-    """Say whether a trace evaluates, and no function with references is being staged."""
-    return isinstance(trace, EvalTrace) and not _frames.get()
-
-
-def is_own(trace: Trace, number: int) -> bool:
-    """Say whether something was made here: under this trace, and in the innermost frame."""
-    frames = _frames.get()
-    return trace is current_trace() and not (frames and frames[-1].number > number)
-
-
 def end(ref: Ref, why: str) -> None:
     """Let a reference be used no more."""
     ref._ended = why
@@ -705,45 +462,9 @@ def _end(ref: Ref, name: str) -> Array:
     return cell.value
 
 
-# What stages functions with them
-
-
-def places_of_refs(leaves: Sequence[object]) -> list[int]:
-    """Say which leaves of arguments are references: of no cost where there is none alive."""
-    return [i for i, x in enumerate(leaves) if isinstance(x, Ref)] if in_use() else []
-
-
-def check_given_once(refs: Sequence[Ref], by: str) -> None:
-    """Raise where a function is given a reference twice, or one that it uses besides."""
-    if len({*refs}) < len(refs):
-        raise RefError(
-            f"{by} is given a Ref twice, or one that it uses from outside as well. It may know a "
-            "Ref by one name only."
-        )
-
-
-def closed_over(
-    funs: Sequence[Callable[..., Any]], args: tuple[Any, ...]
-) -> tuple[list[Callable[..., Any]], tuple[Any, ...]] | None:
-    """Make functions of trees with references functions of the rest, which close over these.
-
-    Returns:
-        The functions, and the other leaves; None where there are no references.
-    """
-    leaves, in_tree = tree.flatten(args)
-    refs = {i: x for i, x in enumerate(leaves) if isinstance(x, Ref) or type(x) in HOLDERS}
-    if not refs:
-        return None
-
-    def closed(fun: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*rest: Any) -> Any:
-            values = iter(rest)
-            mixed = [refs[i] if i in refs else next(values) for i in range(len(leaves))]
-            return fun(*tree.unflatten(in_tree, mixed))
-
-        return imitate(call, fun)
-
-    return [closed(fun) for fun in funs], tuple([x for i, x in enumerate(leaves) if i not in refs])
+def keep(ref: Ref, value: Array) -> None:
+    """Write what a program has left of a reference's contents."""
+    ref._write(value)
 
 
 class Parts:
@@ -757,7 +478,7 @@ class Parts:
     __slots__ = ("_leaves", "places", "written")
 
     def __init__(self, leaves: Sequence[Any], places: Sequence[int], by: str) -> None:
-        check_given_once([leaves[i] for i in places], by)
+        discharging.check_given_once([leaves[i] for i in places], by)
         self._leaves = leaves
         self.places: Sequence[int] = places
         self.written: list[int] = []
@@ -789,109 +510,69 @@ class Parts:
                 ref._ended = ""
 
 
-@contextmanager
-def _entered(frame: Frame) -> Iterator[Frame]:
-    token = _frames.set((*_frames.get(), frame))
-    try:
-        yield frame
-    finally:
-        _frames.reset(token)
+@attrs.frozen
+class _Given:
+    """The form of what a function is given in place of an object that holds arrays in place."""
 
-
-def keep(ref: Ref, value: Array) -> None:
-    """Write what a program has left of a reference's contents."""
-    ref._write(value)
-
-
-def can_be_used(ref: Ref) -> bool:
-    """Say whether a reference can be read and written here."""
-    try:
-        ref._own()
-    except RefError:
-        return False
-    return True
-
-
-def discharge(
-    fun: Callable[[], R], contents: Mapping[Ref, Array], others: list[Ref] | None = None
-) -> tuple[dict[Ref, Array], R]:
-    """Call a function that uses references made outside of it.
-
-    Args:
-        fun: the function.
-        contents: what the references hold to it.
-        others: where references are noted that it uses besides; None where it must not.
-
-    Returns:
-        What it leaves of those that it writes to, and its result.
-    """
-    trace = current_trace()
-    cells = {ref: _Cell(value, trace) for ref, value in contents.items()}
-    with _entered(Frame(cells, is_open=others is not None)):
-        out = fun()
-    if others is not None:
-        others.extend(ref for ref in cells if ref not in contents)
-    return {ref: cell.value for ref, cell in cells.items() if cell.written}, out
-
-
-class Watch:
-    """The references made outside of functions that these use, and whether they write to them."""
-
-    __slots__ = ("_writes",)
-
-    def __init__(self) -> None:
-        self._writes: dict[Ref, bool] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._writes)
+    form: discharging.Form
 
     @property
-    def refs(self) -> list[Ref]:
-        """All of them, in the order of their use."""
-        return [*self._writes]
+    def is_one(self) -> bool:
+        """What the other form says."""
+        return self.form.is_one
 
-    @property
-    def written(self) -> list[Ref]:
-        """Those that are written to."""
-        return [ref for ref, written in self._writes.items() if written]
+    def make(self, place: int, contents: Sequence[Array]) -> object:
+        """Make it, and note that it is the function's own."""
+        refs = [Ref(x) for x in contents]
+        holder, trace = self.form.make(refs), current_trace()
+        if isinstance(trace, Recorder) and trace.outside != "nothing":
+            discharging.used_in(trace).given[place] = holder, self.form
+        return holder
 
-    def include(self, other: Watch) -> None:
-        """Note what another one has noted."""
-        for ref, written in other._writes.items():
-            self._writes[ref] = written or self._writes.get(ref, False)
 
-    def over(self, fun: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the function, which notes those that it uses when it is staged."""
+class OfRefs(Holder):
+    """How objects are dealt with whose contents there are references to."""
 
-        def watched(*args: Any, **kwargs: Any) -> Any:
-            used: list[Ref] = []
-            written, out = discharge(lambda: fun(*args, **kwargs), {}, used)
-            for ref in used:
-                self._writes[ref] = ref in written or self._writes.get(ref, False)
-            return out
+    def opened(self, x: Any) -> tuple[Sequence[Array], _Given]:
+        refs, form = discharging.parts_of(x)
+        return [ref.contents for ref in refs], _Given(form)
 
-        return imitate(watched, fun)
+    def check_once(self, objects: Sequence[Any], by: str) -> None:
+        discharging.check_given_once(
+            [ref for x in objects for ref in discharging.parts_of(x)[0]], by
+        )
 
-    def contents(self) -> list[Array]:
-        """Read those that are written to: the state that a program of the functions starts from."""
-        return [ref.contents for ref in self.written]
 
-    def keep(self, state: Sequence[Array]) -> None:
-        """Write what a program has left of the state."""
-        for ref, value in zip(self.written, state, strict=True):
-            keep(ref, value)
+def hold(kind: type, opener: discharging.Opener, holder: Holder | None = None) -> None:
+    """Declare a class of objects that hold arrays in place, and how they are taken apart."""
+    discharging.OPENERS[kind] = opener
+    HOLDERS[kind] = OfRefs() if holder is None else holder
 
-    def discharged(self, fun: Callable[..., Any]) -> Callable[..., tuple[list[Array], Any]]:
-        """Return a function of the state and the arguments, which returns the state and the result.
 
-        What is only read is closed over.
-        """
-        written = self.written
-        known = {ref: ref.contents for ref in self.refs if ref not in written}
+@attrs.frozen
+class _Itself:
+    """The form of a reference as an argument."""
 
-        def stateful(state: Sequence[Array], *args: Any, **kwargs: Any) -> tuple[list[Array], Any]:
-            before = dict(zip(written, state, strict=True))
-            left, out = discharge(lambda: fun(*args, **kwargs), {**known, **before})
-            return [left.get(ref, before[ref]) for ref in written], out
+    is_one: ClassVar[bool] = True
 
-        return imitate(stateful, fun)
+    def make(self, refs: Sequence[Ref]) -> Ref:
+        """Return the reference that a function is given."""
+        (ref,) = refs
+        return ref
+
+    def put(self, into: Ref, contents: Sequence[Array]) -> None:
+        """Write to it."""
+        (value,) = contents
+        into._write(value)
+
+
+class _OfRef(OfRefs):
+    """How references are dealt with."""
+
+    is_one = True
+
+    def parts(self, leaves: Sequence[Any], places: Sequence[int], by: str) -> Parts:
+        return Parts(leaves, places, by)
+
+
+hold(Ref, lambda ref: ([ref], _Itself()), _OfRef())
