@@ -10,7 +10,7 @@ import itertools
 import os
 import sys
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from contextvars import ContextVar
 from functools import lru_cache
 from importlib import import_module
@@ -38,18 +38,17 @@ Transfers = Literal["allow", "log", "disallow", "log_explicit", "disallow_explic
 Generator = Literal["threefry2x32", "rbg", "unsafe_rbg"]
 
 
+_ON: Final = ("1", "true", "on", "yes")
+_OFF: Final = ("0", "false", "off", "no", "")
+
+
 def _boolean(value: object) -> bool:
     if isinstance(value, bool):
         return value
-    match str(value).lower():
-        case "1" | "true" | "on" | "yes":
-            return True
-        case "0" | "false" | "off" | "no" | "":
-            return False
-        case _:
-            raise ArgumentError(
-                f"a boolean setting takes True or False, but got {shortened(value)}."
-            )
+    word = str(value).lower()
+    if word not in (*_ON, *_OFF):
+        raise ArgumentError(f"a boolean setting takes True or False, but got {shortened(value)}.")
+    return word in _ON
 
 
 def _default_dtypes(value: object) -> DefaultDtypes:
@@ -97,16 +96,18 @@ def _folder(value: object) -> str:
     return os.path.abspath(path) if path else ""
 
 
-def _number_of_devices(value: object) -> int:
-    try:
+def _whole(value: object, is_taken: Callable[[int], bool], takes: str) -> int:
+    """A number that a setting takes."""
+    with suppress(ValueError):
         number = int(str(value))
-    except ValueError:
-        number = 0
-    if number < -1 or number == 0:
-        raise ArgumentError(
-            f"num_cpu_devices takes the number of devices, or -1, but got {shortened(value)}."
-        )
-    return number
+        if is_taken(number):
+            return number
+    raise ArgumentError(f"{takes}, but got {shortened(value)}.")
+
+
+def _number_of_devices(value: object) -> int:
+    takes = "num_cpu_devices takes the number of devices, or -1"
+    return _whole(value, lambda number: number == -1 or number > 0, takes)
 
 
 def _default_device(value: object) -> Hashable:
@@ -131,13 +132,7 @@ def _platforms(value: object) -> str:
 
 
 def _size(value: object) -> int:
-    try:
-        size = int(str(value))
-    except ValueError:
-        size = -1
-    if size < 0:
-        raise ArgumentError(f"cache_max_bytes takes a number of bytes, but got {shortened(value)}.")
-    return size
+    return _whole(value, lambda size: size >= 0, "cache_max_bytes takes a number of bytes")
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from specs import ArraySpec, Case, Spec
-from tinyjax.core.primitives import barrier, identities, precision
+from tinyjax.core.primitives import barrier, bitcast, identities
 from tinyjax.core.tracing.primitive import NO_PARAMS, Primitive
 from tinyjax.core.tracing.trace import bind, bind1
 from tinyjax.core.values.array import Array
@@ -40,8 +40,8 @@ def sunk(x: Array) -> Array:
 SPECS = [
     Spec(
         "reduce_precision",
-        precision.reduce_precision_p,
-        precision.reduce_precision,
+        bitcast.reduce_precision_p,
+        bitcast.reduce_precision,
         [
             Case(WIDE, exponent_bits=8, mantissa_bits=7),
             Case(WIDE, exponent_bits=5, mantissa_bits=10),
@@ -57,8 +57,8 @@ SPECS = [
     ),
     Spec(
         "reduce_precision, to other types",
-        precision.reduce_precision_p,
-        precision.reduce_precision,
+        bitcast.reduce_precision_p,
+        bitcast.reduce_precision,
         [
             Case(WIDE, exponent_bits=4, mantissa_bits=3),
             Case(WIDE, exponent_bits=2, mantissa_bits=0),

@@ -12,7 +12,6 @@ from tinyjax.core.primitives import (
     broadcast as _bc,
     elementwise as _ew,
     identities as _id,
-    precision as _precision,
     shape as _sh,
 )
 from tinyjax.core.tracing import checking, trace as tr
@@ -437,7 +436,7 @@ def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int)
         Array(1.203125, dtype=float32, weak_type=True)
     """
     bits = integer(exponent_bits, "exponent_bits"), integer(mantissa_bits, "mantissa_bits")
-    return _precision.reduce_precision(opd.as_array(operand), *bits)
+    return _bitcast.reduce_precision(opd.as_array(operand), *bits)
 
 
 def optimization_barrier(operand: T, /) -> T:

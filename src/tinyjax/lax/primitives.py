@@ -16,7 +16,7 @@ __all__, __getattr__, __dir__ = namespace(
         "tinyjax.core.control_flow.while_loop": "while_p",
         "tinyjax.implicit.linear_operators": "linear_solve_p=custom_linear_solve_p",
         "tinyjax.core.primitives.barrier": "optimization_barrier_p",
-        "tinyjax.core.primitives.bitcast": "bitcast_convert_type_p",
+        "tinyjax.core.primitives.bitcast": "bitcast_convert_type_p reduce_precision_p",
         "tinyjax.primitives.bits": "clz_p=clz mulhi_p=mulhi",
         "tinyjax.core.primitives.broadcast": "broadcast_in_dim_p reduce_sum_p",
         "tinyjax.parallel.collective": (
@@ -48,7 +48,6 @@ __all__, __getattr__, __dir__ = namespace(
         ),
         "tinyjax.core.primitives.identities": "copy_p dce_sink_p stage_p stop_gradient_p",
         "tinyjax.primitives.philox": "rng_bit_generator_p",
-        "tinyjax.core.primitives.precision": "reduce_precision_p",
         "tinyjax.core.primitives.reduce": (
             "argmax_p argmin_p reduce_and_p reduce_max_p reduce_min_p reduce_or_p reduce_prod_p "
             "reduce_xor_p"

@@ -5,6 +5,7 @@ from tinyjax.core.control_flow.scan import scan_p as scan_p
 from tinyjax.core.control_flow.while_loop import while_p as while_p
 from tinyjax.core.primitives.barrier import optimization_barrier_p as optimization_barrier_p
 from tinyjax.core.primitives.bitcast import bitcast_convert_type_p as bitcast_convert_type_p
+from tinyjax.core.primitives.bitcast import reduce_precision_p as reduce_precision_p
 from tinyjax.core.primitives.broadcast import broadcast_in_dim_p as broadcast_in_dim_p
 from tinyjax.core.primitives.broadcast import reduce_sum_p as reduce_sum_p
 from tinyjax.core.primitives.dot import dot_general_p as dot_general_p
@@ -83,7 +84,6 @@ from tinyjax.core.primitives.identities import copy_p as copy_p
 from tinyjax.core.primitives.identities import dce_sink_p as dce_sink_p
 from tinyjax.core.primitives.identities import stage_p as stage_p
 from tinyjax.core.primitives.identities import stop_gradient_p as stop_gradient_p
-from tinyjax.core.primitives.precision import reduce_precision_p as reduce_precision_p
 from tinyjax.core.primitives.reduce import argmax_p as argmax_p
 from tinyjax.core.primitives.reduce import argmin_p as argmin_p
 from tinyjax.core.primitives.reduce import reduce_and_p as reduce_and_p

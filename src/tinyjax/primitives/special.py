@@ -544,11 +544,7 @@ def _no_derivative(name: str, operand: str) -> Callable[..., Array]:
 
 
 lgamma: fam.Elementwise = fam.elementwise(
-    "lgamma",
-    _lgamma_impl,
-    "chlo.lgamma",
-    "f",
-    lambda t, z, x: ew.mul(t, digamma(x)),
+    "lgamma", _lgamma_impl, "chlo.lgamma", "f", lambda t, z, x: ew.mul(t, digamma(x))
 )
 digamma: fam.Elementwise = fam.elementwise(
     "digamma",

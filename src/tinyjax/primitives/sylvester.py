@@ -236,8 +236,7 @@ def _principal_roots(z: Array) -> Array:
 
 # from r r = x: r r' + r' r = x'
 ru.def_derivatives(
-    sqrtm_p,
-    lambda t, root, x: solve_sylvester(root, root, ew.convert_element_type(t, root.dtype)),
+    sqrtm_p, lambda t, root, x: solve_sylvester(root, root, ew.convert_element_type(t, root.dtype))
 )
 
 

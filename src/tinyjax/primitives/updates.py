@@ -89,9 +89,7 @@ def _of_factor(t: Array, out: Array, a: Array, c: Array, params: ProductParams) 
 
 
 def_derivatives(
-    symmetric_product_p,
-    _of_factor,
-    lambda t, out, a, c, params: mul(full_like(t, params.beta), t),
+    symmetric_product_p, _of_factor, lambda t, out, a, c, params: mul(full_like(t, params.beta), t)
 )
 
 

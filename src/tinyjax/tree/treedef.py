@@ -20,16 +20,7 @@ from tinyjax.errors import ArgumentError, described
 from tinyjax.tree.errors import LeafCountError, MetadataError, RegistrationError
 from tinyjax.tree.keys import KeyPath, path_str
 from tinyjax.tree.mismatches import mismatch
-from tinyjax.tree.node import (
-    KINDS,
-    NONE_KIND,
-    TUPLE,
-    Leaf,
-    NodeKind,
-    PyTree,
-    StrKeys,
-    show_keys,
-)
+from tinyjax.tree.node import KINDS, NONE_KIND, TUPLE, Leaf, NodeKind, PyTree, StrKeys, show_keys
 
 T = TypeVar("T")
 

@@ -71,11 +71,7 @@ def make_array_from_callback(
 
 
 def make_array_from_single_device_arrays(
-    shape: Sequence[int],
-    sharding: Sharding,
-    arrays: Sequence[Array],
-    *,
-    dtype: DTypeLike = None,
+    shape: Sequence[int], sharding: Sharding, arrays: Sequence[Array], *, dtype: DTypeLike = None
 ) -> Array:
     """Return an array over several devices, made of arrays that lie on one of them each.
 

@@ -137,11 +137,7 @@ def as_tangents(
             structure = tree.structure(leaf)
             if structure.num_nodes > 1:
                 raise tree.TreeMismatchError(
-                    place,
-                    "a leaf",
-                    in_words(structure),
-                    "Give one value.",
-                    f"{problems[2]}:",
+                    place, "a leaf", in_words(structure), "Give one value.", f"{problems[2]}:"
                 ) from None
             raise type(error)(f"{place}: {error.message}") from None
         tangents.append(

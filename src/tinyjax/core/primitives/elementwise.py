@@ -15,34 +15,15 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.primitives.families import (
-    Elementwise,
-    HloFormula,
-    HostFunction,
-    all_hold,
-    composed,
-    def_elementwise_batch,
-    def_elementwise_lowering,
-    elementwise,
-    elementwise_type,
-    type_rule,
-)
+from tinyjax.core.primitives import families as fam
+from tinyjax.core.primitives.families import Elementwise, elementwise, type_rule
 from tinyjax.core.primitives.rules import check_kind, declare_addition, def_linear, def_transposes
 from tinyjax.core.primitives.shape import full_like
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Value
+from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.tracing.cost_rules import ONE_AT_A_TIME, TRANSCENDENTAL
-from tinyjax.core.tracing.primitive import (
-    NO_PARAMS,
-    ZERO,
-    Avals,
-    HostCall,
-    Kernel,
-    NoParams,
-    Params,
-    Primitive,
-    Tangent,
-)
+from tinyjax.core.tracing.primitive import NO_PARAMS, ZERO, Avals, NoParams
 from tinyjax.core.tracing.trace import IGNORE, RAISE_INVALID, bind1, reset_errors, set_errors
 from tinyjax.core.values.array import Array, followed
 from tinyjax.core.values.avals import ShapedArray
@@ -140,7 +121,7 @@ def _divide(x: HostArray, y: HostArray) -> HostArray:
 
 
 def _remainder(x: HostArray, y: HostArray) -> HostArray:
-    if all_hold(y) or dtypes.kind(x.dtype) not in "iu":
+    if fam.all_hold(y) or dtypes.kind(x.dtype) not in "iu":
         return np.asarray(np.fmod(x, y))
     zero = y == 0
     return np.where(zero, x, np.fmod(x, np.where(zero, np.ones_like(y), y))).astype(
@@ -148,7 +129,7 @@ def _remainder(x: HostArray, y: HostArray) -> HostArray:
     )
 
 
-def _by_safe_divisor(hlo: str, of_zero: Callable[[Lowering, Value], Value]) -> HloFormula:
+def _by_safe_divisor(hlo: str, of_zero: Callable[[Lowering, Value], Value]) -> fam.HloFormula:
     """A division that divides no integer by zero: XLA dies where it folds one of constants.
 
     Args:
@@ -187,7 +168,9 @@ div: Elementwise = elementwise(
 _LARGE, _SHORT = 1000, 8
 
 
-def _by_rows(fun: np.ufunc, numbers: str, avals: Avals, params: NoParams) -> HostCall | Kernel:
+def _by_rows(
+    fun: np.ufunc, numbers: str, avals: Avals, params: NoParams
+) -> prim.HostCall | prim.Kernel:
     """Choose what NumPy does for operands of which one may be broadcast along an axis.
 
     Args:
@@ -199,7 +182,7 @@ def _by_rows(fun: np.ufunc, numbers: str, avals: Avals, params: NoParams) -> Hos
     shape, dtype = avals[0].shape, avals[0].dtype
     ndim = len(shape)
     if shape.count(1) == ndim and dtype.kind in "biuf":
-        return HostCall(fun, numbers=numbers, fresh=True)
+        return prim.HostCall(fun, numbers=numbers, fresh=True)
     if (
         ndim < 2
         or not 1 < shape[-1] < _SHORT
@@ -226,7 +209,7 @@ mul.def_host(partial(_by_rows, np.multiply, "{0} * {1}"))
 
 
 @div.def_host
-def _div_host(avals: Avals, params: NoParams) -> HostCall | Kernel | None:
+def _div_host(avals: Avals, params: NoParams) -> prim.HostCall | prim.Kernel | None:
     if avals[0].dtype not in _DIVIDED_BY_NUMPY:
         return None
     return _by_rows(np.true_divide, "{0} / {1}", avals, params)
@@ -285,9 +268,9 @@ min_: Elementwise = elementwise(
 # are written by functions of the parts, and the signs of the latter are those of the operand.
 
 
-def _by_parts(hlo: str, of_parts: Callable[[Array, Array], tuple[Array, Array]]) -> HloFormula:
+def _by_parts(hlo: str, of_parts: Callable[[Array, Array], tuple[Array, Array]]) -> fam.HloFormula:
     """Lower to an operation for real numbers, and for complex ones to a formula of the parts."""
-    formula = composed(lambda x: complex_(*of_parts(real(x), imag(x))))
+    formula = fam.composed(lambda x: complex_(*of_parts(real(x), imag(x))))
     return lambda b, x: formula(b, x) if dtypes.is_complex(x.dtype) else b.op(hlo, x)
 
 
@@ -322,7 +305,7 @@ def _with_sign(x: Array, sign_of: Array) -> Array:
     return select(lt_to(sign_of, _constant(sign_of, 0.0)), neg(size), size)
 
 
-def _on_its_side(hlo: str, part: Literal["real", "imag"], negative: bool = False) -> HloFormula:
+def _on_its_side(hlo: str, part: Literal["real", "imag"], negative: bool = False) -> fam.HloFormula:
     """Lower to an operation one part of whose complex results has the sign of the operand's part.
 
     Args:
@@ -337,7 +320,7 @@ def _on_its_side(hlo: str, part: Literal["real", "imag"], negative: bool = False
         side = neg(imag(x)) if negative else imag(x)
         return complex_(real(out), _with_sign(imag(out), side))
 
-    formula = composed(signed)
+    formula = fam.composed(signed)
 
     def write(b: Lowering, x: Value) -> Value:
         out = b.op(hlo, x)
@@ -443,7 +426,7 @@ def _def_real_host(primitive: Elementwise, function: np.ufunc) -> None:
     """Register NumPy's function for real numbers, where complex ones take another."""
 
     @primitive.def_host
-    def host_rule(avals: Avals, params: NoParams) -> Kernel | None:
+    def host_rule(avals: Avals, params: NoParams) -> prim.Kernel | None:
         return None if dtypes.is_complex(avals[0].dtype) else function
 
 
@@ -767,7 +750,7 @@ def _power_by_squaring(x: T, n: int, times: Callable[[T, T], T], one: Callable[[
 
 
 @attrs.frozen(eq=False, repr=False)
-class IntegerPowParams(Params):
+class IntegerPowParams(prim.Params):
     """The exponent, which may be negative for floats."""
 
     exponent: int
@@ -784,7 +767,7 @@ def _lower_integer_pow(b: Lowering, x: Value, params: IntegerPowParams) -> Value
     return b.div(b.full_like(x, 1), power) if params.exponent < 0 else power
 
 
-def _integer_pow_derivative(t: Array, z: Array, x: Array, params: IntegerPowParams) -> Tangent:
+def _integer_pow_derivative(t: Array, z: Array, x: Array, params: IntegerPowParams) -> prim.Tangent:
     n = params.exponent
     return mul(t, mul(_constant(x, n), integer_pow(x, n - 1))) if n else ZERO
 
@@ -814,7 +797,7 @@ for _function in (cbrt, tan, pow_):
 
 
 @integer_pow_p.def_host
-def _integer_pow_host(avals: Avals, params: IntegerPowParams) -> Kernel | None:
+def _integer_pow_host(avals: Avals, params: IntegerPowParams) -> prim.Kernel | None:
     multiply = np.multiply
     return (lambda x: multiply(x, x)) if params.exponent == 2 else None
 
@@ -858,7 +841,7 @@ shift_right_arithmetic: Elementwise = elementwise(
 
 
 @shift_right_logical.def_host
-def _shift_host(avals: Avals, params: NoParams) -> Kernel:
+def _shift_host(avals: Avals, params: NoParams) -> prim.Kernel:
     dtype = avals[0].dtype
     if dtype.kind == "u":
         return np.right_shift
@@ -872,7 +855,7 @@ nextafter: Elementwise = elementwise("nextafter", np.nextafter, "chlo.next_after
 # Comparison
 
 
-def _comparison(name: str, impl: HostFunction, kinds: str) -> Elementwise:
+def _comparison(name: str, impl: fam.HostFunction, kinds: str) -> Elementwise:
     return elementwise(
         name,
         impl,
@@ -927,14 +910,14 @@ le_to: Elementwise = _total("le", np.less_equal)
 
 # Selection
 
-select_p: Primitive[NoParams] = Primitive("select", NoParams, chooses=True)
+select_p: prim.Primitive[NoParams] = prim.Primitive("select", NoParams, chooses=True)
 
 
 @select_p.def_host
-def _select_host(avals: Avals, params: NoParams) -> HostCall:
+def _select_host(avals: Avals, params: NoParams) -> prim.HostCall:
     if avals[0].ndim:
-        return HostCall(np.where, fresh=True)
-    return HostCall(lambda predicate, x, y: (x if predicate else y).copy(), fresh=True)
+        return prim.HostCall(np.where, fresh=True)
+    return prim.HostCall(lambda predicate, x, y: (x if predicate else y).copy(), fresh=True)
 
 
 @select_p.def_abstract_eval
@@ -946,10 +929,10 @@ def _select_type(avals: Avals, params: NoParams) -> Avals:
         raise ShapeError(
             f"select needs a predicate of the cases' shape, but got {predicate} for {on_true}."
         )
-    return (elementwise_type("select", (on_true, on_false), "biufcks"),)
+    return (fam.elementwise_type("select", (on_true, on_false), "biufcks"),)
 
 
-def_elementwise_lowering(select_p, "stablehlo.select")
+fam.def_elementwise_lowering(select_p, "stablehlo.select")
 def_linear(select_p, 1, 2)
 def_transposes(
     select_p,
@@ -957,7 +940,7 @@ def_transposes(
     lambda ct, predicate, x, y: select(predicate, ct, full_like(ct, 0)),
     lambda ct, predicate, x, y: select(predicate, full_like(ct, 0), ct),
 )
-def_elementwise_batch(select_p)
+fam.def_elementwise_batch(select_p)
 
 
 def select(predicate: Array, on_true: Array, on_false: Array) -> Array:
@@ -980,18 +963,18 @@ def clamp(low: Array, x: Array, high: Array) -> Array:
     return min_(max_(x, low), high)
 
 
-def _def_numbers(primitive: Primitive[NoParams], text: str, kinds: str = "biuf") -> None:
+def _def_numbers(primitive: prim.Primitive[NoParams], text: str, kinds: str = "biuf") -> None:
     """Say as well how Python computes it with numbers, of some kinds of dtype."""
     arrays = primitive.rules.host
 
     @primitive.def_host
-    def host_rule(avals: Avals, params: NoParams) -> HostCall | Kernel | None:
+    def host_rule(avals: Avals, params: NoParams) -> prim.HostCall | prim.Kernel | None:
         host = None if arrays is None else arrays(avals, params)
         shape = avals[-1].shape
         if host is None or avals[-1].dtype.kind not in kinds or shape.count(1) < len(shape):
             return host
-        call = host.call if isinstance(host, HostCall) else host
-        return HostCall(call, numbers=text, fresh=True)
+        call = host.call if isinstance(host, prim.HostCall) else host
+        return prim.HostCall(call, numbers=text, fresh=True)
 
 
 for _operation, _operator in (
@@ -1034,7 +1017,7 @@ def _complex(x: HostArray, y: HostArray) -> HostArray:
 
 
 def _complex_type(avals: Avals, params: NoParams) -> Avals:
-    aval = elementwise_type("complex", avals, "f")
+    aval = fam.elementwise_type("complex", avals, "f")
     if aval.dtype not in (dtypes.float32, dtypes.float64):
         raise DtypeError(f"complex takes float32 or float64, but got {aval.dtype.name}.")
     return (ShapedArray(aval.shape, dtypes.to_complex(aval.dtype), aval.weak_type),)
@@ -1058,7 +1041,7 @@ conj: Elementwise = elementwise(
 
 
 @attrs.frozen(eq=False, repr=False)
-class ConvertParams(Params):
+class ConvertParams(prim.Params):
     """The dtype to convert to, and whether the result of a weakly typed operand is one too."""
 
     dtype: DType
@@ -1109,7 +1092,7 @@ def _lower_convert(b: Lowering, x: Value, params: ConvertParams) -> Value:
     return b.pack(x, dtype) if dtype in dtypes.STORED else b.convert(x, dtype)
 
 
-def _convert_derivative(t: Array, z: Array, x: Array, params: ConvertParams) -> Tangent:
+def _convert_derivative(t: Array, z: Array, x: Array, params: ConvertParams) -> prim.Tangent:
     inexact = dtypes.is_inexact(params.dtype)
     return bind1(convert_element_type_p, (t,), params) if inexact else ZERO
 
@@ -1137,7 +1120,7 @@ convert_element_type_p: Elementwise = elementwise(
 
 
 @convert_element_type_p.def_host
-def _convert_host(avals: Avals, params: ConvertParams) -> Kernel | None:
+def _convert_host(avals: Avals, params: ConvertParams) -> prim.Kernel | None:
     (x,), dtype = avals, params.dtype
     if dtype in dtypes.STORED or dtypes.is_complex(x.dtype):
         return None

@@ -13,30 +13,12 @@ from typing import Any, TypeVar
 import attrs
 import numpy as np
 
-from tinyjax.core.primitives.rules import (
-    Derivative,
-    Transpose,
-    check_kind,
-    def_constant,
-    def_derivatives,
-    def_linear,
-    def_transposes,
-    has_params,
-)
+from tinyjax.core.primitives import rules as ru
 from tinyjax.core.primitives.shape import move_batch_axis
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Value, Values
-from tinyjax.core.tracing.primitive import (
-    NO_PARAMS,
-    AbstractEvalRule,
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    MappedAxis,
-    NoParams,
-    Primitive,
-)
+from tinyjax.core.tracing import primitive as prim
+from tinyjax.core.tracing.primitive import NO_PARAMS
 from tinyjax.core.tracing.program_rules import ELEMENTWISE
 from tinyjax.core.tracing.trace import bind, current_trace, evaluate_broadcast
 from tinyjax.core.values.array import Array
@@ -57,7 +39,7 @@ def all_hold(x: HostArray) -> bool:
 
 
 @attrs.frozen(eq=False, repr=False)
-class Elementwise(Primitive[Any]):
+class Elementwise(prim.Primitive[Any]):
     """A primitive that works element by element, applied by a call: ``sin(x)``."""
 
     @property
@@ -79,11 +61,11 @@ def elementwise(
     name: str,
     impl: HostFunction,
     hlo: str | HloFormula,
-    kinds: str | AbstractEvalRule[Any],
-    *derivatives: Derivative,
-    transposes: Sequence[Transpose] = (),
+    kinds: str | prim.AbstractEvalRule[Any],
+    *derivatives: ru.Derivative,
+    transposes: Sequence[ru.Transpose] = (),
     bilinear: bool = False,
-    params: type[Any] = NoParams,
+    params: type[Any] = prim.NoParams,
     broadcasts: bool = False,
 ) -> Elementwise:
     """Declare an elementwise primitive with one operand, or two of one type.
@@ -104,27 +86,27 @@ def elementwise(
         broadcasts: whether ``impl`` broadcasts, as NumPy's own functions do.
     """
     primitive = Elementwise(name, params)
-    if has_params(primitive):
+    if ru.has_params(primitive):
         primitive.def_impl(lambda hosts, params: (impl(*hosts, params),))
     else:
         primitive.def_numpy(impl)
     primitive.def_abstract_eval(type_rule(name, kinds) if isinstance(kinds, str) else kinds)
     def_elementwise_lowering(primitive, hlo)
     if derivatives:
-        def_derivatives(primitive, *derivatives)
+        ru.def_derivatives(primitive, *derivatives)
     elif transposes:
-        def_linear(primitive)
+        ru.def_linear(primitive)
     else:
-        def_constant(primitive)
+        ru.def_constant(primitive)
     if transposes:
-        def_transposes(primitive, *transposes, bilinear=bilinear)
+        ru.def_transposes(primitive, *transposes, bilinear=bilinear)
     def_elementwise_batch(primitive, broadcasts or isinstance(impl, np.ufunc))
     return primitive
 
 
 def type_rule(
     name: str, kinds: str, result: Callable[[DType], DType] | None = None
-) -> AbstractEvalRule[Any]:
+) -> prim.AbstractEvalRule[Any]:
     """Make the typing rule for operands of one type.
 
     Args:
@@ -133,7 +115,7 @@ def type_rule(
         result: the dtype of the result; that of the operands by default.
     """
 
-    def rule(avals: Avals, params: Any) -> Avals:
+    def rule(avals: prim.Avals, params: Any) -> prim.Avals:
         x = avals[0]
         if x is not avals[-1] or kind(x.dtype) not in kinds:  # hardly ever
             x = elementwise_type(name, avals, kinds)
@@ -146,7 +128,7 @@ def type_rule(
     return rule
 
 
-def elementwise_type(name: str, avals: Avals, kinds: str) -> ShapedArray:
+def elementwise_type(name: str, avals: prim.Avals, kinds: str) -> ShapedArray:
     """The common type of operands that must have one shape and dtype.
 
     Raises:
@@ -167,13 +149,13 @@ def elementwise_type(name: str, avals: Avals, kinds: str) -> ShapedArray:
                 f"{name} needs operands of one dtype, but got {' and '.join(map(str, avals))}. "
                 "The function of tinyjax.numpy promotes; this primitive does not."
             )
-    check_kind(name, first, kinds)
+    ru.check_kind(name, first, kinds)
     if first.weak_type and not all(a.weak_type for a in avals):
         return first.strip_weak()
     return first
 
 
-def def_elementwise_batch(primitive: Primitive[P], broadcasts: bool = False) -> None:
+def def_elementwise_batch(primitive: prim.Primitive[P], broadcasts: bool = False) -> None:
     """Register how a primitive that works element by element is batched.
 
     Args:
@@ -185,8 +167,8 @@ def def_elementwise_batch(primitive: Primitive[P], broadcasts: bool = False) -> 
 
     @primitive.def_batch
     def elementwise_batch(
-        mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: P
-    ) -> BatchResult:
+        mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: P
+    ) -> prim.BatchResult:
         first = axes[0]
         axis = first if first is not None else next(a for a in axes if a is not None)
         if len(values) > 1:
@@ -203,11 +185,11 @@ def def_elementwise_batch(primitive: Primitive[P], broadcasts: bool = False) -> 
         return outs, [axis] * len(outs)
 
 
-def def_elementwise_lowering(primitive: Primitive[P], hlo: str | HloFormula) -> None:
+def def_elementwise_lowering(primitive: prim.Primitive[P], hlo: str | HloFormula) -> None:
     """Register the lowering to one operation without attributes, or by a formula."""
     if isinstance(hlo, str):
         primitive.def_lowering(lambda b, operands, params: b.emit(hlo, operands, b.results))
-    elif has_params(primitive):
+    elif ru.has_params(primitive):
         primitive.def_lowering(lambda b, operands, params: (hlo(b, *operands, params),))
     else:
         primitive.def_lowering(lambda b, operands, params: (hlo(b, *operands),))

@@ -642,6 +642,12 @@ class UpdateOptions(TypedDict, total=False):
     out_sharding: Placement
 
 
+class ReadOptions(UpdateOptions, total=False):
+    """Those of ``get``."""
+
+    fill_value: ArrayLike | None
+
+
 class IndexUpdate:
     """``x.at[index]``: each method returns a copy of ``x`` changed at the index.
 
@@ -661,27 +667,9 @@ class IndexUpdate:
         self._array = array
         self._index = index
 
-    def get(
-        self,
-        *,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        mode: Any = None,
-        fill_value: ArrayLike | None = None,
-        wrap_negative_indices: bool = True,
-        out_sharding: Placement = None,
-    ) -> Array:
+    def get(self, **options: Unpack[ReadOptions]) -> Array:
         """Return ``x[index]``; with ``mode="fill"`` an index out of bounds gives ``fill_value``."""
-        return _numpy.getitem(
-            self._array,
-            self._index,
-            mode=mode,
-            fill_value=fill_value,
-            indices_are_sorted=indices_are_sorted,
-            unique_indices=unique_indices,
-            wrap_negative_indices=wrap_negative_indices,
-            out_sharding=out_sharding,
-        )
+        return _numpy.getitem(self._array, self._index, **options)
 
     def _update(self, value: Any, kind: str, options: UpdateOptions) -> Array:
         if isinstance(value, (list, tuple)):
