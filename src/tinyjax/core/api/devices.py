@@ -92,13 +92,7 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
 
     def program_for(size: int) -> JitFunction[..., Any]:
         there = dev.devices_of(dev.group().process_index, backend) if devices is None else devices
-        if size > len(there):
-            raise errors.ShardingError(
-                f"pmap maps over an axis of {size} elements, but there are {len(there)} devices "
-                "for them. The setting num_cpu_devices divides the processor into more; vmap needs "
-                "one."
-            )
-        mesh = sd.Mesh(list(there[:size]), name)
+        mesh = _mesh_of(there, size, name)
 
         def program(*args: Any, **kwargs: Any) -> Any:
             axes = axes_of(args)
@@ -123,17 +117,7 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
         return jit(wraps(fun)(program), static_argnums=tuple(static), donate_argnums=donated)
 
     def program_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> JitFunction[..., Any]:
-        size = axis_size
-        for x, axis in (*_pairs(args, axes_of(args)), *_pairs(kwargs, 0)):
-            shape = () if axis is None else _shape(x)
-            if shape:
-                size = shape[canonical_axis(axis or 0, len(shape), "in_axes of pmap")]
-                break
-        if size is None:
-            raise errors.ArgumentError(
-                "pmap needs an argument with an axis that it maps over: one says how many devices "
-                "compute."
-            )
+        size = _length([*_pairs(args, axes_of(args)), *_pairs(kwargs, 0)], axis_size)
         if size not in programs:
             programs[size] = program_for(size)
         return programs[size]
@@ -149,6 +133,30 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
     imitation.lower = lower
     mapped: PmapFunction[P, R] = imitation
     return mapped
+
+
+def _mesh_of(devices: Sequence[dev.Device], size: int, name: str) -> sd.Mesh:
+    """The mesh of the first devices."""
+    if size > len(devices):
+        raise errors.ShardingError(
+            f"pmap maps over an axis of {size} elements, but there are {len(devices)} devices for "
+            "them. The setting num_cpu_devices divides the processor into more; vmap needs one."
+        )
+    return sd.Mesh(list(devices[:size]), name)
+
+
+def _length(arguments: Sequence[tuple[Any, int | None]], axis_size: int | None) -> int:
+    """The length of the axis that arguments are mapped over."""
+    for x, axis in arguments:
+        shape = () if axis is None else _shape(x)
+        if shape:
+            return shape[canonical_axis(axis or 0, len(shape), "in_axes of pmap")]
+    if axis_size is None:
+        raise errors.ArgumentError(
+            "pmap needs an argument with an axis that it maps over: one says how many devices "
+            "compute."
+        )
+    return axis_size
 
 
 def _shape(x: Any) -> tuple[int, ...]:
