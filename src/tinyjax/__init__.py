@@ -28,7 +28,7 @@ __all__, __getattr__, __dir__ = namespace(
     {
         "tinyjax.core.api": (
             "block_until_ready device_get device_put eval_shape grad hessian jacfwd jacrev jvp "
-            "linear_transpose linearize make_jaxpr pmap value_and_grad vjp vmap"
+            "linear_transpose linearize make_jaxpr value_and_grad vjp vmap"
         ),
         "autodiff": "jacobian",
         "callbacks": "error_if io_callback pure_callback",
@@ -61,10 +61,6 @@ __all__, __getattr__, __dir__ = namespace(
             "live_arrays local_device_count local_devices named_call named_scope "
             "print_environment_info process_count process_index process_indices typeof"
         ),
-        "tinyjax.core.api.shards": (
-            "make_array_from_callback make_array_from_process_local_data "
-            "make_array_from_single_device_arrays"
-        ),
         "tinyjax.core.values.array": "Array Shard",
         "tinyjax.core.tracing.folding": "ensure_compile_time_eval",
         "tinyjax.core.values.avals": "ShapeDtypeStruct",
@@ -73,7 +69,12 @@ __all__, __getattr__, __dir__ = namespace(
         "tinyjax.core.sharding": "NamedSharding make_mesh set_mesh",
         "tinyjax.core.jit.stages": "precompile",
         "tinyjax.parallel.placing": "reshard",
+        "tinyjax.parallel.pmap": "pmap",
         "tinyjax.parallel.shard_map": "shard_map smap",
+        "tinyjax.parallel.shards": (
+            "make_array_from_callback make_array_from_process_local_data "
+            "make_array_from_single_device_arrays"
+        ),
         "": (
             "ad ad_checkpoint autodiff cache config core custom_batching custom_derivatives debug "
             "distributed dlpack dtypes errors example_libraries experimental export extend ffi "

@@ -92,13 +92,9 @@ from tinyjax.core.api import jvp as jvp
 from tinyjax.core.api import linear_transpose as linear_transpose
 from tinyjax.core.api import linearize as linearize
 from tinyjax.core.api import make_jaxpr as make_jaxpr
-from tinyjax.core.api import pmap as pmap
 from tinyjax.core.api import value_and_grad as value_and_grad
 from tinyjax.core.api import vjp as vjp
 from tinyjax.core.api import vmap as vmap
-from tinyjax.core.api.shards import make_array_from_callback as make_array_from_callback
-from tinyjax.core.api.shards import make_array_from_process_local_data as make_array_from_process_local_data
-from tinyjax.core.api.shards import make_array_from_single_device_arrays as make_array_from_single_device_arrays
 from tinyjax.core.devices import Device as Device
 from tinyjax.core.devices import P as P
 from tinyjax.core.jit import jit as jit
@@ -120,8 +116,12 @@ from tinyjax.dtypes import float0 as float0
 from tinyjax.exploring import draw as draw
 from tinyjax.exploring import explore as explore
 from tinyjax.parallel.placing import reshard as reshard
+from tinyjax.parallel.pmap import pmap as pmap
 from tinyjax.parallel.shard_map import shard_map as shard_map
 from tinyjax.parallel.shard_map import smap as smap
+from tinyjax.parallel.shards import make_array_from_callback as make_array_from_callback
+from tinyjax.parallel.shards import make_array_from_process_local_data as make_array_from_process_local_data
+from tinyjax.parallel.shards import make_array_from_single_device_arrays as make_array_from_single_device_arrays
 from tinyjax.ref import empty_ref as empty_ref
 from tinyjax.state.references import Ref as Ref
 from tinyjax.state.references import free_ref as free_ref

@@ -7,11 +7,13 @@ from tinyjax.lazy import namespace, why_missing
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
-        "tinyjax.core.api.axes": "auto_axes explicit_axes get_abstract_mesh use_abstract_mesh",
         "tinyjax.core.devices": (
             "PartitionSpec Sharding SingleDeviceSharding make_single_device_sharding"
         ),
         "tinyjax.core.sharding": "AbstractMesh AxisType Mesh NamedSharding get_mesh set_mesh",
+        "tinyjax.parallel.axis_types": (
+            "auto_axes explicit_axes get_abstract_mesh use_abstract_mesh"
+        ),
         "tinyjax.parallel.placing": "reshard",
         "tinyjax.parallel.types": "ManualAxisType",
     },

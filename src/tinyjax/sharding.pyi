@@ -1,9 +1,5 @@
 # Written by `python -m exports` in tests/, from the table of the module beside it.
 
-from tinyjax.core.api.axes import auto_axes as auto_axes
-from tinyjax.core.api.axes import explicit_axes as explicit_axes
-from tinyjax.core.api.axes import get_abstract_mesh as get_abstract_mesh
-from tinyjax.core.api.axes import use_abstract_mesh as use_abstract_mesh
 from tinyjax.core.devices import PartitionSpec as PartitionSpec
 from tinyjax.core.devices import Sharding as Sharding
 from tinyjax.core.devices import SingleDeviceSharding as SingleDeviceSharding
@@ -14,6 +10,10 @@ from tinyjax.core.sharding import Mesh as Mesh
 from tinyjax.core.sharding import NamedSharding as NamedSharding
 from tinyjax.core.sharding import get_mesh as get_mesh
 from tinyjax.core.sharding import set_mesh as set_mesh
+from tinyjax.parallel.axis_types import auto_axes as auto_axes
+from tinyjax.parallel.axis_types import explicit_axes as explicit_axes
+from tinyjax.parallel.axis_types import get_abstract_mesh as get_abstract_mesh
+from tinyjax.parallel.axis_types import use_abstract_mesh as use_abstract_mesh
 from tinyjax.parallel.placing import reshard as reshard
 from tinyjax.parallel.types import ManualAxisType as ManualAxisType
 

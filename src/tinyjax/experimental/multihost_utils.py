@@ -13,13 +13,13 @@ import numpy as np
 
 from tinyjax import dtypes, errors, tree
 from tinyjax.core import sharding as sd, xla
-from tinyjax.core.api import shards
 from tinyjax.core.devices import PartitionSpec, group, is_place
 from tinyjax.core.primitives.shape import expand_dims
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.lazy import answer_for
+from tinyjax.parallel import shards
 
 T = TypeVar("T")
 

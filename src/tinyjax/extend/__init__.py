@@ -21,6 +21,7 @@ Everything here is what tinyjax itself is written with; ``docs/new-primitive.md`
 - ``Tangent``, ``ZERO``: a tangent, and the one that is known to be zero
 - ``Jaxpr``, ``JaxprEqn``, ``Var``, ``Lit``: a program, its equations, and their operands
 - ``subjaxprs``, ``eval_jaxpr``: the programs inside an equation; run a program
+- ``MESH``, ``MeshRule``: how the results of a primitive lie on the devices of a mesh
 - ``numpy_text``: the program of NumPy that a function becomes
 - ``core``: what interpreters of jaxprs read, by the names of ``jax.extend.core``
 """
@@ -49,6 +50,7 @@ __all__, __getattr__, __dir__ = namespace(
         "tinyjax.core.primitives.shape": "def_simple_batch",
         "tinyjax.core.stablehlo.lowering": "Lowering",
         "tinyjax.core.stablehlo.types": "Values",
+        "tinyjax.parallel.mesh_rule": "MESH MeshRule",
         "": "core",
     },
 )

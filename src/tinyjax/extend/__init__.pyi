@@ -41,6 +41,8 @@ from tinyjax.core.values.avals import ShapedArray as ShapedArray
 from tinyjax.core.values.operands import as_array as as_array
 from tinyjax.exploring.numpy_text import numpy_text as numpy_text
 from tinyjax.extend import core as core
+from tinyjax.parallel.mesh_rule import MESH as MESH
+from tinyjax.parallel.mesh_rule import MeshRule as MeshRule
 
 __all__ = [
     'Array',
@@ -53,6 +55,8 @@ __all__ = [
     'JaxprEqn',
     'Lit',
     'Lowering',
+    'MESH',
+    'MeshRule',
     'NO_PARAMS',
     'NoParams',
     'Params',

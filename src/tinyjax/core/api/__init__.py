@@ -12,7 +12,6 @@ __all__, __getattr__, __dir__ = namespace(
     {
         "arrays": "block_until_ready device_get device_put",
         "derivatives": "jvp linearize vjp",
-        "devices": "pmap",
         "gradients": "grad value_and_grad",
         "jacobians": "hessian jacfwd jacrev",
         "mapping": "vmap",

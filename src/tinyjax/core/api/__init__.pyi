@@ -6,7 +6,6 @@ from tinyjax.core.api.arrays import device_put as device_put
 from tinyjax.core.api.derivatives import jvp as jvp
 from tinyjax.core.api.derivatives import linearize as linearize
 from tinyjax.core.api.derivatives import vjp as vjp
-from tinyjax.core.api.devices import pmap as pmap
 from tinyjax.core.api.gradients import grad as grad
 from tinyjax.core.api.gradients import value_and_grad as value_and_grad
 from tinyjax.core.api.jacobians import hessian as hessian
@@ -32,7 +31,6 @@ __all__ = [
     'linear_transpose',
     'linearize',
     'make_jaxpr',
-    'pmap',
     'value_and_grad',
     'vjp',
     'vmap',
