@@ -155,6 +155,37 @@ def test_metadata_that_has_changed_is_other_metadata() -> None:
             np.testing.assert_allclose(f(node), np.asarray(X) ** n * HOST, rtol=1e-6)
 
 
+def test_donations_in_the_shortest_way() -> None:
+    f: Any = tinyjax.jit(lambda x, y, z: (x * 2 + y * z, y + 1), donate_argnums=0)
+    host = np.asarray(X)
+    for _ in range(3):
+        x = X + 0
+        seen = np.asarray(x)  # shares its memory
+        np.testing.assert_allclose(f(x, X, X)[0], host * 2 + host * host, rtol=1e-6)
+        assert x.is_deleted()
+        np.testing.assert_array_equal(seen, host)
+    x, short = X + 0, f._traces.plans.last
+    np.testing.assert_allclose(short((x, X, X), {})[0], host * 2 + host * host, rtol=1e-6)
+    assert x.is_deleted()
+    y = X + 0
+    assert short((y, y, X), {}) is NotImplemented
+    with pytest.raises(tinyjax.errors.DonatedArrayError, match="same array"):
+        f(y, y, X)
+    with pytest.raises(tinyjax.errors.DonatedArrayError, match="was donated"):
+        f(x, X, X)
+    np.testing.assert_allclose(f(HOST, X, X)[0], HOST * 2 + host * host, rtol=1e-6)
+
+
+def test_what_is_closed_over_is_not_donated_later() -> None:
+    weights = X + 0
+    f: Any = tinyjax.jit(lambda x: x * weights, donate_argnums=0)
+    for _ in range(3):
+        np.testing.assert_array_equal(f(X + 0), np.asarray(X) * np.asarray(X))
+    with pytest.raises(tinyjax.errors.DonatedArrayError, match="same array"):
+        f(weights)
+    np.testing.assert_array_equal(weights, X)
+
+
 def test_settings_of_later_calls_count() -> None:
     f: Any = tinyjax.jit(jnp.log)
     negative = X - 2

@@ -221,7 +221,7 @@ class JitFunction(Generic[P, R]):
         program: xla.Executable | xla.ShardedExecutable | None = entry.executable
         if sa.any_sharded(leaves) or tr.current_trace() is tr.PLACED:
             program = _placed_program(leaves, entry)
-        elif program is not None and (program.host_program is not None or program.donated):
+        elif program is not None and program.host_program is not None:
             return
         if program is None or not xla.register_nodes(in_tree):
             return

@@ -49,6 +49,8 @@ _DEEPEST: Final = 90
 #: takes 20 us, and those for a result in line twice as long.
 _MOST_LEAVES: Final = 4000
 _MOST_IN_LINE: Final = 64
+#: The operand of an array that is donated.
+_TAKEN: Final = "(m{0}(x{0}))"
 #: Larger arrays are transferred: the copy costs more than the transfer.
 _LARGEST_STAGED: Final = 16 * 1024
 #: A result this small is kept to tell when its program has ended.
@@ -69,6 +71,8 @@ class _Program(records.Printed):
         witness: which result tells that the program has ended; None where it is on several devices.
         stage: makes host memory for one call, each piece with the device's view of it.
         lend: makes the buffers that arrays lack, and says whether there were any such.
+        is_twice: whether one of the arrays that are donated, which are the first of these, is
+            another of them, or closed over.
     """
 
     run: Callable[..., Any]
@@ -80,6 +84,7 @@ class _Program(records.Printed):
     witness: int | None = None
     stage: Callable[[], list[Any]] | None = None
     lend: Callable[..., bool] | None = None
+    is_twice: Callable[..., bool] | None = None
 
 
 def written_call(
@@ -93,10 +98,11 @@ def written_call(
 ) -> WrittenCall | None:
     """Return a function for calls whose arguments have the types of the present ones.
 
-    None where there are too many arguments and results, or containers are nested too deep.
+    None where there are too many arguments and results, containers are nested too deep, or what is
+    donated is no array of ours.
 
     Args:
-        program: the program; on one device, it neither takes donations nor calls Python.
+        program: the program; on one device, it does not call Python.
         consts: its first operands.
         in_tree: the structure of ``(args, kwargs)``.
         out_tree: the structure of the result.
@@ -105,6 +111,8 @@ def written_call(
         same_value: says whether two static arguments are one.
     """
     if isinstance(program, executable.Executable):
+        if any(type(leaves[i - len(consts)]) is not ConcreteArray for i in program.donated):
+            return None
         parts = _on_one(program, consts, leaves)
     else:
         parts = _on_several(program, consts, leaves)
@@ -155,9 +163,10 @@ def _on_one(
     has_witness = bool(sizes) and min(sizes) <= _LARGEST_WITNESS
     operands: list[str] = []
     staged: list[ShapedArray] = []
-    for leaf, aval in zip(leaves, program.in_avals[len(consts) :], strict=True):
+    for i, leaf in enumerate(leaves, len(consts)):
+        aval = program.in_avals[i]
         if type(leaf) is ConcreteArray:
-            operands.append("x{0}._buffer")
+            operands.append(_TAKEN if i in program.donated else "x{0}._buffer")
         elif has_witness and aval.nbytes <= _LARGEST_STAGED and aval.dtype not in PHYSICAL:
             operands.append("b{0}")
             staged.append(aval)
@@ -171,10 +180,16 @@ def _on_one(
     def lend(*arrays: Any) -> bool:
         if any(type(x) is not ConcreteArray for x in arrays):
             return False
-        lacking = [x for x in arrays if x._buffer is None]
-        for x in lacking:
-            backend.buffer_of(x, on)
+        lacking = [backend.buffer_of(x, on) for x in arrays if x._buffer is None]
         return bool(lacking)
+
+    def is_twice(*arrays: Any) -> bool:
+        ids = [*map(id, (*arrays, *consts))]
+        donated = ids[: len(program.donated)]
+        return len({*ids}) < len(ids) and any(ids.count(x) > 1 for x in donated)
+
+    def send(x: object) -> Any:
+        return backend.buffer_of(opd.as_array(x), on)
 
     run: Callable[[list[Any]], Any] = program.loaded.execute_sharded
     return _Program(
@@ -183,10 +198,11 @@ def _on_one(
         [backend.buffer_of(c, on) for c in consts],
         program.out_avals,
         tuple(operands),
-        [lambda x: backend.buffer_of(opd.as_array(x), on)] * len(leaves),
+        [program.take if operand == _TAKEN else send for operand in operands],
         sizes.index(min(sizes)) if sizes else 0,
         stage,
         lend,
+        is_twice,
     )
 
 
@@ -412,7 +428,8 @@ def _written(
     run = _run_on_several if witness is None else _run_on_one
     lines = [
         "def prepare(program, expected, static):",
-        "    run, finish, stage, lend = program.run, program.finish, program.stage, program.lend",
+        "    run, finish, stage = program.run, program.finish, program.stage",
+        "    lend, is_twice = program.lend, program.is_twice",
         "    free = []",
         f"    {_names('c', range(num_consts))} = program.consts",
         f"    {_names('u', range(size))} = program.results",
@@ -438,6 +455,7 @@ _SCOPE: Final[dict[str, Any]] = {
     "ndarray": ndarray,
     "is_release_due": executable.is_release_due,
     "collect_garbage": collect_garbage,
+    "give_up_taken": executable.give_up_taken,
     "array": ConcreteArray,
     "sharded": sa.ShardedArray,
     "new": ConcreteArray.__new__,
@@ -447,7 +465,9 @@ _SCOPE: Final[dict[str, Any]] = {
 def _run_on_one(operands: Sequence[str], num_consts: int, size: int, witness: int) -> list[str]:
     """Write what runs a program on one device, and makes arrays of its results."""
     staged = [i for i, operand in enumerate(operands) if operand == "b{0}"]
-    taken = [i for i, operand in enumerate(operands) if operand == "x{0}._buffer"]
+    own = [i for i, operand in enumerate(operands) if operand == "x{0}._buffer"]
+    taken = [i for i, operand in enumerate(operands) if operand == _TAKEN]
+    arrays = _names("x", [*taken, *own])
     memory = _names("hb", staged)
     stage = [
         "try:",
@@ -463,10 +483,12 @@ def _run_on_one(operands: Sequence[str], num_consts: int, size: int, witness: in
     if size > _MOST_IN_LINE:
         array = "r{0} = array(None, u{0}, y{0})"
     lines = [
+        *([f"if is_twice{arrays}: return NotImplemented"] if taken else []),
         *(stage if staged else []),
         "if is_release_due(): collect_garbage()",
         f"outs = run([{', '.join(buffers)}])",
         f"{_names('y', range(size))} = outs.consume_with_handlers(finish)",
+        *[f"give_up_taken(x{i})" for i in taken],
         *_numbered([array] * size),
         *([f"free.append((y{witness}, {memory}))"] if staged else []),
     ]
@@ -476,7 +498,7 @@ def _run_on_one(operands: Sequence[str], num_consts: int, size: int, witness: in
         "except (AttributeError, OverflowError, RuntimeError, ValueError):",
         "    return NotImplemented",
         "except TypeError:",  # an array has no buffer yet
-        f"    return call(args, kwargs) if lend(*{_names('x', taken)}) else NotImplemented",
+        f"    return call(args, kwargs) if lend{_names('x', own)} else NotImplemented",
     ]
 
 

@@ -129,51 +129,49 @@ class Executable:
         """
         if self.host_program is not None:
             return self.host_program(args)
-        on = self.backend
         buffers: list[Any] = []
         for arg in args:
             buffer = arg._buffer
-            buffers.append(backend.buffer_of(arg, on) if buffer is None else buffer)
+            buffers.append(backend.buffer_of(arg, self.backend) if buffer is None else buffer)
         if self.donated:
             buffer = None
-            self._take(args, buffers)
+            conc.check_donated_once(args, self.donated, self.in_avals, self.name)
+            for i in self.donated:
+                buffers[i] = None  # one reference less
+                buffers[i] = self.take(args[i])
         try:
             outs = self.executing()(buffers)
         except (RuntimeError, TypeError, ValueError) as error:
             conc.check_donated(args)
             options.raise_as_ours(error)
         for i in self.donated:
-            buffer = args[i]._buffer
-            if buffer is not None and buffer.is_deleted():
-                conc.give_up(args[i])
+            give_up_taken(args[i])
         results: list[Array] = []
         for aval, out in zip(self.out_avals, outs, strict=True):
             results.append(conc.ConcreteArray(None, aval, out))
         return results
 
-    def _take(self, args: Sequence[Array], buffers: list[Any]) -> None:
-        """Let the arguments that are donated be the only ones that have their buffers.
-
-        Raises:
-            DonatedArrayError: one is an argument twice.
-        """
-        conc.check_donated_once(args, self.donated, self.in_avals, self.name)
-        on = self.backend
-        for i in self.donated:
-            arg = args[i]
-            # besides the argument, the list and this call
-            if (
-                getrefcount(buffers[i]) > 3
-                and type(arg) is conc.ConcreteArray
-                and not arg.is_deleted()
-            ):
-                arg._buffer = buffers[i] = on.copy(buffers[i])
+    def take(self, array: Array) -> Any:
+        """Return the buffer of an array that is donated, which no other array has."""
+        buffer = backend.buffer_of(array, self.backend)
+        # besides the array, this variable and this call
+        shared = getrefcount(buffer) > 3 and not array.is_deleted()
+        if shared and isinstance(array, conc.ConcreteArray):
+            buffer = array._buffer = self.backend.copy(buffer)
+        return buffer
 
     def executing(self) -> Execute:
         """How the settings in force want the program to be run."""
         if not settings().interruptible:
             return self.execute
         return interruptible.interruptible(self.execute)
+
+
+def give_up_taken(array: Array) -> None:
+    """Forget the data of an array whose memory a program has taken."""
+    buffer = array._buffer
+    if buffer is not None and buffer.is_deleted():
+        conc.give_up(array)
 
 
 @attrs.frozen(eq=False, repr=False)
