@@ -94,6 +94,10 @@ class Plans:
         self.last = call or no_call
 
 
+#: For no settings, so that no call is made by them.
+_NO_PLANS: Final = Plans(None)
+
+
 class Traces:
     """What calls of a function have become, under one set of ``jit``'s options.
 
@@ -107,7 +111,7 @@ class Traces:
 
     def __init__(self) -> None:
         self.entries: dict[Signature, Entry] = {}
-        self.plans: Plans = Plans(None)
+        self.plans: Plans = _NO_PLANS
 
     def add(self, signature: Signature, entry: Entry) -> None:
         """Remember the program of a signature, and forget the oldest of too many."""
@@ -128,7 +132,7 @@ class Traces:
 
     def forget_plans(self) -> None:
         """Forget how calls are made in short, and not the programs."""
-        self.plans = Plans(None)
+        self.plans = _NO_PLANS
 
     def clear(self) -> None:
         """Forget every program."""

@@ -49,6 +49,7 @@ _DEEPEST: Final = 90
 #: takes 20 us, and those for a result in line twice as long.
 _MOST_LEAVES: Final = 4000
 _MOST_IN_LINE: Final = 64
+_ARRAY: Final = frozenset((ConcreteArray,))
 #: The operand of an array that is donated.
 _TAKEN: Final = "(m{0}(x{0}))"
 #: Larger arrays are transferred: the copy costs more than the transfer.
@@ -111,7 +112,8 @@ def written_call(
         same_value: says whether two static arguments are one.
     """
     if isinstance(program, executable.Executable):
-        if any(type(leaves[i - len(consts)]) is not ConcreteArray for i in program.donated):
+        donated = program.donated and [leaves[i - len(consts)] for i in program.donated]
+        if not _ARRAY.issuperset(map(type, donated)):
             return None
         parts = _on_one(program, consts, leaves)
     else:
@@ -178,7 +180,7 @@ def _on_one(
         return [x for host, a in zip(hosts, staged, strict=True) for x in (host, on.put(host, a))]
 
     def lend(*arrays: Any) -> bool:
-        if any(type(x) is not ConcreteArray for x in arrays):
+        if not _ARRAY.issuperset(map(type, arrays)):
             return False
         lacking = [backend.buffer_of(x, on) for x in arrays if x._buffer is None]
         return bool(lacking)
@@ -321,7 +323,8 @@ class _Writer:
         self.leave(f"len(args) != {len(parts)}")
         self.bind(parts, "args")
         self.leave(f"len(kwargs) != {len(by_name)}" if by_name else "kwargs")
-        self.lines += [f"{part} = kwargs[{name!r}]" for name, part in by_name.items()]
+        for name, part in by_name.items():
+            self.lines.append(f"{part} = kwargs[{name!r}]")
         for node, name, first in (*positional, *keywords):
             self.take(node, name, first, 0)
 
@@ -466,8 +469,12 @@ def _run_on_one(operands: Sequence[str], num_consts: int, size: int, witness: in
     """Write what runs a program on one device, and makes arrays of its results."""
     staged = [i for i, operand in enumerate(operands) if operand == "b{0}"]
     own = [i for i, operand in enumerate(operands) if operand == "x{0}._buffer"]
-    taken = [i for i, operand in enumerate(operands) if operand == _TAKEN]
-    arrays = _names("x", [*taken, *own])
+    take: list[str] = []
+    give_up: list[str] = []
+    if _TAKEN in operands:
+        taken = [i for i, operand in enumerate(operands) if operand == _TAKEN]
+        take = [f"if is_twice{_names('x', [*taken, *own])}: return NotImplemented"]
+        give_up = [f"give_up_taken(x{i})" for i in taken]
     memory = _names("hb", staged)
     stage = [
         "try:",
@@ -483,12 +490,12 @@ def _run_on_one(operands: Sequence[str], num_consts: int, size: int, witness: in
     if size > _MOST_IN_LINE:
         array = "r{0} = array(None, u{0}, y{0})"
     lines = [
-        *([f"if is_twice{arrays}: return NotImplemented"] if taken else []),
+        *take,
         *(stage if staged else []),
         "if is_release_due(): collect_garbage()",
         f"outs = run([{', '.join(buffers)}])",
         f"{_names('y', range(size))} = outs.consume_with_handlers(finish)",
-        *[f"give_up_taken(x{i})" for i in taken],
+        *give_up,
         *_numbered([array] * size),
         *([f"free.append((y{witness}, {memory}))"] if staged else []),
     ]
