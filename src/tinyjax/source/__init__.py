@@ -13,9 +13,8 @@ __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
         "api": "adjoint_source forward grad value_and_grad vjp",
-        "context": "Context with_context",
+        "context": "Context evaluate with_context",
         "staging": "stage",
-        "tinyjax.source.ir.interpret": "evaluate",
         "tinyjax.source.ir.program": "IR",
         "tinyjax.source.ir.read": "ir_of",
         "tinyjax.source.jaxprs.writing": "jaxpr_of_source jaxpr_source",

@@ -6,8 +6,8 @@ from tinyjax.source.api import grad as grad
 from tinyjax.source.api import value_and_grad as value_and_grad
 from tinyjax.source.api import vjp as vjp
 from tinyjax.source.context import Context as Context
+from tinyjax.source.context import evaluate as evaluate
 from tinyjax.source.context import with_context as with_context
-from tinyjax.source.ir.interpret import evaluate as evaluate
 from tinyjax.source.ir.program import IR as IR
 from tinyjax.source.ir.read import ir_of as ir_of
 from tinyjax.source.jaxprs.writing import jaxpr_of_source as jaxpr_of_source

@@ -19,10 +19,11 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from tinyjax import errors, frames
+from tinyjax.core.tracing import checking
 from tinyjax.source.adjoint import activity, equivalents, pullbacks
 from tinyjax.source.adjoint.rules import operators, registry
-from tinyjax.source.ir import interpret, read, runtime, signature
-from tinyjax.source.ir.program import IR, Constant, Statement, Variable
+from tinyjax.source.ir import read, runtime, signature
+from tinyjax.source.ir.program import IR, Atom, Constant, Return, Statement, Variable
 from tinyjax.source.staging import session
 
 C = TypeVar("C", bound="Context")
@@ -204,7 +205,7 @@ def enter(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
     values = (fun, *signature.bound(fun, args, kwargs).values)
     before = _line.get()
     try:
-        return interpret.run(ir, values, Interpreter(layer, ir))
+        return run_program(ir, values, Interpreter(layer, ir))
     finally:
         _line.set(before)
 
@@ -267,23 +268,92 @@ def is_leaf(fun: Any) -> bool:
 # Programs
 
 
-@attrs.frozen(eq=False)
+@checking.explained
+def evaluate(ir: IR, *args: Any, **kwargs: Any) -> Any:
+    """Run a program.
+
+    Args:
+        ir: the program of a function, from ``ir_of``.
+        args: the function's arguments.
+        kwargs: its keyword arguments.
+
+    Returns:
+        What the function returns.
+
+    Raises:
+        SourceError: the program changes a list, a dict or a NumPy array in place.
+
+    Example:
+        >>> from tinyjax import source
+        >>> def power(x, n):
+        ...     r = 1.0
+        ...     while n > 0:
+        ...         n, r = n - 1, r * x
+        ...     return r
+        >>> source.evaluate(source.ir_of(power), 2.0, 5)
+        32.0
+    """
+    if ir.function is None:
+        values: tuple[Any, ...] = args
+    else:
+        values = (ir.function, *signature.bound(ir.function, args, kwargs).values)
+    return run_program(ir, values)
+
+
+#: Makes the call of a statement: the function, the arguments, the keyword arguments.
+Apply = Callable[[Statement, Any, tuple[Any, ...], dict[str, Any]], Any]
+
+
+def call_plainly(
+    _statement: Statement, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Make the call itself."""
+    return fun(*args, **kwargs)
+
+
+def run_program(ir: IR, values: tuple[Any, ...], apply: Apply = call_plainly) -> Any:
+    """Run a program on the values of its first block's parameters."""
+    env: dict[Variable, Any] = {}
+
+    def read(atom: Atom) -> Any:
+        return env[atom] if isinstance(atom, Variable) else atom.value
+
+    index = 0
+    while True:
+        block = ir.blocks[index]
+        env.update(zip(block.arguments, values, strict=True))
+        for statement in block.statements:
+            call = statement.call
+            env[statement.variable] = apply(
+                statement,
+                read(call.function),
+                tuple([read(arg) for arg in call.args]),
+                {name: read(value) for name, value in call.keywords},
+            )
+        for exit_ in block.exits:
+            if isinstance(exit_, Return):
+                return read(exit_.value)
+            if exit_.unless is None or not read(exit_.unless):
+                index = exit_.target
+                values = tuple([read(arg) for arg in exit_.args])
+                break
+
+
 class Interpreter:
     """Makes the calls of one program.
 
     Attributes:
+        layer: the context that is asked.
+        ir: the program.
         own: whether it is this package's own, which shuffles types and shapes about in between.
         counting: what belongs to the iterations of ``for`` loops.
     """
 
-    layer: Layer
-    ir: IR
-    own: bool = attrs.field(
-        init=False, default=attrs.Factory(lambda self: is_own(self.ir.function), takes_self=True)
-    )
-    counting: frozenset[Variable] = attrs.field(
-        init=False, default=attrs.Factory(lambda self: counting(self.ir), takes_self=True)
-    )
+    def __init__(self, layer: Layer, program: IR) -> None:
+        self.layer = layer
+        self.ir = program
+        self.own: bool = is_own(program.function)
+        self.counting: frozenset[Variable] = counting(program)
 
     def __call__(
         self, statement: Statement, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]

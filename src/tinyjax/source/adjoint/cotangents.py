@@ -142,9 +142,7 @@ def gradient_like(ct: Any, x: Any) -> Any:
     if isinstance(x, (tuple, list)):
         parts = [None] * len(x) if ct is None else ct
         items = [gradient_like(c, v) for c, v in zip(parts, x, strict=True)]
-        if isinstance(x, tuple) and type(x) is not tuple:
-            return type(x)(*items)
-        return type(x)(items)
+        return like_sequence(items, x)
     if isinstance(x, dict):
         return {k: gradient_like((ct or {}).get(k), v) for k, v in x.items()}
     if is_record(x):
@@ -156,6 +154,11 @@ def gradient_like(ct: Any, x: Any) -> Any:
     if isinstance(x, (FunctionType, MethodType)):
         return ct
     return None
+
+
+def like_sequence(items: list[Any], x: Any) -> Any:
+    """Items as a list, a tuple or a named tuple like another one."""
+    return type(x)(*items) if isinstance(x, tuple) and type(x) is not tuple else type(x)(items)
 
 
 def _python_number(ct: Any) -> Any:

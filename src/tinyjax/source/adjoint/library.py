@@ -40,15 +40,13 @@ def name_of(fun: Any) -> str:
 
 def is_library(fun: Any) -> bool:
     """Whether a function or a callable object is one of tinyjax, whose rules are known there."""
+    if isinstance(fun, type) or inspect.ismodule(fun):
+        return False
     if isinstance(fun, FunctionType):
         filename = fun.__code__.co_filename
-    elif isinstance(fun, type) or inspect.ismodule(fun):
-        return False
-    else:
-        return type(fun).__module__.startswith("tinyjax.") and not type(fun).__module__.startswith(
-            "tinyjax.source"
-        )
-    return filename.startswith(frames.PACKAGE_DIRECTORY) and not filename.startswith(_OWN)
+        return filename.startswith(frames.PACKAGE_DIRECTORY) and not filename.startswith(_OWN)
+    module = type(fun).__module__
+    return module.startswith("tinyjax.") and not module.startswith("tinyjax.source")
 
 
 # Functions of tinyjax
@@ -138,10 +136,9 @@ class LibraryPullback:
     back: Callable[[Any], tuple[Any, ...]] | None = None
 
     def __call__(self, ct: Any) -> Any:
-        back = self.back
-        return self.in_order(
-            self.transpose(ct, self.args, self.kwargs) if back is None else back(ct)
-        )
+        if self.back is None:
+            return self.in_order(self.transpose(ct, self.args, self.kwargs))
+        return self.in_order(self.back(ct))
 
     def in_order(self, parts: Any) -> tuple[Any, ...]:
         """The cotangents of the function, the arguments, and those by keyword."""
@@ -162,9 +159,7 @@ def _conforming(ct: Any, value: Any) -> Any:
     if isinstance(value, (tuple, list)):
         parts = [None] * len(value) if ct is None else ct
         items = [_conforming(c, v) for c, v in zip(parts, value, strict=True)]
-        if isinstance(value, tuple) and type(value) is not tuple:
-            return type(value)(*items)
-        return type(value)(items)
+        return cts.like_sequence(items, value)
     if value is None:
         return None
     raise origins.refusal(

@@ -50,11 +50,8 @@ class RulePullback:
         parts = self.adjoint(ct, self.value, *self.args, **self.keywords)
         if not self.places:
             return (None, *parts)
-        return (
-            None,
-            *[parts[i] for i in range(len(self.args))],
-            *[None if i is None else parts[i] for i in self.places],
-        )
+        named = [None if i is None else parts[i] for i in self.places]
+        return (None, *parts[: len(self.args)], *named)
 
 
 @attrs.frozen(eq=False)
@@ -118,16 +115,12 @@ def of_pull(parts: Any) -> Any:
 
 def pull_back(back: Any, ct: Any, count: int) -> Any:
     """Apply a pullback, unless the cotangent is zero."""
-    if ct is None:
-        return (None,) * count
-    return back(ct)
+    return (None,) * count if ct is None else back(ct)
 
 
 def guarded(adjoint: Any, count: int, ct: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
     """Apply a rule, unless the cotangent is zero."""
-    if ct is None:
-        return (None,) * count
-    return adjoint(ct, y, *args, **kwargs)
+    return (None,) * count if ct is None else adjoint(ct, y, *args, **kwargs)
 
 
 CALLEES: Final = activity.Callees(pull, pull_back, guarded, Pullback)
@@ -347,18 +340,15 @@ def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
 
 def _route_method(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route | None:
     """How a method of a container, a text or a NumPy array is pulled."""
-    owner = fun.__self__
-    if isinstance(owner, str) or fun.__name__ in _COUNTING:
+    owner, name = fun.__self__, fun.__name__
+    if isinstance(owner, str) or name in _COUNTING:
         return Route(zero_forward, (fun, *args), kwargs)
-    if isinstance(owner, (list, dict, set, np.ndarray)) and fun.__name__ in _WRITING:
+    if isinstance(owner, (list, dict, set, np.ndarray)) and name in _WRITING:
         _refuse(fun, _IN_PLACE)
-    if (type(owner), fun.__name__) in equivalents.CONTAINER_METHODS or (
-        isinstance(owner, (np.ndarray, np.generic))
-        and (
-            fun.__name__ in arrays.METHODS
-            or equivalents.counterpart(getattr(np, fun.__name__, None))
-        )
-    ):
+    known = (type(owner), name) in equivalents.CONTAINER_METHODS
+    if isinstance(owner, (np.ndarray, np.generic)):
+        known = name in arrays.METHODS or bool(equivalents.counterpart(getattr(np, name, None)))
+    if known:
         return Route(builtin_method_forward, (fun, *args), kwargs)
     return None
 

@@ -63,7 +63,7 @@ class Functions(blocks.BlocksBuilder):
         super().__init__(fun, node)
         self.written_out: dict[str, WrittenOut] = {}
         self.loops: list[LoopTargets] = []
-        self.cleanups: list[Callable[[], None]] = []
+        self.cleanups: list[Callable[[], object]] = []
         self.find_shared(self.code)
 
     def expression(self, node: ast.expr) -> ir.Atom:

@@ -283,8 +283,7 @@ class Builder(expressions.Expressions):
         if items[0].optional_vars is not None:
             self.assign(items[0].optional_vars, value)
         self.with_cleanup(
-            lambda: self.managed(items[1:], node),
-            lambda: _ignore(self.emit(runtime.leave, manager)),
+            lambda: self.managed(items[1:], node), lambda: self.emit(runtime.leave, manager)
         )
 
     def guarded(self, node: ast.Try) -> None:
@@ -292,8 +291,8 @@ class Builder(expressions.Expressions):
             self.fail("try with except", "test for the case with if", node)
         self.with_cleanup(lambda: self.body(node.body), lambda: self.body(node.finalbody))
 
-    def with_cleanup(self, body: Callable[[], None], cleanup: Callable[[], None]) -> None:
-        self.cleanups: list[Callable[[], None]] = [*self.cleanups, cleanup]
+    def with_cleanup(self, body: Callable[[], None], cleanup: Callable[[], object]) -> None:
+        self.cleanups: list[Callable[[], object]] = [*self.cleanups, cleanup]
         body()
         self.cleanups = self.cleanups[:-1]
         if self.draft is not None:
@@ -305,7 +304,3 @@ def _fit(targets: Sequence[ast.expr], values: Sequence[ast.expr]) -> bool:
     return len(targets) == len(values) and not any(
         isinstance(part, ast.Starred) for part in (*targets, *values)
     )
-
-
-def _ignore(_value: object) -> None:
-    """A clean-up has no result."""

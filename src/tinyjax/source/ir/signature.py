@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from inspect import Parameter
 from types import CodeType, FunctionType
 from typing import Any, Final, TypeAlias
 
@@ -94,12 +95,8 @@ def bound(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     """
     assert isinstance(fun, FunctionType), f"{fun!r} is no Python function"
     code = fun.__code__
-    if (
-        not kwargs
-        and len(args) == code.co_argcount
-        and not code.co_kwonlyargcount
-        and not code.co_flags & _VARIADIC
-    ):
+    plain = not kwargs and not code.co_kwonlyargcount and not code.co_flags & _VARIADIC
+    if plain and len(args) == code.co_argcount:
         return Bound(args)
     signature = inspect.Signature.from_callable(fun, follow_wrapped=False)
     arguments = signature.bind(*args, **kwargs)
@@ -118,15 +115,8 @@ _places: Final[dict[tuple[CodeType, int, tuple[str, ...]], Places]] = {}
 def _places_in(
     signature: inspect.Signature, code: CodeType, start: int, kwargs: dict[str, Any]
 ) -> Places:
-    bound_places = signature.bind(
-        *range(start), **{name: start + i for i, name in enumerate(kwargs)}
-    )
-    empty: dict[Any, ArgumentPlace] = {
-        inspect.Parameter.VAR_POSITIONAL: (),
-        inspect.Parameter.VAR_KEYWORD: {},
-    }
-    places: list[tuple[str, ArgumentPlace]] = [
-        (name, bound_places.arguments.get(name, empty.get(signature.parameters[name].kind)))
-        for name in parameters_of(code)
-    ]
-    return tuple(places)
+    names = {name: start + i for i, name in enumerate(kwargs)}
+    arguments, parameters = signature.bind(*range(start), **names).arguments, signature.parameters
+    empty: dict[Any, ArgumentPlace] = {Parameter.VAR_POSITIONAL: (), Parameter.VAR_KEYWORD: {}}
+    kinds = {name: parameters[name].kind for name in parameters_of(code)}
+    return tuple([(name, arguments.get(name, empty.get(kind))) for name, kind in kinds.items()])

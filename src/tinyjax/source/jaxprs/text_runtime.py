@@ -88,15 +88,9 @@ def _element(dtype: np.dtype[Any], written: complex | str) -> np.generic:
     if written.startswith("0x"):
         element: np.generic = np.frombuffer(bytes.fromhex(written[2:]), dtype)[0]
         return element
-    match dtypes.kind(dtype):
-        case "b":
-            return _scalar(dtype, written == "True")
-        case "i" | "u":
-            return _scalar(dtype, int(written))
-        case "c":
-            return _scalar(dtype, complex(written))
-        case _:
-            return _scalar(dtype, float(written))
+    readers: dict[str, Callable[[str], complex]]
+    readers = {"b": "True".__eq__, "i": int, "u": int, "c": complex}
+    return _scalar(dtype, readers.get(dtypes.kind(dtype), float)(written))
 
 
 def _scalar(dtype: np.dtype[Any], value: complex) -> np.generic:

@@ -6,7 +6,8 @@ import builtins
 import keyword
 import math
 import string
-from collections.abc import Iterator, MutableMapping, Sequence
+import textwrap
+from collections.abc import Iterator, MutableMapping
 from enum import Enum
 from importlib import import_module
 from itertools import count, product
@@ -25,6 +26,7 @@ from tinyjax.source.jaxprs.text_runtime import WEAK, TypedFunction, bits_of, lit
 from tinyjax.source.text.layout import Doc, flat, group, laid_out, prefixed
 from tinyjax.source.text.names import import_block, quoted
 
+_RUNTIME: Final = "tinyjax.source.jaxprs.text_runtime"
 #: How wide lines of numbers are.
 _WIDTH: Final = 90
 
@@ -120,10 +122,7 @@ class ModuleWriter:
 
     def __init__(self, objects: MutableMapping[str, Any] | None) -> None:
         self.objects = objects
-        self.imports: set[tuple[str, str]] = {
-            ("tinyjax", "Array"),
-            ("tinyjax.source.jaxprs.text_runtime", "program"),
-        }
+        self.imports: set[tuple[str, str]] = {("tinyjax", "Array"), (_RUNTIME, "program")}
         #: Modules that are only imported for the primitives that they define.
         self.modules: set[str] = set()
         self.taken: set[str] = {*_RESERVED, "Array", "literal", "lying", "program"}
@@ -161,10 +160,10 @@ class ModuleWriter:
                 "a constant of this jaxpr is a tracer, which has no value to write. Make the jaxpr "
                 "outside of the transformation."
             )
-        self.imports.add(("tinyjax.source.jaxprs.text_runtime", "array"))
+        self.imports.add((_RUNTIME, "array"))
         host = np.ascontiguousarray(np.asarray(value.concrete("the source of a jaxpr")))
-        words = [_number(element).strip('"') for element in host.reshape(-1)]
-        lines = _filled(words)
+        numbers = " ".join([_number(element).strip('"') for element in host.reshape(-1)])
+        lines = textwrap.wrap(numbers, _WIDTH, break_long_words=False, break_on_hyphens=False)
         kind = self.kind(value.aval)
         if len(lines) <= 1:
             return laid_out(group(f"{name} = array(", [kind, f'"{"".join(lines)}"'], ")"))
@@ -176,7 +175,7 @@ class ModuleWriter:
         """A type: its text, and where values lie if it says so."""
         if aval.told is None:
             return f'"{_type(aval)}"'
-        self.imports.add(("tinyjax.source.jaxprs.text_runtime", "lying"))
+        self.imports.add((_RUNTIME, "lying"))
         where = Parameter(self, Scope(self), "a type", "sharding", 0, []).write(aval.sharding)
         return group("lying(", [f'"{_type(aval.plain)}"', where], ")")
 
@@ -220,7 +219,7 @@ class ModuleWriter:
                 f"the primitive '{primitive.name}' of this jaxpr was defined again since. Make the "
                 "jaxpr anew."
             )
-        self.imports.add(("tinyjax.source.jaxprs.text_runtime", "op"))
+        self.imports.add((_RUNTIME, "op"))
         home = primitive.params.__module__
         if home.partition(".")[0] not in ("tinyjax", "__main__", "builtins"):
             self.modules.add(home)
@@ -240,14 +239,13 @@ class Scope:
         self.programs: dict[int, str] = {}
 
     def define(self, var: jx.Var) -> str:
-        name = next(self.fresh)
-        self.names[var] = name
+        name = self.names[var] = next(self.fresh)
         return name
 
     def read(self, atom: jx.Atom) -> Doc:
         if isinstance(atom, jx.Var):
             return self.names[atom]
-        self.writer.imports.add(("tinyjax.source.jaxprs.text_runtime", "literal"))
+        self.writer.imports.add((_RUNTIME, "literal"))
         value = atom.value
         kind = self.writer.kind(value.aval)
         element = opd.first_element(value.host) if value.host.size else value.dtype.type(0)
@@ -299,7 +297,7 @@ class Parameter:
                 kind = self.writer.kind(value)
                 if value.told is not None:
                     return kind
-                self.writer.imports.add(("tinyjax.source.jaxprs.text_runtime", "aval"))
+                self.writer.imports.add((_RUNTIME, "aval"))
                 return group("aval(", [kind], ")")
             case np.dtype():
                 return self.dtype(value)
@@ -316,9 +314,7 @@ class Parameter:
         if math.isfinite(value):
             return repr(value)
         self.writer.imports.add(("", "math"))
-        if math.isnan(value):
-            return "math.nan"
-        return "math.inf" if value > 0 else "-math.inf"
+        return "math.nan" if math.isnan(value) else "math.inf" if value > 0 else "-math.inf"
 
     def scalar(self, value: np.generic) -> Doc:
         self.writer.imports.add(("", "numpy as np"))
@@ -332,9 +328,8 @@ class Parameter:
 
     def array(self, value: conc.ConcreteArray) -> Doc:
         name = self.writer.fresh(self.hint)
-        self.lines.extend(
-            [" " * 4 * self.depth + line for line in self.writer.constant(name, value)]
-        )
+        indent = " " * 4 * self.depth
+        self.lines.extend([indent + line for line in self.writer.constant(name, value)])
         return name
 
     def nested(self, jaxpr: jx.Jaxpr) -> str:
@@ -354,20 +349,20 @@ class Parameter:
         return f"tree.structure({example!r})"
 
     def record(self, value: Any) -> Doc:
-        if attrs.has(type(value)) and "__eq__" in vars(type(value)):
-            kind = type(value)
-            fields: list[Doc] = []
-            if "__attrs_init__" in vars(kind):  # it is made of other arguments than its fields
-                make, arguments = value.__reduce__()
-                fields += [self.write(item) for item in arguments]
-                return group(f"{flat(self.imported(make, value))}(", fields, ")")
-            for field in attrs.fields(kind):
-                item = getattr(value, field.name)
-                if not field.init or _is_default(field.default, item):
-                    continue
-                fields.append(prefixed(f"{field.alias}=", self.write(item)))
-            return group(f"{flat(self.imported(kind, value))}(", fields, ")")
-        return self.imported(value, value)
+        make: Any = type(value)
+        if not (attrs.has(make) and "__eq__" in vars(make)):
+            return self.imported(value, value)
+        if "__attrs_init__" in vars(make):  # it is made of other arguments than its fields
+            make, arguments = value.__reduce__()
+            parts = [self.write(item) for item in arguments]
+        else:
+            fields = [(field, getattr(value, field.name)) for field in attrs.fields(make)]
+            parts = [
+                prefixed(f"{field.alias}=", self.write(item))
+                for field, item in fields
+                if field.init and not _is_default(field.default, item)
+            ]
+        return group(f"{flat(self.imported(make, value))}(", parts, ")")
 
     def imported(self, named: Any, value: Any) -> Doc:
         """The name of a class or a function of a module, or of what is given."""
@@ -422,17 +417,6 @@ def _type(aval: av.ShapedArray) -> str:
     return f"{WEAK if aval.weak_type else ''}{aval}"
 
 
-def _filled(words: Sequence[str]) -> list[str]:
-    """Words in lines."""
-    lines: list[str] = []
-    for word in words:
-        if lines and len(lines[-1]) + len(word) < _WIDTH:
-            lines[-1] += f" {word}"
-        else:
-            lines.append(word)
-    return lines
-
-
 def _letters() -> Iterator[str]:
     """``a``, ``b``, ..., ``z``, ``aa``, ..."""
     for length in count(1):
@@ -448,8 +432,7 @@ def _is_default(default: object, value: object) -> bool:
 
 def _is_plain(value: object) -> bool:
     """Whether a value prints as it is written."""
-    if type(value) in (tuple, list):
-        assert isinstance(value, (tuple, list)), "it was just asked"
+    if isinstance(value, (tuple, list)) and type(value) in (tuple, list):
         return all(map(_is_plain, value))
     if type(value) is dict:
         return all(isinstance(key, (str, int)) and _is_plain(v) for key, v in value.items())

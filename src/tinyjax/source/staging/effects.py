@@ -48,14 +48,9 @@ WRITING: Final = frozenset(
      "popleft", "put", "remove", "resize", "reverse", "rotate", "send", "setdefault", "setfield",
      "setflags", "shuffle", "sort", "subtract", "symmetric_difference_update", "throw", "update")
 )  # fmt: skip
-_READING: Final = (
-    frozenset(
-        name
-        for kind in (str, bytes, tuple, list, dict, set, int, float, complex, range, np.ndarray)
-        for name in dir(kind)
-    )
-    | {"at", "set"}
-) - (WRITING - {"at"})
+_TYPES: Final = (str, bytes, tuple, list, dict, set, int, float, complex, range, np.ndarray)
+_NAMES: Final = frozenset([name for kind in _TYPES for name in dir(kind)])
+_READING: Final = (_NAMES | {"at", "set"}) - (WRITING - {"at"})
 _DESCRIPTORS: Final = (
     types.MethodDescriptorType, types.MethodWrapperType, types.WrapperDescriptorType,
     types.ClassMethodDescriptorType,

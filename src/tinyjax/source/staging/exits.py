@@ -193,9 +193,8 @@ def pruned(staged: stg.Staged) -> stg.Staged:
     used = {x for eqn in jaxpr.eqns for x in eqn.inputs} | set(jaxpr.outs)
     kept = [i for i in range(n) if jaxpr.in_binders[i] in used]
     binders = (*[jaxpr.in_binders[i] for i in kept], *jaxpr.in_binders[n:])
-    return stg.Staged(
-        jx.Jaxpr(binders, jaxpr.eqns, jaxpr.outs), tuple([staged.consts[i] for i in kept])
-    )
+    consts = tuple([staged.consts[i] for i in kept])
+    return stg.Staged(jx.Jaxpr(binders, jaxpr.eqns, jaxpr.outs), consts)
 
 
 def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[stg.Staged], Piece]]:
@@ -397,13 +396,9 @@ def _take(pred: Array, first: Piece, second: Piece, choices: Sequence[Choice]) -
 
 def _select(pred: Array, choice: Choice) -> Array:
     """A part of which both pieces know the value."""
-    x, y = [
-        None if part is None else cf.convert_all([vals.as_array(part)], [choice.aval])[0]
-        for part in (choice.first, choice.second)
-    ]
-    if x is None or y is None:
-        value = y if x is None else x
-        assert value is not None, "a part is wanted of a piece that has it"
-        return value
+    parts = [vals.as_array(x) for x in (choice.first, choice.second) if x is not None]
+    values = cf.convert_all(parts, [choice.aval] * len(parts))
+    if len(values) == 1:
+        return values[0]
     shape = choice.aval.shape
-    return ew.select(bc.broadcast_in_dim(pred, shape, ()) if shape else pred, x, y)
+    return ew.select(bc.broadcast_in_dim(pred, shape, ()) if shape else pred, *values)

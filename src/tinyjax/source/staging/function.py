@@ -18,17 +18,10 @@ from tinyjax.core.tracing import closures, trace as tr
 from tinyjax.core.values.array import Array
 from tinyjax.source.adjoint import equivalents
 from tinyjax.source.ir import program as ir, read, runtime, signature
-from tinyjax.source.staging import (
-    effects,
-    exits,
-    loops,
-    numbers,
-    opaque_calls,
-    run,
-    texts,
-    values as vals,
-)
+from tinyjax.source.staging import effects, exits, numbers, opaque_calls, texts, values as vals
 from tinyjax.source.staging.graph import RETURN, ControlFlowGraph
+from tinyjax.source.staging.loops import run_loop
+from tinyjax.source.staging.run import Run
 from tinyjax.source.staging.session import Entered, Session, current_session, is_read
 
 P = ParamSpec("P")
@@ -112,9 +105,8 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         case MethodType():
             return call(fun.__func__, (fun.__self__, *args), kwargs)
         case FunctionType() if is_read(fun):
-            if vals.holds_tracer((args, kwargs)) or vals.holds_tracer(fun):
-                return _run(fun, args, kwargs)
-            if _is_conditional() and not effects.is_pure(fun, args):
+            traced = vals.holds_tracer((args, kwargs)) or vals.holds_tracer(fun)
+            if traced or (_is_conditional() and not effects.is_pure(fun, args)):
                 return _run(fun, args, kwargs)
             return fun(*args, **kwargs)
         case _ if fun is runtime.enter or fun is runtime.leave:
@@ -167,12 +159,8 @@ def _call_known(
     if fun is operator.getitem and not vals.holds_known(args[1]):
         return args[0][args[1]], args, kwargs
     sample = vals.replaced((args, kwargs), iterations, lambda value: value.sample)
-    if not (
-        vals.holds_tracer(sample)
-        or fun is print
-        or opaque_calls.takes_functions(fun)
-        or opaque_calls.makes_text(fun)
-    ):
+    reads = fun is print or opaque_calls.takes_functions(fun) or opaque_calls.makes_text(fun)
+    if not reads and not vals.holds_tracer(sample):
         effects.check_effects(fun, *sample)
         result = vals.in_each_iteration(iterations, fun, args, kwargs)
         if result is not vals.NOT_KNOWN:
@@ -220,7 +208,7 @@ def _in_session() -> Iterator[Session]:
     if session is not None:
         yield session
         return
-    new_session = Session(call, loops.run_loop)
+    new_session = Session(call, run_loop)
     token = current_session.set(new_session)
     try:
         yield new_session
@@ -272,7 +260,7 @@ def _run(fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 def _run_here(
     session: Session, program: ir.IR, graph: ControlFlowGraph, values: tuple[Any, ...]
 ) -> exits.Outcome:
-    return run.Run(session, program, graph).execute(0, exits.Arrival(values, (0,) * len(values)))
+    return Run(session, program, graph).execute(0, exits.Arrival(values, (0,) * len(values)))
 
 
 def _closes_over_tracers(fun: FunctionType, values: tuple[Any, ...]) -> bool:

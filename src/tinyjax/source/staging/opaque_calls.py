@@ -113,9 +113,8 @@ def _of_arrays(index: Any) -> Any:
 
 def matrix_product(x: Any, y: Any) -> Any:
     """``x @ y``, of which one may be a list."""
-    if isinstance(x, _NUMPYS) or isinstance(y, _NUMPYS):
-        x, y = [jnp.array(z) if isinstance(z, (list, tuple)) else z for z in (x, y)]
-    return operator.matmul(x, y)
+    with_lists = isinstance(x, _NUMPYS) or isinstance(y, _NUMPYS)
+    return (of_lists(operator.matmul) if with_lists else operator.matmul)(x, y)
 
 
 def of_lists(function: Leaf) -> Leaf:

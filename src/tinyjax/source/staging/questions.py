@@ -107,10 +107,9 @@ def same(x: Any, y: Any) -> bool:
     """
     if x is y:
         return True
+    numeric = (Array, bool, int, float, complex, np.generic)
     for one, other in ((x, y), (y, x)):
-        if isinstance(one, Array) and isinstance(
-            other, (Array, bool, int, float, complex, np.generic)
-        ):
+        if isinstance(one, Array) and isinstance(other, numeric):
             raise errors.SourceError(
                 "whether a traced value is the same object as another number is not known (is, is "
                 "not). Compare with == or !=."
@@ -209,18 +208,14 @@ def is_instance(value: Any, classes: Any) -> bool:
         return issubclass(str, classes)
     if not isinstance(value, Tracer) and not numbers.is_scalar(value):
         return isinstance(value, classes)
-    several = _flat(classes)
-    kind = number_class(value) if numbers.is_scalar(value) else Array
+    several, scalar = _flat(classes), numbers.is_scalar(value)
+    kind = number_class(value) if scalar else Array
     if any(issubclass(kind, one) for one in several):
         return True
     unknown = [one for one in several if issubclass(one, _ARRAYS) or issubclass(one, Array)]
-    if (
-        numbers.is_scalar(value)
-        and not value.weak_type
-        and any(issubclass(Array, one) for one in unknown)
-    ):
+    if scalar and not value.weak_type and any(issubclass(Array, one) for one in unknown):
         return True
-    if numbers.is_scalar(value) and value.weak_type:
+    if scalar and value.weak_type:
         unknown = [one for one in unknown if issubclass(one, Array)]
     if unknown:
         raise _unknown(value, f"whether it is a {unknown[0].__name__}")
@@ -257,7 +252,7 @@ def attribute_of(value: Any, name: str, *default: Any) -> Any:
         if default:
             return getattr(value, name) if has_attribute(value, name) else default[0]
         if name in _METHODS and hasattr(number_class(value), name) and not hasattr(value, name):
-            method: Callable[..., Any] = _METHODS[name]
+            method = _METHODS[name]
             return lambda: method(value)
     return getattr(value, name, *default)
 
@@ -267,7 +262,4 @@ def _is_whole(value: Array) -> Any:
 
 
 #: Methods of Python numbers that arrays lack.
-_METHODS: Final[dict[str, Callable[[Array], Any]]] = {
-    "is_integer": _is_whole,
-    "conjugate": jnp.conj,
-}
+_METHODS: Final[dict[str, Callable[..., Any]]] = {"is_integer": _is_whole, "conjugate": jnp.conj}

@@ -10,6 +10,7 @@ say, the loop goes on in Python.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import attrs
@@ -143,10 +144,8 @@ class Rolled:
             NotUniformError: its iterations cannot be one program.
         """
         for _ in range(_ATTEMPTS):
-            try:
+            with suppress(AgainError):
                 return self._made()
-            except AgainError:
-                continue
         raise vals.NotUniformError
 
     def _made(self) -> exits.Arrival:
@@ -186,9 +185,8 @@ class Rolled:
         if known is not vals.NOT_KNOWN:
             return known
         parts = [part for item in self.items for part in vals.take_apart(item)[0]]
-        rows = (
-            stacked(self.items) if all(isinstance(x, (Array, np.ndarray)) for x in parts) else None
-        )
+        whole = all(isinstance(part, (Array, np.ndarray)) for part in parts)
+        rows = stacked(self.items) if whole else None
         if rows is None or len({vals.aval_of(part) for part in parts[:: len(rows.arrays)]}) > 1:
             raise vals.NotUniformError
         return rows.at(iterations.index)

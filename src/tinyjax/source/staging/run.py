@@ -259,17 +259,7 @@ class Run:
 
     def exception_of(self, branch: ir.Branch) -> ses.RaisedError | None:
         """The exception that a block ends with."""
-        errors: list[ses.RaisedError] = []
-
-        def attempt() -> Outcome:
-            try:
-                self.aside().follow(branch, _NOWHERE, within=True)
-            except ses.RaisedError as raised:
-                errors.append(ses.RaisedError(raised.message, raised.location))
-            return Outcome({})
-
-        self.stage(attempt)
-        return errors[0] if errors else None
+        return self.part(lambda: self.aside().follow(branch, _NOWHERE, within=True)).raised
 
     def piece(self, index: int, arrival: Arrival, stops: frozenset[int]) -> Part:
         """Stage the program from a block on."""

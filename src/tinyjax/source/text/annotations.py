@@ -26,9 +26,7 @@ _ARITHMETIC: Final = frozenset(
     (operator.add, operator.sub, operator.mul, operator.floordiv, operator.mod, operator.neg,
      operator.pos, abs)
 )  # fmt: skip
-_COMPARISONS: Final = frozenset(
-    (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
-)
+_COMPARISONS: Final = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
 
 
 def type_of(value: Any) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import attrs
@@ -104,16 +104,9 @@ def taken_apart(ir: IR, conventions: Conventions) -> dict[Variable, tuple[int, i
             if not conventions.gives_items(statement):
                 continue
             whole = statement.variable
-            indices = []
-            unused = 0
-            for item in block.statements[place + 1 :]:
-                if taken_from(item.call) is not whole:
-                    break
-                if item.variable in times:  # the others are not written
-                    indices.append(int(value_of(item.call.args[1])))
-                else:
-                    unused += 1
-            uses = times[whole] - unused
+            items = taken_items(block.statements[place + 1 :], whole)
+            indices = [index for index, v in items if v in times]  # the others are not written
+            uses = times[whole] - (len(items) - len(indices))
             start = indices[0] if indices else 0
             if indices == list(range(start, start + uses)) and uses:
                 parts[whole] = (start, uses)
@@ -125,6 +118,16 @@ def taken_from(call: Call) -> Variable | None:
     if value_of(call.function) is not operator.getitem or not isinstance(call.args[0], Variable):
         return None
     return call.args[0] if type(value_of(call.args[1])) is int else None
+
+
+def taken_items(statements: Sequence[Statement], source: Variable) -> list[tuple[int, Variable]]:
+    """The items of a variable that statements take one after the other, with their indices."""
+    items = []
+    for statement in statements:
+        if taken_from(statement.call) is not source:
+            break
+        items.append((value_of(statement.call.args[1]), statement.variable))
+    return items
 
 
 def choose_inlined(ir: IR, conventions: Conventions) -> dict[Variable, Call]:

@@ -123,7 +123,7 @@ class Text:
         source = statements[start].call.args[0] if statements[start].call.args else None
         if not isinstance(source, ir.Variable) or source.name != STACK:
             return 0
-        taken = _items(statements[start:], source)
+        taken = coalescing.taken_items(statements[start:], source)
         if not taken or self.frames[source] != taken[-1][0] + 1:
             return 0
         first = taken[0][0]
@@ -379,18 +379,6 @@ def _frames(program: ir.IR) -> dict[ir.Variable, int]:
             length = 1 + ir.value_of(statement.call.args[1])
             lengths[source] = max(lengths.get(source, 0), length)
     return lengths
-
-
-def _items(
-    statements: Sequence[ir.Statement], source: ir.Variable
-) -> list[tuple[int, ir.Variable]]:
-    """The items of a variable that statements take one after the other, with their indices."""
-    items = []
-    for statement in statements:
-        if coalescing.taken_from(statement.call) is not source:
-            break
-        items.append((ir.value_of(statement.call.args[1]), statement.variable))
-    return items
 
 
 def write(

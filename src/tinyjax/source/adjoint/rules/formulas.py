@@ -241,11 +241,8 @@ def power_adjoint(ct: Any, y: Any, base: Any, exp: Any, mod: Any = None) -> Any:
     """The derivative of builtins.pow; with a third argument, all are integers."""
     if mod is not None:
         return None, None, None
-    return (
-        reduce_to(ct * power_slope(base, exp), base),
-        reduce_to(exponent_slope(ct, y, base), exp),
-        None,
-    )
+    of_exponent = reduce_to(exponent_slope(ct, y, base), exp)
+    return reduce_to(ct * power_slope(base, exp), base), of_exponent, None
 
 
 @adjoint_of(builtins.divmod, np.divmod)
@@ -327,10 +324,7 @@ def matmul_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
         return ct * b, ct * a
     if np.ndim(a) == 1:
         wide = ct[..., None, :]
-        return (
-            reduce_to((b @ ct[..., None])[..., 0], a),
-            reduce_to(a[:, None] @ wide, b),
-        )
+        return reduce_to((b @ ct[..., None])[..., 0], a), reduce_to(a[:, None] @ wide, b)
     if np.ndim(b) == 1:
         tall = ct[..., None]
         return reduce_to(tall * b, a), reduce_to((a.swapaxes(-1, -2) @ tall)[..., 0], b)
