@@ -15,26 +15,14 @@ from importlib import import_module
 from string import Formatter
 from typing import Any, ParamSpec, TextIO, TypeVar, overload
 
-from tinyjax import tree
+from tinyjax import config, dtypes, errors, frames, tracebacks, tree
 from tinyjax.callbacks import debug_callback
-from tinyjax.config import scoped
-from tinyjax.core.devices import Sharding
-from tinyjax.core.platforms import PER_PLATFORM, platform_at
-from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.core.tracing.calling import FlatFunction, as_arrays
-from tinyjax.core.tracing.checking import explained
-from tinyjax.core.tracing.jaxpr import Effect
-from tinyjax.core.tracing.staging import stage
+from tinyjax.core import devices as dev, platforms as pf, sharded_array as sa
+from tinyjax.core.tracing import calling, checking, jaxpr as jx, staging as stg
+from tinyjax.core.values import concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.values.operands import as_array
-from tinyjax.display.bars import choose_display, in_notebook
-from tinyjax.display.runs import AFTER, Screen, shown_on
-from tinyjax.dtypes import HostArray
-from tinyjax.errors import ArgumentError, ShardingError, TinyjaxError
-from tinyjax.frames import user_frame, wraps
+from tinyjax.display import bars, runs
 from tinyjax.lazy import answer_for
-from tinyjax.tracebacks import folded
 
 answer_for(
     __name__,
@@ -47,11 +35,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class DebugEffect(Effect):
+class DebugEffect(jx.Effect):
     """The effect of ``callback`` and kin, for signatures."""
 
 
-class OrderedDebugEffect(Effect):
+class OrderedDebugEffect(jx.Effect):
     """The effect of ordered ones, for signatures."""
 
 
@@ -251,7 +239,7 @@ def _said(
     **kwargs: Any,
 ) -> None:
     if not isinstance(fmt, str):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"debug.{name} takes a format string first, but got {type(fmt).__name__}. Write "
             f"debug.{name}('x = {{}}', x)."
         )
@@ -274,13 +262,13 @@ def _check_format(name: str, fmt: str, args: tuple[Any, ...], kwargs: dict[str, 
     try:
         _Fields(used).vformat(fmt, args, kwargs)
     except (ValueError, IndexError, KeyError) as error:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"debug.{name} cannot fill in the format {fmt!r} from {len(args)} positional arguments "
             f"and the names {sorted(kwargs)}: {type(error).__name__}: {error}."
         ) from None
     unused = [name for name in (*map(str, range(len(args))), *kwargs) if name not in used]
     if unused:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"debug.{name} was given the arguments {', '.join(unused)}, which the format {fmt!r} "
             "does not use. Write a field for each, such as '{}', and no f-string, which is filled "
             "in when the program is traced."
@@ -328,7 +316,7 @@ def breakpoint(*, ordered: bool = False) -> None:
         x = 2.0
         >>> sys.breakpointhook = sys.__breakpointhook__
     """
-    frame = user_frame()
+    frame = frames.user_frame()
     variables = {} if frame is None else frame.f_locals
     arrays = {name: value for name, value in variables.items() if _holds_array(value)}
     others = {name: value for name, value in variables.items() if name not in arrays}
@@ -350,7 +338,7 @@ def breakpoint(*, ordered: bool = False) -> None:
 def _holds_array(value: object) -> bool:
     try:
         return any(isinstance(leaf, Array) for leaf in tree.leaves(value))
-    except TinyjaxError:  # a container that cannot be taken apart
+    except errors.TinyjaxError:  # a container that cannot be taken apart
         return False
 
 
@@ -384,13 +372,13 @@ def inspect(fun: Callable[P, R]) -> Callable[P, R]:
     """
     from tinyjax.inspecting import Printer, run_printing  # noqa: PLC0415 (needs control flow)
 
-    @folded
-    @wraps(fun)
+    @tracebacks.folded
+    @frames.wraps(fun)
     def inspected(*args: P.args, **kwargs: P.kwargs) -> R:
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
-        arrays = as_arrays(leaves, fun, in_tree)
-        flat = FlatFunction(fun, in_tree)
-        staged = stage(flat, [x.aval for x in arrays], fun)
+        arrays = calling.as_arrays(leaves, fun, in_tree)
+        flat = calling.FlatFunction(fun, in_tree)
+        staged = stg.stage(flat, [x.aval for x in arrays], fun)
         outs = run_printing(staged.jaxpr, [*staged.consts, *arrays], Printer())
         result: R = tree.unflatten(flat.out_tree, outs)
         return result
@@ -415,14 +403,14 @@ def visualize_array(arr: Any) -> None:
         ███░░░░░
         ████░░░░
     """
-    debug_callback(_draw, (as_array(arr),), {}, False)
+    debug_callback(_draw, (opd.as_array(arr),), {}, False)
 
 
-def _draw(x: HostArray) -> None:
+def _draw(x: dtypes.HostArray) -> None:
     from tinyjax.display.showing import Shown  # noqa: PLC0415 (most programs draw nothing)
 
     shown = Shown(x)
-    if in_notebook():
+    if bars.in_notebook():
         import_module("IPython.display").display(shown)
     else:
         sys.stdout.write(f"{shown!r}\n")
@@ -432,7 +420,7 @@ def _draw(x: HostArray) -> None:
 
 
 @contextmanager
-def progress(*, file: TextIO | None = None, after: float = AFTER) -> Iterator[None]:
+def progress(*, file: TextIO | None = None, after: float = runs.AFTER) -> Iterator[None]:
     """Show how far compiled loops have come, in a block or in a function that this decorates.
 
     Every ``scan``, ``fori_loop``, ``while_loop`` and ``map`` that starts in the block has a bar;
@@ -462,18 +450,18 @@ def progress(*, file: TextIO | None = None, after: float = AFTER) -> Iterator[No
         >>> print(written.getvalue().splitlines()[-1])
         fori_loop of ...: 100% ████████████████████████ 1,000/1,000 [00:00, ...]
     """
-    display = choose_display(file)
+    display = bars.choose_display(file)
     if display is None:  # nobody would see a bar, so nothing is compiled for it
         yield
         return
-    with shown_on(Screen(display, after)), scoped(progress=True):
+    with runs.shown_on(runs.Screen(display, after)), config.scoped(progress=True):
         yield
 
 
 # Where arrays lie
 
 
-def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) -> None:
+def inspect_array_sharding(value: Any, *, callback: Callable[[dev.Sharding], None]) -> None:
     """Call a function with how each of several arrays lies on devices.
 
     Args:
@@ -491,10 +479,10 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[Sharding], None]) 
         [SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)]
     """
     for leaf in tree.leaves(value):
-        callback(_sharding_of(as_array(leaf), "inspect_array_sharding"))
+        callback(_sharding_of(opd.as_array(leaf), "inspect_array_sharding"))
 
 
-@explained
+@checking.explained
 def visualize_array_sharding(arr: Array, **kwargs: Any) -> None:
     """Print which device holds which part of an array, as a picture.
 
@@ -515,10 +503,10 @@ def visualize_array_sharding(arr: Array, **kwargs: Any) -> None:
     visualize_sharding(arr.shape, _sharding_of(arr, "visualize_array_sharding"), **kwargs)
 
 
-@explained
+@checking.explained
 def visualize_sharding(
     shape: Sequence[int],
-    sharding: Sharding,
+    sharding: dev.Sharding,
     *,
     use_color: bool = False,
     scale: float = 1.0,
@@ -552,14 +540,14 @@ def visualize_sharding(
         └───────┘
     """
     if len(shape) not in (1, 2):
-        raise ShardingError(
+        raise errors.ShardingError(
             f"visualize_sharding shows arrays of one axis or two, but the shape is {tuple(shape)}. "
             "sharding.devices_indices_map(shape) tells the same of any array."
         )
-    kind = platform_at(sharding.ids[0]).name.upper()
+    kind = pf.platform_at(sharding.ids[0]).name.upper()
     held: dict[tuple[int, ...], list[int]] = {}
     for number, part in zip(sharding.ids, sharding.parts(shape), strict=True):
-        held.setdefault(tuple([s.start or 0 for s in part]), []).append(number % PER_PLATFORM)
+        held.setdefault(tuple([s.start or 0 for s in part]), []).append(number % pf.PER_PLATFORM)
     places = sorted(held)
     count = len({place[-1] for place in places})
     names = [f"{kind} {','.join(map(str, sorted(held[place])))}" for place in places]
@@ -573,10 +561,10 @@ def visualize_sharding(
     sys.stdout.write("\n".join(lines) + "\n")
 
 
-def _sharding_of(x: Array, function: str) -> Sharding:
-    if isinstance(x, ConcreteArray | ShardedArray):
+def _sharding_of(x: Array, function: str) -> dev.Sharding:
+    if isinstance(x, conc.ConcreteArray | sa.ShardedArray):
         return x.sharding
-    raise ShardingError(
+    raise errors.ShardingError(
         f"{function} was called within a program that is traced, where XLA has not chosen yet how "
         "values lie. Return the value and look at its sharding."
     )

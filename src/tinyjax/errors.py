@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from typing import Self
 
 from tinyjax import frames, tracebacks
 
@@ -27,6 +28,11 @@ class TinyjaxError(Exception):
         self.message = message
         self.location: frames.Location | None = frames.user_location()
         tracebacks.hide(sys._getframe(1))
+
+    def at(self, location: frames.Location | None) -> Self:
+        """Return the error, with the line that it is about."""
+        self.location = location
+        return self
 
     def __str__(self) -> str:
         if self.location is None:

@@ -23,7 +23,6 @@ from tinyjax.core import xla
 from tinyjax.core.control_flow import scan as sc
 from tinyjax.core.primitives import broadcast as bc, shape as sh
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.tracing import checking, primitive as prim, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.values import avals as av, operands as opd
@@ -87,7 +86,7 @@ def _declare(primitive: Primitive[ForeignParams]) -> None:
         return params.out_avals
 
     @primitive.def_lowering
-    def lowering_rule(b: Lowering, operands: hlo.Values, params: ForeignParams) -> hlo.Values:
+    def lowering_rule(b: lw.Lowering, operands: hlo.Values, params: ForeignParams) -> hlo.Values:
         return b.custom_call(
             params.target,
             operands,
@@ -125,12 +124,10 @@ _declare(ffi_effect_p)
 
 
 def _not_differentiable(params: ForeignParams) -> errors.DifferentiationError:
-    error = errors.DifferentiationError(
+    return errors.DifferentiationError(
         f"the foreign function '{params.target}' has no derivative. Wrap the function that calls "
         "it in custom_jvp or custom_vjp, or put stop_gradient around the arguments."
-    )
-    error.location = params.location
-    return error
+    ).at(params.location)
 
 
 def _batched(
@@ -155,14 +152,12 @@ def _batched(
         case common.VmapMethod.LEGACY_VECTORIZED:
             pass
         case None:
-            error = errors.ForeignCallError(
+            raise errors.ForeignCallError(
                 f"the foreign function '{params.target}' is under vmap, but ffi_call does not say "
                 'what to do there. Pass vmap_method="sequential" to call it once for each '
                 'example, "expand_dims" or "broadcast_all" to call it once with one axis more in '
                 "front."
-            )
-            error.location = params.location
-            raise error
+            ).at(params.location)
     params = attrs.evolve(
         params,
         out_avals=tuple([a.with_shape((mapped.size, *a.shape)) for a in params.out_avals]),

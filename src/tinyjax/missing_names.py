@@ -12,9 +12,7 @@ TYPES: Final = "types tell how values are divided, and what varies within shard_
 INTERNALS: Final = "it belongs to the inside of JAX; tinyjax.extend is for primitives of one's own"
 
 #: Why ``jax.sharding`` has names that are not here.
-OF_SHARDING: Final[dict[str, str]] = {
-    "AbstractDevice": TYPES,
-}
+OF_SHARDING: Final[dict[str, str]] = {"AbstractDevice": TYPES}
 
 #: Why, by name.
 ABSENT: Final[dict[str, str]] = {

@@ -14,20 +14,14 @@ from typing import Any, Final, NoReturn
 import attrs
 import numpy as np
 
-from tinyjax import errors, tree
+from tinyjax import errors, frames, tree
 from tinyjax.core.api import derivatives
 from tinyjax.core.tracing import calling
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import DType, HostArray, finfo, float0, is_complex, is_inexact, real_part
-from tinyjax.frames import describe_function
 
-__all__ = [
-    "DerivativeMismatchError",
-    "check_grads",
-    "check_jvp",
-    "check_vjp",
-]
+__all__ = ["DerivativeMismatchError", "check_grads", "check_jvp", "check_vjp"]
 
 _MODES: Final = ("fwd", "rev")
 
@@ -213,8 +207,8 @@ def _fail(
     order = len(check.history) + 1
     raise DerivativeMismatchError(
         (f"{check.said}: " if check.said else "")
-        + f"the derivative of {describe_function(check.fun)} at order {order} ({modes}) is off at "
-        f"{place}: {detail}. Check the jvp rule"
+        + f"the derivative of {frames.describe_function(check.fun)} at order {order} ({modes}) is "
+        f"off at {place}: {detail}. Check the jvp rule"
         + (" and the transpose rule" if "rev" in modes else "")
         + " of what it calls; if the function has a kink there, choose another point.",
         modes,

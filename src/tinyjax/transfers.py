@@ -20,21 +20,16 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
 
-from tinyjax import tree
+from tinyjax import errors, tree
 from tinyjax.config import Process, Settings, local_settings, settings
+from tinyjax.core import devices as dev, sharded_array as sa
 from tinyjax.core.api import arrays
-from tinyjax.core.devices import Sharding
 from tinyjax.core.primitives import shape
-from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.tracing.trace import PlacedTrace, guarded, is_in_program
-from tinyjax.core.values import operands
+from tinyjax.core.values import avals as av, concrete as conc, operands
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ShapedArray
-from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.values.operands import met_splats
 from tinyjax.core.xla import sharded
-from tinyjax.errors import TransferError, shortened
 from tinyjax.frames import is_ours, user_location, wraps
 from tinyjax.numpy import creation, promotion
 from tinyjax.random import keys
@@ -123,7 +118,7 @@ def _to_device(value: object) -> None:
     ):
         return
     if _name(called) in _OWN or _is_argument(value, frames[0]):
-        _tell("host-to-device", shortened(value), called)
+        _tell("host-to-device", errors.shortened(value), called)
 
 
 def _tell(direction: str, what: str, called: FrameType | None) -> None:
@@ -152,7 +147,7 @@ def _tell(direction: str, what: str, called: FrameType | None) -> None:
         way_out = "Put it on a device before, x = tinyjax.device_put(x), or compute within jit."
         if explicit:
             way_out = "Do it before, or allow it: with tinyjax.transfer_guard('allow')."
-        raise TransferError(f"Disallowed {message}: the guard is {level!r}. {way_out}")
+        raise errors.TransferError(f"Disallowed {message}: the guard is {level!r}. {way_out}")
 
 
 class GuardTrace(PlacedTrace):
@@ -181,11 +176,11 @@ def _own(primitive: object = None, params: object = None) -> None:
         _tell("host-to-device", "numbers of its own", called)
 
 
-class _Met(dict[tuple[object, type, ShapedArray], Array]):
+class _Met(dict[tuple[object, type, av.ShapedArray], Array]):
     """Splats that were met, of which there are none while a guard is set."""
 
     def get(self, key: Any, default: Any = None) -> Any:
-        return default if settings().guarding else met_splats.get(key, default)
+        return default if settings().guarding else operands.met_splats.get(key, default)
 
 
 def _first(tell: Callable[..., None]) -> Stand:
@@ -215,9 +210,9 @@ def _number(name: str, value: object, *_: object) -> None:
     _to_device(value)
 
 
-def _moved(x: Array, sharding: Sharding) -> None:
+def _moved(x: Array, sharding: dev.Sharding) -> None:
     """Tell of an array that the user gave, and a program has moved."""
-    if not settings().guarding or not isinstance(x, ConcreteArray | ShardedArray):
+    if not settings().guarding or not isinstance(x, conc.ConcreteArray | sa.ShardedArray):
         return
     if x.sharding.ids != sharding.ids:
         frames = _frames()
@@ -231,7 +226,7 @@ def _put(original: Callable[..., Any]) -> Callable[..., Any]:
 
     def put(leaf: Any, where: object, function: str = "device_put") -> Array:
         result: Array = original(leaf, where, function)
-        if not settings().guarding or not isinstance(leaf, ConcreteArray | ShardedArray):
+        if not settings().guarding or not isinstance(leaf, conc.ConcreteArray | sa.ShardedArray):
             return result
         if result.sharding != leaf.sharding:
             several = len(leaf.sharding.ids) > 1  # these go by way of the host
@@ -291,7 +286,7 @@ class _Attachment:
                 if any(scope.get(name) is known for known in (function, stand)):
                     yield scope, name, function, stand
         # and not in the operators, whose shortcut no guarded trace takes
-        yield vars(promotion), "met_splats", met_splats, _Met()
+        yield vars(promotion), "met_splats", operands.met_splats, _Met()
 
 
 _attachment: Final = _Attachment(

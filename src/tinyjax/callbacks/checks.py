@@ -10,8 +10,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors, frames
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, rules as ru, shape as sh
-from tinyjax.core.stablehlo import types as hlo
-from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import checking, primitive as prim, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.values import operands as opd
@@ -42,14 +41,12 @@ def _error_if_impl(operands: prim.Hosts, params: ErrorIfParams) -> prim.Hosts:
                 f" (in {int(failed.sum())} of {failed.size} places, the first at index "
                 f"{first if len(first) > 1 else first[0]})"
             )
-        error = errors.CheckFailedError(f"{params.message}{where}")
-        error.location = params.location
-        raise error
+        raise errors.CheckFailedError(f"{params.message}{where}").at(params.location)
     return ()
 
 
 @error_if_p.def_lowering
-def _error_if_lowering(b: Lowering, operands: hlo.Values, params: ErrorIfParams) -> hlo.Values:
+def _error_if_lowering(b: lw.Lowering, operands: hlo.Values, params: ErrorIfParams) -> hlo.Values:
     (failed,) = operands
 
     def check(*args: dtypes.HostArray) -> Sequence[dtypes.HostArray]:

@@ -13,12 +13,10 @@ import numpy as np
 
 from tinyjax import dtypes, frames, tree
 from tinyjax.core.primitives.shape import batch_axes_in_front
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import avals as av, integers as ints
+from tinyjax.core.values import avals as av, concrete as conc, integers as ints
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, CallbackError, DifferentiationError, described, shortened
 
@@ -258,7 +256,7 @@ def _as_declared(leaf: object, dtype: DType) -> HostArray:
 def _evaluate(args: prim.Arrays, params: CallbackParams) -> prim.Arrays:
     hosts = [arg.concrete("data") for arg in args]
     # What the function returned it may still write to.
-    return [ConcreteArray(np.array(out)) for out in call_host(params, hosts)]
+    return [conc.ConcreteArray(np.array(out)) for out in call_host(params, hosts)]
 
 
 def _type(avals: prim.Avals, params: CallbackParams) -> prim.Avals:
@@ -285,7 +283,7 @@ def declare(primitive: prim.Primitive[CallbackParams]) -> None:
     primitive.def_abstract_eval(_type)
 
     @primitive.def_lowering
-    def lowering_rule(b: Lowering, operands: Values, params: CallbackParams) -> Values:
+    def lowering_rule(b: lw.Lowering, operands: hlo.Values, params: CallbackParams) -> hlo.Values:
         def call(*args: HostArray) -> Sequence[HostArray]:
             return call_host(params, args)
 
@@ -304,13 +302,11 @@ def declare(primitive: prim.Primitive[CallbackParams]) -> None:
 
 def not_differentiable(name: str, params: CallbackParams) -> DifferentiationError:
     """The error of a derivative that nobody declared."""
-    error = DifferentiationError(
+    return DifferentiationError(
         f"{name} of {params.callback!r} has no derivative: Python code cannot be differentiated. "
         "Declare one with pure_callback(..., derivative=...), wrap the function that makes the "
         "call in custom_jvp or custom_vjp, or put stop_gradient around the arguments."
-    )
-    error.location = params.location
-    return error
+    ).at(params.location)
 
 
 def declared_type(declaration: object) -> av.ShapedArray | None:

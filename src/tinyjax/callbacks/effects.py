@@ -39,13 +39,11 @@ def _io_callback_batch(
     params: common.CallbackParams,
 ) -> prim.BatchResult:
     if params.ordered and not mapped.one_by_one:
-        error = errors.CallbackError(
+        raise errors.CallbackError(
             f"an ordered io_callback of {params.callback!r} is under vmap, which does each step "
             "for all examples before the next, so that no order of the examples can be kept. "
             "Use ordered=False, or a loop in place of vmap."
-        )
-        error.location = params.location
-        raise error
+        ).at(params.location)
     return _bind_batched(io_callback_p, mapped, values, axes, params)
 
 

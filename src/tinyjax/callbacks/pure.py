@@ -10,14 +10,11 @@ import attrs
 from tinyjax import dtypes, errors, frames, tree
 from tinyjax.callbacks import common
 from tinyjax.core.primitives import shape as sh
-from tinyjax.core.tracing import closures, primitive as prim
-from tinyjax.core.tracing.jaxpr import eval_jaxpr
-from tinyjax.core.tracing.staging import stage
+from tinyjax.core.tracing import closures, jaxpr as jx, primitive as prim, staging as stg
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms.batching import batch_flat
-from tinyjax.core.values import avals as av
+from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.operands import as_array
 
 pure_callback_p: prim.Primitive[common.CallbackParams] = prim.Primitive(
     "pure_callback", common.CallbackParams
@@ -55,7 +52,7 @@ def _declared_derivative(
         primals, _ = tree.unflatten(params.in_tree, flat[:n])
         tangents, _ = tree.unflatten(params.in_tree, flat[half : half + n])
         leaves, found_tree = tree.flatten(derivative(primals, tangents, *flat[n:half]))
-        outs = [as_array(leaf) for leaf in leaves]
+        outs = [opd.as_array(leaf) for leaf in leaves]
         types = [(x.shape, x.dtype) for x in outs]
         if found_tree != params.out_tree or types != [(a.shape, a.dtype) for a in params.out_avals]:
             raise errors.CallbackError(
@@ -93,13 +90,11 @@ def _pure_callback_batch(
     params: common.CallbackParams,
 ) -> prim.BatchResult:
     if params.method is None and not mapped.one_by_one:
-        error = errors.CallbackError(
+        raise errors.CallbackError(
             f"pure_callback of {params.callback!r} is under vmap, but does not say what to do "
             'there. Pass vmap_method="sequential" to call it once for each example, '
             '"expand_dims" or "broadcast_all" to call it once with one axis more in front.'
-        )
-        error.location = params.location
-        raise error
+        ).at(params.location)
     operands, params = common.batched_call(mapped, values, axes, params)
     outs = bind(pure_callback_p, operands, params)
     return outs, [0] * len(outs)
@@ -190,7 +185,7 @@ def pure_callback(
         method=method,
         location=frames.user_location(),
     )
-    operands = [as_array(x) for x in leaves]
+    operands = [opd.as_array(x) for x in leaves]
     if derivative is not None:
         consts: Sequence[Array] = ()
         if closures.holds_tracer(derivative):  # which may be gone when a derivative is taken
@@ -212,13 +207,13 @@ def _closed(
         (primals, _), (tangents, _) = (tree.unflatten(in_tree, x) for x in (flat[:n], flat[n:]))
         leaves, out_tree = tree.flatten(derivative(primals, tangents))
         out_trees.append(out_tree)
-        return [as_array(leaf) for leaf in leaves]
+        return [opd.as_array(leaf) for leaf in leaves]
 
-    staged = stage(run, [*avals, *avals], derivative)
+    staged = stg.stage(run, [*avals, *avals], derivative)
     jaxpr = staged.jaxpr  # the derivative outlives the trace, whose tracers it must not hold
 
     def closed(primals: Any, tangents: Any, *consts: Array) -> Any:
-        outs = eval_jaxpr(jaxpr, [*consts, *tree.leaves((primals, tangents))])
+        outs = jx.eval_jaxpr(jaxpr, [*consts, *tree.leaves((primals, tangents))])
         return tree.unflatten(out_trees[0], outs)
 
     return closed, staged.consts

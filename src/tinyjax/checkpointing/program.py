@@ -10,10 +10,9 @@ from tinyjax.checkpointing import policies
 from tinyjax.core import lowering as low
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.tracing import dependence as dep, jaxpr as jx, primitive as prim
+from tinyjax.core.tracing import dependence as dep, jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.tracing.program_rules import INLINED
 from tinyjax.core.tracing.staging import Staged
-from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms.calls import def_call
 from tinyjax.core.transforms.linearize import linearize_jaxpr
 from tinyjax.core.transforms.rematerialize import split_jaxpr
@@ -77,30 +76,10 @@ def _kept_apart(params: CheckpointParams) -> bool:
 # into computing both sides (2.5 MB where it needs none: 64 sines and tangents of 10,000 numbers).
 _MATERIALIZED: Final = frozenset(
     (
-        "cond",
-        "conv_general_dilated",
-        "cumlogsumexp",
-        "cummax",
-        "cummin",
-        "cumprod",
-        "cumsum",
-        "dot_general",
-        "dynamic_update_slice",
-        "gather",
-        "linear_recurrence",
-        "pure_callback",
-        "reduce_window_max",
-        "reduce_window_min",
-        "reduce_window_sum",
-        "scan",
-        "scatter",
-        "scatter_add",
-        "scatter_max",
-        "scatter_min",
-        "scatter_mul",
-        "sort",
-        "top_k",
-        "while",
+        *("cond", "conv_general_dilated", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"),
+        *("dot_general", "dynamic_update_slice", "gather", "linear_recurrence", "pure_callback"),
+        *("reduce_window_max", "reduce_window_min", "reduce_window_sum", "scan", "scatter"),
+        *("scatter_add", "scatter_max", "scatter_min", "scatter_mul", "sort", "top_k", "while"),
     )
 )
 
@@ -220,11 +199,11 @@ def _checkpoint_linearize(
     operands = (*linearized.consts, *primals)
     # A call, into which the policy of a checkpoint around this one looks: written inline, nested
     # checkpoints would make programs quadratic in their depth.
-    outs = bind(checkpoint_p, operands, attrs.evolve(params, jaxpr=linearized.primal))
+    outs = tr.bind(checkpoint_p, operands, attrs.evolve(params, jaxpr=linearized.primal))
     kept = [*(operands[i] for i in linearized.operands), *outs[n:]]
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
         again = attrs.evolve(params, jaxpr=linearized.tangent, differentiated=True)
-        return bind(checkpoint_p, (*kept, *tangents), again)
+        return tr.bind(checkpoint_p, (*kept, *tangents), again)
 
     return outs[:n], linearized.nonzero_out, tangent_map

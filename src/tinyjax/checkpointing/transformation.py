@@ -5,13 +5,12 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, ParamSpec, TypeVar, overload
 
-from tinyjax import errors, tracebacks, tree
+from tinyjax import errors, frames, tracebacks, tree
 from tinyjax.checkpointing import policies, program
 from tinyjax.core.tracing import calling, checking
 from tinyjax.core.tracing.holders import HOLDERS, closed_over
 from tinyjax.core.tracing.stage_call import call_staged, stage_call
 from tinyjax.core.values import integers as ints
-from tinyjax.frames import describe_function, imitate, wraps
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -112,12 +111,12 @@ def checkpoint(
     name = getattr(fun, "__name__", type(fun).__name__)
 
     @tracebacks.folded
-    @wraps(fun)
+    @frames.wraps(fun)
     def checkpointed(*args: P.args, **kwargs: P.kwargs) -> R:
         static = _static_places(user_fun, chosen, len(args))
         dynamic = [arg for i, arg in enumerate(args) if i not in static]
 
-        @wraps(fun)
+        @frames.wraps(fun)
         def call(*values: Any, **given_kwargs: Any) -> R:
             rest = iter(values)
             full: list[Any] = [args[i] if i in static else next(rest) for i in range(len(args))]
@@ -156,17 +155,17 @@ def _with_names(
     unknown = sorted(names.difference(parameters))
     if unknown:
         raise errors.StaticArgumentError(
-            f"static_argnames has {', '.join(map(repr, unknown))}, but {describe_function(fun)} "
-            f"takes {', '.join(parameters) or 'nothing'}."
+            f"static_argnames has {', '.join(map(repr, unknown))}, but "
+            f"{frames.describe_function(fun)} takes {', '.join(parameters) or 'nothing'}."
         )
     places = [i for i, name in enumerate(parameters) if name in names]
 
-    @wraps(fun)
+    @frames.wraps(fun)
     def checkpointed(*args: P.args, **kwargs: P.kwargs) -> R:
         static = {name: x for name, x in kwargs.items() if name in names}
         rest = {name: x for name, x in kwargs.items() if name not in names}
         with_all: Callable[..., R] = fun
-        call = imitate(partial(with_all, **static), fun)
+        call = frames.imitate(partial(with_all, **static), fun)
         static_places = {*static_argnums, *(i for i in places if i < len(args))}
         positional: Callable[..., R] = checkpoint(
             call, prevent_cse=prevent_cse, policy=policy, static_argnums=[*static_places]
@@ -190,8 +189,8 @@ def _static_places(
     for i in static_argnums:
         if not -num_args <= i < num_args:
             raise errors.StaticArgumentError(
-                f"static_argnums of checkpoint names argument {i}, but {describe_function(fun)} "
-                f"was called with {num_args} positional arguments. Pass static arguments by "
-                "position."
+                f"static_argnums of checkpoint names argument {i}, but "
+                f"{frames.describe_function(fun)} was called with {num_args} positional arguments. "
+                "Pass static arguments by position."
             )
     return frozenset(i + num_args if i < 0 else i for i in static_argnums)

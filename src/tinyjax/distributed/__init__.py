@@ -16,12 +16,9 @@ from functools import partial
 from types import TracebackType
 from typing import Final
 
-from tinyjax.core import xla
-from tinyjax.core.devices import Group, devices_are_known, join, own_device_count
+from tinyjax.core import devices as dev, xla
 from tinyjax.core.values.integers import integer
-from tinyjax.distributed.clusters import Cluster, detected, named_address
-from tinyjax.distributed.gathering import Hello, address_of, approach, begin, gather, listener
-from tinyjax.distributed.membership import Membership
+from tinyjax.distributed import clusters, gathering, membership
 from tinyjax.errors import ArgumentError, DistributedError
 from tinyjax.lazy import answer_for
 from tinyjax.version import __version__
@@ -29,7 +26,7 @@ from tinyjax.version import __version__
 answer_for(__name__, "initialize is_initialized shutdown")
 
 #: This process as a member of a group, and how long it waits for the others in the end.
-_members: Final[list[tuple[Membership, int]]] = []
+_members: Final[list[tuple[membership.Membership, int]]] = []
 
 
 def initialize(  # noqa: PLR0913, PLR0917 (JAX's signature)
@@ -81,15 +78,15 @@ def initialize(  # noqa: PLR0913, PLR0917 (JAX's signature)
     mine = _identity(coordinator_address, num_processes, process_id, cluster_detection_method)
     if _members:
         raise DistributedError("distributed.initialize was called before in this process.")
-    if devices_are_known() or xla.has_started():
+    if dev.devices_are_known() or xla.has_started():
         raise DistributedError(
             "distributed.initialize must be called before tinyjax.devices(), before a mesh is made "
             "and before anything is compiled or put on a device: it decides what devices there are."
         )
     limits = xla.Limits(initialization_timeout, heartbeat_timeout_seconds, shutdown_timeout_seconds)
     if mine.num_processes == 1:
-        join(Group(0, (own_device_count(),)))
-        member = Membership(0, 1, {})
+        dev.join(dev.Group(0, (dev.own_device_count(),)))
+        member = membership.Membership(0, 1, {})
     else:
         member = _meet(mine, coordinator_bind_address, limits)
     _members.append((member, shutdown_timeout_seconds))
@@ -99,16 +96,16 @@ def initialize(  # noqa: PLR0913, PLR0917 (JAX's signature)
 
 def _identity(
     address: str | None, size: int | None, number: int | None, method: str | None
-) -> Cluster:
+) -> clusters.Cluster:
     """What group this is and which of its processes, as given or as the environment says.
 
     Raises:
         ArgumentError: something is missing or wrong.
     """
-    address = address or named_address(os.environ)
+    address = address or clusters.named_address(os.environ)
     cluster = None
     if address is None or size is None or number is None:
-        cluster = detected(os.environ, method)
+        cluster = clusters.detected(os.environ, method)
     if cluster is not None:
         address = address or cluster.coordinator_address
         size = cluster.num_processes if size is None else size
@@ -120,11 +117,11 @@ def _identity(
             f"process_id={number} and num_processes={size}."
         )
     if size == 1:
-        return Cluster("", size, number)
+        return clusters.Cluster("", size, number)
     if address is None:
         raise _missing("coordinator_address")
-    address_of(address, "coordinator_address")
-    return Cluster(address, size, number)
+    gathering.address_of(address, "coordinator_address")
+    return clusters.Cluster(address, size, number)
 
 
 def _number(value: object, name: str) -> int:
@@ -141,21 +138,21 @@ def _missing(name: str) -> ArgumentError:
     )
 
 
-def _meet(mine: Cluster, bind: str | None, limits: xla.Limits) -> Membership:
+def _meet(mine: clusters.Cluster, bind: str | None, limits: xla.Limits) -> membership.Membership:
     """Meet the other processes, and connect to them."""
     size, number, seconds = mine.num_processes, mine.process_id, limits.initialization
     bind = bind or os.environ.get("JAX_COORDINATOR_BIND_ADDRESS") or mine.coordinator_address
     versions = f"tinyjax {__version__} on {xla.COMPILER} and Python {platform.python_version()}"
-    hello = Hello(number, size, own_device_count(), versions)
+    hello = gathering.Hello(number, size, dev.own_device_count(), versions)
     if number == 0:
-        group = gather(listener(bind), hello, seconds)
+        group = gathering.gather(gathering.listener(bind), hello, seconds)
         # Now that all are there: XLA ends the process where it cannot listen.
         service = xla.serve(bind, size, limits)
-        begin(group)
+        gathering.begin(group)
     else:
-        group = approach(mine.coordinator_address, hello, seconds)
+        group = gathering.approach(mine.coordinator_address, hello, seconds)
         service = None
-    member = Membership(number, size, group.lines)
+    member = membership.Membership(number, size, group.lines)
     hostname = next(iter(group.lines.values())).own_host
     address = mine.coordinator_address
     member.connected(xla.connect(address, number, group.devices, hostname, limits, service))
@@ -188,10 +185,7 @@ def shutdown() -> None:
 
 
 def _on_exception(
-    before: object,
-    kind: type[BaseException],
-    value: BaseException,
-    traceback: TracebackType | None,
+    before: object, kind: type[BaseException], value: BaseException, traceback: TracebackType | None
 ) -> None:
     """Note that this process ends by an exception, which it need not tell others politely."""
     if callable(before):

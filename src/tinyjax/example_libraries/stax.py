@@ -9,8 +9,9 @@ output, in which -1 stands for a size that is not known yet, and the parameters;
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import partial, reduce
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -236,6 +237,18 @@ def BatchNorm(
     return init, apply
 
 
+def _without_parameters(shape_of: Callable[[Any], Any], fun: Callable[[Any], Any]) -> Layer:
+    """Make a layer of what it does with a shape, and with an input."""
+
+    def init(rng: ArrayLike, input_shape: Any) -> tuple[Any, tuple[()]]:
+        return shape_of(input_shape), ()
+
+    def apply(params: tuple[()], inputs: Any, **kwargs: Any) -> Any:
+        return fun(inputs)
+
+    return init, apply
+
+
 def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
     """Make a layer that applies a function to its input.
 
@@ -243,14 +256,7 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
         fun: the function.
         fun_kwargs: arguments that it takes besides.
     """
-
-    def init(rng: ArrayLike, input_shape: Shape) -> tuple[Shape, tuple[()]]:
-        return input_shape, ()
-
-    def apply(params: tuple[()], inputs: Any, **kwargs: Any) -> Any:
-        return fun(inputs, **fun_kwargs)
-
-    return init, apply
+    return _without_parameters(lambda shape: shape, lambda x: fun(x, **fun_kwargs))
 
 
 Tanh: Final = elementwise(jnp.tanh)
@@ -298,22 +304,21 @@ class _Pooling:
             steps.insert(place, 1)
         windows = tuple(sizes), tuple(steps), padding
 
-        def init(rng: ArrayLike, input_shape: Shape) -> tuple[Shape, tuple[()]]:
+        def reduced(shape: Shape) -> Shape:
             same = padding == "SAME"
-            shape = tuple(
+            return tuple(
                 n if n < 0 else -(-n // s) if same else -(-(n - k + 1) // s)
-                for n, k, s in zip(input_shape, sizes, steps, strict=True)
+                for n, k, s in zip(shape, sizes, steps, strict=True)
             )
-            return shape, ()
 
-        def apply(params: tuple[()], inputs: Array, **kwargs: Any) -> Array:
-            out: Array = lax.reduce_window(inputs, self.start(inputs.dtype), self.combine, *windows)
+        def pool(x: Array) -> Array:
+            out: Array = lax.reduce_window(x, self.start(x.dtype), self.combine, *windows)
             if not self.mean:
                 return out
-            count: Array = lax.reduce_window(jnp.ones_like(inputs), 0.0, lax.add, *windows)
+            count: Array = lax.reduce_window(jnp.ones_like(x), 0.0, lax.add, *windows)
             return out / count
 
-        return init, apply
+        return _without_parameters(reduced, pool)
 
 
 MaxPool: Final = _Pooling(lax.max, lambda dtype: np.array(-math.inf, dtype))
@@ -321,56 +326,29 @@ SumPool: Final = _Pooling(lax.add, lambda dtype: np.array(0, dtype))
 AvgPool: Final = _Pooling(lax.add, lambda dtype: np.array(0, dtype), mean=True)
 
 
-def _init_flatten(rng: ArrayLike, input_shape: Shape) -> tuple[Shape, tuple[()]]:
-    return (input_shape[0], math.prod(input_shape[1:])), ()
-
-
-def _apply_flatten(params: tuple[()], inputs: Array, **kwargs: Any) -> Array:
-    return jnp.reshape(inputs, (inputs.shape[0], -1))
-
-
-Flatten: Final[Layer] = (_init_flatten, _apply_flatten)
+Flatten: Final = _without_parameters(
+    lambda shape: (shape[0], math.prod(shape[1:])), lambda x: jnp.reshape(x, (x.shape[0], -1))
+)
 
 
 def FanOut(num: int) -> Layer:
     """Make a layer that hands its input on so many times, to ``parallel`` layers."""
-
-    def init(rng: ArrayLike, input_shape: Shape) -> tuple[list[Shape], tuple[()]]:
-        return [input_shape] * num, ()
-
-    def apply(params: tuple[()], inputs: Array, **kwargs: Any) -> list[Array]:
-        return [inputs] * num
-
-    return init, apply
+    return _without_parameters(lambda shape: [shape] * num, lambda x: [x] * num)
 
 
-def _init_sum(rng: ArrayLike, input_shape: Sequence[Shape]) -> tuple[Shape, tuple[()]]:
-    return input_shape[0], ()
-
-
-def _apply_sum(params: tuple[()], inputs: Sequence[Array], **kwargs: Any) -> Array:
-    total, *rest = inputs
-    for x in rest:
-        total = total + x
-    return total
-
-
-FanInSum: Final[Layer] = (_init_sum, _apply_sum)
+FanInSum: Final = _without_parameters(lambda shapes: shapes[0], lambda xs: reduce(operator.add, xs))
 
 
 def FanInConcat(axis: int = -1) -> Layer:
     """Make a layer that joins its inputs along an axis."""
 
-    def init(rng: ArrayLike, input_shape: Sequence[Shape]) -> tuple[Shape, tuple[()]]:
-        place = axis % len(input_shape[0])
-        shape = list(input_shape[0])
-        shape[place] = sum(each[place] for each in input_shape)
-        return tuple(shape), ()
+    def joined(shapes: Sequence[Shape]) -> Shape:
+        place = axis % len(shapes[0])
+        shape = list(shapes[0])
+        shape[place] = sum(each[place] for each in shapes)
+        return tuple(shape)
 
-    def apply(params: tuple[()], inputs: Sequence[Array], **kwargs: Any) -> Array:
-        return jnp.concatenate(inputs, axis)
-
-    return init, apply
+    return _without_parameters(joined, lambda xs: jnp.concatenate(xs, axis))
 
 
 def Dropout(rate: float, mode: str = "train") -> Layer:

@@ -26,10 +26,9 @@ Example:
 from __future__ import annotations
 
 import itertools
-from abc import ABC, abstractmethod
-from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from functools import lru_cache
+from typing import Any, Final, TypeAlias
 
 import attrs
 
@@ -42,20 +41,16 @@ from tinyjax.core.custom_derivatives.cotangents import (
 )
 from tinyjax.core.custom_derivatives.zeros import SymbolicZero, Zero, instantiate_zeros
 from tinyjax.core.lowering import lower_jaxpr
-from tinyjax.core.primitives.rules import add_arrays
-from tinyjax.core.primitives.shape import move_batch_axis, zero_tangent
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.primitives import rules as ru, shape as sh
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
+from tinyjax.core.tracing import list_partition as lp, staging as stg, tangents as tg
 from tinyjax.core.tracing.calling import leaf_path
-from tinyjax.core.tracing.list_partition import fill_list, marked
 from tinyjax.core.tracing.primitive import (
     ZERO,
     Arrays,
     Avals,
     BatchAxes,
     BatchResult,
-    Cotangents,
-    JvpResult,
     LinearizeResult,
     MappedAxis,
     Operands,
@@ -65,8 +60,6 @@ from tinyjax.core.tracing.primitive import (
     Tangents,
     UndefinedPrimal,
 )
-from tinyjax.core.tracing.staging import stage
-from tinyjax.core.tracing.tangents import nonzeros, present, with_zeros
 from tinyjax.core.tracing.trace import at_own_lines, bind
 from tinyjax.core.transforms.batching import BatchAxis, batch_flat, batched_aval
 from tinyjax.core.values.array import Array
@@ -121,7 +114,7 @@ class ValAccum(GradAccum):
     def accum(self, ct: Any) -> None:
         ct = _tangent(ct, self.aval, "a cotangent given to accum")
         if ct is not ZERO:
-            self.val = ct if isinstance(self.val, Zero) else add_arrays(self.val, ct)
+            self.val = ct if isinstance(self.val, Zero) else ru.add_arrays(self.val, ct)
 
 
 class NullAccum(GradAccum):
@@ -312,8 +305,8 @@ class VJPHiPrimitive:
 # As functions of flat lists
 
 
-class _Flat(ABC):
-    """The rules of a primitive on lists of arrays."""
+class _Flat:
+    """The rules of a primitive on lists of arrays: those that a user wrote, or these of a batch."""
 
     name: str
     in_avals: Sequence[ShapedArray]
@@ -321,37 +314,6 @@ class _Flat(ABC):
 
     def __repr__(self) -> str:
         return self.name
-
-    @abstractmethod
-    def key(self) -> Hashable:
-        """Return what tells it from others."""
-
-    @abstractmethod
-    def expand(self, *args: Array) -> list[Array]:
-        """Compute the results."""
-
-    @abstractmethod
-    def jvp(self, primals: Arrays, tangents: Tangents) -> tuple[list[Array], list[Tangent]]:
-        """Compute the results and their tangents."""
-
-    @property
-    @abstractmethod
-    def has_pull_back(self) -> bool:
-        """Whether reverse mode has a rule, and is not the transpose of forward mode's."""
-
-    @abstractmethod
-    def forward(
-        self, nonzero: Sequence[bool], args: Arrays
-    ) -> tuple[list[Array], list[bool], list[Array], Backward]:
-        """Return the results, which of them depend on tangents, residuals, and the pull-back."""
-
-    @abstractmethod
-    def batch(self, mapped: MappedAxis, args: Arrays, axes: BatchAxes) -> BatchResult:
-        """Compute a batch of results."""
-
-    @abstractmethod
-    def transpose(self, cotangents: Tangents, operands: Operands) -> list[Tangent]:
-        """Return a cotangent for each operand without a value, and ``ZERO`` for the others."""
 
 
 class _Own(_Flat):
@@ -364,6 +326,7 @@ class _Own(_Flat):
         self.out_avals = primitive.out_avals_flat
 
     def key(self) -> Hashable:
+        """Return what tells it from others."""
         return self.primitive
 
     def _args(self, leaves: Sequence[Any]) -> Any:
@@ -387,6 +350,7 @@ class _Own(_Flat):
         return arrays
 
     def expand(self, *args: Array) -> list[Array]:
+        """Compute the results."""
         return self._results(at_own_lines(self.primitive.expand, *self._args(args)), "expand")
 
     def _tangents(self, tangents: Any, by: str) -> list[Tangent]:
@@ -398,9 +362,10 @@ class _Own(_Flat):
         ]
 
     def jvp(self, primals: Arrays, tangents: Tangents) -> tuple[list[Array], list[Tangent]]:
+        """Compute the results and their tangents."""
         own = self.primitive
         if own._has("lin") and not own._has("jvp"):
-            out, residuals, _ = self._pair("lin", nonzeros(tangents), primals)
+            out, residuals, _ = self._pair("lin", tg.nonzeros(tangents), primals)
             tangents_in = self._args([*_zeros(tangents, self.in_avals)])
             return out, self._tangents(
                 at_own_lines(own.linearized, residuals, *tangents_in), "linearized"
@@ -430,17 +395,19 @@ class _Own(_Flat):
 
     @property
     def has_pull_back(self) -> bool:
+        """Whether reverse mode has a rule, and is not the transpose of forward mode's."""
         has = self.primitive._has
         return has("vjp_fwd") or not (has("jvp") or has("lin"))
 
     def forward(
         self, nonzero: Sequence[bool], args: Arrays
     ) -> tuple[list[Array], list[bool], list[Array], Backward]:
+        """Return the results, which of them depend on tangents, residuals, and the pull-back."""
         outs, saved, depends = self._pair("vjp_fwd", nonzero, args)
         leaves, saved_tree = tree.flatten(saved)
 
         def backward(residuals: Arrays, cotangents: Tangents) -> list[Tangent]:
-            cotangents_out = fill_list(depends, cotangents, ZERO)
+            cotangents_out = lp.fill_list(depends, cotangents, ZERO)
             ct = tree.unflatten(self.primitive.out_tree, [*_zeros(cotangents_out, self.out_avals)])
             accums: list[GradAccum] = [
                 ValAccum(aval) if has else NullAccum(aval.tangent())
@@ -453,6 +420,7 @@ class _Own(_Flat):
         return outs, depends, [as_array(x) for x in leaves], backward
 
     def batch(self, mapped: MappedAxis, args: Arrays, axes: BatchAxes) -> BatchResult:
+        """Compute a batch of results."""
         own = self.primitive
         axis = AxisData(mapped.name, mapped.size)
         dims = self._args(axes)
@@ -467,6 +435,7 @@ class _Own(_Flat):
         return tuple(tree.flatten_prefix(dims, self.primitive.out_tree, _as_given, "out_dims"))
 
     def transpose(self, cotangents: Tangents, operands: Operands) -> list[Tangent]:
+        """Return a cotangent for each operand without a value, and ``ZERO`` for the others."""
         ct = tree.unflatten(self.primitive.out_tree, [*_zeros(cotangents, self.out_avals)])
         args = [ValAccum(x.aval) if isinstance(x, UndefinedPrimal) else x for x in operands]
         at_own_lines(self.primitive.transpose, ct, *self._args(args))
@@ -486,7 +455,7 @@ class _Mapped(_Flat):
     """The rules of a primitive, each batched by ``vmap``."""
 
     def __init__(
-        self, of: _Flat, mapped: MappedAxis, axes: BatchAxes, out_axes: Sequence[BatchAxis]
+        self, of: _Rules, mapped: MappedAxis, axes: BatchAxes, out_axes: Sequence[BatchAxis]
     ) -> None:
         self.of, self.mapped, self.axes, self.out_axes = of, mapped, axes, out_axes
         self.name = of.name
@@ -509,32 +478,32 @@ class _Mapped(_Flat):
                     f"{self.name}.batch_dim_rule says that a result is the same for all examples, "
                     "but it is not."
                 )
-            moved.append(out if to is None else move_batch_axis(out, axis, to, self.mapped.size))
+            moved.append(out if to is None else sh.move_batch_axis(out, axis, to, self.mapped.size))
         return moved
 
     def expand(self, *args: Array) -> list[Array]:
         return self._placed(*batch_flat(self.of.expand, self.mapped, args, self.axes))
 
     def jvp(self, primals: Arrays, tangents: Tangents) -> tuple[list[Array], list[Tangent]]:
-        nonzero, count = nonzeros(tangents), len(primals)
+        nonzero, count = tg.nonzeros(tangents), len(primals)
         nonzero_out: list[bool] = []
 
         def run(*values: Array) -> list[Array]:
-            outs, tangents_out = self.of.jvp(values[:count], with_zeros(nonzero, values[count:]))
-            nonzero_out[:] = nonzeros(tangents_out)
-            return [*outs, *present(tangents_out)]
+            outs, tangents_out = self.of.jvp(values[:count], tg.with_zeros(nonzero, values[count:]))
+            nonzero_out[:] = tg.nonzeros(tangents_out)
+            return [*outs, *tg.present(tangents_out)]
 
-        axes = [*self.axes, *marked(self.axes, nonzero)]
-        results, found_axes = batch_flat(run, self.mapped, [*primals, *present(tangents)], axes)
+        axes = [*self.axes, *lp.marked(self.axes, nonzero)]
+        results, found_axes = batch_flat(run, self.mapped, [*primals, *tg.present(tangents)], axes)
         n = len(self.out_axes)
-        places = marked(self.out_axes, nonzero_out)
+        places = lp.marked(self.out_axes, nonzero_out)
         outs = self._placed(results[:n], found_axes[:n])
         size = self.mapped.size
         directions = [
-            t if to is None else move_batch_axis(t, axis, to, size)
+            t if to is None else sh.move_batch_axis(t, axis, to, size)
             for t, axis, to in zip(results[n:], found_axes[n:], places, strict=True)
         ]
-        return outs, with_zeros(nonzero_out, directions)
+        return outs, tg.with_zeros(nonzero_out, directions)
 
     @property
     def has_pull_back(self) -> bool:
@@ -553,17 +522,17 @@ class _Mapped(_Flat):
         results, axes = batch_flat(run, self.mapped, args, self.axes)
         ((depends, inner),) = kept
         n = len(self.out_axes)
-        res_axes, ct_axes = axes[n:], marked(self.out_axes, depends)
-        in_axes = marked(self.axes, nonzero)
+        res_axes, ct_axes = axes[n:], lp.marked(self.out_axes, depends)
+        in_axes = lp.marked(self.axes, nonzero)
 
         def backward(residuals: Arrays, cotangents: Tangents) -> list[Tangent]:
-            present_cts, count = nonzeros(cotangents), len(residuals)
+            present_cts, count = tg.nonzeros(cotangents), len(residuals)
 
             def pull(*values: Array) -> Sequence[Tangent]:
-                return inner(values[:count], with_zeros(present_cts, values[count:]))
+                return inner(values[:count], tg.with_zeros(present_cts, values[count:]))
 
-            operands = [*residuals, *present(cotangents)]
-            given_axes = [*res_axes, *marked(ct_axes, present_cts)]
+            operands = [*residuals, *tg.present(cotangents)]
+            given_axes = [*res_axes, *lp.marked(ct_axes, present_cts)]
             return pull_back_batch(pull, self.mapped, operands, given_axes, in_axes)
 
         return self._placed(results[:n], axes[:n]), depends, results[n:], backward
@@ -575,7 +544,7 @@ class _Mapped(_Flat):
     def transpose(self, cotangents: Tangents, operands: Operands) -> list[Tangent]:
         linear = [isinstance(x, UndefinedPrimal) for x in operands]
         values = [x for x in operands if isinstance(x, Array)]
-        nonzero, count = nonzeros(cotangents), len(values)
+        nonzero, count = tg.nonzeros(cotangents), len(values)
 
         def pull(*flat: Array) -> Sequence[Tangent]:
             known = iter(flat[:count])
@@ -583,33 +552,31 @@ class _Mapped(_Flat):
                 UndefinedPrimal(aval) if is_linear else next(known)
                 for aval, is_linear in zip(self.of.in_avals, linear, strict=True)
             ]
-            return self.of.transpose(with_zeros(nonzero, flat[count:]), inner)
+            return self.of.transpose(tg.with_zeros(nonzero, flat[count:]), inner)
 
         axes = [axis for axis, is_linear in zip(self.axes, linear, strict=True) if not is_linear]
-        axes += marked(self.out_axes, nonzero)
-        flat_in = [*values, *present(cotangents)]
+        axes += lp.marked(self.out_axes, nonzero)
+        flat_in = [*values, *tg.present(cotangents)]
         return pull_back_batch(pull, self.mapped, flat_in, axes, self.axes)
 
 
 # The primitive
 
-_MOST_KNOWN: Final = 4096
-_known: Final[OrderedDict[Hashable, int]] = OrderedDict()
+_Rules: TypeAlias = _Own | _Mapped
 _numbers: Final = itertools.count()
 
 
-def _number(rules: _Flat) -> int:
+@lru_cache(maxsize=4096)
+def _number_of(key: Hashable) -> int:
+    return next(_numbers)
+
+
+def _number(rules: _Rules) -> int:
     """Return a number that equal rules share, where their parameters have hashes."""
-    key = rules.key(), tuple(rules.in_avals)
     try:
-        number = _known.get(key)
+        return _number_of((rules.key(), tuple(rules.in_avals)))
     except TypeError:
         return next(_numbers)
-    if number is None:
-        number = _known[key] = next(_numbers)
-        if len(_known) > _MOST_KNOWN:
-            _known.popitem(last=False)
-    return number
 
 
 @attrs.frozen
@@ -622,36 +589,28 @@ class HiParams(Params):
     """
 
     number: int
-    rules: _Flat = attrs.field(eq=False)
+    rules: _Rules = attrs.field(eq=False)
 
 
 hi_call_p: Primitive[HiParams] = Primitive("hi_call", HiParams)
 
 
-def _bind(rules: _Flat, args: Sequence[Array]) -> list[Array]:
+def _bind(rules: _Rules, args: Sequence[Array]) -> list[Array]:
     return [*bind(hi_call_p, args, HiParams(_number(rules), rules))]
 
 
-@hi_call_p.def_evaluate
-def _hi_evaluate(args: Arrays, params: HiParams) -> Arrays:
-    return params.rules.expand(*args)
-
-
-@hi_call_p.def_abstract_eval
-def _hi_types(avals: Avals, params: HiParams) -> Avals:
-    return tuple(params.rules.out_avals)
+hi_call_p.def_evaluate(lambda args, params: params.rules.expand(*args))
+hi_call_p.def_abstract_eval(lambda avals, params: tuple(params.rules.out_avals))
+hi_call_p.def_jvp(lambda primals, tangents, params: params.rules.jvp(primals, tangents))
+hi_call_p.def_transpose(lambda cts, operands, params: params.rules.transpose(cts, operands))
+hi_call_p.def_batch(lambda mapped, args, axes, params: params.rules.batch(mapped, args, axes))
 
 
 @hi_call_p.def_lowering
-def _hi_lowering(b: Lowering, operands: Values, params: HiParams) -> Values:
-    staged = stage(params.rules.expand, params.rules.in_avals)
+def _hi_lowering(b: lw.Lowering, operands: hlo.Values, params: HiParams) -> hlo.Values:
+    staged = stg.stage(params.rules.expand, params.rules.in_avals)
     consts = [b.constant(as_array(c).concrete("data")) for c in staged.consts]
     return lower_jaxpr(b, staged.jaxpr, [*consts, *operands])
-
-
-@hi_call_p.def_jvp
-def _hi_jvp(primals: Arrays, tangents: Tangents, params: HiParams) -> JvpResult:
-    return params.rules.jvp(primals, tangents)
 
 
 @hi_call_p.def_linearize
@@ -662,29 +621,19 @@ def _hi_linearize(primals: Arrays, nonzero: Sequence[bool], params: HiParams) ->
         floats = [dtypes.is_inexact(aval.dtype) for aval in rules.out_avals]
 
         def push(tangents: Arrays) -> Arrays:
-            _, tangents_out = rules.jvp(primals, with_zeros(nonzero, tangents))
+            _, tangents_out = rules.jvp(primals, tg.with_zeros(nonzero, tangents))
             return [
-                zero_tangent(aval) if t is ZERO else t
+                sh.zero_tangent(aval) if t is ZERO else t
                 for t, aval in zip(tangents_out, rules.out_avals, strict=True)
                 if dtypes.is_inexact(aval.dtype)
             ]
 
         return outs, floats, push
     outs, depends, residuals, backward = rules.forward(nonzero, primals)
-    out_avals = marked(rules.out_avals, depends)
+    out_avals = lp.marked(rules.out_avals, depends)
     tangent_params = PullBackParams(backward, len(residuals), tuple(out_avals), rules.name)
     return (
         outs,
         depends,
         lambda tangents: bind(custom_vjp_tangent_p, [*residuals, *tangents], tangent_params),
     )
-
-
-@hi_call_p.def_transpose
-def _hi_transpose(cotangents: Tangents, operands: Operands, params: HiParams) -> Cotangents:
-    return params.rules.transpose(cotangents, operands)
-
-
-@hi_call_p.def_batch
-def _hi_batch(mapped: MappedAxis, values: Arrays, axes: BatchAxes, params: HiParams) -> BatchResult:
-    return params.rules.batch(mapped, values, axes)

@@ -15,9 +15,8 @@ from tinyjax import dtypes, errors, tree
 from tinyjax.core import sharding as sd, xla
 from tinyjax.core.devices import PartitionSpec, group, is_place
 from tinyjax.core.primitives.shape import expand_dims
-from tinyjax.core.values import operands as opd
+from tinyjax.core.values import concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.lazy import answer_for
 from tinyjax.parallel import shards
 
@@ -36,7 +35,7 @@ def _array_of(content: dtypes.HostArray, like: Array, shape: tuple[int, ...]) ->
     kind = dtypes.PHYSICAL.get(like.dtype, like.dtype)
     host = np.frombuffer(content.tobytes(), kind).reshape(shape)
     host = dtypes.of_physical(host, like.dtype) if like.dtype in dtypes.PHYSICAL else host
-    return ConcreteArray(host, like.aval.with_shape(shape))
+    return conc.ConcreteArray(host, like.aval.with_shape(shape))
 
 
 def _everyone() -> list[int]:
@@ -121,7 +120,7 @@ def _gathered(array: Array, tiled: bool) -> Array:
     if not isinstance(sharding, sd.NamedSharding):
         return array
     whole = xla.put(array, sharding.update(spec=PartitionSpec()))
-    return ConcreteArray(whole.concrete("its data"), whole.aval)
+    return conc.ConcreteArray(whole.concrete("its data"), whole.aval)
 
 
 def assert_equal(in_tree: Any, fail_message: str = "") -> None:

@@ -78,12 +78,7 @@ class StatefulPRNG:
         return random.uniform(self.key(), _shape(size), dtype=_floats(dtype))
 
     def uniform(
-        self,
-        low: ArrayLike = 0,
-        high: ArrayLike = 1,
-        size: Size = None,
-        *,
-        dtype: DTypeLike = None,
+        self, low: ArrayLike = 0, high: ArrayLike = 1, size: Size = None, *, dtype: DTypeLike = None
     ) -> Array:
         """Draw uniformly from ``low`` to ``high``."""
         shape = _shape(size, low, high)

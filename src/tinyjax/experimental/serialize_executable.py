@@ -18,11 +18,9 @@ import attrs
 
 from tinyjax import errors, tree
 from tinyjax.core import devices as dev, sharding as sd, xla
-from tinyjax.core.jit import jit
-from tinyjax.core.jit.stages import Compiled, Lowered
+from tinyjax.core.jit import jit, stages
 from tinyjax.core.values import avals as av
-from tinyjax.export import Exported, deserialize
-from tinyjax.export.exporting import exported_of
+from tinyjax.export import Exported, deserialize, exporting
 from tinyjax.lazy import answer_for
 from tinyjax.tree import PyTreeDef
 
@@ -35,7 +33,7 @@ _SEAL_BYTES: Final = 32
 
 
 def serialize(
-    compiled: Compiled, *, key: bytes | None = None
+    compiled: stages.Compiled, *, key: bytes | None = None
 ) -> tuple[bytes, PyTreeDef, PyTreeDef]:
     """Write a compiled program, for ``deserialize_and_load``.
 
@@ -69,7 +67,7 @@ def serialize(
         >>> loaded(jnp.arange(3.0))
         {'twice': Array([0., 2., 4.], dtype=float32)}
     """
-    if not isinstance(compiled, Compiled):
+    if not isinstance(compiled, stages.Compiled):
         raise errors.ArgumentError(
             "serialize takes what jit(f).lower(...).compile() returned, but got "
             f"{errors.described(compiled)}."
@@ -77,7 +75,7 @@ def serialize(
     lowered = compiled.lowered
     # the caller keeps the structures, which may hold classes that are not registered for export
     exported = attrs.evolve(
-        exported_of(lambda: lowered, (dev.PLATFORM,), ()),
+        exporting.exported_of(lambda: lowered, (dev.PLATFORM,), ()),
         in_tree=tree.structure((("",) * lowered.in_tree.num_leaves, {})),
         out_tree=tree.structure(("",) * lowered.out_tree.num_leaves),
     )
@@ -101,7 +99,7 @@ def deserialize_and_load(
     execution_devices: Sequence[dev.Device] | None = None,
     *,
     key: bytes | None = None,
-) -> Compiled:
+) -> stages.Compiled:
     """Load what ``serialize`` wrote.
 
     Its machine code is used if it was sealed with the key, by the same jaxlib, for this processor
@@ -156,7 +154,7 @@ def deserialize_and_load(
         text = exported.mlir_module()
         if xla.fingerprint(compilation, text) == fingerprint:
             executable = xla.executable_of(compilation, text, body[second:])
-    return Compiled(lowered, executable)
+    return stages.Compiled(lowered, executable)
 
 
 def _lowered(
@@ -164,7 +162,7 @@ def _lowered(
     in_tree: PyTreeDef,
     out_tree: PyTreeDef,
     devices: Sequence[dev.Device] | None,
-) -> Lowered:
+) -> stages.Lowered:
     """Lower a call of an exported program on these devices, with these structures."""
     name, count = exported.fun_name, exported.nr_devices
     if exported.variables or exported.platforms != (dev.PLATFORM,):

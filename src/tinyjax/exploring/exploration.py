@@ -14,19 +14,13 @@ import attrs
 
 from tinyjax import config, errors, frames, tracebacks
 from tinyjax.core import xla
-from tinyjax.core.jit import JitFunction, jit
-from tinyjax.core.jit.stages import Lowered
-from tinyjax.core.tracing import jaxpr as jx, trace as tr
-from tinyjax.core.tracing.calling import as_arrays
-from tinyjax.core.tracing.checking import explained
+from tinyjax.core.jit import JitFunction, jit, stages
+from tinyjax.core.tracing import calling, checking, jaxpr as jx, trace as tr
 from tinyjax.core.tracing.holders import opened
-from tinyjax.core.values import avals as av
+from tinyjax.core.values import avals as av, concrete as conc, integers as ints
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.values.integers import integer
-from tinyjax.exploring import memory, model, numbering, profiled
+from tinyjax.exploring import counting, memory, model, numbering, profiled
 from tinyjax.exploring.compiled import Marks, StableHLO, read_hlo, read_stablehlo, with_products
-from tinyjax.exploring.counting import work_of
 from tinyjax.exploring.lines import Lines
 from tinyjax.exploring.page import page
 from tinyjax.tree.node import check_callable
@@ -136,7 +130,7 @@ def seconds_text(seconds: float) -> str:
     return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
-@explained
+@checking.explained
 def explore(
     fun: Callable[..., Any], *, measured: bool = False, runs: int = 10
 ) -> Callable[..., Exploration]:
@@ -171,7 +165,7 @@ def explore(
         >>> [(value.type, value.nbytes) for value in seen.waiting]
         [('float32[3,2]', 24), ('float32[3,4]', 48)]
     """
-    if integer(runs, "runs") > _MOST_RUNS:
+    if ints.integer(runs, "runs") > _MOST_RUNS:
         raise errors.ArgumentError(
             f"explore runs at most {_MOST_RUNS:,} times, but got {errors.shortened(runs)}."
         )
@@ -216,20 +210,20 @@ def _repeat(run: Callable[[], None]) -> None:
 
 
 def _operands(
-    wrapped: JitFunction[..., Any], lowered: Lowered, args: Any, kwargs: Any
+    wrapped: JitFunction[..., Any], lowered: stages.Lowered, args: Any, kwargs: Any
 ) -> list[Array] | None:
     """The data that the program is run on; None where there is none, or where it has effects."""
     leaves, in_tree, _ = wrapped._parameters.split(args, kwargs)
     if jx.effects(lowered.jaxpr).any or any(isinstance(x, av.ShapeDtypeStruct) for x in leaves):
         return None
     leaves, in_tree, _ = opened(leaves, in_tree)
-    operands = lowered.operands(as_arrays(leaves, wrapped, in_tree))
-    return [*operands] if all(isinstance(x, ConcreteArray) for x in operands) else None
+    operands = lowered.operands(calling.as_arrays(leaves, wrapped, in_tree))
+    return [*operands] if all(isinstance(x, conc.ConcreteArray) for x in operands) else None
 
 
 def _explored(
-    lowered: Lowered,
-    traced: Lowered,
+    lowered: stages.Lowered,
+    traced: stages.Lowered,
     operands: Sequence[Array] | None,
     measured: bool,
     runs: int,
@@ -259,7 +253,7 @@ def _explored(
         for _ in range(runs):
             _timed(later, "later runs", run)
         timings.append(model.Timing("later runs", statistics.median([t.seconds for t in later])))
-    works = [work_of(eqn) for _, eqn in programs.equations()]
+    works = [counting.work_of(eqn) for _, eqn in programs.equations()]
     seconds: dict[int, float] | None = None
     times: profiled.CompiledTimes | None = None
     if measured and operands is not None:

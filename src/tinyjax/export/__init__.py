@@ -13,10 +13,10 @@ __all__, __getattr__, __dir__ = namespace(
     {
         "calling": "call_exported_p exported_tangent_p",
         "dims": "SymbolicScope is_symbolic_dim",
-        "exported": "DisabledSafetyCheck Exported deserialize",
+        "exported": "Exported deserialize",
         "exporting": "export",
         "format": (
-            "maximum_supported_calling_convention_version=VERSION "
+            "DisabledSafetyCheck maximum_supported_calling_convention_version=VERSION "
             "minimum_supported_calling_convention_version=VERSION"
         ),
         "platforms": "default_export_platform",

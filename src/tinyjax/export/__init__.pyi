@@ -4,10 +4,10 @@ from tinyjax.export.calling import call_exported_p as call_exported_p
 from tinyjax.export.calling import exported_tangent_p as exported_tangent_p
 from tinyjax.export.dims import SymbolicScope as SymbolicScope
 from tinyjax.export.dims import is_symbolic_dim as is_symbolic_dim
-from tinyjax.export.exported import DisabledSafetyCheck as DisabledSafetyCheck
 from tinyjax.export.exported import Exported as Exported
 from tinyjax.export.exported import deserialize as deserialize
 from tinyjax.export.exporting import export as export
+from tinyjax.export.format import DisabledSafetyCheck as DisabledSafetyCheck
 from tinyjax.export.format import VERSION as maximum_supported_calling_convention_version
 from tinyjax.export.format import VERSION as minimum_supported_calling_convention_version
 from tinyjax.export.platforms import default_export_platform as default_export_platform

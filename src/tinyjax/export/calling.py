@@ -12,12 +12,9 @@ from tinyjax import errors
 from tinyjax.core.control_flow.loops import map_
 from tinyjax.core.jit import JitParams, jit_p
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.primitives import rules as ru
-from tinyjax.core.primitives.shape import moveaxis
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Values
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, tangents as tg
-from tinyjax.core.tracing.staging import stage
+from tinyjax.core.primitives import rules as ru, shape as sh
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg, tangents as tg
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
@@ -96,7 +93,7 @@ def _call_type(avals: prim.Avals, params: CallExportedParams) -> prim.Avals:
 
 
 @call_exported_p.def_lowering
-def _call_lowering(b: Lowering, operands: Values, params: CallExportedParams) -> Values:
+def _call_lowering(b: lw.Lowering, operands: hlo.Values, params: CallExportedParams) -> hlo.Values:
     program = params.program
     if program.divided is not None:
         return call_jaxpr(b, program.divided, program.name, operands)
@@ -132,7 +129,7 @@ def _call_batch(
     mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: CallExportedParams
 ) -> prim.BatchResult:
     # Its shapes are fixed, so it is called for one example after the other.
-    examples = [moveaxis(x, i, 0) for x, i in zip(values, axes, strict=True) if i is not None]
+    examples = [sh.moveaxis(x, i, 0) for x, i in zip(values, axes, strict=True) if i is not None]
 
     def one(example: list[Array]) -> list[Array]:
         rest = iter(example)
@@ -166,44 +163,24 @@ exported_tangent_p: prim.Primitive[ExportedTangentParams] = prim.Primitive(
 )
 
 
-def _forward_mode(name: str) -> errors.DifferentiationError:
-    return errors.DifferentiationError(
-        f"'{name}' is an exported program, whose derivative serves reverse mode (grad, vjp, "
-        "jacrev), but was asked for in forward mode (jvp, jacfwd, or a linearized function "
-        "applied). Use reverse mode, or export what jvp of the function gives."
-    )
-
-
-@exported_tangent_p.def_evaluate
-def _tangent_evaluate(args: prim.Arrays, params: ExportedTangentParams) -> prim.Arrays:
-    raise _forward_mode(params.name)
-
-
 @exported_tangent_p.def_abstract_eval
 def _tangent_type(avals: prim.Avals, params: ExportedTangentParams) -> prim.Avals:
     return params.out_avals
 
 
-@exported_tangent_p.def_lowering
-def _tangent_lowering(b: Lowering, operands: Values, params: ExportedTangentParams) -> Values:
-    raise _forward_mode(params.name)
+def _refuse_forward_mode(*operands: Any) -> Any:
+    params: ExportedTangentParams = operands[-1]
+    raise errors.DifferentiationError(
+        f"'{params.name}' is an exported program, whose derivative serves reverse mode (grad, vjp, "
+        "jacrev), but was asked for in forward mode (jvp, jacfwd, or a linearized function "
+        "applied). Use reverse mode, or export what jvp of the function gives."
+    )
 
 
-@exported_tangent_p.def_jvp
-def _tangent_jvp(
-    primals: prim.Arrays, tangents: prim.Tangents, params: ExportedTangentParams
-) -> prim.JvpResult:
-    raise _forward_mode(params.name)
-
-
-@exported_tangent_p.def_batch
-def _tangent_batch(
-    mapped: prim.MappedAxis,
-    values: prim.Arrays,
-    axes: prim.BatchAxes,
-    params: ExportedTangentParams,
-) -> prim.BatchResult:
-    raise _forward_mode(params.name)
+exported_tangent_p.def_evaluate(_refuse_forward_mode)
+exported_tangent_p.def_lowering(_refuse_forward_mode)
+exported_tangent_p.def_jvp(_refuse_forward_mode)
+exported_tangent_p.def_batch(_refuse_forward_mode)
 
 
 @exported_tangent_p.def_transpose
@@ -224,4 +201,4 @@ def calling(program: Program) -> jx.Jaxpr:
     def call(*args: Array) -> list[Array]:
         return list(bind(call_exported_p, args, CallExportedParams(program)))
 
-    return stage(call, program.in_avals, call).jaxpr
+    return stg.stage(call, program.in_avals, call).jaxpr

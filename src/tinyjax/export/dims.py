@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, SupportsIndex, TypeGuard
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, SupportsIndex, TypeAlias, TypeGuard
 
 import attrs
 
@@ -180,6 +180,35 @@ class SymbolicScope:
 _MOST_REPLACED: Final = 100
 
 
+_Operator: TypeAlias = Callable[[Any, Any], Any]
+
+
+def _operators(
+    symbol: str, of_arrays: _Operator, of_sizes: Callable[[Any, Polynomial, Polynomial], Any]
+) -> tuple[_Operator, _Operator]:
+    """Make an operator of sizes and its reflection.
+
+    Args:
+        symbol: how it is written.
+        of_arrays: what it does where the other operand is no size.
+        of_sizes: what it does with a size and with both operands as polynomials.
+    """
+
+    def apply(self: SymbolicDim, other: Any) -> Any:
+        p = self._other(other, symbol)
+        if p is None:
+            return of_arrays(dim_as_value(self), other)
+        return of_sizes(self, self._polynomial, p)
+
+    def reflected(self: SymbolicDim, other: Any) -> Any:
+        p = self._other(other, symbol)
+        if p is None:
+            return of_arrays(other, dim_as_value(self))
+        return of_sizes(self, p, self._polynomial)
+
+    return apply, reflected
+
+
 class SymbolicDim(SymbolicSize):
     """A size that is known by name only. ``symbolic_shape`` makes them."""
 
@@ -288,41 +317,20 @@ class SymbolicDim(SymbolicSize):
                 return None
         return None
 
-    def __add__(self, other: Any) -> Any:
-        p = self._other(other, "+")
-        if p is None:
-            return dim_as_value(self) + other
-        return self._scope.dim(poly.add(self._polynomial, p))
-
-    def __radd__(self, other: Any) -> Any:
-        p = self._other(other, "+")
-        if p is None:
-            return other + dim_as_value(self)
-        return self._scope.dim(poly.add(self._polynomial, p))
-
-    def __sub__(self, other: Any) -> Any:
-        p = self._other(other, "-")
-        if p is None:
-            return dim_as_value(self) - other
-        return self._scope.dim(poly.add(self._polynomial, p, -1))
-
-    def __rsub__(self, other: Any) -> Any:
-        p = self._other(other, "-")
-        if p is None:
-            return other - dim_as_value(self)
-        return self._scope.dim(poly.add(p, self._polynomial, -1))
-
-    def __mul__(self, other: Any) -> Any:
-        p = self._other(other, "*")
-        if p is None:
-            return dim_as_value(self) * other
-        return self._scope.dim(poly.multiply(self._polynomial, p))
-
-    def __rmul__(self, other: Any) -> Any:
-        p = self._other(other, "*")
-        if p is None:
-            return other * dim_as_value(self)
-        return self._scope.dim(poly.multiply(self._polynomial, p))
+    __add__, __radd__ = _operators(
+        "+", operator.add, lambda self, x, y: self._scope.dim(poly.add(x, y))
+    )
+    __sub__, __rsub__ = _operators(
+        "-", operator.sub, lambda self, x, y: self._scope.dim(poly.add(x, y, -1))
+    )
+    __mul__, __rmul__ = _operators(
+        "*", operator.mul, lambda self, x, y: self._scope.dim(poly.multiply(x, y))
+    )
+    __floordiv__, __rfloordiv__ = _operators(
+        "//", operator.floordiv, lambda self, x, y: self._divided(x, y)[0]
+    )
+    __mod__, __rmod__ = _operators("%", operator.mod, lambda self, x, y: self._divided(x, y)[1])
+    __divmod__, __rdivmod__ = _operators("divmod", divmod, lambda self, x, y: self._divided(x, y))
 
     def __pow__(self, other: Any, modulo: Any = None) -> Any:
         p = self._other(other, "**")
@@ -348,42 +356,6 @@ class SymbolicDim(SymbolicSize):
 
     def __rtruediv__(self, other: Any) -> Any:
         return other / dim_as_value(self)
-
-    def __floordiv__(self, other: Any) -> Any:
-        p = self._other(other, "//")
-        if p is None:
-            return dim_as_value(self) // other
-        return self._divided(self._polynomial, p)[0]
-
-    def __rfloordiv__(self, other: Any) -> Any:
-        p = self._other(other, "//")
-        if p is None:
-            return other // dim_as_value(self)
-        return self._divided(p, self._polynomial)[0]
-
-    def __mod__(self, other: Any) -> Any:
-        p = self._other(other, "%")
-        if p is None:
-            return dim_as_value(self) % other
-        return self._divided(self._polynomial, p)[1]
-
-    def __rmod__(self, other: Any) -> Any:
-        p = self._other(other, "%")
-        if p is None:
-            return other % dim_as_value(self)
-        return self._divided(p, self._polynomial)[1]
-
-    def __divmod__(self, other: Any) -> Any:
-        p = self._other(other, "divmod")
-        if p is None:
-            return divmod(dim_as_value(self), other)
-        return self._divided(self._polynomial, p)
-
-    def __rdivmod__(self, other: Any) -> Any:
-        p = self._other(other, "divmod")
-        if p is None:
-            return divmod(other, dim_as_value(self))
-        return self._divided(p, self._polynomial)
 
     def _divided(self, x: Polynomial, y: Polynomial) -> tuple[int, int]:
         if not y:

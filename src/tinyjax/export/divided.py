@@ -12,9 +12,8 @@ from typing import Any
 import attrs
 import numpy as np
 
+from tinyjax.core import sharded_array as sa, sharding as sd
 from tinyjax.core.devices import Device, PartitionSpec, device_at, on_first
-from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.core.sharding import AbstractMesh, AnyMesh, Mesh, NamedSharding, get_mesh
 from tinyjax.core.tracing.jaxpr import Jaxpr, Lit, effects
 from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values.array import Array
@@ -29,7 +28,7 @@ from tinyjax.parallel.constraint import constrain
 from tinyjax.parallel.types import OnMesh
 
 #: How arguments or results lie; None where that is left to XLA.
-Shardings = tuple[NamedSharding | None, ...]
+Shardings = tuple[sd.NamedSharding | None, ...]
 
 
 @attrs.frozen(eq=False)
@@ -49,7 +48,7 @@ class Divided:
     outs: Shardings
 
     @property
-    def mesh(self) -> AbstractMesh:
+    def mesh(self) -> sd.AbstractMesh:
         """The mesh of the first parameter or result that says how it lies."""
         for sharding in (*self.ins, *self.outs):
             if sharding is not None:
@@ -64,7 +63,7 @@ class Divided:
     @property
     def text(self) -> str:
         """The program as StableHLO."""
-        whole = NamedSharding(self.mesh, PartitionSpec())
+        whole = sd.NamedSharding(self.mesh, PartitionSpec())
         ins = tuple([x or whole for x in self.ins])
         placement = Placement(self.mesh.ids, ins, self.outs, is_abstract=True)
         return lowered_for(placement, self.jaxpr, self.name)[0]
@@ -72,14 +71,14 @@ class Divided:
     def on(self, devices: Sequence[Device]) -> Divided:
         """Return the program for given devices."""
 
-        def with_devices(mesh: AnyMesh) -> Mesh:
+        def with_devices(mesh: sd.AnyMesh) -> sd.Mesh:
             grid = np.empty(len(devices), object)
             grid[:] = devices
-            return Mesh(grid.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
+            return sd.Mesh(grid.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
 
         return self._remeshed(with_devices)
 
-    def _remeshed(self, change: Callable[[AnyMesh], AnyMesh]) -> Divided:
+    def _remeshed(self, change: Callable[[sd.AnyMesh], sd.AnyMesh]) -> Divided:
         other = _Remeshing(change)
         ins, outs = other.value(self.ins), other.value(self.outs)
         return Divided(self.name, other.program(self.jaxpr), ins, outs)
@@ -93,8 +92,8 @@ def divided_of(name: str, jaxpr: Jaxpr, placement: Placement) -> Divided:
     """
     if effects(jaxpr).any:
         raise calls_python(name)
-    ins = tuple([x if isinstance(x, NamedSharding) else None for x in placement.ins])
-    outs = tuple([x if isinstance(x, NamedSharding) else None for x in placement.outs])
+    ins = tuple([x if isinstance(x, sd.NamedSharding) else None for x in placement.ins])
+    outs = tuple([x if isinstance(x, sd.NamedSharding) else None for x in placement.outs])
     divided = Divided(name, closed(jaxpr), ins, outs)._remeshed(lambda mesh: mesh.abstract_mesh)
     try:
         assert divided.text, "it can be lowered"
@@ -106,7 +105,7 @@ def divided_of(name: str, jaxpr: Jaxpr, placement: Placement) -> Divided:
 class _Remeshing(Rewriting):
     """Programs on other meshes."""
 
-    def __init__(self, change: Callable[[AnyMesh], AnyMesh]) -> None:
+    def __init__(self, change: Callable[[sd.AnyMesh], sd.AnyMesh]) -> None:
         super().__init__()
         self._change = change
 
@@ -121,9 +120,9 @@ class _Remeshing(Rewriting):
         return x if aval is x.aval else Lit(literal_splat(first_element(x.value.host), aval), aval)
 
     def value(self, value: Any) -> Any:
-        if isinstance(value, NamedSharding):
+        if isinstance(value, sd.NamedSharding):
             return value.update(mesh=self._change(value.mesh))
-        if isinstance(value, Mesh | AbstractMesh):
+        if isinstance(value, sd.Mesh | sd.AbstractMesh):
             return self._change(value)
         return super().value(value)
 
@@ -144,11 +143,11 @@ def devices_of(name: str, arrays: Sequence[Array], nr_devices: int) -> tuple[Dev
         value = x
         while isinstance(value, Tracer) and value.components():
             value = value.components()[0]
-        sharding = value.sharding if isinstance(value, ShardedArray) else value.aval.sharding
-        if isinstance(sharding, NamedSharding) and not sharding.is_abstract:
+        sharding = value.sharding if isinstance(value, sa.ShardedArray) else value.aval.sharding
+        if isinstance(sharding, sd.NamedSharding) and not sharding.is_abstract:
             ids = sharding.ids
             break
-    if ids is None and not (mesh := get_mesh()).empty:
+    if ids is None and not (mesh := sd.get_mesh()).empty:
         ids = mesh.ids
     if ids is None and any(isinstance(x, Tracer) for x in arrays):
         return None
@@ -162,7 +161,7 @@ def devices_of(name: str, arrays: Sequence[Array], nr_devices: int) -> tuple[Dev
     return tuple([device_at(i) for i in ids])
 
 
-def laid(arrays: Sequence[Array], shardings: Shardings, mesh: AnyMesh) -> list[Array]:
+def laid(arrays: Sequence[Array], shardings: Shardings, mesh: sd.AnyMesh) -> list[Array]:
     """Return arrays that lie as a program takes or gives them; else undivided."""
-    whole = NamedSharding(mesh, PartitionSpec())
+    whole = sd.NamedSharding(mesh, PartitionSpec())
     return [constrain(x, s or whole) for x, s in zip(arrays, shardings, strict=True)]

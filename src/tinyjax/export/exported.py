@@ -25,45 +25,12 @@ from tinyjax.parallel.constraint import constrain
 T = TypeVar("T")
 
 
-@attrs.frozen
-class DisabledSafetyCheck:
-    """A check that is not to be made of an exported program.
-
-    Attributes:
-        name: which.
-    """
-
-    name: str
-
-    @staticmethod
-    def platform() -> DisabledSafetyCheck:
-        """Do not check that a program is called on a platform that it was exported for."""
-        return DisabledSafetyCheck("platform")
-
-    @staticmethod
-    def custom_call(target_name: str) -> DisabledSafetyCheck:
-        """Do not check that a function that the program calls stays the same: of no effect.
-
-        LAPACK's functions stay the same; a program that calls others (``ffi_call``) cannot be
-        exported.
-        """
-        return DisabledSafetyCheck(f"custom_call:{target_name}")
-
-    def is_custom_call(self) -> str | None:
-        """Return the function's name, or None."""
-        kind, _, target = self.name.partition(":")
-        return target if kind == "custom_call" else None
-
-    def __str__(self) -> str:
-        return self.name
-
-
 #: So many sizes of a program for many are kept, by the sizes and by the types of arguments.
 _MOST_KEPT: Final = 512
 
 
 @attrs.frozen(eq=False, repr=False)
-class Exported:
+class Exported(format.Description):
     """One signature of a jitted function, ready to be taken elsewhere. Made by ``export``.
 
     Attributes:
@@ -81,21 +48,10 @@ class Exported:
         disabled_safety_checks: the checks that are not made.
     """
 
-    fun_name: str
-    in_tree: tree.PyTreeDef
-    out_tree: tree.PyTreeDef
-    in_avals: tuple[av.ShapedArray, ...]
-    out_avals: tuple[av.ShapedArray, ...]
-    donated: tuple[int, ...]
-    consts: tuple[Array, ...]
-    portable: str
-    _make_vjp: Callable[[], Exported] | None
+    _make_vjp: Callable[[], Exported] | None = None
     _family: families.Family | None = None
-    platforms: tuple[str, ...] = (dev.PLATFORM,)
-    others: tuple[str, ...] = ()
-    disabled_safety_checks: tuple[DisabledSafetyCheck, ...] = ()
     _divided: Divided | None = None
-    _made: dict[Any, Any] = attrs.field(init=False, factory=dict)
+    _cache: dict[Any, Any] = attrs.field(init=False, factory=dict)
 
     def __repr__(self) -> str:
         types = ", ".join(map(str, self.in_avals)), ", ".join(map(str, self.out_avals))
@@ -137,12 +93,8 @@ class Exported:
             return self._call_on_devices(self._divided, operands)
         if tr.current_trace().evaluates:
             tr.check_concrete(arrays)
-            donated = tuple([len(self.consts) + i for i in self.donated])
-            program = JitParams(calling(self.program), self.fun_name, donated)
-            outs = tr.bind(jit_p, operands, program)
-        else:
-            outs = tr.bind(call_exported_p, operands, CallExportedParams(self.program))
-        return tree.unflatten(self.out_tree, outs)
+        donated = tuple([len(self.consts) + i for i in self.donated])
+        return tree.unflatten(self.out_tree, _run(self.program, operands, donated))
 
     def _call_on_devices(self, divided: Divided, operands: Sequence[Array]) -> Any:
         """Call a program for several devices, on those where its arguments lie."""
@@ -165,20 +117,16 @@ class Exported:
             self._pull_back if self.has_vjp() else None,
             divided=on_devices.jaxpr,
         )
-        if tr.current_trace().evaluates:
-            outs = tr.bind(jit_p, operands, JitParams(calling(program), self.fun_name))
-        else:
-            outs = tr.bind(call_exported_p, operands, CallExportedParams(program))
         placed = [
             constrain(x, sharding) if sharding is not None else x
-            for x, sharding in zip(outs, on_devices.outs, strict=True)
+            for x, sharding in zip(_run(program, operands), on_devices.outs, strict=True)
         ]
         return tree.unflatten(self.out_tree, placed)
 
     def _on(self, platform: str) -> Exported:
         """Return the program for a platform: that of this process, or the one in view."""
         if platform not in self.platforms:
-            if DisabledSafetyCheck.platform() in self.disabled_safety_checks:
+            if format.DisabledSafetyCheck.platform() in self.disabled_safety_checks:
                 return self
             raise errors.ArgumentError(
                 f"'{self.fun_name}' was exported for {listed(self.platforms)}, but is called on "
@@ -234,8 +182,8 @@ class Exported:
                 f"{', '.join(sorted(family.variables))}, but got none for '{min(missing)}'."
             )
         key = tuple(sorted([(name, sizes[name]) for name in family.variables]))
-        if key not in self._made and len(self._made) > _MOST_KEPT:
-            self._made.clear()
+        if key not in self._cache and len(self._cache) > _MOST_KEPT:
+            self._cache.clear()
         return self._once(key, lambda: self._sized(family, dict(key)))
 
     def _sized(self, family: families.Family, sizes: dict[str, int]) -> Exported:
@@ -262,7 +210,7 @@ class Exported:
     def _of_types(self, in_tree: tree.PyTreeDef, arrays: Sequence[Array]) -> Exported:
         """Return the program for arguments of certain types."""
         avals = tuple([x.aval for x in arrays])
-        exported: Exported | None = self._made.get((in_tree, avals))
+        exported: Exported | None = self._cache.get((in_tree, avals))
         if exported is None:
             family = self._family
             assert family is not None, "other programs are of one type"
@@ -276,7 +224,7 @@ class Exported:
                     )
             sizes = family.solution.sizes(avals)
             exported = self.with_sizes(sizes)
-            self._made[in_tree, avals] = exported
+            self._cache[in_tree, avals] = exported
         return exported
 
     @property
@@ -410,21 +358,11 @@ class Exported:
         solution = None if family is None else family.solution
         program = divided if family is None else family
         content = format.Content(
-            self.fun_name,
-            self.in_tree,
-            self.out_tree,
-            self.in_avals,
-            self.out_avals,
-            self.donated,
-            self.consts,
-            self.portable,
-            self.vjp().serialize(vjp_order - 1) if vjp_order > 0 else None,
-            None if solution is None else solution.scope,
-            None if program is None else program.jaxpr,
-            self.platforms,
-            self.others,
-            tuple([check.name for check in self.disabled_safety_checks]),
-            None if divided is None else (divided.ins, divided.outs),
+            **self.description(),
+            vjp=self.vjp().serialize(vjp_order - 1) if vjp_order > 0 else None,
+            scope=None if solution is None else solution.scope,
+            jaxpr=None if program is None else program.jaxpr,
+            shardings=None if divided is None else (divided.ins, divided.outs),
         )
         return format.encode(content, key)
 
@@ -454,10 +392,18 @@ class Exported:
 
     def _once(self, what: object, make: Callable[[], T]) -> T:
         """Return what ``make`` returned the first time."""
-        if what not in self._made:
-            self._made[what] = make()
-        result: T = self._made[what]
+        if what not in self._cache:
+            self._cache[what] = make()
+        result: T = self._cache[what]
         return result
+
+
+def _run(
+    program: Program, operands: Sequence[Array], donated: tuple[int, ...] = ()
+) -> Sequence[Array]:
+    if tr.current_trace().evaluates:
+        return tr.bind(jit_p, operands, JitParams(calling(program), program.name, donated))
+    return tr.bind(call_exported_p, operands, CallExportedParams(program))
 
 
 #: How long the sizes of a program may be compared while it is loaded: a program of tinyjax's takes
@@ -487,28 +433,20 @@ def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exporte
     family, divided = None, None
     with poly.limited(_STEPS_OF_A_BYTE * len(data)):
         content = format.decode(bytes(data), key)
-        if content.jaxpr is not None and content.lie is not None:
-            divided = Divided(content.name, content.jaxpr, *content.lie)
+        if content.jaxpr is not None and content.shardings is not None:
+            divided = Divided(content.fun_name, content.jaxpr, *content.shardings)
         elif content.jaxpr is not None:
             with refusing("what was exported is no program for symbolic sizes"):
                 number = len(content.consts)
-                family = families.family_of(content.name, content.jaxpr, content.in_tree, number)
+                family = families.family_of(
+                    content.fun_name, content.jaxpr, content.in_tree, number
+                )
     derivative = content.vjp
     exported = Exported(
-        content.name,
-        content.in_tree,
-        content.out_tree,
-        content.in_avals,
-        content.out_avals,
-        content.donated,
-        content.consts,
-        content.portable,
-        None if derivative is None else lambda: deserialize(derivative),
-        family,
-        content.platforms,
-        content.others,
-        tuple(map(DisabledSafetyCheck, content.disabled_checks)),
-        divided,
+        **content.description(),
+        make_vjp=None if derivative is None else lambda: deserialize(derivative),
+        family=family,
+        divided=divided,
     )
     if family is None and divided is None:
         with refusing("what was exported is not what it says that it is"):

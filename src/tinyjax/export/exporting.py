@@ -13,7 +13,7 @@ from tinyjax.core.jit import JitFunction, jit, stages
 from tinyjax.core.tracing import jaxpr as jx, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
-from tinyjax.export import exported, families, symbolic_programs
+from tinyjax.export import exported, families, format, symbolic_programs
 from tinyjax.export.divided import divided_of
 from tinyjax.export.platforms import (
     PLATFORMS,
@@ -30,7 +30,7 @@ def export(
     fun: Callable[P, Any],
     *,
     platforms: Sequence[str] | None = None,
-    disabled_checks: Sequence[exported.DisabledSafetyCheck] = (),
+    disabled_checks: Sequence[format.DisabledSafetyCheck] = (),
 ) -> Callable[P, exported.Exported]:
     """Return a function that exports ``fun`` for its arguments, without running it.
 
@@ -104,7 +104,7 @@ def export(
 def exported_of(
     lower: Callable[[], stages.Lowered],
     platforms: tuple[str, ...],
-    disabled_checks: tuple[exported.DisabledSafetyCheck, ...],
+    disabled_checks: tuple[format.DisabledSafetyCheck, ...],
 ) -> exported.Exported:
     """Export a lowered function.
 
@@ -174,11 +174,11 @@ def exported_of(
         tuple([i - num_consts for i in lowered.donated]),
         tuple([x.gathered if isinstance(x, sa.ShardedArray) else x for x in lowered.consts]),
         portables[0],
-        lambda: _export_vjp(by_platform, platforms, disabled_checks),
-        family,
         platforms,
         tuple(portables[1:]),
         disabled_checks,
+        lambda: _export_vjp(by_platform, platforms, disabled_checks),
+        family,
         divided,
     )
 
@@ -199,7 +199,7 @@ def _check_alike(platform: str, other: stages.Lowered, lowered: stages.Lowered) 
 def _export_vjp(
     by_platform: Mapping[str, stages.Lowered],
     platforms: tuple[str, ...],
-    disabled_checks: tuple[exported.DisabledSafetyCheck, ...],
+    disabled_checks: tuple[format.DisabledSafetyCheck, ...],
 ) -> exported.Exported:
     lowered = next(iter(by_platform.values()))
     in_avals, out_avals = lowered.arguments, lowered.jaxpr.out_avals

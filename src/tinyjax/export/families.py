@@ -6,14 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
-from tinyjax import tree
+from tinyjax import errors, tree
 from tinyjax.core.tracing.jaxpr import Jaxpr, effects
 from tinyjax.core.values.avals import ShapedArray
-from tinyjax.errors import ArgumentError
-from tinyjax.export import polynomials
+from tinyjax.export import platforms, polynomials, symbolic_programs
 from tinyjax.export.dims import SymbolicDim, SymbolicScope, is_symbolic_dim, substituted
-from tinyjax.export.platforms import calls_python
-from tinyjax.export.symbolic_programs import inspect, told
 from tinyjax.tree import PyTreeDef, SequenceKey, path_str
 
 
@@ -46,7 +43,7 @@ def family_of(name: str, jaxpr: Jaxpr, in_tree: PyTreeDef, num_consts: int) -> F
         ExportError: the program calls Python functions, or what it does is not known for all sizes.
     """
     if effects(jaxpr).any:
-        raise calls_python(name)
+        raise platforms.calls_python(name)
     avals = jaxpr.in_avals[num_consts:]
     scope = scope_of(avals, name)
     leaves = tree.leaves_with_path(tree.unflatten(in_tree, range(in_tree.num_leaves)))
@@ -60,7 +57,7 @@ def family_of(name: str, jaxpr: Jaxpr, in_tree: PyTreeDef, num_consts: int) -> F
         ]
     solution = Solution.of(name, scope, places)
     known = {step.variable for step in solution.steps}
-    inspect(jaxpr, name, scope, known)
+    symbolic_programs.inspect(jaxpr, name, scope, known)
     return Family(jaxpr, solution, frozenset(known))
 
 
@@ -89,13 +86,13 @@ def scope_of(avals: Sequence[ShapedArray], name: str) -> SymbolicScope:
     """
     dims = [n for aval in avals for n in aval.shape if isinstance(n, SymbolicDim)]
     if not dims:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"'{name}' uses symbolic sizes, but none of its arguments has any: their values could "
             "not be told at a call. Give an argument the size, such as an array of shape (0, k)."
         )
     for dim in dims:
         if dim.scope is not dims[0].scope:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"'{name}' is exported for the symbolic sizes '{dims[0]}' of {dims[0].scope}, and "
                 f"'{dim}' of {dim.scope}, which are different scopes. Make all sizes by one call "
                 "of symbolic_shape or symbolic_args_specs, or give each the scope of the first: "
@@ -156,7 +153,7 @@ class Solution:
             pending = [p for p in pending if not variables_of(p.dim) <= known]
         missing = set().union(*(variables_of(p.dim) for p in places)) - known
         if missing:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"'{name}' is exported for symbolic sizes of which {', '.join(sorted(missing))} "
                 f"cannot be told from the shapes of its arguments, {_shapes(places)}: a variable "
                 "is told by a size that is a multiple of it, plus what other variables tell. Give "
@@ -201,9 +198,9 @@ class Solution:
                 raise self._error(f"the constraint '{constraint.text}' does not hold", sizes)
         return sizes
 
-    def _error(self, what: str, sizes: Mapping[str, int]) -> ArgumentError:
-        sizes_text = f", and {told(sizes)}" if sizes else ""
-        return ArgumentError(
+    def _error(self, what: str, sizes: Mapping[str, int]) -> errors.ArgumentError:
+        sizes_text = f", and {symbolic_programs.told(sizes)}" if sizes else ""
+        return errors.ArgumentError(
             f"'{self.name}' was exported for {_shapes(self.places)}, and was called with arguments "
             f"of other shapes: {what}{sizes_text}."
         )

@@ -16,20 +16,17 @@ import json
 import struct
 import sys
 from hashlib import sha256
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import attrs
 import numpy as np
 
-from tinyjax import errors, tree
+from tinyjax import errors, records, tree
 from tinyjax.core.tracing import jaxpr as jx
-from tinyjax.core.values import avals as av
+from tinyjax.core.values import avals as av, concrete as conc
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.export import dims, divided, jaxprs
 from tinyjax.export.trees import decode_tree, encode_tree
-
-T = TypeVar("T")
 
 _MAGIC: Final = b"TINYJAXE"
 _SIGNED_MAGIC: Final = b"TINYJAXS"
@@ -40,28 +37,58 @@ _CHECKSUM_BYTES: Final = 32
 
 
 @attrs.frozen
-class Content:
-    """What an exported program consists of.
+class DisabledSafetyCheck:
+    """A check that is not to be made of an exported program.
 
     Attributes:
-        name: the function's.
-        in_tree: the structure of ``(args, kwargs)``.
-        out_tree: the structure of the result.
-        in_avals: the types of the arguments.
-        out_avals: the types of the results.
-        donated: the arguments whose memory may be reused, by position among the leaves.
-        consts: arrays that come before the arguments.
-        portable: the program in portable form.
-        vjp: the exported program of the derivative.
-        scope: what the sizes of a program for many sizes belong to.
-        jaxpr: a program for many sizes, or for several devices, in place of one in portable form.
-        platforms: where it can run.
-        others: the programs for the other platforms, in portable form.
-        disabled_checks: what is not checked.
-        lie: how the parameters and the results of a program for several devices lie.
+        name: which.
     """
 
     name: str
+
+    @staticmethod
+    def platform() -> DisabledSafetyCheck:
+        """Do not check that a program is called on a platform that it was exported for."""
+        return DisabledSafetyCheck("platform")
+
+    @staticmethod
+    def custom_call(target_name: str) -> DisabledSafetyCheck:
+        """Do not check that a function that the program calls stays the same: of no effect.
+
+        LAPACK's functions stay the same; a program that calls others (``ffi_call``) cannot be
+        exported.
+        """
+        return DisabledSafetyCheck(f"custom_call:{target_name}")
+
+    def is_custom_call(self) -> str | None:
+        """Return the function's name, or None."""
+        kind, _, target = self.name.partition(":")
+        return target if kind == "custom_call" else None
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@attrs.frozen(eq=False, repr=False)
+class Description:
+    """What is known of every exported program.
+
+    Attributes:
+        fun_name: the function's name.
+        in_tree: the structure of ``(args, kwargs)``, less the static arguments.
+        out_tree: the structure of the result.
+        in_avals: the types of the arguments, in the order of ``in_tree``.
+        out_avals: the types of the results, in the order of ``out_tree``.
+        donated: the arguments whose memory may be reused, by position in ``in_avals``.
+        consts: the arrays that the function closed over, which come before the arguments.
+        portable: the program in StableHLO's portable form, as text; empty for symbolic sizes.
+            It is for the CPU, if that is among the platforms, or for the first of them.
+        platforms: the platforms that it can run on.
+        others: the programs for the other platforms, in their order.
+        disabled_safety_checks: the checks that are not made.
+    """
+
+    fun_name: str
     in_tree: tree.PyTreeDef
     out_tree: tree.PyTreeDef
     in_avals: tuple[av.ShapedArray, ...]
@@ -69,13 +96,30 @@ class Content:
     donated: tuple[int, ...]
     consts: tuple[Array, ...]
     portable: str
-    vjp: bytes | None
-    scope: dims.SymbolicScope | None = None
-    jaxpr: jx.Jaxpr | None = None
     platforms: tuple[str, ...] = ("cpu",)
     others: tuple[str, ...] = ()
-    disabled_checks: tuple[str, ...] = ()
-    lie: tuple[divided.Shardings, divided.Shardings] | None = None
+    disabled_safety_checks: tuple[DisabledSafetyCheck, ...] = ()
+
+    def description(self) -> dict[str, Any]:
+        """Return these attributes by their names."""
+        return {name: getattr(self, name) for name in records.field_names(Description)}
+
+
+@attrs.frozen(eq=False, repr=False)
+class Content(Description):
+    """What the bytes of an exported program consist of.
+
+    Attributes:
+        vjp: the exported program of the derivative.
+        scope: what the sizes of a program for many sizes belong to.
+        jaxpr: a program for many sizes, or for several devices, in place of one in portable form.
+        shardings: how the operands and the results of a program for several devices lie.
+    """
+
+    vjp: bytes | None = None
+    scope: dims.SymbolicScope | None = None
+    jaxpr: jx.Jaxpr | None = None
+    shardings: tuple[divided.Shardings, divided.Shardings] | None = None
 
 
 def encode(content: Content, key: bytes | None) -> bytes:
@@ -89,13 +133,13 @@ def encode(content: Content, key: bytes | None) -> bytes:
         ExportError: its arguments or results hold what another process would not know.
     """
     hosts = [const.concrete("an exported program") for const in content.consts]
-    portable, scope = content.portable, content.scope
+    portable, scope, shardings = content.portable, content.scope, content.shardings
     if content.jaxpr is not None:
         portable = jaxprs.encode_program(content.jaxpr)
     program = portable.encode()
     others = [other.encode() for other in content.others]
     header = {
-        "name": content.name,
+        "name": content.fun_name,
         "in_tree": encode_tree(content.in_tree, "the arguments"),
         "out_tree": encode_tree(content.out_tree, "the results"),
         "in_avals": [jaxprs.encode_aval(a) for a in content.in_avals],
@@ -105,8 +149,8 @@ def encode(content: Content, key: bytes | None) -> bytes:
         "constraints": None if scope is None else [c.text for c in scope.constraints],
         "byteorder": sys.byteorder,
         "platforms": list(content.platforms),
-        "disabled_checks": list(content.disabled_checks),
-        "lie": None if content.lie is None else [*map(_encode_all, content.lie)],
+        "disabled_checks": [check.name for check in content.disabled_safety_checks],
+        "lie": None if shardings is None else [*map(_encode_all, shardings)],
         "program": len(program),
         "others": list(map(len, others)),
         "vjp": None if content.vjp is None else len(content.vjp),
@@ -171,7 +215,7 @@ def decode(data: bytes, key: bytes | None) -> Content:
 
 
 def _decode_body(body: memoryview, header_size: int) -> Content:
-    header = _of(dict, json.loads(bytes(body[:header_size])))
+    header = jaxprs.of_type(dict, json.loads(bytes(body[:header_size])))
     if header["byteorder"] != sys.byteorder:
         raise errors.ExportError(
             f"this program was exported on a {header['byteorder']}-endian machine, and this one "
@@ -181,41 +225,48 @@ def _decode_body(body: memoryview, header_size: int) -> Content:
 
     def take(size: int) -> bytes:
         nonlocal place
-        if not 0 <= _of(int, size) <= len(body) - place:
+        if not 0 <= jaxprs.of_type(int, size) <= len(body) - place:
             raise ValueError(f"{size} bytes are not there")
         place += size
         return bytes(body[place - size : place])
 
     scope = None
     if header["constraints"] is not None:
-        scope = dims.SymbolicScope([_of(str, c) for c in _of(list, header["constraints"])])
-    lie = None
+        scope = dims.SymbolicScope(
+            [jaxprs.of_type(str, c) for c in jaxprs.of_type(list, header["constraints"])]
+        )
+    shardings = None
     if header.get("lie") is not None:
-        ins, outs = _of(list, header["lie"])
-        lie = _decode_all(ins), _decode_all(outs)
-    is_jaxpr = scope is not None or lie is not None
+        ins, outs = jaxprs.of_type(list, header["lie"])
+        shardings = _decode_all(ins), _decode_all(outs)
+    is_jaxpr = scope is not None or shardings is not None
     program = take(header["program"]).decode()
-    others = tuple([take(size).decode() for size in _of(list, header["others"])])
+    others = tuple([take(size).decode() for size in jaxprs.of_type(list, header["others"])])
     consts: list[Array] = []
     for aval in _decode_avals(header["consts"], None):
         host = np.frombuffer(take(aval.nbytes), aval.dtype).reshape(aval.shape)
-        consts.append(ConcreteArray(host, aval))
+        consts.append(conc.ConcreteArray(host, aval))
     content = Content(
-        _of(str, header["name"]),
-        decode_tree(_of(list, header["in_tree"])),
-        decode_tree(_of(list, header["out_tree"])),
+        jaxprs.of_type(str, header["name"]),
+        decode_tree(jaxprs.of_type(list, header["in_tree"])),
+        decode_tree(jaxprs.of_type(list, header["out_tree"])),
         _decode_avals(header["in_avals"], scope),
         _decode_avals(header["out_avals"], scope),
-        tuple([_of(int, i) for i in _of(list, header["donated"])]),
+        tuple([jaxprs.of_type(int, i) for i in jaxprs.of_type(list, header["donated"])]),
         tuple(consts),
         "" if is_jaxpr else program,
+        tuple([jaxprs.of_type(str, p) for p in jaxprs.of_type(list, header["platforms"])]),
+        others,
+        tuple(
+            [
+                DisabledSafetyCheck(jaxprs.of_type(str, c))
+                for c in jaxprs.of_type(list, header["disabled_checks"])
+            ]
+        ),
         None if header["vjp"] is None else take(header["vjp"]),
         scope,
         jaxprs.decode_program(program, scope) if is_jaxpr else None,
-        tuple([_of(str, p) for p in _of(list, header["platforms"])]),
-        others,
-        tuple([_of(str, c) for c in _of(list, header["disabled_checks"])]),
-        lie,
+        shardings,
     )
     count = len({*content.platforms})
     if len(others) != (0 if scope else count - 1) or not count == len(content.platforms) > 0:
@@ -232,9 +283,10 @@ def _decode_body(body: memoryview, header_size: int) -> Content:
         ins = (*(const.aval for const in consts), *content.in_avals)
         if (content.jaxpr.in_avals, content.jaxpr.out_avals) != (ins, content.out_avals):
             raise ValueError("its program is of other types than it says")
-    if lie is not None and content.jaxpr is not None:
+    if shardings is not None and content.jaxpr is not None:
         expected = (len(content.jaxpr.in_binders), len(content.jaxpr.outs))
-        if tuple(map(len, lie)) != expected or len(_sizes(lie)) != 1 or scope is not None:
+        sizes = {x.mesh.size for part in shardings for x in part if x is not None}
+        if tuple(map(len, shardings)) != expected or len(sizes) != 1 or scope is not None:
             raise ValueError("it does not lie on so many devices")
     if not {*content.donated} <= {*range(len(content.in_avals))}:
         raise ValueError("it donates what is no argument")
@@ -246,18 +298,10 @@ def _encode_all(shardings: divided.Shardings) -> list[Any]:
 
 
 def _decode_all(entries: object) -> divided.Shardings:
-    return tuple([None if x is None else jaxprs.decode_sharding(x) for x in _of(list, entries)])
-
-
-def _sizes(lie: tuple[divided.Shardings, divided.Shardings]) -> set[int]:
-    return {x.mesh.size for shardings in lie for x in shardings if x is not None}
+    return tuple(
+        [None if x is None else jaxprs.decode_sharding(x) for x in jaxprs.of_type(list, entries)]
+    )
 
 
 def _decode_avals(entries: object, scope: dims.SymbolicScope | None) -> tuple[av.ShapedArray, ...]:
-    return tuple([jaxprs.decode_aval(x, scope) for x in _of(list, entries)])
-
-
-def _of(kind: type[T], x: object) -> T:
-    if type(x) is not kind:
-        raise TypeError(f"{x!r:.100} is no {kind.__name__}")
-    return x
+    return tuple([jaxprs.decode_aval(x, scope) for x in jaxprs.of_type(list, entries)])

@@ -25,13 +25,9 @@ import numpy as np
 from tinyjax import dtypes, errors
 from tinyjax.core import devices as dev, sharding as sd
 from tinyjax.core.primitives import gather_scatter as gs, modes
-from tinyjax.core.tracing import jaxpr as jx
-from tinyjax.core.tracing.primitive import Primitive
-from tinyjax.core.values import avals as av, operands as opd
-from tinyjax.core.values.integers import SymbolicSize
-from tinyjax.export.dims import SymbolicScope
-from tinyjax.export.parsing import parse_shape
-from tinyjax.export.symbolic_programs import check
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+from tinyjax.core.values import avals as av, integers as ints, operands as opd
+from tinyjax.export import dims, parsing, symbolic_programs
 from tinyjax.parallel.types import OnMesh, Share, with_varying
 from tinyjax.primitives import convolution as cv, fft
 
@@ -59,7 +55,7 @@ _CHOICES: Final[dict[str, type[Enum]]] = {
 
 
 def _is_size(x: object) -> bool:
-    return type(x) is int or isinstance(x, SymbolicSize)
+    return type(x) is int or isinstance(x, ints.SymbolicSize)
 
 
 def _is_sharding(x: object) -> bool:
@@ -70,7 +66,7 @@ def _kind(kind: type) -> Callable[[object], bool]:
     return lambda x: type(x) is kind
 
 
-def _tuple_of(test: Callable[[object], bool]) -> Callable[[object], bool]:
+def _tupleof_type(test: Callable[[object], bool]) -> Callable[[object], bool]:
     return lambda x: type(x) is tuple and all(map(test, x))
 
 
@@ -93,15 +89,15 @@ _FITS: Final[dict[str, Callable[[object], bool]]] = {
     "Sharding | None": lambda x: x is None or _is_sharding(x),
     "AnyMesh": _kind(sd.AbstractMesh),
     "Hashable": _kind(str),  # the name of an axis
-    "Specs": _tuple_of(_kind(dev.PartitionSpec)),
+    "Specs": _tupleof_type(_kind(dev.PartitionSpec)),
     "Jaxpr": lambda x: type(x) is jx.Jaxpr,
     "Jaxpr | None": lambda x: x is None or type(x) is jx.Jaxpr,
-    "Axes": _tuple_of(_is_size),
-    "tuple[int, ...]": _tuple_of(_is_size),
-    "tuple[str, ...]": _tuple_of(lambda x: type(x) is str),
-    "tuple[Jaxpr, ...]": _tuple_of(lambda x: type(x) is jx.Jaxpr),
-    "tuple[tuple[int, int], ...]": _tuple_of(_sizes(2)),
-    "tuple[tuple[int, int, int], ...]": _tuple_of(_sizes(3)),
+    "Axes": _tupleof_type(_is_size),
+    "tuple[int, ...]": _tupleof_type(_is_size),
+    "tuple[str, ...]": _tupleof_type(lambda x: type(x) is str),
+    "tuple[Jaxpr, ...]": _tupleof_type(lambda x: type(x) is jx.Jaxpr),
+    "tuple[tuple[int, int], ...]": _tupleof_type(_sizes(2)),
+    "tuple[tuple[int, int, int], ...]": _tupleof_type(_sizes(3)),
     **{name: _kind(kind) for name, kind in (*_RECORDS.items(), *_CHOICES.items())},
 }
 
@@ -140,7 +136,7 @@ def encode_program(jaxpr: jx.Jaxpr) -> str:
 
 class _Writer:
     def __init__(self) -> None:
-        self._names: dict[Primitive[Any], tuple[str, str]] = _names_of_primitives()
+        self._names: dict[prim.Primitive[Any], tuple[str, str]] = _names_of_primitives()
         self._numbers: dict[int, int] = {}
         self._programs: list[Any] = []
 
@@ -200,7 +196,7 @@ class _Writer:
 
     def _value(self, value: Any) -> Any:
         match value:
-            case SymbolicSize():
+            case ints.SymbolicSize():
                 return {"size": str(value)}
             case None | bool() | int() | str():
                 return value
@@ -227,15 +223,15 @@ class _Writer:
                 return {"record": [kind, self._fields(_checked(value, kind))]}
 
 
-def _names_of_primitives() -> dict[Primitive[Any], tuple[str, str]]:
+def _names_of_primitives() -> dict[prim.Primitive[Any], tuple[str, str]]:
     """Return where the primitives are that may be in a program: all that are in one are loaded."""
-    names: dict[Primitive[Any], tuple[str, str]] = {}
+    names: dict[prim.Primitive[Any], tuple[str, str]] = {}
     for name, module in sorted(sys.modules.items()):
         home = name.removeprefix(_OWN)
         if home != name and home.startswith(_ROOMS):
             declared = vars(module).get("__annotations__", {})
             for attribute, value in vars(module).items():  # not where it is imported
-                if isinstance(value, Primitive) and attribute in declared:
+                if isinstance(value, prim.Primitive) and attribute in declared:
                     names.setdefault(value, (home, attribute))
     return names
 
@@ -244,18 +240,18 @@ def _differing(name: Any) -> str | Share:
     """An axis along which devices have different values, or share one."""
     match name:
         case ["U" | "R" as letter, axis]:
-            return Share(letter, _of(str, axis))
+            return Share(letter, of_type(str, axis))
         case _:
-            return _of(str, name)
+            return of_type(str, name)
 
 
 def encode_aval(aval: av.ShapedArray) -> list[Any]:
     """Write a type; symbolic sizes are texts."""
-    shape = [str(n) if isinstance(n, SymbolicSize) else n for n in aval.shape]
+    shape = [str(n) if isinstance(n, ints.SymbolicSize) else n for n in aval.shape]
     told = [dtypes.dtype_name(aval.dtype), shape, aval.weak_type]
     if aval.across:
-        varies = sorted([_of(str, name) for name in aval.varying])
-        shares = [[x.letter, _of(str, x.name)] for x in aval.across if isinstance(x, Share)]
+        varies = sorted([of_type(str, name) for name in aval.varying])
+        shares = [[x.letter, of_type(str, x.name)] for x in aval.across if isinstance(x, Share)]
         told.append([*varies, *sorted(shares)])
     if aval.told is not None:
         sharding = aval.sharding
@@ -284,7 +280,7 @@ def _encode_spec(spec: dev.PartitionSpec) -> list[Any]:
 # Reading
 
 
-def decode_program(text: str, scope: SymbolicScope | None) -> jx.Jaxpr:
+def decode_program(text: str, scope: dims.SymbolicScope | None) -> jx.Jaxpr:
     """Read a program for many sizes, or for several devices.
 
     Args:
@@ -297,7 +293,7 @@ def decode_program(text: str, scope: SymbolicScope | None) -> jx.Jaxpr:
     """
     programs: list[jx.Jaxpr] = []
     depths: list[int] = []
-    for entry in _of(list, json.loads(text)):
+    for entry in of_type(list, json.loads(text)):
         program = _Reader(scope, programs).program(entry)
         inner = [p for eqn in program.eqns for p in jx.subjaxprs(eqn.params)]
         numbers = {id(p): depth for p, depth in zip(programs, depths, strict=True)}
@@ -306,32 +302,33 @@ def decode_program(text: str, scope: SymbolicScope | None) -> jx.Jaxpr:
             raise ValueError("programs are nested too deep")
         programs.append(program)
     jaxpr = programs[-1]
-    check(jaxpr, "as it is written")
+    symbolic_programs.check(jaxpr, "as it is written")
     if jx.effects(jaxpr).any:
         raise ValueError("the program does more than compute")
     return jaxpr
 
 
-def _of(kind: type[T], x: object) -> T:
+def of_type(kind: type[T], x: object) -> T:
+    """Return what was read, if it is of a type."""
     if type(x) is not kind:
         raise TypeError(f"{x!r:.100} is no {kind.__name__}")
     return x
 
 
 def _number(x: object) -> int:
-    number = _of(int, x)
+    number = of_type(int, x)
     if abs(number) >= _LARGEST:
         raise ValueError("a number is too large")
     return number
 
 
 class _Reader:
-    def __init__(self, scope: SymbolicScope | None, programs: list[jx.Jaxpr]) -> None:
+    def __init__(self, scope: dims.SymbolicScope | None, programs: list[jx.Jaxpr]) -> None:
         self._scope = scope
         self._programs = programs
 
     def program(self, entry: object) -> jx.Jaxpr:
-        ins, eqns, outs = _of(list, entry)
+        ins, eqns, outs = of_type(list, entry)
         bound: list[jx.Var] = []
 
         def binder(aval: object) -> jx.Var:
@@ -342,9 +339,9 @@ class _Reader:
         def atom(x: object) -> jx.Atom:
             if type(x) is int:
                 return bound[x if x >= 0 else len(bound)]
-            aval, element = _of(list, x)
+            aval, element = of_type(list, x)
             literal_aval = decode_aval(aval, self._scope)
-            data = bytes.fromhex(_of(str, element))
+            data = bytes.fromhex(of_type(str, element))
             if len(data) != literal_aval.dtype.itemsize:
                 raise ValueError("a literal is not one number")
             return jx.Lit(
@@ -352,23 +349,23 @@ class _Reader:
                 literal_aval,
             )
 
-        in_binders = tuple([binder(x) for x in _of(list, ins)])
+        in_binders = tuple([binder(x) for x in of_type(list, ins)])
         equations: list[jx.JaxprEqn] = []
-        for eqn in _of(list, eqns):
-            name, inputs, params, results = _of(list, eqn)
-            primitive = _primitive(*_of(list, name))
-            operands = tuple([atom(x) for x in _of(list, inputs)])
+        for eqn in of_type(list, eqns):
+            name, inputs, params, results = of_type(list, eqn)
+            primitive = _primitive(*of_type(list, name))
+            operands = tuple([atom(x) for x in of_type(list, inputs)])
             values = self._fields(params)
             fields = _checked(primitive.params(**values), primitive.name)
             equations.append(
                 jx.JaxprEqn(
-                    primitive, operands, fields, tuple([binder(x) for x in _of(list, results)])
+                    primitive, operands, fields, tuple([binder(x) for x in of_type(list, results)])
                 )
             )
-        return jx.Jaxpr(in_binders, tuple(equations), tuple([atom(x) for x in _of(list, outs)]))
+        return jx.Jaxpr(in_binders, tuple(equations), tuple([atom(x) for x in of_type(list, outs)]))
 
     def _fields(self, entry: object) -> dict[str, Any]:
-        return {name: self._value(value) for name, value in _of(dict, entry).items()}
+        return {name: self._value(value) for name, value in of_type(dict, entry).items()}
 
     def _value(self, entry: object) -> Any:
         if entry is None or type(entry) in (bool, str):
@@ -377,7 +374,7 @@ class _Reader:
             return _number(entry)
         if type(entry) is list:
             return tuple([self._value(item) for item in entry])
-        ((tag, value),) = _of(dict, entry).items()
+        ((tag, value),) = of_type(dict, entry).items()
         match tag:
             case "sharding":
                 return decode_sharding(value)
@@ -386,36 +383,36 @@ class _Reader:
             case "spec":
                 return _decode_spec(value)
             case "size" if self._scope is not None:
-                (size,) = parse_shape(_of(str, value), self._scope)
+                (size,) = parsing.parse_shape(of_type(str, value), self._scope)
                 return size
             case "float":
-                return float.fromhex(_of(str, value))
+                return float.fromhex(of_type(str, value))
             case "complex":
-                real, imag = [float.fromhex(_of(str, part)) for part in _of(list, value)]
+                real, imag = [float.fromhex(of_type(str, part)) for part in of_type(list, value)]
                 return complex(real, imag)
             case "dtype":
-                return dtypes.named(_of(str, value))
+                return dtypes.named(of_type(str, value))
             case "program":
-                return self._programs[_of(int, value) if value >= 0 else len(self._programs)]
+                return self._programs[of_type(int, value) if value >= 0 else len(self._programs)]
             case "choice":
-                kind, name = _of(list, value)
+                kind, name = of_type(list, value)
                 return _CHOICES[kind][name]
             case "record":
-                kind, fields = _of(list, value)
+                kind, fields = of_type(list, value)
                 return _checked(_RECORDS[kind](**self._fields(fields)), kind)
             case _:
                 raise ValueError(f"unknown tag {tag!r}")
 
 
-def _primitive(module: object, attribute: object) -> Primitive[Any]:
-    home = _of(str, module)
+def _primitive(module: object, attribute: object) -> prim.Primitive[Any]:
+    home = of_type(str, module)
     if not home.startswith(_ROOMS):
         raise ValueError(f"no primitives are taken from {home!r:.100}")
     try:
-        primitive = vars(import_module(_OWN + home)).get(_of(str, attribute))
+        primitive = vars(import_module(_OWN + home)).get(of_type(str, attribute))
     except (ImportError, errors.TinyjaxError):
         primitive = None
-    if not isinstance(primitive, Primitive) or primitive.effectful:
+    if not isinstance(primitive, prim.Primitive) or primitive.effectful:
         raise errors.ExportError(
             f"what was exported uses {_OWN}{home!s:.100}.{attribute!s:.100}, which this version of "
             "tinyjax does not have. Programs for symbolic sizes are loaded by the version that "
@@ -424,19 +421,19 @@ def _primitive(module: object, attribute: object) -> Primitive[Any]:
     return primitive.with_rules()
 
 
-def decode_aval(entry: object, scope: SymbolicScope | None) -> av.ShapedArray:
+def decode_aval(entry: object, scope: dims.SymbolicScope | None) -> av.ShapedArray:
     """Read a type; sizes that are texts are of a scope."""
-    dtype, shape, weak_type, *lies = _of(list, entry)
+    dtype, shape, weak_type, *lies = of_type(list, entry)
     sizes: list[int] = []
-    for n in _of(list, shape):
+    for n in of_type(list, shape):
         if type(n) is str and scope is not None:
-            (size,) = parse_shape(n, scope)
+            (size,) = parsing.parse_shape(n, scope)
         else:
             size = _number(n)
-        if not isinstance(size, SymbolicSize) and size < 0:
+        if not isinstance(size, ints.SymbolicSize) and size < 0:
             raise ValueError(f"{shape!r:.100} is no shape")
         sizes.append(size)
-    aval = av.ShapedArray(tuple(sizes), dtypes.named(_of(str, dtype)), _of(bool, weak_type))
+    aval = av.ShapedArray(tuple(sizes), dtypes.named(of_type(str, dtype)), of_type(bool, weak_type))
     match lies:
         case [list() as names, *lies]:
             aval = with_varying(aval, frozenset(map(_differing, names)))
@@ -456,26 +453,26 @@ def decode_aval(entry: object, scope: SymbolicScope | None) -> av.ShapedArray:
 
 def decode_sharding(entry: object) -> sd.NamedSharding:
     """Read how a value lies on a mesh without devices."""
-    mesh, spec, kind = _of(list, entry)
-    return sd.NamedSharding(_decode_mesh(mesh), _decode_spec(spec), memory_kind=_of(str, kind))
+    mesh, spec, kind = of_type(list, entry)
+    return sd.NamedSharding(_decode_mesh(mesh), _decode_spec(spec), memory_kind=of_type(str, kind))
 
 
 def _decode_mesh(entry: object) -> sd.AbstractMesh:
-    sizes, names, kinds = [_of(list, part) for part in _of(list, entry)]
+    sizes, names, kinds = [of_type(list, part) for part in of_type(list, entry)]
     lengths = [_number(n) for n in sizes]
     if prod(lengths) > _MOST_DEVICES:
         raise ValueError("a mesh has too many devices")
-    types = [sd.AxisType(_of(str, kind)) for kind in kinds]
-    return sd.AbstractMesh(lengths, [_of(str, name) for name in names], types)
+    types = [sd.AxisType(of_type(str, kind)) for kind in kinds]
+    return sd.AbstractMesh(lengths, [of_type(str, name) for name in names], types)
 
 
 def _decode_spec(spec: object) -> dev.PartitionSpec:
-    entries, unreduced, reduced = [_of(list, part) for part in _of(list, spec)]
+    entries, unreduced, reduced = [of_type(list, part) for part in of_type(list, spec)]
     return dev.PartitionSpec(
         *[
-            dev.PartitionSpec.UNCONSTRAINED if entry is False else tuple(_of(list, entry))
+            dev.PartitionSpec.UNCONSTRAINED if entry is False else tuple(of_type(list, entry))
             for entry in entries
         ],
-        unreduced={_of(str, name) for name in unreduced},
-        reduced={_of(str, name) for name in reduced},
+        unreduced={of_type(str, name) for name in unreduced},
+        reduced={of_type(str, name) for name in reduced},
     )

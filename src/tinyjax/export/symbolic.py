@@ -9,8 +9,7 @@ from tinyjax import tree
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.errors import ArgumentError, shortened
-from tinyjax.export.dims import SymbolicScope
-from tinyjax.export.parsing import parse_shape
+from tinyjax.export import dims, parsing
 from tinyjax.tree.ops import flatten_prefix
 
 
@@ -19,7 +18,7 @@ def symbolic_shape(
     shape_spec: str | None,
     *,
     constraints: Sequence[str] = (),
-    scope: SymbolicScope | None = None,
+    scope: dims.SymbolicScope | None = None,
     like: Sequence[int | None] | None = None,
 ) -> tuple[int, ...]:
     """Return a shape whose sizes are known by name only, from text.
@@ -54,12 +53,12 @@ def symbolic_shape(
             f"a symbolic shape is given as a string or None, but got {shortened(shape_spec)}."
         )
     text = "..." if shape_spec is None else shape_spec
-    return parse_shape(text, _scope(constraints, scope), like)
+    return parsing.parse_shape(text, _scope(constraints, scope), like)
 
 
-def _scope(constraints: Sequence[str], scope: SymbolicScope | None) -> SymbolicScope:
+def _scope(constraints: Sequence[str], scope: dims.SymbolicScope | None) -> dims.SymbolicScope:
     if scope is None:
-        return SymbolicScope(constraints)
+        return dims.SymbolicScope(constraints)
     if constraints:
         raise ArgumentError("symbolic sizes are given constraints or a scope, which has its own.")
     return scope
@@ -70,7 +69,7 @@ def symbolic_args_specs(
     args: Any,
     shapes_specs: Any,
     constraints: Sequence[str] = (),
-    scope: SymbolicScope | None = None,
+    scope: dims.SymbolicScope | None = None,
 ) -> Any:
     """Return types of arguments with symbolic sizes, from examples of the arguments.
 

@@ -15,11 +15,8 @@ import attrs
 
 from tinyjax import errors, records, tree
 from tinyjax.core.jit import JitParams, jit_p
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim
-from tinyjax.core.tracing.nesting import LEVEL
-from tinyjax.core.tracing.program_rules import INLINED
-from tinyjax.core.values import avals as av, operands as opd
-from tinyjax.core.values.integers import SymbolicSize
+from tinyjax.core.tracing import jaxpr as jx, nesting, primitive as prim, program_rules as pr
+from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.export import dims, polynomials as poly
 from tinyjax.parallel.inside import on_axes
 from tinyjax.parallel.primitive import ShardMapParams
@@ -46,7 +43,7 @@ class Sized:
 def is_symbolic(jaxpr: jx.Jaxpr) -> bool:
     """Say whether a program takes or returns arrays of symbolic sizes."""
     avals = (*jaxpr.in_avals, *jaxpr.out_avals)
-    return any(isinstance(n, SymbolicSize) for aval in avals for n in aval.shape)
+    return any(isinstance(n, ints.SymbolicSize) for aval in avals for n in aval.shape)
 
 
 def with_sizes(jaxpr: jx.Jaxpr, sizes: Mapping[str, int]) -> jx.Jaxpr:
@@ -105,7 +102,7 @@ class Rewriting:
     def program(self, jaxpr: jx.Jaxpr) -> jx.Jaxpr:
         entry = self._done.get(id(jaxpr))
         if entry is None:
-            with LEVEL:
+            with nesting.LEVEL:
                 entry = self._done[id(jaxpr)] = jaxpr, self._rewritten(jaxpr)
         return entry[1]
 
@@ -186,10 +183,10 @@ class _Substitution(Rewriting):
     def aval(self, aval: av.ShapedArray) -> av.ShapedArray:
         substitute = self._avals.get(aval)
         if substitute is None:
-            if not any(isinstance(n, SymbolicSize) for n in aval.shape):
+            if not any(isinstance(n, ints.SymbolicSize) for n in aval.shape):
                 return aval
             shape = tuple([dims.substituted(n, self._sizes) for n in aval.shape])
-            if any(not isinstance(n, SymbolicSize) and not 0 <= n < _LARGEST for n in shape):
+            if any(not isinstance(n, ints.SymbolicSize) and not 0 <= n < _LARGEST for n in shape):
                 raise errors.ExportError(
                     f"an array of the exported program, of type {aval}, would have the shape "
                     f"{shape} for the sizes {told(self._sizes)}. Programs for many sizes have "
@@ -263,7 +260,7 @@ class _Closing(Rewriting):
         if eqn.primitive.name == "jit":
             return jit_p, JitParams(self.program(params.jaxpr), params.name)
         if eqn.primitive.name == "custom_call":
-            called = eqn.primitive.rule(INLINED)(params)
+            called = eqn.primitive.rule(pr.INLINED)(params)
             assert called is not None, "a call with rules of its own calls a program"
             return jit_p, JitParams(self.program(called), params.name)
         for name in records.field_names(type(params)):

@@ -23,9 +23,8 @@ from tinyjax.core.tracing.jaxpr import (
 )
 from tinyjax.core.tracing.primitive import Params, Primitive
 from tinyjax.core.transforms.calls import def_call
-from tinyjax.core.values import avals as av
+from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import InconclusiveDimensionOperation, JaxprTypeError, TinyjaxError
 from tinyjax.lax.placement import Token
@@ -74,7 +73,7 @@ def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Array]]:
     """
 
     def run(*args: Any) -> list[Array]:
-        return list(closed_jaxpr(*[as_array(x) for x in args]))
+        return list(closed_jaxpr(*[opd.as_array(x) for x in args]))
 
     return run
 
@@ -173,10 +172,10 @@ class CallPrimitive(Primitive[CallPrimitiveParams]):
         if fun is None:
             results: list[Array] = super().bind(*args, **params)
             return results
-        arrays = [as_array(x) for x in args]
+        arrays = [opd.as_array(x) for x in args]
 
         def call(*values: Array) -> list[Array]:
-            return [as_array(x) for x in call_impl(fun, *values)]
+            return [opd.as_array(x) for x in call_impl(fun, *values)]
 
         staged = stg.stage(call, [x.aval for x in arrays], fun.call_wrapped)
         results = super().bind(*staged.consts, *arrays, jaxpr=staged.jaxpr)
@@ -269,7 +268,7 @@ def primal_dtype_to_tangent_dtype(primal_dtype: DTypeLike) -> dtypes.DType:
 def valid_jaxtype(x: object) -> bool:
     """Say whether something is an array or can become one."""
     try:
-        as_array(x)
+        opd.as_array(x)
     except TinyjaxError:
         return False
     return True

@@ -9,8 +9,7 @@ from tinyjax.core.custom_derivatives.zeros import Zero, instantiate_zeros
 from tinyjax.core.primitives.shape import zero_tangent
 from tinyjax.core.tracing.primitive import Primitive, UndefinedPrimal
 from tinyjax.core.transforms.jvp import JVPTrace, JVPTracer
-from tinyjax.facade.primitives import register_jvp, register_transpose
-from tinyjax.facade.tables import RuleTable
+from tinyjax.facade import primitives, tables
 
 __all__ = [
     "JVPTrace",
@@ -30,9 +29,9 @@ __all__ = [
 ]
 
 #: Derivatives: ``rule(primals, tangents, **params)``.
-primitive_jvps: Final = RuleTable("jvp", register_jvp)
+primitive_jvps: Final = tables.RuleTable("jvp", primitives.register_jvp)
 #: Transposes: ``rule(cotangents, *operands, **params)``.
-primitive_transposes: Final = RuleTable("transpose", register_transpose)
+primitive_transposes: Final = tables.RuleTable("transpose", primitives.register_transpose)
 
 
 #: Zeros of a type.

@@ -34,9 +34,7 @@ def wrap_init(f: Callable[..., Any], params: Any = None, debug_info: object = No
     return WrappedFun(lambda *args, **kwargs: f(*args, **keywords, **kwargs))
 
 
-def transformation(
-    steps: Callable[..., Generator[Any, Any, None]],
-) -> Callable[..., WrappedFun]:
+def transformation(steps: Callable[..., Generator[Any, Any, None]]) -> Callable[..., WrappedFun]:
     """Make a transformation of wrapped functions of a generator.
 
     Args:

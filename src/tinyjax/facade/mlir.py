@@ -9,8 +9,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.stablehlo import types as hlo
-from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.values import avals as av
@@ -44,7 +43,7 @@ class LoweringRuleContext:
         module_context: the module.
     """
 
-    builder: Lowering
+    builder: lw.Lowering
     avals_in: tuple[av.ShapedArray, ...]
     avals_out: tuple[av.ShapedArray, ...]
     module_context: ModuleContext
@@ -100,12 +99,9 @@ def register_lowering(
             f"register_lowering takes a rule for '{prim}', but got {errors.shortened(rule)}."
         )
 
-    def lowering(b: Lowering, operands: hlo.Values, params: Any) -> hlo.Values:
+    def lowering(b: lw.Lowering, operands: hlo.Values, params: Any) -> hlo.Values:
         context = LoweringRuleContext(
-            b,
-            _avals([x.type for x in operands]),
-            _avals(b.results),
-            ModuleContext((b.platform,)),
+            b, _avals([x.type for x in operands]), _avals(b.results), ModuleContext((b.platform,))
         )
         outs: hlo.Values = rule(context, *operands, **dict(params.items()))
         return outs

@@ -27,8 +27,24 @@ _DISTRIBUTIONS: Final = (
     *("vonmises", "wrapcauchy"),
 )
 
+#: JAX's modules that are tinyjax's of the same names.
+_SAME_NAMES: Final = """
+ad ad_checkpoint custom_batching custom_derivatives debug distributed dlpack dtypes errors
+example_libraries example_libraries.optimizers example_libraries.stax experimental
+experimental.checkify experimental.compilation_cache
+experimental.compilation_cache.compilation_cache experimental.jet experimental.mesh_utils
+experimental.multihost_utils experimental.ode experimental.pjit experimental.random
+experimental.serialize_executable experimental.shard_map experimental.sparse
+experimental.sparse.linalg export flatten_util image lax.linalg monitoring nn nn.initializers
+numpy.fft numpy.linalg ops profiler random ref scipy scipy.cluster scipy.cluster.vq scipy.fft
+scipy.integrate scipy.interpolate scipy.linalg scipy.ndimage scipy.optimize scipy.signal
+scipy.sparse scipy.sparse.linalg scipy.spatial scipy.spatial.transform scipy.special scipy.stats
+sharding stages test_util tree tree_util typing
+"""
 #: For each module of JAX's, the modules of tinyjax that it takes its names from, the first first.
 MODULES: Final[Mapping[str, Sequence[str]]] = {
+    **{f"jax.{name}": (name,) for name in _SAME_NAMES.split()},
+    **{f"jax.scipy.stats.{name}": (f"scipy.stats.{name}",) for name in _DISTRIBUTIONS},
     "jax": ("facade.toplevel", ""),
     "jax._src.checkify": ("experimental.checkify",),
     "jax._src.core": ("facade.core", "extend.core", "core"),
@@ -38,47 +54,17 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax._src.numpy.ufuncs": ("numpy",),
     "jax._src.scipy.special": ("scipy.special",),
     "jax._src.tree_util": ("tree_util",),
-    "jax.ad": ("ad",),
-    "jax.ad_checkpoint": ("ad_checkpoint",),
     "jax.core": ("facade.core", "core"),
-    "jax.custom_batching": ("custom_batching",),
-    "jax.custom_derivatives": ("custom_derivatives",),
-    "jax.debug": ("debug",),
-    "jax.dlpack": ("dlpack",),
-    "jax.dtypes": ("dtypes",),
-    "jax.distributed": ("distributed",),
-    "jax.errors": ("errors",),
-    "jax.example_libraries": ("example_libraries",),
-    "jax.example_libraries.optimizers": ("example_libraries.optimizers",),
-    "jax.example_libraries.stax": ("example_libraries.stax",),
-    "jax.experimental": ("experimental",),
-    "jax.experimental.checkify": ("experimental.checkify",),
-    "jax.experimental.compilation_cache": ("experimental.compilation_cache",),
-    "jax.experimental.compilation_cache.compilation_cache": (
-        "experimental.compilation_cache.compilation_cache",
-    ),
     "jax.experimental.compute_on": ("facade.compiler_hints",),
     "jax.experimental.custom_partitioning": ("facade.compiler_hints",),
     "jax.experimental.hijax": ("facade.hijax", "experimental.hijax"),
-    "jax.experimental.jet": ("experimental.jet",),
     "jax.experimental.layout": ("facade.layout",),
-    "jax.experimental.mesh_utils": ("experimental.mesh_utils",),
-    "jax.experimental.multihost_utils": ("experimental.multihost_utils",),
-    "jax.experimental.ode": ("experimental.ode",),
-    "jax.experimental.pjit": ("experimental.pjit",),
-    "jax.experimental.random": ("experimental.random",),
-    "jax.experimental.serialize_executable": ("experimental.serialize_executable",),
     "jax.experimental.shard_alike": ("facade.compiler_hints",),
-    "jax.experimental.shard_map": ("experimental.shard_map",),
-    "jax.experimental.sparse": ("experimental.sparse",),
-    "jax.experimental.sparse.linalg": ("experimental.sparse.linalg",),
     "jax.experimental.xla_metadata": ("facade.compiler_hints",),
-    "jax.export": ("export",),
     "jax.extend": (),
     "jax.extend.backend": ("facade.backend",),
     "jax.extend.core": ("facade.core", "extend.core", "core"),
     "jax.ffi": ("facade.ffi", "ffi"),
-    "jax.flatten_util": ("flatten_util",),
     "jax.interpreters": (),
     "jax.interpreters.ad": ("facade.ad",),
     "jax.interpreters.batching": ("facade.batching",),
@@ -86,125 +72,73 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
     "jax.interpreters.partial_eval": ("facade.partial_eval",),
     "jax.interpreters.xla": ("facade.xla",),
     "jax.lax": ("facade.lax", "lax"),
-    "jax.lax.linalg": ("lax.linalg",),
-    "jax.monitoring": ("monitoring",),
-    "jax.nn": ("nn",),
-    "jax.nn.initializers": ("nn.initializers",),
     "jax.numpy": ("facade.numpy", "numpy"),
-    "jax.numpy.fft": ("numpy.fft",),
-    "jax.numpy.linalg": ("numpy.linalg",),
-    "jax.image": ("image",),
-    "jax.ops": ("ops",),
-    "jax.profiler": ("profiler",),
-    "jax.random": ("random",),
-    "jax.ref": ("ref",),
-    "jax.scipy": ("scipy",),
-    "jax.scipy.cluster": ("scipy.cluster",),
-    "jax.scipy.cluster.vq": ("scipy.cluster.vq",),
-    "jax.scipy.fft": ("scipy.fft",),
-    "jax.scipy.integrate": ("scipy.integrate",),
-    "jax.scipy.interpolate": ("scipy.interpolate",),
-    "jax.scipy.linalg": ("scipy.linalg",),
-    "jax.scipy.ndimage": ("scipy.ndimage",),
-    "jax.scipy.optimize": ("scipy.optimize",),
-    "jax.scipy.signal": ("scipy.signal",),
-    "jax.scipy.sparse": ("scipy.sparse",),
-    "jax.scipy.sparse.linalg": ("scipy.sparse.linalg",),
-    "jax.scipy.spatial": ("scipy.spatial",),
-    "jax.scipy.spatial.transform": ("scipy.spatial.transform",),
-    "jax.scipy.special": ("scipy.special",),
-    "jax.scipy.stats": ("scipy.stats",),
-    **{f"jax.scipy.stats.{name}": (f"scipy.stats.{name}",) for name in _DISTRIBUTIONS},
-    "jax.sharding": ("sharding",),
-    "jax.stages": ("stages",),
-    "jax.test_util": ("test_util",),
-    "jax.tree": ("tree",),
-    "jax.tree_util": ("tree_util",),
-    "jax.typing": ("typing",),
     "jax.version": ("facade.toplevel",),
 }
 
 #: Further names, each with its module of tinyjax: what libraries read of JAX's inside.
-NAMES: Final[Mapping[str, Mapping[str, str]]] = {
-    "jax.experimental": {"cur_qdd": "facade.hijax"},
-    "jax.custom_derivatives": {"custom_jvp_call_p": "facade.internals"},
+_HOMES: Final[Mapping[str, Mapping[str, str]]] = {
+    "jax.experimental": {"facade.hijax": "cur_qdd"},
+    "jax.custom_derivatives": {"facade.internals": "custom_jvp_call_p"},
     "jax.api_util": {
-        **dict.fromkeys(
-            ("argnums_partial", "debug_info", "flatten_fun", "flatten_fun_nokwargs"),
-            "facade.linear_util",
-        ),
-        **dict.fromkeys(("flatten_axes", "safe_map"), "facade.internals"),
+        "facade.linear_util": "argnums_partial debug_info flatten_fun flatten_fun_nokwargs",
+        "facade.internals": "flatten_axes safe_map",
     },
-    "jax.core": dict.fromkeys(
-        (
-            *("DropVar", "Effects", "gensym", "get_opaque_trace_state", "new_jaxpr_eqn"),
-            *("no_effects", "valid_jaxtype"),
-        ),
-        "extend.core",
-    ),
-    "jax.extend.core.primitives": dict.fromkeys(
-        ("call_p", "closed_call_p", "jit_p"), "facade.internals"
-    ),
-    "jax.extend.source_info_util": {"register_exclusion": "facade.internals"},
-    "jax.extend.linear_util": dict.fromkeys(
-        ("WrappedFun", "transformation", "transformation_with_aux", "wrap_init"),
-        "facade.linear_util",
-    ),
-    "jax.lax": {"stop_gradient_p": "core.primitives.identities"},
-    "jax.version": {"_version": "facade.toplevel"},
-    "jax._src": {},
-    "jax.experimental.array_serialization": {},
-    "jax._src.api": {"_dtype": "facade.internals"},
-    "jax._src.api_util": {"infer_argnums_and_argnames": "facade.internals"},
-    "jax._src.ad_util": {"p2tz": "facade.ad", "stop_gradient_p": "core.primitives.identities"},
-    "jax._src.compiler": {},
-    "jax._src.state": {},
-    "jax._src.state.types": {"AbstractRef": "state.references"},
-    "jax._src.core": {"trace_state_clean": "facade.internals"},
-    "jax._src.distributed": {"global_state": "facade.internals"},
-    "jax._src.dispatch": {
-        "apply_primitive": "facade.xla",
-        "wait_for_tokens": "facade.internals",
+    "jax.core": {
+        "extend.core": (
+            "DropVar Effects gensym get_opaque_trace_state new_jaxpr_eqn no_effects valid_jaxtype"
+        )
     },
+    "jax.extend.core.primitives": {"facade.internals": "call_p closed_call_p jit_p"},
+    "jax.extend.source_info_util": {"facade.internals": "register_exclusion"},
+    "jax.extend.linear_util": {
+        "facade.linear_util": "WrappedFun transformation transformation_with_aux wrap_init"
+    },
+    "jax.lax": {"core.primitives.identities": "stop_gradient_p"},
+    "jax.version": {"facade.toplevel": "_version"},
+    "jax._src.api": {"facade.internals": "_dtype"},
+    "jax._src.api_util": {"facade.internals": "infer_argnums_and_argnames"},
+    "jax._src.ad_util": {"facade.ad": "p2tz", "core.primitives.identities": "stop_gradient_p"},
+    "jax._src.state.types": {"state.references": "AbstractRef"},
+    "jax._src.core": {"facade.internals": "trace_state_clean"},
+    "jax._src.distributed": {"facade.internals": "global_state"},
+    "jax._src.dispatch": {"facade.xla": "apply_primitive", "facade.internals": "wait_for_tokens"},
     "jax._src.dtypes": {
-        "ExtendedDType": "facade.internals",
-        **dict.fromkeys(
-            ("DType", "TypePromotionError", "canonicalize_dtype", "extended", "finfo"), "dtypes"
-        ),
+        "facade.internals": "ExtendedDType",
+        "dtypes": "DType TypePromotionError canonicalize_dtype extended finfo",
     },
-    "jax._src.flatten_util": {"ravel_pytree": "flatten_util"},
-    "jax._src.numpy": {},
-    "jax._src.numpy.util": dict.fromkeys(
-        (
-            *("check_arraylike", "promote_dtypes", "promote_dtypes_complex"),
-            "promote_dtypes_inexact",
-        ),
-        "facade.internals",
-    ),
-    "jax._src.pjit": {"auto_axes": "sharding", "jit_p": "facade.internals"},
-    "jax._src.random": {"Shape": "facade.internals"},
-    "jax._src.scipy": {},
-    "jax._src.interpreters": {},
-    "jax._src.lax": {},
-    "jax._src.lax.control_flow": dict.fromkeys(("cond", "scan"), "facade.lax"),
-    "jax._src.lib": {},
-    "jax._src.lib.xla_client": {"XlaRuntimeError": "facade.internals"},
-    "jax._src.sharding_impls": {"canonicalize_sharding": "facade.internals"},
-    "jax._src.stages": {"Lowered": "stages"},
-    "jax._src.util": dict.fromkeys(("safe_map", "safe_zip", "unzip2"), "facade.internals"),
-    "jax.interpreters.pxla": {},
-    "jax._src.xla_bridge": {"_backends": "facade.internals", "get_backend": "facade.backend"},
-    "jax._src.tree_util": dict.fromkeys(
-        ("_registry", "broadcast_prefix", "prefix_errors"), "facade.internals"
-    ),
-    "jax._src.traceback_util": dict.fromkeys(
-        ("api_boundary", "include_frame", "register_exclusion"), "facade.internals"
-    ),
+    "jax._src.flatten_util": {"flatten_util": "ravel_pytree"},
+    "jax._src.numpy.util": {
+        "facade.internals": (
+            "check_arraylike promote_dtypes promote_dtypes_complex promote_dtypes_inexact"
+        )
+    },
+    "jax._src.pjit": {"sharding": "auto_axes", "facade.internals": "jit_p"},
+    "jax._src.random": {"facade.internals": "Shape"},
+    "jax._src.lax.control_flow": {"facade.lax": "cond scan"},
+    "jax._src.lib.xla_client": {"facade.internals": "XlaRuntimeError"},
+    "jax._src.sharding_impls": {"facade.internals": "canonicalize_sharding"},
+    "jax._src.stages": {"stages": "Lowered"},
+    "jax._src.util": {"facade.internals": "safe_map safe_zip unzip2"},
+    "jax._src.xla_bridge": {"facade.internals": "_backends", "facade.backend": "get_backend"},
+    "jax._src.tree_util": {"facade.internals": "_registry broadcast_prefix prefix_errors"},
+    "jax._src.traceback_util": {
+        "facade.internals": "api_boundary include_frame register_exclusion"
+    },
     "jax._src.typing": {
-        "Array": "core.values.array",
-        "SupportsDType": "facade.internals",
-        **dict.fromkeys(("ArrayLike", "DTypeLike"), "typing"),
+        "core.values.array": "Array",
+        "facade.internals": "SupportsDType",
+        "typing": "ArrayLike DTypeLike",
     },
+}
+#: Modules of JAX's that have nothing but modules.
+_EMPTY: Final = """
+jax._src jax.experimental.array_serialization jax._src.compiler jax._src.state jax._src.numpy
+jax._src.scipy jax._src.interpreters jax._src.lax jax._src.lib jax.interpreters.pxla
+"""
+NAMES: Final[Mapping[str, Mapping[str, str]]] = {
+    module: {name: home for home, names in homes.items() for name in names.split()}
+    for module, homes in _HOMES.items()
 }
 
 _OWN_TYPES: Final = "values are arrays, and trees of them"
@@ -223,33 +157,25 @@ PLACEHOLDERS: Final[Mapping[str, Mapping[str, str]]] = {
     "jax.experimental.sparse": dict.fromkeys(("COO", "CSC", "CSR"), "sparse matrices are BCOO"),
 }
 
-_KERNELS: Final = "kernels are XLA's to write"
 
 #: Modules that libraries import for other devices than those that tinyjax has: why. Every name in
 #: them stands for a class without instances.
 ABSENT_MODULES: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         (
-            "jax.experimental.colocated_python",
-            "jax.experimental.colocated_python.func",
+            *("jax.experimental.colocated_python", "jax.experimental.colocated_python.func"),
             "jax.experimental.colocated_python.serialization",
-            "jax.extend.ifrt_programs",
-            "jax.extend.sharding",
+            *("jax.extend.ifrt_programs", "jax.extend.sharding"),
         ),
         missing_names.DEVICES,
     ),
-    **dict.fromkeys(
-        (
-            "jax.experimental.pallas",
-            "jax.experimental.pallas.mosaic_gpu",
-            "jax.experimental.pallas.ops",
-            "jax.experimental.pallas.ops.tpu",
-            "jax.experimental.pallas.ops.tpu.splash_attention",
-            "jax.experimental.pallas.tpu",
-            "jax.experimental.pallas.triton",
-        ),
-        _KERNELS,
-    ),
+    **{
+        f"jax.experimental.pallas{name}": "kernels are XLA's to write"
+        for name in (
+            *("", ".mosaic_gpu", ".ops", ".ops.tpu", ".ops.tpu.splash_attention", ".tpu"),
+            ".triton",
+        )
+    },
 }
 
 #: The names with underscores around them that a module may have.
@@ -258,7 +184,7 @@ _SPECIAL: Final = {
     *("__version__", "__version_info__"),
 }
 
-KNOWN: Final = frozenset({*MODULES, *NAMES, *PLACEHOLDERS, *ABSENT_MODULES})
+KNOWN: Final = frozenset({*MODULES, *NAMES, *_EMPTY.split(), *PLACEHOLDERS, *ABSENT_MODULES})
 
 _LISTS: Final = "docs/libraries.md says what of it works, docs/jax_api.md which names there are."
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, ParamSpec
 
-from tinyjax import dtypes, numpy as jnp
+from tinyjax import dtypes, frames, numpy as jnp
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import DTypeLike
-from tinyjax.frames import wraps
 
 __all__ = ["argpartition", "digitize", "ndim", "searchsorted", "shape", "size", "tri"]
 
@@ -22,7 +21,7 @@ P = ParamSpec("P")
 def _of_int32(function: Callable[P, Array]) -> Callable[P, Array]:
     """Return a function whose indices are int32, whatever the default int is."""
 
-    @wraps(function)
+    @frames.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> Array:
         return function(*args, **kwargs).astype(dtypes.int32)
 

@@ -7,8 +7,8 @@ way is one of tinyjax's that converts operands and results.
 from __future__ import annotations
 
 import itertools
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import attrs
@@ -16,19 +16,18 @@ import attrs
 from tinyjax import errors, tree
 from tinyjax.core.custom_derivatives.zeros import Zero
 from tinyjax.core.lowering import lower_jaxpr
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Values
-from tinyjax.core.tracing import encoding, primitive as prim
-from tinyjax.core.tracing.staging import stage
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
+from tinyjax.core.tracing import encoding, primitive as prim, staging as stg
 from tinyjax.core.tracing.trace import bind
-from tinyjax.core.values import avals as av
+from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.operands import as_array
 
-#: So many parameters without an encoding are told apart by value; the others by identity.
-_MOST_KNOWN: Final = 4096
-_known: Final[OrderedDict[tuple[type, Hashable], bytes]] = OrderedDict()
 _counter: Final = itertools.count()
+
+
+@lru_cache(maxsize=4096, typed=True)  # parameters such as 1 and True differ
+def _number_of(value: Hashable) -> int:
+    return next(_counter)
 
 
 def _key(value: object) -> bytes:
@@ -40,14 +39,9 @@ def _key(value: object) -> bytes:
     except (errors.ArgumentError, TypeError):
         pass
     try:
-        key = _known.get((type(value), value))  # type parameters such as 1 and True differ
+        return b"v%d;" % _number_of(value)
     except TypeError:  # unhashable
         return b"u%d;" % next(_counter)
-    if key is None:
-        key = _known[type(value), value] = b"v%d;" % next(_counter)
-        if len(_known) > _MOST_KNOWN:
-            _known.popitem(last=False)
-    return key
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -124,7 +118,7 @@ class Primitive(prim.Primitive[KeywordParams]):
         object.__setattr__(self, name, value)
 
     def bind(self, *args: Any, **params: Any) -> Any:
-        outs = bind(self, [as_array(x) for x in args], KeywordParams.of(params))
+        outs = bind(self, [opd.as_array(x) for x in args], KeywordParams.of(params))
         return list(outs) if self.multiple_results else outs[0]
 
     def results(self, out: Any) -> Sequence[Any]:
@@ -136,7 +130,7 @@ class Primitive(prim.Primitive[KeywordParams]):
         self.impl = rule
 
         def evaluate(args: prim.Arrays, params: KeywordParams) -> prim.Arrays:
-            return [as_array(out) for out in self.results(rule(*args, **params.given))]
+            return [opd.as_array(out) for out in self.results(rule(*args, **params.given))]
 
         self.def_evaluate(evaluate)
         return rule
@@ -173,7 +167,7 @@ def _tangent(tangent: Any) -> prim.Tangent:
     """Convert what a rule returned for a tangent or cotangent."""
     if tangent is None or isinstance(tangent, Zero) or tangent is Zero:
         return prim.ZERO
-    array = as_array(tangent)
+    array = opd.as_array(tangent)
     return prim.ZERO if array.aval.tangent() is not array.aval else array
 
 
@@ -187,7 +181,7 @@ def register_jvp(primitive: prim.Primitive[Any], rule: Callable[..., Any]) -> No
         ]
         outs, out_tangents = rule(tuple(primals), tuple(tangents_in), **_mapping(params))
         return (
-            [as_array(out) for out in _pack(primitive, outs)],
+            [opd.as_array(out) for out in _pack(primitive, outs)],
             [_tangent(t) for t in _pack(primitive, out_tangents)],
         )
 
@@ -233,7 +227,7 @@ def register_batch(
         front = (axis.size, axis.name, None) if takes_axis else ()
         outs, out_axes = rule(*front, tuple(args), tuple(axes), **_mapping(params))
         return (
-            [as_array(out) for out in _pack(primitive, outs)],
+            [opd.as_array(out) for out in _pack(primitive, outs)],
             list(_pack(primitive, out_axes)),
         )
 
@@ -245,15 +239,15 @@ def register_lowering_of(
 ) -> None:
     """Register a function of arrays whose program is what the primitive lowers to."""
 
-    def lowering(b: Lowering, operands: Values, params: Any) -> Values:
+    def lowering(b: lw.Lowering, operands: hlo.Values, params: Any) -> hlo.Values:
         avals = [av.ShapedArray(x.type.shape, x.type.dtype) for x in operands]
 
         def flat(*args: Array) -> prim.Arrays:
             out = fun(*args, **_mapping(params))
-            return [as_array(x) for x in (out if multiple_results else (out,))]
+            return [opd.as_array(x) for x in (out if multiple_results else (out,))]
 
-        staged = stage(flat, avals, fun)
-        consts = [b.constant(as_array(c).concrete("data")) for c in staged.consts]
+        staged = stg.stage(flat, avals, fun)
+        consts = [b.constant(opd.as_array(c).concrete("data")) for c in staged.consts]
         return lower_jaxpr(b, staged.jaxpr, [*consts, *operands])
 
     primitive.def_lowering(lowering)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, frames, tree
@@ -84,38 +85,23 @@ def check_function(
         grad=order,
         tol=tol,
     )
-    checked, left_out = ["values", "jit"], {}
     rules.check_values(spec)
     rules.check_lowering(spec)
-    if stable:
-        _check_stable(spec)
-        checked.append("types")
-    else:
-        left_out["types"] = "stable is False"
-    if order:
-        rules.check_derivatives(spec)
-        checked.append("derivatives")
-    else:
-        left_out["derivatives"] = "order is 0"
-    if vmap:
-        rules.check_batch(spec)
-        checked.append("vmap")
-    else:
-        left_out["vmap"] = "vmap is False"
-    check_stacks(spec if vmap else _without_vmap(spec), depth, stacks)
+    checked, left_out = ["values", "jit"], {}
+    for what, is_asked, why, check in (
+        ("types", stable, "stable is False", _check_stable),
+        ("derivatives", order, "order is 0", rules.check_derivatives),
+        ("vmap", vmap, "vmap is False", rules.check_batch),
+    ):
+        if is_asked:
+            check(spec)
+            checked.append(what)
+        else:
+            left_out[what] = why
+    if not vmap:
+        spec = attrs.evolve(spec, skip={"vmap": "it cannot be mapped"})
+    check_stacks(spec, depth, stacks)
     return primitives.Report(name, (*checked, "stacks"), {}, left_out)
-
-
-def _without_vmap(spec: specs.Spec) -> specs.Spec:
-    return specs.Spec(
-        spec.name,
-        spec.primitive,
-        spec.fun,
-        spec.cases,
-        grad=spec.grad,
-        tol=spec.tol,
-        skip={"vmap": "it cannot be mapped"},
-    )
 
 
 def _case(args: tuple[Any, ...]) -> specs.Case:

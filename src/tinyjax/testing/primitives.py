@@ -11,12 +11,11 @@ import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax.core.api.staging import eval_shape
-from tinyjax.core.tracing.primitive import Primitive
-from tinyjax.core.tracing.trace import bind
+from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.operands import as_array
 from tinyjax.testing import comparing, rules
-from tinyjax.testing.specs import KINDS, ArraySpec, Case, Operand, Spec, Values
+from tinyjax.testing.specs import ArraySpec, Case, Operand, Spec, Values, expanded
 from tinyjax.testing.stacks import check_stacks
 
 #: What a primitive without a rule cannot do.
@@ -77,7 +76,7 @@ class Report:
 
 
 def check_primitive(
-    primitive: Primitive[Any],
+    primitive: prim.Primitive[Any],
     *examples: Any,
     fun: Callable[..., Any] | None = None,
     reference: Callable[..., Any] | None = None,
@@ -135,7 +134,7 @@ def check_primitive(
     }
     apply = partial(bound, primitive) if fun is None else fun
     cases = [as_case(example) for example in examples]
-    taken = _expanded(kinds) if kinds is not None else ()
+    taken = expanded(kinds) if kinds is not None else ()
     if kinds is None and "abstract_eval" not in missing:
         taken = accepted(apply, cases)
     if not taken:
@@ -198,9 +197,9 @@ def _run(spec: Spec, missing: dict[str, str], depth: int, stacks: int | None) ->
     return Report(spec.name, tuple(checked), missing, left_out)
 
 
-def bound(primitive: Primitive[Any], *operands: Array, **params: Any) -> Any:
+def bound(primitive: prim.Primitive[Any], *operands: Array, **params: Any) -> Any:
     """Bind a primitive: its one result, or a tuple of them."""
-    outs = bind(primitive, operands, primitive.params(**params))
+    outs = tr.bind(primitive, operands, primitive.params(**params))
     return outs[0] if len(outs) == 1 else tuple(outs)
 
 
@@ -236,7 +235,7 @@ def accepted(fun: Callable[..., Any], cases: Sequence[Case]) -> tuple[dtypes.DTy
         return ()
     kinds = "".join(dtypes.kind(d) for d in dtypes_in) or "fc"
     result: list[dtypes.DType] = []
-    for dtype in _expanded(kinds):
+    for dtype in expanded(kinds):
         operands = cases[0].sample(np.random.default_rng(0), dtype)
         try:
             eval_shape(lambda *xs: fun(*map(as_array, xs), **cases[0].params), *operands)
@@ -251,12 +250,6 @@ def accepted(fun: Callable[..., Any], cases: Sequence[Case]) -> tuple[dtypes.DTy
             "parameters, as Case(x, axis=0)."
         )
     return tuple(result)
-
-
-def _expanded(kinds: str | Iterable[dtypes.DType]) -> tuple[dtypes.DType, ...]:
-    if isinstance(kinds, str):
-        return tuple([dtype for letter in kinds for dtype in KINDS[letter]])
-    return tuple([np.dtype(kind) for kind in kinds])
 
 
 def _in_wide(reference: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,23 +14,17 @@ from typing import Any, Final, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import checkpointing, dtypes, lax, source
+from tinyjax import checkpointing, custom_derivatives, dtypes, errors, lax, source
 from tinyjax.core.api.staging import make_jaxpr
 from tinyjax.core.jit import jit
 from tinyjax.core.jit.program import jit_p
-from tinyjax.core.primitives import elementwise as ew, reduce as rd, shape as sh, slicing as sl
+from tinyjax.core.primitives import dot, elementwise as ew, reduce as rd, shape as sh, slicing as sl
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
-from tinyjax.core.primitives.dot import dot_general
-from tinyjax.core.tracing import jaxpr as jx
-from tinyjax.core.tracing.dependence import dce
-from tinyjax.core.tracing.primitive import Params
+from tinyjax.core.tracing import dependence as dep, jaxpr as jx, primitive as prim
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.xla.unnest import unnest
-from tinyjax.custom_derivatives import custom_jvp
-from tinyjax.errors import TinyjaxError
-from tinyjax.primitives.cumulative import cumsum
-from tinyjax.primitives.sort import sort
+from tinyjax.primitives import cumulative as cu, sort as so
 from tinyjax.testing import comparing
 
 __all__ = ["MISTAKES", "Step", "TypedProgram", "check_program", "check_refused"]
@@ -158,7 +152,7 @@ def rearrange(x: Array, y: Array, k: int) -> Array:
         lambda: sl.pad(x, like(y, sh.full((), 0, x.dtype)), ends),
         lambda: sl.concatenate([x, like(y, x)], axis),
         lambda: broadcast_in_dim(x, (2, *x.shape), tuple(range(1, x.ndim + 1))),
-        lambda: cumsum(converted(x, dtypes.int32) if x.dtype == dtypes.bool_ else x, axis),
+        lambda: cu.cumsum(converted(x, dtypes.int32) if x.dtype == dtypes.bool_ else x, axis),
     ]
     out = choices[k % len(choices)]()
     return out if out.size <= MOST_ELEMENTS and out.ndim <= 3 else x
@@ -167,7 +161,7 @@ def rearrange(x: Array, y: Array, k: int) -> Array:
 def order(x: Array, y: Array, k: int) -> Array:
     if not x.ndim or dtypes.is_complex(x.dtype):
         return x
-    keys, carried = sort([x, like(y, x)], k % x.ndim, num_keys=1)
+    keys, carried = so.sort([x, like(y, x)], k % x.ndim, num_keys=1)
     return carried if k % 2 else keys
 
 
@@ -178,7 +172,7 @@ def contract(x: Array, y: Array, k: int) -> Array:
         for j in range(y.ndim):
             n = x.shape[i]
             if n and n == y.shape[j] and x.size * y.size // n**2 <= MOST_ELEMENTS and x.ndim < 3:
-                return dot_general(x, y, ((i,), (j,)))
+                return dot.dot_general(x, y, ((i,), (j,)))
     return x
 
 
@@ -225,7 +219,7 @@ def checkpointed(body: Body, x: Array, c: Array, k: int) -> Array:
 
 
 def ruled(body: Body, x: Array, c: Array, k: int) -> Array:
-    fun = custom_jvp(body)
+    fun = custom_derivatives.custom_jvp(body)
     fun.defjvp(lambda primals, tangents: (fun(*primals), like(tangents[0], fun(*primals))))
     result: Array = jit(fun)(x, c)
     return result
@@ -408,12 +402,12 @@ def check_program(program: TypedProgram, compiled: bool = True) -> None:
             _assert_near(program, args, jx.eval_jaxpr(flat, args), expected, "flattened")
         else:
             _assert_same(jx.eval_jaxpr(flat, args), expected, "flattened")
-        clean = dce(jaxpr)
+        clean = dep.dce(jaxpr)
         jx.typecheck_jaxpr(clean)
         _assert_same(jx.eval_jaxpr(clean, args), expected, "without dead code")
         for i in range(len(jaxpr.outs)):
             used = [k == i for k in range(len(jaxpr.outs))]
-            alone = dce(jaxpr, used)
+            alone = dep.dce(jaxpr, used)
             jx.typecheck_jaxpr(alone)
             _assert_same(jx.eval_jaxpr(alone, args), [expected[i]], f"result {i} alone")
     if compiled:
@@ -507,9 +501,7 @@ def substituted(jaxpr: jx.Jaxpr, other: Mapping[jx.Var, jx.Var]) -> jx.Jaxpr:
     eqns = tuple(
         [
             attrs.evolve(
-                eqn,
-                inputs=tuple(map(of, eqn.inputs)),
-                out_binders=tuple(map(of, eqn.out_binders)),
+                eqn, inputs=tuple(map(of, eqn.inputs)), out_binders=tuple(map(of, eqn.out_binders))
             )
             for eqn in jaxpr.eqns
         ]
@@ -527,7 +519,7 @@ def _binders(jaxpr: jx.Jaxpr) -> Iterator[jx.Var]:
 
 
 @attrs.frozen
-class OtherParams(Params):
+class OtherParams(prim.Params):
     """Parameters of no primitive."""
 
     unknown: int = 0
@@ -543,15 +535,24 @@ def _fresh(atom: jx.Atom) -> jx.Var:
     return jx.Var(atom.aval)
 
 
-def unbound_operand(jaxpr: jx.Jaxpr, k: int) -> jx.Jaxpr | None:
+def _change(
+    jaxpr: jx.Jaxpr, k: int, change: Callable[[jx.JaxprEqn], jx.JaxprEqn]
+) -> jx.Jaxpr | None:
+    """Change an equation with operands, if there is one."""
     places = [i for i, eqn in enumerate(jaxpr.eqns) if eqn.inputs]
     if not places:
         return None
     place = places[k % len(places)]
-    eqn = jaxpr.eqns[place]
-    which = k % len(eqn.inputs)
-    inputs = [_fresh(x) if i == which else x for i, x in enumerate(eqn.inputs)]
-    return _with(jaxpr, place, attrs.evolve(eqn, inputs=tuple(inputs)))
+    return _with(jaxpr, place, change(jaxpr.eqns[place]))
+
+
+def unbound_operand(jaxpr: jx.Jaxpr, k: int) -> jx.Jaxpr | None:
+    def change(eqn: jx.JaxprEqn) -> jx.JaxprEqn:
+        which = k % len(eqn.inputs)
+        inputs = [_fresh(x) if i == which else x for i, x in enumerate(eqn.inputs)]
+        return attrs.evolve(eqn, inputs=tuple(inputs))
+
+    return _change(jaxpr, k, change)
 
 
 def used_before(jaxpr: jx.Jaxpr, k: int) -> jx.Jaxpr | None:
@@ -611,12 +612,7 @@ def other_operand_type(jaxpr: jx.Jaxpr, k: int) -> jx.Jaxpr | None:
 
 
 def fewer_operands(jaxpr: jx.Jaxpr, k: int) -> jx.Jaxpr | None:
-    places = [i for i, eqn in enumerate(jaxpr.eqns) if eqn.inputs]
-    if not places:
-        return None
-    place = places[k % len(places)]
-    eqn = jaxpr.eqns[place]
-    return _with(jaxpr, place, attrs.evolve(eqn, inputs=eqn.inputs[:-1]))
+    return _change(jaxpr, k, lambda eqn: attrs.evolve(eqn, inputs=eqn.inputs[:-1]))
 
 
 #: Ways of making a program ill-typed: of a program and a number; None where there is no place.
@@ -653,7 +649,7 @@ def check_refused(program: TypedProgram, mistake: str, k: int) -> str:
         return ""
     try:
         jx.typecheck_jaxpr(wrong)
-    except TinyjaxError as error:
+    except errors.TinyjaxError as error:
         if len(error.message) < 20:
             raise AssertionError(f"{mistake} is refused without a reason") from error
         return error.message

@@ -189,7 +189,8 @@ class Case:
 Sample: TypeAlias = tuple[Case, DType | None, tuple[HostArray, ...]]
 
 
-def _expand(letters: str | Iterable[Any]) -> tuple[DType, ...]:
+def expanded(letters: str | Iterable[Any]) -> tuple[DType, ...]:
+    """Return the dtypes of kinds, given as letters, or those that are given."""
     if isinstance(letters, str):
         return tuple(dtype for letter in letters for dtype in KINDS[letter])
     return tuple(np.dtype(dtype) for dtype in letters)
@@ -224,9 +225,9 @@ class Spec:
     fun: Callable[..., Any]
     cases: tuple[Case, ...] = attrs.field(converter=_cases)
     numpy: Callable[..., Any] | None = None
-    dtypes: tuple[DType, ...] = attrs.field(default="f", converter=_expand)
+    dtypes: tuple[DType, ...] = attrs.field(default="f", converter=expanded)
     grad: int = 0
-    grad_dtypes: tuple[DType, ...] = attrs.field(default=("float64",), converter=_expand)
+    grad_dtypes: tuple[DType, ...] = attrs.field(default=("float64",), converter=expanded)
     grad_cases: tuple[int, ...] | None = None
     linear: tuple[int, ...] = attrs.field(default=(), converter=_ints)
     tol: float = 1.0

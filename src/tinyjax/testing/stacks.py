@@ -259,14 +259,7 @@ def jitted(fun: Function) -> Function:
 
 
 TRANSFORMS: Final = (
-    "vmap",
-    "jvp",
-    "vjp",
-    "grad",
-    "linearize",
-    "transposed twice",
-    "make_jaxpr",
-    "jit",
+    *("vmap", "jvp", "vjp", "grad", "linearize", "transposed twice", "make_jaxpr", "jit"),
 )
 REVERSE: Final = ("vjp", "grad")
 DERIVATIVES: Final = (*REVERSE, "jvp", "linearize", "transposed twice")

@@ -12,8 +12,7 @@ from tinyjax.core.api.mapping import vmap
 from tinyjax.core.jit import jit
 from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError
-from tinyjax.testing import batches, comparing, primitives
-from tinyjax.testing.errors import blaming
+from tinyjax.testing import batches, comparing, errors, primitives
 
 Function: TypeAlias = Callable[..., Any]
 
@@ -121,23 +120,23 @@ def check_transform(
     for args in examples:
         operands = [np.asarray(x) for x in args]
         on = comparing.describe({}, operands)
-        with blaming(subject, "the function itself", on):
+        with errors.blaming(subject, "the function itself", on):
             fun(*(operands if takes is None else takes(*operands)))
         transformed = _of_arrays(transform(fun))
-        with blaming(subject, "the transformed function", on):
+        with errors.blaming(subject, "the transformed function", on):
             expected = transformed(*operands)
-        with blaming(subject, "jit of it", on):
+        with errors.blaming(subject, "jit of it", on):
             comparing.compare(jit(transformed)(*operands), expected, tol, "compiled")
-        with blaming(subject, "jit of it, of jit,", on):
+        with errors.blaming(subject, "jit of it, of jit,", on):
             got = jit(_of_arrays(transform(jit(fun))))(*operands)
             comparing.compare(got, expected, tol, "compiled inside and outside")
         if vmap_commutes and operands:
             many = [batches.stacked(rng, x, 0, 2) for x in operands]
-            with blaming(subject, "vmap of it", f"{on}, each mapped along its first axis"):
+            with errors.blaming(subject, "vmap of it", f"{on}, each mapped along its first axis"):
                 one_by_one = batches.loop(transformed, [0] * len(many), 2, many)
                 comparing.compare(vmap(transformed)(*many), one_by_one, tol, "vmap against a loop")
         for name in through:
-            with blaming(subject, f"through {name}, it", on):
+            with errors.blaming(subject, f"through {name}, it", on):
                 got = _of_arrays(transform(THROUGH[name](fun)))(*operands)
                 comparing.compare(got, expected, tol, f"of the function in {name}, against itself")
         if effects:
@@ -170,7 +169,7 @@ def _check_effects(
 
     for how, run in (("eagerly", _of_arrays(transform(noting))), ("compiled", None)):
         calls.clear()
-        with blaming(subject, f"an effect of the function, {how},", on):
+        with errors.blaming(subject, f"an effect of the function, {how},", on):
             comparing.hosts((jit(_of_arrays(transform(noting))) if run is None else run)(*operands))
             if len(calls) != 1:
                 raise AssertionError(f"it took place {len(calls)} times, expected once")

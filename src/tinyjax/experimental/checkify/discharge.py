@@ -16,25 +16,21 @@ import attrs
 
 from tinyjax import dtypes
 from tinyjax.core.control_flow.common import contains
-from tinyjax.core.control_flow.primitives.scan import bind_scan, scan_p
-from tinyjax.core.control_flow.primitives.while_loop import bind_while, while_p
+from tinyjax.core.control_flow.primitives import scan as scp, while_loop as wlp
 from tinyjax.core.custom_derivatives.custom_calls import ClosedJvp, custom_call_p
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, identities, shape as sh
-from tinyjax.core.tracing.dependence import dce
-from tinyjax.core.tracing.jaxpr import Jaxpr, JaxprEqn, Lit, Var, effects, eval_jaxpr, subjaxprs
-from tinyjax.core.tracing.list_partition import split_list
+from tinyjax.core.tracing import dependence as dep, jaxpr as jx, list_partition as lp, trace as tr
 from tinyjax.core.tracing.primitive import Primitive, RuleKey, Tangent
 from tinyjax.core.tracing.program_rules import CALLED, CHOICE, FIRST_CODE, RECORDED_IN
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.tracing.tangents import nonzeros, present, with_zeros
-from tinyjax.core.tracing.trace import bind, evaluated_source, set_evaluated_source
 from tinyjax.core.values.array import Array
 from tinyjax.experimental.checkify.sites import Category, Site, check_p
 
 #: What can fail in an equation: of the equation, its operands and its results, a site, whether it
 #: failed, and the values of its message.
 Finding = tuple[Site, Array, Sequence[Array]]
-ChecksRule = Callable[[JaxprEqn, Sequence[Array], Sequence[Array]], Sequence[Finding]]
+ChecksRule = Callable[[jx.JaxprEqn, Sequence[Array], Sequence[Array]], Sequence[Finding]]
 CHECKS: Final[dict[Category, RuleKey[ChecksRule]]] = {
     category: RuleKey(f"{category.value} checks") for category in Category
 }
@@ -44,7 +40,7 @@ CHECKS: Final[dict[Category, RuleKey[ChecksRule]]] = {
 class Discharged:
     """A program that returns what fails in it, and the sites that its codes number from 1."""
 
-    jaxpr: Jaxpr
+    jaxpr: jx.Jaxpr
     sites: tuple[Site, ...]
 
 
@@ -80,7 +76,7 @@ def _shifted(code: Array, by: int) -> Array:
     return ew.select(_none(code), code, ew.add(code, sh.full_like(code, by))) if by else code
 
 
-def discharge(jaxpr: Jaxpr, enabled: frozenset[Category]) -> Discharged:
+def discharge(jaxpr: jx.Jaxpr, enabled: frozenset[Category]) -> Discharged:
     """Rewrite a program so that it returns what fails in it.
 
     Args:
@@ -90,25 +86,25 @@ def discharge(jaxpr: Jaxpr, enabled: frozenset[Category]) -> Discharged:
     return jaxpr.derive(("checkify", enabled), lambda: _discharge(jaxpr, enabled))
 
 
-def _discharge(jaxpr: Jaxpr, enabled: frozenset[Category]) -> Discharged:
+def _discharge(jaxpr: jx.Jaxpr, enabled: frozenset[Category]) -> Discharged:
     sites: list[Site] = []
 
     def run(*args: Array) -> list[Array]:
         outcome = Outcome()
-        env: dict[Var, Array] = dict(zip(jaxpr.in_binders, args, strict=True))
+        env: dict[jx.Var, Array] = dict(zip(jaxpr.in_binders, args, strict=True))
 
-        def read(x: Var | Lit) -> Array:
-            return x.value if isinstance(x, Lit) else env[x]
+        def read(x: jx.Var | jx.Lit) -> Array:
+            return x.value if isinstance(x, jx.Lit) else env[x]
 
-        before = evaluated_source()
+        before = tr.evaluated_source()
         try:
             for eqn in jaxpr.eqns:
                 if eqn.source is not None:
-                    set_evaluated_source(eqn.source)
+                    tr.set_evaluated_source(eqn.source)
                 outs = _run(eqn, [read(x) for x in eqn.inputs], enabled, outcome)
                 env.update(zip(eqn.out_binders, outs, strict=True))
         finally:
-            set_evaluated_source(before)
+            tr.set_evaluated_source(before)
         sites.extend(outcome.sites)
         return [*map(read, jaxpr.outs), outcome.code, *outcome.values]
 
@@ -118,7 +114,7 @@ def _discharge(jaxpr: Jaxpr, enabled: frozenset[Category]) -> Discharged:
 
 
 def _run(
-    eqn: JaxprEqn, args: Sequence[Array], enabled: frozenset[Category], outcome: Outcome
+    eqn: jx.JaxprEqn, args: Sequence[Array], enabled: frozenset[Category], outcome: Outcome
 ) -> Sequence[Array]:
     """Run one equation, and note what fails in it."""
     primitive, params = eqn.primitive, eqn.params
@@ -126,16 +122,16 @@ def _run(
         if params.site.category in enabled:
             outcome.add(params.site, ew.not_(args[0]), args[1:])
         return ()
-    if subjaxprs(params):
+    if jx.subjaxprs(params):
         recorded = primitive.rules.extensions.get(RECORDED_IN)
         with nullcontext() if recorded is None else recorded(attrs.asdict(params, recurse=False)):
-            inner = [discharge(program, enabled) for program in subjaxprs(params)]
-        has_checks = any(contains(program, check_p) for program in subjaxprs(params))
+            inner = [discharge(program, enabled) for program in jx.subjaxprs(params)]
+        has_checks = any(contains(program, check_p) for program in jx.subjaxprs(params))
         if has_checks or any(program.sites for program in inner):
             held = _holder(primitive)
             if held is not None:
                 return held(eqn, args, inner, outcome)
-    outs = bind(primitive, args, params)
+    outs = tr.bind(primitive, args, params)
     for category, key in CHECKS.items():
         if category in enabled and key in primitive.rules.extensions:
             for finding in primitive.rule(key)(eqn, args, outs):
@@ -143,14 +139,14 @@ def _run(
     return outs
 
 
-Holder = Callable[[JaxprEqn, Sequence[Array], Sequence[Discharged], Outcome], Sequence[Array]]
+Holder = Callable[[jx.JaxprEqn, Sequence[Array], Sequence[Discharged], Outcome], Sequence[Array]]
 
 
 def _holder(primitive: Primitive[Any]) -> Holder | None:
     """How an equation is run that holds programs; None where they are not looked into."""
-    if primitive is scan_p:
+    if primitive is scp.scan_p:
         return _run_scan
-    if primitive is while_p:
+    if primitive is wlp.while_p:
         return _run_while
     if CALLED in primitive.rules.extensions:
         return _run_call
@@ -162,16 +158,16 @@ def _holder(primitive: Primitive[Any]) -> Holder | None:
 
 
 def _run_call(
-    eqn: JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
+    eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
 ) -> Sequence[Array]:
     (program,) = inner
     rebuild = eqn.primitive.rule(CALLED)
-    outs = bind(eqn.primitive, args, rebuild(eqn.params, program.jaxpr))
+    outs = tr.bind(eqn.primitive, args, rebuild(eqn.params, program.jaxpr))
     return _take(outs, len(eqn.out_binders), program.sites, outcome)
 
 
 def _run_on_devices(
-    eqn: JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
+    eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
 ) -> Sequence[Array]:
     (program,) = inner
     count = len(eqn.out_binders)
@@ -180,7 +176,7 @@ def _run_on_devices(
 
 
 def _run_custom(
-    eqn: JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
+    eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
 ) -> Sequence[Array]:
     """Call a function with a rule of its own, and find what fails in it beside the call.
 
@@ -188,15 +184,15 @@ def _run_custom(
     """
     (program,) = inner
     count = len(eqn.out_binders)
-    results = eval_jaxpr(program.jaxpr, args)
-    if effects(program.jaxpr).any:  # which happen once
+    results = jx.eval_jaxpr(program.jaxpr, args)
+    if jx.effects(program.jaxpr).any:  # which happen once
         return _take(results, count, program.sites, outcome)
     _take([identities.stop_gradient(x) for x in results], count, program.sites, outcome)
-    unchecked = dce(program.jaxpr, [i < count for i in range(len(results))])
+    unchecked = dep.dce(program.jaxpr, [i < count for i in range(len(results))])
     rule = eqn.params.rule
     if rule.jvp is not None:
         rule = attrs.evolve(rule, jvp=_without_checks(rule.jvp))
-    return bind(custom_call_p, args, attrs.evolve(eqn.params, jaxpr=unchecked, rule=rule))
+    return tr.bind(custom_call_p, args, attrs.evolve(eqn.params, jaxpr=unchecked, rule=rule))
 
 
 def _without_checks(jvp: ClosedJvp) -> ClosedJvp:
@@ -209,7 +205,7 @@ def _without_checks(jvp: ClosedJvp) -> ClosedJvp:
         nonzero_out: list[bool] = []
 
         def run(*values: Array) -> list[Array]:
-            first, second, moved = split_list(values, len(consts), len(primals))
+            first, second, moved = lp.split_list(values, len(consts), len(primals))
             outs, out_tangents = jvp(first, second, with_zeros(nonzero, moved))
             nonzero_out[:] = nonzeros(out_tangents)
             return [*outs, *present(out_tangents)]
@@ -217,8 +213,8 @@ def _without_checks(jvp: ClosedJvp) -> ClosedJvp:
         operands = [*consts, *primals, *present(tangents)]
         staged = stage(run, [x.aval for x in operands])
         program = discharge(staged.jaxpr, frozenset()).jaxpr
-        results = eval_jaxpr(program, [*staged.consts, *operands])
-        outs, out_tangents, _ = split_list(results, len(nonzero_out), sum(nonzero_out))
+        results = jx.eval_jaxpr(program, [*staged.consts, *operands])
+        outs, out_tangents, _ = lp.split_list(results, len(nonzero_out), sum(nonzero_out))
         return outs, with_zeros(nonzero_out, out_tangents)
 
     return rule
@@ -228,17 +224,17 @@ def _take(
     outs: Sequence[Array], count: int, sites: Sequence[Site], outcome: Outcome
 ) -> Sequence[Array]:
     """Note what a program returned besides its results, and return these."""
-    results, (code,), values = split_list(outs, count, 1)
+    results, (code,), values = lp.split_list(outs, count, 1)
     outcome.extend(sites, code, values)
     return results
 
 
 def _run_choice(
-    eqn: JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
+    eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
 ) -> Sequence[Array]:
     sites = [site for program in inner for site in program.sites]
     count, start = len(eqn.out_binders), 0
-    branches: list[Jaxpr] = []
+    branches: list[jx.Jaxpr] = []
     for program in inner:
         first, before = start, sites[:start]
         after = sites[start + len(program.sites) :]
@@ -251,13 +247,13 @@ def _run_choice(
             before: Sequence[Site] = before,
             after: Sequence[Site] = after,
         ) -> list[Array]:
-            outs = eval_jaxpr(program.jaxpr, operands)
-            results, (code,), values = split_list(outs, count, 1)
+            outs = jx.eval_jaxpr(program.jaxpr, operands)
+            results, (code,), values = lp.split_list(outs, count, 1)
             return [*results, _shifted(code, first), *_zeros(before), *values, *_zeros(after)]
 
         branches.append(stage(run, program.jaxpr.in_avals).jaxpr)
     params = eqn.primitive.rule(CHOICE)(tuple(branches))
-    return _take(bind(eqn.primitive, args, params), count, sites, outcome)
+    return _take(tr.bind(eqn.primitive, args, params), count, sites, outcome)
 
 
 def _zeros(sites: Sequence[Site]) -> list[Array]:
@@ -278,52 +274,52 @@ def _start(sites: Sequence[Site]) -> list[Array]:
 
 
 def _run_scan(
-    eqn: JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
+    eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
 ) -> Sequence[Array]:
     (program,), params = inner, eqn.params
     start = _start(program.sites)
-    consts, carry, xs = split_list(args, params.num_consts, params.num_carry)
+    consts, carry, xs = lp.split_list(args, params.num_consts, params.num_carry)
     slices = program.jaxpr.in_avals[len(consts) + len(carry) :]
 
     def iteration(*operands: Array) -> list[Array]:
-        fixed, before, state, x = split_list(operands, len(consts), len(carry), len(start))
-        outs = eval_jaxpr(program.jaxpr, [*fixed, *before, *x])
-        after, ys, later = split_list(outs, len(carry), len(params.jaxpr.outs) - len(carry))
+        fixed, before, state, x = lp.split_list(operands, len(consts), len(carry), len(start))
+        outs = jx.eval_jaxpr(program.jaxpr, [*fixed, *before, *x])
+        after, ys, later = lp.split_list(outs, len(carry), len(params.jaxpr.outs) - len(carry))
         return [*after, *_first(state, later), *ys]
 
     avals = [*program.jaxpr.in_avals[: len(consts) + len(carry)], *(x.aval for x in start), *slices]
     body = stage(iteration, avals).jaxpr
-    outs = bind_scan(body, consts, [*carry, *start], xs, params)
-    last, state, ys = split_list(outs, len(carry), len(start))
+    outs = scp.bind_scan(body, consts, [*carry, *start], xs, params)
+    last, state, ys = lp.split_list(outs, len(carry), len(start))
     outcome.extend(program.sites, state[0], state[1:])
     return [*last, *ys]
 
 
 def _run_while(
-    eqn: JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
+    eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
 ) -> Sequence[Array]:
     (condition, body), params = inner, eqn.params
-    fixed, other, first = split_list(args, params.num_condition, params.num_body)
+    fixed, other, first = lp.split_list(args, params.num_condition, params.num_body)
     # the condition is looked at before the loop, and after each iteration
-    _, *at_first = eval_jaxpr(condition.jaxpr, [*fixed, *first])
+    _, *at_first = jx.eval_jaxpr(condition.jaxpr, [*fixed, *first])
     sites = [*condition.sites, *body.sites]
     state = [*at_first, *_zeros(body.sites)]
     n, m, k = len(fixed), len(other), len(first)
 
     def iteration(*operands: Array) -> list[Array]:
-        fixed_, other_, before, failed = split_list(operands, n, m, k)
-        after, (code,), values = split_list(eval_jaxpr(body.jaxpr, [*other_, *before]), k, 1)
+        fixed_, other_, before, failed = lp.split_list(operands, n, m, k)
+        after, (code,), values = lp.split_list(jx.eval_jaxpr(body.jaxpr, [*other_, *before]), k, 1)
         shifted = _shifted(code, len(condition.sites))
         failed = _first(failed, [shifted, *_zeros(condition.sites), *values])
-        _, *later = eval_jaxpr(condition.jaxpr, [*fixed_, *after])
+        _, *later = jx.eval_jaxpr(condition.jaxpr, [*fixed_, *after])
         return [*after, *_first(failed, [*later, *_zeros(body.sites)])]
 
     def goes_on(*operands: Array) -> list[Array]:
-        return eval_jaxpr(condition.jaxpr, operands[: n + k])[:1]
+        return jx.eval_jaxpr(condition.jaxpr, operands[: n + k])[:1]
 
     carried = [*params.body.in_avals[m:], *(x.aval for x in state)]
     others = [x.aval for x in (*fixed, *other)]
-    outs = bind_while(
+    outs = wlp.bind_while(
         stage(goes_on, [*others[:n], *carried]).jaxpr,
         fixed,
         stage(iteration, [*others, *carried]).jaxpr,
@@ -331,6 +327,6 @@ def _run_while(
         [*first, *state],
         params.checkpoints,
     )
-    last, (code,), values = split_list(outs, k, 1)
+    last, (code,), values = lp.split_list(outs, k, 1)
     outcome.extend(sites, code, values)
     return last

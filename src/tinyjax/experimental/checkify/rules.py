@@ -18,8 +18,7 @@ from tinyjax.core.primitives import (
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.primitives.elementwise import convert_element_type, div, eq, gt, lt, ne, or_, rem
 from tinyjax.core.primitives.slicing import concatenate
-from tinyjax.core.tracing.jaxpr import JaxprEqn
-from tinyjax.core.tracing.primitive import registry
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.core.values.array import Array
 from tinyjax.experimental.checkify.discharge import CHECKS, Finding
 from tinyjax.experimental.checkify.sites import Category, Site
@@ -42,7 +41,7 @@ def _any(mask: Array) -> Array:
     return rd.reduce_or(mask, tuple(range(mask.ndim)))
 
 
-def _nans(eqn: JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[Finding]:
+def _nans(eqn: jx.JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[Finding]:
     conditions = [_any(ne(x, x)) for x in outs if dtypes.is_inexact(x.dtype)]
     if not conditions:
         return []
@@ -53,17 +52,17 @@ def _nans(eqn: JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[F
     return [(_site(Category.NAN, message, eqn), failed, ())]
 
 
-def _site(category: Category, message: str, eqn: JaxprEqn) -> Site:
+def _site(category: Category, message: str, eqn: jx.JaxprEqn) -> Site:
     location = None if eqn.source is None else eqn.source.location
     return Site(category, message, _NOTHING, (), location)
 
 
-def _zero_divisors(eqn: JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[Finding]:
+def _zero_divisors(eqn: jx.JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[Finding]:
     failed = _any(eq(args[1], sh.full_like(args[1], 0)))
     return [(_site(Category.DIVISION, "division by zero", eqn), failed, ())]
 
 
-def _starts(eqn: JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[Finding]:
+def _starts(eqn: jx.JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[Finding]:
     """The starts of a slice that is read or written."""
     x = args[0]
     is_update = eqn.primitive is ds.dynamic_update_slice_p
@@ -76,20 +75,20 @@ def _starts(eqn: JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list
     return _out_of_bounds(eqn, x, indices, last, range(x.ndim))
 
 
-def _gathered(eqn: JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[Finding]:
+def _gathered(eqn: jx.JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[Finding]:
     x, indices = args
     windows = gs.gather_windows(x.shape, eqn.params)
     return _out_of_bounds(eqn, x, indices, windows.last_starts, windows.index_map)
 
 
-def _scattered(eqn: JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[Finding]:
+def _scattered(eqn: jx.JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[Finding]:
     x, indices, updates = args
     windows = gs.scatter_windows(x.shape, updates.shape, eqn.params)
     return _out_of_bounds(eqn, x, indices, windows.last_starts, windows.index_map)
 
 
 def _out_of_bounds(
-    eqn: JaxprEqn, x: Array, indices: Array, last: Sequence[int], axes: Sequence[int]
+    eqn: jx.JaxprEqn, x: Array, indices: Array, last: Sequence[int], axes: Sequence[int]
 ) -> list[Finding]:
     """Index vectors along the last axis, against the greatest of each entry that is in bounds."""
     if not indices.size:
@@ -125,8 +124,8 @@ def _entry(x: Array, i: Array) -> Array:
 def register() -> None:
     """Give the primitives their rules, once."""
     for name in _NAN_MAKERS:
-        if name in registry:
-            registry[name].def_rule(CHECKS[Category.NAN])(_nans)
+        if name in prim.registry:
+            prim.registry[name].def_rule(CHECKS[Category.NAN])(_nans)
     div.def_rule(CHECKS[Category.DIVISION])(_zero_divisors)
     for primitive in (ds.dynamic_slice_p, ds.dynamic_update_slice_p):
         primitive.def_rule(CHECKS[Category.INDEX])(_starts)

@@ -9,16 +9,13 @@ import attrs
 
 from tinyjax import dtypes, errors, frames, tree
 from tinyjax.core import sharded_array as sa
-from tinyjax.core.primitives import elementwise as ew, reduce as rd, shape as sh
-from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd, shape as sh
 from tinyjax.core.primitives.dynamic_slice import dynamic_index_in_dim
 from tinyjax.core.primitives.rules import def_without_results
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import avals as av
+from tinyjax.core.values import avals as av, concrete as conc
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
 
 
 class Category(Enum):
@@ -75,7 +72,7 @@ def_without_results(check_p)
 def _check_impl(operands: prim.Hosts, params: CheckParams) -> prim.Hosts:
     holds, *values = operands
     if not holds and not params.debug:
-        raise failure(params.site.text([*map(ConcreteArray, values)]), params.site)
+        raise failure(params.site.text([*map(conc.ConcreteArray, values)]), params.site)
     return ()
 
 
@@ -88,22 +85,18 @@ def bind_check(operands: Sequence[Array], params: CheckParams) -> Sequence[Array
 
 def failure(message: str, site: Site) -> errors.CheckFailedError:
     """Make the error of a check that failed."""
-    error = errors.CheckFailedError(message)
-    error.location = site.location
-    return error
+    return errors.CheckFailedError(message).at(site.location)
 
 
 @check_p.def_lowering
-def _check_lowering(b: Lowering, operands: Values, params: CheckParams) -> Values:
+def _check_lowering(b: lw.Lowering, operands: hlo.Values, params: CheckParams) -> hlo.Values:
     if params.debug:
         return ()
-    error = errors.ArgumentError(
+    raise errors.ArgumentError(
         f"the check {params.site.message!r} is compiled, but nobody looks at its outcome. Make "
         "checkify.checkify of the function, inside or outside of jit; or use tinyjax.error_if, "
         "which raises from compiled programs."
-    )
-    error.location = params.site.location
-    raise error
+    ).at(params.site.location)
 
 
 @check_p.def_batch
@@ -114,7 +107,7 @@ def _check_batch(
     holds = sh.move_batch_axis(values[0], axes[0], 0, mapped.size)
     if mapped.taking_part is not None:  # in a branch that some examples do not take
         mask = mapped.taking_part.mask
-        holds = ew.or_(holds, ew.not_(broadcast_in_dim(mask, holds.shape, (0,))))
+        holds = ew.or_(holds, ew.not_(bc.broadcast_in_dim(mask, holds.shape, (0,))))
     first = rd.argmax(ew.not_(holds), 0, dtypes.int32)
     of_first = [
         x if axis is None else dynamic_index_in_dim(x, first, 0, keepdims=False)

@@ -14,9 +14,8 @@ import numpy as np
 from tinyjax import dtypes, tree
 from tinyjax.core import devices as dev, sharding as sd, xla
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import avals as av, operands as opd
+from tinyjax.core.values import avals as av, concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import CheckpointError
 from tinyjax.experimental.checkpoints.files import Manifest, Reader, data_folder, read_manifest
@@ -122,7 +121,7 @@ def _read(
             "64-bit types. Restore it with tinyjax.enable_x64(True)."
         )
     if sharding == dev.on_first():
-        return ConcreteArray(_part(readers, path, aval, (slice(None),) * aval.ndim), aval)
+        return conc.ConcreteArray(_part(readers, path, aval, (slice(None),) * aval.ndim), aval)
     if sharding.summed:
         whole = sharding.update(spec=sharding.spec.settled)
         return xla.put(_read(readers, path, saved, whole), sharding)

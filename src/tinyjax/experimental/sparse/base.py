@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Self
+from typing import Any, Self
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
@@ -99,5 +99,18 @@ class JAXSparse(ABC):
         """Return the dense array."""
 
     @abstractmethod
-    def transpose(self) -> JAXSparse:
+    def transpose(self) -> Self:
         """Return the array with its axes reversed."""
+
+    @property
+    def T(self) -> Self:
+        """The array with its axes reversed."""
+        return self.transpose()
+
+    @classmethod
+    def tree_unflatten(cls, metadata: tuple[Any, ...], children: tuple[Any, ...]) -> Self:
+        """Return a sparse array of what ``tree_flatten`` gave."""
+        self = cls.__new__(cls)
+        initialise: Any = self
+        initialise.__attrs_init__(*children, *metadata)
+        return self

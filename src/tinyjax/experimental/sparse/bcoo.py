@@ -73,13 +73,6 @@ class BCOO(JAXSparse):
         """Return the arrays, and what they mean."""
         return (self.data, self.indices), (self.shape, self.indices_sorted, self.unique_indices)
 
-    @classmethod
-    def tree_unflatten(cls, metadata: tuple[Any, ...], children: tuple[Any, ...]) -> BCOO:
-        """Return a sparse array of what ``tree_flatten`` gave."""
-        self = cls.__new__(cls)
-        self.__attrs_init__(*children, *metadata)
-        return self
-
     # Made of dense arrays, and made dense
 
     @classmethod
@@ -135,11 +128,22 @@ class BCOO(JAXSparse):
 
     def with_data(self, data: Array) -> BCOO:
         """Return an array with other elements at the same places."""
+        return self._with(data, self.indices, is_sorted=self.indices_sorted)
+
+    def _with(
+        self,
+        data: Array,
+        indices: Array,
+        shape: Sequence[int] | None = None,
+        is_sorted: bool = False,
+        is_unique: bool = True,
+    ) -> BCOO:
+        """Return an array of other elements, whose places are unique if these are."""
         return BCOO(
-            (data, self.indices),
-            shape=self.shape,
-            indices_sorted=self.indices_sorted,
-            unique_indices=self.unique_indices,
+            (data, indices),
+            shape=self.shape if shape is None else shape,
+            indices_sorted=is_sorted,
+            unique_indices=is_unique and self.unique_indices,
         )
 
     def astype(self, dtype: DTypeLike) -> BCOO:
@@ -163,16 +167,8 @@ class BCOO(JAXSparse):
         order = [ax.canonical_axis(axis, self.ndim) for axis in axes_in]
         if sorted(order) != list(range(self.ndim)):
             raise ArgumentError(f"axes must be an order of {self.ndim} axes, but got {axes}.")
-        return BCOO(
-            (self.data, self.indices[:, np.array(order, int)]),
-            shape=[self.shape[i] for i in order],
-            unique_indices=self.unique_indices,
-        )
-
-    @property
-    def T(self) -> BCOO:
-        """The array with its axes reversed."""
-        return self.transpose()
+        indices = self.indices[:, np.array(order, int)]
+        return self._with(self.data, indices, [self.shape[i] for i in order])
 
     def _flat(self) -> Array:
         """Return each place in the flattened array; its size for those out of bounds."""
@@ -214,12 +210,7 @@ class BCOO(JAXSparse):
     def sort_indices(self) -> BCOO:
         """Return the array with its elements in the order of a dense array's."""
         order = jnp.argsort(self._flat())
-        return BCOO(
-            (self.data[order], self.indices[order]),
-            shape=self.shape,
-            indices_sorted=True,
-            unique_indices=self.unique_indices,
-        )
+        return self._with(self.data[order], self.indices[order], is_sorted=True)
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
         """Return the array with one element for each place, in order.
@@ -254,11 +245,9 @@ class BCOO(JAXSparse):
         """Return the sums over axes, a sparse array in which places may occur several times."""
         gone = {ax.canonical_axis(each, self.ndim) for each in axes}
         kept = [i for i in range(self.ndim) if i not in gone]
-        return BCOO(
-            (jnp.where(self.is_inside(), self.data, False), self.indices[:, np.array(kept, int)]),
-            shape=[self.shape[i] for i in kept],
-            unique_indices=self.unique_indices and not gone,
-        )
+        data = jnp.where(self.is_inside(), self.data, False)
+        indices, shape = self.indices[:, np.array(kept, int)], [self.shape[i] for i in kept]
+        return self._with(data, indices, shape, is_unique=not gone)
 
     def between(self, starts: Sequence[Any], sizes: Sequence[int], steps: Sequence[int]) -> BCOO:
         """Return so many elements of each axis, from a place on, every so many."""
@@ -270,12 +259,8 @@ class BCOO(JAXSparse):
         if not columns:
             return self
         indices = jnp.where(inside[:, None], jnp.stack(columns, 1), np.array(sizes))
-        return BCOO(
-            (jnp.where(inside, self.data, False), indices.astype(self.indices.dtype)),
-            shape=sizes,
-            indices_sorted=False,
-            unique_indices=self.unique_indices,
-        )
+        data = jnp.where(inside, self.data, False)
+        return self._with(data, indices.astype(self.indices.dtype), sizes)
 
     def __getitem__(self, index: Any) -> BCOO:
         """Return a part, by ints, slices, ``None`` and ``...``.
@@ -316,7 +301,7 @@ class BCOO(JAXSparse):
                 result.indices[:, axis] < sizes[axis], sizes[axis] - 1, 2 * sizes[axis]
             )
             indices = result.indices.at[:, axis].set(turned - result.indices[:, axis])
-            result = BCOO((result.data, indices), shape=sizes, unique_indices=result.unique_indices)
+            result = result._with(result.data, indices)
         return result.reshape(shape)
 
     def __iter__(self) -> Iterator[BCOO]:
@@ -331,12 +316,12 @@ class BCOO(JAXSparse):
     def __pos__(self) -> BCOO:
         return self
 
-    def _once(self) -> BCOO:
+    def once(self) -> BCOO:
         """Return the array with one element for each place."""
         return self if self.unique_indices else self.sum_duplicates(self.nse)
 
     def __abs__(self) -> BCOO:
-        once = self._once()
+        once = self.once()
         return once.with_data(abs(once.data))
 
     def __pow__(self, exponent: object) -> BCOO:
@@ -345,7 +330,7 @@ class BCOO(JAXSparse):
                 f"a sparse array to the power {exponent!r} would be dense: powers are positive "
                 "ints. Give it x.todense()."
             )
-        once = self._once()
+        once = self.once()
         return once.with_data(once.data**exponent)
 
     def __mul__(self, other: BCOO | ArrayLike) -> BCOO:

@@ -74,13 +74,6 @@ class BCSR(base.JAXSparse):
         return (self.data, self.indices, self.indptr), metadata
 
     @classmethod
-    def tree_unflatten(cls, metadata: tuple[Any, ...], children: tuple[Any, ...]) -> BCSR:
-        """Return a sparse matrix of what ``tree_flatten`` gave."""
-        self = cls.__new__(cls)
-        self.__attrs_init__(*children, *metadata)
-        return self
-
-    @classmethod
     def fromdense(
         cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = dtypes.int32
     ) -> BCSR:
@@ -132,11 +125,6 @@ class BCSR(base.JAXSparse):
     def transpose(self) -> BCSR:
         """Return the transposed matrix, by its rows."""
         return BCSR.from_bcoo(self.to_bcoo().T)
-
-    @property
-    def T(self) -> BCSR:
-        """The transposed matrix."""
-        return self.transpose()
 
     def __matmul__(self, other: ArrayLike) -> Any:
         return self.to_bcoo() @ other

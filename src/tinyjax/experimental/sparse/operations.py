@@ -15,10 +15,9 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, random
 from tinyjax.core.tracing.checking import explained
+from tinyjax.core.values import axes as ax, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.axes import canonical_axis
 from tinyjax.core.values.integers import integers
-from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.experimental.sparse.bcoo import BCOO, added_at, check_all_sparse
@@ -59,7 +58,7 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike) -> BCOO:
     Raises:
         ShapeError: the arrays have different shapes.
     """
-    dense = as_array(arr)
+    dense = opd.as_array(arr)
     if dense.shape != sparr.shape:
         raise ShapeError(f"bcoo_extract takes arrays of one shape, but got {sparr}, {dense.aval}.")
     return sparr.with_data(sparr.taken_from(dense))
@@ -116,7 +115,7 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     Raises:
         ShapeError: one of them has another size.
     """
-    gone = {canonical_axis(axis, arr.ndim) for axis in dimensions}
+    gone = {ax.canonical_axis(axis, arr.ndim) for axis in dimensions}
     if any(arr.shape[axis] != 1 for axis in gone):
         raise ShapeError(f"bcoo_squeeze drops axes of size 1, but got {dimensions} of {arr}.")
     return arr.reshape(tuple([n for i, n in enumerate(arr.shape) if i not in gone]))
@@ -196,7 +195,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     """
     if not operands:
         raise ShapeError("bcoo_concatenate takes at least one array.")
-    axis = canonical_axis(dimension, operands[0].ndim)
+    axis = ax.canonical_axis(dimension, operands[0].ndim)
     rest = {(*x.shape[:axis], *x.shape[axis + 1 :]) for x in operands}
     if len(rest) > 1:
         raise ShapeError(
@@ -244,7 +243,7 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
     """Return so many elements of each axis from a place on, as ``lax.dynamic_slice``."""
     sizes = integers(slice_sizes, "slice_sizes")
     starts = [
-        jnp.clip(as_array(start), 0, n - size)
+        jnp.clip(opd.as_array(start), 0, n - size)
         for start, n, size in zip(start_indices, mat.shape, sizes, strict=True)
     ]
     return mat.between(starts, sizes, (1,) * mat.ndim)
@@ -253,7 +252,7 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
 @explained
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     """Return the array with the elements along axes in reverse."""
-    axes = {canonical_axis(axis, operand.ndim) for axis in dimensions}
+    axes = {ax.canonical_axis(axis, operand.ndim) for axis in dimensions}
     columns = [
         jnp.where((x >= 0) & (x < n), n - 1 - x, n) if i in axes else x
         for i, (x, n) in enumerate(zip(operand.indices.T, operand.shape, strict=True))
@@ -306,11 +305,11 @@ def bcoo_dot_general(
         >>> sparse.bcoo_dot_general(sparse.eye(2), jnp.array([1.0, 2.0]), dimension_numbers=rows)
         Array([1., 2.], dtype=float32)
     """
-    left = lhs if isinstance(lhs, BCOO) else as_array(lhs)
-    right = rhs if isinstance(rhs, BCOO) else as_array(rhs)
+    left = lhs if isinstance(lhs, BCOO) else opd.as_array(lhs)
+    right = rhs if isinstance(rhs, BCOO) else opd.as_array(rhs)
     (of_left, of_right), (left_batch, right_batch) = [
         [
-            [canonical_axis(i, x.ndim) for i in axes]
+            [ax.canonical_axis(i, x.ndim) for i in axes]
             for x, axes in zip((left, right), pair, strict=True)
         ]
         for pair in dimension_numbers
@@ -328,7 +327,7 @@ def bcoo_dot_general(
     if isinstance(left, BCOO) and isinstance(right, BCOO):
         return _pairs(left, right, ours, theirs, batches)
     if isinstance(left, BCOO):
-        return _with_dense(left, as_array(right), ours, theirs, batches)
+        return _with_dense(left, opd.as_array(right), ours, theirs, batches)
     assert isinstance(right, BCOO), "one of them is sparse"
     result = _with_dense(right, left, theirs, ours, batches)
     free = right.ndim - len(theirs)  # its axes come first
@@ -396,7 +395,7 @@ def bcoo_dot_general_sampled(
     Returns:
         The elements, of shape (nse,); zero for places out of bounds.
     """
-    left, right, places = as_array(A), as_array(B), as_array(indices)
+    left, right, places = opd.as_array(A), opd.as_array(B), opd.as_array(indices)
     (of_left, of_right), (left_batch, right_batch) = dimension_numbers
     batches = len(left_batch)
     free = left.ndim - len(of_left) - batches

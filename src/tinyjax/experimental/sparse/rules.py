@@ -25,7 +25,7 @@ from tinyjax.core.values.operands import as_array
 from tinyjax.errors import SparseRuleError
 from tinyjax.experimental.sparse import base, bcoo, bcsr, operations as op
 from tinyjax.frames import wraps
-from tinyjax.lax import primitives as lax_primitives
+from tinyjax.lax import primitives as lxp
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -110,17 +110,9 @@ def _refusal(name: str) -> SparseRuleError:
     )
 
 
-def _once(x: bcoo.BCOO) -> bcoo.BCOO:
-    """Return the array with one element for each place, which functions of elements need."""
-    return x if x.unique_indices else x.sum_duplicates(x.nse)
-
-
-# Elementwise
-
-
 def _of_elements(primitive: prim.Primitive[Any], linear: bool) -> Rule:
     def rule(params: Any, x: bcoo.BCOO) -> list[Value]:
-        known = x if linear else _once(x)
+        known = x if linear else x.once()
         (data,) = bind(primitive, [known.data], params)
         return [known.with_data(data)]
 
@@ -130,7 +122,7 @@ def _of_elements(primitive: prim.Primitive[Any], linear: bool) -> Rule:
 def _integer_pow(params: Any, x: bcoo.BCOO) -> Sequence[Value]:
     if params.exponent < 1:
         raise _refusal(f"the power {params.exponent}")
-    return _of_elements(lax_primitives.integer_pow_p, linear=False)(params, x)
+    return _of_elements(lxp.integer_pow_p, linear=False)(params, x)
 
 
 def _add(params: Any, x: Value, y: Value) -> list[Value]:
@@ -164,10 +156,7 @@ def _sum(params: Any, x: bcoo.BCOO) -> list[Value]:
 
 
 def _dot(params: Any, x: Value, y: Value) -> list[Value]:
-    numbers = (
-        (params.lhs_contract, params.rhs_contract),
-        (params.lhs_batch, params.rhs_batch),
-    )
+    numbers = ((params.lhs_contract, params.rhs_contract), (params.lhs_batch, params.rhs_batch))
     dtype = params.dtype
     result: Value = op.bcoo_dot_general(
         x, y, dimension_numbers=numbers, preferred_element_type=dtype
@@ -234,64 +223,50 @@ def _while(params: wlp.WhileParams, *operands: Value) -> Sequence[Value]:
     return result
 
 
-_LINEAR: Final = (
-    lax_primitives.neg_p,
-    lax_primitives.real_p,
-    lax_primitives.imag_p,
-    lax_primitives.conj_p,
-    lax_primitives.copy_p,
-    lax_primitives.stop_gradient_p,
-)
+_LINEAR: Final = (lxp.neg_p, lxp.real_p, lxp.imag_p, lxp.conj_p, lxp.copy_p, lxp.stop_gradient_p)
 _ZERO_AT_ZERO: Final = (
     *(
-        lax_primitives.abs_p,
-        lax_primitives.sign_p,
-        lax_primitives.sqrt_p,
-        lax_primitives.cbrt_p,
-        lax_primitives.expm1_p,
-        lax_primitives.log1p_p,
-        lax_primitives.erf_p,
-        lax_primitives.erf_inv_p,
+        lxp.abs_p,
+        lxp.sign_p,
+        lxp.sqrt_p,
+        lxp.cbrt_p,
+        lxp.expm1_p,
+        lxp.log1p_p,
+        lxp.erf_p,
+        lxp.erf_inv_p,
     ),
     *(
-        lax_primitives.sin_p,
-        lax_primitives.tan_p,
-        lax_primitives.asin_p,
-        lax_primitives.atan_p,
-        lax_primitives.sinh_p,
-        lax_primitives.tanh_p,
-        lax_primitives.asinh_p,
-        lax_primitives.atanh_p,
+        lxp.sin_p,
+        lxp.tan_p,
+        lxp.asin_p,
+        lxp.atan_p,
+        lxp.sinh_p,
+        lxp.tanh_p,
+        lxp.asinh_p,
+        lxp.atanh_p,
     ),
-    *(
-        lax_primitives.floor_p,
-        lax_primitives.ceil_p,
-        lax_primitives.round_p,
-        lax_primitives.convert_element_type_p,
-        lax_primitives.reduce_precision_p,
-    ),
+    *(lxp.floor_p, lxp.ceil_p, lxp.round_p, lxp.convert_element_type_p, lxp.reduce_precision_p),
 )
-
 for _primitive in _LINEAR:
     _primitive.def_rule(SPARSE)(_of_elements(_primitive, linear=True))
 for _primitive in _ZERO_AT_ZERO:
     _primitive.def_rule(SPARSE)(_of_elements(_primitive, linear=False))
-lax_primitives.integer_pow_p.def_rule(SPARSE)(_integer_pow)
-lax_primitives.add_p.def_rule(SPARSE)(_add)
-lax_primitives.sub_p.def_rule(SPARSE)(_sub)
-lax_primitives.mul_p.def_rule(SPARSE)(_mul)
-lax_primitives.div_p.def_rule(SPARSE)(_div)
-lax_primitives.reduce_sum_p.def_rule(SPARSE)(_sum)
-lax_primitives.dot_general_p.def_rule(SPARSE)(_dot)
-lax_primitives.concatenate_p.def_rule(SPARSE)(_concatenate)
-lax_primitives.slice_p.def_rule(SPARSE)(_slice)
-lax_primitives.dynamic_slice_p.def_rule(SPARSE)(
+lxp.integer_pow_p.def_rule(SPARSE)(_integer_pow)
+lxp.add_p.def_rule(SPARSE)(_add)
+lxp.sub_p.def_rule(SPARSE)(_sub)
+lxp.mul_p.def_rule(SPARSE)(_mul)
+lxp.div_p.def_rule(SPARSE)(_div)
+lxp.reduce_sum_p.def_rule(SPARSE)(_sum)
+lxp.dot_general_p.def_rule(SPARSE)(_dot)
+lxp.concatenate_p.def_rule(SPARSE)(_concatenate)
+lxp.slice_p.def_rule(SPARSE)(_slice)
+lxp.dynamic_slice_p.def_rule(SPARSE)(
     lambda params, x, *at: [op.bcoo_dynamic_slice(x, at, params.sizes)]
 )
-lax_primitives.rev_p.def_rule(SPARSE)(lambda params, x: [op.bcoo_rev(x, params.axes)])
-lax_primitives.transpose_p.def_rule(SPARSE)(lambda params, x: [x.transpose(params.perm)])
-lax_primitives.reshape_p.def_rule(SPARSE)(lambda params, x: [x.reshape(params.shape)])
-lax_primitives.broadcast_in_dim_p.def_rule(SPARSE)(_broadcast)
+lxp.rev_p.def_rule(SPARSE)(lambda params, x: [op.bcoo_rev(x, params.axes)])
+lxp.transpose_p.def_rule(SPARSE)(lambda params, x: [x.transpose(params.perm)])
+lxp.reshape_p.def_rule(SPARSE)(lambda params, x: [x.reshape(params.shape)])
+lxp.broadcast_in_dim_p.def_rule(SPARSE)(_broadcast)
 jit_p.def_rule(SPARSE)(_call)
 checkpoint_p.def_rule(SPARSE)(_call)
 cond.cond_p.def_rule(SPARSE)(_cond)

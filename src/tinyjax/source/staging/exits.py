@@ -378,9 +378,7 @@ def _differ(
             f"that holds, and {shown[1]}{where[1]} if not. Both must be arrays or numbers of one "
             "shape, in containers of one structure; anything else must be the same in both."
         )
-    error = errors.BranchTypeError(text)
-    error.location = places.at(line)
-    return error
+    return errors.BranchTypeError(text).at(places.at(line))
 
 
 def _take(pred: Array, first: Piece, second: Piece, choices: Sequence[Choice]) -> Sequence[Array]:

@@ -8,18 +8,13 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 
-from tinyjax.config import default_dtypes
+from tinyjax import config, errors
 from tinyjax.core.api.derivatives import jvp, vjp
 from tinyjax.core.jit import jit
 from tinyjax.core.values.array import Array
-from tinyjax.errors import ArgumentError
 from tinyjax.numpy import asarray
 from tinyjax.testing.errors import CheckError
-from tinyjax.testing.libraries.check import Mismatch, check_call
-from tinyjax.testing.libraries.drawing import Draw
-from tinyjax.testing.libraries.drawn_calls import Library
-from tinyjax.testing.libraries.parameters import Strategy
-from tinyjax.testing.libraries.signatures import Catalogue
+from tinyjax.testing.libraries import check, drawing, drawn_calls, parameters, signatures
 from tinyjax.testing.primitives import Report
 
 
@@ -28,8 +23,8 @@ def check_library(
     reference: ModuleType,
     names: Sequence[str] | None = None,
     *,
-    given: Mapping[str, Mapping[str, Strategy]] | None = None,
-    known: Callable[[Mismatch], bool] = lambda mismatch: False,
+    given: Mapping[str, Mapping[str, parameters.Strategy]] | None = None,
+    known: Callable[[check.Mismatch], bool] = lambda mismatch: False,
     calls: int = 10,
     seed: str = "0",
 ) -> Report:
@@ -63,17 +58,17 @@ def check_library(
         >>> check_library(jnp, np, ["negative", "transpose"], calls=3).checked
         ('negative', 'transpose')
     """
-    library = Library(
+    library = drawn_calls.Library(
         module.__name__,
         module,
         asarray,
         np.asarray,
         lambda x: isinstance(x, (Array, np.ndarray)),
-        lambda wide: default_dtypes("float64" if wide else "float32"),
+        lambda wide: config.default_dtypes("float64" if wide else "float32"),
         SimpleNamespace(jit=jit, jvp=jvp, vjp=vjp),
         weak=False,
     )
-    other = Library(
+    other = drawn_calls.Library(
         reference.__name__,
         reference,
         lambda host: host,
@@ -82,21 +77,21 @@ def check_library(
         lambda wide: nullcontext(),
         weak=False,
     )
-    catalogue = Catalogue(by_function=given or {})
+    catalogue = signatures.Catalogue(by_function=given or {})
     by_path = {function.path: function for function in catalogue.functions(library, other)}
     paths = tuple(by_path) if names is None else tuple(names)
     unknown = [name for name in paths if name not in by_path]
     if unknown or not paths:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"{module.__name__} and {reference.__name__} do not both have functions called "
             f"{unknown or 'anything'}."
         )
-    differences: list[Mismatch] = []
+    differences: list[check.Mismatch] = []
     for name in paths:
         for turn in range(calls):
-            draw = Draw(f"{seed}/{name}/{turn}")
+            draw = drawing.Draw(f"{seed}/{name}/{turn}")
             call = catalogue.draw_call(by_path[name], draw)
-            differences += [m for m in check_call(call, library, other) if not known(m)]
+            differences += [m for m in check.check_call(call, library, other) if not known(m)]
     if differences:
         first = differences[0]
         text = "\n".join(map(str, differences))

@@ -130,6 +130,15 @@ def fixed(*choices: Any) -> Strategy:
     return lambda call: call.draw.one(choices)
 
 
+sections: Final = fixed(1, 2, 3, 0, [1], [1, 2], [2, 1], (0, 5), [-1])
+order: Final = fixed(None, 1, 2, np.inf, -np.inf, 0, 3, "fro", "nuc", -1, -2)
+shift: Final = fixed(0, 1, -1, 5, (1, 2), (1,))
+
+
+def left_out(call: Drawn) -> Any:
+    return UNSET
+
+
 def optional(strategy: Strategy, often: float = 0.3) -> Strategy:
     """Given so often, else left out."""
     return lambda call: strategy(call) if call.draw.chance(often) else UNSET
@@ -201,10 +210,6 @@ def probability(call: Drawn) -> Any:
     return call.operand(kinds="f", low=0.0, high=1.0, plain=True) if call.draw.chance(0.8) else 0.5
 
 
-def sections(call: Drawn) -> Any:
-    return call.draw.one((1, 2, 3, 0, [1], [1, 2], [2, 1], (0, 5), [-1]))
-
-
 def square(call: Drawn) -> Operand:
     """A square matrix, or several, well conditioned but for one in ten."""
     return matrix(call, *call.draw.one(((3, 3), (3, 3), (2, 2), (1, 1), (0, 0), (2, 3, 3))))
@@ -252,10 +257,6 @@ def right_side(call: Drawn) -> Operand:
     return call.operand(right_shape, kinds="f" if call.draw.chance(0.9) else "biufc", plain=True)
 
 
-def order(call: Drawn) -> Any:
-    return call.draw.one((None, 1, 2, np.inf, -np.inf, 0, 3, "fro", "nuc", -1, -2))
-
-
 def sorted_line(call: Drawn) -> Operand:
     host = call.draw.array((call.draw.randint(1, 4),), call.dtype_beside("f"), plain=True)
     return Operand(np.sort(host))
@@ -267,39 +268,41 @@ def indices(call: Drawn) -> Any:
     return Operand(call.draw.array(shape, call.draw.dtype("iu"), -4, 4, plain=True))
 
 
-def shift(call: Drawn) -> Any:
-    return call.draw.one((0, 1, -1, 5, (1, 2), (1,)))
+def _ranks(most: int, *numbers: float) -> Strategy:
+    def strategy(call: Drawn) -> Any:
+        if call.draw.chance(0.3):
+            return call.draw.one(numbers)
+        shape = call.draw.one(((), (2,)))
+        return Operand(call.draw.array(shape, call.draw.dtype("f"), 0, most, plain=True))
+
+    return strategy
 
 
-def quantiles(call: Drawn) -> Any:
-    if call.draw.chance(0.3):
-        return call.draw.one((0.5, 0.25, 0, 1))
-    return Operand(
-        call.draw.array(call.draw.one(((), (2,))), call.draw.dtype("f"), 0, 1, plain=True)
-    )
-
-
-def percentiles(call: Drawn) -> Any:
-    if call.draw.chance(0.3):
-        return call.draw.one((50, 25.0, 0, 100))
-    shape = call.draw.one(((), (2,)))
-    return Operand(call.draw.array(shape, call.draw.dtype("f"), 0, 100, plain=True))
-
+quantiles: Final = _ranks(1, 0.5, 0.25, 0, 1)
+percentiles: Final = _ranks(100, 50, 25.0, 0, 100)
 
 #: By annotation, spaces and quotes left out.
 BY_ANNOTATION: Final[dict[str, Strategy]] = {
-    "ArrayLike": array_like,
-    "ArrayLike|ShapeDtypeStruct": array_like,
-    "ArrayLike|ShapeDtypeStruct|ScalarType|None": array_like,
-    "ArrayLike|str": array_like,
-    "Array": array_like,
+    **dict.fromkeys(
+        (
+            *("ArrayLike", "ArrayLike|ShapeDtypeStruct", "ArrayLike|str", "Array", "Nested", "Any"),
+            "ArrayLike|ShapeDtypeStruct|ScalarType|None",
+        ),
+        array_like,
+    ),
+    **dict.fromkeys(
+        (
+            *("Sequence[ArrayLike]|Array", "Sequence[ArrayLike]"),
+            "Array|HostArray|Sequence[ArrayLike]",
+        ),
+        arrays,
+    ),
+    **dict.fromkeys(("Axis", "int|Sequence[int]|None"), axis_or_axes),
+    **dict.fromkeys(("object", "None"), left_out),
     "Array|HostArray": lambda call: call.operand(),
-    "Nested": array_like,
     "ArrayLike|None": optional(array_like),
-    "Axis": axis_or_axes,
     "int|None": axis_or_none,
     "int|Sequence[int]": lambda call: axis(call) if call.draw.chance(0.6) else axes(call),
-    "int|Sequence[int]|None": axis_or_axes,
     "Sequence[int]": nonnegative_axes,
     "Sequence[int]|None": optional(nonnegative_axes),
     "int": whole(-1, 3),
@@ -308,53 +311,32 @@ BY_ANNOTATION: Final[dict[str, Strategy]] = {
     "DTypeLike": any_dtype,
     "Shape": new_shape,
     "Shape|None": sometimes_none(new_shape),
-    "Sequence[ArrayLike]|Array": arrays,
-    "Sequence[ArrayLike]": arrays,
-    "Array|HostArray|Sequence[ArrayLike]": arrays,
     "Sections": sections,
     "Order": order,
     "Method": fixed("linear", "lower", "higher", "midpoint", "nearest"),
     "float": fixed(0.5, 2.0, -1.0),
     "float|None": optional(fixed(0.1, 1e-3)),
-    "Any": array_like,
-    "object": lambda call: UNSET,
-    "None": lambda call: UNSET,
 }
 
 #: By name, whatever the function; read before the annotation.
 BY_NAME: Final[dict[str, Strategy]] = {
-    "axis": lambda call: UNSET,  # replaced below, by annotation
+    **dict.fromkeys(
+        (
+            *("axis_index_groups", "check_finite", "checkpoints", "copy", "debug", "impl", "out"),
+            *("overwrite_a", "overwrite_b", "overwrite_input", "precision", "unroll"),
+            "unique_indices",  # what comes of a promise that is broken is not defined
+        ),
+        left_out,
+    ),
+    **dict.fromkeys(("axis1", "axis2", "axisa", "axisb", "axisc", "dimension"), axis),
+    **dict.fromkeys(("key", "keys"), key),
+    **dict.fromkeys(("k", "offset"), whole(-2, 2)),
+    **dict.fromkeys(("num", "size"), whole(0, 4)),
     "where": optional(mask),
-    "unique_indices": lambda call: UNSET,  # what comes of a promise that is broken is not defined
-    "initial": optional(lambda call: call.draw.one((0, 1, 2.0, -1, True))),
-    "key": key,
-    "keys": key,
-    "out": lambda call: UNSET,
-    "precision": lambda call: UNSET,
+    "initial": optional(fixed(0, 1, 2.0, -1, True)),
     "preferred_element_type": optional(any_dtype, 0.15),
-    "check_finite": lambda call: UNSET,
-    "overwrite_a": lambda call: UNSET,
-    "overwrite_b": lambda call: UNSET,
-    "overwrite_input": lambda call: UNSET,
-    "checkpoints": lambda call: UNSET,
-    "copy": lambda call: UNSET,
-    "impl": lambda call: UNSET,
-    "debug": lambda call: UNSET,
-    "axis_index_groups": lambda call: UNSET,
-    "offset": whole(-2, 2),
-    "k": whole(-2, 2),
-    "axis1": axis,
-    "axis2": axis,
-    "axisa": axis,
-    "axisb": axis,
-    "axisc": axis,
-    "dimension": axis,
     "dimensions": nonnegative_axes,
-    "num": whole(0, 4),
-    "size": whole(0, 4),
     "ddof": whole(0, 2),
     "correction": optional(fixed(0, 1, 0.5)),
-    "unroll": lambda call: UNSET,
     "q": quantiles,
 }
-del BY_NAME["axis"]
