@@ -545,12 +545,12 @@ def visualize_sharding(
             "sharding.devices_indices_map(shape) tells the same of any array."
         )
     kind = pf.platform_at(sharding.ids[0]).name.upper()
-    held: dict[tuple[int, ...], list[int]] = {}
+    numbers: dict[tuple[int, ...], list[int]] = {}
     for number, part in zip(sharding.ids, sharding.parts(shape), strict=True):
-        held.setdefault(tuple([s.start or 0 for s in part]), []).append(number % pf.PER_PLATFORM)
-    places = sorted(held)
+        numbers.setdefault(tuple([s.start or 0 for s in part]), []).append(number % pf.PER_PLATFORM)
+    places = sorted(numbers)
     count = len({place[-1] for place in places})
-    names = [f"{kind} {','.join(map(str, sorted(held[place])))}" for place in places]
+    names = [f"{kind} {','.join(map(str, sorted(numbers[place])))}" for place in places]
     widest = max(1, (max_width - 1) // count - 1)
     width = min(widest, max(min_width - 2, *map(len, names)))
     rows = [names[i : i + count] for i in range(0, len(names), count)]

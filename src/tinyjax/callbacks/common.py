@@ -213,11 +213,11 @@ def _read_only(x: HostArray) -> HostArray:
 def _results(
     params: CallbackParams, out_tree: tree.PyTreeDef, out: object, sizes: tuple[int, ...]
 ) -> list[HostArray]:
-    leaves, found_tree = tree.flatten(out)
+    leaves, result_tree = tree.flatten(out)
     name = frames.describe_function(params.callback.value)
     if len(leaves) != len(params.out_avals):
         raise CallbackError(
-            f"callback {name} returned the structure {found_tree}, but result_shape_dtypes "
+            f"callback {name} returned the structure {result_tree}, but result_shape_dtypes "
             f"declares {out_tree}. Return the containers that were declared."
         )
     results: list[HostArray] = []

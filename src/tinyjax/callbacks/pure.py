@@ -51,12 +51,12 @@ def _declared_derivative(
         half = len(flat) // 2  # what the derivative closes over has come along with tangents
         primals, _ = tree.unflatten(params.in_tree, flat[:n])
         tangents, _ = tree.unflatten(params.in_tree, flat[half : half + n])
-        leaves, found_tree = tree.flatten(derivative(primals, tangents, *flat[n:half]))
+        leaves, actual = tree.flatten(derivative(primals, tangents, *flat[n:half]))
         outs = [opd.as_array(leaf) for leaf in leaves]
         types = [(x.shape, x.dtype) for x in outs]
-        if found_tree != params.out_tree or types != [(a.shape, a.dtype) for a in params.out_avals]:
+        if actual != params.out_tree or types != [(a.shape, a.dtype) for a in params.out_avals]:
             raise errors.CallbackError(
-                f"the derivative of callback {params.callback!r} returned {found_tree} of "
+                f"the derivative of callback {params.callback!r} returned {actual} of "
                 f"({', '.join(str(x.aval) for x in outs)}), but the callback is declared to "
                 f"return {params.out_tree} of ({', '.join(map(str, params.out_avals))}). Return "
                 "one tangent for each result, of its type."

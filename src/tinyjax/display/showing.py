@@ -35,16 +35,16 @@ def shown(type_: str, host: dtypes.HostArray | None, more: str = "") -> str:
         host: its data, where it may be looked at.
         more: what else to say of it.
     """
-    said = [f"<b>{escape(type_)}</b>"]
+    phrases = [f"<b>{escape(type_)}</b>"]
     text = picture = ""
     if host is not None and host.dtype.names is None:
         sample = sampled(host)
-        said += [size_text(host.nbytes), *ranges(sample, sample.size < host.size)]
+        phrases += [size_text(host.nbytes), *ranges(sample, sample.size < host.size)]
         text = _values(host)
         picture = _picture(host)
     if more:
-        said.append(escape(more))
-    head = f"<div>{' · '.join(said)}</div>"
+        phrases.append(escape(more))
+    head = f"<div>{' · '.join(phrases)}</div>"
     body = f'<pre style="margin: 0.3em 0">{escape(text)}</pre>' if text else ""
     side = '<div style="display: flex; gap: 1em; align-items: flex-start">'
     return head + (f"{side}{body}{picture}</div>" if picture else body)
@@ -65,11 +65,11 @@ def sampled(host: dtypes.HostArray) -> dtypes.HostArray:
     """Return a view of at most about a million elements, evenly spread."""
     if host.size <= _SAMPLE:
         return host
-    left, steps = host.size / _SAMPLE, []
+    excess, steps = host.size / _SAMPLE, []
     for n in host.shape:  # the first axes are thinned out first: rows stay whole in memory
-        step = min(n, ceil(left))
+        step = min(n, ceil(excess))
         steps.append(slice(None, None, max(1, step)))
-        left /= max(1, step)
+        excess /= max(1, step)
     return host[tuple(steps)]
 
 

@@ -192,8 +192,8 @@ def _on_exception(
         before(kind, value, traceback)
     for member, _ in _members:
         who = f"process {member.process_id} of {member.size}"
-        said = f"{kind.__name__}: {value}".splitlines()[0]
-        member.fail(f"{who} has failed with {said}")
+        summary = f"{kind.__name__}: {value}".splitlines()[0]
+        member.fail(f"{who} has failed with {summary}")
 
 
 def _at_exit() -> None:

@@ -238,10 +238,10 @@ def _wait_for_all(
 
 def _read_hello(line: Line) -> Hello | None:
     try:
-        said = line.receive(_GRACE)
+        message = line.receive(_GRACE)
     except TimeoutError:
         return None
-    match said:
+    match message:
         case {
             "process_id": int(who),
             "num_processes": int(size),
@@ -297,14 +297,14 @@ def approach(address: str, mine: Hello, seconds: float) -> Gathered:
         )
     line.send(attrs.asdict(mine))
     try:
-        said = line.receive(max(ends - time.monotonic(), 0.0) + _GRACE)
+        answer = line.receive(max(ends - time.monotonic(), 0.0) + _GRACE)
     except TimeoutError:
         line.close()
         raise DistributedError(
             f"{who} reached {address}, but had no answer within {seconds:g} s "
             "(initialization_timeout). Is process 0 stopped, or another program there?"
         ) from None
-    match said:
+    match answer:
         case {"devices": [*devices]} if _are_devices(devices, mine):
             return Gathered({0: line}, devices)
         case {"error": str(why)}:
@@ -318,9 +318,9 @@ def approach(address: str, mine: Hello, seconds: float) -> Gathered:
     )
 
 
-def _are_devices(said: Sequence[object], mine: Hello) -> bool:
+def _are_devices(counts: Sequence[object], mine: Hello) -> bool:
     """Whether these are numbers of devices, one for each process."""
-    return len(said) == mine.num_processes and all(type(n) is int and n > 0 for n in said)
+    return len(counts) == mine.num_processes and all(type(n) is int and n > 0 for n in counts)
 
 
 def _reach(address: str, ends: float) -> Line | str:

@@ -77,11 +77,11 @@ class Membership:
                     break
                 for key, _ in ready:
                     for message in self._lines[key.data].messages():
-                        said = self._heard(key.data, message)
+                        reason = self._heard(key.data, message)
                         if message is None:
                             waiting.unregister(key.fileobj)
-                        if said and not why:
-                            why = said
+                        if reason and not why:
+                            why = reason
                             self._tell({"lost": why})
                 if why and self.process_id:
                     break
@@ -144,13 +144,13 @@ class Membership:
                 with self._lock:
                     late = [i for i in range(self.size) if i not in self._done]
                 others = f"processes {late}" if self.process_id == 0 else "others"
-                said = (
+                summary = (
                     f"process {self.process_id} was done, but {others} not within {seconds:g} s "
                     "(shutdown_timeout_seconds)"
                 )
-                self.fail(said)
+                self.fail(summary)
                 raise errors.DistributedError(
-                    f"distributed.shutdown: {said}. All processes make the same calls; give a "
+                    f"distributed.shutdown: {summary}. All processes make the same calls; give a "
                     "longer time where they take unlike long."
                 )
         if self._connection is not None:

@@ -213,14 +213,14 @@ class VJPHiPrimitive:
             outgrad: the cotangent of the result; ``Zero`` where it is known to be zero.
             arg_accums: a ``GradAccum`` for each array of the arguments.
         """
-        returned = self.vjp_bwd_retval(res, outgrad)
-        if not isinstance(returned, (tuple, list)) or len(returned) != len(arg_accums):
+        cotangents_in = self.vjp_bwd_retval(res, outgrad)
+        if not isinstance(cotangents_in, (tuple, list)) or len(cotangents_in) != len(arg_accums):
             raise DifferentiationError(
                 f"{type(self).__name__}.vjp_bwd_retval must return a tuple of {len(arg_accums)} "
-                f"cotangents, one for each argument, but returned {tree.structure(returned)}."
+                f"cotangents, one for each argument, but returned {tree.structure(cotangents_in)}."
             )
         accums, treedef = tree.flatten(arg_accums, _as_given)
-        cotangents = tree.flatten_prefix(tuple(returned), treedef, _as_given, "cotangents")
+        cotangents = tree.flatten_prefix(tuple(cotangents_in), treedef, _as_given, "cotangents")
         for i, (accum, ct) in enumerate(zip(accums, cotangents, strict=True)):
             what = f"{type(self).__name__}.vjp_bwd_retval: {leaf_path('cotangents', treedef, i)}"
             accum.accum(ct if _as_given(ct) else _tangent(ct, accum.aval, what))
@@ -371,27 +371,27 @@ class _Own(_Flat):
                 at_own_lines(own.linearized, residuals, *tangents_in), "linearized"
             )
         tangents_in = self._args([*_zeros(tangents, self.in_avals)])
-        returned = at_own_lines(own.jvp, self._args(primals), tangents_in)
-        if not isinstance(returned, (tuple, list)) or len(returned) != 2:
+        pair = at_own_lines(own.jvp, self._args(primals), tangents_in)
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise DifferentiationError(f"{self.name}.jvp must return a result and its tangent.")
-        return self._results(returned[0], "jvp"), self._tangents(returned[1], "jvp")
+        return self._results(pair[0], "jvp"), self._tangents(pair[1], "jvp")
 
     def _pair(
         self, method: str, nonzero: Sequence[bool], args: Arrays
     ) -> tuple[list[Array], Any, list[bool]]:
-        returned = at_own_lines(
+        parts = at_own_lines(
             getattr(self.primitive, method), self._args(nonzero), *self._args(args)
         )
-        if not isinstance(returned, (tuple, list)) or len(returned) not in (2, 3):
+        if not isinstance(parts, (tuple, list)) or len(parts) not in (2, 3):
             raise DifferentiationError(
                 f"{self.name}.{method} must return a result and residuals, and after them, if "
                 "wanted, which results depend on the arguments."
             )
-        outs = self._results(returned[0], method)
-        depends = returned[2] if len(returned) > 2 else True
+        outs = self._results(parts[0], method)
+        depends = parts[2] if len(parts) > 2 else True
         marks = tree.flatten_prefix(depends, self.primitive.out_tree, None, "nzs_out")
         floats = [dtypes.is_inexact(aval.dtype) for aval in self.out_avals]
-        return outs, returned[1], [bool(a) and b for a, b in zip(marks, floats, strict=True)]
+        return outs, parts[1], [bool(a) and b for a, b in zip(marks, floats, strict=True)]
 
     @property
     def has_pull_back(self) -> bool:
@@ -494,14 +494,14 @@ class _Mapped(_Flat):
             return [*outs, *tg.present(tangents_out)]
 
         axes = [*self.axes, *lp.marked(self.axes, nonzero)]
-        results, found_axes = batch_flat(run, self.mapped, [*primals, *tg.present(tangents)], axes)
+        results, result_axes = batch_flat(run, self.mapped, [*primals, *tg.present(tangents)], axes)
         n = len(self.out_axes)
         places = lp.marked(self.out_axes, nonzero_out)
-        outs = self._placed(results[:n], found_axes[:n])
+        outs = self._placed(results[:n], result_axes[:n])
         size = self.mapped.size
         directions = [
             t if to is None else sh.move_batch_axis(t, axis, to, size)
-            for t, axis, to in zip(results[n:], found_axes[n:], places, strict=True)
+            for t, axis, to in zip(results[n:], result_axes[n:], places, strict=True)
         ]
         return outs, tg.with_zeros(nonzero_out, directions)
 
@@ -512,15 +512,15 @@ class _Mapped(_Flat):
     def forward(
         self, nonzero: Sequence[bool], args: Arrays
     ) -> tuple[list[Array], list[bool], list[Array], Backward]:
-        kept: list[tuple[list[bool], Backward]] = []
+        forwards: list[tuple[list[bool], Backward]] = []
 
         def run(*values: Array) -> list[Array]:
             outs, depends, residuals, backward = self.of.forward(nonzero, values)
-            kept.append((depends, backward))
+            forwards.append((depends, backward))
             return [*outs, *residuals]
 
         results, axes = batch_flat(run, self.mapped, args, self.axes)
-        ((depends, inner),) = kept
+        ((depends, inner),) = forwards
         n = len(self.out_axes)
         res_axes, ct_axes = axes[n:], lp.marked(self.out_axes, depends)
         in_axes = lp.marked(self.axes, nonzero)

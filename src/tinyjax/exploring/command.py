@@ -82,9 +82,9 @@ def main(arguments: Sequence[str]) -> int:
     output = Path(chosen.output or f"{path}.html")
     if not output.parent.is_dir():
         parser.error(f"--output: there is no folder {str(output.parent)!r}")
-    seen = explore(function, measured=chosen.measured, runs=chosen.runs)(*values)
-    saved = seen.save(output)
-    sys.stdout.write(f"{seen!r}\n{saved}\n")
+    exploration = explore(function, measured=chosen.measured, runs=chosen.runs)(*values)
+    file_written = exploration.save(output)
+    sys.stdout.write(f"{exploration!r}\n{file_written}\n")
     return 0
 
 

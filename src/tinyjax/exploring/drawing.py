@@ -149,10 +149,10 @@ class _Graph:
     def _node(self, kind: str, label: str, attributes: str = "", tip: str = "") -> str:
         name = f"{kind}{self._count}"
         self._count += 1
-        told = [f"label={_quoted(label)}", *([attributes] if attributes else [])]
+        attributes_text = [f"label={_quoted(label)}", *([attributes] if attributes else [])]
         if tip:
-            told.append(f"tooltip={_quoted(tip)}")
-        self._lines.append(f"{name} [{', '.join(told)}];")
+            attributes_text.append(f"tooltip={_quoted(tip)}")
+        self._lines.append(f"{name} [{', '.join(attributes_text)}];")
         return name
 
     def _edges(self, nodes: dict[jx.Var, str], atoms: list[jx.Atom], to: str) -> None:

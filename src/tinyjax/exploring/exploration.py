@@ -267,7 +267,7 @@ def _explored(
             hlo = profiled.with_times(hlo, times)
     lines = Lines()
     equations = _equations(programs, stablehlo, lines, works, seconds, times)
-    kept = memory.waiting(programs, lines)
+    waiting = memory.waiting(programs, lines)
     texts = [jx.jaxpr_text(jaxpr) for jaxpr in programs.jaxprs]
     views = tuple(
         [
@@ -277,13 +277,13 @@ def _explored(
     )
     return Exploration(
         traced.name,
-        lines.finish(equations, kept),
+        lines.finish(equations, waiting),
         views,
         equations,
         stablehlo.lines,
         hlo,
         memory.moments(programs),
-        kept,
+        waiting,
         tuple(timings),
         programs.bounded,
         None if times is None else times.untold,

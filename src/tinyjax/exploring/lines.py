@@ -33,17 +33,17 @@ class Lines:
         ]
         of_lines: list[list[int]] = [[] for _ in lines]
         work = [Work() for _ in lines]
-        kept = [0] * len(lines)
+        residual_bytes = [0] * len(lines)
         for i, eqn in enumerate(equations):
             if eqn.line is not None:
                 of_lines[eqn.line].append(i)
                 work[eqn.line] += eqn.work
         for value in waiting:
             if value.line is not None:
-                kept[value.line] += value.nbytes
+                residual_bytes[value.line] += value.nbytes
         return tuple(
             [
                 attrs.evolve(line, equations=tuple(e), work=w, residual_bytes=k)
-                for line, e, w, k in zip(lines, of_lines, work, kept, strict=True)
+                for line, e, w, k in zip(lines, of_lines, work, residual_bytes, strict=True)
             ]
         )

@@ -46,8 +46,8 @@ def _follow(
         timeline: where to append.
     """
     last = {x: i for i, eqn in enumerate(jaxpr.eqns) for x in (*eqn.inputs, *eqn.out_binders)}
-    kept = {x for x in jaxpr.outs if isinstance(x, jx.Var)}
-    mine = set(owned)
+    results_of_program = {x for x in jaxpr.outs if isinstance(x, jx.Var)}
+    owned_here = set(owned)
     number = programs.first[programs.of_jaxpr[id(jaxpr)]]
     with nesting.LEVEL:
         for i, eqn in enumerate(jaxpr.eqns):
@@ -59,14 +59,17 @@ def _follow(
                     _follow(inner, live + early * results, frozenset(), programs, timeline)
             live += results
             timeline.append(Moment(number + i, live))
-            mine.update(eqn.out_binders)
-            ended = {
+            owned_here.update(eqn.out_binders)
+            dead = {
                 x
                 for x in (*eqn.inputs, *eqn.out_binders)
-                if isinstance(x, jx.Var) and x in mine and x not in kept and last[x] == i
+                if isinstance(x, jx.Var)
+                and x in owned_here
+                and x not in results_of_program
+                and last[x] == i
             }
-            live -= sum(x.aval.nbytes for x in ended)
-            mine -= ended
+            live -= sum(x.aval.nbytes for x in dead)
+            owned_here -= dead
 
 
 def waiting(programs: Programs, lines: Lines) -> tuple[Waiting, ...]:

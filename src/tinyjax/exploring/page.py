@@ -100,8 +100,8 @@ def _hlo(computations: Sequence[Computation]) -> list[dict[str, Any]]:
         for instruction in computation.instructions:
             room -= len(instruction.text)
             if room < 0:
-                left = len(computation.instructions) - len(rows)
-                rows.append([f"… {left} more", -1, (), 0])
+                rest = len(computation.instructions) - len(rows)
+                rows.append([f"… {rest} more", -1, (), 0])
                 break
             line = -1 if instruction.stablehlo is None else instruction.stablehlo
             rows.append([instruction.text, line, instruction.calls, instruction.seconds or 0])
@@ -124,12 +124,12 @@ def _waiting(seen: Explored) -> list[list[Any]]:
         by_line[-1 if value.line is None else value.line].append(value.nbytes)
     rows: list[list[Any]] = []
     for line, sizes in sorted(by_line.items(), key=lambda item: -sum(item[1])):
-        what = "arguments, or of no line of yours"
+        label = "arguments, or of no line of yours"
         if line >= 0:
             origin = seen.lines[line]
-            what = f"{origin.number}: {origin.text.strip()}"
+            label = f"{origin.number}: {origin.text.strip()}"
         values = f"{len(sizes)} value{'' if len(sizes) == 1 else 's'}"
-        rows.append([f"{values}  {what}", sum(sizes), line])
+        rows.append([f"{values}  {label}", sum(sizes), line])
     return rows
 
 

@@ -136,17 +136,17 @@ def _seconds(
     for run in runs.values():
         starts = [event.start for event in run]
         for event in run:
-            passed = event.end - event.start
+            duration = event.end - event.start
             inner = within.get(event.op)
             if inner:
-                reached = event.start
+                covered = event.start
                 last = bisect_right(starts, event.end)
                 for other in run[bisect_left(starts, event.start) : last]:
                     if other.op in inner:
-                        start, end = max(other.start, reached), min(other.end, event.end)
-                        passed -= max(end - start, 0.0)
-                        reached = max(reached, end)
-            totals[event.op] += passed
+                        start, end = max(other.start, covered), min(other.end, event.end)
+                        duration -= max(end - start, 0.0)
+                        covered = max(covered, end)
+            totals[event.op] += duration
     return {op: seconds / len(runs) for op, seconds in totals.items()}
 
 
@@ -210,5 +210,5 @@ def read_compiled(hlo: str, compilation: xla.Compilation) -> tuple[Computation, 
     names = [one.name for computation in computations for one in computation.instructions]
     if len(names) != sum(len(computation.instructions) for computation in plain):
         return ()
-    left = iter(names)
-    return compiled.changed(plain, lambda one: attrs.evolve(one, name=next(left)))
+    rest = iter(names)
+    return compiled.changed(plain, lambda one: attrs.evolve(one, name=next(rest)))

@@ -71,9 +71,9 @@ class Knowledge:
             for factor in poly.factors(q):
                 if factor not in seen:
                     seen.add(factor)
-                    told = [*self._facts(factor, depth)]
-                    facts += told
-                    pending += told
+                    implied = [*self._facts(factor, depth)]
+                    facts += implied
+                    pending += implied
                     if factor.name in ("max", "min") and factor.operands:
                         choices.append(_choice(factor))
                         pending += choices[-1]
@@ -112,9 +112,9 @@ class Knowledge:
             yield poly.add(x, value, -1)
         if factor.name == "mod":
             # the remainder is what the quotient leaves
-            left = poly.add(x, poly.multiply(y, whole), -1)
-            yield poly.add(left, value, -1)
-            yield poly.add(value, left, -1)
+            remainder = poly.add(x, poly.multiply(y, whole), -1)
+            yield poly.add(remainder, value, -1)
+            yield poly.add(value, remainder, -1)
 
     def _product_facts(self, term: poly.Term, depth: int) -> Iterator[poly.Polynomial]:
         """Say of a product what follows from the least values of two halves of it."""

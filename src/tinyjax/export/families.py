@@ -170,8 +170,8 @@ class Solution:
         sizes: dict[str, int] = {}
         for step in self.steps:
             size = avals[step.place.argument].shape[step.place.axis]
-            over = size - polynomials.evaluate(step.rest, sizes)
-            value, remainder = divmod(over, step.factor)
+            excess = size - polynomials.evaluate(step.rest, sizes)
+            value, remainder = divmod(excess, step.factor)
             if remainder != 0:
                 raise self._error(
                     f"{step.place.name} is {size}, which is not '{step.place.dim}' for any whole "

@@ -155,9 +155,9 @@ def encode(content: Content, key: bytes | None) -> bytes:
         "others": list(map(len, others)),
         "vjp": None if content.vjp is None else len(content.vjp),
     }
-    told = json.dumps(header).encode()
+    header_text = json.dumps(header).encode()
     magic = _MAGIC if key is None else _SIGNED_MAGIC
-    parts = [_FRAME.pack(magic, VERSION, len(told)), told, program, *others]
+    parts = [_FRAME.pack(magic, VERSION, len(header_text)), header_text, program, *others]
     parts += [host.tobytes() for host in hosts]
     parts.append(content.vjp or b"")
     body = b"".join(parts)

@@ -248,16 +248,16 @@ def _differing(name: Any) -> str | Share:
 def encode_aval(aval: av.ShapedArray) -> list[Any]:
     """Write a type; symbolic sizes are texts."""
     shape = [str(n) if isinstance(n, ints.SymbolicSize) else n for n in aval.shape]
-    told = [dtypes.dtype_name(aval.dtype), shape, aval.weak_type]
+    entry = [dtypes.dtype_name(aval.dtype), shape, aval.weak_type]
     if aval.across:
         varies = sorted([of_type(str, name) for name in aval.varying])
         shares = [[x.letter, of_type(str, x.name)] for x in aval.across if isinstance(x, Share)]
-        told.append([*varies, *sorted(shares)])
+        entry.append([*varies, *sorted(shares)])
     if aval.told is not None:
         sharding = aval.sharding
         assert isinstance(sharding, sd.NamedSharding), "types name the axes of a mesh"
-        told.append({"sharding": encode_sharding(sharding)})
-    return told
+        entry.append({"sharding": encode_sharding(sharding)})
+    return entry
 
 
 def encode_sharding(sharding: sd.NamedSharding) -> list[Any]:

@@ -86,10 +86,10 @@ def count(steps: int) -> None:
     Raises:
         ArgumentError: there are no more.
     """
-    left = _left.get()
-    if left is not None:
-        left[0] -= steps
-        if left[0] < 0:
+    budget = _left.get()
+    if budget is not None:
+        budget[0] -= steps
+        if budget[0] < 0:
             raise ArgumentError("to compare its symbolic sizes takes too many steps.")
 
 
@@ -169,8 +169,8 @@ def multiply_terms(a: Term, b: Term, sign: int = 1) -> Term:
         powers[factor] = powers.get(factor, 0) + sign * power
     if any(abs(power) > MOST_POWER for power in powers.values()):
         raise ArgumentError(f"a symbolic size has a power greater than {MOST_POWER}.")
-    kept = [(factor, power) for factor, power in powers.items() if power]
-    return tuple(sorted(kept, key=lambda item: item[0].key, reverse=True))
+    factors_left = [(factor, power) for factor, power in powers.items() if power]
+    return tuple(sorted(factors_left, key=lambda item: item[0].key, reverse=True))
 
 
 def divide(x: Polynomial, y: Polynomial) -> tuple[Polynomial, int] | None:
@@ -202,10 +202,10 @@ def divide(x: Polynomial, y: Polynomial) -> tuple[Polynomial, int] | None:
 
 def text(p: Polynomial) -> str:
     """Write a polynomial: ``2*a*b + floordiv(a, 3) - 1``."""
-    written = "".join(f" {'+' if k > 0 else '-'} {_term_text(term, abs(k))}" for term, k in p)
-    if not written:
+    terms = "".join(f" {'+' if k > 0 else '-'} {_term_text(term, abs(k))}" for term, k in p)
+    if not terms:
         return "0"
-    return written[3:] if written.startswith(" + ") else written[1:]
+    return terms[3:] if terms.startswith(" + ") else terms[1:]
 
 
 def _term_text(term: Term, k: int) -> str:

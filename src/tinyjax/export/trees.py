@@ -212,16 +212,16 @@ def decode_tree(nodes: Any) -> tree.PyTreeDef:
     Raises:
         ExportError: it has a node of a class that is not registered here.
     """
-    done: list[Any] = []
+    nodes_built: list[Any] = []
     for kind, size, data in nodes:
-        first = len(done) - size
-        if not 0 <= first <= len(done):
+        first = len(nodes_built) - size
+        if not 0 <= first <= len(nodes_built):
             raise ValueError(f"a node has {size!r} children")
-        children = tuple(done[first:])
-        del done[first:]
-        done.append(_build_node(kind, children, data))
-    (built,) = done
-    return tree.structure(built)
+        children = tuple(nodes_built[first:])
+        del nodes_built[first:]
+        nodes_built.append(_build_node(kind, children, data))
+    (root,) = nodes_built
+    return tree.structure(root)
 
 
 def _build_node(kind: str, children: tuple[Any, ...], data: Any) -> Any:

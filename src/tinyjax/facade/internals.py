@@ -198,8 +198,8 @@ def prefix_errors(
     def error(name: str) -> ValueError:
         try:
             tree.flatten_prefix(prefix_tree, whole, is_leaf, name)
-        except tree.TreeMismatchError as found:
-            return found
+        except tree.TreeMismatchError as mismatch:
+            return mismatch
         raise errors.ArgumentError(f"{name} is a prefix of the tree.")
 
     try:

@@ -92,13 +92,13 @@ def transformation_with_aux(
         beside: list[Any] = []
 
         @transformation
-        def kept(*args: Any, **kwargs: Any) -> Generator[Any, Any, None]:
+        def with_aux(*args: Any, **kwargs: Any) -> Generator[Any, Any, None]:
             running = steps(*own, *args, **kwargs)
             out, aux = running.send((yield next(running)))
             beside[:] = [aux]
             yield out
 
-        return kept(f), lambda: beside[0]
+        return with_aux(f), lambda: beside[0]
 
     return transformed
 

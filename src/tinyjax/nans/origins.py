@@ -207,9 +207,9 @@ def add_examples(
 
 def belong_to_tangents(primals: Sequence[Array], tangents: Sequence[Array], start: int) -> None:
     """Say of the births from a number on that are in tangents only that they belong to these."""
-    kept = {id(birth) for x in primals for birth in births_in(x)}
+    of_primals = {id(birth) for x in primals for birth in births_in(x)}
     for birth in [birth for x in tangents for birth in births_in(x)]:
-        own = birth.serial > start and not birth.closed and id(birth) not in kept
+        own = birth.serial > start and not birth.closed and id(birth) not in of_primals
         if own and birth.direction == "forward":
             birth.direction = "tangent"
 

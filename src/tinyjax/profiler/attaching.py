@@ -78,12 +78,12 @@ def _program(executable: Any, *_: object) -> dict[str, object]:
     return {"program": executable.name}
 
 
-def _spanned(name: str, told: Callable[..., dict[str, object]]) -> Stand:
+def _spanned(name: str, attributes: Callable[..., dict[str, object]]) -> Stand:
     """A function whose calls are spans."""
 
     def stand(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            with xla.annotation(name, told(*args)):
+            with xla.annotation(name, attributes(*args)):
                 return original(*args, **kwargs)
 
         return call

@@ -106,9 +106,9 @@ def _programs(profile: xla.Profile, notes: Notes, most: int) -> list[str]:
                 total[line] += seconds
             untold += times.untold
             number = candidate.runs
-            took = exploration.seconds_text(sum(times.lines.values()) + times.untold)
+            spent = exploration.seconds_text(sum(times.lines.values()) + times.untold)
             heads.append(
-                f"{candidate.compilation.name}: {number} run{'s' * (number > 1)}, {took} in all"
+                f"{candidate.compilation.name}: {number} run{'s' * (number > 1)}, {spent} in all"
             )
     if not heads:
         return ["No compiled program of a jitted function ran to its end while this was recorded."]
@@ -135,12 +135,12 @@ def _line(file: str, number: int) -> str:
 
 def _spans(profile: xla.Profile) -> str:
     """How often there was each of tinyjax's spans, and how long these took."""
-    told: list[str] = []
+    phrases: list[str] = []
     for name in SPANS:
         spans = [span for span in profile.spans if span.name == name]
         if spans:
-            told.append(f"{name} {len(spans)} ({exploration.seconds_text(_covered(spans))})")
-    return f"Spans: {', '.join(told) or 'none'}"
+            phrases.append(f"{name} {len(spans)} ({exploration.seconds_text(_covered(spans))})")
+    return f"Spans: {', '.join(phrases) or 'none'}"
 
 
 def _covered(spans: Sequence[xla.SpanEvent]) -> float:

@@ -126,20 +126,20 @@ def check_primitive(
     """
     if not examples:
         raise errors.ArgumentError(f"check_primitive needs operands to try '{primitive}' on.")
-    there = {*primitive.rule_names}
+    rules_present = {*primitive.rule_names}
     missing = {
         rule: why
         for rule, why in _WITHOUT.items()
-        if rule not in there and _INSTEAD.get(rule) not in there
+        if rule not in rules_present and _INSTEAD.get(rule) not in rules_present
     }
     apply = partial(bound, primitive) if fun is None else fun
     cases = [as_case(example) for example in examples]
-    taken = expanded(kinds) if kinds is not None else ()
+    dtypes_in = expanded(kinds) if kinds is not None else ()
     if kinds is None and "abstract_eval" not in missing:
-        taken = accepted(apply, cases)
-    if not taken:
+        dtypes_in = accepted(apply, cases)
+    if not dtypes_in:
         cases = [_fixed(case) for case in cases]
-    used = taken or tuple(
+    used = dtypes_in or tuple(
         {x.dtype for case in cases for x in case.operands if isinstance(x, np.ndarray)}
     )
     smooth = [d for d in used if dtypes.real_part(d) == dtypes.float64]

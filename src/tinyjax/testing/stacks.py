@@ -201,8 +201,8 @@ def looped(fun: Function, axes: Sequence[int | None], out_axis: int) -> Function
                 if axis is None:
                     slices.append(x)
                 else:
-                    kept = sl.slice_in_dim(x, i, i + 1, 1, axis)
-                    slices.append(sh.reshape(kept, (*x.shape[:axis], *x.shape[axis + 1 :])))
+                    part = sl.slice_in_dim(x, i, i + 1, 1, axis)
+                    slices.append(sh.reshape(part, (*x.shape[:axis], *x.shape[axis + 1 :])))
             outs.append(fun(*slices))
         return tuple(_stack(pair, out_axis) for pair in zip(*outs, strict=True))
 

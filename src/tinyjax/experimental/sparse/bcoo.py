@@ -224,11 +224,11 @@ class BCOO(JAXSparse):
         """
         flat = self._flat()
         if nse is None:
-            kept = flat < self.size
+            counted = flat < self.size
             if remove_zeros:
-                kept &= self.data != 0
-            nse = int(np.unique(np.asarray(flat)[np.asarray(kept)]).size)
-            flat = jnp.where(kept, flat, self.size)
+                counted &= self.data != 0
+            nse = int(np.unique(np.asarray(flat)[np.asarray(counted)]).size)
+            flat = jnp.where(counted, flat, self.size)
         places, inverse = jnp.unique(flat, return_inverse=True, size=nse, fill_value=self.size)
         data = added_at(jnp.zeros(nse, self.dtype), inverse, self.data)
         # False is zero in every dtype, also of bools
@@ -243,11 +243,11 @@ class BCOO(JAXSparse):
 
     def summed(self, axes: Sequence[int]) -> BCOO:
         """Return the sums over axes, a sparse array in which places may occur several times."""
-        gone = {ax.canonical_axis(each, self.ndim) for each in axes}
-        kept = [i for i in range(self.ndim) if i not in gone]
+        dropped = {ax.canonical_axis(each, self.ndim) for each in axes}
+        rest = [i for i in range(self.ndim) if i not in dropped]
         data = jnp.where(self.is_inside(), self.data, False)
-        indices, shape = self.indices[:, np.array(kept, int)], [self.shape[i] for i in kept]
-        return self._with(data, indices, shape, is_unique=not gone)
+        indices, shape = (self.indices[:, np.array(rest, int)], [self.shape[i] for i in rest])
+        return self._with(data, indices, shape, is_unique=not dropped)
 
     def between(self, starts: Sequence[Any], sizes: Sequence[int], steps: Sequence[int]) -> BCOO:
         """Return so many elements of each axis, from a place on, every so many."""

@@ -115,10 +115,10 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     Raises:
         ShapeError: one of them has another size.
     """
-    gone = {ax.canonical_axis(axis, arr.ndim) for axis in dimensions}
-    if any(arr.shape[axis] != 1 for axis in gone):
+    dropped = {ax.canonical_axis(axis, arr.ndim) for axis in dimensions}
+    if any(arr.shape[axis] != 1 for axis in dropped):
         raise ShapeError(f"bcoo_squeeze drops axes of size 1, but got {dimensions} of {arr}.")
-    return arr.reshape(tuple([n for i, n in enumerate(arr.shape) if i not in gone]))
+    return arr.reshape(tuple([n for i, n in enumerate(arr.shape) if i not in dropped]))
 
 
 @explained
@@ -153,12 +153,12 @@ def bcoo_broadcast_in_dim(
         >>> sparse.bcoo_broadcast_in_dim(column, shape=(3, 2), broadcast_dimensions=[0, 1])
         BCOO(float32[3, 2], nse=2)
     """
-    sizes, kept = integers(shape, "shape"), integers(broadcast_dimensions, "broadcast_dimensions")
-    if len(kept) != mat.ndim or any(
-        n not in (1, sizes[axis]) for n, axis in zip(mat.shape, kept, strict=True)
+    sizes, places = integers(shape, "shape"), integers(broadcast_dimensions, "broadcast_dimensions")
+    if len(places) != mat.ndim or any(
+        n not in (1, sizes[axis]) for n, axis in zip(mat.shape, places, strict=True)
     ):
-        raise ShapeError(f"{mat} cannot be repeated to {sizes} with its axes at {kept}.")
-    old = {axis: i for i, axis in enumerate(kept) if mat.shape[i] == sizes[axis]}
+        raise ShapeError(f"{mat} cannot be repeated to {sizes} with its axes at {places}.")
+    old = {axis: i for i, axis in enumerate(places) if mat.shape[i] == sizes[axis]}
     fresh = [axis for axis in range(len(sizes)) if axis not in old]
     grid = (
         np.stack([x.ravel() for x in np.indices([sizes[axis] for axis in fresh])], 1)
@@ -346,18 +346,18 @@ def _with_dense(
     sparse: BCOO, dense: Array, ours: Sequence[int], theirs: Sequence[int], batches: int
 ) -> Array:
     """Return the product: axes of the batch, the sparse array's other axes, the dense one's."""
-    kept, rest = [*ours[:batches], *_free(sparse, ours)], _free(dense, theirs)
+    axes_left, rest = [*ours[:batches], *_free(sparse, ours)], _free(dense, theirs)
     moved = dense.transpose(*theirs, *rest) if dense.ndim else dense
     inside = sparse.is_inside()
     data = jnp.where(inside, sparse.data, False).reshape(-1, *(1,) * len(rest))
     places = tuple([sparse.indices[:, i] for i in ours])
     # no row is a row of the array, where there is none to take
-    taken = moved.at[places].get(mode="fill", fill_value=0) if places else moved[None]
-    terms = data * taken
-    if not kept:
+    elements = moved.at[places].get(mode="fill", fill_value=0) if places else moved[None]
+    terms = data * elements
+    if not axes_left:
         return terms.sum(0, dtype=terms.dtype)
-    zeros = jnp.zeros((*[sparse.shape[i] for i in kept], *terms.shape[1:]), terms.dtype)
-    into = [jnp.where(inside, sparse.indices[:, i], sparse.shape[i]) for i in kept]
+    zeros = jnp.zeros((*[sparse.shape[i] for i in axes_left], *terms.shape[1:]), terms.dtype)
+    into = [jnp.where(inside, sparse.indices[:, i], sparse.shape[i]) for i in axes_left]
     return added_at(zeros, tuple(into), terms)
 
 

@@ -177,8 +177,8 @@ def _slice(params: Any, x: bcoo.BCOO) -> list[Value]:
 
 
 def _broadcast(params: Any, x: bcoo.BCOO) -> list[Value]:
-    shape, kept = params.shape, params.dims
-    return [op.bcoo_broadcast_in_dim(x, shape=shape, broadcast_dimensions=kept)]
+    shape, dims = params.shape, params.dims
+    return [op.bcoo_broadcast_in_dim(x, shape=shape, broadcast_dimensions=dims)]
 
 
 # Programs within

@@ -110,10 +110,10 @@ def check_call(call: Call, library: Library, reference: Library) -> list[Mismatc
     elif (eager.error is None) != (compiled.error is None):
         note("eager and compiled", f"{described(eager)}, compiled {described(compiled)}")
     elif eager.error is None:
-        same = in_phase(compiled, eager) if PHASELESS.search(call.path) else compiled
+        in_one_phase = in_phase(compiled, eager) if PHASELESS.search(call.path) else compiled
         note(
             "eager and compiled",
-            differences(same, eager, moved, zeros=False, scaled=scaled, loose=loose),
+            differences(in_one_phase, eager, moved, zeros=False, scaled=scaled, loose=loose),
         )
     if (eager.error is None) != (expected.error is None):
         note("reference", f"{described(eager)}, the reference {described(expected)}")
@@ -126,8 +126,10 @@ def check_call(call: Call, library: Library, reference: Library) -> list[Mismatc
         )
         large = any(x.dtype.kind in "iu" and (np.abs(x.astype(float)) > 2**24).any() for x in hosts)
         slack = anywhere if narrowed and large else moved
-        same = in_phase(eager, expected) if PHASELESS.search(call.path) else eager
-        text = differences(same, expected, slack, narrowed=narrowed, scaled=scaled, loose=loose)
+        in_one_phase = in_phase(eager, expected) if PHASELESS.search(call.path) else eager
+        text = differences(
+            in_one_phase, expected, slack, narrowed=narrowed, scaled=scaled, loose=loose
+        )
         note("reference", text)
     if not mismatches and eager.error is None and call.smooth and reference.transforms is not None:
         mismatches += check_derivatives(call, library, reference, eager)

@@ -105,8 +105,8 @@ class Draw(Random):
 
     def beside(self, shape: Shape) -> Shape:
         """Draw a shape that broadcasts with another."""
-        kept = shape[self.randint(0, len(shape)) :]
-        return tuple(1 if self.chance(0.2) else n for n in kept)
+        rest = shape[self.randint(0, len(shape)) :]
+        return tuple(1 if self.chance(0.2) else n for n in rest)
 
     def dtype(self, kinds: str = "biufc") -> DType:
         """Draw a dtype of these kinds."""

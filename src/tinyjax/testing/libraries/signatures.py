@@ -97,7 +97,7 @@ def _common(fun: Any, other: Any) -> tuple[inspect.Parameter, ...]:
     named = {p.name: p for p in theirs}
     positions = [p for p in theirs if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     anything = not named or any(p.kind is p.VAR_POSITIONAL for p in theirs)
-    kept = []
+    common = []
     for i, parameter in enumerate(parameters):
         p = parameter
         needed = p.default is p.empty and p.kind is not p.KEYWORD_ONLY
@@ -111,8 +111,8 @@ def _common(fun: Any, other: Any) -> tuple[inspect.Parameter, ...]:
             if other.kind is p.KEYWORD_ONLY:
                 p = p.replace(kind=p.KEYWORD_ONLY)
         if other is not None or (needed and (anything or i < len(positions))):
-            kept.append(p)
-    return tuple(kept)
+            common.append(p)
+    return tuple(common)
 
 
 def _draw_call(catalogue: Catalogue, function: Function, draw: Draw) -> Call:
