@@ -17,51 +17,20 @@ from typing import Any, ClassVar
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, records
+from tinyjax import records
 from tinyjax.core.devices import Sharding
 from tinyjax.core.tracing.holders import HOLDERS, Holder
 from tinyjax.core.tracing.staging import Irrevocable, Recorder
 from tinyjax.core.tracing.trace import EvalTrace, Trace, Tracer, current_trace
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values.avals import ShapedArray, Typed
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, RefError, described, shortened
 from tinyjax.state import discharging
 
 
-class _Typed:
-    """What is said of an array that is known by its type."""
-
-    __slots__ = ()
-
-    @property
-    def aval(self) -> ShapedArray:
-        """The type of its contents."""
-        raise NotImplementedError
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The sizes of its axes."""
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> dtypes.DType:
-        """The dtype of its elements."""
-        return self.aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        """The number of its axes."""
-        return self.aval.ndim
-
-    @property
-    def size(self) -> int:
-        """The number of its elements."""
-        return self.aval.size
-
-
-class Ref(_Typed, discharging.Reference):
+class Ref(Typed, discharging.Reference):
     """An array that is written in place; made by ``new_ref``.
 
     It is read by ``ref[index]``, where ``ref[...]`` is all of it, and written by
@@ -274,7 +243,7 @@ class _At:
         return RefView(self._of, index)
 
 
-class RefView(_Typed):
+class RefView(Typed):
     """A part of a reference, read and written as a reference is; made by ``ref.at[index]``.
 
     Example:
@@ -335,7 +304,7 @@ class RefView(_Typed):
 
 
 @attrs.frozen(eq=False, repr=False)
-class AbstractRef(_Typed, records.Record):
+class AbstractRef(Typed, records.Record):
     """The type of a reference, which ``typeof`` gives.
 
     Attributes:

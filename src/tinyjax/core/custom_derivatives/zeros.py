@@ -4,7 +4,7 @@ from typing import Any
 
 import attrs
 
-from tinyjax import dtypes, errors, tree
+from tinyjax import errors, tree
 from tinyjax.core.primitives import shape as sh
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import avals as av, operands as opd
@@ -12,7 +12,7 @@ from tinyjax.core.values.array import Array
 
 
 @attrs.frozen
-class SymbolicZero:
+class SymbolicZero(av.Typed):
     """Stand for a tangent or cotangent that is known to be zero, without data.
 
     Attributes:
@@ -20,22 +20,6 @@ class SymbolicZero:
     """
 
     aval: av.ShapedArray
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> dtypes.DType:
-        return self.aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        return self.aval.ndim
-
-    @property
-    def size(self) -> int:
-        return self.aval.size
 
     @property
     def weak_type(self) -> bool:

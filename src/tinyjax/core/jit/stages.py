@@ -22,7 +22,6 @@ from tinyjax.core.tracing.staging import Staged
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.integers import is_one_of
-from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, PlatformError, RefError, described, shortened
 from tinyjax.records import Record
 from tinyjax.tree.treedef import first_difference
@@ -45,19 +44,11 @@ class Wrapped(Protocol):
 
 
 @attrs.frozen(eq=False, repr=False)
-class ArgInfo(Record):
+class ArgInfo(av.Typed, Record):
     """The type of an argument, and whether its memory may be reused."""
 
     aval: av.ShapedArray
     donated: bool
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.aval.shape
-
-    @property
-    def dtype(self) -> DType:
-        return self.aval.dtype
 
 
 class _Stage:

@@ -393,6 +393,37 @@ def where_of(avals: Iterable[ShapedArray]) -> Where | None:
     return None
 
 
+class Typed:
+    """What is said of an array that is known by its type."""
+
+    __slots__ = ()
+
+    @property
+    def aval(self) -> ShapedArray:
+        """Its type."""
+        raise NotImplementedError
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The sizes of its axes."""
+        return self.aval.shape
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of its elements."""
+        return self.aval.dtype
+
+    @property
+    def ndim(self) -> int:
+        """The number of its axes."""
+        return self.aval.ndim
+
+    @property
+    def size(self) -> int:
+        """The number of its elements."""
+        return self.aval.size
+
+
 def same_types(a: Sequence[ShapedArray], b: Sequence[ShapedArray]) -> bool:
     """Whether two lists of types are equal but for weakness, and for what varies."""
     # types are compared by identity, and are mostly the same
