@@ -289,8 +289,8 @@ def _conv_lowering(b: Lowering, operands: hlo.Values, params: ConvParams) -> hlo
             "precision_config": "[#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]",
         },
     )
-    kept = numbers.out_spec[0]
-    return [b.undivided(out, [i for i in range(out.ndim) if i != kept or batches > 1])]
+    out_batch = numbers.out_spec[0]
+    return [b.undivided(out, [i for i in range(out.ndim) if i != out_batch or batches > 1])]
 
 
 @conv_general_dilated_p.def_lowering(platform="cuda")

@@ -278,12 +278,12 @@ def _extremum_derivative(t: Array, out: Array, x: Array, params: CumulativeParam
     stays = ew.and_(ew.eq(out, _shifted(out, params, 0)), ew.not_(first))
     takes_part = ew.or_(ew.eq(x, out), first)
     wide = dtypes.float32 if dtypes.is_narrow_float(x.dtype) else x.dtype  # to count with
-    kept = ew.convert_element_type(stays, wide)
+    stay = ew.convert_element_type(stays, wide)
     count = linear_recurrence(
-        kept, ew.convert_element_type(takes_part, wide), params.axis, params.reverse
+        stay, ew.convert_element_type(takes_part, wide), params.axis, params.reverse
     )
     some = ew.max_(count, full_like(count, 1))  # NaN equals nothing
-    keeps = ew.div(ew.mul(kept, _shifted(count, params, 0)), some)
+    keeps = ew.div(ew.mul(stay, _shifted(count, params, 0)), some)
     share = ew.div(ew.convert_element_type(takes_part, wide), some)
     driven = ew.mul(t, ew.convert_element_type(share, x.dtype))
     return linear_recurrence(

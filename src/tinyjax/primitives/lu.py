@@ -96,14 +96,14 @@ def _square(factors: Array, size: int) -> Array:
     """The factors as square matrices of a size, continued by the identity."""
     *batch, m, n = factors.shape
     axis = len(batch)
-    kept = sl.slice_in_dim(factors, 0, min(m, size), axis=axis)
-    kept = sl.slice_in_dim(kept, 0, min(n, size), axis=axis + 1)
-    height, width = kept.shape[axis:]
+    corner = sl.slice_in_dim(factors, 0, min(m, size), axis=axis)
+    corner = sl.slice_in_dim(corner, 0, min(n, size), axis=axis + 1)
+    height, width = corner.shape[axis:]
     if height == width == size:
-        return kept
+        return corner
     zero = sh.full((), 0, factors.dtype)
     front = [(0, 0, 0)] * axis
-    padded = sl.pad(kept, zero, [*front, (0, size - height, 0), (0, size - width, 0)])
+    padded = sl.pad(corner, zero, [*front, (0, size - height, 0), (0, size - width, 0)])
     k = min(height, width)
     rest = ma.identities((*batch, size - k, size - k), factors.dtype)
     return ew.add(padded, sl.pad(rest, zero, [*front, (k, 0, 0), (k, 0, 0)]))

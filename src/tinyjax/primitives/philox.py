@@ -67,9 +67,9 @@ def _bits_impl(operands: prim.Hosts, params: BitsParams) -> prim.Hosts:
     counters = np.stack([lows, highs], 1).view(np.uint32)
     words = _rounds(counters, state[:2]).reshape(-1)
     wide = params.dtype.itemsize == 8
-    drawn = (words.view(np.uint64) if wide else words)[: prod(params.shape)]
+    numbers = (words.view(np.uint64) if wide else words)[: prod(params.shape)]
     after = np.stack([high, low + np.uint64(count)]).view(np.uint32)
-    return after, drawn.astype(params.dtype).reshape(params.shape)
+    return after, numbers.astype(params.dtype).reshape(params.shape)
 
 
 @rng_bit_generator_p.def_abstract_eval
@@ -90,11 +90,11 @@ def _bits_lowering(b: Lowering, operands: hlo.Values, params: BitsParams) -> hlo
     wide = hlo.tensor((2,), dtypes.uint64)
     pairs = b.reshape(operands[0], (2, 2))
     state = b.op("stablehlo.bitcast_convert", pairs, result=wide)
-    drawn = dtypes.uint64 if params.dtype.itemsize == 8 else dtypes.uint32
+    of_bits = dtypes.uint64 if params.dtype.itemsize == 8 else dtypes.uint32
     after, bits = b.emit(
         "stablehlo.rng_bit_generator",
         (state,),
-        (wide, hlo.tensor(params.shape, drawn)),
+        (wide, hlo.tensor(params.shape, of_bits)),
         {"rng_algorithm": "#stablehlo<rng_algorithm PHILOX>"},
     )
     words = b.op("stablehlo.bitcast_convert", after, result=hlo.tensor((2, 2), dtypes.uint32))

@@ -262,18 +262,18 @@ def _bits_host(avals: prim.Avals, params: RandomBitsParams) -> prim.Kernel | Non
 
     def draw_keys(host: HostArray) -> HostArray:
         first, second = hashed(host)
-        drawn = _from_lanes(first | second << 32, size, dtype)
-        return drawn if flat else drawn.reshape(shape)
+        keys = _from_lanes(first | second << 32, size, dtype)
+        return keys if flat else keys.reshape(shape)
 
     def draw_wide(host: HostArray) -> HostArray:
         first, second = hashed(host)
-        drawn = _from_lanes(first << 32 | second, size)
-        return drawn if flat else drawn.reshape(shape)
+        bits = _from_lanes(first << 32 | second, size)
+        return bits if flat else bits.reshape(shape)
 
     def draw(host: HostArray) -> HostArray:
         first, second = hashed(host)
-        drawn = _from_lanes(first ^ second, size).astype(dtype)
-        return drawn if flat else drawn.reshape(shape)
+        bits = _from_lanes(first ^ second, size).astype(dtype)
+        return bits if flat else bits.reshape(shape)
 
     return draw_keys if dtypes.is_key(dtype) else draw_wide if dtype == dtypes.uint64 else draw
 
@@ -298,8 +298,8 @@ def few_floats(shape: tuple[int, ...]) -> prim.Kernel | None:
         first, second = _hash_lanes(k1 * ones, k2 * ones, 0, counters, constants)
         lanes = (first ^ second) >> 9 & digits | exponents  # numbers between 1 and 2
         words = np.frombuffer(lanes.to_bytes(length, "little"), kind)
-        drawn: HostArray = words[::2] - unit
-        return drawn if len(shape) == 1 else drawn.reshape(shape)
+        numbers: HostArray = words[::2] - unit
+        return numbers if len(shape) == 1 else numbers.reshape(shape)
 
     return draw
 
@@ -346,8 +346,8 @@ def _packed(first: HostArray, second: HostArray, dtype: DType) -> HostArray:
         return np.stack([first, second], 1).view(dtype).reshape(-1)
     if dtype == dtypes.uint64:
         return np.asarray(bitwise_or(first.astype(dtype) << _HALF, second))
-    drawn: HostArray = bitwise_xor(first, second)
-    return drawn.astype(dtype, copy=False)
+    bits: HostArray = bitwise_xor(first, second)
+    return bits.astype(dtype, copy=False)
 
 
 @random_bits_p.def_abstract_eval

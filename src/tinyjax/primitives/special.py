@@ -205,8 +205,8 @@ def _erf(x: HostArray) -> HostArray:
 
 
 def _erf_single(x: HostArray) -> HostArray:
-    kept = np.clip(x, -_ERF_SINGLE_END, _ERF_SINGLE_END)
-    return kept * _ratio(kept * kept, _ERF_SINGLE)
+    inside = np.clip(x, -_ERF_SINGLE_END, _ERF_SINGLE_END)
+    return inside * _ratio(inside * inside, _ERF_SINGLE)
 
 
 _erf_in_single, _erf_in_double = _in_float64(_erf_single, math.erf), _in_float64(_erf)

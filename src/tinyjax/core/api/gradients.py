@@ -129,12 +129,12 @@ def value_and_grad(
     choice = arguments.choose("value_and_grad", fun, argnums, holomorphic)
 
     @partial(calling.watched, named=fun)
-    def computed(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+    def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         value, gradient, aux = _gradient(choice, args, kwargs, has_aux, allow_int)
         result: Any = (value, aux) if has_aux else value
         return result, gradient
 
-    return computed
+    return value_and_gradient
 
 
 @overload
@@ -240,11 +240,11 @@ def grad(
     choice = arguments.choose("grad", fun, argnums, holomorphic)
 
     @partial(calling.watched, named=fun)
-    def computed(*args: Any, **kwargs: Any) -> Any:
+    def gradient_at(*args: Any, **kwargs: Any) -> Any:
         _, gradient, aux = _gradient(choice, args, kwargs, has_aux, allow_int)
         return (gradient, aux) if has_aux else gradient
 
-    return computed
+    return gradient_at
 
 
 def _check_reduce_axes(name: str, reduce_axes: Sequence[Any]) -> None:

@@ -68,7 +68,7 @@ def jacfwd(
     choice = arguments.choose("jacfwd", fun, argnums, holomorphic)
 
     @partial(calling.watched, named=fun)
-    def computed(*args: Any, **kwargs: Any) -> Any:
+    def jacobian_at(*args: Any, **kwargs: Any) -> Any:
         chosen = choice.take(args, kwargs)
         chosen.check(allow_complex=False)
         values = chosen.values
@@ -89,7 +89,7 @@ def jacfwd(
         )
         return (jacobian, aux[0]) if has_aux else jacobian
 
-    return computed
+    return jacobian_at
 
 
 @_with_allow_int
@@ -127,7 +127,7 @@ def jacrev(
     choice = arguments.choose("jacrev", fun, argnums, holomorphic)
 
     @partial(calling.watched, named=fun)
-    def computed(*args: Any, **kwargs: Any) -> Any:
+    def jacobian_at(*args: Any, **kwargs: Any) -> Any:
         chosen = choice.take(args, kwargs)
         chosen.check(allow_int)
         of_chosen = chosen.function
@@ -142,7 +142,7 @@ def jacrev(
         jacobian = tree.unflatten(out_tree, blocks)
         return (jacobian, aux[0]) if has_aux else jacobian
 
-    return computed
+    return jacobian_at
 
 
 @_of_second_order

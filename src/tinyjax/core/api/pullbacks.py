@@ -112,7 +112,7 @@ class Structure(records.Record):
         fun: Callable[..., Any],
     ) -> Structure:
         """Describe a linearized function."""
-        kept = {id(x): i for i, x in enumerate(args)}
+        numbers = {id(x): i for i, x in enumerate(args)}
         return Structure(
             linearized.jaxpr,
             linearized.nonzero_in,
@@ -121,7 +121,7 @@ class Structure(records.Record):
             tuple([x.aval for x in args]),
             flat.out_tree,
             tuple([x.aval for x in linearized.primals_out]),
-            tuple([kept.get(id(x)) for x in linearized.residuals]),
+            tuple([numbers.get(id(x)) for x in linearized.residuals]),
             fun,
         )
 

@@ -449,8 +449,8 @@ def dynamic_index_in_dim(
         AxisError: there is no such axis.
     """
     x = as_array(operand)
-    taken = dynamic_slice_in_dim(x, index, 1, axis, allow_negative_indices=allow_negative_indices)
-    return taken if keepdims else squeeze(taken, (ax.canonical_axis(axis, x.ndim),))
+    part = dynamic_slice_in_dim(x, index, 1, axis, allow_negative_indices=allow_negative_indices)
+    return part if keepdims else squeeze(part, (ax.canonical_axis(axis, x.ndim),))
 
 
 def dynamic_update_slice_in_dim(

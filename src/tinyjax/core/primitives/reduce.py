@@ -160,10 +160,10 @@ def _product_of_others(x: Array, axes: tuple[int, ...]) -> Array:
     Dividing the product by the element fails at zero, so the products of the elements before and
     after each one are multiplied instead.
     """
-    kept = bc.kept_axes(x.ndim, axes)
-    perm = (*kept, *axes)
+    front = bc.kept_axes(x.ndim, axes)
+    perm = (*front, *axes)
     moved = sh.transpose(x, perm)
-    flat = sh.reshape(moved, (*moved.shape[: len(kept)], prod(moved.shape[len(kept) :])))
+    flat = sh.reshape(moved, (*moved.shape[: len(front)], prod(moved.shape[len(front) :])))
     last = (flat.ndim - 1,)
     others = ew.mul(_products_before(flat), sh.rev(_products_before(sh.rev(flat, last)), last))
     inverse = tuple(sorted(range(x.ndim), key=perm.__getitem__))

@@ -291,8 +291,8 @@ def scattered(
         inside = windows.in_bounds(indices)
         if not all_hold(inside):
             inside = inside.reshape(inside.shape + (1,) * len(inner))
-            kept = np.broadcast_to(inside, places.shape).reshape(-1)
-            lines, rows = lines[kept], rows[kept]
+            within = np.broadcast_to(inside, places.shape).reshape(-1)
+            lines, rows = lines[within], rows[within]
     _combine(moved.reshape(-1, width), lines, rows, ufunc, unique)
     return moved.transpose(np.argsort(perm))
 
@@ -314,8 +314,8 @@ def _scattered_rows(
         if clip:
             lines = np.clip(lines, 0, n - 1)
         else:
-            kept = (lines >= 0) & (lines < n)
-            lines, rows = lines[kept], rows[kept]
+            within = (lines >= 0) & (lines < n)
+            lines, rows = lines[within], rows[within]
     _combine(flat, lines, rows, ufunc, unique)
     return out
 
