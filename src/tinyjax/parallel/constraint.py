@@ -218,9 +218,9 @@ def unsaid(x: Array) -> Array:
 
 def lie_as(x: Array, aval: av.ShapedArray) -> Array:
     """Return an array that lies as a type says."""
-    own = x.aval
     if aval.told is None:
         return x
+    own = x.aval
     if own is with_varying(aval.with_dtype(own.dtype, own.weak_type), own.across):
         return x
     if not is_hidden(aval):

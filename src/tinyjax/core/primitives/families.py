@@ -20,9 +20,10 @@ from tinyjax.core.stablehlo.types import Value, Values
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.tracing.primitive import NO_PARAMS
 from tinyjax.core.tracing.program_rules import ELEMENTWISE
-from tinyjax.core.tracing.trace import bind, current_trace, evaluate_broadcast
+from tinyjax.core.tracing.trace import EVAL, IGNORE, bind, current_trace, reset_errors, set_errors
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import DType, HostArray, is_inexact, kind
 from tinyjax.errors import DtypeError, ShapeError
 
@@ -173,7 +174,7 @@ def def_elementwise_batch(primitive: prim.Primitive[P], broadcasts: bool = False
         axis = first if first is not None else next(a for a in axes if a is not None)
         if len(values) > 1:
             if broadcasts and axis == 0:
-                result = evaluate_broadcast(primitive, values, axes, params)
+                result = _evaluate_broadcast(primitive, values, axes, params)
                 if result is not None:
                     return (result,), (0,)
             # a loop runs faster than a comprehension's frame
@@ -183,6 +184,33 @@ def def_elementwise_batch(primitive: prim.Primitive[P], broadcasts: bool = False
             values = moved
         outs = bind(primitive, values, params)
         return outs, [axis] * len(outs)
+
+
+def _evaluate_broadcast(
+    primitive: prim.Primitive[P], values: prim.Arrays, axes: prim.BatchAxes, params: P
+) -> Array | None:
+    """Evaluate a primitive whose ``impl`` broadcasts on operands with a batch axis in front.
+
+    Operands without one are the same for all examples.
+
+    Returns:
+        The result; None where types have to be worked out too, under a transformation, and where
+        an operand lies on other devices than the first.
+    """
+    if current_trace() is not EVAL:
+        return None
+    hosts: list[HostArray] = []
+    for x, axis in zip(values, axes, strict=True):
+        if axis or type(x) is not ConcreteArray or x.weak_type:
+            return None
+        host = x._host
+        hosts.append(x.host if host is None else host)
+    token = set_errors(IGNORE)
+    try:
+        (out,) = primitive.rules.impl(hosts, params)
+    finally:
+        reset_errors(token)
+    return ConcreteArray(out if type(out) is np.ndarray else np.asarray(out))
 
 
 def def_elementwise_lowering(primitive: prim.Primitive[P], hlo: str | HloFormula) -> None:

@@ -405,41 +405,6 @@ class PlacedTrace(EvalTrace):
         return evaluator[0](primitive, args, params)
 
 
-def evaluate_broadcast(
-    primitive: Primitive[P], args: Sequence[Array], axes: Sequence[int | None], params: P
-) -> Array | None:
-    """Evaluate a primitive whose ``impl`` broadcasts on operands with a batch axis in front.
-
-    Args:
-        primitive: the primitive.
-        args: its operands, whose types have been checked.
-        axes: their batch axes; those without one are the same for all examples.
-        params: the parameters.
-
-    Returns:
-        The result; None where types have to be worked out too, from operands of one shape, under a
-        transformation, and where an operand lies on other devices than the first.
-    """
-    if _current.get() is not EVAL:
-        return None
-    for arg, axis in zip(args, axes, strict=True):
-        if axis or arg.weak_type:
-            return None
-    hosts: list[HostArray] = []
-    try:
-        for arg in args:
-            host = arg._host
-            hosts.append(_host_of(arg) if host is None else host)
-    except _NotOnHostError:
-        return None
-    token = set_errors(IGNORE)
-    try:
-        (out,) = primitive.rules.impl(hosts, params)
-    finally:
-        reset_errors(token)
-    return ConcreteArray(out if type(out) is ndarray else asarray(out))
-
-
 #: What NumPy says of sizes that no array has.
 _TOO_LARGE: Final = re.compile("array is too big|Maximum allowed dimension|negative dimensions")
 
@@ -500,14 +465,12 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
 
 
 class _NotOnHostError(TypeError):
-    """An operand lies on other devices than the first."""
+    """An operand has no data, or lies on other devices than the first."""
 
 
 def _host_of(arg: Array) -> HostArray:
     if type(arg) is not ConcreteArray:
-        if type(arg) is ShardedArray:
-            raise _NotOnHostError
-        raise_not_concrete(arg)
+        raise _NotOnHostError
     return arg.host
 
 
