@@ -8,7 +8,7 @@ __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
         "tinyjax.core.jit.collectives": "Collective Communication",
-        "tinyjax.core.jit.options": "CompilerOptions",
+        "tinyjax.core.xla.compilation": "CompilerOptions",
         "tinyjax.core.jit.stages": "ArgInfo Compiled Lowered Traced Wrapped",
     },
 )

@@ -2,12 +2,12 @@
 
 from tinyjax.core.jit.collectives import Collective as Collective
 from tinyjax.core.jit.collectives import Communication as Communication
-from tinyjax.core.jit.options import CompilerOptions as CompilerOptions
 from tinyjax.core.jit.stages import ArgInfo as ArgInfo
 from tinyjax.core.jit.stages import Compiled as Compiled
 from tinyjax.core.jit.stages import Lowered as Lowered
 from tinyjax.core.jit.stages import Traced as Traced
 from tinyjax.core.jit.stages import Wrapped as Wrapped
+from tinyjax.core.xla.compilation import CompilerOptions as CompilerOptions
 
 __all__ = [
     'ArgInfo',

@@ -9,17 +9,19 @@ import inspect
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import EllipsisType
-from typing import Any, Final, ParamSpec, TypeVar, overload
+from typing import Any, Final, Literal, ParamSpec, TypeVar, overload
 
 from tinyjax import config, frames, tree
 from tinyjax.core import devices as dev, xla
-from tinyjax.core.jit import deferred, options
+from tinyjax.core.jit import deferred
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import integers as ints
 from tinyjax.errors import ArgumentError
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+ControlFlow = Literal["python", "source"]
 
 #: Modules with what most jitted functions are made of. They are loaded with the first jitted
 #: function, so that its first call need not wait for them; programs without ``jit`` load what they
@@ -38,9 +40,9 @@ def jit(
     static_argnames: str | Sequence[str] | None = ...,
     donate_argnums: int | Sequence[int] | None = ...,
     donate_argnames: str | Sequence[str] | None = ...,
-    control_flow: options.ControlFlow = ...,
+    control_flow: ControlFlow = ...,
     tier: config.Tier | None = ...,
-    compiler_options: options.CompilerOptions | None = ...,
+    compiler_options: xla.CompilerOptions | None = ...,
     inline: bool = ...,
     keep_unused: bool = ...,
     device: dev.Device | dev.Sharding | None = ...,
@@ -55,9 +57,9 @@ def jit(
     static_argnames: str | Sequence[str] | None = ...,
     donate_argnums: int | Sequence[int] | None = ...,
     donate_argnames: str | Sequence[str] | None = ...,
-    control_flow: options.ControlFlow = ...,
+    control_flow: ControlFlow = ...,
     tier: config.Tier | None = ...,
-    compiler_options: options.CompilerOptions | None = ...,
+    compiler_options: xla.CompilerOptions | None = ...,
     inline: bool = ...,
     keep_unused: bool = ...,
     device: dev.Device | dev.Sharding | None = ...,
@@ -73,9 +75,9 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     static_argnames: str | Sequence[str] | None = None,
     donate_argnums: int | Sequence[int] | None = None,
     donate_argnames: str | Sequence[str] | None = None,
-    control_flow: options.ControlFlow = "python",
+    control_flow: ControlFlow = "python",
     tier: config.Tier | None = None,
-    compiler_options: options.CompilerOptions | None = None,
+    compiler_options: xla.CompilerOptions | None = None,
     inline: bool = False,
     keep_unused: bool = False,
     device: dev.Device | dev.Sharding | None = None,

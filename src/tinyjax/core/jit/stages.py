@@ -11,7 +11,6 @@ import attrs
 from tinyjax import config, tree
 from tinyjax.core import xla
 from tinyjax.core.devices import on_first
-from tinyjax.core.jit.options import CompilerOptions
 from tinyjax.core.lowering import location_text
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, trace as tr
@@ -242,7 +241,7 @@ class Lowered(_Stage):
         """Compile the program, and return XLA's estimate of its work."""
         return self.compile().cost_analysis()
 
-    def compile(self, compiler_options: CompilerOptions | None = None) -> Compiled:
+    def compile(self, compiler_options: xla.CompilerOptions | None = None) -> Compiled:
         """Compile the program.
 
         Args:

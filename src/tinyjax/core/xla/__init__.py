@@ -33,7 +33,7 @@ _names, _load, __dir__ = namespace(
     {
         "backend": "has_started",
         "background": "compile_all",
-        "compilation": "Compilation Flags",
+        "compilation": "Compilation CompilerOptions Flags",
         "disk_cache": "DiskCacheInfo disk_cache_clear disk_cache_info own_secret",
         "call_writer": "WrittenCall written_call",
         "dispatch": "call_key register_nodes",

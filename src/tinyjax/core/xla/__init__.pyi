@@ -5,6 +5,7 @@ from tinyjax.core.xla.background import compile_all as compile_all
 from tinyjax.core.xla.call_writer import WrittenCall as WrittenCall
 from tinyjax.core.xla.call_writer import written_call as written_call
 from tinyjax.core.xla.compilation import Compilation as Compilation
+from tinyjax.core.xla.compilation import CompilerOptions as CompilerOptions
 from tinyjax.core.xla.compilation import Flags as Flags
 from tinyjax.core.xla.device_assignment import on_devices as on_devices
 from tinyjax.core.xla.device_assignment import placement_of as placement_of
@@ -74,6 +75,7 @@ __all__ = [
     'COMPILER',
     'CacheInfo',
     'Compilation',
+    'CompilerOptions',
     'Connection',
     'DiskCacheInfo',
     'Executable',

@@ -31,8 +31,7 @@ from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.xla import backend, executable
-from tinyjax.core.xla.interruptible import interruptible
+from tinyjax.core.xla import backend, executable, waiting
 from tinyjax.dtypes import PHYSICAL
 
 if TYPE_CHECKING:
@@ -195,7 +194,7 @@ def _on_one(
 
     run: Callable[[list[Any]], Any] = program.loaded.execute_sharded
     return _Program(
-        interruptible(run) if config.settings().interruptible else run,
+        waiting.interruptible(run) if config.settings().interruptible else run,
         on.handlers(program.out_avals),
         [backend.buffer_of(c, on) for c in consts],
         program.out_avals,

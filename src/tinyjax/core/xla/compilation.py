@@ -14,6 +14,8 @@ from tinyjax.records import Record
 if TYPE_CHECKING:
     from tinyjax.core.xla.placement import Placement
 
+#: Options of XLA's by name, and their values, as users give them.
+CompilerOptions: TypeAlias = dict[str, Any]
 Flag: TypeAlias = str | int | float | bool
 #: Flags of XLA and their values, sorted by name.
 Flags: TypeAlias = tuple[tuple[str, Flag], ...]

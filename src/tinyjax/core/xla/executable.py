@@ -30,14 +30,13 @@ from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.values import avals as av, concrete as conc
 from tinyjax.core.values.array import Array
 from tinyjax.core.xla import (
-    announcing,
     backend,
     forks,
     host_callbacks,
-    interruptible,
     loading,
     lowering,
     options,
+    waiting,
 )
 from tinyjax.core.xla.compilation import Compilation, Flags
 from tinyjax.core.xla.placement import Placement
@@ -164,7 +163,7 @@ class Executable:
         """How the settings in force want the program to be run."""
         if not settings().interruptible:
             return self.execute
-        return interruptible.interruptible(self.execute)
+        return waiting.interruptible(self.execute)
 
 
 def give_up_taken(array: Array) -> None:
@@ -259,7 +258,7 @@ def _compiled(request: Compilation) -> AnyExecutable:
             return cached
         with events.timed("/jax/core/compile/backend_compile_duration"):
             locate = low.location_text if settings().locations else None
-            with announcing.announced(request):
+            with waiting.announced(request):
                 executable = compile_program(on, request, key.flags, locate)
         with _lock:
             _info.misses += 1
@@ -295,7 +294,7 @@ def compile_anew(request: Compilation, locate: low.Locate | None = None) -> AnyE
         request: the program.
         locate: says where equations come from, in the metadata of the compiled program.
     """
-    with announcing.announced(request):
+    with waiting.announced(request):
         return compile_program(_backend_for(request), request, options.flags_for(request), locate)
 
 

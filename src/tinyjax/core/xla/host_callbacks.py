@@ -33,7 +33,7 @@ from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.xla import announcing, compilation, foreign, interruptible
+from tinyjax.core.xla import compilation, foreign, waiting
 from tinyjax.core.xla.backend import Backend, backend
 from tinyjax.core.xla.options import compile_options, compiling
 from tinyjax.core.xla.placement import Placement
@@ -97,7 +97,7 @@ def _compile(
     devices = on.devices if placement is None else on.device_list(placement.ids)
     options = compile_options(flags, placement)
     with compiling(flags):
-        return announcing.step(
+        return waiting.step(
             "compile",
             name,
             lambda: on.client.compile_and_load(
@@ -166,7 +166,7 @@ class HostProgram:
         if not self._reports:
             return self._run(args)
         try:
-            return interruptible.aside(partial(self._run, args), daemon=True)
+            return waiting.aside(partial(self._run, args), daemon=True)
         except BaseException:
             for reports in self._reports:
                 reports.stop()

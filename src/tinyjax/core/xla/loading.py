@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from jaxlib.xla_client import CompileOptions, DeviceList, LoadedExecutable
 
 from tinyjax import config
-from tinyjax.core.xla import announcing, backend, compilation, foreign, forks
+from tinyjax.core.xla import backend, compilation, foreign, forks, waiting
 from tinyjax.core.xla.options import compile_options, compiling
 from tinyjax.core.xla.placement import Placement
 
@@ -43,10 +43,10 @@ def load_or_compile(
     with compiling(flags):
         kept = _place(on, text, options) if config.settings().cache_dir else None
         if kept is not None:
-            loaded = announcing.step("load", name, lambda: _load(on, text, kept, options, devices))
+            loaded = waiting.step("load", name, lambda: _load(on, text, kept, options, devices))
             if loaded is not None:
                 return loaded
-        return announcing.step("compile", name, lambda: _compile(on, text, kept, options, devices))
+        return waiting.step("compile", name, lambda: _compile(on, text, kept, options, devices))
 
 
 def _place(on: backend.Backend, text: str, options: CompileOptions) -> tuple[DiskCache, bytes]:

@@ -1,8 +1,15 @@
-"""Compilations that take long say so, on a terminal.
+"""Waiting for XLA: Ctrl-C is heard, and compilations that take long say so on a terminal.
 
-The thread that waits for the compiler looks for signals several times a second (``interruptible``),
-and tells what it waits for when it has waited for long. So a compilation that is quick does nothing
-for it, and none needs another thread.
+XLA runs a program in the thread that calls it and cannot be stopped, so Python hears no signal
+before the program ends. While it compiles it does hear one, and then frees what it still reads:
+the process crashes. Here either is done in a thread of its own (a run where the setting
+``interruptible`` asks for it), and the main thread, where signals arrive, waits for it in Python.
+An exception of a signal's handler, such as ``KeyboardInterrupt``, is raised at once; what XLA still
+does is lost.
+
+While it waits, the main thread looks for signals several times a second, and tells what it waits
+for when it has waited for long. So a compilation that is quick does nothing for it, and none needs
+another thread.
 """
 
 from __future__ import annotations
@@ -10,17 +17,60 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
+from functools import partial
+from threading import Event, Thread, current_thread, main_thread
 from time import perf_counter
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 
 from tinyjax.config import settings
 from tinyjax.core import events
 from tinyjax.core.tracing.jaxpr import Jaxpr, subjaxprs
-from tinyjax.core.xla import interruptible
 from tinyjax.core.xla.compilation import Compilation
 
 T = TypeVar("T")
+
+#: How often the main thread looks for signals, where waiting itself does not hear them.
+_SECONDS: Final = 0.2
+
+
+def aside(
+    call: Callable[[], T], daemon: bool = False, waiting: Callable[[], None] | None = None
+) -> T:
+    """Call a function in a thread of its own, so that it may be interrupted; takes about 0.1 ms.
+
+    Args:
+        call: the function.
+        daemon: whether the end of the process need not wait for it.
+        waiting: is called several times a second while the main thread waits.
+    """
+    if current_thread() is not main_thread():  # which hears no signals anyway
+        return call()
+    results: list[T] = []
+    errors: list[Exception] = []
+    ended = Event()
+
+    def work() -> None:
+        try:
+            results.append(call())
+        except Exception as error:
+            errors.append(error)
+        finally:
+            ended.set()
+
+    Thread(target=copy_context().run, args=(work,), name="tinyjax", daemon=daemon).start()
+    while not ended.wait(_SECONDS):  # to Python, a thread has ended if joining it is interrupted
+        if waiting is not None:
+            waiting()
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def interruptible(execute: Callable[[list[Any]], list[T]]) -> Callable[[list[Any]], list[T]]:
+    """Return the same function, which may be interrupted."""
+    return lambda buffers: aside(partial(execute, buffers), daemon=True)
+
 
 #: How long a compilation may take before it is announced.
 SECONDS: Final = 2.0
@@ -90,7 +140,7 @@ def step(kind: str, name: str, work: Callable[[], T]) -> T:
     announcement = _current.get()
     waiting = None if announcement is None else announcement.wait
     with events.span(kind, program=name):
-        return interruptible.aside(work, waiting=waiting)
+        return aside(work, waiting=waiting)
 
 
 def equations_in(jaxpr: Jaxpr) -> int:
