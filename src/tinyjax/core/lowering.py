@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
-from tinyjax.core import devices as dev
 from tinyjax.core.stablehlo.lowering import Axes, Lowering, function_text
 from tinyjax.core.stablehlo.module import HostFunction, Module
 from tinyjax.core.stablehlo.types import TensorType, Value, tensor
 from tinyjax.core.tracing import jaxpr as jx, nesting
 from tinyjax.core.values import integers as ints
 from tinyjax.core.values.avals import ShapedArray
-from tinyjax.dtypes import HostArray, is_complex, real_part
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import InconclusiveDimensionOperation
 
 
@@ -134,7 +132,7 @@ def lower_jaxpr(b: Lowering, jaxpr: jx.Jaxpr, operands: Sequence[Value]) -> list
         return constant
 
     outer = b.results
-    is_divided = b.module.is_divided
+    divided = b.module.divided
     located = b if isinstance(b, LocatedLowering) else None
     outer_location = "" if located is None else located.location
     with nesting.LEVEL:
@@ -144,14 +142,10 @@ def lower_jaxpr(b: Lowering, jaxpr: jx.Jaxpr, operands: Sequence[Value]) -> list
             rules = eqn.primitive.rules
             values = [read(x) for x in eqn.inputs]
             b.results = [_tensors[var.aval] for var in eqn.out_binders]
-            at_once = True
-            if is_divided and any(map(_is_summed, eqn.out_binders)):
-                at_once = _are_parts_kept(b, eqn, values)
-                if not at_once:
-                    values = [whole(b, v, x.aval) for v, x in zip(values, eqn.inputs, strict=True)]
-            outs = rules.lowerings.get(b.platform, rules.lowering)(b, values, eqn.params)
-            if is_divided:
-                outs = [*map(partial(_lying, b, at_once), outs, eqn.out_binders)]
+            if divided is None:
+                outs = rules.lowerings.get(b.platform, rules.lowering)(b, values, eqn.params)
+            else:
+                outs = divided.equation(b, eqn, values)
             if len(outs) == len(eqn.out_binders) == 1:
                 env[eqn.out_binders[0]] = outs[0]
             else:
@@ -162,105 +156,36 @@ def lower_jaxpr(b: Lowering, jaxpr: jx.Jaxpr, operands: Sequence[Value]) -> list
     return [read(x) for x in jaxpr.outs]
 
 
-def _is_summed(x: jx.Atom) -> bool:
-    return x.aval.where is not None and bool(x.aval.sharding.summed)
-
-
-#: Operations that stand for several.
-_SEVERAL: Final = ("chlo.", "func.call", "stablehlo.while", "stablehlo.custom_call")
-
-
-def _are_parts_kept(b: Lowering, eqn: jx.JaxprEqn, values: Sequence[Value]) -> bool:
-    """Whether XLA computes sums of which each device has a part from the devices' parts.
-
-    It does where an equation is written as one operation. Of what lies between several it makes
-    whole values, which it would then take for parts.
-    """
-    rules = eqn.primitive.rules
-    if rules.evaluate is not None:  # what it calls has types of its own, if it is no constraint
-        return bool(jx.subjaxprs(eqn.params)) or any(map(_is_summed, eqn.inputs))
-    if len(eqn.out_binders) > 1:
-        return False  # XLA ends the process if it finds that results of one operation differ
-    trial = b.beside()
-    trial.results = b.results
-    rules.lowerings.get(b.platform, rules.lowering)(trial, values, eqn.params)
-    lines = [line for line in trial.lines if "stablehlo.constant" not in line]
-    return len(lines) <= 1 and not any(name in line for line in lines for name in _SEVERAL)
-
-
-def whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
-    """Let devices add a sum of which each has a part, if its type says so."""
-    if aval.where is None or not aval.sharding.summed:
-        return x
-    return _said(b, x, aval.sharding.settled, aval.ndim)
-
-
-def _said(b: Lowering, x: Value, sharding: dev.Sharding, ndim: int) -> Value:
-    """Write what a type says of where a value lies."""
-    text = sharding.constraint_text(ndim, b.module.mesh(sharding.mesh_text or ""))
-    return b.op("sdy.sharding_constraint", x, sharding=f"#sdy.sharding{text}")
+# Programs for several devices: what writes these, their module holds
 
 
 def as_parts(b: Lowering, x: Value, aval: ShapedArray) -> Value:
-    """Say of a sum that an equation's rule writes that each device has a part of it.
-
-    Args:
-        b: the builder.
-        x: the sum.
-        aval: its type, which may say it, or not.
-    """
-    if aval.where is None or not aval.sharding.summed:
-        return x
-    return _said(b, x, aval.sharding, aval.ndim)
+    """Say of what an equation's rule writes how its parts lie, if its type says so."""
+    return x if b.module.divided is None else b.module.divided.as_parts(b, x, aval)
 
 
 def all_as_parts(b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray]) -> list[Value]:
     """Say it of several: of the state of a loop, where it begins and where it ends."""
-    if not b.module.is_divided:
+    if b.module.divided is None:
         return [*xs]
-    return [as_parts(b, x, aval) for x, aval in zip(xs, avals, strict=True)]
+    return [b.module.divided.as_parts(b, x, aval) for x, aval in zip(xs, avals, strict=True)]
 
 
-def _may_differ(b: Lowering, avals: Sequence[ShapedArray]) -> bool:
-    """Whether XLA may find that results of an operation differ in being sums: it gives up then."""
-    return b.module.is_divided and len(avals) > 1 and any(a.sharding.summed for a in avals)
+def parts_of_whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
+    """Make parts of a value, if its type is to say so."""
+    return x if b.module.divided is None else b.module.divided.parts_of_whole(b, x, aval)
 
 
 def from_branch(b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray]) -> Sequence[Value]:
-    """Let devices add sums that a branch returns beside other results."""
-    if not _may_differ(b, avals):
-        return xs
-    return [whole(b, x, aval) for x, aval in zip(xs, avals, strict=True)]
+    """Prepare what a branch returns."""
+    return xs if b.module.divided is None else b.module.divided.from_branch(b, xs, avals)
 
 
 def from_branches(
     b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray]
 ) -> Sequence[Value]:
-    """Make parts of a sum again of results of a conditional, where devices had to add them."""
-    if not _may_differ(b, avals):
-        return xs
-    return [parts_of_whole(b, x, aval) for x, aval in zip(xs, avals, strict=True)]
-
-
-def parts_of_whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
-    """Make of a value a sum of which each device has a part, if its type is to say so."""
-    if aval.where is None or not aval.sharding.summed:
-        return x
-    if is_complex(aval.dtype):  # XLA would end the process
-        kind = aval.with_dtype(real_part(aval.dtype))
-        halves = [parts_of_whole(b, half, kind) for half in (b.real(x), b.imag(x))]
-        x = b.op("stablehlo.complex", *halves, result=x.type)
-        return _said(b, x, aval.sharding, aval.ndim)
-    settled = _said(b, x, aval.sharding.settled, aval.ndim)
-    return _said(b, settled, aval.sharding, aval.ndim)
-
-
-def _lying(b: Lowering, at_once: bool, x: Value, var: jx.Var) -> Value:
-    """Write what a variable's type says of where its value lies, if it does."""
-    aval, told = var.aval, var.aval.told
-    if told is None or told.mesh_text is None or told.in_types(aval.ndim) is None:
-        return x
-    return _said(b, x, told, aval.ndim) if at_once else parts_of_whole(b, x, aval)
+    """Take the results of a conditional, whose branches returned what was prepared."""
+    return xs if b.module.divided is None else b.module.divided.from_branches(b, xs, avals)
 
 
 def call_jaxpr(b: Lowering, jaxpr: jx.Jaxpr, name: str, operands: Sequence[Value]) -> list[Value]:
@@ -280,12 +205,12 @@ def call_jaxpr(b: Lowering, jaxpr: jx.Jaxpr, name: str, operands: Sequence[Value
     function = b.module.called(
         key,
         name,
-        lambda symbol: _define(b.beside(), jaxpr, f"private @{symbol}"),
+        lambda symbol: define(b.beside(), jaxpr, f"private @{symbol}"),
     )
     return b.emit("func.call", operands, tensors(jaxpr.out_avals), {"callee": f"@{function}"})
 
 
-def _define(
+def define(
     b: Lowering,
     jaxpr: jx.Jaxpr,
     name: str,
@@ -298,10 +223,17 @@ def _define(
     b.module.define(function_text(b, name, operands, outs, attributes, result_attributes))
 
 
-def _main(platform: str, locate: Locate | None, is_divided: bool = False) -> Lowering:
+def new_lowering(platform: str, locate: Locate | None, divided: Any = None) -> Lowering:
+    """Begin a module.
+
+    Args:
+        platform: what the program runs on.
+        locate: says where equations come from, if it is to be said.
+        divided: what writes programs for several devices, if it is one.
+    """
     if locate is None:
-        return Lowering(Module(is_divided), platform)
-    return LocatedLowering(Module(is_divided), platform, locate)
+        return Lowering(Module(divided), platform)
+    return LocatedLowering(Module(divided), platform, locate)
 
 
 def write_module(
@@ -329,60 +261,9 @@ def write_module(
                 f"'{name}' takes or returns {aval}, whose sizes are symbolic, so it is not "
                 "compiled. Export it, and call what is exported: export.export(f)(*types)."
             )
-    b = _main(platform, locate)
+    b = new_lowering(platform, locate)
     attributes = [
         "" if alias is None else f" {{tf.aliasing_output = {alias} : i32}}" for alias in aliases
     ]
-    _define(b, jaxpr, "public @main", attributes)
+    define(b, jaxpr, "public @main", attributes)
     return b.module.text(name), tuple(b.module.host_functions)
-
-
-def write_sharded_module(
-    jaxpr: jx.Jaxpr,
-    name: str,
-    ins: Sequence[dev.Sharding],
-    outs: Sequence[dev.Sharding | None],
-    donated: Sequence[int] = (),
-    platform: str = "cpu",
-    locate: Locate | None = None,
-) -> tuple[str, tuple[HostFunction, ...]]:
-    """Return the module that computes a jaxpr on several devices.
-
-    Args:
-        jaxpr: the program; its function is called ``main``.
-        name: the module's name.
-        ins: how its parameters lie.
-        outs: how its results are to lie; None leaves that to XLA.
-        donated: the parameters whose memory may be reused.
-        platform: what the program runs on.
-        locate: says where equations come from; nothing does by default.
-    """
-    b = _main(platform, locate, is_divided=True)
-    module = b.module
-    attributes: list[str] = []
-    for i, (aval, sharding) in enumerate(zip(jaxpr.in_avals, ins, strict=True)):
-        donor = ["jax.buffer_donor = true"] if i in donated else []
-        attributes.append(_attributes([*_lies(module, sharding, aval.ndim), *donor]))
-    results = [
-        _attributes(_lies(module, sharding, aval.ndim))
-        for aval, sharding in zip(jaxpr.out_avals, outs, strict=True)
-    ]
-    _define(b, jaxpr, "public @main", attributes, results)
-    return module.text(name), tuple(module.host_functions)
-
-
-def _lies(module: Module, sharding: dev.Sharding | None, ndim: int) -> list[str]:
-    text = sharding_text(module, sharding, ndim)
-    return [] if text is None else [f"sdy.sharding = #sdy.sharding{text}"]
-
-
-def _attributes(texts: Sequence[str]) -> str:
-    return f" {{{', '.join(texts)}}}" if texts else ""
-
-
-def sharding_text(module: Module, sharding: dev.Sharding | None, ndim: int) -> str | None:
-    """Return how an array of so many axes lies as Shardy writes it; None where it says nothing."""
-    mesh = sharding.mesh_text if sharding is not None else None
-    if sharding is None or mesh is None:
-        return None
-    return sharding.text(ndim, module.mesh(mesh))

@@ -58,7 +58,7 @@ def _type(avals: prim.Avals, params: ConstraintParams) -> prim.Avals:
 
 @sharding_constraint_p.def_lowering
 def _lowering(b: Lowering, operands: Values, params: ConstraintParams) -> Values:
-    from tinyjax.core.lowering import sharding_text  # noqa: PLC0415 (for programs to compile)
+    from tinyjax.parallel.lowering import sharding_text  # noqa: PLC0415 (for programs to compile)
 
     (x,) = operands
     text = sharding_text(b.module, params.sharding, x.ndim)

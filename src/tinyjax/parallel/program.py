@@ -42,7 +42,7 @@ from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
-from tinyjax.parallel import emulation, types as ty
+from tinyjax.parallel import emulation, lowering, types as ty
 from tinyjax.parallel.collective import axis_index, pmin, psum
 from tinyjax.parallel.fitting import refit
 from tinyjax.parallel.inside import erased, on_axes
@@ -236,10 +236,12 @@ def _lowering(b: Lowering, operands: Values, params: ShardMapParams) -> Values:
     ins = map(global_type, params.jaxpr.in_avals, repeat(mesh), params.in_specs)
     outs = map(global_type, params.jaxpr.out_avals, repeat(mesh), params.out_specs)
     if params.is_partial:  # inside there are no parts of sums along other axes
-        values = [low.whole(b, x, aval) for x, aval in zip(values, ins, strict=True)]
+        values = [lowering.whole(b, x, aval) for x, aval in zip(values, ins, strict=True)]
     results = b.emit("sdy.manual_computation", values, b.results, attributes, (region,))
     if params.is_partial:
-        results = [low.parts_of_whole(b, x, aval) for x, aval in zip(results, outs, strict=True)]
+        results = [
+            lowering.parts_of_whole(b, x, aval) for x, aval in zip(results, outs, strict=True)
+        ]
     return results
 
 

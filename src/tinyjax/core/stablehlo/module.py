@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from itertools import count
-from typing import Final
+from typing import Any, Final
 
 from tinyjax.dtypes import HostArray
 
@@ -18,16 +18,21 @@ class Module:
 
     Attributes:
         host_functions: the Python functions that it calls, by their number.
-        is_divided: whether it is a program for several devices, which call none.
+        divided: of a program for several devices, what writes it (``parallel.lowering``).
     """
 
-    def __init__(self, is_divided: bool = False) -> None:
-        self.is_divided: bool = is_divided
+    def __init__(self, divided: Any = None) -> None:
+        self.divided: Any = divided
         self.host_functions: list[HostFunction] = []
         self._functions: list[str] = []
         self._names: dict[bytes, str] = {}
         self._meshes: dict[str, str] = {}
         self._channels = count(1)
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether it is a program for several devices, which call no Python functions."""
+        return self.divided is not None
 
     def mesh(self, text: str) -> str:
         """Return the name of a mesh of devices, given as Shardy writes it."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tinyjax.core import events, platforms as pf
-from tinyjax.core.lowering import Locate, write_module, write_sharded_module
+from tinyjax.core.lowering import Locate, write_module
 from tinyjax.core.stablehlo.module import HostFunction
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.xla.placement import Placement
@@ -66,6 +66,10 @@ def lowered_for(
     Raises:
         CallsPythonError: it calls Python functions, and these devices do not.
     """
+    from tinyjax.parallel.lowering import (  # noqa: PLC0415 (for several devices)
+        write_sharded_module,
+    )
+
     ins, outs = placement.ins, placement.outs
     may_call = calls_from(placement)
     if may_call or not jx.effects(jaxpr).any:

@@ -1,0 +1,177 @@
+"""Programs for several devices, as StableHLO: the types of values are constraints for Shardy.
+
+This module is what a ``Module`` of StableHLO holds as ``divided``: its functions are asked where
+equations, loops and conditionals are written (``core.lowering``).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from functools import partial
+from typing import Final
+
+from tinyjax.core import devices as dev, lowering as low
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.module import HostFunction, Module
+from tinyjax.core.stablehlo.types import Value
+from tinyjax.core.tracing import jaxpr as jx
+from tinyjax.core.values.avals import ShapedArray
+from tinyjax.dtypes import is_complex, real_part
+
+
+def equation(b: Lowering, eqn: jx.JaxprEqn, values: Sequence[Value]) -> Sequence[Value]:
+    """Write an equation, and what types say of its results."""
+    rules = eqn.primitive.rules
+    at_once = True
+    if any(map(_is_summed, eqn.out_binders)):
+        at_once = _are_parts_kept(b, eqn, values)
+        if not at_once:
+            values = [whole(b, v, x.aval) for v, x in zip(values, eqn.inputs, strict=True)]
+    outs = rules.lowerings.get(b.platform, rules.lowering)(b, values, eqn.params)
+    return [*map(partial(_lying, b, at_once), outs, eqn.out_binders)]
+
+
+def _is_summed(x: jx.Atom) -> bool:
+    return x.aval.where is not None and bool(x.aval.sharding.summed)
+
+
+#: Operations that stand for several.
+_SEVERAL: Final = ("chlo.", "func.call", "stablehlo.while", "stablehlo.custom_call")
+
+
+def _are_parts_kept(b: Lowering, eqn: jx.JaxprEqn, values: Sequence[Value]) -> bool:
+    """Whether XLA computes sums of which each device has a part from the devices' parts.
+
+    It does where an equation is written as one operation. Of what lies between several it makes
+    whole values, which it would then take for parts.
+    """
+    rules = eqn.primitive.rules
+    if rules.evaluate is not None:  # what it calls has types of its own, if it is no constraint
+        return bool(jx.subjaxprs(eqn.params)) or any(map(_is_summed, eqn.inputs))
+    if len(eqn.out_binders) > 1:
+        return False  # XLA ends the process if it finds that results of one operation differ
+    trial = b.beside()
+    trial.results = b.results
+    rules.lowerings.get(b.platform, rules.lowering)(trial, values, eqn.params)
+    lines = [line for line in trial.lines if "stablehlo.constant" not in line]
+    return len(lines) <= 1 and not any(name in line for line in lines for name in _SEVERAL)
+
+
+def whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
+    """Let devices add a sum of which each has a part, if its type says so."""
+    if aval.where is None or not aval.sharding.summed:
+        return x
+    return _said(b, x, aval.sharding.settled, aval.ndim)
+
+
+def _said(b: Lowering, x: Value, sharding: dev.Sharding, ndim: int) -> Value:
+    """Write what a type says of where a value lies."""
+    text = sharding.constraint_text(ndim, b.module.mesh(sharding.mesh_text or ""))
+    return b.op("sdy.sharding_constraint", x, sharding=f"#sdy.sharding{text}")
+
+
+def as_parts(b: Lowering, x: Value, aval: ShapedArray) -> Value:
+    """Say of a sum that an equation's rule writes that each device has a part of it.
+
+    Args:
+        b: the builder.
+        x: the sum.
+        aval: its type, which may say it, or not.
+    """
+    if aval.where is None or not aval.sharding.summed:
+        return x
+    return _said(b, x, aval.sharding, aval.ndim)
+
+
+def _may_differ(b: Lowering, avals: Sequence[ShapedArray]) -> bool:
+    """Whether XLA may find that results of an operation differ in being sums: it gives up then."""
+    return len(avals) > 1 and any(a.sharding.summed for a in avals)
+
+
+def from_branch(b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray]) -> Sequence[Value]:
+    """Let devices add sums that a branch returns beside other results."""
+    if not _may_differ(b, avals):
+        return xs
+    return [whole(b, x, aval) for x, aval in zip(xs, avals, strict=True)]
+
+
+def from_branches(
+    b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray]
+) -> Sequence[Value]:
+    """Make parts of a sum again of results of a conditional, where devices had to add them."""
+    if not _may_differ(b, avals):
+        return xs
+    return [parts_of_whole(b, x, aval) for x, aval in zip(xs, avals, strict=True)]
+
+
+def parts_of_whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
+    """Make of a value a sum of which each device has a part, if its type is to say so."""
+    if aval.where is None or not aval.sharding.summed:
+        return x
+    if is_complex(aval.dtype):  # XLA would end the process
+        kind = aval.with_dtype(real_part(aval.dtype))
+        halves = [parts_of_whole(b, half, kind) for half in (b.real(x), b.imag(x))]
+        x = b.op("stablehlo.complex", *halves, result=x.type)
+        return _said(b, x, aval.sharding, aval.ndim)
+    settled = _said(b, x, aval.sharding.settled, aval.ndim)
+    return _said(b, settled, aval.sharding, aval.ndim)
+
+
+def _lying(b: Lowering, at_once: bool, x: Value, var: jx.Var) -> Value:
+    """Write what a variable's type says of where its value lies, if it does."""
+    aval, told = var.aval, var.aval.told
+    if told is None or told.mesh_text is None or told.in_types(aval.ndim) is None:
+        return x
+    return _said(b, x, told, aval.ndim) if at_once else parts_of_whole(b, x, aval)
+
+
+def write_sharded_module(
+    jaxpr: jx.Jaxpr,
+    name: str,
+    ins: Sequence[dev.Sharding],
+    outs: Sequence[dev.Sharding | None],
+    donated: Sequence[int] = (),
+    platform: str = "cpu",
+    locate: low.Locate | None = None,
+) -> tuple[str, tuple[HostFunction, ...]]:
+    """Return the module that computes a jaxpr on several devices.
+
+    Args:
+        jaxpr: the program; its function is called ``main``.
+        name: the module's name.
+        ins: how its parameters lie.
+        outs: how its results are to lie; None leaves that to XLA.
+        donated: the parameters whose memory may be reused.
+        platform: what the program runs on.
+        locate: says where equations come from; nothing does by default.
+    """
+    b = low.new_lowering(platform, locate, sys.modules[__name__])
+    module = b.module
+    attributes: list[str] = []
+    for i, (aval, sharding) in enumerate(zip(jaxpr.in_avals, ins, strict=True)):
+        donor = ["jax.buffer_donor = true"] if i in donated else []
+        attributes.append(_attributes([*_lies(module, sharding, aval.ndim), *donor]))
+    results = [
+        _attributes(_lies(module, sharding, aval.ndim))
+        for aval, sharding in zip(jaxpr.out_avals, outs, strict=True)
+    ]
+    low.define(b, jaxpr, "public @main", attributes, results)
+    return module.text(name), tuple(module.host_functions)
+
+
+def _lies(module: Module, sharding: dev.Sharding | None, ndim: int) -> list[str]:
+    text = sharding_text(module, sharding, ndim)
+    return [] if text is None else [f"sdy.sharding = #sdy.sharding{text}"]
+
+
+def _attributes(texts: Sequence[str]) -> str:
+    return f" {{{', '.join(texts)}}}" if texts else ""
+
+
+def sharding_text(module: Module, sharding: dev.Sharding | None, ndim: int) -> str | None:
+    """Return how an array of so many axes lies as Shardy writes it; None where it says nothing."""
+    mesh = sharding.mesh_text if sharding is not None else None
+    if sharding is None or mesh is None:
+        return None
+    return sharding.text(ndim, module.mesh(mesh))
