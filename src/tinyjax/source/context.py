@@ -364,7 +364,7 @@ class Interpreter:
             _line.set(frames.Location(self.ir.filename, statement.line, self.ir.name))
         if fun is runtime.apply:
             return meet(self.layer, args[0], args[1], args[2])
-        if fun is runtime.updated and not _changes(args[0], args[1]):
+        if fun is runtime.updated and not runtime.changes(args[0], args[1]):
             return meet(self.layer, args[0], args[1:], {})
         boxed = any(isinstance(x, runtime.Box) for x in args)
         if (
@@ -382,11 +382,6 @@ class Interpreter:
         if isinstance(fun, FunctionType) and fun.__module__ == runtime.__name__:
             return fun(*args, **kwargs)
         return meet(self.layer, fun, args, kwargs)
-
-
-def _changes(operation: Any, value: Any) -> bool:
-    """Whether an augmented assignment changes a value in place."""
-    return hasattr(type(value), f"__i{operation.__name__.strip('_')}__")
 
 
 def counting(ir: IR) -> frozenset[Variable]:

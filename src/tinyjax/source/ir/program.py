@@ -88,7 +88,7 @@ class Call:
     @property
     def atoms(self) -> tuple[Atom, ...]:
         """The function, the arguments and the values of the keywords."""
-        return (self.function, *self.args, *(value for _, value in self.keywords))
+        return (self.function, *self.args, *[value for _, value in self.keywords])
 
     @property
     def variables(self) -> list[Variable]:

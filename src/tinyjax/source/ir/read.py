@@ -301,6 +301,5 @@ class Builder(expressions.Expressions):
 
 def _fit(targets: Sequence[ast.expr], values: Sequence[ast.expr]) -> bool:
     """Whether a tuple is assigned item by item."""
-    return len(targets) == len(values) and not any(
-        isinstance(part, ast.Starred) for part in (*targets, *values)
-    )
+    starred = any(isinstance(part, ast.Starred) for part in (*targets, *values))
+    return len(targets) == len(values) and not starred

@@ -198,15 +198,18 @@ def updated(operation: Callable[[Any, Any], Any], value: Any, by: Any) -> Any:
     return operation(value, by)
 
 
+def changes(operation: Callable[[Any, Any], Any], value: Any) -> bool:
+    """Whether an augmented assignment may change a value in place."""
+    return hasattr(type(value), f"__i{operation.__name__.strip('_')}__")
+
+
 def check_in_place(operation: Callable[[Any, Any], Any], value: Any) -> None:
     """See that an augmented assignment does not change a value in place.
 
     Raises:
         SourceError: it would.
     """
-    if hasattr(type(value), f"__i{operation.__name__.strip('_')}__") and not isinstance(
-        value, (np.generic, Array)
-    ):
+    if changes(operation, value) and not isinstance(value, (np.generic, Array)):
         raise refusal(
             f"an augmented assignment changes a value of type {type(value).__name__} in place, "
             "which every other name of it would see. Write x = x + y in place of x += y."

@@ -44,9 +44,7 @@ def integer(x: Array) -> Array:
 
 def floating(x: Any) -> Any:
     """A number as a float, where it is an integer."""
-    if not is_integer(x):
-        return x
-    return convert(vals.as_array(x), dtypes.default_float(), True)
+    return convert(vals.as_array(x), dtypes.default_float(), True) if is_integer(x) else x
 
 
 def as_number(x: Any, other: Any = None) -> Any:
@@ -83,9 +81,9 @@ def arithmetic(operation: Binary) -> Binary:
     """An operator of numbers that may be truth values."""
 
     def applied(x: Any, y: Any) -> Any:
-        if not is_numeric(x, y):
-            return operation(x, y)
-        return operation(as_number(x, y), as_number(y, x))
+        if is_numeric(x, y):
+            x, y = as_number(x, y), as_number(y, x)
+        return operation(x, y)
 
     return applied
 
@@ -193,13 +191,11 @@ def power(x: Any, y: Any, modulus: Any = None) -> Any:
         if isinstance(y, (int, np.integer)) and y < 0:
             return floating(x) ** y
         if is_scalar(y) and y.dtype.kind == "i":
-            check(
-                y < 0,
-                ValueError(
-                    "an integer to a negative power is a float, which depends on a traced value: "
-                    "write float(x) ** n"
-                ),
+            error = ValueError(
+                "an integer to a negative power is a float, which depends on a traced value: "
+                "write float(x) ** n"
             )
+            check(y < 0, error)
     result = x**y
     _check_size(operator.pow, x, y, result)
     return result

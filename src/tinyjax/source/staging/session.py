@@ -216,9 +216,7 @@ def _shared(name: str) -> errors.SourceError:
 
 
 def _name_of(function: Any, args: Sequence[Any]) -> str:
-    if function is getattr:
-        return str(args[1])
-    return str(getattr(function, "__name__", ""))
+    return str(args[1] if function is getattr else getattr(function, "__name__", ""))
 
 
 def _is_advanced(index: Any) -> bool:
@@ -324,12 +322,9 @@ class Session:
             SourceError: the end depends on a traced condition.
         """
         earlier = [e for e in self.entered if e.code is now.code]
-        again = any(
-            e.conditions < now.conditions
-            and len(e.parts) == len(now.parts)
-            and all(map(_is_alike, e.parts, now.parts))
-            for e in earlier
-        )
+        outer = [e.parts for e in earlier if e.conditions < now.conditions]
+        alike = [parts for parts in outer if len(parts) == len(now.parts)]
+        again = any(all(map(_is_alike, parts, now.parts)) for parts in alike)
         if again or len({e.conditions for e in earlier}) > _MOST_CALLS:
             code = now.code
             raise errors.SourceError(

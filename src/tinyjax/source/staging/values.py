@@ -360,9 +360,8 @@ def known_of(values: Sequence[Any], iterations: Iterations) -> Any:
     """
     first = values[0]
     if all(isinstance(value, _PLAIN) for value in values):
-        if all(is_same(value, first) for value in values):
-            return first
-        return Known(iterations, values, first)
+        constant = all(is_same(value, first) for value in values)
+        return first if constant else Known(iterations, values, first)
     if all(type(value) is tuple and len(value) == len(first) for value in values):
         columns = [known_of(column, iterations) for column in zip(*values, strict=True)]
         return NOT_KNOWN if NOT_KNOWN in columns else tuple(columns)

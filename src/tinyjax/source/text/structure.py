@@ -198,12 +198,15 @@ class Text:
         """By block, those where paths meet that all go through it, and through no later one."""
         merges: dict[int, list[int]] = {}
         for index, before in enumerate(self.predecessors):
-            dominating = self.dominating[index]
-            if len([p for p in before if index not in self.dominating[p]]) > 1:
-                above = dominating - {index}
+            if len(before) > 1 and len(self._entries(index)) > 1:
+                above = self.dominating[index] - {index}
                 nearest = max(above, key=lambda i: len(self.dominating[i]))
                 merges.setdefault(nearest, []).append(index)
         return {index: sorted(blocks, key=self.order.index) for index, blocks in merges.items()}
+
+    def _entries(self, index: int) -> list[int]:
+        """The blocks that lead to a block, but for those that repeat its loop."""
+        return [p for p in self.predecessors[index] if index not in self.dominating[p]]
 
     def structured(self, index: int, follow: Follow, loop: Around) -> bool:
         """Write a block and those it dominates; say whether it goes on behind what is written."""
@@ -225,9 +228,7 @@ class Text:
         self._sequence(index, within, index, (index, out))
         self._say_while(start)
         self.depth -= 1
-        if not after:
-            return out is not None
-        return self._rest(after, follow, loop)
+        return self._rest(after, follow, loop) if after else out is not None
 
     def _say_while(self, start: int) -> None:
         """Let a loop that begins with the test whether to leave it begin with that."""
@@ -315,10 +316,7 @@ class Text:
         if loop is not None and target == loop[1]:
             self.put("break")
             return False
-        if len(self.predecessors[target]) == 1 or (
-            target in self.loops
-            and len([p for p in self.predecessors[target] if target not in self.dominating[p]]) == 1
-        ):
+        if len(self.predecessors[target]) == 1 or len(self._entries(target)) == 1:
             return self.structured(target, follow, loop)
         raise NotStructuredError
 

@@ -321,12 +321,9 @@ def ordering(items: Any, key: Any, reverse: bool) -> list[int]:
 @registry.adjoint_of(partial)
 def partial_adjoint(ct: Any, y: Any, fun: Any, *args: Any, **kwargs: Any) -> Any:
     """The derivative of partial."""
-    keywords = ct.get("keywords")
-    return (
-        ct.get("func"),
-        *(ct["args"] if ct.get("args") is not None else [None for _ in args]),
-        *[None if keywords is None else keywords.get(name) for name in kwargs],
-    )
+    parts = [None for _ in args] if ct.get("args") is None else ct["args"]
+    keywords = [entry(ct.get("keywords"), name) for name in kwargs]
+    return ct.get("func"), *parts, *keywords
 
 
 @registry.adjoint_of(copy.copy, copy.deepcopy, cts.number, definite=(0,))

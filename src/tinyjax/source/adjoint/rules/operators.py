@@ -43,9 +43,8 @@ def method_of(fun: Function, operands: tuple[Any, ...]) -> tuple[Function, bool]
     methods = [(getattr(type(operands[0]), first, None), False)]
     if len(operands) == 2 and fun is not operator.getitem:
         reflected = (getattr(type(operands[1]), f"__r{name}__", None), True)
-        derived = issubclass(type(operands[1]), type(operands[0])) and (
-            type(operands[0]) is not type(operands[1])
-        )
+        kinds = type(operands[0]), type(operands[1])
+        derived = issubclass(kinds[1], kinds[0]) and kinds[0] is not kinds[1]
         methods = [reflected, *methods] if derived else [*methods, reflected]
     for method, swapped in methods:
         if isinstance(method, FunctionType):
@@ -210,10 +209,8 @@ def getattr_adjoint(ct: Any, y: Any, value: Any, name: str, default: Any = None)
     getter = getter_of(value, name)
     if getter is not None:
         return pullbacks.pull(getter, value)[1](ct)[1], None, None
-    if name == "T" and isinstance(value, (np.ndarray, Array)):
-        return ct.T, None, None
-    if name == "mT" and isinstance(value, (np.ndarray, Array)):
-        return ct.mT, None, None
+    if name in ("T", "mT") and isinstance(value, (np.ndarray, Array)):
+        return getattr(ct, name), None, None
     if name == "real":
         return ct, None, None
     if name == "imag":
@@ -244,12 +241,9 @@ def is_plain_attribute(value: Any, name: str) -> bool:
         raise origins.refusal(
             f"the derivative of .{name} is not taken. Use a function in its place."
         )
-    if (
-        cts.is_record(value)
-        and name not in cts.field_names(type(value))
-        and name in dir(type(value))
-    ):
-        return not hasattr(type(value), "__getattr__")
+    kind = type(value)
+    if cts.is_record(value) and name not in cts.field_names(kind) and name in dir(kind):
+        return not hasattr(kind, "__getattr__")
     return known
 
 
