@@ -7,6 +7,7 @@ from importlib import import_module
 
 from tinyjax import config, numpy
 from tinyjax.core.jit.decorator import companions, source_reader
+from tinyjax.core.tracing import primitive
 from tinyjax.core.tracing.trace import choose_base, eager, guarded
 from tinyjax.core.values.array import install_namespace, mover
 
@@ -19,6 +20,7 @@ eager.homes.update(
     Transposer="tinyjax.host.backward",
     ProgramTrace="tinyjax.host.plans",
 )
+primitive.homes.update(checkpointed="tinyjax.checkpointing.loops")
 companions[:] = [
     *("tinyjax.core.api.gradients", "tinyjax.numpy.contraction", "tinyjax.numpy.indexing"),
     *("tinyjax.numpy.lookups", "tinyjax.numpy.reductions", "tinyjax.numpy.selection"),

@@ -13,8 +13,8 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax
-from tinyjax.core.control_flow.loop_tangent import loop_tangent_p
-from tinyjax.core.control_flow.schedule import advance, cost
+from tinyjax.checkpointing.loop_tangent import loop_tangent_p
+from tinyjax.checkpointing.schedule import advance, cost
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms.transpose import backward_pass

@@ -6,7 +6,8 @@ from typing import Final
 import attrs
 
 from tinyjax import dtypes
-from tinyjax.checkpointing import policies
+from tinyjax.checkpointing import policies, split_loops as split_loops  # noqa: PLC0414 (rules)
+from tinyjax.checkpointing.rematerialize import split_jaxpr
 from tinyjax.core import lowering as low
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
@@ -15,7 +16,6 @@ from tinyjax.core.tracing.program_rules import INLINED
 from tinyjax.core.tracing.staging import Staged
 from tinyjax.core.transforms.calls import def_call
 from tinyjax.core.transforms.linearize import linearize_jaxpr
-from tinyjax.core.transforms.rematerialize import split_jaxpr
 from tinyjax.core.values.array import Array
 
 

@@ -6,6 +6,7 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import dtypes, tree
+from tinyjax.checkpointing.rematerialize import SPLIT
 from tinyjax.core.primitives.identities import NameParams
 from tinyjax.core.tracing import calling, jaxpr as jx, program_rules as pr, staging as stg
 from tinyjax.core.transforms.linearize import linearize_flat
@@ -154,7 +155,7 @@ def origin_of(jaxpr: jx.Jaxpr, var: jx.Var) -> tuple[str | None, str | None, Loc
     location = None if eqn.source is None else eqn.source.location
     name = eqn.params.name if isinstance(eqn.params, NameParams) else None
     rules = eqn.primitive.rules.extensions
-    if pr.CALLED in rules or pr.SPLIT in rules:
+    if pr.CALLED in rules or SPLIT in rules:
         place = eqn.out_binders.index(var)
         for inner in jx.subjaxprs(eqn.params):
             atom = inner.outs[place]

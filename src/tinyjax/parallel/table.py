@@ -298,7 +298,7 @@ TABLE: Final[Mapping[str, Mapping[str, MeshRule]]] = {
     "tinyjax.primitives.triangular": _rows(_MATRICES, "triangular_solve_p cholesky_p"),
     "tinyjax.primitives.tridiagonal_solve": {"tridiagonal_solve_p": MeshRule(_tridiagonal_solve)},
     "tinyjax.primitives.updates": _rows(_MATRICES, "symmetric_product_p cholesky_update_p"),
-    "tinyjax.core.control_flow.loop_tangent": {"loop_tangent_p": _fits("fit_linear_map")},
+    "tinyjax.checkpointing.loop_tangent": {"loop_tangent_p": _fits("fit_linear_map")},
     "tinyjax.core.control_flow.primitives.cond": {"cond_p": _fits("fit_cond")},
     "tinyjax.core.control_flow.primitives.scan": {"scan_p": _fits("fit_scan")},
     "tinyjax.core.control_flow.primitives.while_loop": {"while_p": _fits("fit_while")},

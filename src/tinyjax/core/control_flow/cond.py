@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar, overload
+from typing import Any, Final, TypeVar, overload
 
 import attrs
 import numpy as np
@@ -43,9 +43,6 @@ from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.integers import listed
 from tinyjax.errors import ArgumentError, described
-
-if TYPE_CHECKING:
-    from tinyjax.core.transforms.rematerialize import Saveable, SplitEqn
 
 R = TypeVar("R")
 A = TypeVar("A")
@@ -213,13 +210,6 @@ def _cond_depends(params: CondParams, dependent: tuple[bool, ...]) -> tuple[bool
 
 
 cond_p.def_rule(pr.PRUNE)(dead_code.prune_cond)
-
-
-@cond_p.def_rule(pr.SPLIT)
-def _split(eqn: jx.JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
-    from tinyjax.core.control_flow.rematerialized import split_cond  # noqa: PLC0415 (for checkpoints)
-
-    return split_cond(eqn, places, saveable)
 
 
 @cond_p.def_rule(pr.FORWARDS)

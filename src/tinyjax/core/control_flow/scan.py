@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import attrs
 import numpy as np
@@ -42,9 +42,6 @@ from tinyjax.core.values.operands import as_array
 from tinyjax.display import progress_setting
 from tinyjax.frames import describe_function, imitate
 from tinyjax.tree.treedef import in_words
-
-if TYPE_CHECKING:
-    from tinyjax.core.transforms.rematerialize import Saveable, SplitEqn
 
 C = TypeVar("C")
 X = TypeVar("X")
@@ -347,21 +344,10 @@ def _scan_linearize(
     # a loop that is run again in pieces has no iterations that debug_nans could name
     if params.checkpoints is None or not params.length or config.settings().debugging:
         return _linearize_stacking(primals, nonzero, params)
-    # The pieces are while loops, whose rules are there.
-    import tinyjax.core.control_flow.while_loop  # noqa: F401, PLC0415 (seldom needed)
-    from tinyjax.core.control_flow.checkpointed import linearize_scan  # noqa: PLC0415
-
-    return linearize_scan(primals, nonzero, params)
+    return scan_p.rule(pr.CHECKPOINTED)(primals, nonzero, params)
 
 
 scan_p.def_rule(pr.PRUNE)(dead_code.prune_scan)
-
-
-@scan_p.def_rule(pr.SPLIT)
-def _split(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
-    from tinyjax.core.control_flow.rematerialized import split_scan  # noqa: PLC0415 (for checkpoints)
-
-    return split_scan(eqn, places, saveable)
 
 
 def _rename(jaxpr: Jaxpr, names: Mapping[Atom, Var]) -> Jaxpr:

@@ -163,9 +163,7 @@ def _while_jvp(
 def _while_linearize(
     primals: prim.Arrays, nonzero: Sequence[bool], params: WhileParams
 ) -> prim.LinearizeResult:
-    from tinyjax.core.control_flow.checkpointed import linearize_while  # noqa: PLC0415 (seldom needed)
-
-    return linearize_while(primals, nonzero, params)
+    return while_p.rule(pr.CHECKPOINTED)(primals, nonzero, params)
 
 
 @while_p.def_batch

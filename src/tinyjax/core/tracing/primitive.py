@@ -252,6 +252,11 @@ class RuleKey(records.Printed, Generic[R]):
     name: str
 
 
+#: By the name of a key, the module that registers the rules under it, where that is loaded when the
+#: first of them is asked for.
+homes: Final[dict[str, str]] = {}
+
+
 class Rules(Generic[P]):
     """The rules of one primitive; each field is a rule, or one that raises ``MissingRuleError``."""
 
@@ -554,6 +559,8 @@ class Primitive(Generic[P]):
         Raises:
             MissingRuleError: there is none.
         """
+        if key not in self.rules.extensions and key.name in homes:
+            import_module(homes[key.name])
         try:
             rule: R = self.rules.extensions[key]
         except KeyError:

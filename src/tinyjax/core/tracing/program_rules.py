@@ -9,7 +9,7 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 from tinyjax.core.devices import Sharding
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.tracing.jaxpr import Jaxpr, JaxprEqn
-from tinyjax.core.tracing.primitive import Primitive, RuleKey
+from tinyjax.core.tracing.primitive import LinearizeRule, Primitive, RuleKey
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.operands import as_array
 
@@ -50,12 +50,8 @@ FORWARDS: Final[RuleKey[Callable[[Any], tuple[int | None, ...]]]] = RuleKey("for
 #: Only of those must what it returns be an equation.
 PRUNE: Final[RuleKey[Callable[[JaxprEqn, tuple[bool, ...]], JaxprEqn]]] = RuleKey("prune")
 
-#: The rule of a primitive whose programs are split inside: of an equation, the places of results
-#: that are wanted, and what says which equations' results may be kept, a ``SplitEqn``. Its results
-#: are, one by one, those of the programs in its parameters.
-SPLIT: Final[RuleKey[Callable[[JaxprEqn, tuple[int, ...], Callable[[JaxprEqn], bool]], Any]]] = (
-    RuleKey("split")
-)
+#: The rule of a loop that keeps few states, from which its iterations are run again: linearizes it.
+CHECKPOINTED: Final[RuleKey[LinearizeRule[Any]]] = RuleKey("checkpointed")
 
 #: The rule of a primitive whose programs are recorded for a mesh: of the parameters by name, the
 #: block in which they are.

@@ -16,13 +16,13 @@ from collections.abc import Sequence
 
 import attrs
 
+from tinyjax.checkpointing.rematerialize import SPLIT, Saveable, Split, SplitEqn, split_results
 from tinyjax.core.control_flow import common as cf, dead_code
-from tinyjax.core.control_flow.primitives.cond import CondParams
-from tinyjax.core.control_flow.primitives.scan import ScanParams
+from tinyjax.core.control_flow.primitives.cond import CondParams, cond_p
+from tinyjax.core.control_flow.primitives.scan import ScanParams, scan_p
 from tinyjax.core.tracing.dependence import dce, same_eqns
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, zero_literal
 from tinyjax.core.tracing.list_partition import split_list
-from tinyjax.core.transforms.rematerialize import Saveable, Split, SplitEqn, split_results
 from tinyjax.core.values.avals import stacked
 
 # Loops
@@ -135,6 +135,7 @@ def _invariant(body: Jaxpr, varies: set[Atom]) -> tuple[JaxprEqn, ...]:
     return tuple([eqn for eqn in body.eqns if not varies.intersection(eqn.out_binders)])
 
 
+@scan_p.def_rule(SPLIT)
 def split_scan(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
     """Split a loop: the SPLIT rule of scan."""
     params: ScanParams = eqn.params
@@ -196,6 +197,7 @@ def split_scan(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> Sp
 # Conditionals
 
 
+@cond_p.def_rule(SPLIT)
 def split_cond(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
     """Split a choice: the SPLIT rule of cond."""
     params: CondParams = eqn.params

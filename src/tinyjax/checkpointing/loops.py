@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING, Final
 
 import attrs
 
+import tinyjax.core.control_flow.while_loop  # noqa: F401 (the rules of loops that are bound here)
+from tinyjax.checkpointing import stacked_states
+from tinyjax.checkpointing.loop_tangent import loop_tangent_p
+from tinyjax.checkpointing.schedule import Kept, Online, advance, integer, plus
 from tinyjax.config import settings
-from tinyjax.core.control_flow import stacked_states
 from tinyjax.core.control_flow.common import rearrange
-from tinyjax.core.control_flow.loop_tangent import loop_tangent_p
 from tinyjax.core.control_flow.primitives import while_loop as wlp
-from tinyjax.core.control_flow.primitives.scan import ScanParams, bind_scan, scan_body_jvp
-from tinyjax.core.control_flow.schedule import Kept, Online, advance, integer, plus
+from tinyjax.core.control_flow.primitives.scan import ScanParams, bind_scan, scan_body_jvp, scan_p
 from tinyjax.core.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
 from tinyjax.core.primitives.elementwise import add, and_, gt, lt, sub
 from tinyjax.core.primitives.shape import full, zero_cotangent, zeros_like
+from tinyjax.core.tracing import program_rules as pr
 from tinyjax.core.tracing.dependence import dce
 from tinyjax.core.tracing.jaxpr import Jaxpr, effects as effects_of_program, eval_jaxpr
 from tinyjax.core.tracing.list_partition import marked, split_list
@@ -179,6 +181,7 @@ def _add_all(sums: Sequence[Array], cotangents: Sequence[Tangent]) -> list[Array
 # while_loop: where states are kept is decided on the way
 
 
+@wlp.while_p.def_rule(pr.CHECKPOINTED)
 def linearize_while(
     primals: Arrays, nonzero: Sequence[bool], params: wlp.WhileParams
 ) -> LinearizeResult:
@@ -370,6 +373,7 @@ def _pull_while(
 # is
 
 
+@scan_p.def_rule(pr.CHECKPOINTED)
 def linearize_scan(primals: Arrays, nonzero: Sequence[bool], params: ScanParams) -> LinearizeResult:
     """Run a loop that keeps some states, for a way back that runs iterations again."""
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tinyjax.checkpointing.schedule import element, integer, plus, strong
 from tinyjax.core.control_flow.common import convert_all
 from tinyjax.core.control_flow.primitives.while_loop import run_while
-from tinyjax.core.control_flow.schedule import element, integer, plus, strong
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.primitives.dynamic_slice import dynamic_update_index_in_dim

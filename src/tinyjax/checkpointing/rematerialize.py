@@ -9,10 +9,12 @@ and so are programs of primitives with a rule for it: bodies of loops, branches 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
 import attrs
 
 from tinyjax.core.tracing import dependence as dep, jaxpr as jx, program_rules as pr
+from tinyjax.core.tracing.primitive import RuleKey
 
 #: Says of an equation whether its results may be kept.
 Saveable = Callable[[jx.JaxprEqn], bool]
@@ -31,6 +33,14 @@ class SplitEqn:
     forward: tuple[jx.JaxprEqn, ...]
     again: jx.JaxprEqn | None
     saved: tuple[jx.Var, ...]
+
+
+#: The rule of a primitive whose programs are split inside: of an equation, the places of results
+#: that are wanted, and what says which equations' results may be kept. Its results are, one by one,
+#: those of the programs in its parameters.
+SPLIT: Final[RuleKey[Callable[[jx.JaxprEqn, tuple[int, ...], Saveable], SplitEqn]]] = RuleKey(
+    "split"
+)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -68,8 +78,8 @@ def split_jaxpr(jaxpr: jx.Jaxpr, outs: Sequence[jx.Atom], saveable: Saveable) ->
         again: jx.JaxprEqn | None = None
         if not places:
             forward.append(eqn)
-        elif pr.CALLED in rules or pr.SPLIT in rules:
-            split_eqn = eqn.primitive.rule(pr.SPLIT) if pr.SPLIT in rules else _split_call
+        elif pr.CALLED in rules or SPLIT in rules:
+            split_eqn = eqn.primitive.rule(SPLIT) if SPLIT in rules else _split_call
             split = split_eqn(eqn, places, saveable)
             forward += reversed(split.forward)
             saved += reversed(split.saved)
