@@ -11,15 +11,7 @@ from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import ArrayLike
 from tinyjax.errors import ArgumentError, shortened
 
-__all__ = [
-    "ComplexWarning",
-    "array_repr",
-    "array_str",
-    "get_printoptions",
-    "iterable",
-    "printoptions",
-    "set_printoptions",
-]
+__all__ = ["ComplexWarning", "get_printoptions", "iterable", "printoptions", "set_printoptions"]
 
 
 @checking.explained

@@ -153,6 +153,13 @@ def converted(x: ArrayLike, dtype: dtypes.DType) -> Array:
     return ew.convert_element_type(opd.as_array(x), dtype)
 
 
+def drawing(
+    name: str, key: ArrayLike, shape: Shape | None, dtype: DTypeLike, *values: ArrayLike
+) -> tuple[generators.Key, list[Array], tuple[int, ...], dtypes.DType]:
+    """Return the key, and the parameters, shape and dtype of the result as ``parameters_of``."""
+    return one_key(name, key), *parameters_of(name, shape, dtype, *values)
+
+
 def parameters_of(
     name: str, shape: Shape | None, dtype: DTypeLike, *values: ArrayLike
 ) -> tuple[list[Array], tuple[int, ...], dtypes.DType]:

@@ -109,7 +109,7 @@ def choice(
     """
     ra.one_key("choice", key, used=False)
     array, sizes = opd.as_array(a), ra.sizes_of("choice", shape)
-    drawn = math.prod(sizes)
+    count = math.prod(sizes)
     if array.shape:
         axis = ax.canonical_axis(axis, array.ndim)
         size = array.shape[axis]
@@ -117,19 +117,19 @@ def choice(
         size = ints.integer(array, "what choice draws from")
     before, after = array.shape[:axis], array.shape[axis + 1 :]
     result_shape = (*before, *sizes, *after) if array.shape else sizes
-    if drawn == 0:
+    if count == 0:
         return sh.full(result_shape, 0, array.dtype)
     if size <= 0:
         raise ArgumentError(f"choice draws from at least one element, but a has {max(size, 0)}.")
-    if not replace and drawn > size:
-        raise ArgumentError(f"choice cannot draw {drawn} elements from {size} unless replace=True.")
+    if not replace and count > size:
+        raise ArgumentError(f"choice cannot draw {count} elements from {size} unless replace=True.")
     if p is None and not replace:
         shuffled = permutation(key, array if array.shape else size, axis)
-        return sh.reshape(sl.slice_in_dim(shuffled, 0, drawn, axis=axis), result_shape)
-    chosen = _choose(key, size, sizes, replace, p, mode)
+        return sh.reshape(sl.slice_in_dim(shuffled, 0, count, axis=axis), result_shape)
+    indices = _choose(key, size, sizes, replace, p, mode)
     if array.shape:
-        return sh.reshape(jnp.take(array, chosen, axis), result_shape)
-    return sh.reshape(chosen, result_shape)
+        return sh.reshape(jnp.take(array, indices, axis), result_shape)
+    return sh.reshape(indices, result_shape)
 
 
 def _choose(
@@ -150,14 +150,14 @@ def _choose(
         )
     if replace:
         cumulative = jnp.cumsum(weights)
-        drawn = uniforms.uniform(key, shape, cumulative.dtype)
-        level = jnp.multiply(cumulative[-1], jnp.subtract(1, drawn))
+        sample = uniforms.uniform(key, shape, cumulative.dtype)
+        level = jnp.multiply(cumulative[-1], jnp.subtract(1, sample))
         return jnp.searchsorted(cumulative, level).astype(dtypes.default_int())
     # The greatest of log p plus Gumbel noise are a draw without replacement: T. Vieira, "Gumbel-max
     # trick and weighted reservoir sampling" (2014).
     noise = continuous.gumbel(key, (size,), weights.dtype, mode)
-    _, chosen = so.top_k(ew.add(noise, ew.log(weights)), math.prod(shape))
-    return ew.convert_element_type(chosen, dtypes.default_int())
+    _, indices = so.top_k(ew.add(noise, ew.log(weights)), math.prod(shape))
+    return ew.convert_element_type(indices, dtypes.default_int())
 
 
 @ra.sampler
@@ -217,6 +217,6 @@ def categorical(
             "replace=True."
         )
     noisy = jnp.add(continuous.gumbel(key, scores.shape, dtype, mode), scores)
-    _, chosen = so.top_k(sh.moveaxis(noisy, axis, scores.ndim - 1), count)
-    drawn = sh.transpose(chosen, (chosen.ndim - 1, *range(chosen.ndim - 1)))
-    return ew.convert_element_type(sh.reshape(drawn, sizes), dtypes.default_int())
+    _, indices = so.top_k(sh.moveaxis(noisy, axis, scores.ndim - 1), count)
+    sample = sh.transpose(indices, (indices.ndim - 1, *range(indices.ndim - 1)))
+    return ew.convert_element_type(sh.reshape(sample, sizes), dtypes.default_int())

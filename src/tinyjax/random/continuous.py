@@ -55,8 +55,8 @@ def normal_of(own: generators.Key, shape: tuple[int, ...], dtype: dtypes.DType) 
     """Draw from a key that has been taken apart; see ``normal``."""
     # above -1, so that no number is infinite
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype))
-    drawn = uniforms.uniform_of("normal", own, shape, dtype, low, 1.0)
-    return ew.mul(full(shape, math.sqrt(2), dtype), sp.erf_inv(drawn))
+    sample = uniforms.uniform_of("normal", own, shape, dtype, low, 1.0)
+    return ew.mul(full(shape, math.sqrt(2), dtype), sp.erf_inv(sample))
 
 
 @ra.sampler
@@ -95,8 +95,8 @@ def truncated_normal(
     low, high = ra.converted(lower, kind), ra.converted(upper, kind)
     sizes = ra.result_shape("truncated_normal", shape, low.shape, high.shape)
     a, b = (sp.erf(ew.div(x, full_like(x, math.sqrt(2)))) for x in (low, high))
-    drawn = uniforms.uniform_of("truncated_normal", own, sizes, kind, a, b)
-    out = ew.mul(full(sizes, math.sqrt(2), kind), sp.erf_inv(drawn))
+    sample = uniforms.uniform_of("truncated_normal", own, sizes, kind, a, b)
+    out = ew.mul(full(sizes, math.sqrt(2), kind), sp.erf_inv(sample))
     # rounding may have led out of the interval, or onto its ends
     inside = (ew.nextafter(x, full_like(x, end)) for x, end in ((low, math.inf), (high, -math.inf)))
     least, most = (pm.broadcast_to_shape(x, sizes) for x in inside)
@@ -125,8 +125,8 @@ def exponential(
         True
     """
     # the logarithm is taken of numbers in (0, 1]
-    drawn = uniforms.uniform(key, shape, ra.float_dtype("exponential", dtype))
-    return ew.neg(ew.log1p(ew.neg(drawn)))
+    sample = uniforms.uniform(key, shape, ra.float_dtype("exponential", dtype))
+    return ew.neg(ew.log1p(ew.neg(sample)))
 
 
 @ra.sampler
@@ -194,8 +194,8 @@ def laplace(
     """
     kind = ra.float_dtype("laplace", dtype)
     low = -1.0 + float(jnp.finfo(kind).epsneg)
-    drawn = uniforms.uniform(key, shape, kind, low, 1.0)
-    return ew.mul(ew.sign(drawn), ew.log1p(ew.neg(ew.abs_(drawn))))
+    sample = uniforms.uniform(key, shape, kind, low, 1.0)
+    return ew.mul(ew.sign(sample), ew.log1p(ew.neg(ew.abs_(sample))))
 
 
 @ra.sampler
@@ -221,8 +221,8 @@ def logistic(
     """
     kind = ra.float_dtype("logistic", dtype)
     tiny = float(jnp.finfo(kind).smallest_normal)
-    drawn = uniforms.uniform(key, shape, kind, tiny, 1.0)
-    return ew.sub(ew.log(drawn), ew.log1p(ew.neg(drawn)))
+    sample = uniforms.uniform(key, shape, kind, tiny, 1.0)
+    return ew.sub(ew.log(sample), ew.log1p(ew.neg(sample)))
 
 
 @ra.sampler
@@ -247,9 +247,9 @@ def cauchy(
         (3,)
     """
     kind = ra.float_dtype("cauchy", dtype)
-    drawn = uniforms.uniform(key, shape, kind, float(jnp.finfo(kind).eps), 1.0)
-    centred = ew.sub(drawn, full_like(drawn, 0.5))
-    return ew.tan(ew.mul(full_like(drawn, math.pi), centred))
+    sample = uniforms.uniform(key, shape, kind, float(jnp.finfo(kind).eps), 1.0)
+    centred = ew.sub(sample, full_like(sample, 0.5))
+    return ew.tan(ew.mul(full_like(sample, math.pi), centred))
 
 
 @ra.sampler
@@ -345,8 +345,8 @@ def rayleigh(
         True
     """
     (width,), sizes, kind = ra.parameters_of("rayleigh", shape, dtype, scale)
-    drawn = ew.log(uniforms.uniform(key, sizes, kind))
-    return ew.mul(width, ew.sqrt(ew.mul(drawn, full_like(drawn, -2.0))))
+    sample = ew.log(uniforms.uniform(key, sizes, kind))
+    return ew.mul(width, ew.sqrt(ew.mul(sample, full_like(sample, -2.0))))
 
 
 @replayed
@@ -379,8 +379,8 @@ def weibull_min(
     (width, power), sizes, kind = ra.parameters_of(
         "weibull_min", shape, dtype, scale, concentration
     )
-    drawn = exponential(key, sizes, kind)
-    return ew.mul(ew.pow_(drawn, ew.div(full_like(power, 1.0), power)), width)
+    sample = exponential(key, sizes, kind)
+    return ew.mul(ew.pow_(sample, ew.div(full_like(power, 1.0), power)), width)
 
 
 @ra.sampler
@@ -482,12 +482,13 @@ def triangular(
         >>> bool((x >= 0).all()), bool((x <= 3).all())
         (True, True)
     """
-    own = ra.one_key("triangular", key)
-    (low, top, high), sizes, kind = ra.parameters_of("triangular", shape, dtype, left, mode, right)
-    drawn = uniforms.uniform_of("triangular", own, sizes, kind)
-    rising = low + jnp.sqrt(drawn * (high - low) * (top - low))
-    falling = high - jnp.sqrt((1 - drawn) * (high - low) * (high - top))
-    return jnp.where(drawn < (top - low) / (high - low), rising, falling)
+    own, (low, top, high), sizes, kind = ra.drawing(
+        "triangular", key, shape, dtype, left, mode, right
+    )
+    sample = uniforms.uniform_of("triangular", own, sizes, kind)
+    rising = low + jnp.sqrt(sample * (high - low) * (top - low))
+    falling = high - jnp.sqrt((1 - sample) * (high - low) * (high - top))
+    return jnp.where(sample < (top - low) / (high - low), rising, falling)
 
 
 @ra.sampler
@@ -521,12 +522,11 @@ def wald(
         >>> bool((tinyjax.random.wald(tinyjax.random.key(0), 2.0, (9,)) > 0).all())
         True
     """
-    own = ra.one_key("wald", key)
-    (centre,), sizes, kind = ra.parameters_of("wald", shape, dtype, mean)
+    own, (centre,), sizes, kind = ra.drawing("wald", key, shape, dtype, mean)
     first, second = own.children()
     y = normal_of(first, sizes, kind) ** 2
-    drawn = uniforms.uniform_of("wald", second, sizes, kind)
+    sample = uniforms.uniform_of("wald", second, sizes, kind)
     squared = centre**2
     root = jnp.sqrt(4 * centre * y + squared * y**2)
     lesser = centre + squared * y / 2 - centre / 2 * root
-    return jnp.where(drawn <= centre / (centre + lesser), lesser, squared / lesser)
+    return jnp.where(sample <= centre / (centre + lesser), lesser, squared / lesser)

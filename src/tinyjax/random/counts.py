@@ -72,10 +72,10 @@ def geometric(
     own, kind = ra.one_key("geometric", key), ra.integer_dtype("geometric", dtype)
     (probability,) = pm.promote_inexact(opd.as_array(p))
     sizes = ra.result_shape("geometric", shape, probability.shape)
-    drawn = uniforms.uniform_of("geometric", own, sizes, probability.dtype)
-    drawn = jnp.where(drawn == 0, 1, drawn)
+    sample = uniforms.uniform_of("geometric", own, sizes, probability.dtype)
+    sample = jnp.where(sample == 0, 1, sample)
     failure = pm.broadcast_to_shape(jnp.log1p(-probability), sizes)
-    return ew.convert_element_type(jnp.floor(jnp.log(drawn) / failure) + 1, kind)
+    return ew.convert_element_type(jnp.floor(jnp.log(sample) / failure) + 1, kind)
 
 
 @ra.sampler
@@ -122,8 +122,8 @@ def poisson(
     rate = ra.converted(lam, dtypes.float32)
     sizes = ra.result_shape("poisson", shape, rate.shape)
     rate = pm.broadcast_to_shape(rate, sizes)
-    drawn: Array = _poisson(own.generator, kind, own.words, rate)
-    return drawn
+    sample: Array = _poisson(own.generator, kind, own.words, rate)
+    return sample
 
 
 # Loops are compiled in any case: as one program they are not staged anew at each call.
@@ -133,8 +133,8 @@ def _poisson(generator: Generator, kind: DType, words: Array, rate: Array) -> Ar
     few = jnp.isnan(rate) | (rate < _FEW_ARRIVALS)
     counted = _arrivals(own, jnp.where(few, rate, 0.0), kind)
     tried = _poisson_by_rejection(own, jnp.where(few, 1e5, rate), kind)
-    drawn = jnp.where(few, counted, tried)
-    return jnp.where(rate == 0, jnp.zeros_like(drawn), drawn)
+    sample = jnp.where(few, counted, tried)
+    return jnp.where(rate == 0, jnp.zeros_like(sample), sample)
 
 
 def _rounds(dtype: DType) -> int:
@@ -154,8 +154,8 @@ def _arrivals(own: Key, rate: Array, dtype: DType) -> Array:
         iteration, count, words, log_product = state
         after, now = own.child(words).children()
         count = jnp.where(log_product > -rate, count + 1, count)
-        drawn = uniforms.uniform_of("poisson", now, rate.shape, dtypes.float32)
-        return iteration + 1, count, after.words, log_product + jnp.log(drawn)
+        sample = uniforms.uniform_of("poisson", now, rate.shape, dtypes.float32)
+        return iteration + 1, count, after.words, log_product + jnp.log(sample)
 
     start = (jnp.asarray(0), jnp.zeros(rate.shape, dtype), own.words, jnp.zeros_like(rate))
     return wl.while_loop(is_short, wait, start)[1] - 1
@@ -173,7 +173,7 @@ def _poisson_by_rejection(own: Key, rate: Array, dtype: DType) -> Array:
         return (~accepted).any() & (iteration < most)
 
     def propose(state: tuple[Array, Array, Array, Array]) -> tuple[Array, Array, Array, Array]:
-        iteration, kept, accepted, words = state
+        iteration, proposals, accepted, words = state
         after, first, second = own.child(words).children(3)
         u = uniforms.uniform_of("poisson", first, rate.shape, rate.dtype) - 0.5
         v = uniforms.uniform_of("poisson", second, rate.shape, rate.dtype)
@@ -184,7 +184,7 @@ def _poisson_by_rejection(own: Key, rate: Array, dtype: DType) -> Array:
         is_quick = (distance >= 0.07) & (v <= quick)
         rejected = (k < 0) | ((distance < 0.013) & (v > distance))
         accept = is_quick | (~rejected & (s <= t))
-        return iteration + 1, jnp.where(accept, k, kept), accepted | accept, after.words
+        return iteration + 1, jnp.where(accept, k, proposals), accepted | accept, after.words
 
     start = (
         jnp.asarray(0),
@@ -235,8 +235,8 @@ def binomial(
     count = ra.converted(n, probability.dtype)
     sizes = ra.result_shape("binomial", shape, count.shape, probability.shape)
     count, probability = (pm.broadcast_to_shape(x, sizes) for x in (count, probability))
-    drawn: Array = _binomial(own.generator, kind, own.words, count, probability)
-    return drawn
+    sample: Array = _binomial(own.generator, kind, own.words, count, probability)
+    return sample
 
 
 @partial(jit, static_argnums=(0, 1))
@@ -255,12 +255,12 @@ def _binomial(
     count = jnp.floor(count)
     counted = _successes(own, jnp.where(few & ~endless, count, 0.0), q, dtype)
     tried = _binomial_by_rejection(own, jnp.where(few, 1e4, count), jnp.where(few, 0.5, q), dtype)
-    drawn = jnp.where(few, counted, tried)
+    sample = jnp.where(few, counted, tried)
     invalid = negative | not_a_number | no_count
-    drawn = jnp.where(invalid, np.nan, drawn)
-    drawn = jnp.where(endless & ~invalid, np.inf, drawn)
+    sample = jnp.where(invalid, np.nan, sample)
+    sample = jnp.where(endless & ~invalid, np.inf, sample)
     complement = likely & ~(no_count | not_a_number | endless)
-    return jnp.where(complement, ew.convert_element_type(count, dtype) - drawn, drawn)
+    return jnp.where(complement, ew.convert_element_type(count, dtype) - sample, sample)
 
 
 def _successes(own: Key, count: Array, probability: Array, dtype: DType) -> Array:
@@ -274,8 +274,8 @@ def _successes(own: Key, count: Array, probability: Array, dtype: DType) -> Arra
         counted, trials, words = state
         now, after = own.child(words).children()
         counted = jnp.where(trials <= count, counted + 1, counted)
-        drawn = uniforms.uniform_of("binomial", now, count.shape, probability.dtype)
-        return counted, trials + jnp.ceil(jnp.log(drawn) / failure), after.words
+        sample = uniforms.uniform_of("binomial", now, count.shape, probability.dtype)
+        return counted, trials + jnp.ceil(jnp.log(sample) / failure), after.words
 
     zero = jnp.zeros(count.shape, probability.dtype)
     successes = wl.while_loop(is_within, wait, (zero, zero, own.words))[0]
@@ -306,7 +306,7 @@ def _binomial_by_rejection(own: Key, count: Array, probability: Array, dtype: DT
         return (~state[1]).any()
 
     def propose(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        kept, accepted, words = state
+        proposals, accepted, words = state
         after, first, second = own.child(words).children(3)
         u = uniforms.uniform_of("binomial", first, count.shape, probability.dtype)
         v = uniforms.uniform_of("binomial", second, count.shape, probability.dtype)
@@ -326,7 +326,7 @@ def _binomial_by_rejection(own: Key, count: Array, probability: Array, dtype: DT
             - _stirling_tail(count - k)
         )
         accept = is_quick | (~rejected & (level <= bound))
-        return jnp.where(accept, k, kept), accepted | accept, after.words
+        return jnp.where(accept, k, proposals), accepted | accept, after.words
 
     start = (
         jnp.full(count.shape, -1, probability.dtype),

@@ -60,19 +60,19 @@ def _one(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
     first, last = Key(generator, words).children()
     start = (first.words, zero, one, sh.full((), 2, dtype))
     _, _, v, _ = wl.while_loop(is_rejected, propose, start)
-    drawn = uniforms.uniform_of("gamma", last, (), dtype)
+    sample = uniforms.uniform_of("gamma", last, (), dtype)
     if is_log:
-        log_drawn = jnp.log1p(-drawn)
+        log_drawn = jnp.log1p(-sample)
         smaller = jnp.where(is_large | (log_drawn == 0), zero, log_drawn * (1 / a))
         return jnp.log(d) + jnp.log(v) + smaller
-    return d * v * jnp.where(is_large, one, ew.pow_(1 - drawn, 1 / a))
+    return d * v * jnp.where(is_large, one, ew.pow_(1 - sample, 1 / a))
 
 
 @partial(custom_derivatives.custom_jvp, nondiff_argnums=(0, 1))
 def _draw(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
     """Draw from the gamma distribution, or the logarithm, for each element of ``a``."""
-    drawn: Array = _drawn(generator, is_log, words, a)
-    return drawn
+    sample: Array = _drawn(generator, is_log, words, a)
+    return sample
 
 
 # Its loops are compiled in any case: as one program they are not staged anew at each call.
@@ -80,16 +80,16 @@ def _draw(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
 def _drawn(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
     one = partial(_one, generator, is_log)
 
-    def drawn(words: Array, a: Array) -> Array:
+    def sample(words: Array, a: Array) -> Array:
         keys, flat = generator.split(words, (a.size,)), jnp.reshape(a, (a.size,))
         if generator.name == "threefry2x32":
             return jnp.reshape(api.vmap(one)(keys, flat), a.shape)
         return jnp.reshape(loops.map_(lambda example: one(*example), (keys, flat)), a.shape)
 
     if generator.name == "threefry2x32":
-        return drawn(words, a)
+        return sample(words, a)
     # one draw of the other generators would serve all examples of vmap: each draws by itself
-    in_turn = custom_derivatives.custom_batch(drawn)
+    in_turn = custom_derivatives.custom_batch(sample)
 
     @in_turn.def_vmap
     def rule(size: int, batched: Sequence[bool], *operands: Array) -> tuple[Array, bool]:
@@ -107,12 +107,12 @@ def _draw_jvp(
     generator: Generator, is_log: bool, primals: tuple[Array, Array], tangents: tuple[Array, Array]
 ) -> tuple[Array, Array]:
     (words, a), (_, slope) = primals, tangents
-    drawn = _draw(generator, is_log, words, a)
+    sample = _draw(generator, is_log, words, a)
     if not is_log:
-        return drawn, slope * random_gamma_grad(a, drawn)
-    x = jnp.exp(drawn)
-    x = jnp.where(drawn == 0, sh.full_like(x, float(jnp.finfo(x.dtype).smallest_normal)), x)
-    return drawn, slope * (random_gamma_grad(a, x) / x)
+        return sample, slope * random_gamma_grad(a, sample)
+    x = jnp.exp(sample)
+    x = jnp.where(sample == 0, sh.full_like(x, float(jnp.finfo(x.dtype).smallest_normal)), x)
+    return sample, slope * (random_gamma_grad(a, x) / x)
 
 
 def _gamma(own: Key, a: Array, is_log: bool = False) -> Array:
@@ -148,8 +148,7 @@ def gamma(
         >>> abs(float(x.mean()) - 3) < 0.2
         True
     """
-    own = ra.one_key("gamma", key)
-    (shape_parameter,), _, _ = ra.parameters_of("gamma", shape, dtype, a)
+    own, (shape_parameter,), _, _ = ra.drawing("gamma", key, shape, dtype, a)
     return _gamma(own, shape_parameter)
 
 
@@ -183,8 +182,7 @@ def loggamma(
         >>> bool(jnp.isfinite(tinyjax.random.loggamma(tinyjax.random.key(0), 1e-3, (9,))).all())
         True
     """
-    own = ra.one_key("loggamma", key)
-    (shape_parameter,), _, _ = ra.parameters_of("loggamma", shape, dtype, a)
+    own, (shape_parameter,), _, _ = ra.drawing("loggamma", key, shape, dtype, a)
     return _gamma(own, shape_parameter, is_log=True)
 
 
@@ -219,8 +217,7 @@ def beta(
         >>> bool((x > 0).all()), bool((x < 1).all())
         (True, True)
     """
-    own = ra.one_key("beta", key)
-    parameters, _, _ = ra.parameters_of("beta", shape, dtype, a, b)
+    own, parameters, _, _ = ra.drawing("beta", key, shape, dtype, a, b)
     x, y = (
         _gamma(child, each, is_log=True)
         for child, each in zip(own.children(), parameters, strict=True)
@@ -302,8 +299,7 @@ def chisquare(
         >>> bool((tinyjax.random.chisquare(tinyjax.random.key(0), 2.0, (9,)) > 0).all())
         True
     """
-    own = ra.one_key("chisquare", key)
-    (freedom,), _, _ = ra.parameters_of("chisquare", shape, dtype, df)
+    own, (freedom,), _, _ = ra.drawing("chisquare", key, shape, dtype, df)
     return _chisquare(own, freedom)
 
 
@@ -342,8 +338,7 @@ def f(
         >>> bool((tinyjax.random.f(tinyjax.random.key(0), 3.0, 5.0, (9,)) > 0).all())
         True
     """
-    own = ra.one_key("f", key)
-    (above, below), _, _ = ra.parameters_of("f", shape, dtype, dfnum, dfden)
+    own, (above, below), _, _ = ra.drawing("f", key, shape, dtype, dfnum, dfden)
     for_below, for_above = own.children()
     return (_chisquare(for_above, above) / above) / (_chisquare(for_below, below) / below)
 
@@ -376,8 +371,7 @@ def t(
         >>> tinyjax.random.t(tinyjax.random.key(0), 4.0, (3,)).shape
         (3,)
     """
-    own = ra.one_key("t", key)
-    (freedom,), sizes, kind = ra.parameters_of("t", shape, dtype, df)
+    own, (freedom,), sizes, kind = ra.drawing("t", key, shape, dtype, df)
     for_normal, for_gamma = own.children()
     half = freedom / 2
     return continuous.normal_of(for_normal, sizes, kind) * jnp.sqrt(half / _gamma(for_gamma, half))
@@ -411,16 +405,15 @@ def generalized_normal(
         >>> tinyjax.random.generalized_normal(tinyjax.random.key(0), 4.0, (3,)).shape
         (3,)
     """
-    own = ra.one_key("generalized_normal", key)
-    (power,), sizes, kind = ra.parameters_of("generalized_normal", shape, dtype, p)
+    own, (power,), sizes, kind = ra.drawing("generalized_normal", key, shape, dtype, p)
     return _generalized_normal(own, power, sizes, kind)
 
 
 def _generalized_normal(own: Key, power: Array, shape: tuple[int, ...], dtype: DType) -> Array:
     for_gamma, for_sign = own.children()
     inverse = 1 / power
-    drawn = _gamma(for_gamma, broadcast_to_shape(inverse, shape))
-    return uniforms.rademacher_of(for_sign, shape, dtype) * drawn**inverse
+    sample = _gamma(for_gamma, broadcast_to_shape(inverse, shape))
+    return uniforms.rademacher_of(for_sign, shape, dtype) * sample**inverse
 
 
 @ra.sampler

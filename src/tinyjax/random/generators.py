@@ -68,8 +68,8 @@ def _seed(words: Array) -> Array:
 
 
 def _bits(words: Array, dtype: dtypes.DType, shape: tuple[int, ...]) -> Array:
-    _, drawn = philox.rng_bit_generator(words, shape, dtype)
-    return drawn
+    _, sample = philox.rng_bit_generator(words, shape, dtype)
+    return sample
 
 
 def _split(words: Array, shape: tuple[int, ...]) -> Array:
@@ -82,15 +82,15 @@ def _fold_in(words: Array, number: Array) -> Array:
 
 def _split_by_draws(words: Array, shape: tuple[int, ...]) -> Array:
     count = math.prod(shape)
-    drawn = _bits(words, dtypes.uint32, (_DRAWS * count, 4))
-    chosen = sl.slice_(drawn, (0, 0), drawn.shape, (_DRAWS, 1))
+    sample = _bits(words, dtypes.uint32, (_DRAWS * count, 4))
+    chosen = sl.slice_(sample, (0, 0), sample.shape, (_DRAWS, 1))
     return sh.reshape(chosen, (*shape, 4))
 
 
 def _fold_in_by_draws(words: Array, number: Array) -> Array:
     seed = _seed(threefry.join(sh.full((), 0, dtypes.uint32), number))
-    drawn = _bits(seed, dtypes.uint32, (_DRAWS, 4))
-    return ew.xor_(words, sh.reshape(sl.slice_in_dim(drawn, _DRAWS - 1, _DRAWS), (4,)))
+    sample = _bits(seed, dtypes.uint32, (_DRAWS, 4))
+    return ew.xor_(words, sh.reshape(sl.slice_in_dim(sample, _DRAWS - 1, _DRAWS), (4,)))
 
 
 GENERATORS: Final[Sequence[Generator]] = (

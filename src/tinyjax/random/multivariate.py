@@ -116,7 +116,7 @@ def orthogonal(
     kind = dtypes.default_float() if dtype is None else dtypes.check(dtype)
     most, least = max(rows, columns), min(rows, columns)
     sizes = ra.sizes_of("orthogonal", (*ra.sizes_of("orthogonal", shape), most, least))
-    drawn = continuous.normal(key, sizes, kind)
-    q, r = jnp.linalg.qr(drawn)
+    sample = continuous.normal(key, sizes, kind)
+    q, r = jnp.linalg.qr(sample)
     signed = q * jnp.expand_dims(jnp.sign(jnp.diagonal(r, axis1=-2, axis2=-1)), -2)
     return signed.mT if rows < columns else signed

@@ -97,17 +97,17 @@ def _bits_of_old(words: Words, dtype: dtypes.DType, shape: tuple[int, ...]) -> A
             f"this stream cannot draw {size} numbers of {width} bits at once: draw fewer, or set "
             "threefry_partitionable."
         )
-    drawn = _hash_halves(words, iota((count,), dtypes.uint32, 0))
+    sample = _hash_halves(words, iota((count,), dtypes.uint32, 0))
     if dtype == dtypes.uint64:
         half = count // 2
-        drawn = _wide(sl.slice_in_dim(drawn, 0, half), sl.slice_in_dim(drawn, half, count))
+        sample = _wide(sl.slice_in_dim(sample, 0, half), sl.slice_in_dim(sample, half, count))
     elif width < 32:
         # the least significant part of each word comes first
         parts = (count, 32 // width)
         shifts = ew.mul(iota(parts, dtypes.uint32, 1), full(parts, width, dtypes.uint32))
-        cut = ew.shift_right_logical(broadcast_to_shape(expand_dims(drawn, (1,)), parts), shifts)
-        drawn = sl.slice_in_dim(reshape(ew.convert_element_type(cut, dtype), (cut.size,)), 0, size)
-    return reshape(drawn, shape)
+        cut = ew.shift_right_logical(broadcast_to_shape(expand_dims(sample, (1,)), parts), shifts)
+        sample = sl.slice_in_dim(reshape(ew.convert_element_type(cut, dtype), (cut.size,)), 0, size)
+    return reshape(sample, shape)
 
 
 def _is_at_once() -> bool:

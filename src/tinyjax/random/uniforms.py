@@ -119,13 +119,13 @@ def _floats(own: generators.Key, shape: tuple[int, ...], dtype: DType) -> Array:
     digits = jnp.finfo(dtype).nmant
     # a mantissa of less than 8 digits is filled from a byte
     width = dtype.itemsize if digits >= 8 else 1
-    drawn = own.bits(np.dtype(f"u{width}"), shape)
-    drawn = ew.shift_right_logical(drawn, sh.full_like(drawn, width * 8 - digits))
+    sample = own.bits(np.dtype(f"u{width}"), shape)
+    sample = ew.shift_right_logical(sample, sh.full_like(sample, width * 8 - digits))
     # The mantissa of a number between 1 and 2, from which 1 is taken: nothing is rounded, and it
     # compiles in half the time of a conversion of the integer.
-    drawn = ew.convert_element_type(drawn, np.dtype(f"u{dtype.itemsize}"))
-    one = int(np.ones((), dtype).view(drawn.dtype))
-    floats = bitcast.bitcast_convert_type(ew.or_(drawn, sh.full_like(drawn, one)), dtype)
+    sample = ew.convert_element_type(sample, np.dtype(f"u{dtype.itemsize}"))
+    one = int(np.ones((), dtype).view(sample.dtype))
+    floats = bitcast.bitcast_convert_type(ew.or_(sample, sh.full_like(sample, one)), dtype)
     return ew.sub(floats, sh.full_like(floats, 1.0))
 
 
@@ -209,8 +209,8 @@ def randint(
     )
     offset = ew.rem(ew.add(ew.mul(ew.rem(first, span), power), ew.rem(second, span)), span)
     offset = ew.select(everything, second, offset)
-    drawn = ew.add(low, ew.convert_element_type(offset, wide))
-    return ew.convert_element_type(drawn, kind)
+    sample = ew.add(low, ew.convert_element_type(offset, wide))
+    return ew.convert_element_type(sample, kind)
 
 
 def _bound(value: ArrayLike, dtype: DType, least: int, most: int) -> tuple[Array, Array]:

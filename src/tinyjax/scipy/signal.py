@@ -43,17 +43,25 @@ def _signals(name: str, in1: ArrayLike, in2: ArrayLike, mode: Mode) -> tuple[Arr
     return x, y
 
 
-def _convolve(name: str, in1: ArrayLike, in2: ArrayLike, mode: Mode) -> Array:
-    x, y = _signals(name, in1, in2, mode)
+def _larger_first(
+    name: str, x: Array, y: Array, mode: Mode, axes: Sequence[int]
+) -> tuple[Array, Array]:
+    """Order signals that are not empty by their sizes along axes, where only that is valid."""
     if not x.size or not y.size:
         raise ShapeError(f"{name} takes no empty arrays, but got shapes {x.shape} and {y.shape}.")
-    if any(m < n for m, n in zip(x.shape, y.shape, strict=True)):
-        if mode == "valid" and any(m > n for m, n in zip(x.shape, y.shape, strict=True)):
-            raise ShapeError(
-                f"{name} with mode='valid' needs one array that is as large as the other along "
-                f"every axis, but got shapes {x.shape} and {y.shape}."
-            )
-        x, y = (y, x) if mode == "valid" else (x, y)
+    if mode != "valid" or all(x.shape[i] >= y.shape[i] for i in axes):
+        return x, y
+    if any(x.shape[i] > y.shape[i] for i in axes):
+        raise ShapeError(
+            f"{name} with mode='valid' needs one array that is as large as the other along every "
+            f"axis, but got shapes {x.shape} and {y.shape}."
+        )
+    return y, x
+
+
+def _convolve(name: str, in1: ArrayLike, in2: ArrayLike, mode: Mode) -> Array:
+    x, y = _signals(name, in1, in2, mode)
+    x, y = _larger_first(name, x, y, mode, range(x.ndim))
     behind = [{"valid": 0, "full": k - 1, "same": (k - 1) // 2}[mode] for k in y.shape]
     padding = [
         (k - 1 - b if mode == "same" else b, b) for k, b in zip(y.shape, behind, strict=True)
@@ -113,27 +121,13 @@ def fftconvolve(
         )
     if not places:
         raise ShapeError("fftconvolve needs an axis at least.")
-    if not x.size or not y.size:
-        raise ShapeError(
-            f"fftconvolve takes no empty arrays, but got shapes {x.shape} and {y.shape}."
-        )
-    if mode == "valid" and any(x.shape[i] < y.shape[i] for i in places):
-        if any(x.shape[i] > y.shape[i] for i in places):
-            raise ShapeError(
-                "fftconvolve with mode='valid' needs one array that is as large as the other along "
-                f"every axis, but got shapes {x.shape} and {y.shape}."
-            )
-        x, y = y, x
+    x, y = _larger_first("fftconvolve", x, y, mode, places)
     full = [x.shape[i] + y.shape[i] - 1 for i in places]
     sizes = [_fft_size(n) for n in full]
+    forward, back = jnp.fft.rfftn, jnp.fft.irfftn
     if dtypes.is_complex(x.dtype):
-        convolved = jnp.fft.ifftn(
-            jnp.fft.fftn(x, sizes, places) * jnp.fft.fftn(y, sizes, places), sizes, places
-        )
-    else:
-        convolved = jnp.fft.irfftn(
-            jnp.fft.rfftn(x, sizes, places) * jnp.fft.rfftn(y, sizes, places), sizes, places
-        )
+        forward, back = jnp.fft.fftn, jnp.fft.ifftn
+    convolved = back(forward(x, sizes, places) * forward(y, sizes, places), sizes, places)
     slices = [slice(None)] * x.ndim
     for i, n in zip(places, full, strict=True):
         count = {"full": n, "same": x.shape[i], "valid": x.shape[i] - y.shape[i] + 1}[mode]

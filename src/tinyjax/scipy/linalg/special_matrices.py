@@ -196,7 +196,7 @@ def _indices(rows: int, columns: int) -> tuple[HostArray, HostArray]:
     return i, j
 
 
-def _joined(name: str, first: Array, second: Array) -> Array:
+def _joined(first: Array, second: Array) -> Array:
     """Vectors one after the other, their axes in front broadcast."""
     x, y = pm.promote_dtypes(first, second)
     batch = pm.broadcast_shapes(x.shape[:-1], y.shape[:-1])
@@ -231,7 +231,7 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
         column, row = (_vector("toeplitz", x) for x in both)
     m, n = column.shape[-1], row.shape[-1]
     i, j = _indices(m, n)
-    return _joined("toeplitz", column[..., ::-1], row[..., 1:])[..., m - 1 - i + j]
+    return _joined(column[..., ::-1], row[..., 1:])[..., m - 1 - i + j]
 
 
 def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
@@ -261,7 +261,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
     if not column.ndim or not row.ndim:
         raise ShapeError("hankel takes vectors, but got a scalar.")
     i, j = _indices(column.shape[-1], row.shape[-1])
-    return _joined("hankel", column, row[..., 1:])[..., i + j]
+    return _joined(column, row[..., 1:])[..., i + j]
 
 
 def circulant(c: ArrayLike) -> Array:
