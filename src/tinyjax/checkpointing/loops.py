@@ -20,6 +20,7 @@ from tinyjax.config import settings
 from tinyjax.core.control_flow.common import rearrange
 from tinyjax.core.control_flow.primitives import while_loop as wlp
 from tinyjax.core.control_flow.primitives.scan import ScanParams, bind_scan, scan_body_jvp, scan_p
+from tinyjax.core.control_flow.reporting import in_phase, read_at
 from tinyjax.core.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
 from tinyjax.core.primitives.elementwise import add, and_, gt, lt, sub
 from tinyjax.core.primitives.shape import full, zero_cotangent, zeros_like
@@ -34,7 +35,6 @@ from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms import calls, linearize as lz, transpose as tp
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray, stacked
-from tinyjax.display.progress_setting import in_phase, read_at
 
 if TYPE_CHECKING:
     from tinyjax.display.progress import Progress

@@ -1,4 +1,7 @@
-"""Loops that report how far they have come.
+"""Loops that report how far they have come, where the settings ask for that.
+
+A loop whose parameters have a ``Progress`` reports while it runs, to a ``Run`` of ``display.runs``.
+What is drawn, and where, ``display.bars`` knows. Loops without bars load none of these.
 
 A compiled one is two: an inner one, which is the loop itself up to the iteration of the next
 report, and an outer one, which reports. So an iteration costs one comparison of numbers more.
@@ -7,9 +10,13 @@ report, and an outer one, which reports. So an iteration costs one comparison of
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from tinyjax import dtypes
+import attrs
+
+from tinyjax import config, dtypes, frames
+from tinyjax.core.control_flow.common import Body
 from tinyjax.core.stablehlo.builder import Block
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Value, Values, tensor
@@ -19,6 +26,45 @@ if TYPE_CHECKING:
     from tinyjax.display.progress import Progress
 
 T = TypeVar("T")
+
+
+def bar_of(loop: str, fun: Callable[..., Any], total: int | None = None) -> Progress | None:
+    """Return what the bar of a loop is to say, where the settings ask for one.
+
+    Args:
+        loop: the function that makes the loop.
+        fun: its body.
+        total: the number of iterations, where it is known.
+    """
+    if not config.settings().progress or (total is not None and total < 2):
+        return None
+    from tinyjax.display.progress import Progress  # noqa: PLC0415 (few loops have bars)
+
+    if isinstance(fun, Body):
+        loop, fun = fun.loop, fun.fun
+    return Progress(f"{loop} of {frames.describe_function(fun)}", total)
+
+
+def silently(outer: Progress | None) -> AbstractContextManager[object]:
+    """Stage the body of a loop, whose own loops have no bars where it has one."""
+    return nullcontext() if outer is None else config.scoped(progress=False)
+
+
+def in_phase(progress: Progress | None, phase: str) -> Progress | None:
+    """Return the same for a loop that is part of a derivative."""
+    return None if progress is None else attrs.evolve(progress, phase=phase)
+
+
+def read_at(progress: Progress | None, place: int) -> Progress | None:
+    """Return the same for a loop one value of whose state tells how far it has come."""
+    return None if progress is None else attrs.evolve(progress, at=place)
+
+
+def counting(progress: Progress | None) -> Progress | None:
+    """Return the same for a loop none of whose values tells how far it has come."""
+    if progress is None or progress.at is None:
+        return progress
+    return attrs.evolve(progress, at=None, total=None)
 
 
 def reported(iterations: Iterable[T], progress: Progress | None) -> Iterable[T]:

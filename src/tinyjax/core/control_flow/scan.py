@@ -10,14 +10,14 @@ import attrs
 import numpy as np
 
 from tinyjax import config, dtypes, errors, tree
-from tinyjax.core.control_flow import common as cf, dead_code
+from tinyjax.core.control_flow import common as cf, dead_code, reporting
+from tinyjax.core.control_flow.looping import stage_loop
 from tinyjax.core.control_flow.primitives.scan import (
     ScanParams,
     bind_scan as bind_scan,  # noqa: PLC0414 (with its rules)
     scan_body_jvp,
     scan_p as scan_p,  # noqa: PLC0414 (with its rules)
 )
-from tinyjax.core.control_flow.reporting import reported, write_loop
 from tinyjax.core.lowering import all_as_parts, as_parts, lower_jaxpr, parts_of_whole
 from tinyjax.core.primitives import rules as ru, shape as sh, slicing as sl
 from tinyjax.core.stablehlo import types as hlo
@@ -39,7 +39,6 @@ from tinyjax.core.transforms import batching as bt, linearize as lz, transpose a
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.operands import as_array
-from tinyjax.display import progress_setting
 from tinyjax.frames import describe_function, imitate
 from tinyjax.tree.treedef import in_words
 
@@ -53,7 +52,7 @@ def _scan_program(args: Sequence[Any], params: ScanParams, run: pr.Run) -> Seque
     consts, carry, xs = lp.split_list(args, params.num_consts, m)
     stacks: list[Any] = []
     order = reversed(range(length)) if params.reverse else range(length)
-    for i in reported(order, params.progress):
+    for i in reporting.reported(order, params.progress):
         outs = run(jaxpr, [*consts, *carry, *[x[i, ...] for x in xs]], length)
         carry, ys = outs[:m], outs[m:]
         if not stacks:
@@ -184,7 +183,9 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
         state = body(state)
     elif length >= params.unroll and length > 0:
         ordered = effects(params.jaxpr).ordered
-        state = write_loop(b, state, condition, body, ordered, params.progress, lambda s: s[0])
+        state = reporting.write_loop(
+            b, state, condition, body, ordered, params.progress, lambda s: s[0]
+        )
     for _ in range(length % params.unroll):
         state = iteration(state)
     _, _, carry, _, ys = lp.split_list(state, 1, num_consts, num_carry, num_xs)
@@ -331,7 +332,7 @@ def _linearize_stacking(
             [*fixed, *t_consts],
             _start(init, tg.with_zeros(nz_init, t_init), nz_carry),
             [*inputs, *stacks, *t_xs],
-            attrs.evolve(params, progress=progress_setting.in_phase(params.progress, "tangent")),
+            attrs.evolve(params, progress=reporting.in_phase(params.progress, "tangent")),
         )
 
     return results, lin.nonzero_out, tangent_map
@@ -435,7 +436,7 @@ def _scan_transpose(
         attrs.evolve(
             params,
             reverse=not params.reverse,
-            progress=progress_setting.in_phase(params.progress, "backward"),
+            progress=reporting.in_phase(params.progress, "backward"),
         ),
     )
     into_c, into_m, into_x = lp.split_list(outs, len(unknown_c), len(unknown_m))
@@ -613,10 +614,7 @@ def scan(
         y_trees.append(y_tree)
         return staged, new_carry
 
-    progress = cf.bar_of("scan", f, iterations)
-    with progress_setting.silently(progress):
-        carry, body = cf.match_carry("scan", f, carry, carry_tree, stage_body)
-    loop = cf.Loop("scan", body, carry)
+    loop = stage_loop("scan", f, carry, carry_tree, stage_body, iterations)
     params = ScanParams(
         loop.body.jaxpr,
         len(loop.body.consts),
@@ -625,7 +623,7 @@ def scan(
         bool(reverse),
         _unrolled(unroll, iterations),
         checkpoints,
-        progress,
+        loop.progress,
     )
     last, ys = loop.run(lambda operands: tr.bind(scan_p, operands, params), inputs, iterations)
     return tree.unflatten(carry_tree, last), tree.unflatten(y_trees[-1], ys)
@@ -670,7 +668,7 @@ def _by_python(
     rows: list[list[Array]] = []
     y_tree = treedef
     order = reversed(range(iterations)) if reverse else range(iterations)
-    for i in reported(order, cf.bar_of("scan", f, iterations)):
+    for i in reporting.reported(order, reporting.bar_of("scan", f, iterations)):
         x = treedef.unflatten([sh.squeeze(sl.slice_in_dim(a, i, i + 1), (0,)) for a in inputs])
         flat = calling.FlatFunction(f, tree.structure(((carry, x), {})))
         outs = flat(*tree.leaves((carry, x)))

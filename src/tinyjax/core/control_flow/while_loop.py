@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 from tinyjax import config, dtypes, errors, tree
 from tinyjax.core import lowering as low
 from tinyjax.core.control_flow import common as cf, reporting
+from tinyjax.core.control_flow.looping import stage_loop
 from tinyjax.core.control_flow.primitives.while_loop import (
     WhileParams,
     bind_while as bind_while,  # noqa: PLC0414 (with its rules)
@@ -37,7 +38,6 @@ from tinyjax.core.transforms import batching as bt
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.integers import fit_int32
-from tinyjax.display import progress_setting
 from tinyjax.frames import describe_function
 
 S = TypeVar("S")
@@ -242,7 +242,7 @@ def _while_batch(
     both = [*fixed, *other]
     staged = stg.stage(frozen_iteration, [*(x.aval for x in both), *avals])
     anyone = stg.stage(lambda going, *_: [rd.reduce_or(going, (0,))], avals)
-    progress = progress_setting.counting(params.progress)
+    progress = reporting.counting(params.progress)
     consts = [*staged.consts, *both]
     outs = bind_while(anyone.jaxpr, (), staged.jaxpr, consts, carried, params.checkpoints, progress)
     return outs[1:], cf.at_front(batched)
@@ -343,10 +343,8 @@ def while_loop(
     def stage_body(avals: Sequence[av.ShapedArray]) -> tuple[stg.Staged, tree.PyTreeDef]:
         return cf.stage_function(body_fun, in_tree, avals)
 
-    progress = cf.bar_of("while_loop", body_fun)
-    with progress_setting.silently(progress):
-        state, body = cf.match_carry("while_loop", body_fun, state, state_tree, stage_body)
-        condition, out_tree = cf.stage_function(cond_fun, in_tree, [x.aval for x in state])
+    loop = stage_loop("while_loop", body_fun, state, state_tree, stage_body)
+    condition, out_tree = loop.stage_condition(cond_fun, in_tree)
     out_avals = condition.out_avals
     if out_tree != tree.LEAF or out_avals[0].shape or out_avals[0].dtype != dtypes.bool_:
         is_array = out_tree == tree.LEAF
@@ -361,7 +359,6 @@ def while_loop(
             f"the condition of while_loop, {describe_function(cond_fun)}, writes to a Ref. Let the "
             "body do so."
         )
-    loop = cf.Loop("while_loop", body, state)
     test = loop.condition(condition)
     params = WhileParams(
         test.jaxpr,
@@ -369,7 +366,7 @@ def while_loop(
         len(test.consts),
         len(loop.body.consts),
         _states_kept(loop.carry, memory) if checkpoints is None else checkpoints,
-        progress,
+        loop.progress,
     )
     last, _ = loop.run(lambda operands: tr.bind(while_p, (*test.consts, *operands), params))
     result: S = tree.unflatten(state_tree, last)
@@ -406,7 +403,7 @@ def _by_python(
         (going,) = calling.FlatFunction(cond_fun, in_tree)(*state)
         return bool(going)
 
-    for _ in reporting.reported(iter(goes_on, False), cf.bar_of("while_loop", body_fun)):
+    for _ in reporting.reported(iter(goes_on, False), reporting.bar_of("while_loop", body_fun)):
         state = calling.FlatFunction(body_fun, in_tree)(*state)
     (result,), _ = tree.unflatten(in_tree, state)
     state_out: S = result

@@ -8,7 +8,8 @@ from typing import Any, TypeAlias, TypeVar
 import attrs
 
 from tinyjax import tree
-from tinyjax.core.control_flow import common as cf, scan as sc
+from tinyjax.core.control_flow import scan as sc
+from tinyjax.core.control_flow.looping import match_carry
 from tinyjax.core.control_flow.primitives import scan as scp
 from tinyjax.core.primitives.elementwise import convert_element_type
 from tinyjax.core.tracing import staging as stg, trace as tr
@@ -208,7 +209,7 @@ class Carry:
             return staged, state_tree
 
         try:
-            return cf.match_carry("a loop", self.run.function, arrays, state_tree, stage_iteration)
+            return match_carry("a loop", self.run.function, arrays, state_tree, stage_iteration)
         except CarryTypeError:
             if not seen:  # it is that of a loop inside
                 raise

@@ -1,0 +1,382 @@
+"""Staging bodies of loops: the carry comes out as it went in, and has what planes keep in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final
+
+import attrs
+
+from tinyjax import dtypes, errors, frames, tree
+from tinyjax.core.control_flow import common as cf, reporting
+from tinyjax.core.tracing import calling, staging as stg
+from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, Var, eval_jaxpr, zero_literal
+from tinyjax.core.tracing.list_partition import split_list
+from tinyjax.core.tracing.stage_call import with_state
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.tree.mismatches import with_article
+from tinyjax.tree.treedef import first_difference
+
+if TYPE_CHECKING:
+    from tinyjax.display.progress import Progress
+
+
+def stage_loop(
+    name: str,
+    fun: Callable[..., Any],
+    carry: list[Array],
+    carry_tree: tree.PyTreeDef,
+    stage_body: Callable[[Sequence[av.ShapedArray]], tuple[stg.Staged, tree.PyTreeDef]],
+    total: int | None = None,
+) -> Loop:
+    """Stage a loop of a user's function; loops within it have no bars where it has one.
+
+    Args:
+        name: the loop's name, for messages.
+        fun: the user's function, for messages.
+        carry: the first carry.
+        carry_tree: its structure.
+        stage_body: as of ``match_carry``.
+        total: the number of iterations, where it is known.
+    """
+    progress = reporting.bar_of(name, fun, total)
+    with reporting.silently(progress):
+        carry, body = match_carry(name, fun, carry, carry_tree, stage_body)
+    return Loop(name, body, carry, progress)
+
+
+class Loop:
+    """A loop whose carry has, behind the user's, what planes keep in place and the body changes.
+
+    Attributes:
+        body: the program, of constants, carry and inputs.
+        carry: the first carry.
+        progress: what its bar says; None where it has none.
+    """
+
+    __slots__ = ("_kept", "_name", "_num_carry", "body", "carry", "progress")
+
+    def __init__(
+        self, name: str, body: stg.Staged, carry: Sequence[Array], progress: Progress | None
+    ) -> None:
+        self._name, self._num_carry = name, len(carry)
+        self.progress: Progress | None = progress
+        self._kept = [kept for kept in body.taken if kept in body.left]
+        self.body: stg.Staged = self._with_kept(body)
+        self.carry: Sequence[Array] = [*carry, *[kept.contents for kept in self._kept]]
+
+    def _with_kept(self, staged: stg.Staged) -> stg.Staged:
+        """Let a program's carry have what is kept; the rest that it takes becomes constants."""
+        if not (staged.taken or self._kept):
+            return staged
+        read = [kept for kept in staged.taken if kept not in self._kept]
+        left = self._kept if staged.left else []
+        jaxpr = with_state(staged, [*read, *self._kept], left)
+        last = len(jaxpr.in_binders) - len(read) - len(self._kept)
+        consts, carry, xs = split_list(range(last), len(staged.consts), self._num_carry)
+        fixed, kept = split_list(range(last, len(jaxpr.in_binders)), len(read))
+        results, ys = split_list(range(staged.num_results), self._num_carry)
+        after = range(staged.num_results, len(jaxpr.outs))
+        jaxpr = cf.rearrange(jaxpr, [*consts, *fixed, *carry, *kept, *xs], [*results, *after, *ys])
+        all_consts = (*staged.consts, *[kept.contents for kept in read])
+        return stg.Staged(jaxpr, all_consts, staged.notes)
+
+    def stage_condition(
+        self, fun: Callable[..., Any], in_tree: tree.PyTreeDef
+    ) -> tuple[stg.Staged, tree.PyTreeDef]:
+        """Stage a condition on the user's carry, and return the structure of its result, too."""
+        avals = [x.aval for x in self.carry[: self._num_carry]]
+        with reporting.silently(self.progress):
+            return cf.stage_function(fun, in_tree, avals)
+
+    def condition(self, staged: stg.Staged) -> stg.Staged:
+        """Let a staged condition take the same carry, before the loop runs."""
+        condition = self._with_kept(staged)
+        self._begin(condition, (*condition.consts, *self.carry), (), repeated=True)
+        return condition
+
+    def _begin(
+        self,
+        staged: stg.Staged,
+        operands: Sequence[Array],
+        carried: Sequence[Atom],
+        repeated: bool,
+    ) -> None:
+        for note in staged.notes:
+            if repeated:
+                constants = staged.jaxpr.in_binders[: len(staged.consts)]
+                note.repeats(self._name, constants, carried)
+            note.before([(note, staged.jaxpr, operands)])
+
+    def run(
+        self,
+        bind: Callable[[Sequence[Array]], Sequence[Array]],
+        inputs: Sequence[Array] = (),
+        iterations: int | None = None,
+    ) -> tuple[Sequence[Array], Sequence[Array]]:
+        """Run it, and return the user's last carry, and the outputs.
+
+        Args:
+            bind: runs it, given the constants, the carry and the inputs.
+            inputs: those.
+            iterations: how many there are, if that is known.
+        """
+        body, n = self.body, len(self.carry)
+        operands = (*body.consts, *self.carry, *inputs)
+        if not body.notes or iterations == 0:
+            outs = bind(operands)
+        else:
+            carried = body.jaxpr.outs[:n]
+            self._begin(body, operands, carried, repeated=iterations != 1)
+            outs = bind(operands)
+            left = [*zip(self._kept, outs[self._num_carry : n], strict=True)]
+            for note in body.notes:
+                note.after(carried, outs[:n])
+                note.keep(left, ())
+        return outs[: self._num_carry], outs[n:]
+
+
+# Carries
+
+
+#: So many values of a carry that changes are named in a message.
+_MOST_SHOWN: Final = 8
+
+
+class _Matched:
+    """What ``match_carry`` found for one loop.
+
+    Attributes:
+        first: the types of the carry that it was given.
+        types: the types that the carry keeps.
+        inside: the same for the loops in its body, in order.
+    """
+
+    __slots__ = ("first", "inside", "types")
+
+    def __init__(
+        self,
+        first: Sequence[av.ShapedArray],
+        types: Sequence[av.ShapedArray],
+        inside: Sequence[_Matched],
+    ) -> None:
+        self.first, self.types, self.inside = first, types, inside
+
+
+class _Pass:
+    """One staging of a loop's body.
+
+    The body of a loop whose carry starts from a Python number may have to be staged twice, and for
+    a nest of such loops that would be two to the depth. So the first staging is only for types: in
+    it, a loop whose carry changes is not staged again, and something of the right types stands in
+    for it. The second staging starts each loop with the types that the first one found.
+
+    Attributes:
+        for_types: whether only the types of the results matter.
+        earlier: what the loops in the body found in the staging before.
+        found: what they found in this one.
+    """
+
+    __slots__ = ("earlier", "for_types", "found")
+
+    def __init__(self, for_types: bool, earlier: Sequence[_Matched]) -> None:
+        self.for_types, self.earlier = for_types, earlier
+        self.found: list[_Matched] = []
+
+    def guess(self, first: Sequence[av.ShapedArray]) -> _Matched | None:
+        """What the next loop in the body found in the staging before, if it is the same loop."""
+        place = len(self.found)
+        if place >= len(self.earlier):
+            return None
+        earlier = self.earlier[place]
+        return earlier if av.same_types(earlier.first, first) else None
+
+
+_current_pass: ContextVar[_Pass | None] = ContextVar("tinyjax_loop_staging", default=None)
+
+
+def _stand_in(staged: stg.Staged, carry: Sequence[av.ShapedArray]) -> stg.Staged:
+    """A body that keeps a carry of the given types, and has the other results' types."""
+    stg.stand_ins.set(stg.stand_ins.get() + 1)
+    jaxpr, n, m = staged.jaxpr, len(staged.consts), len(carry)
+    binders = (*jaxpr.in_binders[:n], *map(Var, carry), *jaxpr.in_binders[n + m :])
+    outs = tuple([zero_literal(aval) for aval in (*carry, *jaxpr.out_avals[m:])])
+    return attrs.evolve(staged, jaxpr=Jaxpr(binders, (), outs))
+
+
+def match_carry(
+    name: str,
+    fun: Callable[..., Any],
+    carry: list[Array],
+    carry_tree: tree.PyTreeDef,
+    stage_body: Callable[[Sequence[av.ShapedArray]], tuple[stg.Staged, tree.PyTreeDef]],
+) -> tuple[list[Array], stg.Staged]:
+    """Stage a loop's body so that the carry comes out as it went in.
+
+    A first carry that is weakly typed (a Python number) is promoted to the type that the body gives
+    it; anything else that changes is an error.
+
+    Args:
+        name: the loop's name, for messages.
+        fun: the user's function, for messages.
+        carry: the first carry.
+        carry_tree: its structure.
+        stage_body: stages the body for a carry of given types, and gives the structure of the new
+            carry, which is the first part of the results.
+
+    Returns:
+        The first carry and the staged body.
+
+    Raises:
+        CarryTypeError: the body returns a carry of another structure or type.
+    """
+    outer = _current_pass.get()
+    first = [x.aval for x in carry]
+    guess = None if outer is None else outer.guess(first)
+    types = first if guess is None else list(guess.types)
+    inside: Sequence[_Matched] = () if guess is None else guess.inside
+    nested = outer is not None and outer.for_types
+    for_types = nested or (guess is None and any(aval.weak_type for aval in first))
+    while True:
+        this = _Pass(for_types, inside)
+        token = _current_pass.set(this)
+        before = stg.stand_ins.get()
+        outcome: tuple[stg.Staged, tree.PyTreeDef] | None = None
+        try:
+            outcome = stage_body(types)
+        except Exception:
+            if nested or stg.stand_ins.get() == before:
+                raise
+        finally:
+            _current_pass.reset(token)
+        if outcome is None:  # perhaps only because of what stood in
+            for_types, inside = False, ()
+            continue
+        staged, new_tree = outcome
+        inside = this.found
+        if new_tree != carry_tree:
+            raise _changed_structure(name, fun, carry_tree, new_tree)
+        after = staged.jaxpr.out_avals[: len(carry)]
+        promoted = [_promoted(a, b) for a, b in zip(types, after, strict=True)]
+        if guess is not None:
+            joined = [_promoted(a, b) for a, b in zip(first, after, strict=True)]
+            if not (av.same_types(joined, types) and av.same_types(after, types)):
+                types, guess = first, None
+                continue
+        if not av.same_types(promoted, types):
+            types = promoted
+            if nested:
+                staged, after = _stand_in(staged, types), tuple(types)
+                break
+            for_types = False
+        elif not nested and stg.stand_ins.get() != before:
+            for_types = False
+        else:
+            break
+    if outer is not None:
+        outer.found.append(_Matched(first, types, inside))
+    carry = cf.convert_all(carry, types)
+    if promoted != types:
+        # Only weakness changes. The function is not run again: a nest of loops that each start from
+        # a Python number would run the innermost as often as two to the depth.
+        carry = cf.convert_all(carry, promoted)
+        staged = _retype(staged, promoted)
+    changes = [
+        (path, a, b)
+        for path, a, b in zip(cf.paths(carry_tree, "carry"), types, after, strict=True)
+        if (a.shape, a.dtype) != (b.shape, b.dtype) or not av.lie_alike(a, b)
+    ]
+    if changes:
+        raise _changed_types(name, fun, changes)
+    jaxpr = cf.stabilise(staged.jaxpr, len(staged.consts), len(carry))
+    return carry, attrs.evolve(staged, jaxpr=jaxpr)
+
+
+def _user_carry(name: str, fun: Callable[..., Any]) -> tuple[str, Callable[..., Any], str, str]:
+    """The loop and the body that the user wrote, what the body calls the carry, and where it is."""
+    if isinstance(fun, cf.Body):
+        is_counted = fun.loop == "fori_loop"  # whose body takes a number first
+        return fun.loop, fun.fun, calling.parameter_name(fun.fun, is_counted), f"carry[{fun.place}]"
+    return name, fun, calling.parameter_name(fun, 0), "carry"
+
+
+def _changed_structure(
+    name: str, fun: Callable[..., Any], in_tree: tree.PyTreeDef, out_tree: tree.PyTreeDef
+) -> errors.CarryTypeError:
+    if isinstance(fun, cf.Body):
+        in_tree, out_tree = (x.children()[fun.place] for x in (in_tree, out_tree))
+    name, fun, carry, _ = _user_carry(name, fun)
+    path, before, after = first_difference(in_tree, out_tree, carry)
+    return errors.CarryTypeError(
+        f"{name} body function carry input and carry output must have the same pytree structure, "
+        f"but they differ:\n\nThe input carry {'component ' * (path != carry)}{path} is "
+        f"{with_article(before)} but the corresponding component of the carry output is "
+        f"{with_article(after)}.\n\nThe body function is "
+        f"{frames.describe_function(fun)}. Make the containers, their keys and lengths equal."
+    )
+
+
+def _changed_types(
+    name: str,
+    fun: Callable[..., Any],
+    changes: Sequence[tuple[str, av.ShapedArray, av.ShapedArray]],
+) -> errors.CarryTypeError:
+    name, fun, carry, place = _user_carry(name, fun)
+    lines = [
+        f"the input carry {'component ' * (path != place)}{path.replace(place, carry, 1)} has type "
+        f"{a} but the corresponding output carry component has type {b}, so {_mismatch(a, b)}"
+        for path, a, b in changes[:_MOST_SHOWN]
+    ]
+    if len(changes) > len(lines):
+        lines.append(f"and {len(changes) - len(lines)} more")
+    shown = f"T{lines[0][1:]}" if len(lines) == 1 else "  * " + ";\n  * ".join(lines)
+    _, before, after = changes[0]
+    advice = (
+        "Return it divided as it was, or divide it so at the start: tinyjax.reshard(x, P(...))."
+        if (before.shape, before.dtype) == (after.shape, after.dtype)
+        else f"Return it as .astype({before.dtype.name!r}), or start with an array of dtype "
+        f"{after.dtype.name}."
+        if before.shape == after.shape
+        else "Return an array of the shape it had, or start with one of the new shape."
+    )
+    if after.dtype.name in ("float64", "complex128") and before.dtype != after.dtype:
+        advice += (
+            " NumPy makes float64 of what has no dtype, np.ones(3) and np.sqrt(2): name a dtype, "
+            "make a number Python's by float(...), or switch 64-bit types off (jax_enable_x64)."
+        )
+    return errors.CarryTypeError(
+        f"{name} body function carry input and carry output must have equal types, but they "
+        f"differ:\n\n{shown}.\n\nThe body function is {frames.describe_function(fun)}. {advice}"
+    )
+
+
+def _mismatch(a: av.ShapedArray, b: av.ShapedArray) -> str:
+    parts = [("dtypes", a.dtype, b.dtype), ("shapes", a.shape, b.shape)]
+    differing = [f"the {what} do not match" for what, one, other in parts if one != other]
+    return ", and ".join(differing) or "they are divided in two ways"
+
+
+def _retype(staged: stg.Staged, carry: Sequence[av.ShapedArray]) -> stg.Staged:
+    """The same program for a carry of other weakness, with other results as weak as they were."""
+    jaxpr, n = staged.jaxpr, len(staged.consts)
+    avals = [*jaxpr.in_avals[:n], *carry, *jaxpr.in_avals[n + len(carry) :]]
+    m = len(carry)
+
+    def retyped(*args: Array) -> list[Array]:
+        outs = eval_jaxpr(jaxpr, args)
+        return [*outs[:m], *cf.convert_all(outs[m:], jaxpr.out_avals[m:])]
+
+    again = stg.stage(retyped, avals)
+    notes = tuple([note.moved(jaxpr, again.jaxpr) for note in staged.notes])
+    return attrs.evolve(staged, jaxpr=again.jaxpr, notes=notes)
+
+
+def _promoted(before: av.ShapedArray, after: av.ShapedArray) -> av.ShapedArray:
+    """What a carried value should have been at the start, if it was weakly typed."""
+    if not before.weak_type or before.shape != after.shape or before == after:
+        return before
+    dtype, weak = dtypes.promote([(a.dtype, a.weak_type) for a in (before, after)])
+    # as in JAX, what begins as the number 0 and becomes a float is a float for good
+    return before.with_dtype(dtype, weak and dtype == before.dtype)
