@@ -11,7 +11,7 @@ import numpy as np
 
 from tinyjax import dtypes, tree
 from tinyjax.core.api import arguments, derivatives, mapping, typed
-from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
 from tinyjax.core.tracing import calling, checking
 from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.core.values.array import Array
@@ -210,18 +210,21 @@ def _symbolic_basis(arrays: Sequence[Array], sizes: Sequence[int], total: int) -
 def split_inputs(column: Array, primals: Sequence[Array]) -> list[Array]:
     """Cut the last axis into the input leaves, and give each its shape."""
     shape = column.shape[:-1]
-    blocks = _cut(primals, lambda part: column[..., part])
+    blocks = _cut(column, primals, column.ndim - 1)
     return [sh.reshape(block, shape + x.shape) for block, x in zip(blocks, primals, strict=True)]
 
 
 def _split_outputs(row: Array, outs: Sequence[Array]) -> list[Array]:
     """Cut the first axis into the output leaves, and give each its shape."""
     shape = row.shape[1:]
-    blocks = _cut(outs, lambda part: row[part])
+    blocks = _cut(row, outs, 0)
     return [sh.reshape(block, x.shape + shape) for block, x in zip(blocks, outs, strict=True)]
 
 
-def _cut(arrays: Sequence[Array], take: Callable[[slice], Array]) -> list[Array]:
-    """Take the part of each array out of one that has the elements of all, one after the other."""
-    ends = [*accumulate([x.size for x in arrays])]
-    return [take(slice(end - x.size, end)) for x, end in zip(arrays, ends, strict=True)]
+def _cut(whole: Array, arrays: Sequence[Array], axis: int) -> list[Array]:
+    """Take the part of each array out of one that has the elements of all along an axis."""
+    if len(arrays) == 1:
+        return [whole]
+    ends = accumulate([x.size for x in arrays])
+    pairs = zip(arrays, ends, strict=True)
+    return [sl.slice_in_dim(whole, end - x.size, end, axis=axis) for x, end in pairs]

@@ -1,0 +1,106 @@
+"""The core works without the rooms that stand upon it: each is taken away, and then all."""
+
+import subprocess
+import sys
+from typing import Final
+
+import pytest
+
+#: Rooms upon the core, each of which attaches to it by rules and by what stands in for traces.
+PLANES: Final = (
+    *("callbacks", "checkpointing", "debug", "ffi", "host", "inspecting", "nans", "parallel"),
+    *("state", "transfers"),
+)
+TOOLS: Final = ("distributed", "experimental", "export", "exploring", "profiler", "source")
+
+#: What the core means, written with its own functions, against closed forms and NumPy.
+PROGRAM: Final = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class Absent(MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[:1] == ["tinyjax"] and name.split(".")[1:2] in ABSENT:
+            raise ImportError(f"{name} is taken away")
+
+ABSENT = [[name] for name in sys.argv[1:]]
+sys.meta_path.insert(0, Absent())
+
+import numpy as np
+import tinyjax
+from tinyjax.core.api.derivatives import jvp, linearize, vjp
+from tinyjax.core.api.gradients import grad
+from tinyjax.core.api.jacobians import hessian, jacfwd, jacrev
+from tinyjax.core.api.mapping import vmap
+from tinyjax.core.api.staging import make_jaxpr
+from tinyjax.core.control_flow.cond import cond
+from tinyjax.core.control_flow.scan import scan
+from tinyjax.core.control_flow.while_loop import while_loop
+from tinyjax.core.custom_derivatives.rules import custom_jvp, custom_vjp
+from tinyjax.core.jit.decorator import companions, jit
+from tinyjax.core.primitives.broadcast import reduce_sum
+from tinyjax.core.primitives.elementwise import gt, lt, mul, sin
+from tinyjax.core.primitives.shape import full_like
+from tinyjax.core.tracing.trace import eager
+from tinyjax.core.values.operands import as_array
+
+if ["host"] in ABSENT:
+    # what tinyjax says beside its core: which room stands in, and what to load with jit
+    eager.homes.clear()
+    companions.clear()
+
+x, xs = np.float64(3.0), np.array([0.5, 1.5, 3.0])
+value, slope = np.sin(x) * x, np.cos(x) * x + np.sin(x)
+curvature = 2 * np.cos(xs) - xs * np.sin(xs)
+
+def f(x):
+    return mul(sin(x), x)
+
+def total(xs):
+    return reduce_sum(mul(sin(xs), xs), (0,))
+
+def agree(*pairs):
+    for result, expected in pairs:
+        np.testing.assert_allclose(result, expected, 1e-12)
+
+agree((f(as_array(x)), value), (jit(f)(x), value))
+agree((grad(f)(x), slope), (jit(grad(f))(x), slope), (grad(jit(f))(x), slope))
+agree((vmap(grad(jit(f)))(xs), np.cos(xs) * xs + np.sin(xs)), (vmap(grad(grad(f)))(xs), curvature))
+agree((jvp(f, (x,), (2.0,))[1], 2 * slope), (linearize(f, x)[1](1.0), slope))
+agree((vjp(f, x)[1](2.0)[0], 2 * slope))
+agree((grad(lambda xs: reduce_sum(jit(vmap(f))(xs), (0,)))(xs), np.cos(xs) * xs + np.sin(xs)))
+matrix = np.diag(curvature)
+agree((hessian(total)(xs), matrix), (jit(jacfwd(jacrev(total)))(xs), matrix))
+agree((grad(lambda x: scan(lambda c, _: (mul(c, c), c), x, None, 3)[0])(x), 8 * x**7))
+agree((jit(grad(lambda x: cond(gt(x, full_like(x, 0)), lambda x: mul(x, x), sin, x)))(x), 2 * x))
+
+def squared(x):
+    return while_loop(lambda s: lt(s, full_like(s, 100)), lambda s: mul(s, s), x)
+
+agree((jvp(squared, (x,), (1.0,))[1], 8 * x**7), (vmap(squared)(xs[2:]), [6561]))
+two = as_array(np.float64(2))
+double = custom_jvp(sin)
+double.defjvp(lambda primals, tangents: (sin(primals[0]), mul(tangents[0], two)))
+other = custom_vjp(sin)
+other.defvjp(lambda x: (sin(x), None), lambda _, ct: (mul(ct, two),))
+agree((grad(double)(x), 2), (jit(vmap(grad(other)))(xs), [2, 2, 2]))
+assert "sin" in str(make_jaxpr(jit(f))(x))
+print("agrees")
+"""
+
+
+def without(*rooms: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, *rooms], capture_output=True, text=True, check=False
+    )
+    return done.stdout + done.stderr[-2000:]
+
+
+def test_the_core_works_with_nothing_upon_it() -> None:
+    assert without(*PLANES, *TOOLS) == "agrees\n"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plane", PLANES)
+def test_the_core_works_without_a_plane(plane: str) -> None:
+    assert without(plane) == "agrees\n"
