@@ -56,6 +56,7 @@ NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
         "docs/inside/numpy-compiler",
         "docs/inside/compilation",
         "docs/inside/devices",
+        "docs/inside/state",
         "docs/inside/debugging",
         "docs/inside/symbolic-sizes",
         "docs/inside/callbacks",
