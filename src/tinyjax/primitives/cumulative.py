@@ -19,8 +19,8 @@ import numpy as np
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, families as fam, rules as ru
 from tinyjax.core.primitives.reduce import highest, lowest
-from tinyjax.core.primitives.shape import full, full_like, iota, move_batch_axis, zeros_like
-from tinyjax.core.primitives.slicing import pad
+from tinyjax.core.primitives.shape import full_like, iota, move_batch_axis, zeros_like
+from tinyjax.core.primitives.slicing import pad_in_dim
 from tinyjax.core.stablehlo import builder
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Value, Values, tensor
@@ -192,9 +192,8 @@ def linear_recurrence(a: Array, b: Array, axis: int, reverse: bool = False) -> A
 
 def _shifted(x: Array, params: CumulativeParams, first: bool | int | float) -> Array:
     """What came before each element on the way along the axis."""
-    low, high = (-1, 1) if params.reverse else (1, -1)
-    config = [(low, high, 0) if i == params.axis else (0, 0, 0) for i in range(x.ndim)]
-    return pad(x, full((), first, x.dtype), config) if x.shape[params.axis] else x
+    by = -1 if params.reverse else 1
+    return pad_in_dim(x, by, -by, params.axis, first) if x.shape[params.axis] else x
 
 
 # The family

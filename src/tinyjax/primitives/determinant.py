@@ -263,16 +263,13 @@ def _between(u: Array, inner: Array, vh: Array) -> Array:
 def _products_before(s: Array) -> Array:
     """The products of the values before each."""
     axis = s.ndim - 1
-    one = sh.full((), 1, s.dtype)
-    config = [(0, 0, 0)] * axis + [(1, -1, 0)]
-    return cumprod(sl.pad(s, one, config), axis)
+    return cumprod(sl.pad_in_dim(s, 1, -1, axis, 1), axis)
 
 
 def _products_after(s: Array) -> Array:
     """The products of the values after each."""
     axis = s.ndim - 1
-    config = [(0, 0, 0)] * axis + [(-1, 1, 0)]
-    return cumprod(sl.pad(s, sh.full((), 1, s.dtype), config), axis, reverse=True)
+    return cumprod(sl.pad_in_dim(s, -1, 1, axis, 1), axis, reverse=True)
 
 
 def _adjugate_by_vectors(x: Array) -> Array:
@@ -342,7 +339,7 @@ def _adjugate_change_by_vectors(a: Array, ta: Array) -> Array:
     axis = len(shape) - 1
     # between two values: a row of K from the diagonal on is a product that grows along the row
     columns = bc.broadcast_in_dim(s, shape, (*range(axis - 1), axis))
-    previous = sl.pad(columns, sh.full((), 1, s.dtype), [(0, 0, 0)] * axis + [(1, -1, 0)])
+    previous = sl.pad_in_dim(columns, 1, -1, axis, 1)
     row, column = (sh.iota(shape, dtypes.int32, i) for i in (axis - 1, axis))
     after_next = ew.gt(column, ew.add(row, sh.full_like(row, 1)))
     between = cumprod(ew.select(after_next, previous, sh.full_like(previous, 1)), axis)

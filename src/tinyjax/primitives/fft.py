@@ -117,8 +117,7 @@ def _transposed(ct: Array, _: object, params: FftParams) -> Array:
     last, n = ct.ndim - 1, lengths[-1]
     match kind:
         case FftKind.RFFT:
-            missing = [(0, 0, 0)] * last + [(0, n - ct.shape[last], 0)]
-            whole = sl.pad(ct, sh.full((), 0, ct.dtype), missing)
+            whole = sl.pad_in_dim(ct, 0, n - ct.shape[last], last)
             return real(fft(whole, FftKind.FFT, lengths))
         case FftKind.IRFFT:
             spectrum = conj(fft(ct, FftKind.RFFT, lengths))

@@ -125,8 +125,7 @@ def _with_columns(x: Array, count: int) -> Array:
     axis = x.ndim - 1
     if x.shape[axis] >= count:
         return sl.slice_in_dim(x, 0, count, axis=axis)
-    config = [(0, 0, 0)] * axis + [(0, count - x.shape[axis], 0)]
-    return sl.pad(x, sh.full((), 0, x.dtype), config)
+    return sl.pad_in_dim(x, 0, count - x.shape[axis], axis)
 
 
 @qr_p.def_jvp

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from tinyjax import errors
-from tinyjax.core.primitives import rules as ru, shape as sh, slicing as sl
+from tinyjax.core.primitives import rules as ru, slicing as sl
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.primitives.elementwise import mul
 from tinyjax.core.primitives.families import lower_formula
@@ -98,31 +98,18 @@ def _solve_on_cuda(b: Lowering, operands: Values, params: prim.NoParams) -> Valu
 
 
 def _longer(operands: Sequence[Array], by: int) -> list[Array]:
-    *diagonals, right = operands
-    dtype = right.dtype
-    axis = right.ndim - 2
-    longer: list[Array] = []
-    for x, more in zip((*diagonals, right), (0, 1, 0, 0), strict=True):
-        config = [(0, 0, 0)] * x.ndim
-        config[axis] = (0, by, 0)
-        longer.append(sl.pad(x, sh.full((), more, dtype), config))
-    return longer
+    axis = operands[-1].ndim - 2
+    values = (0, 1, 0, 0)
+    return [sl.pad_in_dim(x, 0, by, axis, more) for x, more in zip(operands, values, strict=True)]
 
 
 def _spread(diagonal: Array, like: Array) -> Array:
     return broadcast_in_dim(diagonal, like.shape, tuple(range(diagonal.ndim)))
 
 
-def _shift(x: Array, axis: int, by: int) -> Array:
-    """Move elements along an axis by one place; zeros come in."""
-    config = [(0, 0, 0)] * x.ndim
-    config[axis] = (by, -by, 0)
-    return sl.pad(x, sh.full((), 0, x.dtype), config)
-
-
 def _shifted_product(by: int, t: Array, x: Array, params: prim.NoParams) -> Array:
     """The product of a diagonal and what stands before or after the elements of ``x``."""
-    seen = _shift(x, x.ndim - 2, by) if by else x
+    seen = sl.pad_in_dim(x, by, -by, x.ndim - 2) if by else x
     return mul(_spread(t, x), seen)
 
 
@@ -131,7 +118,7 @@ ma.def_system(tridiagonal_solve_p, *[partial(_shifted_product, by) for by in (1,
 
 def _solve_transposed(ct: Array, dl: Array, d: Array, du: Array, b: object) -> Array:
     axis = d.ndim - 1
-    return tridiagonal_solve(_shift(du, axis, 1), d, _shift(dl, axis, -1), ct)
+    return tridiagonal_solve(sl.pad_in_dim(du, 1, -1, axis), d, sl.pad_in_dim(dl, -1, 1, axis), ct)
 
 
 _MATRIX = "the matrices"

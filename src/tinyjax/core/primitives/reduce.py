@@ -11,7 +11,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, rules as ru, shape as sh
-from tinyjax.core.primitives.slicing import pad
+from tinyjax.core.primitives.slicing import pad_in_dim
 from tinyjax.core.stablehlo import builder, types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.tracing import primitive as prim, trace as tr
@@ -172,17 +172,11 @@ def _product_of_others(x: Array, axes: tuple[int, ...]) -> Array:
 
 def _products_before(x: Array) -> Array:
     """For each element the product of those before it along the last axis, by doubling."""
-    n = x.shape[-1]
-    one = sh.full((), 1, x.dtype)
-
-    def shifted(y: Array, by: int) -> Array:
-        config = [(0, 0, 0)] * (y.ndim - 1) + [(by, -by, 0)]
-        return pad(y, one, config)
-
-    products = shifted(x, 1) if n else x
+    n, axis = x.shape[-1], x.ndim - 1
+    products = pad_in_dim(x, 1, -1, axis, 1) if n else x
     step = 1
     while step < n:
-        products = ew.mul(products, shifted(products, step))
+        products = ew.mul(products, pad_in_dim(products, step, -step, axis, 1))
         step *= 2
     return products
 

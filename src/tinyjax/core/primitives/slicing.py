@@ -282,6 +282,12 @@ def pad(x: Array, value: Array, config: Sequence[tuple[int, int, int]]) -> Array
     return tr.bind1(pad_p, (x, value), PadParams(config))
 
 
+def pad_in_dim(x: Array, low: int, high: int, axis: int, value: bool | int | float = 0) -> Array:
+    """Put a number before and after the elements along one axis; fewer than none cut some off."""
+    config = [(low, high, 0) if i == axis else (0, 0, 0) for i in range(x.ndim)]
+    return pad(x, full((), value, x.dtype), config)
+
+
 # concatenate
 
 
