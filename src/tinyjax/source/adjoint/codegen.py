@@ -33,8 +33,8 @@ def _count(call: ir.Call) -> int | None:
     if home == _CALLEES and name == "pull":
         return 2
     if home == _CALLEES and name == "guarded":
-        known = length(ir.value_of(call.args[0]))
-        return known if known == ir.value_of(call.args[1]) else None
+        count = length(ir.value_of(call.args[0]))
+        return count if count == ir.value_of(call.args[1]) else None
     is_rule = home.startswith("tinyjax.source.") and name.endswith("_adjoint")
     return length(function) if is_rule else None
 
@@ -60,9 +60,9 @@ def compile_adjoint(adjoint: differentiate.Adjoint, fun: FunctionType) -> Functi
 
 
 def _compiled(
-    program: ir.IR, known: dict[str, Any], conventions: coalescing.Conventions, fun: FunctionType
+    program: ir.IR, names: dict[str, Any], conventions: coalescing.Conventions, fun: FunctionType
 ) -> FunctionType:
-    text, namespace, lines = structure.write(program, scope_of(fun), known, conventions)
+    text, namespace, lines = structure.write(program, scope_of(fun), names, conventions)
     origin = origins.Origin(fun.__code__.co_filename, fun.__code__.co_qualname, lines)
     return origins.write_function(program.name, text, dict(namespace), origin)
 
@@ -122,10 +122,10 @@ def _stack_type(forward: ann.Annotations) -> str:
     calls = {s.variable: s.call for s in forward.ir.blocks[0].statements}
     ((_, back),) = _returned(forward.ir)
     assert isinstance(back, ir.Variable), "the pullback is made just before"
-    kept = calls[back].args[1]
-    if isinstance(kept, ir.Constant):
+    stack = calls[back].args[1]
+    if isinstance(stack, ir.Constant):
         return "tuple[()]"
-    return _tuple_of([ann.joined([forward.of(atom)]) for atom in calls[kept].args])
+    return _tuple_of([ann.joined([forward.of(atom)]) for atom in calls[stack].args])
 
 
 #: How long the type of a tuple may be.

@@ -66,13 +66,14 @@ def _forward(activity: Activity, name: str, pullback: ir.IR) -> ir.IR:
                 _pull(activity, writer, statement)
             else:
                 writer.statements.append(statement)
-        kept = activity.residuals[index]
+        residuals = activity.residuals[index]
         if activity.single:
-            frame = writer.emit(runtime.make_tuple, *kept) if kept else ir.literal(())
+            frame = writer.emit(runtime.make_tuple, *residuals) if residuals else ir.literal(())
         elif not activity.framed(index):
             frame = below[0] if below else ir.NONE
         else:
-            frame = writer.emit(runtime.make_tuple, ir.literal(index), *kept, *below, name=STACK)
+            items = (ir.literal(index), *residuals, *below)
+            frame = writer.emit(runtime.make_tuple, *items, name=STACK)
         exits: list[ir.Branch | ir.Return] = []
         for exit_ in block.exits:
             if isinstance(exit_, ir.Branch):

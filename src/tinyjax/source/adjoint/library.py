@@ -241,8 +241,8 @@ def numpy_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         try:
             ours.bind(args, kwargs)
         except TypeError:
-            taken = equivalents.signature_of(ours.fun).parameters.values()
-            raise registry.unknown_arguments(fun, len(args), tuple(kwargs), taken) from None
+            parameters = equivalents.signature_of(ours.fun).parameters.values()
+            raise registry.unknown_arguments(fun, len(args), tuple(kwargs), parameters) from None
     value = fun(*args, **kwargs)
     return value, LibraryPullback(OnHost(LibraryTranspose(ours)), args, kwargs)
 

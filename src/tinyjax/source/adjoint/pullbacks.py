@@ -345,10 +345,11 @@ def _route_method(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Ro
         return Route(zero_forward, (fun, *args), kwargs)
     if isinstance(owner, (list, dict, set, np.ndarray)) and name in _WRITING:
         _refuse(fun, _IN_PLACE)
-    known = (type(owner), name) in equivalents.CONTAINER_METHODS
+    exists = (type(owner), name) in equivalents.CONTAINER_METHODS
     if isinstance(owner, (np.ndarray, np.generic)):
-        known = name in arrays.METHODS or bool(equivalents.counterpart(getattr(np, name, None)))
-    if known:
+        counterpart = equivalents.counterpart(getattr(np, name, None))
+        exists = name in arrays.METHODS or counterpart is not None
+    if exists:
         return Route(builtin_method_forward, (fun, *args), kwargs)
     return None
 
@@ -426,23 +427,23 @@ _plans: dict[CodeType, tuple[ir.IR, dict[tuple[activity.Kind, ...], Plan], int]]
 
 def known_plan(fun: FunctionType, args: tuple[Any, ...]) -> Plan | None:
     """The adjoint of a function if it is there already, for arguments that are its parameters."""
-    kept = _plans.get(fun.__code__)
-    if kept is None or len(args) != kept[2] or read.stale(fun):
+    entry = _plans.get(fun.__code__)
+    if entry is None or len(args) != entry[2] or read.stale(fun):
         return None
-    return kept[1].get((activity.kind_of(fun), *map(activity.kind_of, args)))
+    return entry[1].get((activity.kind_of(fun), *map(activity.kind_of, args)))
 
 
 def plan_of(fun: FunctionType, values: tuple[Any, ...]) -> Plan:
     """The adjoint of a Python function, generated when first asked for."""
-    kept = _plans.get(fun.__code__)
-    if kept is None or read.stale(fun):
+    entry = _plans.get(fun.__code__)
+    if entry is None or read.stale(fun):
         # without the function: it may close over arrays, which are not to be kept
         program, count = attrs.evolve(read.ir_of(fun), function=None), fun.__code__.co_argcount
         plain = len(program.blocks[0].arguments) == 1 + count
-        kept = _plans[fun.__code__] = (program, {}, count if plain else -1)
+        entry = _plans[fun.__code__] = (program, {}, count if plain else -1)
     kinds = (activity.kind_of(fun), *[activity.kind_of(value) for value in values])
-    plan = kept[1].get(kinds)
+    plan = entry[1].get(kinds)
     if plan is None:
-        adjoint = differentiate(kept[0], kinds, CALLEES)
-        plan = kept[1][kinds] = Plan(adjoint, codegen.compile_adjoint(adjoint, fun))
+        adjoint = differentiate(entry[0], kinds, CALLEES)
+        plan = entry[1][kinds] = Plan(adjoint, codegen.compile_adjoint(adjoint, fun))
     return plan

@@ -25,9 +25,9 @@ def renumbered(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     for index in reached:
         reached += [b.target for b in blocks[index].branches if b.target not in reached]
     order = {old: new for new, old in enumerate(sorted(reached))}
-    kept = [blocks[old] for old in order]
+    rest = [blocks[old] for old in order]
     names: dict[Variable, Variable] = {}
-    for variable in [v for block in kept for v in block.defined]:
+    for variable in [v for block in rest for v in block.defined]:
         names[variable] = Variable(len(names) + 1, variable.name)
 
     def rename(atom: Atom) -> Atom:
@@ -39,7 +39,7 @@ def renumbered(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
         return attrs.evolve(exit_, target=order[exit_.target])
 
     results = []
-    for block in [block.map(rename) for block in kept]:
+    for block in [block.map(rename) for block in rest]:
         statements = [Statement(names[s.variable], s.call, s.line) for s in block.statements]
         parameters = tuple([names[v] for v in block.arguments])
         results.append(Block(parameters, tuple(statements), tuple(map(leave, block.exits))))

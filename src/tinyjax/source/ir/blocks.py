@@ -188,8 +188,8 @@ class BlocksBuilder:
         self.replaced[variable] = value
         for other in self.drafts:
             for parameter, incoming in list(other.incoming.items()):
-                known = other.sealed and len(incoming) == len(other.predecessors)
-                if known and parameter in other.incoming and variable in incoming.values():
+                complete = other.sealed and len(incoming) == len(other.predecessors)
+                if complete and parameter in other.incoming and variable in incoming.values():
                     self.simplify(other, parameter)
         return self.resolve(value)
 

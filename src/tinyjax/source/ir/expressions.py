@@ -178,8 +178,8 @@ class Expressions(functions.Functions):
 
     def argument(self, node: ast.expr, function: Atom) -> Atom:
         """An argument; of a built-in function that goes through an iterator, the items."""
-        known = isinstance(function, Constant) and not isinstance(function.value, FunctionType)
-        if isinstance(node, ast.Call) and known and self.makes_iterator(node):
+        is_builtin = isinstance(function, Constant) and not isinstance(function.value, FunctionType)
+        if isinstance(node, ast.Call) and is_builtin and self.makes_iterator(node):
             return self.emit(runtime.items_of, self.call(node))
         return self.expression(node)
 
@@ -336,9 +336,9 @@ class Expressions(functions.Functions):
 
         def body(step: blocks.OpenBlock) -> None:
             for condition in first.ifs:
-                kept = self.new_block()
-                self.branch(condition, kept, step)
-                self.enter(kept)
+                inside = self.new_block()
+                self.branch(condition, inside, step)
+                self.enter(inside)
             self.generate(chain, element, generators[1:])
 
         self.enter(self.for_each(items, first.target, body))

@@ -160,9 +160,9 @@ class Functions(blocks.BlocksBuilder):
 
     def tuple_of(self, items: Sequence[ir.Atom]) -> ir.Atom:
         """Write a tuple, which is a constant if its items are."""
-        known = [item.value for item in items if isinstance(item, ir.Constant)]
-        if len(known) == len(items):
-            return self.literal(tuple(known))
+        constants = [item.value for item in items if isinstance(item, ir.Constant)]
+        if len(constants) == len(items):
+            return self.literal(tuple(constants))
         return self.emit(runtime.make_tuple, *items)
 
     def defaults(self, node: find.FunctionNode) -> tuple[ir.Atom, ir.Atom]:
@@ -404,13 +404,13 @@ def shared_names(code: CodeType, is_shared: Callable[[str], bool]) -> tuple[set[
     variables.intersection_update(code.co_cellvars)
     functions: set[str] = set()
     while True:
-        known = variables | functions
+        names = variables | functions
         more = {
             inner.co_name
             for inner in nested
             if inner.co_name != "<lambda>"
             and any(
-                name in known if name in code.co_cellvars else is_shared(name)
+                name in names if name in code.co_cellvars else is_shared(name)
                 for name in inner.co_freevars
             )
         }

@@ -269,18 +269,18 @@ def is_attribute(call: Call) -> bool:
 
 def show_call(call: Call, args: Sequence[str], function: str, keywords: Sequence[str]) -> str:
     """Write a call whose parts are written already, as Python writes it."""
-    known = value_of(call.function)
-    if known in syntax.INFIX and len(args) == 2:
-        return f"{args[0]} {syntax.INFIX[known]} {args[1]}"
-    if known in syntax.PREFIX:
-        return f"{syntax.PREFIX[known]}{args[0]}"
-    if known is operator.getitem:
+    operation = value_of(call.function)
+    if operation in syntax.INFIX and len(args) == 2:
+        return f"{args[0]} {syntax.INFIX[operation]} {args[1]}"
+    if operation in syntax.PREFIX:
+        return f"{syntax.PREFIX[operation]}{args[0]}"
+    if operation is operator.getitem:
         return f"{args[0]}[{args[1]}]"
     if is_attribute(call):
         return f"{args[0]}.{value_of(call.args[1])}"
-    if known is runtime.make_tuple:
+    if operation is runtime.make_tuple:
         return f"({', '.join(args)}{',' if len(args) == 1 else ''})"
-    if known is runtime.make_list:
+    if operation is runtime.make_list:
         return f"[{', '.join(args)}]"
     named = [f"{name}={v}" for (name, _), v in zip(call.keywords, keywords, strict=True)]
     return f"{function}({', '.join([*args, *named])})"
@@ -297,8 +297,8 @@ def _listing(blocks: tuple[Block, ...]) -> str:
             if isinstance(call.function, Constant):
                 function = f"({function})"
             keywords = [repr(value) for _, value in call.keywords]
-            written = show_call(call, [repr(arg) for arg in call.args], function, keywords)
-            lines.append(f"  {statement.variable!r} = {written}")
+            text = show_call(call, [repr(arg) for arg in call.args], function, keywords)
+            lines.append(f"  {statement.variable!r} = {text}")
         if not block.exits:
             continue
         *conditional, last = block.exits

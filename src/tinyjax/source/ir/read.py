@@ -59,12 +59,12 @@ def ir_of(fun: Callable[..., Any]) -> ir.IR:
             f"ir_of takes a Python function, but got {type(fun).__name__}. Functions written in C "
             "have no source."
         )
-    kept = _programs.get(fun.__code__)
-    if kept is None or stale(fun):
+    entry = _programs.get(fun.__code__)
+    if entry is None or stale(fun):
         builder = Builder(fun, find_function(fun.__code__))
         # without the function: it may close over arrays, which are not to be kept
-        kept = _programs[fun.__code__] = (builder.build(), tuple(builder.resolved.items()))
-    return attrs.evolve(kept[0], function=fun)
+        entry = _programs[fun.__code__] = (builder.build(), tuple(builder.resolved.items()))
+    return attrs.evolve(entry[0], function=fun)
 
 
 #: Programs by code object, with the functions and modules that their globals were when read.
@@ -73,10 +73,10 @@ _programs: dict[CodeType, tuple[ir.IR, tuple[tuple[str, Any], ...]]] = {}
 
 def stale(fun: FunctionType) -> bool:
     """Whether a global function or module is another than when the program was read."""
-    known = fun.__globals__
+    scope = fun.__globals__
     for name, value in _programs[fun.__code__][1]:
-        if known.get(name, value) is not value or (
-            name not in known and functions.lookup(fun, name) is not value
+        if scope.get(name, value) is not value or (
+            name not in scope and functions.lookup(fun, name) is not value
         ):
             return True
     return False

@@ -191,9 +191,9 @@ def pruned(staged: stg.Staged) -> stg.Staged:
     """A program without the equations and the constants that it does not need."""
     jaxpr, n = dep.dce(staged.jaxpr), len(staged.consts)
     used = {x for eqn in jaxpr.eqns for x in eqn.inputs} | set(jaxpr.outs)
-    kept = [i for i in range(n) if jaxpr.in_binders[i] in used]
-    binders = (*[jaxpr.in_binders[i] for i in kept], *jaxpr.in_binders[n:])
-    consts = tuple([staged.consts[i] for i in kept])
+    places = [i for i in range(n) if jaxpr.in_binders[i] in used]
+    binders = (*[jaxpr.in_binders[i] for i in places], *jaxpr.in_binders[n:])
+    consts = tuple([staged.consts[i] for i in places])
     return stg.Staged(jx.Jaxpr(binders, jaxpr.eqns, jaxpr.outs), consts)
 
 

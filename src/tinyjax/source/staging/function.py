@@ -222,10 +222,10 @@ _graphs: dict[CodeType, ControlFlowGraph] = {}
 def _program_of(fun: FunctionType) -> tuple[ir.IR, ControlFlowGraph]:
     """The program of a function, and its graph."""
     program = read.ir_of(fun)
-    kept = _graphs.get(fun.__code__)
-    if kept is None or kept.blocks is not program.blocks:
-        kept = _graphs[fun.__code__] = ControlFlowGraph(program)
-    return program, kept
+    graph = _graphs.get(fun.__code__)
+    if graph is None or graph.blocks is not program.blocks:
+        graph = _graphs[fun.__code__] = ControlFlowGraph(program)
+    return program, graph
 
 
 def _run(fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

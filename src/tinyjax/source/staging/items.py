@@ -104,11 +104,11 @@ def items_of(value: Any) -> Any:
 
 def stacked(values: Sequence[Any]) -> Rows | None:
     """Values of one structure and shapes, stacked; None where they are not."""
-    taken = [vals.take_apart(value) for value in values]
-    if not taken or any(structure != taken[0][1] for _, structure in taken):
+    apart = [vals.take_apart(value) for value in values]
+    if not apart or any(structure != apart[0][1] for _, structure in apart):
         return None
     columns = []
-    for column in zip(*(parts for parts, _ in taken), strict=True):
+    for column in zip(*(parts for parts, _ in apart), strict=True):
         if not all(map(vals.is_dynamic, column)):
             return None
         arrays = [vals.as_array(part) for part in column]
@@ -119,7 +119,7 @@ def stacked(values: Sequence[Any]) -> Rows | None:
         except errors.PromotionError:
             return None
         columns.append(jnp.stack([convert(a, aval.dtype, aval.weak_type) for a in arrays]))
-    return Rows(tuple(columns), len(values), taken[0][1])
+    return Rows(tuple(columns), len(values), apart[0][1])
 
 
 def as_items(value: Any) -> Items | None:

@@ -98,8 +98,8 @@ def item_of(value: Any, index: Any) -> Any:
         case np.ndarray() | Array():
             return jnp.asarray(value)[_of_arrays(index)]
         case _:
-            for known, _, own in INDEXED:
-                if value is known:
+            for indexed, _, own in INDEXED:
+                if value is indexed:
                     return own(*index) if isinstance(index, tuple) else own(index)
             return value[index]
 

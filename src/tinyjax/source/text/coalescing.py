@@ -65,15 +65,15 @@ def gathered(ir: IR, conventions: Conventions) -> IR:
     for original in ir.blocks:
         block = _subtracting(original, uses) if conventions.only_floats else original
         items: dict[Variable, list[Statement]] = {}
-        kept: list[Statement] = []
+        others: list[Statement] = []
         wholes = {s.variable for s in block.statements if conventions.gives_items(s)}
         for statement in block.statements:
             source = taken_from(statement.call)
             if source in wholes:
                 items.setdefault(source, []).append(statement)
             else:
-                kept.append(statement)
-        statements = [part for s in kept for part in (s, *items.get(s.variable, ()))]
+                others.append(statement)
+        statements = [part for s in others for part in (s, *items.get(s.variable, ()))]
         blocks.append(attrs.evolve(block, statements=tuple(statements)))
     return attrs.evolve(ir, blocks=tuple(blocks))
 

@@ -109,8 +109,8 @@ class ExpressionWriter:
             args = [self.atom(a, _TIGHT if base and i == 0 else 0) for i, a in enumerate(call.args)]
             if base and args[0].isdecimal():  # 1.real would be a float
                 args[0] = f"({args[0]})"
-        written = "" if is_syntax(call) else self.atom(call.function, _TIGHT)
-        return written, args, [self.atom(value) for _, value in call.keywords]
+        name = "" if is_syntax(call) else self.atom(call.function, _TIGHT)
+        return name, args, [self.atom(value) for _, value in call.keywords]
 
     def subscript(self, atom: ir.Atom) -> str:
         """Write what stands in brackets: slices with colons."""

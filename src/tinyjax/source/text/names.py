@@ -115,8 +115,8 @@ def written(value: Any) -> str:
 
 def quoted(text: str) -> str:
     """A string in double quotes where these need no escapes."""
-    shown = repr(text)
-    return f'"{shown[1:-1]}"' if shown[0] == "'" and '"' not in text else shown
+    literal = repr(text)
+    return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in text else literal
 
 
 def _follow(value: Any, names: list[str]) -> Any:

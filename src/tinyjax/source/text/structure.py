@@ -123,17 +123,17 @@ class Text:
         source = statements[start].call.args[0] if statements[start].call.args else None
         if not isinstance(source, ir.Variable) or source.name != STACK:
             return 0
-        taken = coalescing.taken_items(statements[start:], source)
-        if not taken or self.frames[source] != taken[-1][0] + 1:
+        items = coalescing.taken_items(statements[start:], source)
+        if not items or self.frames[source] != items[-1][0] + 1:
             return 0
-        first = taken[0][0]
-        if [index for index, _ in taken] != list(range(first, first + len(taken))):
+        first = items[0][0]
+        if [index for index, _ in items] != list(range(first, first + len(items))):
             return 0
-        names = [self.called[v] for _, v in taken]
+        names = [self.called[v] for _, v in items]
         targets = ["_"] * first + names
         closing = f") = {self.written.atom(source)}"
         self.put(layout.Group("(", tuple(targets), closing, bare=True), 0, names)
-        return len(taken)
+        return len(items)
 
     def _unpacked(self, statements: list[ir.Statement], start: int) -> int:
         """Write a call whose items are used and nothing else, if one is here."""

@@ -151,7 +151,7 @@ rules[operator.getitem] = attrs.evolve(rules[operator.getitem], of_rest=index_ad
 
 def computing(container: Any) -> Callable[..., Any] | None:
     """The function that computes the items of an object of NumPy's, if it is such an object."""
-    return next((fun for known, fun, _ in equivalents.INDEXED if container is known), None)
+    return next((fun for indexed, fun, _ in equivalents.INDEXED if container is indexed), None)
 
 
 def holds_float(index: Any) -> bool:

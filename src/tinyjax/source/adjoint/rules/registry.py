@@ -72,12 +72,12 @@ def unknown_arguments(
     fun: Function,
     count: int,
     names: tuple[str, ...],
-    taken: Iterable[inspect.Parameter],
+    parameters: Iterable[inspect.Parameter],
     location: frames.Location | None = None,
 ) -> errors.SourceError:
     """The error of a function whose derivative is known of other arguments only."""
     name = getattr(fun, "__name__", str(fun))
-    known = ", ".join([str(p).partition(":")[0] for p in taken])
+    known = ", ".join([str(p).partition(":")[0] for p in parameters])
     arguments = f"{count} by position" + (f" and {', '.join(names)}" if names else "")
     return errors.SourceError(
         f"no derivative is known of {name} with these arguments ({arguments}). It is known of "
