@@ -115,17 +115,23 @@ class JitFunction(Generic[P, R]):
         return call(args, kwargs)
 
     def _key(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], in_tree: tree.PyTreeDef | None = None
     ) -> tuple[Sequence[Any], tuple[Hashable, ...]] | None:
-        """Return the leaves of a call's arguments, and what its plan is found by, if it has one."""
+        """Return the leaves of a call's arguments, and what its plan is found by, if it has one.
+
+        Args:
+            args: the positional arguments.
+            kwargs: the others.
+            in_tree: the structure, where it may be one that has not been looked for before.
+        """
         # types say it all where every argument is an array: a structure takes twice as long
         avals = tuple([x._aval or x.aval for x in args if type(x) is ConcreteArray])
         if not kwargs and len(avals) == len(args):
             return args, avals
         if self._all_dynamic:
-            return xla.call_key(args, kwargs)
+            return xla.call_key(args, kwargs, in_tree)
         static, dynamic, keywords = self._parameters.separate(args, kwargs)
-        key = xla.call_key(dynamic, keywords)
+        key = xla.call_key(dynamic, keywords, in_tree)
         return key and (key[0], (*key[1], static))
 
     @calling.watched
@@ -223,9 +229,9 @@ class JitFunction(Generic[P, R]):
             program = _placed_program(leaves, entry)
         elif program is not None and program.host_program is not None:
             return
-        if program is None or not xla.register_nodes(in_tree):
+        if program is None:
             return
-        key = self._key(args, kwargs)
+        key = self._key(args, kwargs, in_tree)
         if key is None or len(key[0]) != len(leaves) or any(map(is_not, key[0], leaves)):
             return  # the function changed its arguments while it was traced
         plans = self._traces.plan_for(entry.settings)

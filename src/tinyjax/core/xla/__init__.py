@@ -36,7 +36,7 @@ _names, _load, __dir__ = namespace(
         "compilation": "Compilation CompilerOptions Flags",
         "disk_cache": "DiskCacheInfo disk_cache_clear disk_cache_info own_secret",
         "call_writer": "WrittenCall written_call",
-        "dispatch": "call_key register_nodes",
+        "dispatch": "call_key",
         "process_allgather": "bytes_of check_same digest_of exchanged",
         "executable": (
             "CacheInfo Executable cache_clear cache_info compile_anew compiled executable_for "

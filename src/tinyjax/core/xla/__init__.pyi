@@ -14,7 +14,6 @@ from tinyjax.core.xla.disk_cache import disk_cache_clear as disk_cache_clear
 from tinyjax.core.xla.disk_cache import disk_cache_info as disk_cache_info
 from tinyjax.core.xla.disk_cache import own_secret as own_secret
 from tinyjax.core.xla.dispatch import call_key as call_key
-from tinyjax.core.xla.dispatch import register_nodes as register_nodes
 from tinyjax.core.xla.executable import CacheInfo as CacheInfo
 from tinyjax.core.xla.executable import Executable as Executable
 from tinyjax.core.xla.executable import cache_clear as cache_clear
@@ -128,7 +127,6 @@ __all__ = [
     'put',
     'read_profile',
     'register_batch_partitionable',
-    'register_nodes',
     'register_target',
     'register_type',
     'run',

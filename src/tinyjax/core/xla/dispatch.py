@@ -21,12 +21,21 @@ _registry: Final = pytree.PyTreeRegistry()
 _registered: Final[set[type]] = set()
 
 
-def call_key(args: PyTree, kwargs: PyTree) -> tuple[list[Any], tuple[Hashable, ...]] | None:
+def call_key(
+    args: PyTree, kwargs: PyTree, in_tree: PyTreeDef | None
+) -> tuple[list[Any], tuple[Hashable, ...]] | None:
     """Return the leaves of a call's arguments, and what the call is found by.
 
     None where a leaf is not an array of ours, a NumPy array or a number, or where the structure is
     not one that jaxlib knows.
+
+    Args:
+        args: the positional arguments.
+        kwargs: the others.
+        in_tree: the structure of both, of whose nodes jaxlib is told; None where that was done.
     """
+    if in_tree is not None and not _register_nodes(in_tree):
+        return None
     try:
         leaves, structure = _registry.flatten((args, kwargs))
     except (TypeError, ValueError):  # such as a dictionary whose keys cannot be sorted
@@ -50,7 +59,7 @@ def call_key(args: PyTree, kwargs: PyTree) -> tuple[list[Any], tuple[Hashable, .
     return leaves, tuple(key)
 
 
-def register_nodes(structure: PyTreeDef) -> bool:
+def _register_nodes(structure: PyTreeDef) -> bool:
     """Tell jaxlib's tree functions of the node types in a structure that users have registered.
 
     Returns:
