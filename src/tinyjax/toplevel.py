@@ -12,17 +12,12 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from tinyjax import config, errors
-from tinyjax.core import api, devices as dev, xla
+from tinyjax.core import api, devices as dev, sharded_array as sa, xla
 from tinyjax.core.api.arguments import check_argnums
 from tinyjax.core.jit import clear_traces, jit
-from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.core.tracing import checking
-from tinyjax.core.tracing.holders import HOLDERS
-from tinyjax.core.values import avals as av
+from tinyjax.core.tracing import checking, holders
+from tinyjax.core.values import avals as av, concrete as conc, integers as ints, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.values.integers import integer
-from tinyjax.core.values.operands import as_array
 
 if TYPE_CHECKING:
     from tinyjax.state import references as rf
@@ -66,7 +61,7 @@ def local_devices(
         PlatformError: there is no such platform.
     """
     number = dev.group().process_index if host_id is None else host_id
-    number = integer(number if process_index is None else process_index, "process_index")
+    number = ints.integer(number if process_index is None else process_index, "process_index")
     dev.check_platform(backend)
     if not 0 <= number < dev.group().size:
         raise errors.ArgumentError(
@@ -181,7 +176,7 @@ def live_arrays(platform: str | None = None) -> list[Array]:
         PlatformError: there is no such platform.
     """
     name = None if platform is None else devices(platform)[0].platform
-    with_data = (ConcreteArray, ShardedArray)
+    with_data = (conc.ConcreteArray, sa.ShardedArray)
     arrays: list[Array] = [x for x in gc.get_objects() if isinstance(x, with_data)]
     return [x for x in arrays if not x.is_deleted() and name in (None, x.platform())]
 
@@ -217,12 +212,12 @@ def typeof(x: Any) -> av.ShapedArray | rf.AbstractRef:
         >>> str(tinyjax.typeof(jnp.ones((2, 3))))
         'float32[2,3]'
     """
-    if type(x) in HOLDERS:
+    if type(x) in holders.HOLDERS:
         from tinyjax.state.references import AbstractRef, Ref  # noqa: PLC0415 (once there is one)
 
         if isinstance(x, Ref):
             return AbstractRef(x.aval)
-    return x.aval if isinstance(x, av.ShapeDtypeStruct) else as_array(x).aval
+    return x.aval if isinstance(x, av.ShapeDtypeStruct) else opd.as_array(x).aval
 
 
 @contextmanager

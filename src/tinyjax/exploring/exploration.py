@@ -15,13 +15,11 @@ import attrs
 from tinyjax import config, errors, frames, tracebacks
 from tinyjax.core import xla
 from tinyjax.core.jit import JitFunction, jit, stages
-from tinyjax.core.tracing import calling, checking, jaxpr as jx, trace as tr
-from tinyjax.core.tracing.holders import opened
+from tinyjax.core.tracing import calling, checking, holders, jaxpr as jx, trace as tr
 from tinyjax.core.values import avals as av, concrete as conc, integers as ints
 from tinyjax.core.values.array import Array
 from tinyjax.exploring import counting, memory, model, numbering, profiled
 from tinyjax.exploring.compiled import Marks, StableHLO, read_hlo, read_stablehlo, with_products
-from tinyjax.exploring.lines import Lines
 from tinyjax.exploring.page import page
 from tinyjax.tree.node import check_callable
 
@@ -216,7 +214,7 @@ def _operands(
     leaves, in_tree, _ = wrapped._parameters.split(args, kwargs)
     if jx.effects(lowered.jaxpr).any or any(isinstance(x, av.ShapeDtypeStruct) for x in leaves):
         return None
-    leaves, in_tree, _ = opened(leaves, in_tree)
+    leaves, in_tree, _ = holders.opened(leaves, in_tree)
     operands = lowered.operands(calling.as_arrays(leaves, wrapped, in_tree))
     return [*operands] if all(isinstance(x, conc.ConcreteArray) for x in operands) else None
 
@@ -265,7 +263,7 @@ def _explored(
         if profile is not None:
             times = profiled.compiled_times(profile.ops, hlo, stablehlo.of_equation, works)
             hlo = profiled.with_times(hlo, times)
-    lines = Lines()
+    lines = numbering.Lines()
     equations = _equations(programs, stablehlo, lines, works, seconds, times)
     waiting = memory.waiting(programs, lines)
     texts = [jx.jaxpr_text(jaxpr) for jaxpr in programs.jaxprs]
@@ -293,7 +291,7 @@ def _explored(
 def _equations(
     programs: numbering.Programs,
     stablehlo: StableHLO,
-    lines: Lines,
+    lines: numbering.Lines,
     works: Sequence[model.Work],
     seconds: dict[int, float] | None,
     compiled: profiled.CompiledTimes | None,

@@ -6,9 +6,8 @@ from typing import Final
 
 from tinyjax.checkpointing.residuals import origin_of
 from tinyjax.core.tracing import costs, jaxpr as jx, nesting
-from tinyjax.exploring.lines import Lines
 from tinyjax.exploring.model import Moment, Waiting
-from tinyjax.exploring.numbering import Programs, programs_run
+from tinyjax.exploring.numbering import Lines, Programs, programs_run
 from tinyjax.frames import Direction, TracedSource
 
 #: Programs that are called often are entered until there are so many moments.

@@ -1,7 +1,8 @@
-"""The programs within a program, with numbers for them and for their equations."""
+"""Numbers for the programs within a program, for their equations, and for the user's lines."""
 
 from __future__ import annotations
 
+import linecache
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, Final
@@ -10,6 +11,8 @@ import attrs
 
 from tinyjax import records
 from tinyjax.core.tracing import costs, jaxpr as jx
+from tinyjax.exploring.model import EquationView, Line, Waiting, Work
+from tinyjax.frames import Location
 
 #: Programs in parameters that derivatives and transposes run, and the equation itself does not.
 _IDLE: Final = frozenset(("backward", "matvec", "transpose_solve"))
@@ -111,3 +114,42 @@ def _nested(jaxpr: jx.Jaxpr) -> Iterator[jx.Jaxpr]:
     # those found last come first when the list is reversed
     for eqn in reversed(jaxpr.eqns):
         yield from reversed(programs_run(eqn))
+
+
+class Lines:
+    """Numbers for the lines that make equations, in the order in which they are asked for."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[str, int], int] = {}
+
+    def number(self, location: Location | None) -> int | None:
+        """The number of a line; None where there is no line."""
+        if location is None:
+            return None
+        key = (location.filename, location.lineno)
+        return self._numbers.setdefault(key, len(self._numbers))
+
+    def finish(
+        self, equations: tuple[EquationView, ...], waiting: tuple[Waiting, ...]
+    ) -> tuple[Line, ...]:
+        """Return the lines with what their equations cost."""
+        lines = [
+            Line(file, number, linecache.getline(file, number).rstrip())
+            for file, number in self._numbers
+        ]
+        of_lines: list[list[int]] = [[] for _ in lines]
+        work = [Work() for _ in lines]
+        residual_bytes = [0] * len(lines)
+        for i, eqn in enumerate(equations):
+            if eqn.line is not None:
+                of_lines[eqn.line].append(i)
+                work[eqn.line] += eqn.work
+        for value in waiting:
+            if value.line is not None:
+                residual_bytes[value.line] += value.nbytes
+        return tuple(
+            [
+                attrs.evolve(line, equations=tuple(e), work=w, residual_bytes=k)
+                for line, e, w, k in zip(lines, of_lines, work, residual_bytes, strict=True)
+            ]
+        )

@@ -9,7 +9,7 @@ from tinyjax.core.custom_derivatives.zeros import Zero, instantiate_zeros
 from tinyjax.core.primitives.shape import zero_tangent
 from tinyjax.core.tracing.primitive import Primitive, UndefinedPrimal
 from tinyjax.core.transforms.jvp import JVPTrace, JVPTracer
-from tinyjax.facade import primitives, tables
+from tinyjax.facade import primitives
 
 __all__ = [
     "JVPTrace",
@@ -29,9 +29,9 @@ __all__ = [
 ]
 
 #: Derivatives: ``rule(primals, tangents, **params)``.
-primitive_jvps: Final = tables.RuleTable("jvp", primitives.register_jvp)
+primitive_jvps: Final = primitives.RuleTable("jvp", primitives.register_jvp)
 #: Transposes: ``rule(cotangents, *operands, **params)``.
-primitive_transposes: Final = tables.RuleTable("transpose", primitives.register_transpose)
+primitive_transposes: Final = primitives.RuleTable("transpose", primitives.register_transpose)
 
 
 #: Zeros of a type.

@@ -10,8 +10,7 @@ from tinyjax.core.primitives.shape import moveaxis
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.transforms.batching import BatchTrace, BatchTracer
 from tinyjax.core.values.array import is_array_like
-from tinyjax.facade.primitives import register_batch
-from tinyjax.facade.tables import RuleTable
+from tinyjax.facade.primitives import RuleTable, register_batch
 
 __all__ = [
     "BatchTrace",

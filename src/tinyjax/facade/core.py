@@ -10,8 +10,7 @@ from tinyjax.core.transforms import batching as bt
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.integers import larger as max_dim, smaller as min_dim
-from tinyjax.facade.primitives import Primitive
-from tinyjax.facade.tables import pytype_aval_mappings
+from tinyjax.facade.primitives import Primitive, pytype_aval_mappings
 
 __all__ = [
     "AbstractValue",

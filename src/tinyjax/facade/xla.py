@@ -6,7 +6,7 @@ from typing import Any
 
 from tinyjax import jit
 from tinyjax.core.tracing.primitive import Primitive
-from tinyjax.facade.tables import pytype_aval_mappings as canonicalize_dtype_handlers
+from tinyjax.facade.primitives import pytype_aval_mappings as canonicalize_dtype_handlers
 
 __all__ = ["apply_primitive", "canonicalize_dtype_handlers"]
 

@@ -5,28 +5,19 @@ traces, the one that stands in for it.
 """
 
 from tinyjax.core.tracing.trace import Debugger, attach_debugger
-from tinyjax.core.transforms.batching import BatchTrace
-from tinyjax.core.transforms.jvp import JVPTrace
-from tinyjax.core.transforms.linear_trace import LinearTrace
-from tinyjax.core.transforms.transpose import Transposer
-from tinyjax.nans.provenance import (
-    LaneTrace,
-    SourcedJVPTrace,
-    SourcedLinearTrace,
-    SourcedTransposer,
-)
-from tinyjax.nans.trace import NANS, run_program, watch
+from tinyjax.core.transforms import batching as bt, jvp as jv, linear_trace, transpose as tp
+from tinyjax.nans import provenance, trace
 
 attach_debugger(
     Debugger(
-        NANS,
+        trace.NANS,
         {
-            BatchTrace: LaneTrace,
-            JVPTrace: SourcedJVPTrace,
-            LinearTrace: SourcedLinearTrace,
-            Transposer: SourcedTransposer,
+            bt.BatchTrace: provenance.LaneTrace,
+            jv.JVPTrace: provenance.SourcedJVPTrace,
+            linear_trace.LinearTrace: provenance.SourcedLinearTrace,
+            tp.Transposer: provenance.SourcedTransposer,
         },
-        watch,
-        run_program,
+        trace.watch,
+        trace.run_program,
     )
 )

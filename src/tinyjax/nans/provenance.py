@@ -13,10 +13,8 @@ from typing import TypeVar
 
 import attrs
 
-from tinyjax.core.tracing.jaxpr import JaxprEqn, Var
+from tinyjax.core.tracing import jaxpr as jx, staging as stg, trace as tr
 from tinyjax.core.tracing.primitive import ZERO, Cotangents, Operands, Primitive, Tangent, Tangents
-from tinyjax.core.tracing.staging import Recorder, StagingTracer
-from tinyjax.core.tracing.trace import Trace, current_trace, evaluated_source, set_evaluated_source
 from tinyjax.core.transforms import batching as bt, jvp as jv, linear_trace, transpose as tp
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
@@ -32,13 +30,13 @@ class _Moment:
     """What there was before a rule ran: births, and the equations of each recorder."""
 
     serial: int
-    recorded: dict[Recorder, int]
+    recorded: dict[stg.Recorder, int]
 
 
-def _now(trace: Trace) -> _Moment:
-    recorded: dict[Recorder, int] = {}
+def _now(trace: tr.Trace) -> _Moment:
+    recorded: dict[stg.Recorder, int] = {}
     while True:
-        if isinstance(trace, Recorder):
+        if isinstance(trace, stg.Recorder):
             recorded[trace] = len(trace.eqns)
         if trace.parent is trace:
             return _Moment(next_serial(), recorded)
@@ -60,8 +58,8 @@ def _add_examples(
         case jv.JVPTracer():
             _add_examples(value.primal, examples, below, since)
             _add_examples(value.tangent, examples, below, since)
-        case StagingTracer():
-            if isinstance(value._trace, Recorder):
+        case stg.StagingTracer():
+            if isinstance(value._trace, stg.Recorder):
                 _annotate(value._trace, value.binder, examples, since)
         case ConcreteArray():
             add_examples(value, examples, below, since.serial)
@@ -70,7 +68,7 @@ def _add_examples(
 
 
 def _annotate(
-    recorder: Recorder, binder: Var, examples: tuple[ExampleAxis, ...], since: _Moment
+    recorder: stg.Recorder, binder: jx.Var, examples: tuple[ExampleAxis, ...], since: _Moment
 ) -> None:
     eqns = recorder.eqns
     for i in range(since.recorded.get(recorder, len(eqns)), len(eqns)):
@@ -89,16 +87,16 @@ class LaneTrace(bt.BatchTrace):
     __slots__ = ()
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        source = evaluated_source()
+        source = tr.evaluated_source()
         # of the axes of the operation as it was before it is batched
         old = source.examples if isinstance(source, TracedSource) else ()
         since = _now(self)
         if isinstance(source, TracedSource):
-            set_evaluated_source(attrs.evolve(source, examples=()))
+            tr.set_evaluated_source(attrs.evolve(source, examples=()))
         try:
             outs = super().process(primitive, args, params)
         finally:
-            set_evaluated_source(source)
+            tr.set_evaluated_source(source)
         for out in outs:
             if type(out) is bt.BatchTracer and out._trace is self:
                 own = ExampleAxis(out.axis, self.mapped.size, self.mapped)
@@ -117,8 +115,8 @@ class SourcedLinearTrace(linear_trace.LinearTrace):
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         for arg in args:
-            if type(arg) is StagingTracer and arg._trace is self:
-                source = traced_source(evaluated_source(), "tangent", 3)
+            if type(arg) is stg.StagingTracer and arg._trace is self:
+                source = traced_source(tr.evaluated_source(), "tangent", 3)
                 return self.record(primitive, args, params, source)
         return self.parent.process(primitive, args, params)
 
@@ -153,13 +151,13 @@ def _grounds(value: Array) -> Iterator[Array]:
             yield value
 
 
-def _relabel(recorder: Recorder, start: int, primals: Sequence[Array]) -> None:
+def _relabel(recorder: stg.Recorder, start: int, primals: Sequence[Array]) -> None:
     """Say of the equations recorded last that they serve tangents, but for what gives primals."""
-    needed = {x.binder for x in primals if isinstance(x, StagingTracer)}
+    needed = {x.binder for x in primals if isinstance(x, stg.StagingTracer)}
     for i in range(len(recorder.eqns) - 1, start - 1, -1):
         eqn = recorder.eqns[i]
         if needed.intersection(eqn.out_binders):
-            needed.update(x for x in eqn.inputs if isinstance(x, Var))
+            needed.update(x for x in eqn.inputs if isinstance(x, jx.Var))
         elif eqn.source is not None:
             recorder.eqns[i] = attrs.evolve(eqn, source=traced_source(eqn.source, "tangent"))
 
@@ -170,18 +168,18 @@ class SourcedTransposer(tp.Transposer):
     follows = True
 
     def pull_back(self, cotangents: Sequence[Tangent]) -> list[Tangent]:
-        self._examples_of: dict[Var, tuple[ExampleAxis, ...]] = {}
+        self._examples_of: dict[jx.Var, tuple[ExampleAxis, ...]] = {}
         for eqn in self.eqns:
             if isinstance(eqn.source, TracedSource):
                 self._examples_of.update((var, eqn.source.examples) for var in eqn.out_binders)
         return super().pull_back(cotangents)
 
-    def apply(self, eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
+    def apply(self, eqn: jx.JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
         source = traced_source(eqn.source, "tangent") if eqn.source is not None else None
         examples = () if source is None else source.examples
         if source is not None:
             shapes = {x.aval.shape for x in (*eqn.inputs, *eqn.out_binders) if x.aval.shape}
-            set_evaluated_source(
+            tr.set_evaluated_source(
                 attrs.evolve(
                     source,
                     direction="backward",
@@ -190,7 +188,7 @@ class SourcedTransposer(tp.Transposer):
                     examples=examples if len(shapes) <= 1 else (),
                 )
             )
-        since = _now(current_trace())
+        since = _now(tr.current_trace())
         with backward_pass():
             results = super().apply(eqn, cotangents, operands)
         for recorder, start in since.recorded.items():
@@ -200,7 +198,7 @@ class SourcedTransposer(tp.Transposer):
                     own = traced_source(entry.source, "backward")
                     recorder.eqns[i] = attrs.evolve(entry, source=own)
         for x, result in zip(eqn.inputs, results, strict=True):
-            if isinstance(x, Var) and result is not None and result is not ZERO:
+            if isinstance(x, jx.Var) and result is not None and result is not ZERO:
                 axes = self._examples_of.get(x, ())
                 if axes:
                     _add_examples(result, axes, (), since)

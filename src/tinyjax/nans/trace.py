@@ -23,49 +23,22 @@ from typing import Any, Final, TypeVar
 import numpy as np
 
 from tinyjax.core.sharded_array import any_sharded
-from tinyjax.core.tracing.jaxpr import Jaxpr, effects, subjaxprs
+from tinyjax.core.tracing import jaxpr as jx, program_rules as pr, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
-from tinyjax.core.tracing.program_rules import (
-    ITERATIONS,
-    PROGRAM,
-    Run,
-    by_equation,
-    evaluate_stepwise,
-)
-from tinyjax.core.tracing.trace import (
-    EVAL,
-    EvalTrace,
-    EvaluateProgram,
-    check_concrete,
-    current_trace,
-    evaluated_source,
-    use_trace,
-)
 from tinyjax.core.transforms.calls import LinearMapParams
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.frames import Direction, Location, TracedSource, traced_source
-from tinyjax.nans.origins import (
-    Birth,
-    Example,
-    Iteration,
-    births_in,
-    choose_examples,
-    fits,
-    mark,
-    marks_of,
-    nans_in,
-    next_serial,
-    wanted_in,
-)
-from tinyjax.nans.reports import check_result
+from tinyjax.nans import origins, reports
 
 P = TypeVar("P")
 R = TypeVar("R")
 
 
-_iterations: ContextVar[tuple[Iteration, ...]] = ContextVar("tinyjax_iterations", default=())
+_iterations: ContextVar[tuple[origins.Iteration, ...]] = ContextVar(
+    "tinyjax_iterations", default=()
+)
 _watching: ContextVar[bool] = ContextVar("tinyjax_watching_nans", default=False)
 _backward: ContextVar[bool] = ContextVar("tinyjax_backward", default=False)
 _recomputed: ContextVar[Location | None] = ContextVar("tinyjax_recomputed_loop", default=None)
@@ -80,7 +53,7 @@ def direction_here() -> Direction:
 # The trace
 
 
-class NanTrace(EvalTrace):
+class NanTrace(tr.EvalTrace):
     """Evaluates, and remembers where NaNs come from.
 
     Attributes:
@@ -97,18 +70,18 @@ class NanTrace(EvalTrace):
         self.replaying: bool = replaying
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        check_concrete(args)
+        tr.check_concrete(args)
         if any_sharded(args):  # whose data is not looked at
-            with use_trace(EVAL):
-                return EVAL.process(primitive, args, params)
-        is_program = PROGRAM in primitive.rules.extensions
+            with tr.use_trace(tr.EVAL):
+                return tr.EVAL.process(primitive, args, params)
+        is_program = pr.PROGRAM in primitive.rules.extensions
         if is_program and self.replaying:
             return _stepwise(primitive, args, params)
-        if is_program and any(effects(j).any for j in subjaxprs(params)):
+        if is_program and any(jx.effects(j).any for j in jx.subjaxprs(params)):
             return _replay(partial(_stepwise, primitive), args, params)
-        with use_trace(EVAL):
-            outs = EVAL.process(primitive, args, params)
-        if all(wanted_in(out) is None for out in outs):
+        with tr.use_trace(tr.EVAL):
+            outs = tr.EVAL.process(primitive, args, params)
+        if all(origins.wanted_in(out) is None for out in outs):
             return outs
         if is_program:
             replayed = _replay(partial(_stepwise, primitive), args, params)
@@ -120,30 +93,30 @@ class NanTrace(EvalTrace):
 
 def _stepwise(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
     """Run the programs that a primitive holds one equation at a time."""
-    if ITERATIONS not in primitive.rules.extensions:
-        return evaluate_stepwise(primitive, args, params)
+    if pr.ITERATIONS not in primitive.rules.extensions:
+        return pr.evaluate_stepwise(primitive, args, params)
     if isinstance(params, LinearMapParams):  # the tangent of a loop, which is none itself
         with _iterate_backward():
-            return evaluate_stepwise(primitive, args, params)
-    with _iterate(primitive.name, primitive.rule(ITERATIONS)(params)) as run:
-        return evaluate_stepwise(primitive, args, params, run)
+            return pr.evaluate_stepwise(primitive, args, params)
+    with _iterate(primitive.name, primitive.rule(pr.ITERATIONS)(params)) as run:
+        return pr.evaluate_stepwise(primitive, args, params, run)
 
 
 @contextmanager
-def _iterate(name: str, length: int | None) -> Iterator[Run]:
+def _iterate(name: str, length: int | None) -> Iterator[pr.Run]:
     """Evaluate a loop; what the context gives runs its programs, and counts the iterations.
 
     Args:
         name: what the loop is called.
         length: the number of iterations, where it is known before they are made.
     """
-    source = traced_source(evaluated_source())
+    source = traced_source(tr.evaluated_source())
     location = None if source is None else source.location
     backward = source is not None and source.transposed
     if length is None:
         backward = _reversed.get()
     outer = _iterations.get()
-    iterations: list[Iteration] = []
+    iterations: list[origins.Iteration] = []
     # A way back runs iterations again, from states that were kept: those of loops that it is
     # made of are not the user's.
     recomputed = _recomputed.get()
@@ -153,14 +126,14 @@ def _iterate(name: str, length: int | None) -> Iterator[Run]:
     if backward and length is None:
         recomputed = location
     tokens = _iterations.set(outer), _reversed.set(False), _recomputed.set(recomputed)
-    first: list[Jaxpr] = []
+    first: list[jx.Jaxpr] = []
 
-    def run(jaxpr: Jaxpr, args: Sequence[Any], times: int = 1) -> list[Any]:
+    def run(jaxpr: jx.Jaxpr, args: Sequence[Any], times: int = 1) -> list[Any]:
         first[:] = first or [jaxpr]
         if jaxpr is first[0] and not hidden:  # an iteration begins
-            iterations.append(Iteration(name, location, len(iterations)))
+            iterations.append(origins.Iteration(name, location, len(iterations)))
             _iterations.set((*outer, iterations[-1]))
-        return by_equation(jaxpr, args)
+        return pr.by_equation(jaxpr, args)
 
     try:
         yield run
@@ -178,7 +151,7 @@ def _iterate(name: str, length: int | None) -> Iterator[Run]:
 @contextmanager
 def _iterate_backward() -> Iterator[None]:
     """Evaluate the tangent of a ``while_loop``, whose transpose is a loop that goes back."""
-    source = evaluated_source()
+    source = tr.evaluated_source()
     backward = isinstance(source, TracedSource) and source.transposed
     token = _reversed.set(backward)
     try:
@@ -205,20 +178,20 @@ def watch(
         args: the arguments.
         kwargs: the keyword arguments.
     """
-    if _watching.get() or not isinstance(current_trace(), EvalTrace):
+    if _watching.get() or not isinstance(tr.current_trace(), tr.EvalTrace):
         return call(*args, **kwargs)
     token = _watching.set(True)
     try:
-        with use_trace(NANS):
+        with tr.use_trace(NANS):
             result = call(*args, **kwargs)
     finally:
         _watching.reset(token)
-    check_result(result, named, *args)
+    reports.check_result(result, named, *args)
     return result
 
 
 def run_program(
-    run: EvaluateProgram, evaluate: EvaluateProgram, args: Sequence[Array]
+    run: tr.EvaluateProgram, evaluate: tr.EvaluateProgram, args: Sequence[Array]
 ) -> Sequence[Array]:
     """Run a compiled program without effects; with NaNs in a result, evaluate it once more.
 
@@ -228,7 +201,7 @@ def run_program(
         args: the arguments.
     """
     outs = run(args)
-    if any(wanted_in(out) is not None for out in outs):
+    if any(origins.wanted_in(out) is not None for out in outs):
         replayed = _replay(lambda args, _: evaluate(args), args, None)
         _compare("a compiled program", args, outs, replayed)
     return outs
@@ -239,13 +212,13 @@ def _replay(
     args: Sequence[Array],
     params: object,
 ) -> Sequence[Array]:
-    start = next_serial()
-    source = evaluated_source()
+    start = origins.next_serial()
+    source = tr.evaluated_source()
     backward = isinstance(source, TracedSource) and source.direction == "backward"
-    with use_trace(_REPLAY), backward_pass() if backward else nullcontext():
+    with tr.use_trace(_REPLAY), backward_pass() if backward else nullcontext():
         outs = stepwise(args, params)
     for out in outs:
-        for birth in births_in(out):
+        for birth in origins.births_in(out):
             # The program knows of every vmap around it.
             birth.closed = birth.closed or birth.serial > start
     return outs
@@ -258,12 +231,12 @@ def _compare(
     replayed: Sequence[Array],
 ) -> None:
     """Give a compiled program's results the births that a replay of it found."""
-    dirty = any(wanted_in(x) is not None for x in args)
+    dirty = any(origins.wanted_in(x) is not None for x in args)
     for out, again in zip(outs, replayed, strict=True):
-        mask = wanted_in(out)
+        mask = origins.wanted_in(out)
         if mask is None or out is again or not isinstance(out, ConcreteArray):
             continue
-        marks, known = marks_of(again), wanted_in(again)
+        marks, known = origins.marks_of(again), origins.wanted_in(again)
         births = [] if marks is None else list(marks.births)
         where = np.zeros(mask.shape, np.int64) if marks is None else np.where(mask, marks.where, 0)
         if not dirty:
@@ -273,14 +246,14 @@ def _compare(
                 births.append(_birth(name))
                 births[-1].values = "evaluated operation by operation, it gives none"
                 where[only] = len(births)
-        mark(out, where, births)
+        origins.mark(out, where, births)
 
 
 def _track(
     primitive: Primitive[P], args: Sequence[Array], params: P, outs: Sequence[Array]
 ) -> None:
     """Remember the births of the NaNs in an operation's results."""
-    masks = [wanted_in(x) for x in args]
+    masks = [origins.wanted_in(x) for x in args]
     known = [_known(x, mask) for x, mask in zip(args, masks, strict=True)]
     births = list(dict.fromkeys(b for _, of_arg in known for b in of_arg))
     dirty = any(mask is not None for mask in masks)
@@ -290,7 +263,7 @@ def _track(
     # numbers made of none, or of integers' bits, are data
     computes = primitive.rules.evaluate is not None or any(is_inexact(x.dtype) for x in args)
     for i, out in enumerate(outs):
-        mask = wanted_in(out)
+        mask = origins.wanted_in(out)
         if mask is None or not isinstance(out, ConcreteArray) or any(out is x for x in args):
             continue
         dependent = np.zeros(mask.shape, bool)
@@ -311,18 +284,18 @@ def _track(
             place = tuple(int(n) for n in np.argwhere(born)[0])
             all_births.append(_birth(primitive.name, args, out, place))
             where[born] = len(all_births)
-        mark(out, where, all_births)
+        origins.mark(out, where, all_births)
         if primitive.chooses:
             for k, birth in enumerate(births, start=1):
                 before = [_of_birth(inside, of_arg, birth) for inside, of_arg in known]
-                choose_examples(birth, before, np.asarray(where == k))
+                origins.choose_examples(birth, before, np.asarray(where == k))
 
 
-_Known = tuple[HostArray | None, tuple[Birth, ...]]
+_Known = tuple[HostArray | None, tuple[origins.Birth, ...]]
 
 
 def _known(array: Array, mask: HostArray | None) -> _Known:
-    marks = marks_of(array)
+    marks = origins.marks_of(array)
     return (None, ()) if mask is None or marks is None else (marks.where, marks.births)
 
 
@@ -331,7 +304,9 @@ def _has_data(mask: HostArray | None, where: HostArray | None) -> bool:
     return mask is not None and (where is None or bool((mask & (where == 0)).any()))
 
 
-def _of_birth(where: HostArray | None, births: Sequence[Birth], birth: Birth) -> HostArray | None:
+def _of_birth(
+    where: HostArray | None, births: Sequence[origins.Birth], birth: origins.Birth
+) -> HostArray | None:
     """Where an operand's NaNs come from one birth."""
     if where is None or birth not in births:
         return None
@@ -360,10 +335,10 @@ def _depends(
             for x, mask in zip(args, masks, strict=True)
         ]
         try:
-            out = EVAL.process(primitive, probes, params)[position]
+            out = tr.EVAL.process(primitive, probes, params)[position]
         except Exception:  # who checks values may not like these
             return everything
-        reached = nans_in(out)
+        reached = origins.nans_in(out)
         everything &= np.zeros(shape, bool) if reached is None else reached
     return everything
 
@@ -380,9 +355,9 @@ def _birth(
     args: Sequence[Array] = (),
     out: Array | None = None,
     place: tuple[int, ...] = (),
-) -> Birth:
-    source = traced_source(evaluated_source(), direction_here())
-    birth = Birth(
+) -> origins.Birth:
+    source = traced_source(tr.evaluated_source(), direction_here())
+    birth = origins.Birth(
         name,
         None if source is None else source.location,
         direction_here() if source is None else source.direction,
@@ -394,15 +369,17 @@ def _birth(
             birth.what = "an infinity"
         if source is not None:
             birth.examples = [
-                Example(place[example.axis], example.size, example.of, example.axis, out.shape)
+                origins.Example(
+                    place[example.axis], example.size, example.of, example.axis, out.shape
+                )
                 for example in source.examples
-                if fits(example, out.shape)
+                if origins.fits(example, out.shape)
             ]
     return birth
 
 
 def _describe_operands(
-    birth: Birth, args: Sequence[Array], shape: tuple[int, ...], place: tuple[int, ...]
+    birth: origins.Birth, args: Sequence[Array], shape: tuple[int, ...], place: tuple[int, ...]
 ) -> None:
     """Say what an operation was given where its first NaN is."""
     texts: list[str] = []
