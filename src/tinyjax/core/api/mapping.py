@@ -10,7 +10,7 @@ import attrs
 
 from tinyjax import errors, tree
 from tinyjax.core.primitives import shape as sh, slicing as sl
-from tinyjax.core.tracing import calling
+from tinyjax.core.tracing import calling, trace as tr
 from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.holders import HOLDERS, whole_places
 from tinyjax.core.tracing.primitive import MappedAxis
@@ -147,10 +147,11 @@ def _mapped(
             )
         else:
             over = _axis(size, axis_name, of_basis, spmd)
-            mapped = [x.aval for x, axis in zip(arrays, axes, strict=True) if axis is not None]
-            where = av.where_of(mapped)
-            if where is not None:
-                over = attrs.evolve(over, divided=where.mapped_over(arrays, axes))
+            if tr.extended:  # else no type says where values lie
+                mapped = [x.aval for x, axis in zip(arrays, axes, strict=True) if axis is not None]
+                where = av.where_of(mapped)
+                if where is not None:
+                    over = attrs.evolve(over, divided=where.mapped_over(arrays, axes))
             outs, sources = _batched(flat, over, arrays, axes, chunk_size, fun)
         if type(out_axes) is int:  # nearly always
             targets = [out_axes] * len(outs)

@@ -159,11 +159,11 @@ class ShapedArray:
         if where is not None:
             key = (shape, dtype, weak_type, where)
         try:
-            cached = interned.get(key)
+            return interned[key]
+        except KeyError:  # a new type
+            pass
         except TypeError:  # a list
             return ShapedArray(tuple(shape), dtype, weak_type, where)
-        if cached is not None:
-            return cached
         if not isinstance(dtype, _DTYPES):  # a scalar type, or a name
             return ShapedArray(shape, parse(dtype), weak_type, where)
         self = object.__new__(cls)

@@ -18,9 +18,7 @@ from tinyjax.lazy import HOMES, namespace
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 #: The parts that decide whether a program is compiled. They work without loading jaxlib.
-_WITHOUT_JAXLIB: Final = {
-    f"{__name__}.{part}" for part in ("compilation", "placement", "device_assignment", "tiers")
-}
+_WITHOUT_JAXLIB: Final = {f"{__name__}.{part}" for part in ("compilation", "placement", "tiers")}
 
 
 evaluator[:] = [lambda *operation: import_module("tinyjax.core.xla.sharded").evaluate(*operation)]
@@ -48,8 +46,7 @@ _names, _load, __dir__ = namespace(
         "machine_code": "code_of executable_of fingerprint",
         "modules": "from_portable parse to_artifact to_computation to_portable",
         "options": "as_flags",
-        "placement": "Placement",
-        "device_assignment": "on_devices placement_of",
+        "placement": "Placement on_devices placement_of",
         "processes": "Connection Limits connect serve",
         "profiling": "OpEvent Profile SpanEvent annotation profile_of read_profile start_profile",
         "sharded": "call_sharded of_arrays put runs_on_host",

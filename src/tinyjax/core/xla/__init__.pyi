@@ -7,8 +7,6 @@ from tinyjax.core.xla.call_writer import written_call as written_call
 from tinyjax.core.xla.compilation import Compilation as Compilation
 from tinyjax.core.xla.compilation import CompilerOptions as CompilerOptions
 from tinyjax.core.xla.compilation import Flags as Flags
-from tinyjax.core.xla.device_assignment import on_devices as on_devices
-from tinyjax.core.xla.device_assignment import placement_of as placement_of
 from tinyjax.core.xla.disk_cache import DiskCacheInfo as DiskCacheInfo
 from tinyjax.core.xla.disk_cache import disk_cache_clear as disk_cache_clear
 from tinyjax.core.xla.disk_cache import disk_cache_info as disk_cache_info
@@ -41,6 +39,8 @@ from tinyjax.core.xla.modules import to_computation as to_computation
 from tinyjax.core.xla.modules import to_portable as to_portable
 from tinyjax.core.xla.options import as_flags as as_flags
 from tinyjax.core.xla.placement import Placement as Placement
+from tinyjax.core.xla.placement import on_devices as on_devices
+from tinyjax.core.xla.placement import placement_of as placement_of
 from tinyjax.core.xla.process_allgather import bytes_of as bytes_of
 from tinyjax.core.xla.process_allgather import check_same as check_same
 from tinyjax.core.xla.process_allgather import digest_of as digest_of

@@ -1,15 +1,26 @@
-"""On which devices a program runs, and how its arguments and results lie there."""
+"""On which devices a program runs: where its arguments lie, or where the program itself says.
+
+XLA checks nothing of where a program's arguments lie: one that is divided otherwise than the
+program was compiled for gives wrong numbers where the parts have the same shape, and ends the
+process where they have not. So a placement is part of what a program is compiled for, and every
+argument is compared with it (``core.xla.sharded``).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import attrs
 
-from tinyjax.core.devices import Sharding
-from tinyjax.records import Printed, Record
+from tinyjax import records
+from tinyjax.core import devices as dev, platforms as pf, sharded_array as sa
+from tinyjax.core.tracing import jaxpr as jx, nesting, program_rules as pr
+from tinyjax.errors import ShardingError
 
 
 @attrs.frozen(eq=False, repr=False)
-class Written(Record):
+class Written(records.Record):
     """How shardings of a program were written: ``P("x", None)`` means what ``P("x")`` does.
 
     Attributes:
@@ -18,13 +29,13 @@ class Written(Record):
         ndim: how many axes it has.
     """
 
-    outs: tuple[Sharding | None, ...]
-    first: Sharding | None = None
+    outs: tuple[dev.Sharding | None, ...]
+    first: dev.Sharding | None = None
     ndim: int = 0
 
 
 @attrs.frozen(cache_hash=True, repr=False)
-class Placement(Printed):
+class Placement(records.Printed):
     """How the arguments and the results of a program lie on devices.
 
     Attributes:
@@ -37,8 +48,232 @@ class Placement(Printed):
     """
 
     ids: tuple[int, ...]
-    ins: tuple[Sharding, ...]
-    outs: tuple[Sharding | None, ...]
+    ins: tuple[dev.Sharding, ...]
+    outs: tuple[dev.Sharding | None, ...]
     is_abstract: bool = False
-    whole: Sharding | None = attrs.field(default=None, eq=False)
+    whole: dev.Sharding | None = attrs.field(default=None, eq=False)
     written: Written | None = attrs.field(default=None, eq=False)
+
+
+# What programs say
+
+
+@attrs.frozen(eq=False, repr=False)
+class Wishes(records.Record):
+    """What a program says of where it runs.
+
+    Attributes:
+        all: the shardings that it names.
+        ins: how its parameters are to lie, where it says.
+        outs: how its results are to lie.
+    """
+
+    all: tuple[dev.Sharding, ...]
+    ins: tuple[dev.Sharding | None, ...]
+    outs: tuple[dev.Sharding | None, ...]
+
+
+def wishes_of(jaxpr: jx.Jaxpr) -> Wishes | None:
+    """What a program says of where it runs; None where it says nothing."""
+
+    def find() -> Wishes | None:
+        # in order, and each once
+        shardings: dict[dev.Sharding, None] = {}
+        used: dict[jx.Atom, dev.Sharding] = {}
+        defined: dict[jx.Atom, dev.Sharding] = {}
+        for eqn in jaxpr.eqns:
+            rules = eqn.primitive.rules
+            rule = rules.extensions.get(pr.SHARDINGS)
+            if rule is not None:
+                ins, outs = rule(eqn.params)
+                shardings.update(dict.fromkeys((*ins, *outs)))
+                for x, sharding in zip(eqn.inputs, ins, strict=True):
+                    if sharding.is_decided and sharding.divides(x.aval.shape):
+                        used.setdefault(x, sharding)
+                results = zip(eqn.out_binders, outs, strict=True)
+                own = rules.evaluate is not None and bool(jx.subjaxprs(eqn.params))
+                defined.update(
+                    (var, _as_typed(var, sharding) if own else sharding)
+                    for var, sharding in results
+                    if sharding.is_decided and sharding.divides(var.aval.shape)
+                )
+            if rules.evaluate is None:  # it runs no programs, as nearly all do not
+                continue
+            with nesting.LEVEL:
+                below = [wishes_of(inner) for inner in jx.subjaxprs(eqn.params)]
+            for wishes in below:
+                if wishes is not None:
+                    shardings.update(dict.fromkeys(wishes.all))
+        for v in jaxpr.in_binders:
+            if v.aval.where is not None and v.aval.told is not None:
+                if v.aval.sharding.is_explicit:
+                    used[v] = v.aval.sharding
+                shardings[v.aval.sharding] = None
+        if not shardings:
+            return None
+        for x in jaxpr.outs:
+            if x.aval.where is not None and x.aval.sharding.is_explicit:
+                defined.setdefault(x, x.aval.sharding)
+        return Wishes(
+            tuple(shardings),
+            tuple([used.get(v) for v in jaxpr.in_binders]),
+            tuple([defined.get(x) for x in jaxpr.outs]),
+        )
+
+    return jaxpr.derive("wishes", find)
+
+
+def _as_typed(x: jx.Atom, sharding: dev.Sharding) -> dev.Sharding:
+    """How a result of ``shard_map`` lies, as its type says it, or else as XLA would."""
+    if x.aval.where is not None and x.aval.sharding.is_explicit:
+        return x.aval.sharding
+    return sharding.stripped()
+
+
+# Where they run
+
+
+def on_devices(args: Sequence[object]) -> list[dev.Sharding | None]:
+    """How arguments lie; None for those that go where they are wanted."""
+    return [x.sharding if type(x) is sa.ShardedArray and x.committed else None for x in args]
+
+
+def placement_of(jaxpr: jx.Jaxpr, shardings: Sequence[dev.Sharding | None]) -> Placement | None:
+    """Return where a program runs; None for the processor's first device.
+
+    Where neither arguments nor the program say it, that is the default device; the results are then
+    as free to go elsewhere as the arguments.
+
+    Args:
+        jaxpr: the program.
+        shardings: how its arguments lie; None for those that go where they are wanted.
+
+    Raises:
+        PlatformError: the settings name a platform that is not there.
+        ShardingError: arguments, or what the program names, lie on different devices.
+    """
+    placement = placement_by(jaxpr, shardings)
+    place = dev.default_place() if placement is None else None
+    if place is None:
+        return placement
+    return Placement(place.ids, (place,) * len(jaxpr.in_binders), (place,) * len(jaxpr.outs))
+
+
+def placement_by(jaxpr: jx.Jaxpr, shardings: Sequence[dev.Sharding | None]) -> Placement | None:
+    """Return where a program runs, by its arguments and what it names; None where these do not say.
+
+    Args:
+        jaxpr: the program.
+        shardings: how its arguments lie; None for those that go where they are wanted.
+
+    Raises:
+        ShardingError: arguments, or what the program names, lie on different devices.
+    """
+    wishes = wishes_of(jaxpr)
+    named: list[dev.Sharding] = [] if wishes is None else [*wishes.all]
+    named += [sharding for sharding in shardings if sharding is not None]
+    if not named:
+        return None
+    return agreed(jaxpr, shardings, named, wishes)
+
+
+def agreed(
+    jaxpr: jx.Jaxpr,
+    shardings: Sequence[dev.Sharding | None],
+    named: Sequence[dev.Sharding],
+    wishes: Wishes | None,
+) -> Placement:
+    """Return where a program runs.
+
+    Args:
+        jaxpr: the program.
+        shardings: how its arguments lie; None for those that go where they are wanted.
+        named: all shardings of the program and its arguments, at least one.
+        wishes: what the program says; None where it says nothing.
+
+    Raises:
+        ShardingError: these are of different devices.
+    """
+    from tinyjax.core import sharding as sd  # noqa: PLC0415 (programs of one device need none)
+
+    meshes = {
+        x.mesh.abstract_mesh: x.mesh
+        for x in named
+        if isinstance(x, sd.NamedSharding) and not x.is_abstract
+    }
+    named = [_with_devices(x, meshes) for x in named]
+    ids = named[0].ids
+    abstract = named[0].is_abstract
+    for other in named:
+        if other.is_abstract != abstract:
+            raise ShardingError(
+                "one program names a mesh with devices and an AbstractMesh, which has none. Use "
+                "the AbstractMesh for all, or for none."
+            )
+        if {*other.ids} != {*ids}:
+            here, there = _named(ids, other.ids)
+            raise ShardingError(
+                f"one program takes arrays on the devices {here} and on {there}. Put "
+                "them on the same: tinyjax.device_put(x, sharding)."
+            )
+        if other.ids != ids and wishes is not None and other in wishes.all:
+            here, there = _named(ids, other.ids)
+            raise ShardingError(
+                f"one program names meshes of the devices {here} and {there}, "
+                "which are the same in another order. Use one order."
+            )
+    whole = undivided(named, ids)
+    merged = (
+        shardings
+        if wishes is None
+        else [g or w for g, w in zip(shardings, wishes.ins, strict=True)]
+    )
+    lying = [x and _with_devices(x, meshes) for x in merged]
+    ins = [x.stripped() if x is not None and x.ids == ids else whole for x in lying]
+    outs = (None,) * len(jaxpr.outs) if wishes is None else wishes.outs
+    told = tuple([x and _with_devices(x, meshes) for x in outs])
+    decided = tuple([x and x.stripped() for x in told])
+    on_these = (
+        i for i, x in enumerate(shardings) if isinstance(x, sd.NamedSharding) and x.ids == ids
+    )
+    first = next(on_these, None)
+    written = (
+        Written(told)
+        if first is None
+        else Written(told, shardings[first], jaxpr.in_avals[first].ndim)
+    )
+    return Placement(ids, tuple(ins), decided, abstract, whole, written)
+
+
+def _with_devices(sharding: dev.Sharding, meshes: Mapping[Any, Any]) -> dev.Sharding:
+    """The same sharding, of devices where a mesh of that form is named with its devices."""
+    from tinyjax.core import sharding as sd  # noqa: PLC0415 (programs of one device need none)
+
+    if not isinstance(sharding, sd.NamedSharding) or not sharding.is_abstract:
+        return sharding
+    mesh = meshes.get(sharding.mesh.abstract_mesh)
+    return sharding if mesh is None else sharding.update(mesh=mesh)
+
+
+def undivided(shardings: Sequence[dev.Sharding], ids: Sequence[int]) -> dev.Sharding:
+    """How an array lies of which some devices have copies, on a mesh that is named if one is.
+
+    Args:
+        shardings: what is named, where ``ids`` may be given.
+        ids: the numbers of the devices.
+    """
+    from tinyjax.core import sharding as sd  # noqa: PLC0415 (programs of one device need none)
+
+    for sharding in shardings:
+        if isinstance(sharding, sd.NamedSharding) and sharding.ids == ids:
+            return sd.NamedSharding(sharding.mesh, dev.PartitionSpec())
+    return dev.SingleDeviceSharding(dev.device_at(ids[0]))
+
+
+def _named(these: Sequence[int], others: Sequence[int]) -> list[str]:
+    """Name the devices of two groups: by their numbers alone, if all are the processor's."""
+    are_processors = all(pf.platform_at(i) is pf.CPU for i in (*these, *others))
+    return [
+        ", ".join([str(i if are_processors else dev.device_at(i)) for i in ids])
+        for ids in (these, others)
+    ]

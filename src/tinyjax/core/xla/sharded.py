@@ -31,11 +31,9 @@ from tinyjax.core.values.concrete import ConcreteArray, fetched, raise_donated
 from tinyjax.core.values.operands import aligned, first_element, is_splat
 from tinyjax.core.xla.backend import backend, backend_of, buffer_of, physical, result_handler
 from tinyjax.core.xla.compilation import Compilation
-from tinyjax.core.xla.device_assignment import on_devices, placement_by, placement_of
 from tinyjax.core.xla.executable import Executable, compiled, executable_for
 from tinyjax.core.xla.lowering import CallsPythonError, calls_from
-from tinyjax.core.xla.placement import Placement
-from tinyjax.core.xla.placement_resolution import undivided
+from tinyjax.core.xla.placement import Placement, on_devices, placement_by, placement_of, undivided
 from tinyjax.core.xla.planned import PlannedExecutable
 from tinyjax.core.xla.sharded_executable import ShardedExecutable, of_parts, placed, result_of
 

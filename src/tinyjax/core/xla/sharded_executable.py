@@ -42,8 +42,7 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.xla import backend, compilation, forks, host_callbacks, loading, lowering
-from tinyjax.core.xla.placement import Placement, Written
-from tinyjax.core.xla.placement_resolution import undivided
+from tinyjax.core.xla.placement import Placement, Written, undivided
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ShardingError
 

@@ -25,7 +25,8 @@ from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.values import concrete as conc
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.xla import compilation, device_assignment
+from tinyjax.core.xla import compilation
+from tinyjax.core.xla.placement import on_devices, placement_of
 
 #: What evaluation may cost before the program is compiled, as a share of what that costs.
 _SHARE: Final = 0.25
@@ -121,7 +122,7 @@ def run(
         tier: "compiled" to wait for the compiler.
         keep: called with the compiled program, once there is one to use from now on.
     """
-    placement = device_assignment.placement_of(request.jaxpr, device_assignment.on_devices(args))
+    placement = placement_of(request.jaxpr, on_devices(args))
     if placement is not None:
         compilation.check_release()
         from tinyjax.core.xla.sharded import run_sharded  # noqa: PLC0415 (needs jaxlib)
