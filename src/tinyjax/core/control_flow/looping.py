@@ -63,9 +63,13 @@ class Loop:
     ) -> None:
         self._name, self._num_carry = name, len(carry)
         self.progress: Progress | None = progress
-        self._kept = [kept for kept in body.taken if kept in body.left]
-        self.body: stg.Staged = self._with_kept(body)
-        self.carry: Sequence[Array] = [*carry, *[kept.contents for kept in self._kept]]
+        self._kept: Sequence[stg.Kept] = ()
+        self.body: stg.Staged = body
+        self.carry: Sequence[Array] = carry
+        if body.taken:
+            self._kept = [kept for kept in body.taken if kept in body.left]
+            self.body = self._with_kept(body)
+            self.carry = [*carry, *[kept.contents for kept in self._kept]]
 
     def _with_kept(self, staged: stg.Staged) -> stg.Staged:
         """Let a program's carry have what is kept; the rest that it takes becomes constants."""

@@ -594,7 +594,7 @@ def scan(
     if checkpoints is not None:
         cf.check_checkpoints("scan", checkpoints)
     x_leaves = tree.leaves(xs)
-    held = whole_places(x_leaves)
+    held = whole_places(x_leaves) if HOLDERS else ()
     if held:
         options = {"length": length, "reverse": reverse, "unroll": unroll}
         return _over_parts(partial(scan, **options, checkpoints=checkpoints), f, init, xs, held)

@@ -57,9 +57,9 @@ def call_one_of(
         bind: calls them, given the programs and the arguments, with what they take and leave.
         objects: the arguments that hold arrays in place.
     """
-    planes = dict.fromkeys([type(note) for staged in branches for note in staged.notes])
-    if not planes:
+    if not any(staged.notes for staged in branches):
         return bind(branches, args)
+    planes = dict.fromkeys([type(note) for staged in branches for note in staged.notes])
     branches = _with_same_state(branches)
     args = [*args, *[kept.contents for kept in branches[0].taken]]
     for plane in planes:

@@ -420,7 +420,8 @@ class Staged:
     @property
     def out_avals(self) -> tuple[ShapedArray, ...]:
         """The types of the results, without what is left."""
-        return self.jaxpr.out_avals[: self.num_results]
+        avals = self.jaxpr.out_avals
+        return avals[: self.num_results] if self.left else avals
 
 
 def stage(
