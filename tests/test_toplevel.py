@@ -262,5 +262,7 @@ def test_misspelled_names_are_answered_with_what_was_meant(
 
 def test_a_module_without_a_list_of_names_lacks_them_too() -> None:
     assert not hasattr(xla, "__all__")
-    with pytest.raises(AttributeError, match=r"module 'tinyjax\.core\.xla' has no attribute 'nothing'\."):
+    with pytest.raises(
+        AttributeError, match=r"module 'tinyjax\.core\.xla' has no attribute 'nothing'\."
+    ):
         getattr(xla, "noth" + "ing")

@@ -344,6 +344,7 @@ IGNORED = {
     "_split_transpose",
     # more than jax has
     "checkpoints",
+    "memory",
 }
 RENAMED = {"nextafter", "polygamma", "zeta"}
 
