@@ -27,6 +27,7 @@ ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "checkpointing": ("checkpointing/*.py",),
     "jit": ("core/jit/*.py",),
     "parallel": ("parallel/*.py",),
+    "state": ("state/*.py",),
     "caches": (
         "cache.py",
         "core/xla/compilation.py",

@@ -1,7 +1,7 @@
 """Jacobians by vertex elimination: ``jacobian``, and what an order of elimination costs.
 
 The tangent map that ``linearize`` records is the graph: its values are the vertices, its equations
-give the edges (``autodiff.local``). The order is chosen from the patterns alone
+give the edges (``autodiff.local_jacobians``). The order is chosen from the patterns alone
 (``autodiff.elimination``), so under ``jit`` that is done once, and the compiled program holds the
 products only.
 """

@@ -1,6 +1,6 @@
 """Compiled programs on several devices.
 
-XLA checks nothing of where a program's arguments lie (``xla.placing``), so that every argument is
+XLA checks nothing of where a program's arguments lie (``core.xla.placement``), so that every argument is
 compared with what the program was compiled for.
 
 On CPU each of a program's devices occupies a thread of the client's while it waits for the others
