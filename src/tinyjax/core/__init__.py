@@ -1,4 +1,7 @@
-"""The model and its one mechanism: values, types, primitives, traces, and jaxprs."""
+"""What ``grad(jit(vmap(f)))`` means: values, primitives, traces, transformations, compilation.
+
+Here the folder is a namespace, too: JAX's ``core``.
+"""
 
 from __future__ import annotations
 

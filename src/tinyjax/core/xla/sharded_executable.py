@@ -1,7 +1,7 @@
 """Compiled programs on several devices.
 
-XLA checks nothing of where a program's arguments lie (``core.xla.placement``), so that every argument is
-compared with what the program was compiled for.
+XLA checks nothing of where a program's arguments lie (``core.xla.placement``), so that every
+argument is compared with what the program was compiled for.
 
 On CPU each of a program's devices occupies a thread of the client's while it waits for the others
 in a collective. It has few: with 28 devices of programs waiting at once some wait for devices that

@@ -2,9 +2,9 @@
 
 A loop over a known range is made in Python, iteration by iteration. Where an iteration contains
 traced control flow, and there are many, a ``scan`` takes the place of those that follow; what
-Python knows in each iteration it goes on computing (``known``). Where the iterations are not
-uniform, because what they carry changes its structure, or an item is asked for what no program can
-say, the loop goes on in Python.
+Python knows in each iteration it goes on computing. Where the iterations are not uniform, because
+what they carry changes its structure, or an item is asked for what no program can say, the loop
+goes on in Python.
 """
 
 from __future__ import annotations
