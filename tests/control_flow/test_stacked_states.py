@@ -11,7 +11,10 @@ import tinyjax
 import tinyjax.numpy as jnp
 from fuzz.forgetting import forget_sometimes
 from tinyjax import lax
+from tinyjax.checkpointing import stacked_states
+from tinyjax.checkpointing.schedule import integer, plus
 from tinyjax.core.control_flow.while_loop import while_p
+from tinyjax.core.primitives.elementwise import lt
 from tinyjax.errors import ArgumentError
 
 #: Room for so many states, and a matrix, a state and an input for each iteration.
@@ -91,6 +94,18 @@ def test_lengths_at_which_states_are_dropped(n: int) -> None:
     fun = tinyjax.jit(tinyjax.grad(lambda n, w, x, c: run(64, n, w, x, c).sum(), (1, 2, 3)))
     for value, result in zip(by_hand(n, w, x, c, ct), fun(n, w, x, c), strict=True):
         np.testing.assert_allclose(result, value, 1e-9, 1e-12)
+
+
+@pytest.mark.parametrize(("n", "stride"), [(0, 1), (7, 1), (8, 1), (9, 2), (16, 2), (17, 4)])
+def test_which_states_are_kept(n: int, stride: int) -> None:
+    """With room for 8: all that a loop has where there are no more, the last of all places filled."""
+
+    def record(x: Any) -> Any:
+        return stacked_states.record(lambda x: lt(x, integer(n)), lambda x: [plus(x, 1)], [x], 8)
+
+    _, iterations, apart, stack = tinyjax.jit(record)(integer(0))
+    assert (iterations, apart) == (n, stride)
+    np.testing.assert_array_equal(stack[: -(-n // stride)], np.arange(0, n, stride))
 
 
 def test_derivatives_of_higher_order_and_loops_in_loops() -> None:

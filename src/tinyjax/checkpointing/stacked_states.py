@@ -6,7 +6,8 @@ The way back goes by blocks of as many iterations as there is room for. Unless a
 those of a block are computed again, once, from the nearest one kept before it.
 
 A loop of ``n`` iterations with room for ``s`` states runs none again if ``n <= s``, each once if
-``n <= s * s``, and else each ``n / (2 s * s)`` times in the mean. An iteration costs a write and a
+``n <= s * s`` and ``s`` is a power of two, and else each ``1 + n / (s * s)`` times at most, in the
+mean. An iteration costs a write and a
 read, however many states there is room for.
 """
 
@@ -59,18 +60,18 @@ def record(
         return [*step(*state), plus(n, 1), stride, *_write(stacks, state, place)]
 
     def until_full(*args: Array) -> list[Array]:
-        outs = run_while(has_room, iteration, args, size)
-        state, (n, stride), stacks = split_list(outs, m, 2)
+        state, (n, stride), stacks = split_list(args, m, 2)
         full = ew.eq(n, ew.mul(stride, room))
 
         def drop(i: Array, *stacks: Array) -> list[Array]:
             rows = [element(x, ew.mul(i, integer(2))) for x in stacks]
             return [plus(i, 1), *_write(stacks, rows, i)]
 
+        # before the loop goes on, so that one that ends when the room is full keeps its states
         end = ew.select(full, integer((size + 1) // 2), integer(1))
         stacks = list(run_while(lambda i, *_: ew.lt(i, end), drop, [integer(1), *stacks], size))[1:]
         stride = ew.select(full, ew.mul(stride, integer(2)), stride)
-        return [*state, n, stride, *stacks]
+        return list(run_while(has_room, iteration, [*state, n, stride, *stacks], size))
 
     start = [*init, integer(0), integer(1), *_stacks(init, size)]
     return list(run_while(lambda *args: goes_on(*args[:m]), until_full, start, size))
