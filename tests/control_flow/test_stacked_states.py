@@ -98,7 +98,7 @@ def test_lengths_at_which_states_are_dropped(n: int) -> None:
 
 @pytest.mark.parametrize(("n", "stride"), [(0, 1), (7, 1), (8, 1), (9, 2), (16, 2), (17, 4)])
 def test_which_states_are_kept(n: int, stride: int) -> None:
-    """With room for 8: all that a loop has where there are no more, the last of all places filled."""
+    """With room for 8: all, of a loop that has no more; none is dropped before the loop goes on."""
 
     def record(x: Any) -> Any:
         return stacked_states.record(lambda x: lt(x, integer(n)), lambda x: [plus(x, 1)], [x], 8)
