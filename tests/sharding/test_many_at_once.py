@@ -147,6 +147,13 @@ def test_one_program_many_times_over(programs: int) -> None:
 
 
 @pytest.mark.slow
+def run_alone(program: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in a process of its own, with four devices."""
+    environment = {**os.environ, "TINYJAX_NUM_CPU_DEVICES": "4", "XLA_FLAGS": ""}
+    command = [sys.executable, "-c", program]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
 def test_programs_as_xla_compiles_them_by_default() -> None:
     # at the level of the tests a device that waits takes fewer threads
     program = """
@@ -168,7 +175,21 @@ for thread in threads: thread.start()
 for thread in threads: thread.join()
 print(sum(bool((np.asarray(x) == ones).all()) for x in results))
 """
-    environment = {**os.environ, "TINYJAX_NUM_CPU_DEVICES": "4", "XLA_FLAGS": ""}
-    command = [sys.executable, "-c", program]
-    ran = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    ran = run_alone(program)
     assert ran.stdout.strip() == "4", ran.stderr[-2000:]
+
+
+@pytest.mark.parametrize("called", ["vmap(f)(x)", "grad(lambda x: vmap(f)(x).sum())(x)"])
+def test_the_first_type_of_a_process_that_says_where_values_lie(called: str) -> None:
+    """It may be made under transformations that run already: how results lie follows as later."""
+    ran = run_alone(f"""
+import numpy as np
+from tinyjax import P, grad, lax, make_mesh, reshard, set_mesh, vmap
+kernel = np.ones((4, 3, 3), np.float32)
+f = lambda x: lax.conv_general_dilated(reshard(x, P("x")), kernel, (1,), "SAME")
+x = np.ones((2, 8, 3, 8), np.float32)
+with set_mesh(make_mesh((2, 2), ("x", "y"))):
+    print(float({called}.sum()), float({called}.sum()))
+""")
+    total = 2 * 8 * 4 * (6 * 9 + 2 * 6)  # of the windows, those at both ends reach outside
+    assert [*map(float, ran.stdout.split())] == [total, total], ran.stderr[-2000:]

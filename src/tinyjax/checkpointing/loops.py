@@ -52,8 +52,6 @@ Pull = Callable[
 ]
 #: What a body of a loop computes: takes its operands; returns its results.
 _Body = Callable[..., list[Array]]
-#: What a rule for linearization returns.
-Linearization = tuple[Sequence[Array], Sequence[bool], Callable[[Sequence[Array]], Sequence[Array]]]
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -239,5 +239,7 @@ _CLASSES: Final[Sequence[tuple[type[Any], type[Any]]]] = (
 
 
 def attach() -> None:
-    """Use the stand-ins from here on."""
+    """Use the stand-ins from here on, also for the traces that are running here."""
     tr.extended[:] = [_extended]
+    for trace in tr.enclosing_traces():
+        trace.__class__ = _extended(type(trace))

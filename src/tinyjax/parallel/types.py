@@ -8,6 +8,7 @@ and a type says along which axes of the mesh values may vary, or are shared (``a
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -98,8 +99,6 @@ def manual_axis_type(aval: ShapedArray) -> ManualAxisType:
 Axes: TypeAlias = frozenset[Hashable]
 #: Those that types have had in which devices share values; none, in nearly all programs.
 SHARING: Final[set[Axes]] = set()
-#: How values lied by the first type that said it: nothing, in programs for one device.
-TOLD: Final[list[Sharding]] = []
 
 
 def transposed(axes: Axes) -> Axes:
@@ -107,6 +106,15 @@ def transposed(axes: Axes) -> Axes:
     if axes not in SHARING:
         return axes
     return frozenset([x.transposed() if isinstance(x, Share) else x for x in axes])
+
+
+@cache
+def _attach_stand_ins() -> None:
+    """Use stand-ins for traces, once types say where values lie; no program for one device does.
+
+    A thread that comes while another loads them waits for it.
+    """
+    import_module("tinyjax.parallel.stand_ins").attach()
 
 
 @attrs.frozen(cache_hash=True, repr=False)
@@ -125,9 +133,8 @@ class OnMesh(Where):
     def __attrs_post_init__(self) -> None:
         if Share in map(type, self.across):
             SHARING.add(self.across)
-        if self.sharding is not None and not TOLD:
-            TOLD.append(self.sharding)
-            import_module("tinyjax.parallel.stand_ins").attach()
+        if self.sharding is not None:
+            _attach_stand_ins()
 
     @property
     def varying(self) -> Axes:
