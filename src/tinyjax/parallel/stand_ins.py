@@ -223,12 +223,14 @@ _made: Final[dict[type[Any], type[Any]]] = {}
 
 def _extended(kind: type[Any]) -> type[Any]:
     """Return the class that is used for another one of a trace, or for a ``Transposer``."""
-    if kind not in _made:
-        _made[kind] = kind
-        for base, mesh_class in _CLASSES:
-            if issubclass(kind, base) and not issubclass(kind, mesh_class):
-                _made[kind] = type(kind.__name__, (mesh_class, kind), {"__slots__": ()})
-    return _made[kind]
+    return _made.get(kind) or _made.setdefault(kind, _make(kind))
+
+
+def _make(kind: type[Any]) -> type[Any]:
+    for base, mesh_class in _CLASSES:
+        if issubclass(kind, base) and not issubclass(kind, mesh_class):
+            return type(kind.__name__, (mesh_class, kind), {"__slots__": ()})
+    return kind
 
 
 _CLASSES: Final[Sequence[tuple[type[Any], type[Any]]]] = (
