@@ -77,7 +77,7 @@ def _learn(
         Whether it is known now; it was not before.
     """
     aval = x.aval
-    if type(aval) is not ShapedArray or aval.dtype not in _FLOATS or aval.weak_type:
+    if aval.where is not None or aval.dtype not in _FLOATS or aval.weak_type:
         return False
     if type(other) is float:
         beside(primitive.name, other, aval)
