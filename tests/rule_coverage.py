@@ -8,7 +8,7 @@ import importlib
 import pkgutil
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -56,8 +56,9 @@ NOT_UNIQUE: Final = ("schur",)
 def belongs_to_tinyjax(primitive: Primitive[Any]) -> bool:
     """Whether the package defines it, rather than a test or an example of the documentation."""
     rules = primitive.rules
-    found = (rules.impl, rules.evaluate, rules.abstract_eval, rules.lowering)
-    modules = {rule.__module__ for rule in found if rule is not None}
+    own = (rules.impl, rules.evaluate, rules.abstract_eval, rules.lowering)
+    functions = [rule.func if isinstance(rule, partial) else rule for rule in own if rule]
+    modules = {function.__module__ for function in functions}
     return bool(primitive.rule_names) and all(name.startswith("tinyjax.") for name in modules)
 
 

@@ -25,6 +25,7 @@ import numpy as np
 from tinyjax.core.sharded_array import any_sharded
 from tinyjax.core.tracing import jaxpr as jx, program_rules as pr, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.tracing.program_evaluation import PROGRAM, Run, by_equation, evaluate_stepwise
 from tinyjax.core.transforms.calls import LinearMapParams
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
@@ -74,7 +75,7 @@ class NanTrace(tr.EvalTrace):
         if any_sharded(args):  # whose data is not looked at
             with tr.use_trace(tr.EVAL):
                 return tr.EVAL.process(primitive, args, params)
-        is_program = pr.PROGRAM in primitive.rules.extensions
+        is_program = PROGRAM in primitive.rules.extensions
         if is_program and self.replaying:
             return _stepwise(primitive, args, params)
         if is_program and any(jx.effects(j).any for j in jx.subjaxprs(params)):
@@ -94,16 +95,16 @@ class NanTrace(tr.EvalTrace):
 def _stepwise(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
     """Run the programs that a primitive holds one equation at a time."""
     if pr.ITERATIONS not in primitive.rules.extensions:
-        return pr.evaluate_stepwise(primitive, args, params)
+        return evaluate_stepwise(primitive, args, params)
     if isinstance(params, LinearMapParams):  # the tangent of a loop, which is none itself
         with _iterate_backward():
-            return pr.evaluate_stepwise(primitive, args, params)
+            return evaluate_stepwise(primitive, args, params)
     with _iterate(primitive.name, primitive.rule(pr.ITERATIONS)(params)) as run:
-        return pr.evaluate_stepwise(primitive, args, params, run)
+        return evaluate_stepwise(primitive, args, params, run)
 
 
 @contextmanager
-def _iterate(name: str, length: int | None) -> Iterator[pr.Run]:
+def _iterate(name: str, length: int | None) -> Iterator[Run]:
     """Evaluate a loop; what the context gives runs its programs, and counts the iterations.
 
     Args:
@@ -133,7 +134,7 @@ def _iterate(name: str, length: int | None) -> Iterator[pr.Run]:
         if jaxpr is first[0] and not hidden:  # an iteration begins
             iterations.append(origins.Iteration(name, location, len(iterations)))
             _iterations.set((*outer, iterations[-1]))
-        return pr.by_equation(jaxpr, args)
+        return by_equation(jaxpr, args)
 
     try:
         yield run

@@ -15,8 +15,8 @@ import attrs
 
 from tinyjax import errors, records
 from tinyjax.core.devices import Entries, PartitionSpec
-from tinyjax.core.tracing.primitive import Avals, Primitive, RuleKey
-from tinyjax.core.tracing.program_rules import CALLED, ELEMENTWISE, LINEAR
+from tinyjax.core.tracing.primitive import ELEMENTWISE, LINEAR, Avals, Primitive, RuleKey
+from tinyjax.core.tracing.program_rules import CALLED
 from tinyjax.core.values.avals import NOWHERE, ShapedArray
 from tinyjax.parallel.division import (
     AmbiguousError,

@@ -38,6 +38,7 @@ from tinyjax.core.tracing import (
     staging as stg,
     tangents as tg,
 )
+from tinyjax.core.tracing.program_evaluation import Run, def_program
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
 from tinyjax.core.values import avals as av
@@ -129,7 +130,7 @@ def _evaluate(args: prim.Arrays, params: ShardMapParams) -> prim.Arrays:
     return xla.run_alone(shard_map_p, args, params)
 
 
-def _program(args: Sequence[Any], params: ShardMapParams, run: pr.Run) -> Sequence[Any]:
+def _program(args: Sequence[Any], params: ShardMapParams, run: Run) -> Sequence[Any]:
     def stage() -> stg.Staged:
         specs = zip(params.jaxpr.in_avals, params.in_specs, strict=True)
         avals = [global_type(aval, params.mesh, spec).plain for aval, spec in specs]
@@ -139,7 +140,7 @@ def _program(args: Sequence[Any], params: ShardMapParams, run: pr.Run) -> Sequen
     return run(params.jaxpr.derive(key, stage).jaxpr, args)
 
 
-pr.def_program(shard_map_p, _program)
+def_program(shard_map_p, _program)
 
 
 @shard_map_p.def_rule(pr.RECORDED_IN)

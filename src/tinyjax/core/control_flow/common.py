@@ -20,6 +20,7 @@ from tinyjax.core.tracing.jaxpr import (
     subjaxprs,
 )
 from tinyjax.core.tracing.primitive import MappedAxis, Participation, Primitive
+from tinyjax.core.tracing.program_evaluation import ProgramRule, def_program
 from tinyjax.core.tracing.stage_call import stage_call
 from tinyjax.core.transforms.batching import communicating
 from tinyjax.core.values import avals as av
@@ -113,7 +114,7 @@ def is_filled(cell: CellType) -> bool:
 
 def def_loop(
     primitive: Primitive[P],
-    rule: pr.ProgramRule[P],
+    rule: ProgramRule[P],
     iterations: Callable[[P], int | None],
 ) -> None:
     """Register what a loop does with its programs, and how often.
@@ -131,7 +132,7 @@ def def_loop(
         jaxpr = jaxpr_of(primitive, [x.aval for x in args], params)
         return xla.run(xla.Compilation(jaxpr, primitive.name), args, config.settings().tier)
 
-    pr.def_program(primitive, rule)
+    def_program(primitive, rule)
     primitive.def_rule(pr.ITERATIONS)(iterations)
 
 

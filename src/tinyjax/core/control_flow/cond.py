@@ -34,6 +34,7 @@ from tinyjax.core.tracing import (
 from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.holders import HOLDERS, closed_over
 from tinyjax.core.tracing.list_partition import fill_list
+from tinyjax.core.tracing.program_evaluation import Run, def_program
 from tinyjax.core.tracing.stage_call import call_one_of
 from tinyjax.core.tracing.staging import Staged, close_over, stage
 from tinyjax.core.tracing.trace import bind
@@ -54,12 +55,12 @@ E = TypeVar("E")
 _NOT_GIVEN: Final = object()
 
 
-def _cond_program(args: Sequence[Any], params: CondParams, run: pr.Run) -> Sequence[Any]:
+def _cond_program(args: Sequence[Any], params: CondParams, run: Run) -> Sequence[Any]:
     index, *operands = args
     return run(params.branches[int(index)], operands)
 
 
-pr.def_program(cond_p, _cond_program)
+def_program(cond_p, _cond_program)
 
 
 @cond_p.def_abstract_eval

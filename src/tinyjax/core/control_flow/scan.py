@@ -35,6 +35,7 @@ from tinyjax.core.tracing import (
 from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.holders import HOLDERS, whole_places
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, effects_of, eval_jaxpr
+from tinyjax.core.tracing.program_evaluation import Run
 from tinyjax.core.transforms import batching as bt, linearize as lz, transpose as tp
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array
@@ -47,7 +48,7 @@ X = TypeVar("X")
 Y = TypeVar("Y")
 
 
-def _scan_program(args: Sequence[Any], params: ScanParams, run: pr.Run) -> Sequence[Any]:
+def _scan_program(args: Sequence[Any], params: ScanParams, run: Run) -> Sequence[Any]:
     jaxpr, m, length = params.jaxpr, params.num_carry, params.length
     consts, carry, xs = lp.split_list(args, params.num_consts, m)
     stacks: list[Any] = []

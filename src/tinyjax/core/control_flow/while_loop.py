@@ -34,6 +34,7 @@ from tinyjax.core.tracing import (
 from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.dependence import handed_on
 from tinyjax.core.tracing.list_partition import split_list
+from tinyjax.core.tracing.program_evaluation import Run
 from tinyjax.core.transforms import batching as bt
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array, ArrayLike
@@ -49,7 +50,7 @@ _FEWEST: Final = 32
 _MOST: Final = 256
 
 
-def _while_program(args: Sequence[Any], params: WhileParams, run: pr.Run) -> Sequence[Any]:
+def _while_program(args: Sequence[Any], params: WhileParams, run: Run) -> Sequence[Any]:
     fixed, other, state = split_list(args, params.num_condition, params.num_body)
 
     def goes_on() -> bool:

@@ -18,8 +18,7 @@ from tinyjax.core.primitives.shape import move_batch_axis
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Value, Values
 from tinyjax.core.tracing import primitive as prim
-from tinyjax.core.tracing.primitive import NO_PARAMS
-from tinyjax.core.tracing.program_rules import ELEMENTWISE
+from tinyjax.core.tracing.primitive import ELEMENTWISE, NO_PARAMS
 from tinyjax.core.tracing.trace import EVAL, IGNORE, bind, current_trace, reset_errors, set_errors
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray

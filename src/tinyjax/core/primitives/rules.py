@@ -15,7 +15,6 @@ from tinyjax import dtypes, errors
 from tinyjax.core.primitives.barrier import once
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
-from tinyjax.core.tracing.program_rules import LINEAR
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 
@@ -123,7 +122,7 @@ def def_linear(primitive: Primitive[P], *places: int) -> None:
         primitive: the primitive; the others of its operands have no tangents.
         places: those operands; all by default.
     """
-    primitive.def_rule(LINEAR)(lambda: places)
+    primitive.def_rule(prim.LINEAR)(lambda: places)
 
     @primitive.def_jvp
     def linear_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: P) -> prim.JvpResult:

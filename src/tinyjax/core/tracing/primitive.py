@@ -252,6 +252,13 @@ class RuleKey(records.Printed, Generic[R]):
     name: str
 
 
+#: The rule of a primitive that works element by element: says so.
+ELEMENTWISE: Final[RuleKey[Callable[[], bool]]] = RuleKey("elementwise")
+
+#: The rule of a primitive that is linear in some operands together: the places of these, or none
+#: where it is in all.
+LINEAR: Final[RuleKey[Callable[[], tuple[int, ...]]]] = RuleKey("linear")
+
 #: By the name of a key, the module that registers the rules under it, where that is loaded when the
 #: first of them is asked for.
 homes: Final[dict[str, str]] = {}

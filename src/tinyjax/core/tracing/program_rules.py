@@ -1,26 +1,17 @@
-"""Rules by which primitives say what they are: element by element, linear, or of programs."""
+"""Rules of primitives whose parameters hold programs, or which are forms of their operand."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Final, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from tinyjax.core.devices import Sharding
-from tinyjax.core.tracing import jaxpr as jx
-from tinyjax.core.tracing.jaxpr import Jaxpr, JaxprEqn
-from tinyjax.core.tracing.primitive import LinearizeRule, Primitive, RuleKey
+from tinyjax.core.tracing.primitive import LinearizeRule, RuleKey
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.operands import as_array
 
-P = TypeVar("P")
-
-#: The rule of a primitive that works element by element: says so.
-ELEMENTWISE: Final[RuleKey[Callable[[], bool]]] = RuleKey("elementwise")
-
-#: The rule of a primitive that is linear in some operands together: the places of these, or none
-#: where it is in all.
-LINEAR: Final[RuleKey[Callable[[], tuple[int, ...]]]] = RuleKey("linear")
+if TYPE_CHECKING:
+    from tinyjax.core.tracing.jaxpr import Jaxpr, JaxprEqn
 
 #: The rule of a primitive that stands for a program: returns it, of the parameters, or None where
 #: it must not be written in the equation's place. It has the equation's operands and results.
@@ -79,49 +70,3 @@ ASKED: Final[RuleKey[Callable[[Any], bool]]] = RuleKey("asked")
 #: The rule of a primitive that is a loop: of the parameters, how often its programs run, or None
 #: where that is not known before it runs.
 ITERATIONS: Final[RuleKey[Callable[[Any], int | None]]] = RuleKey("iterations")
-
-
-class Run(Protocol):
-    """Evaluates a program, and is told how often it will be asked to, where that is known."""
-
-    def __call__(self, jaxpr: Jaxpr, args: Sequence[Any], times: int = 1, /) -> list[Any]: ...
-
-
-def by_equation(jaxpr: Jaxpr, args: Sequence[Any], times: int = 1) -> list[Any]:
-    """Evaluate a program one equation at a time, under the current trace."""
-    return jx.eval_jaxpr(jaxpr, args)
-
-
-#: What a primitive does with the programs in its parameters: ``rule(operands, params, run)`` gives
-#: the results. The compiler for NumPy has ``run`` take NumPy arrays, a debugger arrays.
-ProgramRule: TypeAlias = Callable[[Sequence[Any], P, Run], Sequence[Any]]
-PROGRAM: Final[RuleKey[ProgramRule[Any]]] = RuleKey("program")
-
-
-def evaluate_stepwise(
-    primitive: Primitive[P], args: Sequence[Array], params: P, run: Run = by_equation
-) -> list[Array]:
-    """Evaluate a primitive that holds programs on arrays.
-
-    Args:
-        primitive: it has a ``PROGRAM`` rule.
-        args: its operands.
-        params: its parameters.
-        run: evaluates its programs.
-    """
-    return [as_array(x) for x in primitive.rule(PROGRAM)(args, params, run)]
-
-
-def def_program(primitive: Primitive[P], rule: ProgramRule[P]) -> None:
-    """Register what a primitive does with the programs in its parameters.
-
-    It is evaluated so, too, unless it has an ``evaluate`` rule already.
-
-    Args:
-        primitive: the primitive.
-        rule: takes the operands, the parameters, and what evaluates a program; the operands, and
-            what that takes and gives, are all NumPy arrays or all arrays.
-    """
-    primitive.def_rule(PROGRAM)(rule)
-    if primitive.rules.evaluate is None:
-        primitive.def_evaluate(lambda args, params: rule(args, params, by_equation))
