@@ -6,10 +6,13 @@ from collections.abc import Callable
 from importlib import import_module
 
 from tinyjax import config, numpy
+from tinyjax.core.values.array import install_namespace, mover
+
+# isort: split
+# NumPy is loaded by the line before: from deeper in a nest of imports Python takes longer for it.
 from tinyjax.core.jit.decorator import companions, source_reader
 from tinyjax.core.tracing import primitive
 from tinyjax.core.tracing.trace import choose_base, eager, guarded
-from tinyjax.core.values.array import install_namespace, mover
 
 install_namespace(numpy)
 mover[:] = [
