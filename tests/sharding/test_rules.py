@@ -10,7 +10,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import P
-from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive
+from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive, registry
 from tinyjax.core.tracing.trace import bind1
 from tinyjax.errors import ShardingTypeError
 from tinyjax.parallel.division import same
@@ -48,7 +48,8 @@ def test_a_primitive_of_another_package_registers_a_rule() -> None:
             tinyjax.jit(lambda x: bind1(silent_p, (x,), NO_PARAMS))(x)
 
 
-def test_a_primitive_of_the_name_of_another_has_no_row() -> None:
+def test_a_primitive_of_the_name_of_another_has_no_row(monkeypatch: pytest.MonkeyPatch) -> None:
     cholesky_p = import_module("tinyjax.primitives.triangular").cholesky_p
+    monkeypatch.setitem(registry, "cholesky", cholesky_p)  # which puts it back afterwards
     assert rule_of(cholesky_p).division is not None
     assert rule_of(_doubling("cholesky")).division is None
