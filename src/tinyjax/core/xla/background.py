@@ -25,7 +25,9 @@ from tinyjax.core.xla.forks import in_background
 from tinyjax.records import Printed
 
 if TYPE_CHECKING:
-    from tinyjax.core.xla.executable import AnyExecutable
+    from tinyjax.core.xla.executable import Executable
+    from tinyjax.core.xla.planned import PlannedExecutable
+    from tinyjax.core.xla.sharded_executable import ShardedExecutable
 
 #: As many programs are compiled at once as there are cores, but one: the caller goes on.
 _MOST_THREADS: Final = max(1, (os.cpu_count() or 2) - 1)
@@ -114,7 +116,7 @@ class _Workers:
                 thread.join()
 
 
-def _compiled(request: Compilation) -> AnyExecutable:
+def _compiled(request: Compilation) -> Executable | ShardedExecutable | PlannedExecutable:
     # Loads jaxlib, in the thread that needs it.
     check_release()
     from tinyjax.core.xla.executable import compiled  # noqa: PLC0415
@@ -149,14 +151,16 @@ def is_under_way(request: Compilation) -> bool:
     return request in _asked
 
 
-def compile_all(requests: Sequence[Compilation]) -> list[AnyExecutable]:
+def compile_all(
+    requests: Sequence[Compilation],
+) -> list[Executable | ShardedExecutable | PlannedExecutable]:
     """Compile programs at once, on all cores.
 
     Raises:
         Exception: what the first that cannot be compiled raises, when the others are done.
     """
     pending = deque(enumerate(requests))
-    executables: dict[int, AnyExecutable] = {}
+    executables: dict[int, Executable | ShardedExecutable | PlannedExecutable] = {}
     errors: dict[int, Exception] = {}
 
     def work() -> None:

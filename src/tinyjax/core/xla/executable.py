@@ -47,8 +47,6 @@ if TYPE_CHECKING:
     from tinyjax.core.xla.planned import PlannedExecutable
     from tinyjax.core.xla.sharded_executable import ShardedExecutable
 
-#: A compiled program, wherever it runs.
-AnyExecutable: TypeAlias = "Executable | ShardedExecutable | PlannedExecutable"
 
 #: Runs a compiled program on buffers; the results may still be under way when it returns.
 Execute: TypeAlias = Callable[[list[Any]], list[ArrayImpl]]
@@ -202,7 +200,7 @@ class CacheInfo:
 
 
 #: Programs for the first device, and for those that their placement names.
-_cache: OrderedDict[CompileKey, AnyExecutable] = OrderedDict()
+_cache: OrderedDict[CompileKey, Executable | ShardedExecutable | PlannedExecutable] = OrderedDict()
 _info: Final = CacheInfo()
 _lock = Lock()
 
@@ -219,7 +217,7 @@ def executable_for(request: Compilation) -> Executable:
     return executable
 
 
-def compiled(request: Compilation) -> AnyExecutable:
+def compiled(request: Compilation) -> Executable | ShardedExecutable | PlannedExecutable:
     """Return a compiled program, compiling it where the process has not done so.
 
     A program that another thread is compiling is waited for.
@@ -235,7 +233,7 @@ def compiled(request: Compilation) -> AnyExecutable:
     return executable.written(placement.written)
 
 
-def _compiled(request: Compilation) -> AnyExecutable:
+def _compiled(request: Compilation) -> Executable | ShardedExecutable | PlannedExecutable:
     on = _backend_for(request)
     key = _key(on, request)
     with _lock:
@@ -274,7 +272,7 @@ def _backend_for(request: Compilation) -> backend.Backend:
     return backend.backend() if placement is None else backend.backend_of(placement.ids)
 
 
-def _look_up(key: CompileKey) -> AnyExecutable | None:
+def _look_up(key: CompileKey) -> Executable | ShardedExecutable | PlannedExecutable | None:
     """Return a program that the process has, and mark it as the last used."""
     cached = _cache.get(key)
     if cached is not None:
@@ -287,7 +285,9 @@ forks.hold_at_forks(_lock)
 os.register_at_fork(after_in_child=_turns.clear)  # of threads that the new process does not have
 
 
-def compile_anew(request: Compilation, locate: low.Locate | None = None) -> AnyExecutable:
+def compile_anew(
+    request: Compilation, locate: low.Locate | None = None
+) -> Executable | ShardedExecutable | PlannedExecutable:
     """Compile a program whether or not this was done before; the cache in memory stays as it is.
 
     Args:
@@ -305,7 +305,7 @@ def is_compiled(request: Compilation) -> bool:
         return key in _cache
 
 
-def held(jaxpr: jx.Jaxpr) -> list[AnyExecutable]:
+def held(jaxpr: jx.Jaxpr) -> list[Executable | ShardedExecutable | PlannedExecutable]:
     """Return what the process has compiled of a program, for all devices and with all flags."""
     with _lock:
         return [x for key, x in _cache.items() if key.digest == jaxpr.digest]
@@ -318,7 +318,7 @@ def _key(on: backend.Backend, request: Compilation) -> CompileKey:
 
 def compile_program(
     on: backend.Backend, request: Compilation, flags: Flags, locate: low.Locate | None = None
-) -> AnyExecutable:
+) -> Executable | ShardedExecutable | PlannedExecutable:
     """Compile a program with these flags, whether or not this was done before.
 
     Args:
