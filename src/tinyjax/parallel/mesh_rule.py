@@ -80,7 +80,8 @@ class MeshRule(records.Printed):
             ShardingTypeError: it does not follow how a result lies.
         """
         rules = primitive.rules
-        lies = rules.evaluate is None and any(aval.told is not None for aval in avals)
+        told = [aval for aval in avals if aval.told is not None]
+        lies = bool(told) and rules.evaluate is None
         axis_sets = [aval.across for aval in avals]
         axes = NOWHERE.union(*axis_sets)
         if self.varies is not None:
