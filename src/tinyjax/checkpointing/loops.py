@@ -15,13 +15,12 @@ import attrs
 import tinyjax.core.control_flow.while_loop  # noqa: F401 (the rules of loops that are bound here)
 from tinyjax.checkpointing import stacked_states
 from tinyjax.checkpointing.loop_tangent import loop_tangent_p
-from tinyjax.checkpointing.schedule import Kept, Online, advance, integer, plus
+from tinyjax.checkpointing.schedule import Kept, Online, advance, element, integer, plus, write
 from tinyjax.config import settings
 from tinyjax.core.control_flow.common import rearrange
 from tinyjax.core.control_flow.primitives import while_loop as wlp
 from tinyjax.core.control_flow.primitives.scan import ScanParams, bind_scan, scan_body_jvp, scan_p
 from tinyjax.core.control_flow.reporting import in_phase, read_at
-from tinyjax.core.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
 from tinyjax.core.primitives.elementwise import add, and_, gt, lt, sub
 from tinyjax.core.primitives.shape import full, zero_cotangent, zeros_like
 from tinyjax.core.tracing import program_rules as pr
@@ -188,6 +187,7 @@ def linearize_while(
     if not any(nz_state):
         return bind(wlp.while_p, primals, params), nz_state, lambda _: ()
     nz_fixed, _, nz_init = split_list(nonzero, params.num_condition, params.num_body)
+    stacks = _stacks_states(params)
     programs = params.body.derive(
         (
             "reverse",
@@ -195,10 +195,10 @@ def linearize_while(
             params.num_condition,
             params.checkpoints,
             params.progress,
-            _stacks_states(params),
+            stacks,
             tuple(nonzero),
         ),
-        lambda: _while_programs(params, nz_other, nz_state),
+        lambda: _while_programs(params, nz_other, nz_state, stacks),
     )
     recording = programs.recording
     outs = eval_jaxpr(recording.jaxpr, [*recording.consts, *primals])
@@ -230,13 +230,16 @@ def _first_tangents(
 
 
 def _while_programs(
-    params: wlp.WhileParams, nz_other: Sequence[bool], nz_state: tuple[bool, ...]
+    params: wlp.WhileParams,
+    nz_other: Sequence[bool],
+    nz_state: tuple[bool, ...],
+    stacks: bool,
 ) -> _Programs:
     avals = params.body.in_avals
     other, state = avals[: params.num_body], avals[params.num_body :]
     fixed = params.condition.in_avals[: params.num_condition]
     body = _primal_half(params.body, [*nz_other, *nz_state])
-    record = _record_stacked if _stacks_states(params) else _record_while
+    record = _record_stacked if stacks else _record_while
     recording = stage(lambda *args: record(args, params, body), [*fixed, *other, *state])
     residuals = [*avals, *recording.jaxpr.out_avals[len(state) :]]
     t_other, t_state = _tangents(other, nz_other), _tangents(state, nz_state)
@@ -245,7 +248,7 @@ def _while_programs(
         [*residuals, *t_other, *t_state],
     )
     backward = stage(
-        lambda *args: _pull_while(args, params, body, nz_other, nz_state),
+        lambda *args: _pull_while(args, params, body, nz_other, nz_state, stacks),
         [*residuals, *[aval.cotangent() for aval in t_state]],
     )
     return _Programs.of(recording, forward, backward, len(residuals))
@@ -303,11 +306,9 @@ def _push_while(
     nz_state: Sequence[bool],
 ) -> Sequence[Array]:
     """Run a loop again, as often as it ran, with tangents."""
-    m = len(nz_state)
-    width = (1 if _stacks_states(params) else 3) + m
-    other, init, (n,), _, t_other, t_init = split_list(
-        args, params.num_body, m, 1, width, sum(nz_other)
-    )
+    m, num_tangents = len(nz_state), sum(nz_other) + sum(nz_state)
+    residuals, t_other, t_init = split_list(args, len(args) - num_tangents, sum(nz_other))
+    other, init, (n,), _ = split_list(residuals, params.num_body, m, 1)
     nonzero = [False] * params.num_condition + [*nz_other, *nz_state]
     _, _, staged = wlp.while_body_jvp(params, nonzero)
 
@@ -328,14 +329,14 @@ def _pull_while(
     body: _Body,
     nz_other: Sequence[bool],
     nz_state: Sequence[bool],
+    stacks: bool,
 ) -> Sequence[Array]:
     """Pull cotangents of the last state back to the constants and the first state."""
-    m, stacks = len(nz_state), _stacks_states(params)
-    width = (1 if stacks else 3) + m
-    other, init, (n,), kept, ct_last = split_list(args, params.num_body, m, 1, width)
+    residuals, ct_last = split_list(args, len(args) - sum(nz_state))
+    other, init, (n,), kept = split_list(residuals, params.num_body, len(nz_state), 1)
 
     def pull(
-        _: Array, state: Sequence[Array], sums: Sequence[Array], cts: Sequence[Array]
+        state: Sequence[Array], sums: Sequence[Array], cts: Sequence[Array]
     ) -> tuple[list[Array], list[Array]]:
         cotangents_out = with_zeros(nz_state, cts)
         cotangents_in = _pull_through(
@@ -351,7 +352,7 @@ def _pull_while(
             [n, *kept],
             [x.aval for x in init],
             lambda *state: body(*other, *state),
-            lambda *args: [x for xs in pull(n, *args) for x in xs],
+            pull,
             sums,
             ct_last,
         )
@@ -360,7 +361,7 @@ def _pull_while(
         Kept.of(kept),
         init,
         lambda _, state: body(*other, *state),
-        pull,
+        lambda _, *args: pull(*args),
         sums,
         ct_last,
         params.progress,
@@ -427,16 +428,7 @@ def _place(i: Array, params: ScanParams) -> Array:
 
 
 def _slices(xs: Sequence[Array], place: Array) -> list[Array]:
-    return [
-        dynamic_index_in_dim(x, place, 0, keepdims=False, allow_negative_indices=False) for x in xs
-    ]
-
-
-def _write(stacked: Sequence[Array], parts: Sequence[Array], place: Array) -> list[Array]:
-    return [
-        dynamic_update_index_in_dim(x, part, place, 0, allow_negative_indices=False)
-        for x, part in zip(stacked, parts, strict=True)
-    ]
+    return [element(x, place) for x in xs]
 
 
 def _record_scan(args: Arrays, params: ScanParams, body: _Body) -> Arrays:
@@ -454,7 +446,7 @@ def _record_scan(args: Arrays, params: ScanParams, body: _Body) -> Arrays:
         carry, ys = split_list(args, m)
         place = _place(i, params)
         carry, parts = split_list(body(*consts, *carry, *_slices(xs, place)), m)
-        return [plus(i, 1), *carry, *_write(ys, parts, place)]
+        return [plus(i, 1), *carry, *write(ys, parts, place)]
 
     def segment(start: Array, *args: Array) -> list[Array]:
         carry, ys, arrays = split_list(args, m, num_ys)
@@ -518,7 +510,7 @@ def _pull_scan(
         totals, collected = split_list(sums, len(increments))
         parts = _chosen(into_xs, slices, nz_xs)
         return (
-            [*_add_all(totals, increments), *_write(collected, parts, place)],
+            [*_add_all(totals, increments), *write(collected, parts, place)],
             _chosen(into_carry, carry, nz_carry),
         )
 

@@ -31,6 +31,7 @@ from tinyjax.core.primitives.shape import full, full_like, iota
 from tinyjax.core.primitives.slicing import concatenate, slice_
 from tinyjax.core.tracing.list_partition import split_list
 from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import ShapedArray
 from tinyjax.primitives import cumulative as cu
 
 #: Iterations are counted, and the cost of a schedule is, in this dtype.
@@ -130,11 +131,7 @@ class Kept:
     @classmethod
     def start(cls, state: Sequence[Array], size: int) -> Kept:
         """Keep nothing but the first state."""
-        slots = [
-            bc.broadcast_in_dim(strong(x), (size, *x.shape), tuple(range(1, x.ndim + 1)))
-            for x in state
-        ]
-        return cls(full((size,), 0, INT), iota((size,), INT, 0), integer(1), slots)
+        return cls(full((size,), 0, INT), iota((size,), INT, 0), integer(1), stacks(state, size))
 
     @classmethod
     def of(cls, arrays: Sequence[Array]) -> Kept:
@@ -162,10 +159,7 @@ class Kept:
 
     def write(self, place: Array, state: Sequence[Array]) -> Sequence[Array]:
         """The slots with a state in one place."""
-        return [
-            dynamic_update_index_in_dim(x, strong(value), place, 0, allow_negative_indices=False)
-            for x, value in zip(self.slots, state, strict=True)
-        ]
+        return write(self.slots, state, place)
 
     def push(self, position: Array, state: Sequence[Array], keep: Array) -> Kept:
         """Keep a state after the others, if that is wanted; else it goes to the first place."""
@@ -193,7 +187,7 @@ class Kept:
         place = ew.select(last, full_like(place, 0), place)
         first = ew.eq(place, full_like(place, 0))
         first = ew.and_(first, ew.eq(last, full_like(last, False)))
-        stored = convert_all([element(x, place) for x in self.slots], [x.aval for x in init])
+        stored = read(self.slots, place, [x.aval for x in init])
         return ew.select(last, target, latest), [
             ew.select(_everywhere(first, *x.shape), x, y) for x, y in zip(init, stored, strict=True)
         ]
@@ -205,18 +199,41 @@ class Kept:
         return Kept(self.positions, self.places, depth, self.slots)
 
 
+def _everywhere(x: Array, *shape: int) -> Array:
+    return bc.broadcast_in_dim(x, shape, ())
+
+
+def _strong(x: Array) -> Array:
+    return ew.convert_element_type(x, x.dtype)
+
+
+# Stacks: arrays with a first axis more, whose dtypes are strong
+
+
+def stacks(state: Sequence[Array], size: int) -> list[Array]:
+    """Stack a state so many times."""
+    return [
+        bc.broadcast_in_dim(_strong(x), (size, *x.shape), tuple(range(1, x.ndim + 1)))
+        for x in state
+    ]
+
+
 def element(x: Array, i: Array) -> Array:
     """Read an array at a place of its first axis."""
     return dynamic_index_in_dim(x, i, 0, keepdims=False, allow_negative_indices=False)
 
 
-def _everywhere(x: Array, *shape: int) -> Array:
-    return bc.broadcast_in_dim(x, shape, ())
+def read(stacked: Sequence[Array], place: Array, avals: Sequence[ShapedArray]) -> list[Array]:
+    """Read a state, of these types, from stacks."""
+    return convert_all([element(x, place) for x in stacked], avals)
 
 
-def strong(x: Array) -> Array:
-    """Make the dtype of an array a strong one."""
-    return ew.convert_element_type(x, x.dtype)
+def write(stacked: Sequence[Array], state: Sequence[Array], place: Array) -> list[Array]:
+    """Write a state to stacks."""
+    return [
+        dynamic_update_index_in_dim(x, _strong(value), place, 0, allow_negative_indices=False)
+        for x, value in zip(stacked, state, strict=True)
+    ]
 
 
 # Loops whose number of iterations is not known

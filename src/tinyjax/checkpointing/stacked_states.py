@@ -7,20 +7,16 @@ those of a block are computed again, once, from the nearest one kept before it.
 
 A loop of ``n`` iterations with room for ``s`` states runs none again if ``n <= s``, each once if
 ``n <= s * s`` and ``s`` is a power of two, and else each ``1 + n / (s * s)`` times at most, in the
-mean. An iteration costs a write and a
-read, however many states there is room for.
+mean. An iteration costs a write and a read, however many states there is room for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tinyjax.checkpointing.schedule import element, integer, plus, strong
-from tinyjax.core.control_flow.common import convert_all
+from tinyjax.checkpointing.schedule import element, integer, plus, read, stacks, write
 from tinyjax.core.control_flow.primitives.while_loop import run_while
 from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.primitives.broadcast import broadcast_in_dim
-from tinyjax.core.primitives.dynamic_slice import dynamic_update_index_in_dim
 from tinyjax.core.tracing.list_partition import split_list
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
@@ -29,7 +25,9 @@ from tinyjax.core.values.avals import ShapedArray
 Step = Callable[..., Sequence[Array]]
 #: Pulls cotangents back through an iteration: takes the state before it, what has been summed so
 #: far, and the cotangents of the state after it; returns the latter two.
-Pull = Callable[[Sequence[Array], Sequence[Array], Sequence[Array]], Sequence[Array]]
+Pull = Callable[
+    [Sequence[Array], Sequence[Array], Sequence[Array]], tuple[Sequence[Array], Sequence[Array]]
+]
 
 
 def record(
@@ -54,26 +52,28 @@ def record(
         return ew.and_(goes_on(*state), ew.lt(n, ew.mul(stride, room)))
 
     def iteration(*args: Array) -> list[Array]:
-        state, (n, stride), stacks = split_list(args, m, 2)
+        state, (n, stride), stacked = split_list(args, m, 2)
         place = ew.div(n, stride)
         place = ew.select(ew.eq(ew.mul(place, stride), n), place, room)
-        return [*step(*state), plus(n, 1), stride, *_write(stacks, state, place)]
+        return [*step(*state), plus(n, 1), stride, *write(stacked, state, place)]
 
     def until_full(*args: Array) -> list[Array]:
-        state, (n, stride), stacks = split_list(args, m, 2)
+        state, (n, stride), stacked = split_list(args, m, 2)
         full = ew.eq(n, ew.mul(stride, room))
 
-        def drop(i: Array, *stacks: Array) -> list[Array]:
-            rows = [element(x, ew.mul(i, integer(2))) for x in stacks]
-            return [plus(i, 1), *_write(stacks, rows, i)]
+        def drop(i: Array, *stacked: Array) -> list[Array]:
+            rows = [element(x, ew.mul(i, integer(2))) for x in stacked]
+            return [plus(i, 1), *write(stacked, rows, i)]
 
         # before the loop goes on, so that one that ends when the room is full keeps its states
         end = ew.select(full, integer((size + 1) // 2), integer(1))
-        stacks = list(run_while(lambda i, *_: ew.lt(i, end), drop, [integer(1), *stacks], size))[1:]
+        stacked = list(run_while(lambda i, *_: ew.lt(i, end), drop, [integer(1), *stacked], size))[
+            1:
+        ]
         stride = ew.select(full, ew.mul(stride, integer(2)), stride)
-        return list(run_while(has_room, iteration, [*state, n, stride, *stacks], size))
+        return list(run_while(has_room, iteration, [*state, n, stride, *stacked], size))
 
-    start = [*init, integer(0), integer(1), *_stacks(init, size)]
+    start = [*init, integer(0), integer(1), *stacks(init, size + 1)]
     return list(run_while(lambda *args: goes_on(*args[:m]), until_full, start, size))
 
 
@@ -98,8 +98,8 @@ def go_back(
     Returns:
         The sums and the cotangents of the first state.
     """
-    (iterations, stride), stacks = split_list(kept, 2)
-    m, size = len(stacks), stacks[0].shape[0] - 1
+    (iterations, stride), stacked = split_list(kept, 2)
+    m, size = len(stacked), stacked[0].shape[0] - 1
     room, kept_all = integer(size), ew.eq(stride, integer(1))
 
     def block(end: Array, *args: Array) -> list[Array]:
@@ -110,37 +110,21 @@ def go_back(
         def again(i: Array, *args: Array) -> list[Array]:
             state, rows = split_list(args, m)
             place = ew.select(ew.lt(i, start), room, ew.sub(i, start))
-            return [plus(i, 1), *step(*state), *_write(rows, state, place)]
+            return [plus(i, 1), *step(*state), *write(rows, state, place)]
 
         first = ew.select(kept_all, end, ew.mul(nearest, stride))
-        state = [first, *_read(stacks, nearest, avals), *rows]
+        state = [first, *read(stacked, nearest, avals), *rows]
         rows = list(run_while(lambda i, *_: ew.lt(i, end), again, state, size))[1 + m :]
 
         def back(i: Array, *args: Array) -> list[Array]:
             sums_, cts = split_list(args, len(sums))
             last = plus(i, -1)
-            return [last, *pull(_read(rows, ew.sub(last, start), avals), sums_, cts)]
+            sums_after, cts_before = pull(read(rows, ew.sub(last, start), avals), sums_, cts)
+            return [last, *sums_after, *cts_before]
 
         outs = run_while(lambda i, *_: ew.gt(i, start), back, [end, *cotangents], size)
         return [outs[0], *rows, *outs[1:]]
 
-    start = [iterations, *stacks, *sums, *cotangents]
+    start = [iterations, *stacked, *sums, *cotangents]
     outs = run_while(lambda end, *_: ew.gt(end, integer(0)), block, start, size)
     return list(outs[1 + m :])
-
-
-def _stacks(init: Sequence[Array], size: int) -> list[Array]:
-    return [
-        broadcast_in_dim(strong(x), (size + 1, *x.shape), tuple(range(1, x.ndim + 1))) for x in init
-    ]
-
-
-def _read(stacks: Sequence[Array], place: Array, avals: Sequence[ShapedArray]) -> list[Array]:
-    return convert_all([element(x, place) for x in stacks], avals)
-
-
-def _write(stacks: Sequence[Array], state: Sequence[Array], place: Array) -> list[Array]:
-    return [
-        dynamic_update_index_in_dim(x, strong(value), place, 0, allow_negative_indices=False)
-        for x, value in zip(stacks, state, strict=True)
-    ]

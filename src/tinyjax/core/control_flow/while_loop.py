@@ -296,14 +296,13 @@ def while_loop(
     is run again, once: for the square of their number, and a little more often beyond that.
 
     With room for fewer states the body is run again from those kept, ``checkpoints`` at a time, the
-    first included. While
-    the loop runs its length is unknown; the states to keep are those that would be cheapest if the
-    loop ended one iteration later. After the end the length is known, and the placement is optimal.
-    From 100 iterations on (tried up to 100,000, with 2 to 32 states) this runs at most a tenth more
-    iterations than a ``scan`` with as many checkpoints. That also holds for loops of 10 to 100
-    iterations with 5 to 32 states. With 4, 3 and 2 states these run at most 1.125, 1.2 and 1.25
-    times as many, and no choice made during the loop has a worst case that is a twentieth better. A
-    callback in the body is called every time.
+    first included. While the loop runs its length is unknown; the states to keep are those that
+    would be cheapest if the loop ended one iteration later. After the end the length is known, and
+    the placement is optimal. From 100 iterations on (tried up to 100,000, with 2 to 32 states) this
+    runs at most a tenth more iterations than a ``scan`` with as many checkpoints. That also holds
+    for loops of 10 to 100 iterations with 5 to 32 states. With 4, 3 and 2 states these run at most
+    1.125, 1.2 and 1.25 times as many, and no choice made during the loop has a worst case that is a
+    twentieth better. A callback in the body is called every time.
 
     Args:
         cond_fun: takes the state; returns a bool scalar.
@@ -319,7 +318,8 @@ def while_loop(
         The first state for which the condition does not hold.
 
     Raises:
-        ArgumentError: the condition is not a bool scalar, or ``checkpoints`` is not positive.
+        ArgumentError: the condition is not a bool scalar, or ``checkpoints`` is not positive, or
+            ``memory`` is negative.
         CarryTypeError: the state changes its structure or type; the message says which leaf.
 
     Example:

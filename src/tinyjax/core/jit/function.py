@@ -156,7 +156,7 @@ class JitFunction(Generic[P, R]):
             tr.check_concrete(operands)
             evaluated: R = entry.run(operands)
             if signature in traces.entries:
-                self._plan(args, kwargs, leaves, in_tree, entry)
+                self._plan(args, kwargs, static, leaves, in_tree, entry)
             return evaluated
         outs = (
             jx.eval_jaxpr(entry.params.jaxpr, operands)
@@ -219,6 +219,7 @@ class JitFunction(Generic[P, R]):
         self,
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
+        static: sig.StaticArguments,
         leaves: Sequence[Any],
         in_tree: tree.PyTreeDef,
         entry: Entry,
@@ -237,7 +238,6 @@ class JitFunction(Generic[P, R]):
         plans = self._traces.plan_for(entry.settings)
         if key[1] in plans.calls:
             return  # the call was made in the usual way all the same
-        static = self._parameters.separate(args, kwargs)[0]
         call = xla.written_call(
             program,
             entry.consts,

@@ -566,14 +566,13 @@ class Primitive(Generic[P]):
         Raises:
             MissingRuleError: there is none.
         """
-        if key not in self.rules.extensions and key.name in homes:
+        extensions = self.rules.extensions
+        rule: R | None = extensions.get(key)
+        if rule is None and key.name in homes:
             import_module(homes[key.name])
-        try:
-            rule: R = self.rules.extensions[key]
-        except KeyError:
-            raise errors.MissingRuleError(
-                self.name, key.name, self.rules.registered, keyed=True
-            ) from None
+            rule = extensions.get(key)
+        if rule is None:
+            raise errors.MissingRuleError(self.name, key.name, self.rules.registered, keyed=True)
         return rule
 
     def check_types(

@@ -241,8 +241,8 @@ def _is_itself(value: object) -> bool:
     An object whose hash is the user's may be changed, and then it is another.
     """
     kind = type(value)
-    if kind is tuple:
-        return all(map(_is_itself, value)) if isinstance(value, tuple) else False
+    if type(value) is tuple:
+        return all(map(_is_itself, value))
     return (
         kind in _IMMUTABLE
         or isinstance(value, Enum)
