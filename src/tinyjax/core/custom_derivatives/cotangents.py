@@ -1,12 +1,11 @@
 """The tangent map of a ``custom_vjp`` function: known only by its transpose."""
 
 from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
 
 import attrs
 
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.tracing import primitive as prim, tangents as tg, trace as tr
 from tinyjax.core.tracing.dependence import depends
 from tinyjax.core.tracing.list_partition import marked
@@ -43,18 +42,19 @@ custom_vjp_tangent_p: prim.Primitive[PullBackParams] = prim.Primitive(
 )
 
 
-def _forward_mode(name: str) -> DifferentiationError:
-    return DifferentiationError(
+def _refuse_forward_mode(*operands: Any) -> NoReturn:
+    params: PullBackParams = operands[-1]
+    raise DifferentiationError(
         "can't apply forward-mode autodiff (jvp) to a custom_vjp function: the rule of "
-        f"{name} serves reverse mode (grad, vjp, jacrev), but its derivative was asked for in "
-        "forward mode (jvp, jacfwd, or a linearized function applied). Define it with "
+        f"{params.name} serves reverse mode (grad, vjp, jacrev), but its derivative was asked for "
+        "in forward mode (jvp, jacfwd, or a linearized function applied). Define it with "
         "custom_derivative or custom_jvp, whose rules serve both."
     )
 
 
-@custom_vjp_tangent_p.def_evaluate
-def _tangent_evaluate(args: prim.Arrays, params: PullBackParams) -> prim.Arrays:
-    raise _forward_mode(params.name)
+custom_vjp_tangent_p.def_evaluate(_refuse_forward_mode)
+custom_vjp_tangent_p.def_lowering(_refuse_forward_mode)
+custom_vjp_tangent_p.def_jvp(_refuse_forward_mode)
 
 
 # The transpose is the user's: of each operand it gives the cotangent as it is, summed or not.
@@ -66,18 +66,6 @@ custom_vjp_tangent_p.def_rule(ASKED)(lambda params: True)
 @custom_vjp_tangent_p.def_abstract_eval
 def _tangent_type(avals: prim.Avals, params: PullBackParams) -> prim.Avals:
     return params.out_avals
-
-
-@custom_vjp_tangent_p.def_lowering
-def _tangent_lowering(b: Lowering, operands: Values, params: PullBackParams) -> Values:
-    raise _forward_mode(params.name)
-
-
-@custom_vjp_tangent_p.def_jvp
-def _tangent_jvp(
-    primals: prim.Arrays, tangents: prim.Tangents, params: PullBackParams
-) -> prim.JvpResult:
-    raise _forward_mode(params.name)
 
 
 @custom_vjp_tangent_p.def_transpose
