@@ -30,9 +30,10 @@ import tinyjax.numpy as jnp
 from tinyjax import grad, jit, lax, pure_callback, vmap
 from tinyjax.core import xla
 from tinyjax.core.tracing.trace import EVAL, current_trace
-from tinyjax.core.xla import background, host_callbacks, tiers
+from tinyjax.core.xla import host_callbacks
 from tinyjax.errors import ArgumentError
 from tinyjax.experimental import io_callback
+from tinyjax.host import background, tiers
 
 THREADS: Final = 16
 TIERS: Final[tuple[Literal["compiled", "first", "ready"], ...]] = ("compiled", "first", "ready")

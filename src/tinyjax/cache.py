@@ -9,6 +9,7 @@ from __future__ import annotations
 import attrs
 
 from tinyjax.core import xla
+from tinyjax.core.tracing.trace import eager
 from tinyjax.lazy import answer_for
 
 answer_for(__name__, "CacheInfo clear info")
@@ -50,5 +51,5 @@ def clear() -> None:
     Jitted functions keep the programs that they have called.
     """
     xla.cache_clear()
-    xla.forget()
+    eager[xla.Runner].forget()
     xla.disk_cache_clear()

@@ -22,6 +22,7 @@ eager.homes.update(
     LinearizeTrace="tinyjax.host.steps",
     Transposer="tinyjax.host.backward",
     ProgramTrace="tinyjax.host.plans",
+    Runner="tinyjax.host.tiers",
 )
 primitive.homes.update(checkpointed="tinyjax.checkpointing.loops")
 companions[:] = [
@@ -31,6 +32,7 @@ companions[:] = [
         "tinyjax.core.api.mapping",
         "tinyjax.core.control_flow.scan",
         "tinyjax.core.control_flow.loops",
+        "tinyjax.host.tiers",
     ),
 ]
 source_reader[:] = [lambda fun: import_module("tinyjax.source").stage(fun)]

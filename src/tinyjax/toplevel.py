@@ -16,6 +16,7 @@ from tinyjax.core import api, devices as dev, sharded_array as sa, xla
 from tinyjax.core.api.arguments import check_argnums
 from tinyjax.core.jit import clear_traces, jit
 from tinyjax.core.tracing import checking, holders
+from tinyjax.core.tracing.trace import eager
 from tinyjax.core.values import avals as av, concrete as conc, integers as ints, operands as opd
 from tinyjax.core.values.array import Array
 
@@ -195,7 +196,7 @@ def clear_caches() -> None:
     """
     clear_traces()
     xla.cache_clear()
-    xla.forget()
+    eager[xla.Runner].forget()
 
 
 @overload

@@ -22,10 +22,9 @@ from tinyjax.core.tracing.program_evaluation import PROGRAM, by_equation
 from tinyjax.core.tracing.trace import bind1, current_trace, use_trace
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.xla import background, tiers
 from tinyjax.errors import ArgumentError, CallbackError, DonatedArrayError, JaxprTypeError
 from tinyjax.experimental import io_callback
-from tinyjax.host import plans, simplify
+from tinyjax.host import background, plans, simplify, tiers
 from tinyjax.host.plans import ProgramEvaluation
 from tinyjax.testing.random_programs import TypedProgram
 
@@ -47,7 +46,7 @@ def chain(x: Any) -> Any:
 
 
 def evaluations(fun: Callable[..., Any], *args: Any) -> int:
-    return xla.decide(jit(fun).lower(*args).jaxpr).evaluations
+    return tiers.decide(jit(fun).lower(*args).jaxpr).evaluations
 
 
 X = np.linspace(0.1, 0.9, 5, dtype="float32")
@@ -505,7 +504,7 @@ import os, sys, time
 import numpy as np, tinyjax, tinyjax.numpy as jnp
 from tinyjax import config
 from tinyjax.testing.random_programs import TypedProgram
-from tinyjax.core.xla import background
+from tinyjax.host import background
 config.update("tier", "ready")
 
 def chain(k, x):

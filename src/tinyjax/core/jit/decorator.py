@@ -182,8 +182,6 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     for module in companions:
         import_module(module)
     companions.clear()
-    if (tier or config.settings().tier) != "compiled":
-        import_module("tinyjax.core.xla.background")
     parameters = deferred.Parameters(
         fun,
         _positions("static_argnums", static_argnums),

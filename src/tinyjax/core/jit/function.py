@@ -373,7 +373,7 @@ class JitFunction(Generic[P, R]):
                 reasons.append("the function closes over a value that is being traced")
         params = entry.params
         if entry.executable is None and (params.tier or settings().tier) != "compiled":
-            reasons.append(xla.decide(params.jaxpr).reason)
+            reasons += filter(None, [tr.eager[xla.Runner].delay(params.jaxpr)])
         compiled = entry.executable is not None or xla.is_compiled(params.compilation)
         if compiled and known is None:
             reasons.append("an equal program was compiled before")

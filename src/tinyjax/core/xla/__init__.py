@@ -18,7 +18,7 @@ from tinyjax.lazy import HOMES, namespace
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 #: The parts that decide whether a program is compiled. They work without loading jaxlib.
-_WITHOUT_JAXLIB: Final = {f"{__name__}.{part}" for part in ("compilation", "placement", "tiers")}
+_WITHOUT_JAXLIB: Final = {f"{__name__}.{part}" for part in ("compilation", "placement", "running")}
 
 
 evaluator[:] = [lambda *operation: import_module("tinyjax.core.xla.sharded").evaluate(*operation)]
@@ -30,15 +30,14 @@ _names, _load, __dir__ = namespace(
     __name__,
     {
         "backend": "has_started",
-        "background": "compile_all",
         "compilation": "Compilation CompilerOptions Flags",
         "disk_cache": "DiskCacheInfo disk_cache_clear disk_cache_info own_secret",
         "call_writer": "WrittenCall written_call",
         "dispatch": "call_key",
         "process_allgather": "bytes_of check_same digest_of exchanged",
         "executable": (
-            "CacheInfo Executable cache_clear cache_info compile_anew compiled executable_for "
-            "held is_compiled"
+            "CacheInfo Executable cache_clear cache_info compile_all compile_anew compiled "
+            "executable_for held is_compiled"
         ),
         "foreign": "include_dir register_batch_partitionable register_target register_type",
         "lowering": "lowered lowered_for",
@@ -49,9 +48,9 @@ _names, _load, __dir__ = namespace(
         "placement": "Placement on_devices placement_of",
         "processes": "Connection Limits connect serve",
         "profiling": "OpEvent Profile SpanEvent annotation profile_of read_profile start_profile",
+        "running": "Runner run run_alone",
         "sharded": "call_sharded of_arrays put runs_on_host",
         "sharded_executable": "COLLECTIVES ShardedExecutable of_parts",
-        "tiers": "decide forget run run_alone",
         "versions": "COMPILER",
     },
 )

@@ -1,7 +1,6 @@
 # Written by `python -m exports` in tests/, from the table of the module beside it.
 
 from tinyjax.core.xla.backend import has_started as has_started
-from tinyjax.core.xla.background import compile_all as compile_all
 from tinyjax.core.xla.call_writer import WrittenCall as WrittenCall
 from tinyjax.core.xla.call_writer import written_call as written_call
 from tinyjax.core.xla.compilation import Compilation as Compilation
@@ -16,6 +15,7 @@ from tinyjax.core.xla.executable import CacheInfo as CacheInfo
 from tinyjax.core.xla.executable import Executable as Executable
 from tinyjax.core.xla.executable import cache_clear as cache_clear
 from tinyjax.core.xla.executable import cache_info as cache_info
+from tinyjax.core.xla.executable import compile_all as compile_all
 from tinyjax.core.xla.executable import compile_anew as compile_anew
 from tinyjax.core.xla.executable import compiled as compiled
 from tinyjax.core.xla.executable import executable_for as executable_for
@@ -56,6 +56,9 @@ from tinyjax.core.xla.profiling import annotation as annotation
 from tinyjax.core.xla.profiling import profile_of as profile_of
 from tinyjax.core.xla.profiling import read_profile as read_profile
 from tinyjax.core.xla.profiling import start_profile as start_profile
+from tinyjax.core.xla.running import Runner as Runner
+from tinyjax.core.xla.running import run as run
+from tinyjax.core.xla.running import run_alone as run_alone
 from tinyjax.core.xla.sharded import call_sharded as call_sharded
 from tinyjax.core.xla.sharded import of_arrays as of_arrays
 from tinyjax.core.xla.sharded import put as put
@@ -63,10 +66,6 @@ from tinyjax.core.xla.sharded import runs_on_host as runs_on_host
 from tinyjax.core.xla.sharded_executable import COLLECTIVES as COLLECTIVES
 from tinyjax.core.xla.sharded_executable import ShardedExecutable as ShardedExecutable
 from tinyjax.core.xla.sharded_executable import of_parts as of_parts
-from tinyjax.core.xla.tiers import decide as decide
-from tinyjax.core.xla.tiers import forget as forget
-from tinyjax.core.xla.tiers import run as run
-from tinyjax.core.xla.tiers import run_alone as run_alone
 from tinyjax.core.xla.versions import COMPILER as COMPILER
 
 __all__ = [
@@ -83,6 +82,7 @@ __all__ = [
     'OpEvent',
     'Placement',
     'Profile',
+    'Runner',
     'ShardedExecutable',
     'SpanEvent',
     'WrittenCall',
@@ -101,7 +101,6 @@ __all__ = [
     'compiled',
     'computations_of',
     'connect',
-    'decide',
     'digest_of',
     'disk_cache_clear',
     'disk_cache_info',
@@ -109,7 +108,6 @@ __all__ = [
     'executable_for',
     'executable_of',
     'fingerprint',
-    'forget',
     'from_portable',
     'has_started',
     'held',

@@ -11,12 +11,13 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
+from contextvars import copy_context
 from functools import partial
 from itertools import cycle, repeat
 from sys import getrefcount
-from threading import Lock
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import WeakValueDictionary
 
@@ -296,6 +297,47 @@ def compile_anew(
     """
     with waiting.announced(request):
         return compile_program(_backend_for(request), request, options.flags_for(request), locate)
+
+
+def compile_all(
+    requests: Sequence[Compilation],
+) -> list[Executable | ShardedExecutable | PlannedExecutable]:
+    """Compile programs at once, on all cores.
+
+    Raises:
+        Exception: what the first that cannot be compiled raises, when the others are done.
+    """
+    pending = deque(enumerate(requests))
+    executables: dict[int, Executable | ShardedExecutable | PlannedExecutable] = {}
+    errors: dict[int, Exception] = {}
+
+    def work() -> None:
+        while True:
+            try:
+                i, one = pending.popleft()
+            except IndexError:
+                return
+            try:
+                executables[i] = compiled(one)
+            except Exception as error:
+                errors[i] = error
+
+    # this thread works too, so that it hears Ctrl-C between two programs
+    others = [
+        Thread(target=copy_context().run, args=(work,), name="tinyjax compiler")
+        for _ in range(min(os.cpu_count() or 1, len(requests)) - 1)
+    ]
+    for thread in others:
+        thread.start()
+    try:
+        work()
+    finally:
+        pending.clear()
+        for thread in others:
+            thread.join()
+    if errors:
+        raise errors[min(errors)]
+    return [executables[i] for i in range(len(requests))]
 
 
 def is_compiled(request: Compilation) -> bool:

@@ -10,24 +10,20 @@ from __future__ import annotations
 import atexit
 import os
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import Context, copy_context
 from threading import Condition, RLock, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from weakref import WeakValueDictionary
 
 import attrs
 
-from tinyjax.core.xla.compilation import Compilation, check_release
+from tinyjax.core import xla
+from tinyjax.core.xla.compilation import Compilation
 from tinyjax.core.xla.forks import in_background
 from tinyjax.records import Printed
-
-if TYPE_CHECKING:
-    from tinyjax.core.xla.executable import Executable
-    from tinyjax.core.xla.planned import PlannedExecutable
-    from tinyjax.core.xla.sharded_executable import ShardedExecutable
 
 #: As many programs are compiled at once as there are cores, but one: the caller goes on.
 _MOST_THREADS: Final = max(1, (os.cpu_count() or 2) - 1)
@@ -45,7 +41,7 @@ class _Job(Printed):
 
     def run(self) -> None:
         with in_background():
-            self.context.run(_compiled, self.wanted)
+            self.context.run(xla.compiled, self.wanted)  # loads jaxlib, in the thread that needs it
 
 
 class _Workers:
@@ -116,14 +112,6 @@ class _Workers:
                 thread.join()
 
 
-def _compiled(request: Compilation) -> Executable | ShardedExecutable | PlannedExecutable:
-    # Loads jaxlib, in the thread that needs it.
-    check_release()
-    from tinyjax.core.xla.executable import compiled  # noqa: PLC0415
-
-    return compiled(request)
-
-
 _workers = _Workers()
 #: The jobs that there are: one that is lost to an interrupt is not waited for.
 _asked: Final[WeakValueDictionary[Compilation, _Job]] = WeakValueDictionary()
@@ -149,47 +137,6 @@ def compile_afterwards(request: Compilation) -> Iterator[None]:
 def is_under_way(request: Compilation) -> bool:
     """Whether a program was asked for and is not there yet."""
     return request in _asked
-
-
-def compile_all(
-    requests: Sequence[Compilation],
-) -> list[Executable | ShardedExecutable | PlannedExecutable]:
-    """Compile programs at once, on all cores.
-
-    Raises:
-        Exception: what the first that cannot be compiled raises, when the others are done.
-    """
-    pending = deque(enumerate(requests))
-    executables: dict[int, Executable | ShardedExecutable | PlannedExecutable] = {}
-    errors: dict[int, Exception] = {}
-
-    def work() -> None:
-        while True:
-            try:
-                i, one = pending.popleft()
-            except IndexError:
-                return
-            try:
-                executables[i] = _compiled(one)
-            except Exception as error:
-                errors[i] = error
-
-    # this thread works too, so that it hears Ctrl-C between two programs
-    others = [
-        Thread(target=copy_context().run, args=(work,), name="tinyjax compiler")
-        for _ in range(min(os.cpu_count() or 1, len(requests)) - 1)
-    ]
-    for thread in others:
-        thread.start()
-    try:
-        work()
-    finally:
-        pending.clear()
-        for thread in others:
-            thread.join()
-    if errors:
-        raise errors[min(errors)]
-    return [executables[i] for i in range(len(requests))]
 
 
 def _begin_anew() -> None:

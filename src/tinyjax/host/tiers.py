@@ -19,14 +19,13 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import config, records
-from tinyjax.core import sharded_array as sa
 from tinyjax.core.tracing import costs, jaxpr as jx, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.values import concrete as conc
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.xla import compilation
-from tinyjax.core.xla.placement import on_devices, placement_of
+from tinyjax.core.xla import compilation, forks, running
+from tinyjax.host import background
 
 #: What evaluation may cost before the program is compiled, as a share of what that costs.
 _SHARE: Final = 0.25
@@ -106,73 +105,44 @@ _depth: ContextVar[int] = ContextVar("tinyjax_evaluation_depth", default=0)
 _programs: Final[dict[compilation.Compilation, Progress]] = {}
 
 
-def run(
-    request: compilation.Compilation,
-    args: Sequence[Array],
-    tier: config.Tier,
-    keep: Callable[[Any], None] = lambda executable: None,
-) -> Sequence[Array]:
-    """Run a program: evaluate it, or compile it and run that.
+class TieredRunner(running.Runner):
+    """Evaluates the first calls of a program, and has it compiled after them."""
 
-    One that runs on other devices than the first is always compiled, for where its arguments lie.
-
-    Args:
-        request: the program, without a placement.
-        args: arrays with data, one for each parameter.
-        tier: "compiled" to wait for the compiler.
-        keep: called with the compiled program, once there is one to use from now on.
-    """
-    placement = placement_of(request.jaxpr, on_devices(args))
-    if placement is not None:
-        compilation.check_release()
-        from tinyjax.core.xla.sharded import run_sharded  # noqa: PLC0415 (needs jaxlib)
-
-        return run_sharded(attrs.evolve(request, placement=placement), args)
-    if sa.any_sharded(args):
-        from tinyjax.core.xla.sharded import on_host  # noqa: PLC0415 (likewise)
-
-        args = on_host(args)
-    if tier != "compiled" and _depth.get() < _DEEPEST:
-        progress = _progress_of(request)
-        times, calls = progress.decision.evaluations, next(progress.calls)
-        try:
-            if calls < times or (times and _must_wait(tier, request)):
-                return _evaluate(request, args)
-            if calls == times:
-                # The last that is evaluated in any case. The compiler is set to work after it:
-                # beside it, loading jaxlib would slow it down.
-                from tinyjax.core.xla.background import compile_afterwards  # noqa: PLC0415 (only here)
-
-                with compile_afterwards(request):
+    @classmethod
+    def run(
+        cls,
+        request: compilation.Compilation,
+        args: Sequence[Array],
+        tier: config.Tier,
+        keep: Callable[[Any], None],
+    ) -> Sequence[Array]:
+        if tier != "compiled" and _depth.get() < _DEEPEST:
+            progress = _progress_of(request)
+            times, calls = progress.decision.evaluations, next(progress.calls)
+            try:
+                if calls < times or (times and _must_wait(tier, request)):
                     return _evaluate(request, args)
-        except jx.EndlessError:
-            progress.decision = Decision(0, "a loop of unknown length went on for long")
-    compilation.check_release()
-    from tinyjax.core.xla.executable import executable_for  # noqa: PLC0415 (needs jaxlib)
+                if calls == times:
+                    # The last that is evaluated in any case. The compiler is set to work after it:
+                    # beside it, loading jaxlib would slow it down.
+                    with background.compile_afterwards(request):
+                        return _evaluate(request, args)
+            except jx.EndlessError:
+                progress.decision = Decision(0, "a loop of unknown length went on for long")
+        return super().run(request, args, tier, keep)
 
-    executable = executable_for(request)
-    keep(executable)
-    return executable(args)
+    @classmethod
+    def delay(cls, jaxpr: jx.Jaxpr) -> str:
+        return decide(jaxpr).reason
 
-
-def run_alone(primitive: Primitive[Any], args: Sequence[Array], params: Any) -> Sequence[Array]:
-    """Compile a primitive as a program of its own, and run it.
-
-    Args:
-        primitive: the primitive.
-        args: its operands, with data.
-        params: its parameters.
-    """
-    jaxpr = jx.jaxpr_of(primitive, [x.aval for x in args], params)
-    return run(compilation.Compilation(jaxpr, primitive.name), args, "compiled")
+    @classmethod
+    def forget(cls) -> None:
+        _programs.clear()
 
 
 def _must_wait(tier: config.Tier, request: compilation.Compilation) -> bool:
     """Whether a program is not compiled yet and must not be waited for."""
-    from tinyjax.core.xla.background import is_under_way  # noqa: PLC0415 (the first call needs none)
-    from tinyjax.core.xla.forks import lacks_threads  # noqa: PLC0415 (likewise)
-
-    return lacks_threads() or (tier == "ready" and is_under_way(request))
+    return forks.lacks_threads() or (tier == "ready" and background.is_under_way(request))
 
 
 def _progress_of(request: compilation.Compilation) -> Progress:
@@ -208,6 +178,4 @@ def _evaluate(request: compilation.Compilation, args: Sequence[Array]) -> list[A
     return results
 
 
-def forget() -> None:
-    """Begin anew with every program: it is evaluated at first again."""
-    _programs.clear()
+tr.eager[running.Runner] = TieredRunner
