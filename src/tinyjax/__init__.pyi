@@ -99,9 +99,6 @@ from tinyjax.core.devices import Device as Device
 from tinyjax.core.devices import P as P
 from tinyjax.core.jit import jit as jit
 from tinyjax.core.jit.stages import precompile as precompile
-from tinyjax.core.sharding import NamedSharding as NamedSharding
-from tinyjax.core.sharding import make_mesh as make_mesh
-from tinyjax.core.sharding import set_mesh as set_mesh
 from tinyjax.core.tracing.folding import ensure_compile_time_eval as ensure_compile_time_eval
 from tinyjax.core.values.array import Array as Array
 from tinyjax.core.values.array import Shard as Shard
@@ -115,6 +112,9 @@ from tinyjax.custom_derivatives import custom_vjp as custom_vjp
 from tinyjax.dtypes import float0 as float0
 from tinyjax.exploring import draw as draw
 from tinyjax.exploring import explore as explore
+from tinyjax.parallel.meshes import make_mesh as make_mesh
+from tinyjax.parallel.meshes import set_mesh as set_mesh
+from tinyjax.parallel.named_sharding import NamedSharding as NamedSharding
 from tinyjax.parallel.placing import reshard as reshard
 from tinyjax.parallel.pmap import pmap as pmap
 from tinyjax.parallel.shard_map import shard_map as shard_map

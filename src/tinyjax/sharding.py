@@ -10,7 +10,8 @@ __all__, __getattr__, __dir__ = namespace(
         "tinyjax.core.devices": (
             "PartitionSpec Sharding SingleDeviceSharding make_single_device_sharding"
         ),
-        "tinyjax.core.sharding": "AbstractMesh AxisType Mesh NamedSharding get_mesh set_mesh",
+        "tinyjax.parallel.meshes": "AbstractMesh AxisType Mesh get_mesh set_mesh",
+        "tinyjax.parallel.named_sharding": "NamedSharding",
         "tinyjax.parallel.axis_types": (
             "auto_axes explicit_axes get_abstract_mesh use_abstract_mesh"
         ),

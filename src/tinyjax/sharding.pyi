@@ -4,16 +4,16 @@ from tinyjax.core.devices import PartitionSpec as PartitionSpec
 from tinyjax.core.devices import Sharding as Sharding
 from tinyjax.core.devices import SingleDeviceSharding as SingleDeviceSharding
 from tinyjax.core.devices import make_single_device_sharding as make_single_device_sharding
-from tinyjax.core.sharding import AbstractMesh as AbstractMesh
-from tinyjax.core.sharding import AxisType as AxisType
-from tinyjax.core.sharding import Mesh as Mesh
-from tinyjax.core.sharding import NamedSharding as NamedSharding
-from tinyjax.core.sharding import get_mesh as get_mesh
-from tinyjax.core.sharding import set_mesh as set_mesh
 from tinyjax.parallel.axis_types import auto_axes as auto_axes
 from tinyjax.parallel.axis_types import explicit_axes as explicit_axes
 from tinyjax.parallel.axis_types import get_abstract_mesh as get_abstract_mesh
 from tinyjax.parallel.axis_types import use_abstract_mesh as use_abstract_mesh
+from tinyjax.parallel.meshes import AbstractMesh as AbstractMesh
+from tinyjax.parallel.meshes import AxisType as AxisType
+from tinyjax.parallel.meshes import Mesh as Mesh
+from tinyjax.parallel.meshes import get_mesh as get_mesh
+from tinyjax.parallel.meshes import set_mesh as set_mesh
+from tinyjax.parallel.named_sharding import NamedSharding as NamedSharding
 from tinyjax.parallel.placing import reshard as reshard
 from tinyjax.parallel.types import ManualAxisType as ManualAxisType
 

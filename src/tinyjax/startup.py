@@ -6,6 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 
 from tinyjax import config, numpy
+from tinyjax.core import elsewhere
 from tinyjax.core.values.array import install_namespace, mover
 
 # isort: split
@@ -18,6 +19,7 @@ install_namespace(numpy)
 mover[:] = [
     lambda x, where, function: import_module("tinyjax.core.api.arrays").put(x, where, function)
 ]
+elsewhere.home[:] = ["tinyjax.parallel.plane"]
 eager.homes.update(
     LinearizeTrace="tinyjax.host.steps",
     Transposer="tinyjax.host.backward",

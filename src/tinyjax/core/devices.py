@@ -1,4 +1,4 @@
-"""Devices, and how arrays lie on them: whole on one, or in parts (``core.sharding``)."""
+"""Devices, and how arrays lie on them: whole on one, or in parts (``parallel.named_sharding``)."""
 
 from __future__ import annotations
 

@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tinyjax import dtypes, errors, tree
-from tinyjax.core import sharding as sd, xla
+from tinyjax.core import xla
 from tinyjax.core.devices import PartitionSpec, group, is_place
 from tinyjax.core.primitives.shape import expand_dims
 from tinyjax.core.values import concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.lazy import answer_for
-from tinyjax.parallel import shards
+from tinyjax.parallel import meshes, named_sharding as ns, shards
 
 T = TypeVar("T")
 
@@ -117,7 +117,7 @@ def _gathered(array: Array, tiled: bool) -> Array:
             "one array, and not one for each process."
         )
     sharding = array.sharding
-    if not isinstance(sharding, sd.NamedSharding):
+    if not isinstance(sharding, ns.NamedSharding):
         return array
     whole = xla.put(array, sharding.update(spec=PartitionSpec()))
     return conc.ConcreteArray(whole.concrete("its data"), whole.aval)
@@ -183,7 +183,7 @@ def reached_preemption_sync_point(step_id: int) -> bool:
     return False
 
 
-def host_local_array_to_global_array(local_inputs: T, global_mesh: sd.Mesh, pspecs: Any) -> T:
+def host_local_array_to_global_array(local_inputs: T, global_mesh: meshes.Mesh, pspecs: Any) -> T:
     """Return arrays over all processes of a mesh, of which each process has a part.
 
     Args:
@@ -198,7 +198,7 @@ def host_local_array_to_global_array(local_inputs: T, global_mesh: sd.Mesh, pspe
     return _each(local_inputs, global_mesh, pspecs, _to_global)
 
 
-def global_array_to_host_local_array(global_inputs: T, global_mesh: sd.Mesh, pspecs: Any) -> T:
+def global_array_to_host_local_array(global_inputs: T, global_mesh: meshes.Mesh, pspecs: Any) -> T:
     """Return the part of this process of arrays over all processes of a mesh.
 
     Args:
@@ -216,7 +216,10 @@ def global_array_to_host_local_array(global_inputs: T, global_mesh: sd.Mesh, psp
 
 
 def _each(
-    inputs: T, mesh: sd.Mesh, pspecs: Any, move: Callable[[Array, sd.Mesh, PartitionSpec], Array]
+    inputs: T,
+    mesh: meshes.Mesh,
+    pspecs: Any,
+    move: Callable[[Array, meshes.Mesh, PartitionSpec], Array],
 ) -> T:
     leaves, treedef = tree.flatten(inputs)
     specs = tree.flatten_prefix(pspecs, treedef, is_place, "pspecs")
@@ -230,10 +233,10 @@ def _each(
     return result
 
 
-def _to_global(x: Array, mesh: sd.Mesh, spec: PartitionSpec) -> Array:
+def _to_global(x: Array, mesh: meshes.Mesh, spec: PartitionSpec) -> Array:
     if not x.is_fully_addressable:
         return x
-    sharding, here = sd.NamedSharding(mesh, spec), sd.NamedSharding(mesh.local_mesh, spec)
+    sharding, here = ns.NamedSharding(mesh, spec), ns.NamedSharding(mesh.local_mesh, spec)
     here.check(x.shape, "the array of host_local_array_to_global_array")
     shape = [n // here.factor(i) * sharding.factor(i) for i, n in enumerate(x.shape)]
     local = [here.factor(i) == sharding.factor(i) for i in range(x.ndim)]
@@ -243,10 +246,10 @@ def _to_global(x: Array, mesh: sd.Mesh, spec: PartitionSpec) -> Array:
     return shards.make_array_from_process_local_data(sharding, x, tuple(global_shape))
 
 
-def _to_local(x: Array, mesh: sd.Mesh, spec: PartitionSpec) -> Array:
+def _to_local(x: Array, mesh: meshes.Mesh, spec: PartitionSpec) -> Array:
     if not mesh.is_multi_process:
         return x
-    sharding, here = sd.NamedSharding(mesh, spec), sd.NamedSharding(mesh.local_mesh, spec)
+    sharding, here = ns.NamedSharding(mesh, spec), ns.NamedSharding(mesh.local_mesh, spec)
     moved = xla.put(x, sharding)
     shape = [n // sharding.factor(i) * here.factor(i) for i, n in enumerate(x.shape)]
     parts = [shard.data for shard in moved.addressable_shards]

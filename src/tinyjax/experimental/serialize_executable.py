@@ -17,11 +17,12 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import errors, tree
-from tinyjax.core import devices as dev, sharding as sd, xla
+from tinyjax.core import devices as dev, xla
 from tinyjax.core.jit import jit, stages
 from tinyjax.core.values import avals as av
 from tinyjax.export import Exported, deserialize, exporting
 from tinyjax.lazy import answer_for
+from tinyjax.parallel import meshes
 from tinyjax.tree import PyTreeDef
 
 answer_for(__name__, "deserialize_and_load serialize")
@@ -179,7 +180,9 @@ def _lowered(
     chosen = [*(dev.devices_on(dev.PLATFORM) if devices is None else devices)][:count]
     if len(chosen) < count:
         raise errors.ArgumentError(f"'{name}' runs on {count} devices, but got {len(chosen)}.")
-    lies: Sequence[dev.Sharding | None] = exported.in_shardings_jax(sd.Mesh(chosen, ("devices",)))
+    lies: Sequence[dev.Sharding | None] = exported.in_shardings_jax(
+        meshes.Mesh(chosen, ("devices",))
+    )
     if devices is not None and count == 1 and chosen[0] != dev.on_first().device:
         lies = [dev.SingleDeviceSharding(chosen[0])] * len(lies)
     args: list[Any] = [

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from tinyjax.core.sharding import AnyMesh
 from tinyjax.lazy import answer_for
 from tinyjax.parallel import shard_map as sm
+from tinyjax.parallel.meshes import AnyMesh
 
 P = ParamSpec("P")
 R = TypeVar("R")

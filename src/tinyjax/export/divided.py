@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from tinyjax.core import sharded_array as sa, sharding as sd
+from tinyjax.core import sharded_array as sa
 from tinyjax.core.devices import Device, PartitionSpec, device_at, on_first
 from tinyjax.core.tracing.jaxpr import Jaxpr, Lit, effects
 from tinyjax.core.tracing.trace import Tracer
@@ -24,11 +24,12 @@ from tinyjax.core.xla.placement import Placement
 from tinyjax.errors import ArgumentError, ExportError
 from tinyjax.export.platforms import calls_python
 from tinyjax.export.symbolic_programs import Rewriting, closed
+from tinyjax.parallel import meshes, named_sharding as ns
 from tinyjax.parallel.constraint import constrain
 from tinyjax.parallel.types import OnMesh
 
 #: How arguments or results lie; None where that is left to XLA.
-Shardings = tuple[sd.NamedSharding | None, ...]
+Shardings = tuple[ns.NamedSharding | None, ...]
 
 
 @attrs.frozen(eq=False)
@@ -48,7 +49,7 @@ class Divided:
     outs: Shardings
 
     @property
-    def mesh(self) -> sd.AbstractMesh:
+    def mesh(self) -> meshes.AbstractMesh:
         """The mesh of the first parameter or result that says how it lies."""
         for sharding in (*self.ins, *self.outs):
             if sharding is not None:
@@ -63,7 +64,7 @@ class Divided:
     @property
     def text(self) -> str:
         """The program as StableHLO."""
-        whole = sd.NamedSharding(self.mesh, PartitionSpec())
+        whole = ns.NamedSharding(self.mesh, PartitionSpec())
         ins = tuple([x or whole for x in self.ins])
         placement = Placement(self.mesh.ids, ins, self.outs, is_abstract=True)
         return lowered_for(placement, self.jaxpr, self.name)[0]
@@ -71,14 +72,14 @@ class Divided:
     def on(self, devices: Sequence[Device]) -> Divided:
         """Return the program for given devices."""
 
-        def with_devices(mesh: sd.AnyMesh) -> sd.Mesh:
+        def with_devices(mesh: meshes.AnyMesh) -> meshes.Mesh:
             grid = np.empty(len(devices), object)
             grid[:] = devices
-            return sd.Mesh(grid.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
+            return meshes.Mesh(grid.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
 
         return self._remeshed(with_devices)
 
-    def _remeshed(self, change: Callable[[sd.AnyMesh], sd.AnyMesh]) -> Divided:
+    def _remeshed(self, change: Callable[[meshes.AnyMesh], meshes.AnyMesh]) -> Divided:
         other = _Remeshing(change)
         ins, outs = other.value(self.ins), other.value(self.outs)
         return Divided(self.name, other.program(self.jaxpr), ins, outs)
@@ -92,8 +93,8 @@ def divided_of(name: str, jaxpr: Jaxpr, placement: Placement) -> Divided:
     """
     if effects(jaxpr).any:
         raise calls_python(name)
-    ins = tuple([x if isinstance(x, sd.NamedSharding) else None for x in placement.ins])
-    outs = tuple([x if isinstance(x, sd.NamedSharding) else None for x in placement.outs])
+    ins = tuple([x if isinstance(x, ns.NamedSharding) else None for x in placement.ins])
+    outs = tuple([x if isinstance(x, ns.NamedSharding) else None for x in placement.outs])
     divided = Divided(name, closed(jaxpr), ins, outs)._remeshed(lambda mesh: mesh.abstract_mesh)
     try:
         assert divided.text, "it can be lowered"
@@ -105,7 +106,7 @@ def divided_of(name: str, jaxpr: Jaxpr, placement: Placement) -> Divided:
 class _Remeshing(Rewriting):
     """Programs on other meshes."""
 
-    def __init__(self, change: Callable[[sd.AnyMesh], sd.AnyMesh]) -> None:
+    def __init__(self, change: Callable[[meshes.AnyMesh], meshes.AnyMesh]) -> None:
         super().__init__()
         self._change = change
 
@@ -120,9 +121,9 @@ class _Remeshing(Rewriting):
         return x if aval is x.aval else Lit(literal_splat(first_element(x.value.host), aval), aval)
 
     def value(self, value: Any) -> Any:
-        if isinstance(value, sd.NamedSharding):
+        if isinstance(value, ns.NamedSharding):
             return value.update(mesh=self._change(value.mesh))
-        if isinstance(value, sd.Mesh | sd.AbstractMesh):
+        if isinstance(value, meshes.Mesh | meshes.AbstractMesh):
             return self._change(value)
         return super().value(value)
 
@@ -144,10 +145,10 @@ def devices_of(name: str, arrays: Sequence[Array], nr_devices: int) -> tuple[Dev
         while isinstance(value, Tracer) and value.components():
             value = value.components()[0]
         sharding = value.sharding if isinstance(value, sa.ShardedArray) else value.aval.sharding
-        if isinstance(sharding, sd.NamedSharding) and not sharding.is_abstract:
+        if isinstance(sharding, ns.NamedSharding) and not sharding.is_abstract:
             ids = sharding.ids
             break
-    if ids is None and not (mesh := sd.get_mesh()).empty:
+    if ids is None and not (mesh := meshes.get_mesh()).empty:
         ids = mesh.ids
     if ids is None and any(isinstance(x, Tracer) for x in arrays):
         return None
@@ -161,7 +162,7 @@ def devices_of(name: str, arrays: Sequence[Array], nr_devices: int) -> tuple[Dev
     return tuple([device_at(i) for i in ids])
 
 
-def laid(arrays: Sequence[Array], shardings: Shardings, mesh: sd.AnyMesh) -> list[Array]:
+def laid(arrays: Sequence[Array], shardings: Shardings, mesh: meshes.AnyMesh) -> list[Array]:
     """Return arrays that lie as a program takes or gives them; else undivided."""
-    whole = sd.NamedSharding(mesh, PartitionSpec())
+    whole = ns.NamedSharding(mesh, PartitionSpec())
     return [constrain(x, s or whole) for x, s in zip(arrays, shardings, strict=True)]

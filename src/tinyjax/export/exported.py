@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from tinyjax import errors, tree
-from tinyjax.core import devices as dev, lowering as low, sharding as sd, xla
+from tinyjax.core import devices as dev, lowering as low, xla
 from tinyjax.core.jit import JitParams, jit_p
 from tinyjax.core.jit.stages import check_arguments
 from tinyjax.core.tracing import trace as tr
@@ -20,6 +20,7 @@ from tinyjax.export.calling import CallExportedParams, Program, call_exported_p,
 from tinyjax.export.divided import Divided, devices_of, laid
 from tinyjax.export.platforms import listed, main_first, portable_form
 from tinyjax.export.symbolic_programs import refusing, told, with_sizes
+from tinyjax.parallel import meshes, named_sharding as ns
 from tinyjax.parallel.constraint import constrain
 
 T = TypeVar("T")
@@ -103,7 +104,7 @@ class Exported(format.Description):
         on_devices = divided
         if devices is not None:
             on_devices = self._once(("on devices", devices), lambda: divided.on(devices))
-        mesh = on_devices.mesh if devices is None else sd.Mesh(devices, ("devices",))
+        mesh = on_devices.mesh if devices is None else meshes.Mesh(devices, ("devices",))
         for sharding in (*on_devices.ins, *on_devices.outs):
             mesh = mesh if sharding is None else sharding.mesh
         operands = laid(operands, on_devices.ins, mesh)
@@ -247,7 +248,7 @@ class Exported(format.Description):
         """None for each result, likewise: ``out_shardings_jax``."""
         return (None,) * len(self.out_avals)
 
-    def in_shardings_jax(self, mesh: sd.Mesh) -> tuple[sd.NamedSharding | None, ...]:
+    def in_shardings_jax(self, mesh: meshes.Mesh) -> tuple[ns.NamedSharding | None, ...]:
         """Return how the arguments lie, on the devices of a mesh of as many.
 
         Args:
@@ -259,7 +260,7 @@ class Exported(format.Description):
         divided = self._on_mesh(mesh)
         return (None,) * len(self.in_avals) if divided is None else divided.ins[len(self.consts) :]
 
-    def out_shardings_jax(self, mesh: sd.Mesh) -> tuple[sd.NamedSharding | None, ...]:
+    def out_shardings_jax(self, mesh: meshes.Mesh) -> tuple[ns.NamedSharding | None, ...]:
         """Return how the results lie, on the devices of a mesh of as many; None as XLA chooses.
 
         Args:
@@ -271,7 +272,7 @@ class Exported(format.Description):
         divided = self._on_mesh(mesh)
         return (None,) * len(self.out_avals) if divided is None else divided.outs
 
-    def _on_mesh(self, mesh: sd.Mesh) -> Divided | None:
+    def _on_mesh(self, mesh: meshes.Mesh) -> Divided | None:
         if self._divided is None:
             return None
         if mesh.size != self.nr_devices:

@@ -23,11 +23,12 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import devices as dev, sharding as sd
+from tinyjax.core import devices as dev
 from tinyjax.core.primitives import gather_scatter as gs, modes
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.export import dims, parsing, symbolic_programs
+from tinyjax.parallel import meshes, named_sharding as ns
 from tinyjax.parallel.types import OnMesh, Share, with_varying
 from tinyjax.primitives import convolution as cv, fft
 
@@ -59,7 +60,7 @@ def _is_size(x: object) -> bool:
 
 
 def _is_sharding(x: object) -> bool:
-    return type(x) is sd.NamedSharding and x.is_abstract
+    return type(x) is ns.NamedSharding and x.is_abstract
 
 
 def _kind(kind: type) -> Callable[[object], bool]:
@@ -87,7 +88,7 @@ _FITS: Final[dict[str, Callable[[object], bool]]] = {
     "Scalar | None": lambda x: x is None or type(x) in (bool, int, float, complex),
     "Sharding": _is_sharding,
     "Sharding | None": lambda x: x is None or _is_sharding(x),
-    "AnyMesh": _kind(sd.AbstractMesh),
+    "AnyMesh": _kind(meshes.AbstractMesh),
     "Hashable": _kind(str),  # the name of an axis
     "Specs": _tupleof_type(_kind(dev.PartitionSpec)),
     "Jaxpr": lambda x: type(x) is jx.Jaxpr,
@@ -210,9 +211,9 @@ class _Writer:
                 return {"dtype": dtypes.dtype_name(value)}
             case jx.Jaxpr():
                 return {"program": self._numbers[id(value)]}
-            case sd.NamedSharding():
+            case ns.NamedSharding():
                 return {"sharding": encode_sharding(value)}
-            case sd.AbstractMesh():
+            case meshes.AbstractMesh():
                 return {"mesh": _encode_mesh(value)}
             case dev.PartitionSpec():
                 return {"spec": _encode_spec(value)}
@@ -255,17 +256,17 @@ def encode_aval(aval: av.ShapedArray) -> list[Any]:
         entry.append([*varies, *sorted(shares)])
     if aval.told is not None:
         sharding = aval.sharding
-        assert isinstance(sharding, sd.NamedSharding), "types name the axes of a mesh"
+        assert isinstance(sharding, ns.NamedSharding), "types name the axes of a mesh"
         entry.append({"sharding": encode_sharding(sharding)})
     return entry
 
 
-def encode_sharding(sharding: sd.NamedSharding) -> list[Any]:
+def encode_sharding(sharding: ns.NamedSharding) -> list[Any]:
     """Write how a value lies on a mesh without devices."""
     return [_encode_mesh(sharding.mesh), _encode_spec(sharding.spec), sharding.memory_kind]
 
 
-def _encode_mesh(mesh: sd.AnyMesh) -> list[Any]:
+def _encode_mesh(mesh: meshes.AnyMesh) -> list[Any]:
     return [[*mesh.axis_sizes], [*mesh.axis_names], [kind.value for kind in mesh.axis_types]]
 
 
@@ -451,19 +452,19 @@ def decode_aval(entry: object, scope: dims.SymbolicScope | None) -> av.ShapedArr
             raise ValueError(f"{lies!r:.100} is no place")
 
 
-def decode_sharding(entry: object) -> sd.NamedSharding:
+def decode_sharding(entry: object) -> ns.NamedSharding:
     """Read how a value lies on a mesh without devices."""
     mesh, spec, kind = of_type(list, entry)
-    return sd.NamedSharding(_decode_mesh(mesh), _decode_spec(spec), memory_kind=of_type(str, kind))
+    return ns.NamedSharding(_decode_mesh(mesh), _decode_spec(spec), memory_kind=of_type(str, kind))
 
 
-def _decode_mesh(entry: object) -> sd.AbstractMesh:
+def _decode_mesh(entry: object) -> meshes.AbstractMesh:
     sizes, names, kinds = [of_type(list, part) for part in of_type(list, entry)]
     lengths = [_number(n) for n in sizes]
     if prod(lengths) > _MOST_DEVICES:
         raise ValueError("a mesh has too many devices")
-    types = [sd.AxisType(of_type(str, kind)) for kind in kinds]
-    return sd.AbstractMesh(lengths, [of_type(str, name) for name in names], types)
+    types = [meshes.AxisType(of_type(str, kind)) for kind in kinds]
+    return meshes.AbstractMesh(lengths, [of_type(str, name) for name in names], types)
 
 
 def _decode_spec(spec: object) -> dev.PartitionSpec:

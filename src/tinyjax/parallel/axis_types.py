@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar, overload
 
 from tinyjax import tree
-from tinyjax.core.sharding import AbstractMesh, AxisType, Mesh, get_mesh, mesh_of_ids, use_mesh
 from tinyjax.core.values.array import Array
 from tinyjax.errors import ArgumentError, ShardingError, described
 from tinyjax.frames import describe_function, imitate
 from tinyjax.parallel.constraint import hide, unsaid
+from tinyjax.parallel.meshes import AbstractMesh, AxisType, Mesh, get_mesh, mesh_of_ids, use_mesh
 from tinyjax.parallel.placing import constrained
 
 P = ParamSpec("P")

@@ -23,7 +23,6 @@ import attrs
 from tinyjax import errors
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
-from tinyjax.core.sharding import get_mesh
 from tinyjax.core.tracing import primitive as prim, staging as stg, trace as tr
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, subjaxprs
 from tinyjax.core.tracing.primitive import Primitive
@@ -42,6 +41,7 @@ from tinyjax.frames import Source
 from tinyjax.parallel import collective as col, constraint as con
 from tinyjax.parallel.fitting import fit, lifted, varied, with_programs
 from tinyjax.parallel.mesh_rule import is_alike, known_result_types, rule_of
+from tinyjax.parallel.meshes import get_mesh
 from tinyjax.parallel.stand_ins import MeshBatchTrace, MeshJVPTrace, MeshTransposer
 from tinyjax.parallel.types import SHARING, Axes, Share, settled, transposed, with_varying
 from tinyjax.parallel.varying import is_checked, named, union

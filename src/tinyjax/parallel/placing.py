@@ -102,7 +102,7 @@ def constrained(
             placed.append(leaf)
             continue
         # Programs on one device need no meshes.
-        from tinyjax.core.sharding import checked  # noqa: PLC0415
+        from tinyjax.parallel.named_sharding import checked  # noqa: PLC0415
 
         array = opd.as_array(leaf)
         name = tree.path_str(what, path)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
 from tinyjax import errors, tree
-from tinyjax.core import devices as dev, sharding as sd
+from tinyjax.core import devices as dev
 from tinyjax.core.api.mapping import vmap
 from tinyjax.core.jit import JitFunction, jit
 from tinyjax.core.jit.stages import Lowered
@@ -16,6 +16,7 @@ from tinyjax.core.values.axes import canonical_axis
 from tinyjax.core.values.integers import one_or_more
 from tinyjax.core.values.operands import as_array
 from tinyjax.frames import imitate, wraps
+from tinyjax.parallel import meshes, named_sharding as ns
 from tinyjax.parallel.placing import with_sharding_constraint
 
 P = ParamSpec("P")
@@ -135,14 +136,14 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
     return mapped
 
 
-def _mesh_of(devices: Sequence[dev.Device], size: int, name: str) -> sd.Mesh:
+def _mesh_of(devices: Sequence[dev.Device], size: int, name: str) -> meshes.Mesh:
     """The mesh of the first devices."""
     if size > len(devices):
         raise errors.ShardingError(
             f"pmap maps over an axis of {size} elements, but there are {len(devices)} devices for "
             "them. The setting num_cpu_devices divides the processor into more; vmap needs one."
         )
-    return sd.Mesh(list(devices[:size]), name)
+    return meshes.Mesh(list(devices[:size]), name)
 
 
 def _length(arguments: Sequence[tuple[Any, int | None]], axis_size: int | None) -> int:
@@ -170,18 +171,18 @@ def _pairs(values: Any, axes: Any) -> list[tuple[Any, int | None]]:
     return [*zip(leaves, of_each, strict=True)]
 
 
-def _laid(values: Any, axes: Any, mesh: sd.Mesh) -> Any:
+def _laid(values: Any, axes: Any, mesh: meshes.Mesh) -> Any:
     """Divide arrays over the devices along the axes that a prefix says; copy the others."""
     if mesh.size == 1 and mesh.devices.item() == dev.first_device():
         return values
     laid = [
-        with_sharding_constraint(x, sd.NamedSharding(mesh, _along(axis, x, mesh)))
+        with_sharding_constraint(x, ns.NamedSharding(mesh, _along(axis, x, mesh)))
         for x, axis in _pairs(values, axes)
     ]
     return tree.unflatten(tree.structure(values), laid)
 
 
-def _along(axis: int | None, x: Any, mesh: sd.Mesh) -> dev.PartitionSpec:
+def _along(axis: int | None, x: Any, mesh: meshes.Mesh) -> dev.PartitionSpec:
     if axis is None:
         return dev.PartitionSpec()
     return dev.PartitionSpec(*[None] * (axis % as_array(x).ndim), mesh.axis_names[0])

@@ -6,9 +6,10 @@ from typing import Final
 
 import attrs
 
-from tinyjax.core import devices as dev, sharding as sd
+from tinyjax.core import devices as dev
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.core.values import avals as av
+from tinyjax.parallel import meshes, named_sharding as ns
 from tinyjax.parallel.inside import part_type
 from tinyjax.parallel.types import is_summed, with_varying
 from tinyjax.parallel.varying import along
@@ -34,7 +35,7 @@ class ShardMapParams(prim.Params):
     """
 
     jaxpr: jx.Jaxpr
-    mesh: sd.AnyMesh
+    mesh: meshes.AnyMesh
     in_specs: Specs
     out_specs: Specs
     axes: tuple[str, ...]
@@ -64,7 +65,7 @@ shard_map_p: prim.Primitive[ShardMapParams] = prim.Primitive("shard_map", ShardM
 
 
 def local_type(
-    aval: av.ShapedArray, mesh: sd.AnyMesh, axes: tuple[str, ...], spec: dev.PartitionSpec
+    aval: av.ShapedArray, mesh: meshes.AnyMesh, axes: tuple[str, ...], spec: dev.PartitionSpec
 ) -> av.ShapedArray:
     """The type of a device's part of an array, which varies along the axes that divide it, too.
 
@@ -79,14 +80,16 @@ def local_type(
     Raises:
         ShardingError: it cannot be divided so.
     """
-    shape = sd.NamedSharding(mesh, spec).shard_shape(aval.shape)
+    shape = ns.NamedSharding(mesh, spec).shard_shape(aval.shape)
     whole = part_type(aval, axes, mesh.explicit_axes)
     part = whole.plain.with_shape(shape)
     part = with_varying(part, part.across | along(spec))
     return part.lying(whole.sharding) if whole.told is not None else part
 
 
-def global_type(aval: av.ShapedArray, mesh: sd.AnyMesh, spec: dev.PartitionSpec) -> av.ShapedArray:
+def global_type(
+    aval: av.ShapedArray, mesh: meshes.AnyMesh, spec: dev.PartitionSpec
+) -> av.ShapedArray:
     """The type of an array of which devices have parts of a type.
 
     Args:
@@ -94,7 +97,7 @@ def global_type(aval: av.ShapedArray, mesh: sd.AnyMesh, spec: dev.PartitionSpec)
         mesh: the devices.
         spec: how the parts are joined.
     """
-    sharding = sd.NamedSharding(mesh, spec)
+    sharding = ns.NamedSharding(mesh, spec)
     shape = tuple([n * sharding.factor(i) for i, n in enumerate(aval.shape)])
     entries = [(*spec.axes(i), *names) for i, names in enumerate(aval.entries)]
     told = spec.with_partitions(entries)
@@ -104,4 +107,4 @@ def global_type(aval: av.ShapedArray, mesh: sd.AnyMesh, spec: dev.PartitionSpec)
             unreduced=spec.unreduced | rest.unreduced, reduced=spec.reduced | rest.reduced
         )
     whole = with_varying(aval.plain.with_shape(shape), aval.across - along(spec))
-    return whole.lying(sd.NamedSharding(mesh, told))
+    return whole.lying(ns.NamedSharding(mesh, told))

@@ -27,7 +27,6 @@ from tinyjax.core.primitives import broadcast as bc
 from tinyjax.core.primitives.elementwise import convert_element_type, eq, ne, select
 from tinyjax.core.primitives.shape import full_like, reshape, zeros_like
 from tinyjax.core.sharded_array import any_sharded
-from tinyjax.core.sharding import AnyMesh, AxisType, NamedSharding
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.tracing import (
@@ -48,6 +47,8 @@ from tinyjax.parallel.collective import axis_index, pmin, psum
 from tinyjax.parallel.fitting import refit
 from tinyjax.parallel.inside import erased, on_axes
 from tinyjax.parallel.mesh_rule import MESH, MeshRule
+from tinyjax.parallel.meshes import AnyMesh, AxisType
+from tinyjax.parallel.named_sharding import NamedSharding
 from tinyjax.parallel.primitive import (
     COPIES,
     ShardMapParams,

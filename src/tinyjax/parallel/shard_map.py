@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from tinyjax import tree
-from tinyjax.core import devices as dev, sharding as sd
+from tinyjax.core import devices as dev
 from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.stablehlo.types import MOST_AXES
 from tinyjax.core.tracing import calling, staging as stg
@@ -23,7 +23,13 @@ from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.errors import ArgumentError, ShardingError, described, shortened
 from tinyjax.frames import describe_function, imitate
-from tinyjax.parallel import collective as col, constraint as con, types as ty
+from tinyjax.parallel import (
+    collective as col,
+    constraint as con,
+    meshes,
+    named_sharding as ns,
+    types as ty,
+)
 from tinyjax.parallel.inside import on_axes, part_type
 from tinyjax.parallel.primitive import COPIES, ShardMapParams, local_type
 from tinyjax.parallel.program import bind_shard_map
@@ -31,7 +37,7 @@ from tinyjax.parallel.varying import named
 
 P = ParamSpec("P")
 R = TypeVar("R")
-M = TypeVar("M", sd.Mesh, sd.AbstractMesh)
+M = TypeVar("M", meshes.Mesh, meshes.AbstractMesh)
 
 
 @overload
@@ -41,7 +47,7 @@ def shard_map(
     *,
     out_specs: Any,
     in_specs: Any = ...,
-    mesh: sd.AnyMesh | None = ...,
+    mesh: meshes.AnyMesh | None = ...,
     axis_names: Collection[str] = ...,
     check_vma: bool = ...,
 ) -> Callable[P, R]: ...
@@ -50,7 +56,7 @@ def shard_map(
     *,
     out_specs: Any,
     in_specs: Any = ...,
-    mesh: sd.AnyMesh | None = ...,
+    mesh: meshes.AnyMesh | None = ...,
     axis_names: Collection[str] = ...,
     check_vma: bool = ...,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
@@ -60,7 +66,7 @@ def shard_map(
     *,
     out_specs: Any,
     in_specs: Any = None,
-    mesh: sd.AnyMesh | None = None,
+    mesh: meshes.AnyMesh | None = None,
     axis_names: Collection[str] = frozenset(),
     check_vma: bool = True,
 ) -> Callable[P, R] | Callable[[Callable[P, R]], Callable[P, R]]:
@@ -144,7 +150,7 @@ class _Divided:
 
 def _mapped(
     fun: Callable[P, R],
-    mesh: sd.AnyMesh | None,
+    mesh: meshes.AnyMesh | None,
     axis_names: Collection[str],
     divided: _Divided,
     checks: bool,
@@ -231,8 +237,8 @@ def smap(
     return decorate if f is None else decorate(f)
 
 
-def _mesh(mesh: sd.AnyMesh | None) -> sd.AnyMesh:
-    here = sd.get_mesh()
+def _mesh(mesh: meshes.AnyMesh | None) -> meshes.AnyMesh:
+    here = meshes.get_mesh()
     grid = here if mesh is None else mesh
     if here.manual_axes and here.abstract_mesh == grid:  # inside another shard_map
         grid = here
@@ -245,7 +251,7 @@ def _mesh(mesh: sd.AnyMesh | None) -> sd.AnyMesh:
     return _manual(grid, tuple(outside)) if outside else grid
 
 
-def _axes(mesh: sd.AnyMesh, axis_names: Collection[str]) -> tuple[str, ...]:
+def _axes(mesh: meshes.AnyMesh, axis_names: Collection[str]) -> tuple[str, ...]:
     """The axes of a mesh along which each device is to run a function, in the mesh's order."""
     outside = manual_axes()
     names = {*axis_names} or {*mesh.axis_names} - {*outside}
@@ -267,7 +273,7 @@ def _axes(mesh: sd.AnyMesh, axis_names: Collection[str]) -> tuple[str, ...]:
 def _call(
     fun: Callable[..., Any],
     args: tuple[Any, ...],
-    mesh: sd.AnyMesh,
+    mesh: meshes.AnyMesh,
     axes: tuple[str, ...],
     divided: _Divided,
     checks: bool,
@@ -289,7 +295,7 @@ def _call(
         specs = _specs(divided.ins, args_tree, mesh, axes, divided.names[0])
     for (path, _), x, spec in zip(tree.leaves_with_path(args), arrays, specs, strict=True):
         what = f"{tree.path_str('args', path)} of {describe_function(fun)}, given to shard_map"
-        sd.NamedSharding(mesh, spec).check(x.shape, what)
+        ns.NamedSharding(mesh, spec).check(x.shape, what)
     flat = calling.FlatFunction(fun, in_tree)
     if any(x.aval.told is not None for x in arrays) or any(s is not s.settled for s in specs):
         arrays = [_summed_as(x, mesh, axes, spec) for x, spec in zip(arrays, specs, strict=True)]
@@ -297,7 +303,9 @@ def _call(
     sizes = tuple([axis for axis in mesh.shape_tuple if axis[0] in axes])
     here = frozenset(axes)
     partly = len(axes) < len(mesh.axis_names)
-    inside = sd.use_mesh(_manual(mesh, axes)) if isinstance(mesh, sd.Mesh) else nullcontext()
+    inside = (
+        meshes.use_mesh(_manual(mesh, axes)) if isinstance(mesh, meshes.Mesh) else nullcontext()
+    )
     shares = checks and here <= {*mesh.explicit_axes}
     with inside, on_axes(sizes, partly, checks, own=not checks, shares=shares):
         own = [ty.with_varying(aval, aval.varying | here) for aval in parts]
@@ -315,7 +323,7 @@ def _call(
     outs = list(bind_shard_map(staged, arrays, like, specs, joined))
     if not partly:  # else a result tells how it lies as its type does, or XLA
         told = zip(outs, joined, strict=True)
-        outs = [_as_written(x, sd.NamedSharding(mesh, spec)) for x, spec in told]
+        outs = [_as_written(x, ns.NamedSharding(mesh, spec)) for x, spec in told]
     if any(spec is not spec.settled for spec in joined):  # of the host they lie nowhere yet
         outs = [_summed_as(x, mesh, axes, spec) for x, spec in zip(outs, joined, strict=True)]
     return tree.unflatten(flat.out_tree, outs)
@@ -346,7 +354,9 @@ def _told(aval: av.ShapedArray, axes: tuple[str, ...]) -> dev.PartitionSpec:
     return dev.PartitionSpec(*entries, unreduced=spec.unreduced & here, reduced=spec.reduced & here)
 
 
-def _summed_as(x: Array, mesh: sd.AnyMesh, axes: tuple[str, ...], spec: dev.PartitionSpec) -> Array:
+def _summed_as(
+    x: Array, mesh: meshes.AnyMesh, axes: tuple[str, ...], spec: dev.PartitionSpec
+) -> Array:
     """Return an array that is a sum of which devices have parts as a specification says.
 
     Along other axes of the mesh than those of the program it lies as before.
@@ -361,10 +371,10 @@ def _summed_as(x: Array, mesh: sd.AnyMesh, axes: tuple[str, ...], spec: dev.Part
         unreduced=spec.unreduced | (own.unreduced - here),
         reduced=spec.reduced | (own.reduced - here),
     )
-    return con.constrain(x, sd.NamedSharding(mesh, told))
+    return con.constrain(x, ns.NamedSharding(mesh, told))
 
 
-def _as_written(x: Array, sharding: sd.NamedSharding) -> Array:
+def _as_written(x: Array, sharding: ns.NamedSharding) -> Array:
     """Return a result that tells where it lies as its specification does, if it lies so."""
     if not isinstance(x, ShardedArray) or not x.sharding.is_equivalent_to(sharding, x.ndim):
         return x
@@ -386,7 +396,7 @@ def _taken_as_parts(staged: stg.Staged, out_specs: Sequence[dev.PartitionSpec]) 
 @lru_cache(maxsize=256)
 def _manual(mesh: M, axes: tuple[str, ...]) -> M:
     """The mesh as it is within the function: each device runs it along some axes."""
-    return mesh.of_types(mesh.types_with(dict.fromkeys(axes, sd.AxisType.Manual)))
+    return mesh.of_types(mesh.types_with(dict.fromkeys(axes, meshes.AxisType.Manual)))
 
 
 def _taken_to_be_shared(
@@ -421,7 +431,7 @@ def _each(x: Array, axes: ty.Axes) -> Array:
 def _specs(
     specs: Any,
     treedef: tree.PyTreeDef,
-    mesh: sd.AnyMesh,
+    mesh: meshes.AnyMesh,
     axes: tuple[str, ...],
     name: str,
 ) -> list[dev.PartitionSpec]:
@@ -435,7 +445,7 @@ def _specs(
                 f"{name} of shard_map is a tree of PartitionSpecs, which leave nothing open, but "
                 f"one is {spec!r}."
             )
-        told = sd.NamedSharding(mesh, spec).spec
+        told = ns.NamedSharding(mesh, spec).spec
         if told.settled is not told and len(axes) < len(mesh.axis_names):
             raise ShardingError(
                 f"{name} of shard_map has {spec!r}, but each device runs the function along "

@@ -11,7 +11,6 @@ from tinyjax import tree
 from tinyjax.core import xla
 from tinyjax.core.devices import Device, Sharding, device_at, is_place, places_of
 from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.core.sharding import NamedSharding, checked, resolve
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray
@@ -19,6 +18,7 @@ from tinyjax.core.values.integers import integers
 from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import PHYSICAL, DTypeLike, HostArray, to_physical
 from tinyjax.errors import ArgumentError, ShardingError, shortened
+from tinyjax.parallel.named_sharding import NamedSharding, checked, resolve
 
 T = TypeVar("T")
 

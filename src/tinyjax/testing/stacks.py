@@ -17,7 +17,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, lax, tree
-from tinyjax.core import devices as dev, sharding as sd
+from tinyjax.core import devices as dev
 from tinyjax.core.api import derivatives, mapping, staging
 from tinyjax.core.api.gradients import grad
 from tinyjax.core.jit import jit
@@ -25,6 +25,7 @@ from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
+from tinyjax.parallel import meshes
 from tinyjax.parallel.shard_map import shard_map
 from tinyjax.testing import comparing, errors
 from tinyjax.testing.specs import Spec
@@ -210,9 +211,9 @@ def looped(fun: Function, axes: Sequence[int | None], out_axis: int) -> Function
 
 
 @cache
-def two_devices() -> sd.Mesh:
+def two_devices() -> meshes.Mesh:
     """The mesh whose devices have one of two slices each."""
-    return sd.make_mesh((2,), ("devices",))
+    return meshes.make_mesh((2,), ("devices",))
 
 
 def divided(fun: Function, axes: Sequence[int | None], out_axis: int) -> Function:

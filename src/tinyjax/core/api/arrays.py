@@ -97,7 +97,7 @@ def put(leaf: Any, where: object, function: str = "device_put") -> Array:
             return array
         return xla.put(array, array.sharding.with_memory_kind(kind))
     # Programs on one device need no meshes.
-    from tinyjax.core.sharding import checked  # noqa: PLC0415
+    from tinyjax.parallel.named_sharding import checked  # noqa: PLC0415
 
     sharding = checked(where, array.shape, function, "the array")
     if isinstance(array, ConcreteArray | sa.ShardedArray):

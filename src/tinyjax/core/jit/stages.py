@@ -409,7 +409,7 @@ class Compiled(_Stage):
         """
         # Few programs are asked for this.
         from tinyjax.core.jit.collectives import Communication, collectives_of  # noqa: PLC0415
-        from tinyjax.core.sharding import NamedSharding  # noqa: PLC0415
+        from tinyjax.parallel.named_sharding import NamedSharding  # noqa: PLC0415
 
         placement = self._placement
         shardings = () if placement is None else (*placement.ins, *placement.outs)

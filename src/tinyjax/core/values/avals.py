@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 import attrs
 import numpy as np
 
+from tinyjax.core import elsewhere
 from tinyjax.core.devices import Entries, PartitionSpec, Sharding, on_first
 from tinyjax.core.values.integers import integers
 from tinyjax.dtypes import (
@@ -457,10 +458,8 @@ def _dtype(dtype: DTypeLike) -> DType:
 def _lies(where: Sharding | PartitionSpec | None) -> Sharding | None:
     if not isinstance(where, PartitionSpec):
         return where
-    # Programs on one device need no meshes.
-    from tinyjax.core.sharding import resolve  # noqa: PLC0415
-
-    return resolve(where, "ShapeDtypeStruct")
+    sharding: Sharding = elsewhere.plane().resolve(where, "ShapeDtypeStruct")
+    return sharding
 
 
 @attrs.frozen(eq=False, repr=False)

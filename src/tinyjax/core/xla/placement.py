@@ -194,12 +194,12 @@ def agreed(
     Raises:
         ShardingError: these are of different devices.
     """
-    from tinyjax.core import sharding as sd  # noqa: PLC0415 (programs of one device need none)
+    from tinyjax.parallel import named_sharding as ns  # noqa: PLC0415 (one device needs none)
 
     meshes = {
         x.mesh.abstract_mesh: x.mesh
         for x in named
-        if isinstance(x, sd.NamedSharding) and not x.is_abstract
+        if isinstance(x, ns.NamedSharding) and not x.is_abstract
     }
     named = [_with_devices(x, meshes) for x in named]
     ids = named[0].ids
@@ -234,7 +234,7 @@ def agreed(
     told = tuple([x and _with_devices(x, meshes) for x in outs])
     decided = tuple([x and x.stripped() for x in told])
     on_these = (
-        i for i, x in enumerate(shardings) if isinstance(x, sd.NamedSharding) and x.ids == ids
+        i for i, x in enumerate(shardings) if isinstance(x, ns.NamedSharding) and x.ids == ids
     )
     first = next(on_these, None)
     written = (
@@ -247,9 +247,9 @@ def agreed(
 
 def _with_devices(sharding: dev.Sharding, meshes: Mapping[Any, Any]) -> dev.Sharding:
     """The same sharding, of devices where a mesh of that form is named with its devices."""
-    from tinyjax.core import sharding as sd  # noqa: PLC0415 (programs of one device need none)
+    from tinyjax.parallel import named_sharding as ns  # noqa: PLC0415 (one device needs none)
 
-    if not isinstance(sharding, sd.NamedSharding) or not sharding.is_abstract:
+    if not isinstance(sharding, ns.NamedSharding) or not sharding.is_abstract:
         return sharding
     mesh = meshes.get(sharding.mesh.abstract_mesh)
     return sharding if mesh is None else sharding.update(mesh=mesh)
@@ -262,11 +262,11 @@ def undivided(shardings: Sequence[dev.Sharding], ids: Sequence[int]) -> dev.Shar
         shardings: what is named, where ``ids`` may be given.
         ids: the numbers of the devices.
     """
-    from tinyjax.core import sharding as sd  # noqa: PLC0415 (programs of one device need none)
+    from tinyjax.parallel import named_sharding as ns  # noqa: PLC0415 (one device needs none)
 
     for sharding in shardings:
-        if isinstance(sharding, sd.NamedSharding) and sharding.ids == ids:
-            return sd.NamedSharding(sharding.mesh, dev.PartitionSpec())
+        if isinstance(sharding, ns.NamedSharding) and sharding.ids == ids:
+            return ns.NamedSharding(sharding.mesh, dev.PartitionSpec())
     return dev.SingleDeviceSharding(dev.device_at(ids[0]))
 
 

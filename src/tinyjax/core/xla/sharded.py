@@ -20,7 +20,6 @@ from tinyjax.core.devices import Part, PartitionSpec, Sharding, device_at, on_fi
 from tinyjax.core.platforms import CPU, platform_at
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.sharded_array import ShardedArray
-from tinyjax.core.sharding import NamedSharding
 from tinyjax.core.tracing.jaxpr import Jaxpr, ProgramTrace, Var, eval_jaxpr
 from tinyjax.core.tracing.primitive import P, Primitive
 from tinyjax.core.tracing.staging import stage
@@ -36,6 +35,7 @@ from tinyjax.core.xla.lowering import CallsPythonError, calls_from
 from tinyjax.core.xla.placement import Placement, on_devices, placement_by, placement_of, undivided
 from tinyjax.core.xla.planned import PlannedExecutable
 from tinyjax.core.xla.sharded_executable import ShardedExecutable, of_parts, placed, result_of
+from tinyjax.parallel.named_sharding import NamedSharding
 
 _Compiled: TypeAlias = Executable | ShardedExecutable | PlannedExecutable
 

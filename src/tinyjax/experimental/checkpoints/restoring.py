@@ -12,13 +12,14 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from tinyjax import dtypes, tree
-from tinyjax.core import devices as dev, sharding as sd, xla
+from tinyjax.core import devices as dev, xla
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import avals as av, concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import CheckpointError
 from tinyjax.experimental.checkpoints.files import Manifest, Reader, data_folder, read_manifest
+from tinyjax.parallel import named_sharding as ns
 
 T = TypeVar("T")
 
@@ -92,7 +93,7 @@ def _check_paths(folder: Path, manifest: Manifest, requested: Sequence[str]) -> 
 def _sharding(path: str, saved: av.ShapeDtypeStruct, leaf: Any) -> dev.Sharding:
     """Where an array is wanted that ``like`` has a leaf for."""
     if dev.is_place(leaf):
-        return sd.checked(leaf, saved.shape, "restore", f"the array {path}")
+        return ns.checked(leaf, saved.shape, "restore", f"the array {path}")
     kind = leaf if isinstance(leaf, av.ShapeDtypeStruct) else opd.as_array(leaf)
     if (kind.shape, kind.dtype) != (saved.shape, saved.dtype):
         raise CheckpointError(
@@ -103,7 +104,7 @@ def _sharding(path: str, saved: av.ShapeDtypeStruct, leaf: Any) -> dev.Sharding:
     return (
         dev.on_first()
         if where is None
-        else sd.checked(where, saved.shape, "restore", f"the array {path}")
+        else ns.checked(where, saved.shape, "restore", f"the array {path}")
     )
 
 
