@@ -105,6 +105,7 @@ FIXED: Final = "of no effect: products are computed in the full precision of the
 ACCURATE: Final = "of no effect: functions are as accurate as NumPy's and XLA's"
 VERSIONS: Final = "the version of tinyjax's own format"
 NO_EFFECT: Final = "of no effect: equations bear the user's line"
+CHUNKS: Final = "has `chunk_size=`"
 
 HELD: Final = "is used in what `jit` and control flow stage, and is no argument of `vjp` and `jvp`"
 
@@ -158,7 +159,11 @@ DIFFERS: Final = {
     "make_jaxpr": "arrays closed over come first among the parameters; other text",
     "named_call": NO_EFFECT,
     "named_scope": NO_EFFECT,
-    "vmap": "has `chunk_size=`",
+    "hessian": CHUNKS,
+    "jacfwd": CHUNKS,
+    "jacobian": CHUNKS,
+    "jacrev": CHUNKS,
+    "vmap": CHUNKS,
     "core.Tracer": "made by its trace alone",
     "custom_batching.custom_vmap": "also `tinyjax.custom_batch`",
     "dlpack.from_dlpack": "shares the data with its owner, who must not write to it",

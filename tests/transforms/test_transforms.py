@@ -482,6 +482,86 @@ def test_chunks_that_cannot_be(options: dict[str, Any]) -> None:
         vmap(jnp.sin, **options)
 
 
+def of_two_arrays(of: Any) -> Fun:
+    def fun(x: Any, w: Any) -> Any:
+        return {"y": of.sin(x) * (x @ w["a"]), "z": of.tanh(w["b"]).sum()}
+
+    return fun
+
+
+JACOBIANS: dict[str, Fun] = {
+    "jacfwd": jacfwd,
+    "jacrev": jacrev,
+    "hessian": hessian,
+    "jacobian": tinyjax.jacobian,
+}
+
+
+@pytest.mark.parametrize("chunk_size", [1, 4, 5, 100])
+@pytest.mark.parametrize("name", JACOBIANS)
+def test_jacobians_in_chunks(x64: None, name: str, chunk_size: int) -> None:
+    x, w = normal(5), {"a": normal(5, 5), "b": normal(3)}
+    expected = (jax.jacrev if name == "jacobian" else getattr(jax, name))(
+        of_two_arrays(jax.numpy), (0, 1)
+    )(x, w)
+    chunked = JACOBIANS[name](of_two_arrays(jnp), (0, 1), chunk_size=chunk_size)
+    agree(chunked(x, w), expected, rtol=1e-10)
+    agree(jit(chunked)(x, w), expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", JACOBIANS)
+def test_derivatives_of_jacobians_in_chunks(x64: None, name: str) -> None:
+    def loss(transform: Fun, **options: int) -> Fun:
+        rows = transform(lambda x: jnp.exp(jnp.sin(x)) * x[0], **options)
+        return lambda x: jnp.sum(jnp.cos(rows(x)))
+
+    x = normal(5)
+    chunked, whole = loss(JACOBIANS[name], chunk_size=2), loss(JACOBIANS[name])
+    agree(grad(chunked)(x), grad(whole)(x), rtol=1e-10)
+    agree(jvp(chunked, (x,), (x,)), jvp(whole, (x,), (x,)), rtol=1e-10)
+    xs = normal(3, 5)
+    agree(jit(vmap(chunked))(xs), vmap(whole)(xs), rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", JACOBIANS)
+def test_auxiliary_data_of_jacobians_in_chunks(x64: None, name: str) -> None:
+    def fun(x: Any) -> Any:
+        y = jnp.sin(x)
+        return y * x, {"y": y, "name": "sine", "n": [3, x * y.sum()]}
+
+    x = normal(5)
+    rows, aux = JACOBIANS[name](fun, has_aux=True, chunk_size=2)(x)
+    expected, expected_aux = JACOBIANS[name](fun, has_aux=True)(x)
+    agree(rows, expected)
+    assert aux.pop("name") == expected_aux.pop("name") == "sine"
+    agree(aux, expected_aux)
+
+
+@pytest.mark.parametrize("name", ["jacfwd", "jacrev"])
+def test_memory_of_jacobians_follows_the_chunks(name: str) -> None:
+    size, width = 64, 4096
+    matrix = normal(width, size).astype(np.float32)
+
+    def fun(x: Any) -> Any:  # what it computes on the way is wide
+        return jnp.tanh(jnp.sin(matrix @ x) @ matrix)
+
+    def temporary(chunk_size: int | None) -> int:
+        rows = jit(JACOBIANS[name](fun, chunk_size=chunk_size))
+        compiled = rows.lower(np.ones(size, np.float32)).compile()
+        return int(compiled.memory_analysis().temp_size_in_bytes)
+
+    wide, result = 4 * width, 4 * size * size  # which a loop may hold twice
+    assert temporary(None) >= size * wide
+    for chunk_size in (1, 8, 16):
+        assert temporary(chunk_size) < result + (2 * chunk_size + 4) * wide
+
+
+@pytest.mark.parametrize("name", JACOBIANS)
+def test_chunks_of_jacobians_are_positive(name: str) -> None:
+    with pytest.raises(ArgumentError, match=f"chunk_size of {name} must be positive"):
+        JACOBIANS[name](jnp.sin, chunk_size=0)
+
+
 # Compositions
 
 

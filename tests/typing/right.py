@@ -176,6 +176,8 @@ def jacobians() -> None:
     assert_type(jacfwd(with_aux, has_aux=True)(x, 1), tuple[Array, str])
     assert_type(tinyjax.jacobian(square)(x), Array)
     tinyjax.jacobian(loss, argnums=(0, 1))(params, x)
+    assert_type(hessian(square, chunk_size=8)(x), Array)
+    assert_type(tinyjax.jacobian(square, chunk_size=8)(x), Array)
     jacfwd(lambda x: x**2)(x)
     hessian(lambda x: jnp.sum(x**3))(x)
     assert_type(jacrev(loss)(params, x), Params)

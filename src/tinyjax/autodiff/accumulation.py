@@ -31,6 +31,7 @@ from tinyjax.autodiff.elimination import (
 from tinyjax.autodiff.local_jacobians import Block, Tangents, flat_size
 from tinyjax.core.api import jacobians, typed
 from tinyjax.core.api.arguments import Choice, Chosen, choose
+from tinyjax.core.api.mapping import check_chunk_size
 from tinyjax.core.api.tangents import without_tracers
 from tinyjax.core.jit import jit_p
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, trace as tr
@@ -62,6 +63,7 @@ def jacobian(
     holomorphic: bool = False,
     allow_int: bool = False,
     *,
+    chunk_size: int | None = None,
     order: Order = "auto",
 ) -> Callable[..., Any]:
     """Return a function that computes the Jacobian with few multiplications.
@@ -74,8 +76,8 @@ def jacobian(
 
     The first call chooses the order, and every call finds the zeros; both take time. Use it under
     ``jit``, where a compiled program does neither again. If the derivatives of single operations
-    have more than 2**24 elements, ``jacfwd`` or ``jacrev`` differentiates, whichever has fewer
-    directions.
+    have more than 2**24 elements, or ``chunk_size`` is given, ``jacfwd`` or ``jacrev``
+    differentiates, whichever has fewer directions.
 
     Args:
         fun: takes and returns arrays in any containers.
@@ -83,6 +85,7 @@ def jacobian(
         has_aux: whether ``fun`` returns ``(value, aux)``; ``aux`` is not differentiated.
         holomorphic: whether ``fun`` is a complex-differentiable function of complex arguments.
         allow_int: whether integer arguments may be differentiated.
+        chunk_size: how many rows or columns to compute at once, to save memory.
         order: ``"auto"``, ``"forward"`` or ``"reverse"``.
 
     Returns:
@@ -91,6 +94,7 @@ def jacobian(
     Raises:
         DifferentiationError: when called, if an argument or a result is not float (or complex, with
             ``holomorphic``).
+        ArgumentError: ``chunk_size`` is not positive.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -98,15 +102,20 @@ def jacobian(
         Array([[2., 0.],
                [0., 4.]], dtype=float32)
     """
+    check_chunk_size("jacobian", chunk_size)
     choice = choose("jacobian", fun, argnums, holomorphic)
 
     @partial(calling.watched, named=fun)
     def computed(*args: Any, **kwargs: Any) -> Any:
         call = _linearize(choice, args, kwargs, has_aux, allow_int)
-        if call.elements > _MOST_ELEMENTS:
+        if chunk_size is not None or call.elements > _MOST_ELEMENTS:
             if not holomorphic and call.directions_in < call.directions_out:
-                return jacobians.jacfwd(fun, argnums, has_aux)(*args, **kwargs)
-            return jacobians.jacrev(fun, argnums, has_aux, holomorphic, allow_int)(*args, **kwargs)
+                columns = jacobians.jacfwd(fun, argnums, has_aux, chunk_size=chunk_size)
+                return columns(*args, **kwargs)
+            rows = jacobians.jacrev(
+                fun, argnums, has_aux, holomorphic, allow_int, chunk_size=chunk_size
+            )
+            return rows(*args, **kwargs)
         blocks = call.blocks()
         graph = call.graph(blocks)
         remaining = _accumulate(blocks, _order(graph, order))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import accumulate
 from typing import Any, Never
@@ -11,9 +11,9 @@ import numpy as np
 
 from tinyjax import dtypes, tree
 from tinyjax.core.api import arguments, derivatives, mapping, typed
-from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
 from tinyjax.core.tracing import calling, checking
-from tinyjax.core.values import avals as av, integers as ints, operands as opd
+from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 
@@ -39,6 +39,8 @@ def jacfwd(
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
+    *,
+    chunk_size: int | None = None,
 ) -> Callable[..., Any]:
     """Return a function that computes the Jacobian column by column, in forward mode.
 
@@ -49,6 +51,9 @@ def jacfwd(
         argnums: which positional arguments to differentiate; an int, or several.
         has_aux: whether ``fun`` returns ``(value, aux)``; ``aux`` is not differentiated.
         holomorphic: whether ``fun`` is a complex-differentiable function of complex arguments.
+        chunk_size: how many columns to compute at once, to save memory, as in ``vmap``; each chunk
+            evaluates ``fun`` anew. Memory is that of the result, twice under ``jit``, and of
+            ``chunk_size`` tangents.
 
     Returns:
         A function of the same signature. It returns a tree like ``fun``'s result, with a tree like
@@ -58,13 +63,18 @@ def jacfwd(
     Raises:
         DifferentiationError: when called, if an argument is not float (or complex, with
             ``holomorphic``).
+        ArgumentError: ``chunk_size`` is not positive.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
         >>> tinyjax.jacfwd(lambda x: x**2)(jnp.array([1.0, 2.0]))
         Array([[2., 0.],
                [0., 4.]], dtype=float32)
+        >>> tinyjax.jacfwd(lambda x: x**2, chunk_size=1)(jnp.array([1.0, 2.0]))
+        Array([[2., 0.],
+               [0., 4.]], dtype=float32)
     """
+    mapping.check_chunk_size("jacfwd", chunk_size)
     choice = arguments.choose("jacfwd", fun, argnums, holomorphic)
 
     @partial(calling.watched, named=fun)
@@ -73,21 +83,21 @@ def jacfwd(
         chosen.check(allow_complex=False)
         values = chosen.values
         of_chosen = chosen.function
-        aux: list[Any] = []
+        aux = _Constants()
 
         def push(direction: Any) -> Any:
             if has_aux:
                 _, tangent, auxiliary = derivatives.jvp(of_chosen, values, direction, True)
-                aux.append(auxiliary)
-                return tangent
-            return derivatives.jvp(of_chosen, values, direction)[1]
+                return tangent, aux.take(auxiliary)
+            return derivatives.jvp(of_chosen, values, direction)[1], ()
 
-        basis = chosen.unflatten(_basis(chosen.primals))
-        columns = mapping.over_basis(push, -1)(basis)
+        columns, arrays = _over_basis(
+            push, chosen.primals, chosen.unflatten, (-1, None), chunk_size
+        )
         jacobian = tree.map(
             lambda column: chosen.result(split_inputs(column, chosen.primals)), columns
         )
-        return (jacobian, aux[0]) if has_aux else jacobian
+        return (jacobian, aux.put(arrays)) if has_aux else jacobian
 
     return jacobian_at
 
@@ -99,6 +109,8 @@ def jacrev(
     has_aux: bool = False,
     holomorphic: bool = False,
     allow_int: bool = False,
+    *,
+    chunk_size: int | None = None,
 ) -> Callable[..., Any]:
     """Return a function that computes the Jacobian row by row, in reverse mode.
 
@@ -110,6 +122,8 @@ def jacrev(
         has_aux: whether ``fun`` returns ``(value, aux)``; ``aux`` is not differentiated.
         holomorphic: whether ``fun`` is a complex-differentiable function of complex arguments.
         allow_int: whether integer arguments may be differentiated.
+        chunk_size: how many rows to compute at once, to save memory, as in ``vmap``. Memory is that
+            of the result, of what ``fun`` keeps for one gradient, and of ``chunk_size`` cotangents.
 
     Returns:
         A function of the same signature; its result has the layout of ``jacfwd``'s.
@@ -117,6 +131,7 @@ def jacrev(
     Raises:
         DifferentiationError: when called, if an argument or a result is not float (or complex, with
             ``holomorphic``).
+        ArgumentError: ``chunk_size`` is not positive.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -124,6 +139,7 @@ def jacrev(
         Array([[2., 0.],
                [0., 4.]], dtype=float32)
     """
+    mapping.check_chunk_size("jacrev", chunk_size)
     choice = arguments.choose("jacrev", fun, argnums, holomorphic)
 
     @partial(calling.watched, named=fun)
@@ -135,7 +151,7 @@ def jacrev(
         outs, out_tree = tree.flatten(value)
         for out in outs:
             choice.check_result(out)
-        rows = mapping.over_basis(pull_back)(tree.unflatten(out_tree, _basis(outs)))
+        rows = _over_basis(pull_back, outs, partial(tree.unflatten, out_tree), 0, chunk_size)
         # for each input leaf, the block of each output leaf
         split = [_split_outputs(row, outs) for row in tree.leaves(rows)]
         blocks = [chosen.result([column[j] for column in split]) for j in range(len(outs))]
@@ -151,6 +167,8 @@ def hessian(
     argnums: int | Sequence[int] = 0,
     has_aux: bool = False,
     holomorphic: bool = False,
+    *,
+    chunk_size: int | None = None,
 ) -> Callable[..., Any]:
     """Return a function that computes the matrix of second derivatives, forward over reverse.
 
@@ -159,10 +177,15 @@ def hessian(
         argnums: which positional arguments to differentiate; an int, or several.
         has_aux: whether ``fun`` returns ``(value, aux)``; ``aux`` is not differentiated.
         holomorphic: whether ``fun`` is a complex-differentiable function of complex arguments.
+        chunk_size: how many columns to compute at once, and how many rows of each where ``fun`` is
+            no scalar, to save memory.
 
     Returns:
         A function of the same signature. For a scalar ``fun`` of one array ``x``, its result has
         shape ``x.shape + x.shape``.
+
+    Raises:
+        ArgumentError: ``chunk_size`` is not positive.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -170,40 +193,83 @@ def hessian(
         Array([[ 6.,  0.],
                [ 0., 12.]], dtype=float32)
     """
-    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+    mapping.check_chunk_size("hessian", chunk_size)
+    rows = jacrev(fun, argnums, has_aux, holomorphic, chunk_size=chunk_size)
+    return jacfwd(rows, argnums, has_aux, holomorphic, chunk_size=chunk_size)
 
 
-def _basis(arrays: Sequence[Array]) -> list[Array]:
+class _Constants:
+    """Auxiliary data of a function that is mapped: the same for all directions.
+
+    Arrays are returned from the function, since a loop may stage it; the rest is noted here.
+    """
+
+    __slots__ = ("leaves", "treedef")
+
+    leaves: list[Any]
+    treedef: tree.PyTreeDef
+
+    def take(self, aux: Any) -> list[Array]:
+        """Return the arrays, and note the rest."""
+        leaves, self.treedef = tree.flatten(aux)
+        self.leaves = [None if isinstance(x, Array) else x for x in leaves]
+        return [x for x in leaves if isinstance(x, Array)]
+
+    def put(self, arrays: Iterable[Array]) -> Any:
+        """Return the data, with other arrays in their places."""
+        rest = iter(arrays)
+        leaves = [next(rest) if x is None else x for x in self.leaves]
+        return tree.unflatten(self.treedef, leaves)
+
+
+def _over_basis(
+    fun: Callable[[Any], Any],
+    arrays: Sequence[Array],
+    unflatten: Callable[[list[Array]], Any],
+    out_axes: Any,
+    chunk_size: int | None,
+) -> Any:
+    """Map a function over the standard basis of a list of arrays.
+
+    Args:
+        fun: a function of one direction.
+        arrays: as many directions as they have elements are taken.
+        unflatten: makes a direction of its arrays.
+        out_axes: where to put the directions in the results.
+        chunk_size: how many to take at once, or None.
+    """
+    total = sum(x.size for x in arrays)
+    if isinstance(total, ints.SymbolicSize) or (chunk_size is not None and chunk_size < total):
+        along = mapping.over_basis(
+            lambda place: fun(unflatten(_direction(arrays, place))), out_axes, chunk_size
+        )
+        return along(sh.iota((total,), dtypes.int32, 0))
+    return mapping.over_basis(fun, out_axes)(unflatten(_basis(arrays, total)))
+
+
+def _basis(arrays: Sequence[Array], total: int) -> list[Array]:
     """The standard basis of a list of arrays: as many directions as there are elements, stacked."""
-    sizes = [x.size for x in arrays]
-    total = sum(sizes)
-    if isinstance(total, ints.SymbolicSize):
-        return _symbolic_basis(arrays, sizes, total)
     parts: list[Array] = []
     start = 0
-    for x, n in zip(arrays, sizes, strict=True):
-        dtype = x.dtype if dtypes.is_inexact(x.dtype) else dtypes.float0
-        rows = np.zeros((total, n), dtype)
-        if dtype != dtypes.float0:
-            rows[np.arange(start, start + n), np.arange(n)] = 1
-        aval = av.ShapedArray((total, *x.shape), np.dtype(dtype), x.weak_type)
+    for x in arrays:
+        rows = np.zeros((total, x.size), x.dtype)
+        rows[np.arange(start, start + x.size), np.arange(x.size)] = 1
+        aval = av.ShapedArray((total, *x.shape), x.dtype, x.weak_type)
         parts.append(ConcreteArray(rows.reshape((total, *x.shape)), aval))
-        start += n
+        start += x.size
     return parts
 
 
-def _symbolic_basis(arrays: Sequence[Array], sizes: Sequence[int], total: int) -> list[Array]:
+def _direction(arrays: Sequence[Array], place: Array) -> list[Array]:
+    """The direction of the standard basis whose one has this place among the elements."""
     parts: list[Array] = []
     start = 0
-    for x, n in zip(arrays, sizes, strict=True):
-        if dtypes.is_inexact(x.dtype):
-            shape = (total, n)
-            place = ew.add(sh.iota(shape, dtypes.int32, 1), sh.full(shape, start, dtypes.int32))
-            rows = ew.convert_element_type(ew.eq(sh.iota(shape, dtypes.int32, 0), place), x.dtype)
-            parts.append(sh.reshape(rows, (total, *x.shape)))
-        else:
-            parts.append(opd.splat(0, av.ShapedArray((total, *x.shape), dtypes.float0)))
-        start += n
+    for x in arrays:
+        shape = (x.size,)
+        places = ew.add(sh.iota(shape, dtypes.int32, 0), sh.full(shape, start, dtypes.int32))
+        one = ew.eq(places, bc.broadcast_in_dim(place, shape, ()))
+        parts.append(sh.reshape(ew.convert_element_type(one, x.dtype), x.shape))
+        start += x.size
     return parts
 
 

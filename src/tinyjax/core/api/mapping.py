@@ -75,8 +75,12 @@ def vmap(
         >>> tinyjax.vmap(jnp.dot, in_axes=(0, None), chunk_size=2)(xs, y)
         Array([ 2.,  8., 14.], dtype=float32)
     """
-    if chunk_size is not None:
-        _check_chunk_size(chunk_size, axis_name)
+    check_chunk_size("vmap", chunk_size)
+    if chunk_size is not None and axis_name is not None:
+        raise errors.ArgumentError(
+            f"vmap was given chunk_size and the axis_name {errors.shortened(axis_name)}, but a "
+            "collective over a named axis needs all examples at once. Leave out one of the two."
+        )
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
     if isinstance(in_axes, dict | str):
@@ -110,9 +114,11 @@ def _no_axis(path: str, array: Array, axis: int, fun: Callable[..., Any]) -> err
     )
 
 
-def over_basis(fun: Callable[[Any], R], out_axes: Any = 0) -> Callable[[Any], R]:
+def over_basis(
+    fun: Callable[[Any], R], out_axes: Any = 0, chunk_size: int | None = None
+) -> Callable[[Any], R]:
     """``vmap`` over the directions of a Jacobian."""
-    return _mapped(fun, 0, out_axes, of_basis=True)
+    return _mapped(fun, 0, out_axes, chunk_size=chunk_size, of_basis=True)
 
 
 def _mapped(
@@ -226,13 +232,11 @@ def _axis(
     return MappedAxis(size, name, of_basis, spmd=spmd)
 
 
-def _check_chunk_size(chunk_size: int, axis_name: Hashable | None) -> None:
-    if chunk_size < 1:
-        raise errors.ArgumentError(f"chunk_size of vmap must be positive, but it is {chunk_size}.")
-    if axis_name is not None:
+def check_chunk_size(function: str, chunk_size: int | None) -> None:
+    """Raise ArgumentError unless it is None or positive."""
+    if chunk_size is not None and chunk_size < 1:
         raise errors.ArgumentError(
-            f"vmap was given chunk_size and the axis_name {errors.shortened(axis_name)}, but a "
-            "collective over a named axis needs all examples at once. Leave out one of the two."
+            f"chunk_size of {function} must be positive, but it is {chunk_size}."
         )
 
 
@@ -247,14 +251,14 @@ def _batched(
     """``batch_flat``, with no more than ``chunk_size`` examples at a time if that is given."""
     if chunk_size is None or chunk_size >= mapped.size:
         return batch_flat(flat, mapped, arrays, axes, fun)
-    return _in_chunks(flat, arrays, axes, mapped.size, chunk_size, fun)
+    return _in_chunks(flat, mapped, arrays, axes, chunk_size, fun)
 
 
 def _in_chunks(
     flat: Callable[..., Sequence[Array]],
+    mapped: MappedAxis,
     arrays: Sequence[Any],
     axes: Sequence[int | None],
-    size: int,
     chunk_size: int,
     fun: Callable[..., Any],
 ) -> tuple[list[Array], list[int | None]]:
@@ -262,6 +266,7 @@ def _in_chunks(
     # not at the top: half of the programs have no loop, and importing takes its time
     from tinyjax.core.control_flow.scan import scan  # noqa: PLC0415
 
+    size = mapped.size
     chunks, rest = divmod(size, chunk_size)
     whole = chunks * chunk_size
     examples = [
@@ -275,8 +280,8 @@ def _in_chunks(
         nonlocal outs_axes
         rows = iter(slices)
         args = [x if a is None else next(rows) for x, a in zip(arrays, axes, strict=True)]
-        mapped = MappedAxis(slices[0].shape[0] if slices else size)
-        outs, out_axes = batch_flat(flat, mapped, args, in_axes, fun)
+        chunk = MappedAxis(slices[0].shape[0] if slices else size, of_basis=mapped.of_basis)
+        outs, out_axes = batch_flat(flat, chunk, args, in_axes, fun)
         outs_axes = [None if axis is None else 0 for axis in out_axes]
         return [
             x if axis is None else sh.moveaxis(x, axis, 0)

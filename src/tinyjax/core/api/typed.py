@@ -115,6 +115,7 @@ class Jacobians(Protocol[I_contra, O_contra, V_contra]):
         holomorphic: bool = ...,
         allow_int: I_contra = ...,
         *,
+        chunk_size: int | None = ...,
         order: O_contra = ...,
     ) -> JacobianOfNumber: ...
     @overload
@@ -126,6 +127,7 @@ class Jacobians(Protocol[I_contra, O_contra, V_contra]):
         holomorphic: bool = ...,
         allow_int: I_contra = ...,
         *,
+        chunk_size: int | None = ...,
         order: O_contra = ...,
     ) -> Callable[Concatenate[ArrayLike, P], R]: ...
     @overload
@@ -137,6 +139,7 @@ class Jacobians(Protocol[I_contra, O_contra, V_contra]):
         holomorphic: bool = ...,
         allow_int: I_contra = ...,
         *,
+        chunk_size: int | None = ...,
         order: O_contra = ...,
     ) -> Callable[Concatenate[A, ArrayLike, P], R]: ...
     @overload
@@ -148,6 +151,7 @@ class Jacobians(Protocol[I_contra, O_contra, V_contra]):
         holomorphic: bool = ...,
         allow_int: I_contra = ...,
         *,
+        chunk_size: int | None = ...,
         order: O_contra = ...,
     ) -> Callable[Concatenate[A, P], A]: ...
     @overload
@@ -159,5 +163,6 @@ class Jacobians(Protocol[I_contra, O_contra, V_contra]):
         holomorphic: bool = ...,
         allow_int: I_contra = ...,
         *,
+        chunk_size: int | None = ...,
         order: O_contra = ...,
     ) -> JacobianOf[P]: ...
