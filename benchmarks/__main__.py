@@ -27,7 +27,11 @@ from benchmarks.report import (
     table_rows,
     write_json,
 )
-from benchmarks.rows import PROGRAM_ROWS, ROWS
+from benchmarks.rows import ADBENCH_ROWS, PROGRAM_ROWS, ROWS
+
+
+#: The picture of each table.
+_PLOTS = {"times": "performance", "adbench": "adbench"}
 
 
 def _options() -> argparse.Namespace:
@@ -55,13 +59,16 @@ def main() -> int:
     described = _describe(options.quick)
     console.print(described)
     effort = QUICK if options.quick else THOROUGH
-    chosen = [row for row in (*ROWS, *PROGRAM_ROWS) if options.only in row.title]
+    tables = {"times": (*ROWS, *PROGRAM_ROWS), "adbench": ADBENCH_ROWS}
+    chosen = [
+        (table, row) for table, rows in tables.items() for row in rows if options.only in row.title
+    ]
     shown = track(chosen, "measuring", console=console, transient=True)
-    results = [Result(row, row.measure(effort)) for row in shown]
+    measured = [(table, Result(row, row.measure(effort))) for table, row in shown]
+    results = [result for _, result in measured]
     comparisons = [compare(program) for program in PROGRAMS if options.only in program.title]
-    main_table = table_rows(results)
+    print_table(HEADINGS, table_rows(results), CAPTION, console)
     compiled_table = compiled_rows(comparisons)
-    print_table(HEADINGS, main_table, CAPTION, console)
     if comparisons:
         print_table(COMPILED_HEADINGS, compiled_table, COMPILED_CAPTION, console)
     missed = [result.title for result in results if result.missed]
@@ -74,10 +81,15 @@ def main() -> int:
         plot(results, options.plot)
     if options.docs is not None:
         page = options.docs / "performance.md"
-        insert(page, "times", f"{markdown(HEADINGS, main_table)}\n\n{CAPTION} {described}")
-        text = f"{markdown(COMPILED_HEADINGS, compiled_table)}\n\n{COMPILED_CAPTION}"
-        insert(page, "compiled", text)
-        plot(results, options.docs / "performance.svg")
+        for table in tables:
+            rows = [result for name, result in measured if name == table]
+            if rows:
+                text = f"{markdown(HEADINGS, table_rows(rows))}\n\n{CAPTION} {described}"
+                insert(page, table, text)
+                plot(rows, options.docs / f"{_PLOTS[table]}.svg")
+        if comparisons:
+            text = f"{markdown(COMPILED_HEADINGS, compiled_table)}\n\n{COMPILED_CAPTION}"
+            insert(page, "compiled", text)
     return 1 if missed and options.strict else 0
 
 

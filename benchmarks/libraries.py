@@ -31,6 +31,7 @@ class Library:
     Attributes:
         name: its name.
         module: the package, with ``jit``, ``grad`` and ``vmap`` where it has them.
+        functions: its functions of arrays, by NumPy's names.
         array: makes its array of a NumPy array.
         sin: elementwise.
         tanh: elementwise.
@@ -41,6 +42,7 @@ class Library:
 
     name: str
     module: Any
+    functions: Any
     array: Callable[[Any], Any]
     sin: Callable[[Any], Any]
     tanh: Callable[[Any], Any]
@@ -60,7 +62,7 @@ def _tinyjax() -> Library:
         derivative = tinyjax.grad(loss)
         return lambda: derivative(*args)
 
-    return Library("tinyjax", tinyjax, jnp.asarray, jnp.sin, jnp.tanh, gradient)
+    return Library("tinyjax", tinyjax, jnp, jnp.asarray, jnp.sin, jnp.tanh, gradient)
 
 
 def _jax() -> Library:
@@ -74,7 +76,7 @@ def _jax() -> Library:
     def settled(call: Callable[[], Any]) -> Call:
         return lambda: call().block_until_ready()
 
-    return Library("jax", jax, jnp.asarray, jnp.sin, jnp.tanh, gradient, settled)
+    return Library("jax", jax, jnp, jnp.asarray, jnp.sin, jnp.tanh, gradient, settled)
 
 
 def _autograd() -> Library:
@@ -85,7 +87,7 @@ def _autograd() -> Library:
         derivative = autograd.grad(loss)
         return lambda: derivative(*args)
 
-    return Library("autograd", autograd, lambda x: x, anp.sin, anp.tanh, gradient)
+    return Library("autograd", autograd, anp, lambda x: x, anp.sin, anp.tanh, gradient)
 
 
 def _torch() -> Library:
@@ -104,7 +106,7 @@ def _torch() -> Library:
         own = _map(leaf, parameters)
         return lambda: torch.autograd.grad(loss(own, *data), leaves)
 
-    return Library("torch", torch, torch.tensor, torch.sin, torch.tanh, gradient)
+    return Library("torch", torch, torch, torch.tensor, torch.sin, torch.tanh, gradient)
 
 
 _MAKERS: Final = {"tinyjax": _tinyjax, "jax": _jax, "autograd": _autograd, "torch": _torch}

@@ -12,6 +12,9 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
+from benchmarks.adbench.numerics import NUMERICS
+from benchmarks.adbench.problem import Problem
+from benchmarks.adbench.vision import VISION
 from benchmarks.libraries import OWN, Library, library
 from benchmarks.measure import Call, Effort, Samples, Script, in_subprocesses, interleaved
 from benchmarks.programs import chain, descend, mlp_data, mlp_loss
@@ -476,4 +479,48 @@ def _run(program: Program, lib: Library) -> Call:
 PROGRAM_ROWS: Final = tuple(
     Row(program.title, partial(_run, program), ("jax",), (Bar("jax", LEVEL),))
     for program in PROGRAMS
+)
+
+
+# Derivatives of ADBench and GradBench
+
+
+def _differentiate(problem: Problem, lib: Library) -> Call:
+    arguments = lib.arrays(problem.data())
+    if problem.loss is not None and lib.name in {"autograd", "torch"}:
+        return lib.gradient(problem.loss(lib.functions), *arguments)
+    compiled = lib.module.jit(problem.build(lib.module))
+    return lambda: lib.module.block_until_ready(compiled(*arguments))
+
+
+def _first_derivative(problem: Problem, lib: Library) -> Call:
+    arguments, sizes = lib.arrays(problem.data()), count(1)
+
+    def call() -> object:
+        derivative, size = problem.build(lib.module), next(sizes)  # a program of its own
+        compiled = lib.module.jit(lambda *a: (derivative(*a), lib.module.numpy.zeros(size)))
+        return lib.module.block_until_ready(compiled(*arguments))
+
+    return call
+
+
+#: Derivatives of ADBench and GradBench: the first call, and the calls after it.
+ADBENCH_ROWS: Final = tuple(
+    row
+    for problem in (*VISION, *NUMERICS)
+    for row in (
+        Row(
+            f"adbench, {problem.title}: first call",
+            partial(_first_derivative, problem),
+            ("jax",),
+            (Bar("jax", 0.9),),
+            once=True,
+        ),
+        Row(
+            f"adbench, {problem.title}",
+            partial(_differentiate, problem),
+            ("jax",) if problem.loss is None else ("jax", "autograd", "torch"),
+            (Bar("jax", LEVEL),),
+        ),
+    )
 )
