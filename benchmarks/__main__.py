@@ -29,7 +29,6 @@ from benchmarks.report import (
 )
 from benchmarks.rows import ADBENCH_ROWS, PROGRAM_ROWS, ROWS
 
-
 #: The picture of each table.
 _PLOTS = {"times": "performance", "adbench": "adbench"}
 
