@@ -18,6 +18,7 @@ from tinyjax import lax, profiler
 from tinyjax.core.jit import JitFunction
 from tinyjax.core.xla import read_profile
 from tinyjax.errors import ArgumentError, ProfilerError
+from tinyjax.host.xla.short_calls import WrittenCalls
 from tinyjax.profiler.notes import SPANS
 
 
@@ -200,15 +201,18 @@ def test_nothing_is_left_when_a_profile_ends(tmp_path: Path) -> None:
     x = jnp.ones(3)
     f(x)
     f(x)
-    plans = dict(f._traces.plans.calls)
-    assert plans
+    short = f._traces.short
+    assert isinstance(short, WrittenCalls)
+    calls = dict(short.calls)
+    assert calls
     with profiler.trace(tmp_path):
         assert all(vars(o)[n] is not b for (o, n), b in zip(table, before, strict=True))
         f(x)
         with pytest.raises(TypeError, match="missing"):
             unchecked(f)()
     assert [vars(owner)[name] for owner, name in table] == before
-    assert dict(f._traces.plans.calls) == plans
+    assert f._traces.short is short
+    assert short.calls == calls
     assert import_module("tinyjax.core.events").spans == []
     assert JitFunction.__call__.__qualname__ == "JitFunction.__call__"
 

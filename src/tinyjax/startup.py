@@ -25,6 +25,7 @@ eager.homes.update(
     Transposer="tinyjax.host.backward",
     ProgramTrace="tinyjax.host.plans",
     Runner="tinyjax.host.tiers",
+    ShortCalls="tinyjax.host.xla.short_calls",
 )
 primitive.homes.update(checkpointed="tinyjax.checkpointing.loops")
 companions[:] = [

@@ -124,7 +124,7 @@ def test_the_shortest_way_makes_the_calls(fun: Callable[..., Any]) -> None:
     for args, kwargs in CALLS.values():
         f: Any = tinyjax.jit(fun)
         expected = [f(*args, **kwargs) for _ in range(3)][-1]
-        short = f._traces.plans.last
+        short = f._traces.short.last
         same(short(args, kwargs), expected)
         assert short((X, X, X, X), {}) is NotImplemented
         assert "def call(" in "".join(linecache.getlines(short.__code__.co_filename))
@@ -136,7 +136,7 @@ def test_arrays_without_a_buffer_and_without_data() -> None:
         f(X, X)
     fresh = X + 1
     assert fresh.aval == X.aval
-    np.testing.assert_array_equal(f._traces.plans.last((fresh, X), {}), np.asarray(fresh + X))
+    np.testing.assert_array_equal(f._traces.short.last((fresh, X), {}), np.asarray(fresh + X))
     deleted = X + 2
     f(deleted, X)
     deleted.delete()
@@ -164,7 +164,7 @@ def test_donations_in_the_shortest_way() -> None:
         np.testing.assert_allclose(f(x, X, X)[0], host * 2 + host * host, rtol=1e-6)
         assert x.is_deleted()
         np.testing.assert_array_equal(seen, host)
-    x, short = X + 0, f._traces.plans.last
+    x, short = X + 0, f._traces.short.last
     np.testing.assert_allclose(short((x, X, X), {})[0], host * 2 + host * host, rtol=1e-6)
     assert x.is_deleted()
     y = X + 0
@@ -195,4 +195,4 @@ def test_settings_of_later_calls_count() -> None:
         f(negative)
     assert bool(jnp.isnan(f(negative)).all())
     f.clear_cache()
-    assert f._traces.plans.last((negative,), {}) is NotImplemented
+    assert f._traces.short.last((negative,), {}) is NotImplemented

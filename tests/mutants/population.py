@@ -33,8 +33,8 @@ ROOMS: Final[dict[str, tuple[str, ...]]] = {
         "core/xla/compilation.py",
         "core/xla/placement.py",
         "core/xla/disk_cache.py",
-        "core/xla/dispatch.py",
-        "core/xla/call_writer.py",
+        "host/xla/call_keys.py",
+        "host/xla/call_writer.py",
     ),
 }
 

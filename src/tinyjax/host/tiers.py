@@ -9,7 +9,7 @@ bit, but for the tier "ready", which is told so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from itertools import count
@@ -114,22 +114,21 @@ class TieredRunner(running.Runner):
         request: compilation.Compilation,
         args: Sequence[Array],
         tier: config.Tier,
-        keep: Callable[[Any], None],
-    ) -> Sequence[Array]:
+    ) -> running.Outcome:
         if tier != "compiled" and _depth.get() < _DEEPEST:
             progress = _progress_of(request)
             times, calls = progress.decision.evaluations, next(progress.calls)
             try:
                 if calls < times or (times and _must_wait(tier, request)):
-                    return _evaluate(request, args)
+                    return _evaluate(request, args), None
                 if calls == times:
                     # The last that is evaluated in any case. The compiler is set to work after it:
                     # beside it, loading jaxlib would slow it down.
                     with background.compile_afterwards(request):
-                        return _evaluate(request, args)
+                        return _evaluate(request, args), None
             except jx.EndlessError:
                 progress.decision = Decision(0, "a loop of unknown length went on for long")
-        return super().run(request, args, tier, keep)
+        return super().run(request, args, tier)
 
     @classmethod
     def delay(cls, jaxpr: jx.Jaxpr) -> str:

@@ -51,7 +51,7 @@ def attach(notes: Notes) -> Callable[[], None]:
 
 def _table(notes: Notes) -> Iterator[tuple[Any, str, Stand]]:
     yield JitFunction, "__call__", lambda _: _call_usually(notes)
-    yield JitFunction, "_plan", lambda _: lambda *args: None
+    yield traces.Traces, "short_for", lambda _: lambda *args: traces.ShortCalls(None)
     yield traces.Entry, "run", _noting(notes, lambda entry: entry.params.compilation)
     yield program.JitParams, "run", _noting(notes, lambda params: params.compilation)
     yield stages.Compiled, "__call__", _noting(notes, lambda compiled: compiled.lowered.compilation)

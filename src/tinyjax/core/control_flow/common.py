@@ -130,7 +130,7 @@ def def_loop(
     @primitive.def_evaluate
     def evaluate(args: Sequence[Array], params: P) -> Sequence[Array]:
         jaxpr = jaxpr_of(primitive, [x.aval for x in args], params)
-        return xla.run(xla.Compilation(jaxpr, primitive.name), args, config.settings().tier)
+        return xla.run(xla.Compilation(jaxpr, primitive.name), args, config.settings().tier)[0]
 
     def_program(primitive, rule)
     primitive.def_rule(pr.ITERATIONS)(iterations)

@@ -9,15 +9,14 @@ from __future__ import annotations
 import inspect
 import sys
 from collections import Counter
-from collections.abc import Callable, Container, Hashable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from operator import attrgetter, is_not
+from operator import attrgetter
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 import attrs
-from numpy import ndarray
 
 from tinyjax import errors, tracebacks, tree
 from tinyjax.config import Process, is_tracing_forbidden, local_settings, settings
@@ -25,14 +24,12 @@ from tinyjax.core import devices as dev, sharded_array as sa, xla
 from tinyjax.core.events import timed
 from tinyjax.core.jit import signatures as sig
 from tinyjax.core.jit.program import JitParams, jit_p
-from tinyjax.core.jit.traces import NO_TRACES, Entry, Plans, Traces, traces_of
+from tinyjax.core.jit.traces import NO_TRACES, Entry, Traces, traces_of
 from tinyjax.core.tracing import calling, jaxpr as jx, staging as stg, trace as tr
 from tinyjax.core.tracing.holders import HOLDERS, held, opened
 from tinyjax.core.tracing.stage_call import call_staged, stage_call
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapeDtypeStruct
-from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.values.operands import PYTHON_NUMBERS
 from tinyjax.frames import describe_function, imitate, warn_user
 
 if TYPE_CHECKING:
@@ -70,7 +67,6 @@ class JitFunction(Generic[P, R]):
         name = getattr(fun, "__name__", None)
         self._name = name if isinstance(name, str) else type(fun).__name__
         self._parameters = parameters
-        self._all_dynamic = parameters.all_dynamic
         self._traces: Traces = NO_TRACES
 
     def __reduce__(self) -> str | tuple[Any, ...]:
@@ -92,47 +88,18 @@ class JitFunction(Generic[P, R]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
-            plans = self._traces.plans
+            short = self._traces.short
             trace = tr.current_trace()
-            if trace.evaluates and (plans.settings is (local_settings() or Process.settings)):
-                result: R = plans.last(args, kwargs)
-                if result is NotImplemented and plans.calls:
-                    result = self._call_planned(plans, args, kwargs)
+            if trace.evaluates and (short.settings is (local_settings() or Process.settings)):
+                result: R = short.last(args, kwargs)
+                if result is NotImplemented:
+                    result = short.call(self._parameters, args, kwargs)
                 if result is not NotImplemented:
                     return result
             return self._call(args, kwargs)
         except (Exception, KeyboardInterrupt) as error:
             tracebacks.fold(error, sys._getframe())
             raise
-
-    def _call_planned(self, plans: Plans, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Make a call like an earlier one, if it is, and the next ones like it."""
-        key = self._key(args, kwargs)
-        call = None if key is None else plans.calls.get(key[1])
-        if call is None:
-            return NotImplemented
-        plans.last = call
-        return call(args, kwargs)
-
-    def _key(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], in_tree: tree.PyTreeDef | None = None
-    ) -> tuple[Sequence[Any], tuple[Hashable, ...]] | None:
-        """Return the leaves of a call's arguments, and what its plan is found by, if it has one.
-
-        Args:
-            args: the positional arguments.
-            kwargs: the others.
-            in_tree: the structure, where it may be one that has not been looked for before.
-        """
-        # types say it all where every argument is an array: a structure takes twice as long
-        avals = tuple([x._aval or x.aval for x in args if type(x) is ConcreteArray])
-        if not kwargs and len(avals) == len(args):
-            return args, avals
-        if self._all_dynamic:
-            return xla.call_key(args, kwargs, in_tree)
-        static, dynamic, keywords = self._parameters.separate(args, kwargs)
-        key = xla.call_key(dynamic, keywords, in_tree)
-        return key and (key[0], (*key[1], static))
 
     @calling.watched
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
@@ -154,15 +121,15 @@ class JitFunction(Generic[P, R]):
         operands = (*entry.consts, *arrays)
         if trace.evaluates:
             tr.check_concrete(operands)
-            evaluated: R = entry.run(operands)
-            if signature in traces.entries:
-                self._plan(args, kwargs, static, leaves, in_tree, entry)
-            return evaluated
-        outs = (
-            jx.eval_jaxpr(entry.params.jaxpr, operands)
-            if self._parameters.inline
-            else trace.process(jit_p, operands, entry.params)
-        )
+            outs, program = entry.run(operands)
+            if program is not None and signature in traces.entries:
+                short = traces.short_for(entry.settings)
+                call = (args, kwargs, leaves, in_tree, static)
+                short.learn(self._parameters, *call, entry, program)
+        elif self._parameters.inline:
+            outs = jx.eval_jaxpr(entry.params.jaxpr, operands)
+        else:
+            outs = trace.process(jit_p, operands, entry.params)
         result: R = tree.unflatten(entry.out_tree, outs)
         return result
 
@@ -188,7 +155,7 @@ class JitFunction(Generic[P, R]):
             operands = (*entry.consts, *args)
             if trace.evaluates:
                 tr.check_concrete(operands)
-                return entry.run_flat(operands)
+                return entry.run(operands)[0]
             return trace.process(jit_p, operands, entry.params)
 
         result: R = tree.unflatten(entry.out_tree, call_staged(entry.staged, arrays, bind, objects))
@@ -214,40 +181,6 @@ class JitFunction(Generic[P, R]):
         outs = flat(*arrays)
         result: R = tree.unflatten(flat.out_tree, outs)
         return result
-
-    def _plan(
-        self,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        static: sig.StaticArguments,
-        leaves: Sequence[Any],
-        in_tree: tree.PyTreeDef,
-        entry: Entry,
-    ) -> None:
-        """Prepare for calls like this one."""
-        program: xla.Executable | xla.ShardedExecutable | None = entry.executable
-        if sa.any_sharded(leaves) or tr.current_trace() is tr.PLACED:
-            program = _placed_program(leaves, entry)
-        elif program is not None and program.host_program is not None:
-            return
-        if program is None:
-            return
-        key = self._key(args, kwargs, in_tree)
-        if key is None or len(key[0]) != len(leaves) or any(map(is_not, key[0], leaves)):
-            return  # the function changed its arguments while it was traced
-        plans = self._traces.plan_for(entry.settings)
-        if key[1] in plans.calls:
-            return  # the call was made in the usual way all the same
-        call = xla.written_call(
-            program,
-            entry.consts,
-            in_tree,
-            entry.out_tree,
-            leaves,
-            (*static.positional, *static.keywords),
-            sig.same_value,
-        )
-        plans.add(key[1], call)
 
     def _find(self) -> Traces:
         """What calls have become, for this object and others that are made of the same."""
@@ -483,20 +416,3 @@ def _sharding_of(leaf: object) -> dev.Sharding | None:
     if not isinstance(leaf, sa.ShardedArray | ShapeDtypeStruct) or leaf.sharding == dev.on_first():
         return None
     return leaf.sharding if isinstance(leaf, ShapeDtypeStruct) or leaf.committed else None
-
-
-def _placed_program(leaves: Sequence[Any], entry: Entry) -> xla.ShardedExecutable | None:
-    """Return the program for arguments that lie as these do, if there is one.
-
-    It is another one than the first device's.
-    """
-    kinds = (ConcreteArray, sa.ShardedArray, ndarray, *PYTHON_NUMBERS)
-    params = entry.params
-    if not all(type(x) in kinds for x in leaves) or xla.runs_on_host(params.jaxpr):
-        return None
-    shardings = xla.on_devices((*entry.consts, *leaves))  # of others it is what is wanted
-    placement = xla.placement_of(params.jaxpr, shardings)
-    if placement is None:
-        return None
-    program = xla.compiled(attrs.evolve(params.compilation, placement=placement))
-    return program if isinstance(program, xla.ShardedExecutable) else None

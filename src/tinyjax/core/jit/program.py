@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import attrs
 
@@ -42,11 +42,9 @@ class JitParams(Params):
         """What is compiled where it is not part of another program."""
         return xla.Compilation(self.jaxpr, self.name, self.donated, self.flags)
 
-    def run(
-        self, args: Arrays, keep: Callable[[xla.Executable], None] = lambda executable: None
-    ) -> Arrays:
+    def run(self, args: Arrays) -> xla.Outcome:
         """Evaluate it, or run the compiled program, as ``xla.run`` does."""
-        return xla.run(self.compilation, args, self.tier or config.settings().tier, keep)
+        return xla.run(self.compilation, args, self.tier or config.settings().tier)
 
 
 jit_p: Primitive[JitParams] = Primitive("jit", JitParams)
@@ -54,7 +52,7 @@ jit_p: Primitive[JitParams] = Primitive("jit", JitParams)
 
 @jit_p.def_evaluate
 def _jit_evaluate(args: Arrays, params: JitParams) -> Arrays:
-    return params.run(args)
+    return params.run(args)[0]
 
 
 @jit_p.def_lowering

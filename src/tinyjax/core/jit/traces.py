@@ -19,15 +19,16 @@ from contextlib import suppress
 from itertools import count
 from operator import attrgetter
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tinyjax import config, tree
+from tinyjax.core import xla
 from tinyjax.core.sharded_array import any_sharded
+from tinyjax.core.tracing.trace import eager
 
 if TYPE_CHECKING:
-    from tinyjax.core import xla
     from tinyjax.core.jit.program import JitParams
-    from tinyjax.core.jit.signatures import Signature
+    from tinyjax.core.jit.signatures import Parameters, Signature, StaticArguments
     from tinyjax.core.tracing import staging as stg
     from tinyjax.core.values.array import Array
 
@@ -45,21 +46,19 @@ class Entry:
         self.settings: config.Settings = config.settings()
         self.executable: xla.Executable | None = None
 
-    def run(self, operands: Sequence[Array]) -> Any:
+    def run(self, operands: Sequence[Array]) -> xla.Outcome:
         """Run the compiled program; evaluate or compile it the first time."""
-        outs = self.run_flat(operands)
-        return outs[0] if self.out_tree is tree.LEAF else tree.unflatten(self.out_tree, outs)
-
-    def run_flat(self, operands: Sequence[Array]) -> Sequence[Array]:
-        """Run it, and return the results as they are listed."""
         executable = self.executable
-        if executable is None or any_sharded(operands):
-            return self.params.run(operands, self.keep)
-        return executable(operands)
+        if executable is not None and not any_sharded(operands):
+            return executable(operands), executable
+        outs, program = self.params.run(operands)
+        if isinstance(program, xla.Executable):
+            self.executable = program
+        return outs, program
 
-    def keep(self, executable: xla.Executable) -> None:
-        """Remember the compiled program, which runs from now on."""
-        self.executable = executable
+
+#: A call by its positional and keyword arguments. NotImplemented leaves it to the usual way.
+ShortCall: TypeAlias = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
 
 def no_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -67,35 +66,54 @@ def no_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return NotImplemented
 
 
-class Plans:
-    """How calls like earlier ones are made, under one record of settings.
+class ShortCalls:
+    """What is tried before the usual way, under one record of settings: here, nothing.
 
-    What is planned anew is planned in another object: a thread that has this one goes on with it.
+    A room may stand in for it (``trace.eager``). Calls under other settings are another object's: a
+    thread that has this one goes on with it.
 
     Attributes:
         settings: the settings.
         last: makes calls like the last one.
-        calls: makes calls by the structure and types of their arguments; None where there is no
-            shorter way than the usual one.
     """
 
-    __slots__ = ("calls", "last", "settings")
+    __slots__ = ("last", "settings")
 
     def __init__(self, settings: config.Settings | None) -> None:
         self.settings: config.Settings | None = settings
-        self.last: xla.WrittenCall = no_call
-        self.calls: dict[tuple[Hashable, ...], xla.WrittenCall | None] = {}
+        self.last: ShortCall = no_call
 
-    def add(self, key: tuple[Hashable, ...], call: xla.WrittenCall | None) -> None:
-        """Make calls in this way from now on."""
-        if len(self.calls) >= MOST_SIGNATURES:
-            self.calls.clear()
-        self.calls[key] = call
-        self.last = call or no_call
+    def call(self, parameters: Parameters, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Make a call like an earlier one than the last, and the next ones like it."""
+        return NotImplemented
+
+    def learn(
+        self,
+        parameters: Parameters,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        leaves: Sequence[Any],
+        in_tree: tree.PyTreeDef,
+        static: StaticArguments,
+        entry: Entry,
+        program: xla.Executable | xla.ShardedExecutable,
+    ) -> None:
+        """Prepare for calls like one that a compiled program has run.
+
+        Args:
+            parameters: what ``jit`` was told of the function.
+            args: the positional arguments.
+            kwargs: the others.
+            leaves: the leaves of both, without static ones.
+            in_tree: their structure.
+            static: the static arguments.
+            entry: the program, as it was traced.
+            program: the compiled program.
+        """
 
 
 #: For no settings, so that no call is made by them.
-_NO_PLANS: Final = Plans(None)
+_NO_CALLS: Final = ShortCalls(None)
 
 
 class Traces:
@@ -104,14 +122,14 @@ class Traces:
     Attributes:
         entries: programs by signature, the oldest first. It is no ``OrderedDict``, which cannot be
             read as a whole while another thread writes to it: that asks for hashes in between.
-        plans: how calls like earlier ones are made.
+        short: what is tried before the usual way.
     """
 
-    __slots__ = ("__weakref__", "entries", "plans")
+    __slots__ = ("__weakref__", "entries", "short")
 
     def __init__(self) -> None:
         self.entries: dict[Signature, Entry] = {}
-        self.plans: Plans = _NO_PLANS
+        self.short: ShortCalls = _NO_CALLS
 
     def add(self, signature: Signature, entry: Entry) -> None:
         """Remember the program of a signature, and forget the oldest of too many."""
@@ -119,31 +137,31 @@ class Traces:
         if len(self.entries) > MOST_SIGNATURES:
             for oldest in [*self.entries][:-MOST_SIGNATURES]:
                 self.entries.pop(oldest, None)
-            self.forget_plans()
+            self.forget_short()
         if not next(_added) % _LOOKED_AFTER:
             _drop_oldest()
 
-    def plan_for(self, settings: config.Settings) -> Plans:
-        """Keep plans for these settings from now on."""
-        plans = self.plans
-        if plans.settings is not settings:
-            plans = self.plans = Plans(settings)
-        return plans
+    def short_for(self, settings: config.Settings) -> ShortCalls:
+        """Try short calls under these settings from now on."""
+        short = self.short
+        if short.settings is not settings:
+            short = self.short = eager[ShortCalls](settings)
+        return short
 
-    def forget_plans(self) -> None:
+    def forget_short(self) -> None:
         """Forget how calls are made in short, and not the programs."""
-        self.plans = _NO_PLANS
+        self.short = _NO_CALLS
 
     def clear(self) -> None:
         """Forget every program."""
         self.entries.clear()
-        self.forget_plans()
+        self.forget_short()
 
 
 _equality: Final = attrgetter("__eq__")
 _BY_IDENTITY: Final = _equality(object)
 
-#: What has not been called yet has none: it plans for no settings, so that a call finds its own.
+#: What has not been called yet has none: it has no settings, so that a call finds its own.
 NO_TRACES: Final = Traces()
 
 MOST_SIGNATURES: Final = 4096

@@ -32,8 +32,6 @@ _names, _load, __dir__ = namespace(
         "backend": "has_started",
         "compilation": "Compilation CompilerOptions Flags",
         "disk_cache": "DiskCacheInfo disk_cache_clear disk_cache_info own_secret",
-        "call_writer": "WrittenCall written_call",
-        "dispatch": "call_key",
         "process_allgather": "bytes_of check_same digest_of exchanged",
         "executable": (
             "CacheInfo Executable cache_clear cache_info compile_all compile_anew compiled "
@@ -48,8 +46,8 @@ _names, _load, __dir__ = namespace(
         "placement": "Placement on_devices placement_of",
         "processes": "Connection Limits connect serve",
         "profiling": "OpEvent Profile SpanEvent annotation profile_of read_profile start_profile",
-        "running": "Runner run run_alone",
-        "sharded": "call_sharded of_arrays put runs_on_host",
+        "running": "Outcome Runner run run_alone",
+        "sharded": "call_sharded of_arrays put",
         "sharded_executable": "COLLECTIVES ShardedExecutable of_parts",
         "versions": "COMPILER",
     },

@@ -1,8 +1,6 @@
 # Written by `python -m exports` in tests/, from the table of the module beside it.
 
 from tinyjax.core.xla.backend import has_started as has_started
-from tinyjax.core.xla.call_writer import WrittenCall as WrittenCall
-from tinyjax.core.xla.call_writer import written_call as written_call
 from tinyjax.core.xla.compilation import Compilation as Compilation
 from tinyjax.core.xla.compilation import CompilerOptions as CompilerOptions
 from tinyjax.core.xla.compilation import Flags as Flags
@@ -10,7 +8,6 @@ from tinyjax.core.xla.disk_cache import DiskCacheInfo as DiskCacheInfo
 from tinyjax.core.xla.disk_cache import disk_cache_clear as disk_cache_clear
 from tinyjax.core.xla.disk_cache import disk_cache_info as disk_cache_info
 from tinyjax.core.xla.disk_cache import own_secret as own_secret
-from tinyjax.core.xla.dispatch import call_key as call_key
 from tinyjax.core.xla.executable import CacheInfo as CacheInfo
 from tinyjax.core.xla.executable import Executable as Executable
 from tinyjax.core.xla.executable import cache_clear as cache_clear
@@ -56,13 +53,13 @@ from tinyjax.core.xla.profiling import annotation as annotation
 from tinyjax.core.xla.profiling import profile_of as profile_of
 from tinyjax.core.xla.profiling import read_profile as read_profile
 from tinyjax.core.xla.profiling import start_profile as start_profile
+from tinyjax.core.xla.running import Outcome as Outcome
 from tinyjax.core.xla.running import Runner as Runner
 from tinyjax.core.xla.running import run as run
 from tinyjax.core.xla.running import run_alone as run_alone
 from tinyjax.core.xla.sharded import call_sharded as call_sharded
 from tinyjax.core.xla.sharded import of_arrays as of_arrays
 from tinyjax.core.xla.sharded import put as put
-from tinyjax.core.xla.sharded import runs_on_host as runs_on_host
 from tinyjax.core.xla.sharded_executable import COLLECTIVES as COLLECTIVES
 from tinyjax.core.xla.sharded_executable import ShardedExecutable as ShardedExecutable
 from tinyjax.core.xla.sharded_executable import of_parts as of_parts
@@ -80,18 +77,17 @@ __all__ = [
     'Flags',
     'Limits',
     'OpEvent',
+    'Outcome',
     'Placement',
     'Profile',
     'Runner',
     'ShardedExecutable',
     'SpanEvent',
-    'WrittenCall',
     'annotation',
     'as_flags',
     'bytes_of',
     'cache_clear',
     'cache_info',
-    'call_key',
     'call_sharded',
     'called_by',
     'check_same',
@@ -129,11 +125,9 @@ __all__ = [
     'register_type',
     'run',
     'run_alone',
-    'runs_on_host',
     'serve',
     'start_profile',
     'to_artifact',
     'to_computation',
     'to_portable',
-    'written_call',
 ]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -14,6 +14,9 @@ from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.values.array import Array
 from tinyjax.core.xla import compilation
 from tinyjax.core.xla.placement import on_devices, placement_of
+
+#: The results of a program, and the compiled program; None where it was evaluated.
+Outcome: TypeAlias = "tuple[Sequence[Array], xla.Executable | xla.ShardedExecutable | None]"
 
 
 class Runner:
@@ -28,12 +31,10 @@ class Runner:
         request: compilation.Compilation,
         args: Sequence[Array],
         tier: config.Tier,
-        keep: Callable[[Any], None],
-    ) -> Sequence[Array]:
+    ) -> Outcome:
         """Run a program, as ``run`` does."""
         executable = xla.executable_for(request)
-        keep(executable)
-        return executable(args)
+        return executable(args), executable
 
     @classmethod
     def delay(cls, jaxpr: jx.Jaxpr) -> str:
@@ -49,8 +50,7 @@ def run(
     request: compilation.Compilation,
     args: Sequence[Array],
     tier: config.Tier,
-    keep: Callable[[Any], None] = lambda executable: None,
-) -> Sequence[Array]:
+) -> Outcome:
     """Run a program: evaluate it, or compile it and run that.
 
     One that runs on other devices than the first is always compiled, for where its arguments lie.
@@ -59,7 +59,9 @@ def run(
         request: the program, without a placement.
         args: arrays with data, one for each parameter.
         tier: "compiled" to wait for the compiler.
-        keep: called with the compiled program, once there is one to use from now on.
+
+    Returns:
+        The results, and the compiled program that was run.
     """
     placement = placement_of(request.jaxpr, on_devices(args))
     if placement is not None:
@@ -72,7 +74,7 @@ def run(
 
         args = on_host(args)
     runner: type[Runner] = tr.eager[Runner]
-    return runner.run(request, args, tier, keep)
+    return runner.run(request, args, tier)
 
 
 def run_alone(primitive: Primitive[Any], args: Sequence[Array], params: Any) -> Sequence[Array]:
@@ -84,4 +86,4 @@ def run_alone(primitive: Primitive[Any], args: Sequence[Array], params: Any) -> 
         params: its parameters.
     """
     jaxpr = jx.jaxpr_of(primitive, [x.aval for x in args], params)
-    return run(compilation.Compilation(jaxpr, primitive.name), args, "compiled")
+    return run(compilation.Compilation(jaxpr, primitive.name), args, "compiled")[0]

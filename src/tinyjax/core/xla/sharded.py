@@ -227,7 +227,7 @@ def _resharded(x: ShardedArray, sharding: Sharding) -> ShardedArray:
     var = Var(x.aval)
     placement = Placement(sharding.ids, (x.sharding,), (sharding,))
     request = Compilation(Jaxpr((var,), (), (var,)), "reshard", placement=placement)
-    (result,) = run_sharded(request, [x])
+    (result,), _ = run_sharded(request, [x])
     assert isinstance(result, ShardedArray), "it lies on several devices"
     return result
 
@@ -243,8 +243,12 @@ def _replicated(x: ShardedArray) -> ShardedArray:
 # Programs
 
 
-def run_sharded(request: Compilation, args: Sequence[Array]) -> list[Array]:
+def run_sharded(
+    request: Compilation, args: Sequence[Array]
+) -> tuple[list[Array], ShardedExecutable | None]:
     """Run a program that has a placement; its results may still be under way.
+
+    What is returned with them is the compiled program; None where the host has run it.
 
     Args:
         request: the program.
@@ -255,7 +259,10 @@ def run_sharded(request: Compilation, args: Sequence[Array]) -> list[Array]:
         ShardingError: it calls Python functions, and not all of its devices are of this process.
     """
     program = _for_devices(request)
-    return _run_on_host(request, args) if program is None else call_sharded(program, args)
+    if program is None:
+        return _run_on_host(request, args), None
+    outs = call_sharded(program, args)
+    return outs, program if isinstance(program, ShardedExecutable) else None
 
 
 def _for_devices(request: Compilation) -> _Compiled | None:
@@ -276,11 +283,6 @@ def _for_devices(request: Compilation) -> _Compiled | None:
 def _calls_python(jaxpr: Jaxpr) -> list[bool]:
     """What is known of whether a program calls Python functions: not empty where it does."""
     return jaxpr.derive("calls Python", list)
-
-
-def runs_on_host(jaxpr: Jaxpr) -> bool:
-    """Whether the host computes a program in the place of several devices."""
-    return bool(_calls_python(jaxpr))
 
 
 def _run_on_host(request: Compilation, args: Sequence[Array]) -> list[Array]:

@@ -19,7 +19,7 @@ from enum import Enum
 from functools import lru_cache
 from itertools import count
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 from jaxlib._jax import collect_garbage
@@ -27,6 +27,8 @@ from numpy import ndarray
 
 from tinyjax import config, frames, records, tree
 from tinyjax.core import sharded_array as sa
+from tinyjax.core.jit.signatures import same_value
+from tinyjax.core.jit.traces import ShortCall
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
@@ -36,11 +38,6 @@ from tinyjax.dtypes import PHYSICAL
 
 if TYPE_CHECKING:
     from tinyjax.core.xla.sharded_executable import ShardedExecutable
-
-#: A call by its positional and keyword arguments. It returns NotImplemented where these are of
-#: other types, or where the program does not start, such as for an array that was donated; the call
-#: has to be made in the usual way.
-WrittenCall: TypeAlias = Callable[[tuple[Any, ...], dict[str, Any]], Any]
 
 #: So many levels there may be in a tree. Python's compiler refuses 200 brackets one in another.
 _DEEPEST: Final = 90
@@ -94,9 +91,11 @@ def written_call(
     out_tree: tree.PyTreeDef,
     leaves: Sequence[Any],
     static: Sequence[tuple[int | str, Any]],
-    same_value: Callable[[Any, Any], bool],
-) -> WrittenCall | None:
+) -> ShortCall | None:
     """Return a function for calls whose arguments have the types of the present ones.
+
+    It returns NotImplemented for others, and where the program does not start, such as for an array
+    that was donated.
 
     None where there are too many arguments and results, containers are nested too deep, or what is
     donated is no array of ours.
@@ -108,7 +107,6 @@ def written_call(
         out_tree: the structure of the result.
         leaves: the arguments: arrays of ours, NumPy arrays and numbers.
         static: the static arguments, which ``in_tree`` is without, with their positions and names.
-        same_value: says whether two static arguments are one.
     """
     if isinstance(program, executable.Executable):
         donated = program.donated and [leaves[i - len(consts)] for i in program.donated]
@@ -131,7 +129,7 @@ def written_call(
     )
     if prepare is None:
         return None
-    call: WrittenCall = prepare(
+    call: ShortCall = prepare(
         parts,
         [expected for _, *both in compared for expected in both],
         [x for _, value in static for x in (value, _difference(value, same_value))],
@@ -407,7 +405,7 @@ def _written(
     operands: tuple[str, ...],
     witness: int | None,
     static: tuple[tuple[int | str, bool], ...],
-) -> Callable[[_Program, Sequence[object], Sequence[object]], WrittenCall] | None:
+) -> Callable[[_Program, Sequence[object], Sequence[object]], ShortCall] | None:
     """Write what makes calls of these structures, given a program and what is expected.
 
     Of static arguments it is given where they are, and whether one object is always the same.
@@ -449,7 +447,7 @@ def _written(
     ]
     scope = _SCOPE | writer.scope
     frames.run_text("xla", "written", "\n".join(lines) + "\n", scope)
-    prepare: Callable[..., WrittenCall] = scope["prepare"]
+    prepare: Callable[..., ShortCall] = scope["prepare"]
     return prepare
 
 

@@ -1,0 +1,1 @@
+"""Calls of compiled programs, written for one signature each: loaded when a program has run."""
