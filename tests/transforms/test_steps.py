@@ -21,13 +21,13 @@ from tinyjax.host import replay, steps
 
 @pytest.fixture(autouse=True)
 def _forget_steps() -> Iterator[None]:
-    steps._all.clear()
+    steps.steps_of.clear()
     yield
-    steps._all.clear()
+    steps.steps_of.clear()
 
 
 def _is_made(name: str) -> bool:
-    return bool(steps.steps_of(registry[name]).known)
+    return bool(steps.steps_of[registry[name]].known)
 
 
 def _outcome(fun: Callable[..., Any], operands: Sequence[HostArray], chosen: list[bool]) -> Any:
@@ -72,7 +72,7 @@ def test_steps_repeat_rules(row: Spec, monkeypatch: pytest.MonkeyPatch) -> None:
                 continue
             data = [_others(x, special=True) for x in operands]
             given = [[x[i % len(x)] for x in data] for i in range(4)]
-            steps._all.clear()
+            steps.steps_of.clear()
             monkeypatch.setattr(replay, "CALLS", ())
             expected = [_outcome(fun, xs, [*chosen]) for xs in given]
             monkeypatch.setattr(replay, "CALLS", (1, 2, 3))

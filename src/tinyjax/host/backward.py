@@ -47,9 +47,12 @@ class EagerTransposer(tp.Transposer):
         linear_inputs, outs = self.linear_inputs, self.outs
         if self.rule is not None or len(eqns) < _FEWEST:
             return super().pull_back(cotangents)
-        places: dict[Atom, int] = {x: i for i, x in enumerate(linear_inputs)}
+        places: dict[Atom, int] = {}
         operands: list[Array] = []
-        key: list[object] = [id(config.settings()), *[x.aval for x in linear_inputs]]
+        key: list[object] = [id(config.settings())]
+        for var in linear_inputs:
+            places[var] = len(places)
+            key.append(var.aval)
         for eqn in eqns:
             primitive = eqn.primitive
             if primitive not in _repeatable and not _is_repeatable(primitive):
@@ -110,7 +113,8 @@ class EagerTransposer(tp.Transposer):
             return _by_place(tp.Transposer(substituted, there, linear_inputs, outs).pull_back(cts))
 
         results = super().pull_back(cotangents)
-        _programs.note(key_of_call, pull, operands, {}, hosts, _by_place(results))
+        if _programs.is_due(key_of_call):
+            _programs.make(key_of_call, pull, operands, {}, hosts, _by_place(results))
         return results
 
 

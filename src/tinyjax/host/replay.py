@@ -13,7 +13,10 @@ transformation, or under a debugger, never get here, nor do programs with effect
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import count
 from math import isnan
 from types import FunctionType
 from typing import Any, Final, TypeVar
@@ -54,7 +57,7 @@ class Programs:
 
     def __init__(self) -> None:
         self.known: dict[tuple[object, ...], Program] = {}
-        self._calls: dict[tuple[object, ...], int] = {}
+        self._calls: dict[tuple[object, ...], Iterator[int]] = defaultdict(partial(count, 1))
         _all.add(self)
 
     def forget(self) -> None:
@@ -66,10 +69,9 @@ class Programs:
         """Count a call, and say whether a program is to be made of it."""
         if len(self._calls) >= MOST_KINDS:
             self.forget()
-        count = self._calls[key] = self._calls.get(key, 0) + 1
-        return count in CALLS
+        return next(self._calls[key]) in CALLS
 
-    def note(
+    def make(
         self,
         key: tuple[object, ...],
         fun: Callable[..., Any],
@@ -78,7 +80,7 @@ class Programs:
         hosts: Sequence[dtypes.HostArray],
         result: Any,
     ) -> None:
-        """Count a call, and make the program of those like it when there were enough.
+        """Make the program of calls like one that was made, if it repeats that one.
 
         Args:
             key: what tells it from others.
@@ -88,13 +90,12 @@ class Programs:
             hosts: the data of the arrays in them.
             result: what it returned.
         """
-        if self.is_due(key):
-            # loaded with what records programs
-            from tinyjax.host.recording import make_program  # noqa: PLC0415
+        # loaded with what records programs
+        from tinyjax.host.recording import make_program  # noqa: PLC0415
 
-            program = make_program(fun, args, kwargs, hosts, result)
-            if program is not None:
-                self.known[key] = program
+        program = make_program(fun, args, kwargs, hosts, result)
+        if program is not None:
+            self.known[key] = program
 
 
 #: Where the rules are that are this package's own.
@@ -192,7 +193,8 @@ def replayed(fun: F) -> F:
                 except Exception:  # let the operations say what is wrong
                     return fun(*args, **kwargs)
             result = fun(*args, **kwargs)
-            programs.note(signature, fun, args, kwargs, hosts, result)
+            if programs.is_due(signature):
+                programs.make(signature, fun, args, kwargs, hosts, result)
         except Exception as error:
             try:
                 checking.explain(fun, args, kwargs, error)

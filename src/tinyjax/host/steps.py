@@ -43,18 +43,19 @@ class Steps(Programs):
         )
 
 
-_all: Final[dict[Primitive[Any], Steps]] = {}
-on_replaced.append(_all.clear)
+class _StepsOf(dict[Primitive[Any], Steps]):
+    """The steps of each primitive."""
 
-
-def steps_of(primitive: Primitive[Any]) -> Steps:
-    """The steps of a primitive."""
-    steps = _all.get(primitive)
-    if steps is None:
+    def __missing__(self, primitive: Primitive[Any]) -> Steps:
         steps = Steps(primitive)
         if steps.repeatable:  # others may be gone tomorrow
-            _all[primitive] = steps
-    return steps
+            self[primitive] = steps
+        return steps
+
+
+#: The steps of every primitive that was linearized.
+steps_of: Final = _StepsOf()
+on_replaced.append(steps_of.clear)
 
 
 class EagerLinearizeTrace(lz.LinearizeTrace):
@@ -63,7 +64,7 @@ class EagerLinearizeTrace(lz.LinearizeTrace):
     __slots__ = ()
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        linear, steps = self.parent, steps_of(primitive)
+        linear, steps = self.parent, steps_of[primitive]
         if not steps.repeatable:
             return super().process(primitive, args, params)
         # One or two operands, which nearly all have, cost half of what a loop over them does.

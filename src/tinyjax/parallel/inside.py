@@ -366,9 +366,8 @@ class _OwnStagingTrace(_OwnRecorder, stg.StagingTrace):
 class _OwnLinearTrace(_OwnRecorder, linear_trace.LinearTrace):
     __slots__ = ()
 
-    def new_inputs(self, avals: Sequence[ShapedArray]) -> list[stg.StagingTracer]:
-        axes = _everywhere()
-        return super().new_inputs([with_varying(aval, axes) for aval in avals])
+    def new_input(self, aval: ShapedArray) -> stg.StagingTracer:
+        return super().new_input(with_varying(aval, _everywhere()))
 
 
 _STAND_INS: Final[Mapping[type[Any], type[Any]]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import isqrt, prod
 from typing import Any, Final
 
@@ -351,8 +351,7 @@ def _sum_host(avals: prim.Avals, params: ReduceParams) -> prim.Kernel | None:
     by_layout = by_layout or _may_be_long(x, axes)
     if dtypes.is_narrow_float(x.dtype) or by_layout:
         return None
-    dtype = x.dtype
-    return lambda host: reduce(host, axes, dtype)
+    return partial(reduce, axis=axes, dtype=x.dtype)
 
 
 #: NumPy sums the last axis in one loop for each result; fewer than ``_FEW`` numbers one by one.
@@ -368,11 +367,20 @@ reduce_sum_p: Primitive[ReduceParams] = reducer(
 )
 
 
+@lru_cache(maxsize=256)
+def _spread(summed: av.ShapedArray, params: ReduceParams) -> BroadcastParams:
+    """Return how a sum's cotangent is broadcast to the type of what is summed."""
+    return BroadcastParams(summed.shape, kept_axes(summed.ndim, params.axes))
+
+
+def _sum_transpose(ct: Array, x: prim.UndefinedPrimal, params: ReduceParams) -> Array:
+    if not params.axes:
+        return ct
+    return tr.bind1(broadcast_in_dim_p, (ct,), _spread(x.aval, params))
+
+
 ru.def_linear(reduce_sum_p)
-ru.def_transposes(
-    reduce_sum_p,
-    lambda ct, x, params: broadcast_in_dim(ct, x.aval.shape, kept_axes(x.aval.ndim, params.axes)),
-)
+ru.def_transposes(reduce_sum_p, _sum_transpose)
 
 
 def reduce_sum(x: Array, axes: tuple[int, ...]) -> Array:

@@ -91,7 +91,7 @@ def def_constant(primitive: Primitive[P]) -> None:
 
     @primitive.def_jvp
     def constant_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: P) -> prim.JvpResult:
-        outs = tr.bind(primitive, primals, params)
+        outs = tr.current_trace().process(primitive, primals, params)
         return outs, [prim.ZERO] * len(outs)
 
 
@@ -126,15 +126,18 @@ def def_linear(primitive: Primitive[P], *places: int) -> None:
 
     @primitive.def_jvp
     def linear_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: P) -> prim.JvpResult:
+        tangents_in: prim.Arrays
         if len(primals) == 1:
             (t,) = tangents
             assert t is not prim.ZERO, "a rule is asked where there is a tangent"
-            return tr.bind(primitive, primals, params), tr.bind(primitive, (t,), params)
-        tangents_in = [
-            x if places and i not in places else instantiate(t, x)
-            for i, (x, t) in enumerate(zip(primals, tangents, strict=True))
-        ]
-        return tr.bind(primitive, primals, params), tr.bind(primitive, tangents_in, params)
+            tangents_in = (t,)
+        else:
+            tangents_in = [
+                x if places and i not in places else instantiate(t, x)
+                for i, (x, t) in enumerate(zip(primals, tangents, strict=True))
+            ]
+        process = tr.current_trace().process
+        return process(primitive, primals, params), process(primitive, tangents_in, params)
 
 
 def def_derivatives(primitive: Primitive[P], *formulas: Derivative, compares: bool = False) -> None:

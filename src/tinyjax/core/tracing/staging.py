@@ -231,9 +231,13 @@ class Recorder(Trace):
 
     def new_inputs(self, avals: Sequence[ShapedArray]) -> list[StagingTracer]:
         """Add parameters."""
-        binders = [Var(aval) for aval in avals]
-        self.in_binders.extend(binders)
-        return [StagingTracer(self, var, var.aval) for var in binders]
+        return [self.new_input(aval) for aval in avals]
+
+    def new_input(self, aval: ShapedArray) -> StagingTracer:
+        """Add a parameter."""
+        var = Var(aval)
+        self.in_binders.append(var)
+        return StagingTracer(self, var, aval)
 
     def atom(self, value: Array) -> Atom:
         """Return what stands for a value: its variable, a literal, or a constant's variable."""
@@ -443,7 +447,8 @@ def stage(
     Returns:
         The jaxpr, whose first parameters stand for the arrays that ``fun`` closed over, and those.
     """
-    trace = stand_in(StagingTrace)(current_trace(), user_fun)
+    parent, current = current_trace(), settings()
+    trace = stand_in(StagingTrace, parent, current)(parent, user_fun)
     trace.argument = getattr(fun, "argument", None)
     trace.outside = outside
     if notes:
@@ -452,7 +457,7 @@ def stage(
         args = trace.new_inputs(avals)
         outs = fun(*args)
         staged = trace.build(outs)
-    if settings().check_leaks and user_fun is not None:
+    if current.check_leaks and user_fun is not None:
         check = leak_check(trace, fun)
         del trace, args, outs
         check()

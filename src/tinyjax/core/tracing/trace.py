@@ -681,17 +681,22 @@ eager: Final = _StandIns()
 extended: Final[list[Callable[[type[Any]], type[Any]]]] = []
 
 
-def stand_in(kind: type[R], parent: Trace | None = None) -> type[R]:
+def stand_in(kind: type[R], parent: Trace, current: Settings) -> type[R]:
     """Return the class to use in place of this one.
 
     It is another one inside functions given to ``shard_map``, while debugging is on, above the
     trace that evaluates, and once types say where values lie.
+
+    Args:
+        kind: the class of a trace, or of a helper of one.
+        parent: the trace that it is used under.
+        current: the settings in force.
     """
     own = on_devices.get()
     if own is not None:
         return own.get(kind, kind)
     chosen = kind
-    if settings().debugging:
+    if current.debugging:
         chosen = debugger().stand_ins.get(kind, kind)
     elif parent is EVAL:
         chosen = eager[kind]

@@ -264,7 +264,8 @@ def batch_flat(
     Returns:
         The results, and which axis of each is the batch.
     """
-    trace = stand_in(BatchTrace)(current_trace(), mapped, user_fun)
+    parent, current = current_trace(), settings()
+    trace = stand_in(BatchTrace, parent, current)(parent, mapped, user_fun)
     with Running(trace):
         outs = fun(
             *[
@@ -273,7 +274,7 @@ def batch_flat(
             ]
         )
         pairs = [trace.split(out) for out in outs]
-    if settings().check_leaks and user_fun is not None:
+    if current.check_leaks and user_fun is not None:
         check = leak_check(trace, fun)
         del trace, outs
         check()

@@ -348,7 +348,8 @@ def jvp_flat(
     Returns:
         The results and their tangents, each of which may be ``ZERO``.
     """
-    trace = stand_in(JVPTrace)(current_trace(), user_fun)
+    parent, current = current_trace(), settings()
+    trace = stand_in(JVPTrace, parent, current)(parent, user_fun)
     with Running(trace):
         outs = fun(
             *[
@@ -357,7 +358,7 @@ def jvp_flat(
             ]
         )
         primals_out, tangents_out = trace.split(outs)
-    if settings().check_leaks and user_fun is not None:
+    if current.check_leaks and user_fun is not None:
         check = leak_check(trace, fun)
         del trace, outs
         check()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+from tinyjax.config import settings
 from tinyjax.core.tracing import dependence as dep, jaxpr as jx, staging as stg, trace as tr
 from tinyjax.core.tracing.primitive import ZERO, Primitive, Tangent
 from tinyjax.core.values.array import Array
@@ -76,4 +77,5 @@ class LinearTrace(stg.Recorder):
 
 def linear_trace(fun: Callable[..., object] | None = None) -> LinearTrace:
     """A recorder of tangents under the current trace."""
-    return tr.stand_in(LinearTrace)(tr.current_trace(), fun)
+    parent = tr.current_trace()
+    return tr.stand_in(LinearTrace, parent, settings())(parent, fun)

@@ -22,12 +22,13 @@ from tinyjax.core.tracing.tangents import nonzeros, present, with_zeros
 from tinyjax.core.tracing.trace import (
     CustomCall,
     Running,
+    current_trace,
     leak_check,
     stand_in,
     use_trace,
 )
 from tinyjax.core.transforms.jvp import JVPTrace, JVPTracer, fill_zeros, lacking
-from tinyjax.core.transforms.linear_trace import LinearTrace, linear_trace
+from tinyjax.core.transforms.linear_trace import LinearTrace
 from tinyjax.core.transforms.transpose import pull_back
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import is_inexact
@@ -155,28 +156,27 @@ def linearize_flat(
         chosen: which arguments to differentiate; by default all floats and complexes.
         user_fun: the function to name in messages.
     """
-    linear = linear_trace(user_fun)
-    trace = stand_in(LinearizeTrace, linear.parent)(linear, user_fun)
-    avals = [x._aval or x.aval for x in primals]
-    nonzero_in = tuple(
-        [is_inexact(aval.dtype) and (chosen is None or chosen[i]) for i, aval in enumerate(avals)]
-    )
-    tangents = iter(linear.new_inputs(marked(avals, nonzero_in)))
-    args = [
-        JVPTracer(trace, x, next(tangents)) if has_tangent else x
-        for x, has_tangent in zip(primals, nonzero_in, strict=True)
-    ]
+    parent, current = current_trace(), settings()
+    linear = stand_in(LinearTrace, parent, current)(parent, user_fun)
+    trace = stand_in(LinearizeTrace, parent, current)(linear, user_fun)
+    args: list[Array] = []
+    nonzero_in: list[bool] = []
+    for i, x in enumerate(primals):
+        aval = x._aval or x.aval
+        has_tangent = is_inexact(aval.dtype) and (chosen is None or chosen[i])
+        args.append(JVPTracer(trace, x, linear.new_input(aval)) if has_tangent else x)
+        nonzero_in.append(has_tangent)
     with Running(trace):
         outs = fun(*args)
         primals_out, tangents_out = trace.split(outs)
     staged = linear.build(present(tangents_out))
     linear.live = False
-    if settings().check_leaks and user_fun is not None:
+    if current.check_leaks and user_fun is not None:
         check = leak_check(trace, fun)
         del trace, args, outs
         check()
     nonzero_out = nonzeros(tangents_out)
-    return Linearized(primals_out, staged.jaxpr, staged.consts, nonzero_in, nonzero_out)
+    return Linearized(primals_out, staged.jaxpr, staged.consts, tuple(nonzero_in), nonzero_out)
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -16,6 +16,7 @@ from typing import ClassVar, Final
 
 import attrs
 
+from tinyjax.config import settings
 from tinyjax.core.primitives.rules import add_arrays
 from tinyjax.core.tracing.dependence import asks, dependents, independent_part, is_asked, prune_eqn
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
@@ -180,7 +181,7 @@ def pull_back(
         outs: the results.
         cotangents: one per result.
     """
-    kind = stand_in(Transposer, current_trace())
+    kind = stand_in(Transposer, current_trace(), settings())
     return kind(eqns, known, linear_inputs, outs).pull_back(cotangents)
 
 
