@@ -30,7 +30,7 @@ from tinyjax.autodiff.elimination import (
 )
 from tinyjax.autodiff.local_jacobians import Block, Tangents, flat_size
 from tinyjax.core.api import jacobians, typed
-from tinyjax.core.api.arguments import Choice, Chosen, choose
+from tinyjax.core.api.arguments import Choice, Chosen
 from tinyjax.core.api.mapping import check_chunk_size
 from tinyjax.core.api.tangents import without_tracers
 from tinyjax.core.jit import jit_p
@@ -103,7 +103,7 @@ def jacobian(
                [0., 4.]], dtype=float32)
     """
     check_chunk_size("jacobian", chunk_size)
-    choice = choose("jacobian", fun, argnums, holomorphic)
+    choice = Choice("jacobian", fun, argnums, holomorphic)
 
     @partial(calling.watched, named=fun)
     def computed(*args: Any, **kwargs: Any) -> Any:
@@ -165,7 +165,7 @@ def multiplications(
         reverse 80
         auto 42
     """
-    choice = choose("multiplications", fun, argnums, False)
+    choice = Choice("multiplications", fun, argnums, False)
 
     @frames.wraps(fun)
     def computed(*args: P.args, **kwargs: P.kwargs) -> int:
@@ -283,7 +283,7 @@ def _result(i: int) -> int:
 def _linearize(
     choice: Choice, args: tuple[Any, ...], kwargs: dict[str, Any], has_aux: bool, allow_int: bool
 ) -> _Call:
-    chosen = choice.take(args, kwargs)
+    chosen = Chosen(choice, args, kwargs)
     chosen.check(allow_int)
     flat = calling.FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)
     linearized = linearize_flat(flat, chosen.primals, None, choice.fun)

@@ -34,11 +34,10 @@ def _keep(out: Array, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
 
 def _accumulator(dtype: dtypes.DType) -> dtypes.DType:
     """The type in which sums and products of this type are returned: no small integers."""
-    kind = dtypes.kind(dtype)
-    if kind not in "biu":
+    if dtype.kind not in "biu":
         return dtype
     default = dtypes.default_int()
-    match kind:
+    match dtype.kind:
         case "b":
             return default
         case "i" if dtype.itemsize < default.itemsize:

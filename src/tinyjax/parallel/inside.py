@@ -276,7 +276,7 @@ class _VaryingTransposer(MeshTransposer):
 
     follows = True
 
-    def seed(self, cotangents: Sequence[prim.Tangent]) -> Sequence[prim.Tangent]:
+    def pull_back(self, cotangents: Sequence[prim.Tangent]) -> list[prim.Tangent]:
         seeds: list[prim.Tangent] = []
         for x, ct in zip(self.outs, cotangents, strict=True):
             seed = ct if ct is prim.ZERO else _of_cotangent(ct, x.aval)
@@ -286,7 +286,7 @@ class _VaryingTransposer(MeshTransposer):
                     "which all devices have the same. Combine theirs, by lax.psum or lax.pmean."
                 )
             seeds.append(seed)
-        return seeds
+        return super().pull_back(seeds)
 
     def apply(
         self, eqn: JaxprEqn, cotangents: prim.Tangents, operands: prim.Operands

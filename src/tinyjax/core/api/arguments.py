@@ -35,25 +35,18 @@ class Choice:
         self,
         name: str,
         fun: Callable[..., Any],
-        numbers: tuple[int, ...],
-        several: bool,
+        argnums: int | Sequence[int],
         holomorphic: bool,
     ) -> None:
         self.name: str = name
         self.fun: Callable[..., Any] = fun
-        self.numbers: tuple[int, ...] = numbers
-        self.several: bool = several
+        self.several: bool = not isinstance(argnums, int)
+        self.numbers: tuple[int, ...] = (
+            (ints.integer(argnums, "argnums"),)
+            if isinstance(argnums, int)
+            else ints.integers(argnums, "argnums")
+        )
         self.holomorphic: bool = holomorphic
-
-    def take(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Chosen:
-        """The arguments chosen, out of those of a call.
-
-        Raises:
-            ArgumentError: there are not so many, or one is named twice.
-        """
-        check_argnums(self.name, self.fun, self.numbers, len(args))
-        leaves, in_tree = tree.flatten_arguments(tuple([args[i] for i in self.numbers]), {})
-        return Chosen(self, args, kwargs, in_tree, calling.as_arrays(leaves, self.fun, in_tree))
 
     def check_result(self, out: Array) -> None:
         """Raise DifferentiationError where a result has no such derivative."""
@@ -74,15 +67,6 @@ class Choice:
                 else "Convert it with .astype(float)."
             )
         )
-
-
-def choose(
-    name: str, fun: Callable[..., Any], argnums: int | Sequence[int], holomorphic: bool
-) -> Choice:
-    """Read what users give for ``argnums``."""
-    if isinstance(argnums, int):
-        return Choice(name, fun, (ints.integer(argnums, "argnums"),), False, holomorphic)
-    return Choice(name, fun, ints.integers(argnums, "argnums"), True, holomorphic)
 
 
 def check_argnums(
@@ -110,6 +94,9 @@ def check_argnums(
 class Chosen:
     """A call, of whose arguments some are differentiated.
 
+    Raises:
+        ArgumentError: there are not so many arguments as were chosen, or one is named twice.
+
     Attributes:
         choice: which.
         args: all positional arguments.
@@ -120,19 +107,14 @@ class Chosen:
 
     __slots__ = ("args", "choice", "in_tree", "kwargs", "primals")
 
-    def __init__(
-        self,
-        choice: Choice,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        in_tree: tree.PyTreeDef,
-        primals: list[Array],
-    ) -> None:
+    def __init__(self, choice: Choice, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        check_argnums(choice.name, choice.fun, choice.numbers, len(args))
+        values = tuple([args[i] for i in choice.numbers])
         self.choice: Choice = choice
         self.args: tuple[Any, ...] = args
         self.kwargs: dict[str, Any] = kwargs
-        self.in_tree: tree.PyTreeDef = in_tree
-        self.primals: list[Array] = primals
+        leaves, self.in_tree = tree.flatten_arguments(values, {})
+        self.primals: list[Array] = calling.as_arrays(leaves, choice.fun, self.in_tree)
 
     @property
     def values(self) -> tuple[Any, ...]:
@@ -145,7 +127,7 @@ class Chosen:
 
     def result(self, leaves: Sequence[Any]) -> Any:
         """A tree like the chosen argument, or a tuple of such where several were asked for."""
-        chosen = self.unflatten(leaves)
+        chosen, _ = tree.unflatten_arguments(self.in_tree, leaves)
         return chosen if self.choice.several else chosen[0]
 
     def __call__(self, *values: Any) -> Any:

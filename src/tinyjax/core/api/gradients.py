@@ -12,6 +12,7 @@ from tinyjax.core.api import arguments, tangents, typed
 from tinyjax.core.primitives import shape as sh
 from tinyjax.core.tracing import calling, checking, primitive as prim
 from tinyjax.core.transforms.linearize import linearize_flat
+from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.tree.treedef import in_words
 
@@ -125,8 +126,9 @@ def value_and_grad(
         >>> float(value), gradient
         (5.0, Array([2., 4.], dtype=float32))
     """
-    _check_reduce_axes("value_and_grad", reduce_axes)
-    choice = arguments.choose("value_and_grad", fun, argnums, holomorphic)
+    if reduce_axes:
+        raise _axes_are_not_reduced("value_and_grad", reduce_axes)
+    choice = arguments.Choice("value_and_grad", fun, argnums, holomorphic)
 
     @partial(calling.watched, named=fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -236,8 +238,9 @@ def grad(
         >>> float(tinyjax.grad(lambda x: x**3 if x > 0 else -x)(2.0))
         12.0
     """
-    _check_reduce_axes("grad", reduce_axes)
-    choice = arguments.choose("grad", fun, argnums, holomorphic)
+    if reduce_axes:
+        raise _axes_are_not_reduced("grad", reduce_axes)
+    choice = arguments.Choice("grad", fun, argnums, holomorphic)
 
     @partial(calling.watched, named=fun)
     def gradient_at(*args: Any, **kwargs: Any) -> Any:
@@ -247,12 +250,11 @@ def grad(
     return gradient_at
 
 
-def _check_reduce_axes(name: str, reduce_axes: Sequence[Any]) -> None:
-    if reduce_axes:
-        raise errors.ArgumentError(
-            f"reduce_axes of {name} must be empty, but it is {reduce_axes!r}. Sum the function's "
-            "result over the axis: lax.psum(result, axis_name)."
-        )
+def _axes_are_not_reduced(name: str, reduce_axes: Sequence[Any]) -> errors.ArgumentError:
+    return errors.ArgumentError(
+        f"reduce_axes of {name} must be empty, but it is {reduce_axes!r}. Sum the function's "
+        "result over the axis: lax.psum(result, axis_name)."
+    )
 
 
 def _gradient(
@@ -263,7 +265,7 @@ def _gradient(
     allow_int: bool,
 ) -> tuple[Array, Any, Any]:
     """The value, the gradient, and the auxiliary data."""
-    chosen = choice.take(args, kwargs)
+    chosen = arguments.Chosen(choice, args, kwargs)
     chosen.check(allow_int)
     primals = chosen.primals
     flat = calling.FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)
@@ -278,13 +280,12 @@ def _gradient(
     choice.check_result(out)
     cotangents: list[prim.Tangent] = [prim.ZERO] * len(primals)
     if linearized.nonzero_out[0]:
-        cotangents = linearized.pull_back([out.aval.cotangent().laid(sh.full_like(out, 1))])
-    gradient = chosen.result(
-        [
-            sh.zero_tangent(x.aval.cotangent()) if ct is prim.ZERO else ct
-            for x, ct in zip(primals, cotangents, strict=True)
-        ]
-    )
+        aval = out.aval
+        cotangents = linearized.pull_back([aval.cotangent().laid(opd.splat(1, aval))])
+    for i, ct in enumerate(cotangents):
+        if ct is prim.ZERO:
+            cotangents[i] = sh.zero_tangent(primals[i].aval.cotangent())
+    gradient = chosen.result(cotangents)
     return out, gradient, tangents.without_tracers(flat.aux) if has_aux else None
 
 

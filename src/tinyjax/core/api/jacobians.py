@@ -75,11 +75,11 @@ def jacfwd(
                [0., 4.]], dtype=float32)
     """
     mapping.check_chunk_size("jacfwd", chunk_size)
-    choice = arguments.choose("jacfwd", fun, argnums, holomorphic)
+    choice = arguments.Choice("jacfwd", fun, argnums, holomorphic)
 
     @partial(calling.watched, named=fun)
     def jacobian_at(*args: Any, **kwargs: Any) -> Any:
-        chosen = choice.take(args, kwargs)
+        chosen = arguments.Chosen(choice, args, kwargs)
         chosen.check(allow_complex=False)
         values = chosen.values
         of_chosen = chosen.function
@@ -140,11 +140,11 @@ def jacrev(
                [0., 4.]], dtype=float32)
     """
     mapping.check_chunk_size("jacrev", chunk_size)
-    choice = arguments.choose("jacrev", fun, argnums, holomorphic)
+    choice = arguments.Choice("jacrev", fun, argnums, holomorphic)
 
     @partial(calling.watched, named=fun)
     def jacobian_at(*args: Any, **kwargs: Any) -> Any:
-        chosen = choice.take(args, kwargs)
+        chosen = arguments.Chosen(choice, args, kwargs)
         chosen.check(allow_int)
         of_chosen = chosen.function
         value, pull_back, *aux = derivatives.vjp(of_chosen, *chosen.values, has_aux=has_aux)

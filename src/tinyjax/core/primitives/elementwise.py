@@ -1145,7 +1145,7 @@ def convert_element_type(x: Array, dtype: DType, weak_type: bool = False) -> Arr
     dropping the imaginary part; anything becomes bool by comparison with zero. What was made of a
     Python number is that number in the dtype.
     """
-    aval = x.aval
+    aval = x._aval or x.aval
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x
     if (

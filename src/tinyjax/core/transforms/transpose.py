@@ -82,10 +82,6 @@ class Transposer:
         self.outs = outs
         self.rule = rule
 
-    def seed(self, cotangents: Sequence[Tangent]) -> Sequence[Tangent]:
-        """Take the cotangents of the results."""
-        return cotangents
-
     def apply(self, eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
         """Apply the transpose rule of one of the equations."""
         if self.rule is not None:
@@ -96,7 +92,7 @@ class Transposer:
         """Apply the transpose rules of the equations, the last one's first."""
         eqns, known = self.eqns, self.known
         rule = self.apply if self.follows else self.rule
-        totals, unreached = _seeds(self.outs, known, self.seed(cotangents))
+        totals, unreached = _seeds(self.outs, known, cotangents)
         if not totals:
             return [ZERO] * len(self.linear_inputs)
         if unreached and not any(map(asks, eqns)):
