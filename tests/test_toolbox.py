@@ -24,10 +24,10 @@ from tinyjax.autodiff import (
     multiplications,
     vjp_from_jvp,
 )
-from tinyjax.core.primitives.dot import dot_general_p
 from tinyjax.core.primitives.elementwise import mul
 from tinyjax.core.tracing.jaxpr import Jaxpr, subjaxprs
 from tinyjax.errors import ArgumentError, DifferentiationError
+from tinyjax.primitives.dot import dot_general_p
 
 Fun = Callable[..., Any]
 RNG = np.random.default_rng(0)

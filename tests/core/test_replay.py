@@ -15,7 +15,6 @@ import tinyjax.numpy as jnp
 from fuzz.library.libraries import JAX, TINYJAX
 from fuzz.library.signatures import draw_call, functions
 from tinyjax import lax, random, tree
-from tinyjax.core.primitives.wrap_index import WrapParams
 from tinyjax.core.tracing.jaxpr import JaxprEqn
 from tinyjax.core.tracing.primitive import NO_PARAMS, ZERO, Tangent, registry
 from tinyjax.core.tracing.tangents import present
@@ -27,6 +26,7 @@ from tinyjax.errors import DtypeError
 from tinyjax.host import backward, recording, replay, text
 from tinyjax.host.replay import replayed
 from tinyjax.lax import optimization_barrier
+from tinyjax.primitives.wrap_index import WrapParams
 from tinyjax.testing.libraries.drawing import Draw
 from tinyjax.testing.libraries.drawn_calls import Library
 from tinyjax.testing.libraries.signatures import Function

@@ -8,14 +8,14 @@ import jax
 import numpy as np
 
 from specs import ArraySpec, Case, Spec
-from tinyjax.core.primitives import (
+from tinyjax.dtypes import HostArray
+from tinyjax.primitives import (
     dynamic_slice as ds,
     gather as ga,
     gather_scatter as gs,
     scatter as sc,
     wrap_index as wi,
 )
-from tinyjax.dtypes import HostArray
 
 BOTH = ("float64", "complex128")
 LINE = ArraySpec((5,))

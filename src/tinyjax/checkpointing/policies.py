@@ -7,11 +7,10 @@ from typing import Any, Final, NamedTuple, assert_never
 import attrs
 
 from tinyjax import errors, frames, records
-from tinyjax.core.primitives import dot
 from tinyjax.core.primitives.identities import name_p
 from tinyjax.core.tracing import checking, jaxpr as jx, primitive as prim
 from tinyjax.core.values.avals import ShapedArray
-from tinyjax.primitives import convolution as cv
+from tinyjax.primitives import convolution as cv, dot
 
 
 class Offloadable(NamedTuple):

@@ -24,13 +24,12 @@ import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax.core import devices as dev
-from tinyjax.core.primitives import gather_scatter as gs, modes
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.export import dims, parsing, symbolic_programs
 from tinyjax.parallel import meshes, named_sharding as ns
 from tinyjax.parallel.types import OnMesh, Share, with_varying
-from tinyjax.primitives import convolution as cv, fft
+from tinyjax.primitives import convolution as cv, fft, gather_scatter as gs, modes
 
 T = TypeVar("T")
 

@@ -63,14 +63,14 @@ __all__, __getattr__, __dir__ = namespace(
             "ConvDimensionNumbers conv conv_dimension_numbers conv_general_dilated conv_transpose "
             "conv_with_general_padding padtype_to_pads"
         ),
-        "tinyjax.core.primitives.dynamic_slice": (
+        "tinyjax.primitives.dynamic_slice": (
             "dynamic_index_in_dim dynamic_slice dynamic_slice_in_dim dynamic_update_index_in_dim "
             "dynamic_update_slice dynamic_update_slice_in_dim"
         ),
-        "tinyjax.core.primitives.gather": "gather",
-        "tinyjax.core.primitives.gather_scatter": "GatherDimensionNumbers ScatterDimensionNumbers",
-        "tinyjax.core.primitives.modes": "GatherScatterMode",
-        "tinyjax.core.primitives.scatter": (
+        "tinyjax.primitives.gather": "gather",
+        "tinyjax.primitives.gather_scatter": "GatherDimensionNumbers ScatterDimensionNumbers",
+        "tinyjax.primitives.modes": "GatherScatterMode",
+        "tinyjax.primitives.scatter": (
             "scatter scatter_add scatter_apply scatter_max scatter_min scatter_mul scatter_sub"
         ),
         "": "linalg",

@@ -7,23 +7,6 @@ from tinyjax.core.control_flow.loops import fori_loop as fori_loop
 from tinyjax.core.control_flow.loops import map_ as map
 from tinyjax.core.control_flow.scan import scan as scan
 from tinyjax.core.control_flow.while_loop import while_loop as while_loop
-from tinyjax.core.primitives.dynamic_slice import dynamic_index_in_dim as dynamic_index_in_dim
-from tinyjax.core.primitives.dynamic_slice import dynamic_slice as dynamic_slice
-from tinyjax.core.primitives.dynamic_slice import dynamic_slice_in_dim as dynamic_slice_in_dim
-from tinyjax.core.primitives.dynamic_slice import dynamic_update_index_in_dim as dynamic_update_index_in_dim
-from tinyjax.core.primitives.dynamic_slice import dynamic_update_slice as dynamic_update_slice
-from tinyjax.core.primitives.dynamic_slice import dynamic_update_slice_in_dim as dynamic_update_slice_in_dim
-from tinyjax.core.primitives.gather import gather as gather
-from tinyjax.core.primitives.gather_scatter import GatherDimensionNumbers as GatherDimensionNumbers
-from tinyjax.core.primitives.gather_scatter import ScatterDimensionNumbers as ScatterDimensionNumbers
-from tinyjax.core.primitives.modes import GatherScatterMode as GatherScatterMode
-from tinyjax.core.primitives.scatter import scatter as scatter
-from tinyjax.core.primitives.scatter import scatter_add as scatter_add
-from tinyjax.core.primitives.scatter import scatter_apply as scatter_apply
-from tinyjax.core.primitives.scatter import scatter_max as scatter_max
-from tinyjax.core.primitives.scatter import scatter_min as scatter_min
-from tinyjax.core.primitives.scatter import scatter_mul as scatter_mul
-from tinyjax.core.primitives.scatter import scatter_sub as scatter_sub
 from tinyjax.implicit import custom_linear_solve as custom_linear_solve
 from tinyjax.implicit import custom_root as custom_root
 from tinyjax.lax import linalg as linalg
@@ -214,6 +197,23 @@ from tinyjax.primitives.convolution import conv_general_dilated as conv_general_
 from tinyjax.primitives.convolution import conv_transpose as conv_transpose
 from tinyjax.primitives.convolution import conv_with_general_padding as conv_with_general_padding
 from tinyjax.primitives.convolution import padtype_to_pads as padtype_to_pads
+from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim as dynamic_index_in_dim
+from tinyjax.primitives.dynamic_slice import dynamic_slice as dynamic_slice
+from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim as dynamic_slice_in_dim
+from tinyjax.primitives.dynamic_slice import dynamic_update_index_in_dim as dynamic_update_index_in_dim
+from tinyjax.primitives.dynamic_slice import dynamic_update_slice as dynamic_update_slice
+from tinyjax.primitives.dynamic_slice import dynamic_update_slice_in_dim as dynamic_update_slice_in_dim
+from tinyjax.primitives.gather import gather as gather
+from tinyjax.primitives.gather_scatter import GatherDimensionNumbers as GatherDimensionNumbers
+from tinyjax.primitives.gather_scatter import ScatterDimensionNumbers as ScatterDimensionNumbers
+from tinyjax.primitives.modes import GatherScatterMode as GatherScatterMode
+from tinyjax.primitives.scatter import scatter as scatter
+from tinyjax.primitives.scatter import scatter_add as scatter_add
+from tinyjax.primitives.scatter import scatter_apply as scatter_apply
+from tinyjax.primitives.scatter import scatter_max as scatter_max
+from tinyjax.primitives.scatter import scatter_min as scatter_min
+from tinyjax.primitives.scatter import scatter_mul as scatter_mul
+from tinyjax.primitives.scatter import scatter_sub as scatter_sub
 from tinyjax.lax.primitives import *
 
 __all__ = [

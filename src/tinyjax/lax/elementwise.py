@@ -8,7 +8,6 @@ from typing import Any, Final, Literal, Protocol, TypeVar
 from tinyjax import dtypes, tree
 from tinyjax.core.primitives import (
     barrier as _barrier,
-    bitcast as _bitcast,
     broadcast as _bc,
     elementwise as _ew,
     identities as _id,
@@ -23,7 +22,7 @@ from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.lax.operands import named, one_dtype, pair
 from tinyjax.numpy.promotion import convert
-from tinyjax.primitives import bits as _bits, special as _sp
+from tinyjax.primitives import bitcast as _bitcast, bits as _bits, special as _sp
 
 T = TypeVar("T")
 

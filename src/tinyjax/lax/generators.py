@@ -7,13 +7,13 @@ from enum import IntEnum
 
 from tinyjax import dtypes
 from tinyjax.core import devices as dev
-from tinyjax.core.primitives import bitcast, shape as sh
+from tinyjax.core.primitives import shape as sh
 from tinyjax.core.values import array as arr, integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.numpy import creation as cr
-from tinyjax.primitives import philox
+from tinyjax.primitives import bitcast, philox
 
 
 class RandomAlgorithm(IntEnum):

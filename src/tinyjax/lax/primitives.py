@@ -16,7 +16,7 @@ __all__, __getattr__, __dir__ = namespace(
         "tinyjax.core.control_flow.while_loop": "while_p",
         "tinyjax.implicit.linear_operators": "linear_solve_p=custom_linear_solve_p",
         "tinyjax.core.primitives.barrier": "optimization_barrier_p",
-        "tinyjax.core.primitives.bitcast": "bitcast_convert_type_p reduce_precision_p",
+        "tinyjax.primitives.bitcast": "bitcast_convert_type_p reduce_precision_p",
         "tinyjax.primitives.bits": "clz_p=clz mulhi_p=mulhi",
         "tinyjax.core.primitives.broadcast": "broadcast_in_dim_p reduce_sum_p",
         "tinyjax.parallel.collective": (
@@ -25,8 +25,8 @@ __all__, __getattr__, __dir__ = namespace(
         "tinyjax.parallel.constraint": "sharding_constraint_p",
         "tinyjax.primitives.convolution": "conv_general_dilated_p",
         "tinyjax.primitives.cumulative": "cumlogsumexp_p cummax_p cummin_p cumprod_p cumsum_p",
-        "tinyjax.core.primitives.dot": "dot_general_p",
-        "tinyjax.core.primitives.dynamic_slice": "dynamic_slice_p dynamic_update_slice_p",
+        "tinyjax.primitives.dot": "dot_general_p",
+        "tinyjax.primitives.dynamic_slice": "dynamic_slice_p dynamic_update_slice_p",
         "tinyjax.core.primitives.elementwise": (
             "abs_p=abs_ acos_p=acos acosh_p=acosh add_p=add and_p=and_ asin_p=asin asinh_p=asinh "
             "atan2_p=atan2 atan_p=atan atanh_p=atanh cbrt_p=cbrt ceil_p=ceil complex_p=complex_ "
@@ -42,7 +42,7 @@ __all__, __getattr__, __dir__ = namespace(
             "sqrt_p=sqrt sub_p=sub tan_p=tan tanh_p=tanh xor_p=xor_"
         ),
         "tinyjax.primitives.fft": "fft_p",
-        "tinyjax.core.primitives.gather_scatter": (
+        "tinyjax.primitives.gather_scatter": (
             "gather_p scatter_add_p scatter_max_p scatter_min_p scatter_mul_p scatter_p "
             "scatter_sub_p"
         ),

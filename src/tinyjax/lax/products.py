@@ -10,13 +10,14 @@ import attrs
 
 from tinyjax import dtypes, errors
 from tinyjax.core import devices as dev
-from tinyjax.core.primitives import broadcast as bc, dot as _dot, elementwise as ew, shape as sh
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import axes as ax, integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.lax.operands import one_dtype
 from tinyjax.numpy.promotion import convert
+from tinyjax.primitives import dot as _dot
 from tinyjax.primitives.result_placement import placed
 
 

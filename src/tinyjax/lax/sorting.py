@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any, overload
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import elementwise as _ew, gather, shape as _sh, wrap_index
+from tinyjax.core.primitives import elementwise as _ew, shape as _sh
 from tinyjax.core.values import axes as ax, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.operands import as_array
 from tinyjax.lax.elementwise import neg
-from tinyjax.primitives import sort as _so
+from tinyjax.primitives import gather, sort as _so, wrap_index
 
 
 def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:

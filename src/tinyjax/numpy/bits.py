@@ -8,7 +8,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax.core.control_flow.while_loop import while_loop
-from tinyjax.core.primitives import bitcast, elementwise as ew, shape as sh
+from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.values import axes as ax, concrete as conc, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
@@ -16,6 +16,7 @@ from tinyjax.host import data_at_hand
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red
 from tinyjax.numpy.editing import pad
+from tinyjax.primitives import bitcast
 
 BitOrder = Literal["big", "little"]
 

@@ -20,7 +20,6 @@ import numpy as np
 from tinyjax import dtypes, errors, records
 from tinyjax.core import devices as dev
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd, shape as sh
-from tinyjax.core.primitives.dot import dot_general
 from tinyjax.core.primitives.slicing import slice_
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import axes as ax, integers as ints, operands as opd
@@ -29,6 +28,7 @@ from tinyjax.dtypes import DTypeLike
 from tinyjax.host import replay
 from tinyjax.numpy import promotion as pm
 from tinyjax.primitives import result_placement as placing
+from tinyjax.primitives.dot import dot_general
 
 Axes = tuple[int, ...]
 #: What multiplies two arrays as ``lax.dot_general`` does, with its arguments.

@@ -435,7 +435,7 @@ def no_out(name: str, out: object) -> None:
 
 def signbit(x: ArrayLike, /) -> Array:
     """Say where the sign is negative, also that of ``-0.0`` and of NaN."""
-    from tinyjax.core.primitives.bitcast import bitcast_convert_type  # noqa: PLC0415 (as for ldexp)
+    from tinyjax.primitives.bitcast import bitcast_convert_type  # noqa: PLC0415 (as for ldexp)
 
     a = _no_complex("signbit", array_of("signbit", x))
     if dtypes.is_float(a.dtype):
@@ -509,7 +509,7 @@ def _scaled(x: Array, exponent: Array) -> Array:
 
 def _power_of_two(exponent: Array, like: Array) -> Array:
     """``2**exponent`` in the type of another array, by its bits."""
-    from tinyjax.core.primitives.bitcast import bitcast_convert_type  # noqa: PLC0415 (for ldexp)
+    from tinyjax.primitives.bitcast import bitcast_convert_type  # noqa: PLC0415 (for ldexp)
 
     limits = dtypes.finfo(like.dtype)
     integers = dtypes.int64 if like.dtype == dtypes.float64 else dtypes.int32

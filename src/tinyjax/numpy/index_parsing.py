@@ -15,12 +15,12 @@ import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.primitives.wrap_index import same_dtype, wrap_index
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.core.values.array import Array, Index, Indices, ListedIndex
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.numpy import creation as cr, promotion as pm
+from tinyjax.primitives.wrap_index import same_dtype, wrap_index
 
 # The classes of this module are written out, since the first index of a process waits for them:
 # attrs would have to compile each.

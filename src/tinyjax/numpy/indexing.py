@@ -21,14 +21,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax.core.devices import Placement
-from tinyjax.core.primitives import (
-    dynamic_slice as ds,
-    elementwise as ew,
-    shape as sh,
-    slicing as sl,
-)
-from tinyjax.core.primitives.modes import GatherScatterMode, Mode
-from tinyjax.core.primitives.wrap_index import same_dtype
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
 from tinyjax.core.tracing import checking, trace as tr
 from tinyjax.core.tracing.primitive import NO_PARAMS
 from tinyjax.core.values import array as arr, avals as av, operands as opd
@@ -38,7 +31,10 @@ from tinyjax.core.values.integers import fit_int32
 from tinyjax.dtypes import HostArray
 from tinyjax.host import data_at_hand
 from tinyjax.numpy import creation as cr, elementwise as uf, index_parsing, promotion as pm
+from tinyjax.primitives import dynamic_slice as ds
+from tinyjax.primitives.modes import GatherScatterMode, Mode
 from tinyjax.primitives.result_placement import put_result
+from tinyjax.primitives.wrap_index import same_dtype
 
 # Reading
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tinyjax.core.primitives import gather, gather_scatter as gs, modes, shape as sh
+from tinyjax.core.primitives import shape as sh
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.numpy import index_parsing
+from tinyjax.primitives import gather, gather_scatter as gs, modes
 
 _SCATTER: Final[dict[str, prim.Primitive[gs.ScatterParams]]] = {
     "set": gs.scatter_p,

@@ -16,7 +16,6 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core import devices as dev
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.primitives.dynamic_slice import dynamic_slice_in_dim
 from tinyjax.core.tracing import checking, trace as tr
 from tinyjax.core.values import axes as ax, integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike, Order
@@ -25,6 +24,7 @@ from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm
 from tinyjax.primitives import result_placement as placing
+from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim
 
 Sections: TypeAlias = int | Sequence[int] | Array | dtypes.HostArray
 

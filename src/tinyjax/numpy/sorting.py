@@ -13,7 +13,7 @@ from typing import Final, Literal, get_args
 
 from tinyjax import dtypes, errors
 from tinyjax.core import devices as dev
-from tinyjax.core.primitives import elementwise as ew, gather, shape as sh, slicing as sl
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.core.primitives.reduce import reduce_or
 from tinyjax.core.tracing import trace as tr
@@ -22,7 +22,7 @@ from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.host import replay
 from tinyjax.numpy import elementwise as uf, promotion as pm
-from tinyjax.primitives import cumulative as cu, result_placement as placing, sort as so
+from tinyjax.primitives import cumulative as cu, gather, result_placement as placing, sort as so
 
 Method = Literal["linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf"]
 

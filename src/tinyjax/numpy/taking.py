@@ -11,11 +11,8 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.devices import Placement
-from tinyjax.core.primitives import elementwise as ew, gather_scatter as gs, modes, shape as sh
+from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
-from tinyjax.core.primitives.gather import gather
-from tinyjax.core.primitives.scatter import scatter
-from tinyjax.core.primitives.wrap_index import canonical_indices, wrap_index
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.tracing import checking, trace as tr
 from tinyjax.core.values import avals as av, axes as ax, operands as opd
@@ -29,7 +26,11 @@ from tinyjax.host.replay import replayed
 from tinyjax.numpy import creation as cr, elementwise as uf, indexing, promotion as pm, selection
 from tinyjax.numpy.manipulation import filled
 from tinyjax.numpy.sorting import cumsum
+from tinyjax.primitives import gather_scatter as gs, modes
+from tinyjax.primitives.gather import gather
 from tinyjax.primitives.result_placement import placed
+from tinyjax.primitives.scatter import scatter
+from tinyjax.primitives.wrap_index import canonical_indices, wrap_index
 
 
 def _integers(name: str, indices: ArrayLike, bools: bool = False) -> Array:

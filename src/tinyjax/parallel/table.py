@@ -126,7 +126,7 @@ def _convolution(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
 
 
 def _gather(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
-    from tinyjax.core.primitives.gather_scatter import gather_windows  # noqa: PLC0415 (loaded by then)
+    from tinyjax.primitives.gather_scatter import gather_windows  # noqa: PLC0415 (loaded by then)
 
     x, indices = avals
     windows = gather_windows(x.shape, params)
@@ -138,7 +138,7 @@ def _gather(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
 
 
 def _scatter(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
-    from tinyjax.core.primitives.gather_scatter import scatter_windows  # noqa: PLC0415 (loaded by then)
+    from tinyjax.primitives.gather_scatter import scatter_windows  # noqa: PLC0415 (loaded by then)
 
     x, indices, updates = avals
     windows = scatter_windows(x.shape, updates.shape, params)
@@ -228,7 +228,7 @@ _GONE_ALONG: Final = _along(lambda params, x: (params.axis,), "which is gone alo
 #: By the name of the module, and of the primitive in it.
 TABLE: Final[Mapping[str, Mapping[str, MeshRule]]] = {
     "tinyjax.core.primitives.barrier": {"optimization_barrier_p": MeshRule(dv.each, dv.each_sum)},
-    "tinyjax.core.primitives.bitcast": {"bitcast_convert_type_p": MeshRule(_bitcast)},
+    "tinyjax.primitives.bitcast": {"bitcast_convert_type_p": MeshRule(_bitcast)},
     "tinyjax.core.primitives.broadcast": {
         "broadcast_in_dim_p": MeshRule(_broadcast),
         "reduce_sum_p": MeshRule(_reduce, _reduce_sums),
@@ -238,8 +238,8 @@ TABLE: Final[Mapping[str, Mapping[str, MeshRule]]] = {
         _GONE_ALONG, "linear_recurrence_p cumsum_p cumprod_p cummax_p cummin_p cumlogsumexp_p"
     ),
     "tinyjax.primitives.determinant": _rows(_MATRICES, "det_p slogdet_p adjugate_p"),
-    "tinyjax.core.primitives.dot": {"dot_general_p": MeshRule(_dot, _dot_sums)},
-    "tinyjax.core.primitives.dynamic_slice": {
+    "tinyjax.primitives.dot": {"dot_general_p": MeshRule(_dot, _dot_sums)},
+    "tinyjax.primitives.dynamic_slice": {
         "dynamic_slice_p": _SAME,
         "dynamic_update_slice_p": MeshRule(dv.alike),
     },
@@ -252,7 +252,7 @@ TABLE: Final[Mapping[str, Mapping[str, MeshRule]]] = {
         "convert_element_type_p": MeshRule(dv.same, _convert_sums),
     },
     "tinyjax.primitives.fft": {"fft_p": _SAME},
-    "tinyjax.core.primitives.gather_scatter": {
+    "tinyjax.primitives.gather_scatter": {
         "gather_p": MeshRule(_gather),
         **_rows(
             MeshRule(_scatter),

@@ -1,1 +1,1 @@
-"""The primitives, one file per family, every rule of a primitive in one place."""
+"""Primitives of the library, one file per family, every rule of a primitive in one place."""

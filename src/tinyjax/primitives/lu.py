@@ -14,24 +14,18 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import (
-    dynamic_slice as ds,
-    elementwise as ew,
-    rules as ru,
-    shape as sh,
-    slicing as sl,
-)
+from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh, slicing as sl
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.core.primitives.families import lower_formula
-from tinyjax.core.primitives.gather import gather
-from tinyjax.core.primitives.gather_scatter import GatherDimensionNumbers
 from tinyjax.core.primitives.reduce import reduce_or
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.tracing import costs, primitive as prim, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
-from tinyjax.primitives import matrices as ma, sort as so
+from tinyjax.primitives import dynamic_slice as ds, matrices as ma, sort as so
+from tinyjax.primitives.gather import gather
+from tinyjax.primitives.gather_scatter import GatherDimensionNumbers
 from tinyjax.primitives.triangular import triangular_solve
 
 # lu

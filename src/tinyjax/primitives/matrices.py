@@ -17,13 +17,11 @@ from numpy.linalg import _umath_linalg
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives import (
     broadcast as bc,
-    dynamic_slice as ds,
     elementwise as ew,
     families as fam,
     rules as ru,
     shape as sh,
 )
-from tinyjax.core.primitives.dot import dot_general
 from tinyjax.core.primitives.slicing import slice_in_dim
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
@@ -31,6 +29,8 @@ from tinyjax.core.tracing import costs, primitive as prim, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import DType, HostArray
+from tinyjax.primitives import dynamic_slice as ds
+from tinyjax.primitives.dot import dot_general
 
 P = TypeVar("P")
 HostMatrices = Callable[..., Sequence[HostArray]]

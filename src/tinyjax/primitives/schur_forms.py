@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import dynamic_slice as ds, elementwise as ew
+from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.primitives.families import lower_formula
 from tinyjax.core.primitives.reduce import reduce_min
@@ -19,7 +19,7 @@ from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import eigen, matrices as ma
+from tinyjax.primitives import dynamic_slice as ds, eigen, matrices as ma
 from tinyjax.primitives.triangular import triangular_solve
 
 

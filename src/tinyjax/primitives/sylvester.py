@@ -16,7 +16,6 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
-from tinyjax.core.primitives.dynamic_slice import dynamic_slice_in_dim
 from tinyjax.core.primitives.families import all_hold, lower_formula
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
@@ -25,6 +24,7 @@ from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives import eigen, matrices as ma
+from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim
 from tinyjax.primitives.triangular import triangular_solve
 
 # solve_sylvester

@@ -9,7 +9,6 @@ import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives import broadcast as bc
-from tinyjax.core.primitives.dynamic_slice import dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from tinyjax.core.primitives.elementwise import add, div, eq, mul, select, sqrt, sub
 from tinyjax.core.primitives.families import lower_formula
 from tinyjax.core.primitives.rules import def_derivatives, instantiate_all
@@ -22,6 +21,7 @@ from tinyjax.core.tracing.trace import bind1
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import HostArray
 from tinyjax.primitives import matrices as ma
+from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from tinyjax.primitives.triangular import triangular_solve
 
 # symmetric_product

@@ -10,11 +10,12 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
 from tinyjax.core.devices import Placement
-from tinyjax.core.primitives import bitcast, elementwise as ew, shape as sh, slicing as sl
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DType, DTypeLike, default_float, default_int
 from tinyjax.numpy import promotion as pm
+from tinyjax.primitives import bitcast
 from tinyjax.random import arguments as ra, generators
 
 

@@ -18,13 +18,13 @@ from tinyjax import checkpointing, custom_derivatives, dtypes, errors, lax, sour
 from tinyjax.core.api.staging import make_jaxpr
 from tinyjax.core.jit import jit
 from tinyjax.core.jit.program import jit_p
-from tinyjax.core.primitives import dot, elementwise as ew, reduce as rd, shape as sh, slicing as sl
+from tinyjax.core.primitives import elementwise as ew, reduce as rd, shape as sh, slicing as sl
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.core.tracing import dependence as dep, jaxpr as jx, primitive as prim
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.xla.unnest import unnest
-from tinyjax.primitives import cumulative as cu, sort as so
+from tinyjax.primitives import cumulative as cu, dot, sort as so
 from tinyjax.testing import comparing
 
 __all__ = ["MISTAKES", "Step", "TypedProgram", "check_program", "check_refused"]

@@ -18,7 +18,6 @@ from tinyjax.core.control_flow.primitives.while_loop import (
 )
 from tinyjax.core.primitives import elementwise as ew, reduce as rd, shape as sh
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
-from tinyjax.core.primitives.dynamic_slice import dynamic_index_in_dim
 from tinyjax.core.primitives.identities import stop_gradient
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
@@ -40,6 +39,7 @@ from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.integers import fit_int32
 from tinyjax.frames import describe_function
+from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 
 S = TypeVar("S")
 

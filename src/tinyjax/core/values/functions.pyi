@@ -3,7 +3,6 @@
 from collections.abc import Sequence as Sequence
 from tinyjax.core import devices as dev
 from tinyjax.core.devices import Placement as Placement
-from tinyjax.core.primitives.modes import Mode as Mode
 from tinyjax.core.values import array as arr
 from tinyjax.core.values import axes as ax
 from tinyjax.core.values.array import Array as Array
@@ -13,6 +12,7 @@ from tinyjax.dtypes import DTypeLike as DTypeLike
 from tinyjax.dtypes import HostArray as HostArray
 from tinyjax.numpy import creation as cr
 from tinyjax.numpy.creation import Nested as Nested
+from tinyjax.primitives.modes import Mode as Mode
 from typing import Literal as Literal
 
 def abs(x: ArrayLike, /) -> Array: ...

@@ -10,12 +10,7 @@ import numpy as np
 
 from tinyjax import dtypes, frames, tree
 from tinyjax.core.jit import JitFunction
-from tinyjax.core.primitives import (
-    dynamic_slice as ds,
-    elementwise as ew,
-    reduce as rd,
-    shape as sh,
-)
+from tinyjax.core.primitives import elementwise as ew, reduce as rd, shape as sh
 from tinyjax.core.tracing import jaxpr as jx, list_partition as lp, staging as stg
 from tinyjax.core.tracing.calling import FlatFunction, as_argument, is_data
 from tinyjax.core.values import operands as opd
@@ -24,6 +19,7 @@ from tinyjax.errors import ArgumentError, TinyjaxError, described
 from tinyjax.experimental.checkify import rules
 from tinyjax.experimental.checkify.discharge import discharge
 from tinyjax.experimental.checkify.sites import Category, CheckParams, Site, bind_check, failure
+from tinyjax.primitives import dynamic_slice as ds
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -9,12 +9,7 @@ from typing import Final
 import numpy as np
 
 from tinyjax import dtypes, tree
-from tinyjax.core.primitives import (
-    dynamic_slice as ds,
-    gather_scatter as gs,
-    reduce as rd,
-    shape as sh,
-)
+from tinyjax.core.primitives import reduce as rd, shape as sh
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.primitives.elementwise import convert_element_type, div, eq, gt, lt, ne, or_, rem
 from tinyjax.core.primitives.slicing import concatenate
@@ -22,6 +17,7 @@ from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.core.values.array import Array
 from tinyjax.experimental.checkify.discharge import CHECKS, Finding
 from tinyjax.experimental.checkify.sites import Category, Site
+from tinyjax.primitives import dynamic_slice as ds, gather_scatter as gs
 
 _NOTHING: Final = tree.structure(((), {}))
 _TRIPLE: Final = tree.structure(((0, 0, 0), {}))

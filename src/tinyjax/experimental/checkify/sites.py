@@ -10,12 +10,12 @@ import attrs
 from tinyjax import dtypes, errors, frames, tree
 from tinyjax.core import sharded_array as sa
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd, shape as sh
-from tinyjax.core.primitives.dynamic_slice import dynamic_index_in_dim
 from tinyjax.core.primitives.rules import def_without_results
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import avals as av, concrete as conc
 from tinyjax.core.values.array import Array
+from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 
 
 class Category(Enum):

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import gather_scatter as gs, modes, shape as sh
+from tinyjax.core.primitives import shape as sh
 from tinyjax.core.primitives.slicing import concatenate
-from tinyjax.core.primitives.windows import as_axes
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import array as arr, integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.primitives import gather_scatter as gs, modes
+from tinyjax.primitives.windows import as_axes
 
 
 def canonical_fill(value: ArrayLike | None, dtype: dtypes.DType) -> gs.Scalar | None:

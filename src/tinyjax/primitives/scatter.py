@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import elementwise as ew, gather_scatter as gs, shape as sh
-from tinyjax.core.primitives.modes import GatherScatterMode, Mode
+from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.primitives import gather_scatter as gs
+from tinyjax.primitives.modes import GatherScatterMode, Mode
 
 
 def _scatter(

@@ -20,15 +20,8 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core.primitives import (
-    barrier,
-    broadcast as bc,
-    families as fam,
-    rules as ru,
-    windows as wn,
-)
+from tinyjax.core.primitives import barrier, broadcast as bc, families as fam, rules as ru
 from tinyjax.core.primitives.elementwise import convert_element_type, div, eq, mul, neg, select
-from tinyjax.core.primitives.modes import GatherScatterMode
 from tinyjax.core.primitives.reduce import highest, lowest
 from tinyjax.core.primitives.shape import iota, move_batch_axis, moveaxis, reshape, zeros_like
 from tinyjax.core.stablehlo import types as hlo
@@ -40,6 +33,8 @@ from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.primitives import windows as wn
+from tinyjax.primitives.modes import GatherScatterMode
 
 Scalar = bool | int | float | complex
 

@@ -15,9 +15,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.primitives import elementwise as ew, rules as ru, slicing as sl
-from tinyjax.core.primitives.modes import GatherScatterMode
 from tinyjax.core.primitives.shape import move_batch_axis, moveaxis, reshape, squeeze
-from tinyjax.core.primitives.wrap_index import canonical_indices, same_dtype, wrap_index
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values, int_array
 from tinyjax.core.tracing import checking, primitive as prim
@@ -28,6 +26,8 @@ from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.operands import as_array, splat
 from tinyjax.errors import DtypeError, ShapeError
+from tinyjax.primitives.modes import GatherScatterMode
+from tinyjax.primitives.wrap_index import canonical_indices, same_dtype, wrap_index
 
 # dynamic_slice
 
@@ -163,7 +163,7 @@ def _dynamic_slice_batch(
         return (moveaxis(x, axis, 0),), (0,)
     batched = axis is not None
     # few slices are mapped
-    from tinyjax.core.primitives import gather_scatter as gs  # noqa: PLC0415
+    from tinyjax.primitives import gather_scatter as gs  # noqa: PLC0415
 
     numbers = gs.GatherDimensionNumbers(
         offset_dims=tuple(range(1, len(shape) + 1)),
@@ -247,7 +247,7 @@ def _dynamic_update_slice_batch(
     if not chosen or not mapped.size:
         return (update if not chosen else x,), (0,)
     # few updates are mapped
-    from tinyjax.core.primitives import gather_scatter as gs  # noqa: PLC0415
+    from tinyjax.primitives import gather_scatter as gs  # noqa: PLC0415
 
     numbers = gs.ScatterDimensionNumbers(
         update_window_dims=tuple(range(1, x.ndim)),
@@ -343,7 +343,7 @@ def dynamic_slice(
 
     Example:
         >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.core.primitives.dynamic_slice import dynamic_slice
+        >>> from tinyjax.primitives.dynamic_slice import dynamic_slice
         >>> dynamic_slice(jnp.arange(5), (2,), (2,))
         Array([2, 3], dtype=int32)
         >>> dynamic_slice(jnp.arange(5), (4,), (2,))
@@ -381,7 +381,7 @@ def dynamic_update_slice(
 
     Example:
         >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.core.primitives.dynamic_slice import dynamic_update_slice
+        >>> from tinyjax.primitives.dynamic_slice import dynamic_update_slice
         >>> dynamic_update_slice(jnp.arange(5), jnp.array([7, 7]), (1,))
         Array([0, 7, 7, 3, 4], dtype=int32)
     """
@@ -411,7 +411,7 @@ def dynamic_slice_in_dim(
 
     Example:
         >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.core.primitives.dynamic_slice import dynamic_slice_in_dim
+        >>> from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim
         >>> dynamic_slice_in_dim(jnp.arange(5), 1, 3)
         Array([1, 2, 3], dtype=int32)
 
@@ -441,7 +441,7 @@ def dynamic_index_in_dim(
 
     Example:
         >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.core.primitives.dynamic_slice import dynamic_index_in_dim
+        >>> from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
         >>> dynamic_index_in_dim(jnp.arange(5), 2)
         Array([2], dtype=int32)
 
@@ -465,7 +465,7 @@ def dynamic_update_slice_in_dim(
 
     Example:
         >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.core.primitives.dynamic_slice import dynamic_update_slice_in_dim
+        >>> from tinyjax.primitives.dynamic_slice import dynamic_update_slice_in_dim
         >>> dynamic_update_slice_in_dim(jnp.zeros(4), jnp.ones(2), 1, axis=0)
         Array([0., 1., 1., 0.], dtype=float32)
 
@@ -490,7 +490,7 @@ def dynamic_update_index_in_dim(
 
     Example:
         >>> import tinyjax.numpy as jnp
-        >>> from tinyjax.core.primitives.dynamic_slice import dynamic_update_index_in_dim
+        >>> from tinyjax.primitives.dynamic_slice import dynamic_update_index_in_dim
         >>> dynamic_update_index_in_dim(jnp.zeros((2, 3)), jnp.ones(3), 1, axis=0)
         Array([[0., 0., 0.],
                [1., 1., 1.]], dtype=float32)

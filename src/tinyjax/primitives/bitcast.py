@@ -147,7 +147,7 @@ def bitcast_convert_type(x: Array, dtype: dtypes.DType) -> Array:
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import dtypes
-        >>> from tinyjax.core.primitives.bitcast import bitcast_convert_type
+        >>> from tinyjax.primitives.bitcast import bitcast_convert_type
         >>> bitcast_convert_type(jnp.array([1.0, -2.0]), dtypes.uint32)
         Array([1065353216, 3221225472], dtype=uint32)
     """
