@@ -2,7 +2,6 @@
 
 from tinyjax.core.custom_derivatives.closures import closure_convert
 from tinyjax.core.custom_derivatives.custom_calls import CustomCallParams, custom_call_p
-from tinyjax.core.custom_derivatives.linear_call import linear_call
 from tinyjax.core.custom_derivatives.rules import (
     custom_batch,
     custom_derivative,
@@ -17,6 +16,7 @@ from tinyjax.core.custom_derivatives.zeros import (
     zero_from_primal,
 )
 from tinyjax.core.tracing.primitive import NoParams, Primitive
+from tinyjax.primitives.linear_maps import linear_call
 
 # One primitive stands for both: a call says itself which rules it has.
 custom_jvp_call_p: Primitive[CustomCallParams] = custom_call_p

@@ -16,9 +16,10 @@ from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.tracing import primitive as prim, program_rules as pr, tangents as tg, trace as tr
 from tinyjax.core.tracing.dependence import asks_within
 from tinyjax.core.tracing.jaxpr import eval_jaxpr
-from tinyjax.core.transforms.calls import LinearMapParams, def_linear_map, jvp_of_call
+from tinyjax.core.transforms.calls import jvp_of_call
 from tinyjax.core.transforms.linearize import linearize_flat
 from tinyjax.core.values.array import Array
+from tinyjax.primitives.linear_maps import LinearMapParams, def_linear_map
 
 loop_tangent_p: prim.Primitive[LinearMapParams] = prim.Primitive("loop_tangent", LinearMapParams)
 def_linear_map(

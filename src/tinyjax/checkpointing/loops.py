@@ -31,9 +31,10 @@ from tinyjax.core.tracing.primitive import ZERO, Arrays, LinearizeResult, Tangen
 from tinyjax.core.tracing.staging import Staged, close_over, stage
 from tinyjax.core.tracing.tangents import with_zeros
 from tinyjax.core.tracing.trace import bind
-from tinyjax.core.transforms import calls, linearize as lz, transpose as tp
+from tinyjax.core.transforms import linearize as lz, transpose as tp
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray, stacked
+from tinyjax.primitives.linear_maps import LinearMapParams
 
 if TYPE_CHECKING:
     from tinyjax.display.progress import Progress
@@ -65,13 +66,13 @@ class _Programs:
     """
 
     recording: Staged
-    params: calls.LinearMapParams
+    params: LinearMapParams
     consts: list[Array]
 
     @classmethod
     def of(cls, recording: Staged, forward: Staged, backward: Staged, residuals: int) -> _Programs:
         (there, back), consts = close_over([forward, backward])
-        return cls(recording, calls.LinearMapParams(there, back, len(consts) + residuals), consts)
+        return cls(recording, LinearMapParams(there, back, len(consts) + residuals), consts)
 
 
 def _go_back(

@@ -9,7 +9,6 @@ from typing import Any, Literal, TypeVar, overload
 from tinyjax import custom_derivatives, dtypes, frames, numpy as jnp, tree
 from tinyjax.core import api
 from tinyjax.core.control_flow import scan as sc
-from tinyjax.core.custom_derivatives.linear_call import linear_call
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import calling, checking, primitive as prim, trace as tr
 from tinyjax.core.values.array import Array, ArrayLike
@@ -20,6 +19,7 @@ from tinyjax.implicit.vectors import Closed, Space, close, follow, space_of, str
 from tinyjax.numpy.promotion import check_option
 from tinyjax.parallel import collective as col
 from tinyjax.parallel.varying import axes_of, union
+from tinyjax.primitives.linear_maps import linear_call
 
 T = TypeVar("T")
 

@@ -26,12 +26,12 @@ from tinyjax.core.sharded_array import any_sharded
 from tinyjax.core.tracing import jaxpr as jx, program_rules as pr, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.tracing.program_evaluation import PROGRAM, Run, by_equation, evaluate_stepwise
-from tinyjax.core.transforms.calls import LinearMapParams
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.frames import Direction, Location, TracedSource, traced_source
 from tinyjax.nans import origins, reports
+from tinyjax.primitives.linear_maps import LinearMapParams
 
 P = TypeVar("P")
 R = TypeVar("R")

@@ -306,7 +306,7 @@ TABLE: Final[Mapping[str, Mapping[str, MeshRule]]] = {
         "custom_vjp_tangent_p": MeshRule(fits=lambda params, across: (across, params))
     },
     "tinyjax.core.custom_derivatives.custom_calls": {"custom_call_p": _fits("fit_call")},
-    "tinyjax.core.custom_derivatives.linear_call": {"linear_call_p": _fits("fit_linear_map")},
+    "tinyjax.primitives.linear_maps": {"linear_call_p": _fits("fit_linear_map")},
 }
 
 

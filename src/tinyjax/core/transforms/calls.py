@@ -1,17 +1,10 @@
-"""Rules shared by primitives that call a program.
-
-A transformed call is a call of the transformed program. A linear map that is given with its
-transpose is called in the same way; its transpose is the same map with the two exchanged.
-"""
+"""Rules shared by primitives that call a program: a transformed call is one of what it becomes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-import attrs
-
-from tinyjax.core.primitives import rules as ru, shape as sh
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg, tangents as tg
 from tinyjax.core.tracing.list_partition import fill_list
 from tinyjax.core.tracing.program_evaluation import def_program
@@ -118,79 +111,3 @@ def def_call(
         return bind_call(staged, values, params), out_axes
 
     return bind_call
-
-
-# Linear maps that are given with their transposes
-
-
-@attrs.frozen(eq=False, repr=False)
-class LinearMapParams(prim.Params):
-    """A linear map and its transpose.
-
-    Attributes:
-        forward: residuals and operands, in which it is linear, to results.
-        backward: residuals and the results' cotangents to the operands'.
-        num_residuals: how many residuals there are.
-    """
-
-    forward: jx.Jaxpr
-    backward: jx.Jaxpr
-    num_residuals: int
-
-
-def bind_linear_map(
-    primitive: prim.Primitive[LinearMapParams],
-    forward: stg.Staged,
-    backward: stg.Staged,
-    operands: Sequence[Array],
-    num_residuals: int,
-) -> Sequence[Array]:
-    """Bind a linear map; what the two programs close over becomes residuals."""
-    (there, back), consts = stg.close_over([forward, backward])
-    params = LinearMapParams(there, back, len(consts) + num_residuals)
-    return bind(primitive, (*consts, *operands), params)
-
-
-def def_linear_map(primitive: prim.Primitive[LinearMapParams], called: str, residuals: str) -> None:
-    """Register the type, the transpose and the batched form of a linear map.
-
-    Args:
-        primitive: the primitive.
-        called: what messages call the map.
-        residuals: what they call its residuals.
-    """
-    primitive.def_abstract_eval(lambda avals, params: check_call(called, params.forward, avals))
-
-    @primitive.def_transpose
-    def map_transpose(
-        cotangents: prim.Tangents, operands: prim.Operands, params: LinearMapParams
-    ) -> prim.Cotangents:
-        n = params.num_residuals
-        known = tg.defined(operands[:n])
-        if len(known) < n:
-            raise ru.not_linear(primitive.name, residuals)
-        cotangents_out = ru.instantiate_all(
-            cotangents, [a.cotangent() for a in params.forward.out_avals]
-        )
-        turned = LinearMapParams(params.backward, params.forward, n)
-        cotangents_in = bind(primitive, (*known, *cotangents_out), turned)
-        return [*[None] * n, *tg.of_undefined(operands[n:], cotangents_in)]
-
-    @primitive.def_batch
-    def map_batch(
-        mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: LinearMapParams
-    ) -> prim.BatchResult:
-        # All tangents and cotangents are batched, so that the two stay each other's transpose.
-        n = params.num_residuals
-        operands = [
-            sh.move_batch_axis(x, axis, 0, mapped.size)
-            for x, axis in zip(values[n:], axes[n:], strict=True)
-        ]
-
-        def batched(jaxpr: jx.Jaxpr) -> stg.Staged:
-            in_axes = (*axes[:n], *[0] * (len(jaxpr.in_binders) - n))
-            return batch_jaxpr(jaxpr, mapped, in_axes, (True,) * len(jaxpr.outs))[0]
-
-        forward, backward = batched(params.forward), batched(params.backward)
-        outs = bind_linear_map(primitive, forward, backward, [*values[:n], *operands], n)
-        return outs, [0] * len(outs)

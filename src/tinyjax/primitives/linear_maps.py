@@ -1,7 +1,6 @@
-"""``linear_call``: a linear function that is given together with its transpose.
+"""Linear maps that are given with their transposes, as two programs; ``linear_call``.
 
-Use it where transposing the single operations fails or is inefficient. An example is the flow of a
-differential equation, whose transpose is another flow.
+The transpose of such a map is the same with the two exchanged.
 """
 
 from __future__ import annotations
@@ -9,25 +8,102 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import attrs
+
 from tinyjax import errors, frames, tree
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.primitives import rules as ru
+from tinyjax.core.primitives import rules as ru, shape as sh
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.tracing import calling, list_partition as lp, primitive as prim, tangents as tg
-from tinyjax.core.tracing.jaxpr import eval_jaxpr
+from tinyjax.core.tracing.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.tracing.program_evaluation import def_program
-from tinyjax.core.tracing.staging import stage
+from tinyjax.core.tracing.staging import Staged, close_over, stage
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms import calls, jvp as jv, linearize as lz
+from tinyjax.core.transforms.batching import batch_jaxpr
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.operands import as_array
 from tinyjax.tree.treedef import in_words
 
-linear_call_p: prim.Primitive[calls.LinearMapParams] = prim.Primitive(
-    "linear_call", calls.LinearMapParams
-)
-calls.def_linear_map(linear_call_p, "a linear function", "its residuals")
+
+@attrs.frozen(eq=False, repr=False)
+class LinearMapParams(prim.Params):
+    """A linear map and its transpose.
+
+    Attributes:
+        forward: residuals and operands, in which it is linear, to results.
+        backward: residuals and the results' cotangents to the operands'.
+        num_residuals: how many residuals there are.
+    """
+
+    forward: Jaxpr
+    backward: Jaxpr
+    num_residuals: int
+
+
+def bind_linear_map(
+    primitive: prim.Primitive[LinearMapParams],
+    forward: Staged,
+    backward: Staged,
+    operands: Sequence[Array],
+    num_residuals: int,
+) -> Sequence[Array]:
+    """Bind a linear map; what the two programs close over becomes residuals."""
+    (there, back), consts = close_over([forward, backward])
+    params = LinearMapParams(there, back, len(consts) + num_residuals)
+    return bind(primitive, (*consts, *operands), params)
+
+
+def def_linear_map(primitive: prim.Primitive[LinearMapParams], called: str, residuals: str) -> None:
+    """Register the type, the transpose and the batched form of a linear map.
+
+    Args:
+        primitive: the primitive.
+        called: what messages call the map.
+        residuals: what they call its residuals.
+    """
+    primitive.def_abstract_eval(
+        lambda avals, params: calls.check_call(called, params.forward, avals)
+    )
+
+    @primitive.def_transpose
+    def map_transpose(
+        cotangents: prim.Tangents, operands: prim.Operands, params: LinearMapParams
+    ) -> prim.Cotangents:
+        n = params.num_residuals
+        known = tg.defined(operands[:n])
+        if len(known) < n:
+            raise ru.not_linear(primitive.name, residuals)
+        cotangents_out = ru.instantiate_all(
+            cotangents, [a.cotangent() for a in params.forward.out_avals]
+        )
+        turned = LinearMapParams(params.backward, params.forward, n)
+        cotangents_in = bind(primitive, (*known, *cotangents_out), turned)
+        return [*[None] * n, *tg.of_undefined(operands[n:], cotangents_in)]
+
+    @primitive.def_batch
+    def map_batch(
+        mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: LinearMapParams
+    ) -> prim.BatchResult:
+        # All tangents and cotangents are batched, so that the two stay each other's transpose.
+        n = params.num_residuals
+        operands = [
+            sh.move_batch_axis(x, axis, 0, mapped.size)
+            for x, axis in zip(values[n:], axes[n:], strict=True)
+        ]
+
+        def batched(jaxpr: Jaxpr) -> Staged:
+            in_axes = (*axes[:n], *[0] * (len(jaxpr.in_binders) - n))
+            return batch_jaxpr(jaxpr, mapped, in_axes, (True,) * len(jaxpr.outs))[0]
+
+        forward, backward = batched(params.forward), batched(params.backward)
+        outs = bind_linear_map(primitive, forward, backward, [*values[:n], *operands], n)
+        return outs, [0] * len(outs)
+
+
+linear_call_p: prim.Primitive[LinearMapParams] = prim.Primitive("linear_call", LinearMapParams)
+def_linear_map(linear_call_p, "a linear function", "its residuals")
 
 
 def linear_call(
@@ -37,6 +113,9 @@ def linear_call(
     linear_args: Any,
 ) -> Any:
     """Apply a linear function whose transpose is given for reverse mode.
+
+    Use it where transposing the single operations fails or is inefficient. An example is the flow
+    of a differential equation, whose transpose is another flow.
 
     Args:
         fun: takes residuals and operands; it may be applied to any residuals.
@@ -77,20 +156,20 @@ def linear_call(
         return [as_array(x) for x in leaves]
 
     back = stage(backward, [*(x.aval for x in arrays[:n]), *there.jaxpr.out_avals], fun_transpose)
-    return tree.unflatten(out_tree, calls.bind_linear_map(linear_call_p, there, back, arrays, n))
+    return tree.unflatten(out_tree, bind_linear_map(linear_call_p, there, back, arrays, n))
 
 
 def_program(linear_call_p, lambda args, params, run: run(params.forward, args))
 
 
 @linear_call_p.def_lowering
-def _call_lowering(b: Lowering, operands: Values, params: calls.LinearMapParams) -> Values:
+def _call_lowering(b: Lowering, operands: Values, params: LinearMapParams) -> Values:
     return call_jaxpr(b, params.forward, "linear_call", operands)
 
 
 @linear_call_p.def_jvp
 def _call_jvp(
-    primals: prim.Arrays, tangents: prim.Tangents, params: calls.LinearMapParams
+    primals: prim.Arrays, tangents: prim.Tangents, params: LinearMapParams
 ) -> prim.JvpResult:
     n = params.num_residuals
     outs = bind(linear_call_p, primals, params)
@@ -104,7 +183,7 @@ def _add_own(
     primals: Sequence[Array],
     tangents: Sequence[prim.Tangent],
     change: Sequence[prim.Tangent],
-    params: calls.LinearMapParams,
+    params: LinearMapParams,
 ) -> list[prim.Tangent]:
     """Add the function of the operands' tangents to what the residuals' tangents make of it."""
     n = params.num_residuals
@@ -117,7 +196,7 @@ def _add_own(
 
 @linear_call_p.def_linearize
 def _call_linearize(
-    primals: prim.Arrays, nonzero: Sequence[bool], params: calls.LinearMapParams
+    primals: prim.Arrays, nonzero: Sequence[bool], params: LinearMapParams
 ) -> prim.LinearizeResult:
     n = params.num_residuals
     outs = bind(linear_call_p, primals, params)
