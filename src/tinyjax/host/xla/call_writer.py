@@ -6,17 +6,15 @@ with ``__init__``: it takes apart containers of this structure, compares the typ
 by identity, runs the program, and builds containers of the result's structure. A text is compiled
 once for all programs of equal structure, and debuggers find it by ``linecache``.
 
-NumPy arrays and numbers, when small, go into memory that the device sees already, made at an
-earlier call, since a copy of a few bytes is ten times as fast as a transfer. The memory of calls
-that have ended is used again. What tells that one has ended is its smallest result: all results of
-a program are ready at once, when it has read its operands.
+NumPy arrays and numbers are copied into memory that the device sees already, made for an earlier
+call that has ended (``argument_memory``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import Enum
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import count
 from types import NoneType
 from typing import TYPE_CHECKING, Any, Final
@@ -31,10 +29,9 @@ from tinyjax.core.jit.signatures import same_value
 from tinyjax.core.jit.traces import ShortCall
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.xla import backend, executable, waiting
-from tinyjax.dtypes import PHYSICAL
+from tinyjax.core.xla.argument_memory import ArgumentMemory
 
 if TYPE_CHECKING:
     from tinyjax.core.xla.sharded_executable import ShardedExecutable
@@ -48,10 +45,6 @@ _MOST_IN_LINE: Final = 64
 _ARRAY: Final = frozenset((ConcreteArray,))
 #: The operand of an array that is donated.
 _TAKEN: Final = "(m{0}(x{0}))"
-#: Larger arrays are transferred: the copy costs more than the transfer.
-_LARGEST_STAGED: Final = 16 * 1024
-#: A result this small is kept to tell when its program has ended.
-_LARGEST_WITNESS: Final = 4 * 1024
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -65,8 +58,8 @@ class _Program(records.Printed):
         results: what the results are made with.
         operands: the texts of the others; what is {0} in them is an argument's number.
         senders: what makes operands of arguments, where these texts name it.
-        witness: which result tells that the program has ended; None where it is on several devices.
-        stage: makes host memory for one call, each piece with the device's view of it.
+        run_noted: runs it, and gives what tells when it has ended, too.
+        memory: what NumPy arguments are copied into; None where it is on several devices.
         lend: makes the buffers that arrays lack, and says whether there were any such.
         is_twice: whether one of the arrays that are donated, which are the first of these, is
             another of them, or closed over.
@@ -78,8 +71,8 @@ class _Program(records.Printed):
     results: Sequence[Any]
     operands: tuple[str, ...]
     senders: Sequence[object]
-    witness: int | None = None
-    stage: Callable[[], list[Any]] | None = None
+    run_noted: Callable[..., Any] | None = None
+    memory: ArgumentMemory | None = None
     lend: Callable[..., bool] | None = None
     is_twice: Callable[..., bool] | None = None
 
@@ -115,7 +108,8 @@ def written_call(
         parts = _on_one(program, consts, leaves)
     else:
         parts = _on_several(program, consts, leaves)
-    compared = [_compared(x, parts.witness is None) for x in leaves]
+    on_several = parts.memory is None
+    compared = [_compared(x, on_several) for x in leaves]
     # Of one structure are equal trees whose metadata is plain: their texts hold the same.
     write = _written if in_tree._shared and out_tree._shared else _written.__wrapped__
     prepare = write(
@@ -124,7 +118,7 @@ def written_call(
         len(consts),
         tuple([condition for condition, *_ in compared]),
         parts.operands,
-        parts.witness,
+        on_several,
         tuple([(place, _is_itself(value)) for place, value in static]),
     )
     if prepare is None:
@@ -158,23 +152,13 @@ def _on_one(
     program: executable.Executable, consts: Sequence[Array], leaves: Sequence[Any]
 ) -> _Program:
     on = program.backend
-    sizes = [a.nbytes for a in program.out_avals]
-    has_witness = bool(sizes) and min(sizes) <= _LARGEST_WITNESS
+    memory = ArgumentMemory(on)
     operands: list[str] = []
-    staged: list[ShapedArray] = []
     for i, leaf in enumerate(leaves, len(consts)):
-        aval = program.in_avals[i]
         if type(leaf) is ConcreteArray:
             operands.append(_TAKEN if i in program.donated else "x{0}._buffer")
-        elif has_witness and aval.nbytes <= _LARGEST_STAGED and aval.dtype not in PHYSICAL:
-            operands.append("b{0}")
-            staged.append(aval)
         else:
-            operands.append("m{0}(x{0})")
-
-    def stage() -> list[Any]:
-        hosts = [opd.aligned(aval.shape, aval.dtype) for aval in staged]
-        return [x for host, a in zip(hosts, staged, strict=True) for x in (host, on.put(host, a))]
+            operands.append("b{0}" if memory.add(program.in_avals[i]) else "m{0}(x{0})")
 
     def lend(*arrays: Any) -> bool:
         if not _ARRAY.issuperset(map(type, arrays)):
@@ -190,16 +174,19 @@ def _on_one(
     def send(x: object) -> Any:
         return backend.buffer_of(opd.as_array(x), on)
 
-    run: Callable[[list[Any]], Any] = program.loaded.execute_sharded
+    run: Callable[..., Any] = program.loaded.execute_sharded
+    run_noted: Callable[..., Any] = partial(run, with_tokens=True)
+    if config.settings().interruptible:
+        run, run_noted = waiting.interruptible(run), waiting.interruptible(run_noted)
     return _Program(
-        waiting.interruptible(run) if config.settings().interruptible else run,
+        run,
         on.handlers(program.out_avals),
         [backend.buffer_of(c, on) for c in consts],
         program.out_avals,
         tuple(operands),
         [program.take if operand == _TAKEN else send for operand in operands],
-        sizes.index(min(sizes)) if sizes else 0,
-        stage,
+        run_noted,
+        memory,
         lend,
         is_twice,
     )
@@ -403,7 +390,7 @@ def _written(
     num_consts: int,
     conditions: tuple[str, ...],
     operands: tuple[str, ...],
-    witness: int | None,
+    on_several: bool,
     static: tuple[tuple[int | str, bool], ...],
 ) -> Callable[[_Program, Sequence[object], Sequence[object]], ShortCall] | None:
     """Write what makes calls of these structures, given a program and what is expected.
@@ -425,12 +412,12 @@ def _written(
     if differs:
         writer.leave(" or ".join(differs))
     numbers = range(len(operands))
-    run = _run_on_several if witness is None else _run_on_one
+    run = _run_on_several if on_several else _run_on_one
     lines = [
         "def prepare(program, expected, static):",
-        "    run, finish, stage = program.run, program.finish, program.stage",
+        "    run, finish = program.run, program.finish",
+        "    run_noted, memory = program.run_noted, program.memory",
         "    lend, is_twice = program.lend, program.is_twice",
-        "    free = []",
         f"    {_names('c', range(num_consts))} = program.consts",
         f"    {_names('u', range(size))} = program.results",
         f"    {_names('m', numbers)} = program.senders",
@@ -441,7 +428,7 @@ def _written(
         *[f"            {line}" for line in writer.lines],
         "        except Exception:",  # the usual way fails likewise
         "            return NotImplemented",
-        *[f"        {line}" for line in run(operands, num_consts, size, witness or 0)],
+        *[f"        {line}" for line in run(operands, num_consts, size)],
         f"        return {result}",
         "    return call",
     ]
@@ -462,7 +449,7 @@ _SCOPE: Final[dict[str, Any]] = {
 }
 
 
-def _run_on_one(operands: Sequence[str], num_consts: int, size: int, witness: int) -> list[str]:
+def _run_on_one(operands: Sequence[str], num_consts: int, size: int) -> list[str]:
     """Write what runs a program on one device, and makes arrays of its results."""
     staged = [i for i, operand in enumerate(operands) if operand == "b{0}"]
     own = [i for i, operand in enumerate(operands) if operand == "x{0}._buffer"]
@@ -472,15 +459,26 @@ def _run_on_one(operands: Sequence[str], num_consts: int, size: int, witness: in
         taken = [i for i, operand in enumerate(operands) if operand == _TAKEN]
         take = [f"if is_twice{_names('x', [*taken, *own])}: return NotImplemented"]
         give_up = [f"give_up_taken(x{i})" for i in taken]
-    memory = _names("hb", staged)
-    stage = [
-        "try:",
-        f"    last, {memory} = free.pop()",  # atomic: another thread takes another stage
-        f"    if not last.is_ready(): {memory} = stage()",
-        "except (IndexError, RuntimeError):",  # RuntimeError: the witness was donated since
-        f"    {memory} = stage()",
-        *[f"h{i}[...] = x{i}" for i in staged],
-    ]
+    copy: list[str] = []
+    run = "run"
+    leave: list[str] = []
+    if staged:
+        copy = [
+            "try:",
+            "    pieces = memory.free.pop()",  # atomic: another thread takes others
+            "except IndexError:",
+            "    pieces = memory.take()",
+            f"{_names('hb', staged)} = pieces",
+            *[f"h{i}[...] = x{i}" for i in staged],
+        ]
+        run = "(run_noted if notes else run)"
+        copy += ["notes = memory.notes"]  # once: another thread may change it
+        leave = [
+            "if notes: memory.in_use.append((outs.consume_token(), pieces))",
+            "else: memory.notes = True",
+        ]
+        if size:  # all results of a program are ready at once, when it has read its operands
+            leave = ["if y0.is_ready(): memory.free.append(pieces)", f"el{leave[0]}", leave[1]]
     buffers = [*[f"c{i}" for i in range(num_consts)], *_numbered(operands)]
     # faster than calling the class
     array = "r{0} = new(array); r{0}._host = None; r{0}._aval = u{0}; r{0}._buffer = y{0}"
@@ -488,13 +486,13 @@ def _run_on_one(operands: Sequence[str], num_consts: int, size: int, witness: in
         array = "r{0} = array(None, u{0}, y{0})"
     lines = [
         *take,
-        *(stage if staged else []),
+        *copy,
         "if is_release_due(): collect_garbage()",
-        f"outs = run([{', '.join(buffers)}])",
+        f"outs = {run}([{', '.join(buffers)}])",
         f"{_names('y', range(size))} = outs.consume_with_handlers(finish)",
+        *leave,
         *give_up,
         *_numbered([array] * size),
-        *([f"free.append((y{witness}, {memory}))"] if staged else []),
     ]
     return [
         "try:",
@@ -506,9 +504,7 @@ def _run_on_one(operands: Sequence[str], num_consts: int, size: int, witness: in
     ]
 
 
-def _run_on_several(
-    operands: Sequence[str], num_consts: int, size: int, _witness: int
-) -> list[str]:
+def _run_on_several(operands: Sequence[str], num_consts: int, size: int) -> list[str]:
     """Write what runs a program on several devices, or on another than the first."""
     buffers = [f"c{i}" for i in range(num_consts)]
     buffers += [f"a{i}.shards" for i in range(len(operands))]
