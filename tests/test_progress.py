@@ -17,8 +17,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import NamedSharding, P, config, debug, lax
-from tinyjax.display import bars, runs
-from tinyjax.display.progress import Progress
+from tinyjax.progress import bars, runs
 
 
 def body(c: Any, x: Any) -> Any:
@@ -317,7 +316,7 @@ def test_a_terminal_has_one_line_for_a_bar(monkeypatch: pytest.MonkeyPatch) -> N
 def test_reports_are_few_however_short_iterations_are() -> None:
     screen = runs.Screen(bars.TextDisplay(io.StringIO()), 60.0)
     with runs.shown_on(screen):
-        run, count = runs.Run(Progress("a loop")), 0
+        run, count = runs.Run("a loop", None), 0
         reports = 0
         while count < 10**9:
             count = run.report(count, count)

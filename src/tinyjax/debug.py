@@ -21,8 +21,8 @@ from tinyjax.core import devices as dev, platforms as pf, sharded_array as sa
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, staging as stg
 from tinyjax.core.values import concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.display import bars, runs
 from tinyjax.lazy import answer_for
+from tinyjax.progress import bars, runs
 
 answer_for(
     __name__,
@@ -407,7 +407,7 @@ def visualize_array(arr: Any) -> None:
 
 
 def _draw(x: dtypes.HostArray) -> None:
-    from tinyjax.display.showing import Shown  # noqa: PLC0415 (most programs draw nothing)
+    from tinyjax.display import Shown  # noqa: PLC0415 (most programs draw nothing)
 
     shown = Shown(x)
     if bars.in_notebook():

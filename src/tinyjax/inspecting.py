@@ -10,11 +10,10 @@ from typing import Any
 import attrs
 import numpy as np
 
-from tinyjax import callbacks, dtypes
+from tinyjax import callbacks, display, dtypes
 from tinyjax.core.control_flow.primitives import cond, scan as scp, while_loop as wlp
 from tinyjax.core.tracing import jaxpr as jx, program_rules as pr, staging as stg, trace as tr
 from tinyjax.core.values.array import Array
-from tinyjax.display import showing
 from tinyjax.frames import Location, place
 
 #: Up to so many elements a value is printed whole.
@@ -41,9 +40,9 @@ def value_text(x: dtypes.HostArray) -> str:
     """Return a value on one line: whole, or its type and its range."""
     if x.size <= _SHORT or x.dtype.names is not None:
         return " ".join(np.array2string(x, separator=", ", precision=5).split())
-    sample = showing.sampled(x)
+    sample = display.sampled(x)
     shape = ",".join(map(str, x.shape))
-    return f"{x.dtype.name}[{shape}] {', '.join(showing.ranges(sample, sample.size < x.size))}"
+    return f"{x.dtype.name}[{shape}] {', '.join(display.ranges(sample, sample.size < x.size))}"
 
 
 def run_printing(jaxpr: jx.Jaxpr, args: Sequence[Array], printer: Printer) -> list[Array]:

@@ -45,6 +45,8 @@ def _evaluate_as_set(current: config.Settings) -> Callable[[], None]:
     """Load what the settings ask for, when they first do, and choose the trace that evaluates."""
     if current.debugging:
         import_module("tinyjax.nans")
+    if current.progress:
+        import_module("tinyjax.progress")
     if not current.guarding and not guarded:  # nor was there a guard of transfers before
         return choose_base(current)
     release, choose_again = import_module("tinyjax.transfers").hold(current), choose_base(current)

@@ -9,7 +9,7 @@ import pytest
 #: Rooms upon the core, each of which attaches to it by rules and by what stands in for traces.
 PLANES: Final = (
     *("callbacks", "checkpointing", "debug", "ffi", "host", "inspecting", "nans", "parallel"),
-    *("state", "transfers"),
+    *("progress", "state", "transfers"),
 )
 TOOLS: Final = ("distributed", "experimental", "export", "exploring", "profiler", "source")
 

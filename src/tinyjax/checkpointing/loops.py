@@ -8,7 +8,7 @@ places that have become free. ``schedule`` says which.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import attrs
 
@@ -18,9 +18,9 @@ from tinyjax.checkpointing.loop_tangent import loop_tangent_p
 from tinyjax.checkpointing.schedule import Kept, Online, advance, element, integer, plus, write
 from tinyjax.config import settings
 from tinyjax.core.control_flow.common import rearrange
+from tinyjax.core.control_flow.observing import Observer, in_phase
 from tinyjax.core.control_flow.primitives import while_loop as wlp
 from tinyjax.core.control_flow.primitives.scan import ScanParams, bind_scan, scan_body_jvp, scan_p
-from tinyjax.core.control_flow.reporting import in_phase, read_at
 from tinyjax.core.primitives.elementwise import add, and_, gt, lt, sub
 from tinyjax.core.primitives.shape import full, zero_cotangent, zeros_like
 from tinyjax.core.tracing import program_rules as pr
@@ -35,9 +35,6 @@ from tinyjax.core.transforms import linearize as lz, transpose as tp
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray, stacked
 from tinyjax.primitives.linear_maps import LinearMapParams
-
-if TYPE_CHECKING:
-    from tinyjax.display.progress import Progress
 
 #: With room for so many states they are all stacked; with room for fewer, few are kept, and well
 #: chosen.
@@ -83,7 +80,7 @@ def _go_back(
     pull: Pull,
     sums: Sequence[Array],
     cotangents: Sequence[Array],
-    progress: Progress | None,
+    observer: Observer | None,
 ) -> Sequence[Array]:
     """Pull cotangents back through the iterations of a loop, the last one first.
 
@@ -95,7 +92,7 @@ def _go_back(
         pull: goes back through one.
         sums: what ``pull`` sums up or collects, at the start.
         cotangents: of the last state.
-        progress: what the loop's bar says; None where it has none.
+        observer: who looks on while the loop runs.
 
     Returns:
         The sums and the cotangents of the first state.
@@ -127,7 +124,7 @@ def _go_back(
         return [target, *Kept.of(arrays).pop(target).arrays, *sums_, *cts]
 
     start = [iterations, *kept.arrays, *sums, *cotangents]
-    backward = in_phase(progress, "backward")
+    backward = in_phase(observer, "backward")
     outs = wlp.run_while(lambda end, *_: gt(end, integer(0)), iteration, start, size, backward)
     return outs[1 + width :]
 
@@ -195,7 +192,7 @@ def linearize_while(
             params.condition,
             params.num_condition,
             params.checkpoints,
-            params.progress,
+            params.observer,
             stacks,
             tuple(nonzero),
         ),
@@ -273,7 +270,7 @@ def _record_while(args: Arrays, params: wlp.WhileParams, body: _Body) -> Arrays:
         return [*after, plus(n, 1), *Online.of(online).offer(n, state).arrays]
 
     start = [*init, integer(0), *Online.start(init, size).arrays]
-    outs = wlp.run_while(goes_on, iteration, start, size, params.progress)
+    outs = wlp.run_while(goes_on, iteration, start, size, params.observer)
     state, (n,), online = split_list(outs, m, 1)
     return [*state, n, *Online.of(online).kept.arrays]
 
@@ -283,7 +280,7 @@ def _stacks_states(params: wlp.WhileParams) -> bool:
     effects = effects_of_program(params.condition).any or effects_of_program(params.body).any
     return (
         params.checkpoints >= MANY
-        and params.progress is None
+        and params.observer is None
         and not effects
         and not settings().debugging
     )
@@ -319,7 +316,7 @@ def _push_while(
         return [plus(i, 1), *eval_jaxpr(staged.jaxpr, operands)]
 
     start = [integer(0), *init, *t_init]
-    tangent = in_phase(params.progress, "tangent")
+    tangent = in_phase(params.observer, "tangent")
     outs = wlp.run_while(lambda i, *_: lt(i, n), iteration, start, params.checkpoints, tangent)
     return outs[1 + m :]
 
@@ -365,7 +362,7 @@ def _pull_while(
         lambda _, *args: pull(*args),
         sums,
         ct_last,
-        params.progress,
+        params.observer,
     )
 
 
@@ -382,7 +379,7 @@ def linearize_scan(primals: Arrays, nonzero: Sequence[bool], params: ScanParams)
     programs = jaxpr.derive(
         (
             "reverse",
-            *(k, m, params.length, params.reverse, params.checkpoints, params.progress),
+            *(k, m, params.length, params.reverse, params.checkpoints, params.observer),
             tuple(nonzero),
         ),
         lambda: _scan_programs(params, nonzero),
@@ -459,8 +456,8 @@ def _record_scan(args: Arrays, params: ScanParams, body: _Body) -> Arrays:
 
     ys = [full((length, *aval.shape), 0, aval.dtype) for aval in jaxpr.out_avals[m:]]
     start = [integer(0), *init, *ys, *Kept.start(init, size).arrays]
-    at = read_at(params.progress, 0)
-    return wlp.run_while(lambda i, *_: lt(i, integer(length)), segment, start, size, at)[1:]
+    observer = None if params.observer is None else params.observer.reading(0)
+    return wlp.run_while(lambda i, *_: lt(i, integer(length)), segment, start, size, observer)[1:]
 
 
 def _push_scan(
@@ -478,7 +475,7 @@ def _push_scan(
     order = [*new, *c, *tc, *s, *ts, *x, *tx]
     body = dce(rearrange(staged.jaxpr, order, [*states, *tangents]))
     all_consts, carry = [*staged.consts, *consts, *t_consts], [*init, *t_init]
-    tangent = attrs.evolve(params, progress=in_phase(params.progress, "tangent"))
+    tangent = attrs.evolve(params, observer=in_phase(params.observer, "tangent"))
     return bind_scan(body, all_consts, carry, [*xs, *t_xs], tangent)[m:]
 
 
@@ -517,7 +514,7 @@ def _pull_scan(
 
     sums = [_zeros(x) for x, has in zip([*consts, *xs], [*nz_consts, *nz_xs], strict=True) if has]
     iterations = integer(params.length)
-    states, progress = Kept.of(kept), params.progress
-    outs = _go_back(iterations, states, init, step, pull, sums, ct_carry, progress)
+    states, observer = Kept.of(kept), params.observer
+    outs = _go_back(iterations, states, init, step, pull, sums, ct_carry, observer)
     into_consts, into_xs, into_init = split_list(outs, sum(nz_consts), sum(nz_xs))
     return [*into_consts, *into_init, *into_xs]

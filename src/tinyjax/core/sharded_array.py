@@ -220,7 +220,7 @@ class ShardedArray(Array):
 
     def _repr_html_(self) -> str:
         """Say in a notebook what the array is; its parts stay where they are."""
-        from tinyjax.display.showing import shown  # noqa: PLC0415 (for notebooks alone)
+        from tinyjax.display import shown  # noqa: PLC0415 (for notebooks alone)
 
         return shown(str(self.aval), None, f"on {len(self.sharding.ids)} devices: {self.sharding}")
 

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import attrs
 
 from tinyjax import dtypes, errors, frames, tree
-from tinyjax.core.control_flow import common as cf, reporting
+from tinyjax.core.control_flow import common as cf
+from tinyjax.core.control_flow.observing import Observer, observer_of
 from tinyjax.core.tracing import calling, staging as stg
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, Var, eval_jaxpr, zero_literal
 from tinyjax.core.tracing.list_partition import split_list
+from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.tracing.stage_call import with_state
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.tree.mismatches import with_article
 from tinyjax.tree.treedef import first_difference
 
-if TYPE_CHECKING:
-    from tinyjax.display.progress import Progress
-
 
 def stage_loop(
+    primitive: Primitive[Any],
     name: str,
     fun: Callable[..., Any],
     carry: list[Array],
@@ -31,9 +32,10 @@ def stage_loop(
     stage_body: Callable[[Sequence[av.ShapedArray]], tuple[stg.Staged, tree.PyTreeDef]],
     total: int | None = None,
 ) -> Loop:
-    """Stage a loop of a user's function; loops within it have no bars where it has one.
+    """Stage a loop of a user's function.
 
     Args:
+        primitive: the loop's primitive.
         name: the loop's name, for messages.
         fun: the user's function, for messages.
         carry: the first carry.
@@ -41,10 +43,10 @@ def stage_loop(
         stage_body: as of ``match_carry``.
         total: the number of iterations, where it is known.
     """
-    progress = reporting.bar_of(name, fun, total)
-    with reporting.silently(progress):
+    observer = observer_of(primitive, name, fun, total)
+    with nullcontext() if observer is None else observer.while_staging():
         carry, body = match_carry(name, fun, carry, carry_tree, stage_body)
-    return Loop(name, body, carry, progress)
+    return Loop(name, body, carry, observer)
 
 
 class Loop:
@@ -53,16 +55,16 @@ class Loop:
     Attributes:
         body: the program, of constants, carry and inputs.
         carry: the first carry.
-        progress: what its bar says; None where it has none.
+        observer: who looks on while it runs.
     """
 
-    __slots__ = ("_kept", "_name", "_num_carry", "body", "carry", "progress")
+    __slots__ = ("_kept", "_name", "_num_carry", "body", "carry", "observer")
 
     def __init__(
-        self, name: str, body: stg.Staged, carry: Sequence[Array], progress: Progress | None
+        self, name: str, body: stg.Staged, carry: Sequence[Array], observer: Observer | None
     ) -> None:
         self._name, self._num_carry = name, len(carry)
-        self.progress: Progress | None = progress
+        self.observer: Observer | None = observer
         self._kept: Sequence[stg.Kept] = ()
         self.body: stg.Staged = body
         self.carry: Sequence[Array] = carry
@@ -92,7 +94,7 @@ class Loop:
     ) -> tuple[stg.Staged, tree.PyTreeDef]:
         """Stage a condition on the user's carry, and return the structure of its result, too."""
         avals = [x.aval for x in self.carry[: self._num_carry]]
-        with reporting.silently(self.progress):
+        with nullcontext() if self.observer is None else self.observer.while_staging():
             return cf.stage_function(fun, in_tree, avals)
 
     def condition(self, staged: stg.Staged) -> stg.Staged:

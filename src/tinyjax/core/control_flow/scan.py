@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from tinyjax import config, dtypes, errors, tree
-from tinyjax.core.control_flow import common as cf, dead_code, reporting
+from tinyjax.core.control_flow import common as cf, dead_code, observing
 from tinyjax.core.control_flow.looping import stage_loop
 from tinyjax.core.control_flow.primitives.scan import (
     ScanParams,
@@ -53,7 +53,7 @@ def _scan_program(args: Sequence[Any], params: ScanParams, run: Run) -> Sequence
     consts, carry, xs = lp.split_list(args, params.num_consts, m)
     stacks: list[Any] = []
     order = reversed(range(length)) if params.reverse else range(length)
-    for i in reporting.reported(order, params.progress):
+    for i in order if params.observer is None else params.observer.follow(order):
         outs = run(jaxpr, [*consts, *carry, *[x[i, ...] for x in xs]], length)
         carry, ys = outs[:m], outs[m:]
         if not stacks:
@@ -180,13 +180,14 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
     zeros = [b.full(0, _kept_as(of, a)) for of, a in zip(b.results[num_carry:], types, strict=True)]
     starting = [parts_of_whole(b, x, in_rows(a, length)) for x, a in zip(zeros, types, strict=True)]
     state = [index(0), *operands, *starting]
-    if length // params.unroll == 1 and params.progress is None:
-        state = body(state)
-    elif length >= params.unroll and length > 0:
-        ordered = effects(params.jaxpr).ordered
-        state = reporting.write_loop(
-            b, state, condition, body, ordered, params.progress, lambda s: s[0]
-        )
+    ordered, observer = effects(params.jaxpr).ordered, params.observer
+    if length >= params.unroll and length > 0:
+        if observer is not None:
+            state = observer.write_loop(b, state, condition, body, ordered, 0)
+        elif length // params.unroll == 1:
+            state = body(state)
+        else:
+            state = b.loop(state, condition, body, ordered)
     for _ in range(length % params.unroll):
         state = iteration(state)
     _, _, carry, _, ys = lp.split_list(state, 1, num_consts, num_carry, num_xs)
@@ -333,7 +334,7 @@ def _linearize_stacking(
             [*fixed, *t_consts],
             _start(init, tg.with_zeros(nz_init, t_init), nz_carry),
             [*inputs, *stacks, *t_xs],
-            attrs.evolve(params, progress=reporting.in_phase(params.progress, "tangent")),
+            attrs.evolve(params, observer=observing.in_phase(params.observer, "tangent")),
         )
 
     return results, lin.nonzero_out, tangent_map
@@ -437,7 +438,7 @@ def _scan_transpose(
         attrs.evolve(
             params,
             reverse=not params.reverse,
-            progress=reporting.in_phase(params.progress, "backward"),
+            observer=observing.in_phase(params.observer, "backward"),
         ),
     )
     into_c, into_m, into_x = lp.split_list(outs, len(unknown_c), len(unknown_m))
@@ -475,8 +476,8 @@ def _known_operands(
     states = binders[len(known) : len(known) + len(first)]
     outs = [x for x, is_linear in zip(jaxpr.outs, lin_carry, strict=False) if not is_linear]
     forward = Jaxpr(binders, tuple(eqns), (*outs, *states))
-    quiet = attrs.evolve(params, progress=None)
-    stacks = bind_scan(forward, known, first, known_xs, quiet)[len(first) :]
+    unobserved = attrs.evolve(params, observer=None)
+    stacks = bind_scan(forward, known, first, known_xs, unobserved)[len(first) :]
     return known, [*stacks, *known_xs]
 
 
@@ -615,7 +616,7 @@ def scan(
         y_trees.append(y_tree)
         return staged, new_carry
 
-    loop = stage_loop("scan", f, carry, carry_tree, stage_body, iterations)
+    loop = stage_loop(scan_p, "scan", f, carry, carry_tree, stage_body, iterations)
     params = ScanParams(
         loop.body.jaxpr,
         len(loop.body.consts),
@@ -624,7 +625,7 @@ def scan(
         bool(reverse),
         _unrolled(unroll, iterations),
         checkpoints,
-        loop.progress,
+        loop.observer,
     )
     last, ys = loop.run(lambda operands: tr.bind(scan_p, operands, params), inputs, iterations)
     return tree.unflatten(carry_tree, last), tree.unflatten(y_trees[-1], ys)
@@ -669,7 +670,8 @@ def _by_python(
     rows: list[list[Array]] = []
     y_tree = treedef
     order = reversed(range(iterations)) if reverse else range(iterations)
-    for i in reporting.reported(order, reporting.bar_of("scan", f, iterations)):
+    observer = observing.observer_of(scan_p, "scan", f, iterations)
+    for i in order if observer is None else observer.follow(order):
         x = treedef.unflatten([sh.squeeze(sl.slice_in_dim(a, i, i + 1), (0,)) for a in inputs])
         flat = calling.FlatFunction(f, tree.structure(((carry, x), {})))
         outs = flat(*tree.leaves((carry, x)))

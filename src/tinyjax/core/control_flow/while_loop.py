@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 from tinyjax import config, dtypes, errors, tree
 from tinyjax.core import lowering as low
-from tinyjax.core.control_flow import common as cf, reporting
+from tinyjax.core.control_flow import common as cf, observing
 from tinyjax.core.control_flow.looping import stage_loop
 from tinyjax.core.control_flow.primitives.while_loop import (
     WhileParams,
@@ -56,7 +56,8 @@ def _while_program(args: Sequence[Any], params: WhileParams, run: Run) -> Sequen
     def goes_on() -> bool:
         return bool(run(params.condition, [*fixed, *state])[0])
 
-    for _ in reporting.reported(iter(goes_on, False), params.progress):
+    iterations, observer = iter(goes_on, False), params.observer
+    for _ in iterations if observer is None else observer.follow(iterations):
         state = run(params.body, [*other, *state])
     return state
 
@@ -107,12 +108,13 @@ def _while_lowering(b: Lowering, operands: hlo.Values, params: WhileParams) -> h
         return []
     ordered = jx.effects(params.body).ordered
     in_condition = jx.effects(params.condition).ordered
-    progress = params.progress
-    if progress is not None or not in_condition:
-        at = None if progress is None else progress.at
-        done = None if at is None else lambda state: state[n + m + at]
+    observer = params.observer
+    if observer is not None:
+        place = None if observer.place is None else n + m + observer.place
         either = ordered or in_condition
-        return reporting.write_loop(b, operands, condition, body, either, progress, done)[n + m :]
+        return observer.write_loop(b, operands, condition, body, either, place)[n + m :]
+    if not in_condition:
+        return b.loop(operands, condition, body, ordered)[n + m :]
 
     # A condition cannot return the token that its callbacks leave: it becomes part of the state.
     def iteration(values: list[hlo.Value]) -> hlo.Values:
@@ -154,7 +156,7 @@ def _while_jvp(
         [*staged.consts, *other, *tg.present(t_other)],
         [*state, *state_tangents],
         params.checkpoints,
-        params.progress,
+        params.observer,
     )
     n = len(state)
     return outs[:n], tg.with_zeros(nz_state, outs[n:])
@@ -204,8 +206,9 @@ def _while_batch(
     fixed = [*condition.consts, *fixed]
     other = [*body.consts, *other]
     if out_axes == (None,):
-        kept, progress = params.checkpoints, params.progress
-        outs = bind_while(condition.jaxpr, fixed, body.jaxpr, other, state, kept, progress)
+        outs = bind_while(
+            condition.jaxpr, fixed, body.jaxpr, other, state, params.checkpoints, params.observer
+        )
         return outs, cf.at_front(batched)
 
     # Examples end at different times. Whether each goes on is part of the state, so that the
@@ -243,9 +246,10 @@ def _while_batch(
     both = [*fixed, *other]
     staged = stg.stage(frozen_iteration, [*(x.aval for x in both), *avals])
     anyone = stg.stage(lambda going, *_: [rd.reduce_or(going, (0,))], avals)
-    progress = reporting.counting(params.progress)
     consts = [*staged.consts, *both]
-    outs = bind_while(anyone.jaxpr, (), staged.jaxpr, consts, carried, params.checkpoints, progress)
+    outs = bind_while(
+        anyone.jaxpr, (), staged.jaxpr, consts, carried, params.checkpoints, params.observer
+    )
     return outs[1:], cf.at_front(batched)
 
 
@@ -344,7 +348,7 @@ def while_loop(
     def stage_body(avals: Sequence[av.ShapedArray]) -> tuple[stg.Staged, tree.PyTreeDef]:
         return cf.stage_function(body_fun, in_tree, avals)
 
-    loop = stage_loop("while_loop", body_fun, state, state_tree, stage_body)
+    loop = stage_loop(while_p, "while_loop", body_fun, state, state_tree, stage_body)
     condition, out_tree = loop.stage_condition(cond_fun, in_tree)
     out_avals = condition.out_avals
     if out_tree != tree.LEAF or out_avals[0].shape or out_avals[0].dtype != dtypes.bool_:
@@ -367,7 +371,7 @@ def while_loop(
         len(test.consts),
         len(loop.body.consts),
         _states_kept(loop.carry, memory) if checkpoints is None else checkpoints,
-        loop.progress,
+        loop.observer,
     )
     last, _ = loop.run(lambda operands: tr.bind(while_p, (*test.consts, *operands), params))
     result: S = tree.unflatten(state_tree, last)
@@ -404,7 +408,9 @@ def _by_python(
         (going,) = calling.FlatFunction(cond_fun, in_tree)(*state)
         return bool(going)
 
-    for _ in reporting.reported(iter(goes_on, False), reporting.bar_of("while_loop", body_fun)):
+    iterations = iter(goes_on, False)
+    observer = observing.observer_of(while_p, "while_loop", body_fun)
+    for _ in iterations if observer is None else observer.follow(iterations):
         state = calling.FlatFunction(body_fun, in_tree)(*state)
     (result,), _ = tree.unflatten(in_tree, state)
     state_out: S = result

@@ -13,6 +13,21 @@ from tinyjax.dtypes import HostArray
 HostFunction = Callable[..., Sequence[HostArray]]
 
 
+class Interrupter:
+    """A Python function that ends the program which calls it at the next call, once it is told to.
+
+    Such programs run on the first device alone.
+    """
+
+    def __call__(self, *args: HostArray) -> Sequence[HostArray]:
+        """Take what the program has computed, and return what it goes on with."""
+        raise NotImplementedError
+
+    def stop(self) -> None:
+        """Learn that the program failed, or is to end."""
+        raise NotImplementedError
+
+
 class Module:
     """The functions of a module under construction.
 

@@ -317,7 +317,7 @@ class ConcreteArray(Array):
 
     def _repr_html_(self) -> str | None:
         """Show a large array in a notebook; of a small one its text says all."""
-        from tinyjax.display.showing import SHORT, shown  # noqa: PLC0415 (for notebooks alone)
+        from tinyjax.display import SHORT, shown  # noqa: PLC0415 (for notebooks alone)
 
         if self.size <= SHORT:
             return None

@@ -28,7 +28,7 @@ from jaxlib.xla_client import ArrayImpl, LoadedExecutable
 
 from tinyjax import config, dtypes, errors
 from tinyjax.core import devices as dev
-from tinyjax.core.stablehlo.module import HostFunction
+from tinyjax.core.stablehlo.module import HostFunction, Interrupter
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
@@ -37,7 +37,6 @@ from tinyjax.core.xla import compilation, foreign, waiting
 from tinyjax.core.xla.backend import Backend, backend
 from tinyjax.core.xla.options import compile_options, compiling
 from tinyjax.core.xla.placement import Placement
-from tinyjax.display import runs
 
 # A program ends at one error, but several callbacks may have failed by then.
 _MOST_ERRORS: Final = 256
@@ -138,7 +137,7 @@ class HostProgram:
         self._out_avals = out_avals
         self._flags = flags
         self._loaded: dict[int, LoadedExecutable] = {}
-        self._reports = [f for f in functions if isinstance(f, runs.Reports)]
+        self._interrupters = [f for f in functions if isinstance(f, Interrupter)]
 
     def loaded(self) -> LoadedExecutable:
         """Compile it for where we are, the first time."""
@@ -160,16 +159,15 @@ class HostProgram:
         """Run it to its end, and raise what a callback raised.
 
         Other programs run on while Python goes on. These do not: their effects are done, and their
-        errors raised, when the call returns. A program whose loops report can be interrupted: they
-        end at their next reports.
+        errors raised, when the call returns. A program with an ``Interrupter`` can be interrupted.
         """
-        if not self._reports:
+        if not self._interrupters:
             return self._run(args)
         try:
             return waiting.aside(partial(self._run, args), daemon=True)
         except BaseException:
-            for reports in self._reports:
-                reports.stop()
+            for interrupter in self._interrupters:
+                interrupter.stop()
             raise
 
     def _run(self, args: Sequence[Array]) -> list[Array]:

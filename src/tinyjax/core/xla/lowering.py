@@ -7,11 +7,10 @@ from typing import Final
 
 from tinyjax.core import events, platforms as pf
 from tinyjax.core.lowering import Locate, write_module
-from tinyjax.core.stablehlo.module import HostFunction
+from tinyjax.core.stablehlo.module import HostFunction, Interrupter
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.xla.placement import Placement
 from tinyjax.core.xla.unnest import unnest
-from tinyjax.display.runs import Reports
 from tinyjax.errors import ShardingError
 
 #: What programs without a placement run on.
@@ -77,7 +76,7 @@ def lowered_for(
             flat = unnest(jaxpr)
             rules = pf.platform_at(placement.ids[0]).rules
             text, functions = write_sharded_module(flat, name, ins, outs, donated, rules, locate)
-        if not functions or (may_call and not any(isinstance(f, Reports) for f in functions)):
+        if not functions or (may_call and not any(isinstance(f, Interrupter) for f in functions)):
             return text, functions
     raise CallsPythonError(
         f"'{name}' calls Python functions (callbacks, prints, checks), for which programs on "

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import attrs
 
 from tinyjax.core.control_flow.common import fixed_point, stabilise
+from tinyjax.core.control_flow.observing import Observer
 from tinyjax.core.tracing.jaxpr import Jaxpr
 from tinyjax.core.tracing.list_partition import split_list
 from tinyjax.core.tracing.primitive import Params, Primitive
@@ -15,9 +15,6 @@ from tinyjax.core.tracing.staging import Staged
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms.jvp import jvp_jaxpr
 from tinyjax.core.values.array import Array
-
-if TYPE_CHECKING:
-    from tinyjax.display.progress import Progress
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -33,7 +30,7 @@ class ScanParams(Params):
         reverse: whether the iterations go from the last slice to the first.
         unroll: how many iterations the compiled loop does at a time.
         checkpoints: how many carries reverse mode keeps; None for the residuals of every iteration.
-        progress: what the loop's bar says; None where it has none.
+        observer: who looks on while it runs.
     """
 
     jaxpr: Jaxpr
@@ -43,7 +40,7 @@ class ScanParams(Params):
     reverse: bool = False
     unroll: int = 1
     checkpoints: int | None = None
-    progress: Progress | None = None
+    observer: Observer | None = None
 
 
 scan_p: Primitive[ScanParams] = Primitive(

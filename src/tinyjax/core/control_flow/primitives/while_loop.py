@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 import attrs
 
 from tinyjax.core.control_flow.common import fixed_point, stabilise
+from tinyjax.core.control_flow.observing import Observer
 from tinyjax.core.tracing.jaxpr import Jaxpr
 from tinyjax.core.tracing.list_partition import split_list
 from tinyjax.core.tracing.primitive import Params, Primitive
@@ -15,9 +15,6 @@ from tinyjax.core.tracing.staging import Staged, stage
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms.jvp import jvp_jaxpr
 from tinyjax.core.values.array import Array
-
-if TYPE_CHECKING:
-    from tinyjax.display.progress import Progress
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -30,7 +27,7 @@ class WhileParams(Params):
         num_condition: how many constants the condition has; they come first.
         num_body: how many the body has; they come next, and then the state.
         checkpoints: how many states reverse mode keeps.
-        progress: what the loop's bar says; None where it has none.
+        observer: who looks on while it runs.
     """
 
     condition: Jaxpr
@@ -38,7 +35,7 @@ class WhileParams(Params):
     num_condition: int
     num_body: int
     checkpoints: int
-    progress: Progress | None = None
+    observer: Observer | None = None
 
 
 while_p: Primitive[WhileParams] = Primitive(
@@ -53,11 +50,11 @@ def bind_while(
     other: Sequence[Array],
     state: Sequence[Array],
     checkpoints: int,
-    progress: Progress | None = None,
+    observer: Observer | None = None,
 ) -> Sequence[Array]:
     """Bind a loop whose body may change the weakness of its state."""
     body = stabilise(body, len(other), len(state))
-    params = WhileParams(condition, body, len(fixed), len(other), checkpoints, progress)
+    params = WhileParams(condition, body, len(fixed), len(other), checkpoints, observer)
     return bind(while_p, (*fixed, *other, *state), params)
 
 
@@ -79,12 +76,12 @@ def run_while(
     iteration: Callable[..., Sequence[Array]],
     state: Sequence[Array],
     checkpoints: int,
-    progress: Progress | None = None,
+    observer: Observer | None = None,
 ) -> Sequence[Array]:
     """Bind a loop of functions, which may close over tracers."""
     avals = [x.aval for x in state]
     condition = stage(lambda *args: [goes_on(*args)], avals)
     body = stage(iteration, avals)
     return bind_while(
-        condition.jaxpr, condition.consts, body.jaxpr, body.consts, state, checkpoints, progress
+        condition.jaxpr, condition.consts, body.jaxpr, body.consts, state, checkpoints, observer
     )

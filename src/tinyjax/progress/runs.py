@@ -18,9 +18,9 @@ from typing import Final, TextIO, TypeVar
 import attrs
 import numpy as np
 
-from tinyjax.display.bars import Bar, Display, choose_display
-from tinyjax.display.progress import Progress
+from tinyjax.core.stablehlo.module import Interrupter
 from tinyjax.dtypes import HostArray
+from tinyjax.progress.bars import Bar, Display, choose_display
 
 T = TypeVar("T")
 
@@ -47,8 +47,8 @@ class Run:
         due: at which iteration to report again.
     """
 
-    def __init__(self, progress: Progress) -> None:
-        self.bar: Bar = Bar(progress.title, progress.total)
+    def __init__(self, title: str, total: int | None) -> None:
+        self.bar: Bar = Bar(title, total)
         self.due: int = 0
         self._drawn = False
         self._screen = screen()
@@ -150,9 +150,9 @@ def shown_on(target: Screen) -> Iterator[None]:
             run.stop()
 
 
-def reported(iterations: Iterable[T], progress: Progress) -> Iterator[T]:
+def reported(iterations: Iterable[T], title: str, total: int | None) -> Iterator[T]:
     """Go through the iterations of a loop that Python makes, and report."""
-    run, count = Run(progress), 0
+    run, count = Run(title, total), 0
     try:
         for i in iterations:
             if count >= run.due:
@@ -164,32 +164,29 @@ def reported(iterations: Iterable[T], progress: Progress) -> Iterator[T]:
         run.stop()
 
 
-class Reports:
+class Reports(Interrupter):
     """The Python function that a compiled loop reports to."""
 
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
+    def __init__(self, title: str, total: int | None) -> None:
+        self._title, self._total = title, total
         self._runs: dict[int, Run] = {}
         self._numbers = numbers_from(1)
 
-    def __call__(
-        self, number: HostArray, count: HostArray, done: HostArray, going: HostArray
-    ) -> Sequence[HostArray]:
+    def __call__(self, *args: HostArray) -> Sequence[HostArray]:
         """Take a report.
 
         Args:
-            number: which run it is, 0 at its beginning.
-            count: how many iterations were made.
-            done: how far it has come.
-            going: whether it goes on.
+            args: which run it is, 0 at its beginning; how many iterations were made; how far it has
+                come; and whether it goes on.
 
         Returns:
             The number of the run, and after how many iterations to report again.
         """
+        number, count, done, going = args
         key = int(number)
         if not key:
             key = next(self._numbers)
-            self._runs[key] = Run(self._progress)
+            self._runs[key] = Run(self._title, self._total)
         due = _NEVER
         if going:
             due = self._runs[key].report(int(count), int(done))

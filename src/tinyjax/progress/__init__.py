@@ -1,0 +1,13 @@
+"""Bars of loops: how far they have come, where the setting ``progress`` asks for that.
+
+The room is loaded when the setting is first switched on, and attached by a rule of the loops'
+primitives, ``OBSERVER``.
+"""
+
+from tinyjax.core.control_flow.observing import OBSERVER
+from tinyjax.core.control_flow.primitives.scan import scan_p
+from tinyjax.core.control_flow.primitives.while_loop import while_p
+from tinyjax.progress.reporting import progress_of
+
+for primitive in (scan_p, while_p):
+    primitive.def_rule(OBSERVER)(progress_of)
