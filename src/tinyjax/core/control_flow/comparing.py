@@ -18,6 +18,7 @@ import numpy as np
 from tinyjax import config, dtypes, errors, frames, tree
 from tinyjax.core.control_flow import common as cf
 from tinyjax.core.tracing import trace as tr
+from tinyjax.core.tracing.stage_call import is_called
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.tree.mismatches import with_article
@@ -59,8 +60,7 @@ def compared(
     Raises:
         BranchTypeError: the structures or the shapes differ.
     """
-    within = config.settings()
-    if within.disable_jit or _staging.get():
+    if is_called() or _staging.get():
         return None
     others = [*branches]
     del others[taken]
@@ -68,8 +68,8 @@ def compared(
     own = [x.aval for x in result[1]]
     key: Hashable = None
     try:
-        likes = map(_likeness, others)
-        key = (within, tr.enclosing_axes(), operands[0], out_tree, *operands[1], *own, *likes)
+        here = config.settings(), tr.enclosing_axes()
+        key = (*here, operands[0], out_tree, *operands[1], *own, *map(_likeness, others))
         return _compared[key]  # 2 us, of 10 that such a call takes
     except KeyError:  # not met before, or another thread has cleared them
         pass

@@ -36,6 +36,7 @@ from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.holders import HOLDERS, whole_places
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, effects_of, eval_jaxpr
 from tinyjax.core.tracing.program_evaluation import Run
+from tinyjax.core.tracing.stage_call import is_called
 from tinyjax.core.transforms import batching as bt, linearize as lz, transpose as tp
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array
@@ -50,19 +51,44 @@ Y = TypeVar("Y")
 
 def _scan_program(args: Sequence[Any], params: ScanParams, run: Run) -> Sequence[Any]:
     jaxpr, m, length = params.jaxpr, params.num_carry, params.length
-    consts, carry, xs = lp.split_list(args, params.num_consts, m)
+    consts, init, xs = lp.split_list(args, params.num_consts, m)
+    if not length:
+        avals = av.stacked(jaxpr.out_avals[m:], 0)
+        return [*init, *[np.empty(aval.shape, aval.dtype) for aval in avals]]
+
+    def step(carry: Sequence[Any], slices: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        outs = run(jaxpr, [*consts, *carry, *slices], length)
+        return outs[:m], outs[m:]
+
+    carry: Sequence[Any] = init
+    carry, ys = _iterate(step, carry, xs, length, params.reverse, params.observer)
+    return [*carry, *ys]
+
+
+def _iterate(
+    step: Callable[[C, Sequence[Any]], tuple[C, Sequence[Any]]],
+    carry: C,
+    xs: Sequence[Any],
+    length: int,
+    reverse: bool,
+    observer: observing.Observer | None,
+) -> tuple[C, Sequence[Any]]:
+    """Make the iterations of a loop in Python; return the last carry, and the outputs stacked."""
     stacks: list[Any] = []
-    order = reversed(range(length)) if params.reverse else range(length)
-    for i in order if params.observer is None else params.observer.follow(order):
-        outs = run(jaxpr, [*consts, *carry, *[x[i, ...] for x in xs]], length)
-        carry, ys = outs[:m], outs[m:]
+    order = reversed(range(length)) if reverse else range(length)
+    for i in order if observer is None else observer.follow(order):
+        carry, ys = step(carry, [_row(x, i) for x in xs])
         if not stacks:
             stacks = [_room(y, length) for y in ys]
         for stack, y in zip(stacks, ys, strict=True):
             stack[i] = y
-    if not length:
-        stacks = [np.empty(aval.shape, aval.dtype) for aval in av.stacked(jaxpr.out_avals[m:], 0)]
-    return [*carry, *map(_joined, stacks)]
+    return carry, [*map(_joined, stacks)]
+
+
+def _row(x: Any, i: int) -> Any:
+    if isinstance(x, Array):
+        return sh.squeeze(sl.slice_in_dim(x, i, i + 1), (0,))
+    return x[i, ...]
 
 
 def _room(y: Any, length: int) -> Any:
@@ -604,8 +630,9 @@ def scan(
     iterations = _length(f, inputs, xs, length)
     init_leaves, carry_tree = tree.flatten(init)
     carry = calling.as_arrays(init_leaves, f, tree.structure(((init,), {})))
-    if config.settings().disable_jit and iterations:
-        return _by_python(f, tree.unflatten(carry_tree, carry), inputs, xs, iterations, reverse)
+    if iterations and is_called():
+        first: C = tree.unflatten(carry_tree, carry)
+        return _call_repeatedly(f, first, inputs, xs, iterations, reverse)
     slices = av.rows([x.aval for x in inputs])
     in_tree = tree.structure(((init, xs), {}))
     y_trees: list[tree.PyTreeDef] = []
@@ -657,7 +684,7 @@ def _over_parts(
     return last, ys
 
 
-def _by_python(
+def _call_repeatedly(
     f: Callable[[C, X], tuple[C, Y]],
     carry: C,
     inputs: Sequence[Array],
@@ -665,26 +692,22 @@ def _by_python(
     iterations: int,
     reverse: bool,
 ) -> tuple[C, Y]:
-    """Run the iterations one by one, as the setting ``disable_jit`` asks for."""
-    treedef = tree.structure(xs)
-    rows: list[list[Array]] = []
-    y_tree = treedef
-    order = reversed(range(iterations)) if reverse else range(iterations)
-    observer = observing.observer_of(scan_p, "scan", f, iterations)
-    for i in order if observer is None else observer.follow(order):
-        x = treedef.unflatten([sh.squeeze(sl.slice_in_dim(a, i, i + 1), (0,)) for a in inputs])
-        flat = calling.FlatFunction(f, tree.structure(((carry, x), {})))
-        outs = flat(*tree.leaves((carry, x)))
+    """Call the function for each iteration, in place of a program."""
+    x_tree = tree.structure(xs)
+    y_trees: list[tree.PyTreeDef] = []
+
+    def step(carry: C, slices: Sequence[Array]) -> tuple[C, Sequence[Array]]:
+        args = carry, tree.unflatten(x_tree, slices)
+        flat = calling.FlatFunction(f, tree.structure((args, {})))
+        outs = flat(*tree.leaves(args))
         carry_tree, y_tree = _pair(f, flat.out_tree)
-        carry = tree.unflatten(carry_tree, outs[: carry_tree.num_leaves])
-        rows.append(outs[carry_tree.num_leaves :])
-    if reverse:
-        rows.reverse()
-    stacked = [
-        sl.concatenate([sh.expand_dims(y, (0,)) for y in column], 0)
-        for column in zip(*rows, strict=True)
-    ]
-    return carry, tree.unflatten(y_tree, stacked)
+        y_trees[:] = [y_tree]
+        n = carry_tree.num_leaves
+        return tree.unflatten(carry_tree, outs[:n]), outs[n:]
+
+    observer = observing.observer_of(scan_p, "scan", f, iterations)
+    last, ys = _iterate(step, carry, inputs, iterations, reverse, observer)
+    return last, tree.unflatten(y_trees[0], ys)
 
 
 def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int | None) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
-from tinyjax import config, dtypes, errors, tree
+from tinyjax import dtypes, errors, tree
 from tinyjax.core import lowering as low
 from tinyjax.core.control_flow import common as cf, observing
 from tinyjax.core.control_flow.looping import stage_loop
@@ -34,6 +34,7 @@ from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.dependence import handed_on
 from tinyjax.core.tracing.list_partition import split_list
 from tinyjax.core.tracing.program_evaluation import Run
+from tinyjax.core.tracing.stage_call import is_called
 from tinyjax.core.transforms import batching as bt
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array, ArrayLike
@@ -53,12 +54,24 @@ _MOST: Final = 256
 def _while_program(args: Sequence[Any], params: WhileParams, run: Run) -> Sequence[Any]:
     fixed, other, state = split_list(args, params.num_condition, params.num_body)
 
-    def goes_on() -> bool:
-        return bool(run(params.condition, [*fixed, *state])[0])
+    def goes_on(state: Sequence[Any]) -> Any:
+        return run(params.condition, [*fixed, *state])[0]
 
-    iterations, observer = iter(goes_on, False), params.observer
+    return _iterate(
+        goes_on, lambda state: run(params.body, [*other, *state]), state, params.observer
+    )
+
+
+def _iterate(
+    goes_on: Callable[[Sequence[Any]], Any],
+    step: Callable[[Sequence[Any]], Sequence[Any]],
+    state: Sequence[Any],
+    observer: observing.Observer | None,
+) -> Sequence[Any]:
+    """Make the iterations of a loop in Python, and return the last state."""
+    iterations = iter(lambda: bool(goes_on(state)), False)
     for _ in iterations if observer is None else observer.follow(iterations):
-        state = run(params.body, [*other, *state])
+        state = step(state)
     return state
 
 
@@ -341,9 +354,19 @@ def while_loop(
     in_tree = tree.structure(((init_val,), {}))
     state = calling.as_arrays(leaves, body_fun, in_tree)
 
-    if config.settings().disable_jit:
-        with suppress(errors.TracerBoolConversionError):
-            return _by_python(cond_fun, body_fun, state, in_tree)
+    if is_called():
+        flat_condition = calling.FlatFunction(cond_fun, in_tree)
+        flat_body = calling.FlatFunction(body_fun, in_tree)
+        observer = observing.observer_of(while_p, "while_loop", body_fun)
+        with suppress(errors.TracerBoolConversionError):  # whether to go on is not known
+            last = _iterate(
+                lambda state: flat_condition(*state)[0],
+                lambda state: flat_body(*state),
+                state,
+                observer,
+            )
+            called: S = tree.unflatten(state_tree, last)
+            return called
 
     def stage_body(avals: Sequence[av.ShapedArray]) -> tuple[stg.Staged, tree.PyTreeDef]:
         return cf.stage_function(body_fun, in_tree, avals)
@@ -390,28 +413,3 @@ def _states_kept(state: Sequence[Array], memory: int | None) -> int:
         return _FEWEST
     most = (_MEMORY if memory is None else memory) // max(2 * size, 1)
     return max(_FEWEST, most if memory is not None else min(most, _MOST))
-
-
-def _by_python(
-    cond_fun: Callable[[S], Any],
-    body_fun: Callable[[S], S],
-    state: Sequence[Array],
-    in_tree: tree.PyTreeDef,
-) -> S:
-    """Make the iterations one by one, as the setting ``disable_jit`` asks for.
-
-    Raises:
-        TracerBoolConversionError: whether to go on is not known.
-    """
-
-    def goes_on() -> bool:
-        (going,) = calling.FlatFunction(cond_fun, in_tree)(*state)
-        return bool(going)
-
-    iterations = iter(goes_on, False)
-    observer = observing.observer_of(while_p, "while_loop", body_fun)
-    for _ in iterations if observer is None else observer.follow(iterations):
-        state = calling.FlatFunction(body_fun, in_tree)(*state)
-    (result,), _ = tree.unflatten(in_tree, state)
-    state_out: S = result
-    return state_out

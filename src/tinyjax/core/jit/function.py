@@ -27,7 +27,7 @@ from tinyjax.core.jit.program import JitParams, jit_p
 from tinyjax.core.jit.traces import NO_TRACES, Entry, Traces, traces_of
 from tinyjax.core.tracing import calling, jaxpr as jx, staging as stg, trace as tr
 from tinyjax.core.tracing.holders import HOLDERS, held, opened
-from tinyjax.core.tracing.stage_call import call_staged, stage_call
+from tinyjax.core.tracing.stage_call import call_staged, is_called, stage_call
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapeDtypeStruct
 from tinyjax.frames import describe_function, imitate, warn_user
@@ -103,7 +103,7 @@ class JitFunction(Generic[P, R]):
 
     @calling.watched
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
-        if settings().disable_jit:
+        if is_called():
             return self._run(args, kwargs)
         leaves, in_tree, static = self._parameters.split(args, kwargs)
         objects: Sequence[Any] = ()

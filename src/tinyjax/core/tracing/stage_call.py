@@ -1,7 +1,8 @@
 """Staging a user's function and calling its program, as ``jit``, loops and their kin do.
 
 Planes attach here by notes (``tracing.staging.Note``): what they keep in place is passed to the
-program and taken back from it, and they look at its operands and results.
+program and taken back from it, and they look at its operands and results. With the setting
+``disable_jit`` functions are called themselves, as far as it can be.
 """
 
 from __future__ import annotations
@@ -11,10 +12,16 @@ from typing import Any
 
 import attrs
 
+from tinyjax.config import settings
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, Var
 from tinyjax.core.tracing.staging import Kept, Note, Staged, stage
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
+
+
+def is_called() -> bool:
+    """Say whether users' functions are called in place of programs: ``disable_jit`` is on."""
+    return settings().disable_jit
 
 
 def stage_call(
