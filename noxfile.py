@@ -340,6 +340,13 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def scripts(session: nox.Session) -> None:
+    """Measure whole scripts beside JAX, in both tiers. Arguments name some."""
+    install(session, ".", "bench")
+    run(session, "python", "-m", "benchmarks.scripts", *session.posargs)
+
+
+@nox.session
 def growth(session: nox.Session) -> None:
     """Measure how time grows with the size and the depth of programs."""
     install(session, ".", "bench")

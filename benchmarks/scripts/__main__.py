@@ -1,0 +1,106 @@
+"""``python -m benchmarks.scripts``: whole scripts, beside JAX, in both tiers.
+
+Each run is a process of its own, whose processor time is counted from its start to its end, in all
+of its threads. The ways take turns; the least time of each counts. What the scripts print is
+compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from math import exp, log
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+#: How a script is run, by name: the environment.
+WAYS: Final[dict[str, dict[str, str]]] = {
+    "jax": {"LIBRARY": "jax"},
+    "compiled": {"LIBRARY": "tinyjax", "TINYJAX_TIER": "compiled"},
+    "first": {"LIBRARY": "tinyjax", "TINYJAX_TIER": "first"},
+}
+#: How far results may differ: rounding, which the steps of a script make larger.
+TOLERANCES: Final = {"float32": 2e-2, "float64": 1e-6}
+SCRIPTS: Final = tuple(
+    sorted(
+        p.stem
+        for p in Path(__file__).parent.glob("*.py")
+        if p.stem[0] != "_" and p.stem != "library"
+    )
+)
+
+
+def run(script: str, way: str) -> tuple[float, list[Any]]:
+    """Run a script in a process; return its processor time in seconds, and what it printed."""
+    # A run of a user's finds what Python has compiled, of both libraries.
+    inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", f"benchmarks.scripts.{script}"],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=inherited | WAYS[way],
+    )
+    assert process.stdout is not None, "it is a pipe"
+    lines = process.stdout.read().splitlines()
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"{script} failed with {way}.")
+    return usage.ru_utime + usage.ru_stime, [json.loads(line) for line in lines]
+
+
+def compare(script: str, way: str, shown: list[Any], expected: list[Any]) -> None:
+    """Say what of a script's results differs from JAX's."""
+    if [name for name, *_ in shown] != [name for name, *_ in expected]:
+        print(f"{script}, {way}: it shows {shown} in place of {expected}")
+    for (name, dtype, value), (_, _, other) in zip(shown, expected, strict=False):
+        tolerance = TOLERANCES.get(dtype, 0.0)
+        if not np.allclose(value, other, rtol=tolerance, atol=tolerance, equal_nan=True):
+            print(f"{script}, {way}: {name} is {value} in place of {other}")
+
+
+def measure(script: str, rounds: int) -> dict[str, float]:
+    """Return the least processor time of each way to run a script, in seconds."""
+    times: dict[str, float] = {}
+    for _ in range(rounds):
+        expected: list[Any] = []
+        for way in WAYS:
+            seconds, shown = run(script, way)
+            times[way] = min(seconds, times.get(way, seconds))
+            expected = expected or shown
+            compare(script, way, shown, expected)
+    return times
+
+
+def ratios(times: Mapping[str, float]) -> tuple[float, float, float]:
+    """Return the times of "compiled" and "first" over JAX's, and of "first" over "compiled"."""
+    jax, compiled, first = (times[way] for way in WAYS)
+    return compiled / jax, first / jax, first / compiled
+
+
+def main() -> None:
+    command = argparse.ArgumentParser(description=__doc__)
+    command.add_argument("scripts", nargs="*", default=SCRIPTS, help="their names; all without")
+    command.add_argument("--rounds", type=int, default=3)
+    options = command.parse_args()
+    print("| script | jax, s | compiled | first | first / compiled |")
+    print("|---|---|---|---|---|")
+    rows: list[tuple[float, float, float]] = []
+    for script in options.scripts:
+        times = measure(script, options.rounds)
+        rows.append(ratios(times))
+        cells = " | ".join(f"{ratio:.2f}" for ratio in rows[-1])
+        print(f"| {script} | {times['jax']:.2f} | {cells} |", flush=True)
+    columns = list(zip(*rows, strict=True))
+    means = [f"{exp(sum(map(log, column)) / len(column)):.3f}" for column in columns]
+    print(f"| geometric mean of {len(rows)} | | {' | '.join(means)} |")
+    print(f"| worst | | {' | '.join(f'{max(column):.2f}' for column in columns)} |")
+
+
+if __name__ == "__main__":
+    main()
