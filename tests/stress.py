@@ -317,5 +317,5 @@ def main() -> None:
 
 if __name__ == "__main__":
     # so that the compiler is set to work within a few calls
-    with patch.object(tiers, "_MOST_EVALUATIONS", 2):
+    with patch.object(tiers, "_SHARE", 0.002):
         main()

@@ -4,13 +4,13 @@ Every primitive has a NumPy implementation, so a program that was traced can be 
 by equation, before it is compiled: in a millisecond where the compiler takes a quarter of a second.
 How often that is done depends on the program alone, on what it is estimated to cost to evaluate and
 to compile (``costs``), never on how long either took: so a run can be repeated bit for
-bit, but for the tier "ready", which is told so.
+bit, but for the tier "ready", which is told so. Of loops of unknown length the iterations count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from contextvars import ContextVar
 from itertools import count
 from math import inf
@@ -25,14 +25,17 @@ from tinyjax.core.values import concrete as conc
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.xla import compilation, forks, running
-from tinyjax.host import background
+from tinyjax.host import background, blas
 
 #: What evaluation may cost before the program is compiled, as a share of what that costs.
 _SHARE: Final = 0.25
-#: A program is not evaluated more often than this.
-_MOST_EVALUATIONS: Final = 200
-#: Loops of unknown length are evaluated up to so many equations, and are compiled if they go on.
-_MOST_EQUATIONS: Final = 10_000
+#: What a call costs besides its equations, in seconds.
+_SECONDS_PER_CALL: Final = 2e-5
+#: Who evaluates so many calls most likely makes another: the program is compiled in the background
+#: after the last. Fewer calls are often all.
+_REPEATED: Final = 8
+#: Programs with more operations than this evaluate products of matrices that BLAS would divide.
+_DIVIDED: Final = 2.0**18
 #: Programs that are called by Python functions that evaluated programs call, and so on, so deep,
 #: are compiled: that ends a recursion without end by a message.
 _DEEPEST: Final = 8
@@ -47,10 +50,12 @@ class Decision(records.Record):
     Attributes:
         evaluations: how many calls; none is compiled at once.
         reason: why, in words.
+        equations: how many equations these calls may have, where loops are of unknown length.
     """
 
     evaluations: int
     reason: str
+    equations: float = inf
 
 
 def decide(jaxpr: jx.Jaxpr) -> Decision:
@@ -59,7 +64,7 @@ def decide(jaxpr: jx.Jaxpr) -> Decision:
 
 
 def _decide(jaxpr: jx.Jaxpr, cost: costs.Cost) -> Decision:
-    compiling, evaluating = cost.seconds_to_compile, cost.seconds_to_evaluate
+    compiling, evaluating = cost.seconds_to_compile, _SECONDS_PER_CALL + cost.seconds_to_evaluate
     if not cost.bounded and jx.effects(jaxpr).any:
         # It could not be begun again.
         return Decision(0, "a loop of unknown length has effects")
@@ -67,13 +72,14 @@ def _decide(jaxpr: jx.Jaxpr, cost: costs.Cost) -> Decision:
     if unknown is not None:
         return Decision(0, f"'{unknown}' has no impl rule")
     about = f"about {1e3 * evaluating:.2g} ms to evaluate, {1e3 * compiling:.2g} ms to compile"
-    times = _MOST_EVALUATIONS
-    if evaluating:
-        times = min(times, int(_SHARE * compiling / evaluating))
+    times = int(_SHARE * compiling / evaluating)
     if not times:
         return Decision(0, f"{about}: it is compiled at once")
     calls = "the first call is" if times == 1 else f"the first {times} calls are"
-    return Decision(times, f"{about}: {calls} evaluated")
+    if cost.bounded:
+        return Decision(times, f"{about}: {calls} evaluated")
+    most = _SHARE * compiling * cost.evaluated / cost.seconds_to_evaluate
+    return Decision(times, f"{about}: {calls} evaluated, up to {most:,.0f} equations", most)
 
 
 def _without_rule(jaxpr: jx.Jaxpr) -> Primitive[Any] | None:
@@ -94,10 +100,11 @@ def _without_rule(jaxpr: jx.Jaxpr) -> Primitive[Any] | None:
 class Progress:
     """How far a program has come: it is evaluated at first, and compiled then."""
 
-    __slots__ = ("calls", "decision")
+    __slots__ = ("calls", "decision", "left")
 
     def __init__(self, decision: Decision) -> None:
         self.decision: Decision = decision
+        self.left: float = decision.equations  # how many may still be evaluated
         self.calls: Iterator[int] = count(1)  # of C's, which threads share
 
 
@@ -119,13 +126,16 @@ class TieredRunner(running.Runner):
             progress = _progress_of(request)
             times, calls = progress.decision.evaluations, next(progress.calls)
             try:
-                if calls < times or (times and _must_wait(tier, request)):
-                    return _evaluate(request, args), None
+                if calls < times or (calls == times < _REPEATED and tier != "ready"):
+                    return _evaluate(request, args, progress), None
                 if calls == times:
                     # The last that is evaluated in any case. The compiler is set to work after it:
                     # beside it, loading jaxlib would slow it down.
                     with background.compile_afterwards(request):
-                        return _evaluate(request, args), None
+                        return _evaluate(request, args, progress), None
+                if times and _must_wait(tier, request):
+                    progress.left = progress.decision.equations
+                    return _evaluate(request, args, progress), None
             except jx.EndlessError:
                 progress.decision = Decision(0, "a loop of unknown length went on for long")
         return super().run(request, args, tier)
@@ -154,20 +164,24 @@ def _progress_of(request: compilation.Compilation) -> Progress:
     return progress
 
 
-def _evaluate(request: compilation.Compilation, args: Sequence[Array]) -> list[Array]:
+def _evaluate(
+    request: compilation.Compilation, args: Sequence[Array], progress: Progress
+) -> list[Array]:
     jaxpr = request.jaxpr
     tr.check_concrete(args)
     conc.check_donated(args)
     taken = request.given_up
     if taken:
         conc.check_donated_once(args, taken, jaxpr.in_avals, request.name)
-    bounded = costs.cost_of(jaxpr).bounded
+    trace = tr.eager[jx.ProgramTrace](progress.left)
+    divided = costs.cost_of(jaxpr).flops > _DIVIDED
     token = _depth.set(_depth.get() + 1)
     try:
-        with tr.use_trace(tr.eager[jx.ProgramTrace](inf if bounded else _MOST_EQUATIONS)):
+        with blas.one_thread() if divided else nullcontext(), tr.use_trace(trace):
             outs = jx.eval_jaxpr(jaxpr, args)
     finally:
         _depth.reset(token)
+    progress.left = trace.left
     results: list[Array] = []
     for out, aval in zip(outs, jaxpr.out_avals, strict=True):
         assert isinstance(out, ConcreteArray), "evaluation gives data"
