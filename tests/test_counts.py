@@ -196,8 +196,7 @@ def test_one_device_pays_nothing_for_several() -> None:
     run = subprocess.run(
         [sys.executable, "-c", ONE_DEVICE], capture_output=True, text=True, check=True
     )
-    # of the classes of several devices, the arrays' tells which values others may have
-    assert run.stdout.splitlines() == ["", "tinyjax.core.sharded_array", ""]
+    assert run.stdout.splitlines() == ["", "", ""]
 
 
 # Compilations

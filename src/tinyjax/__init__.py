@@ -61,10 +61,12 @@ __all__, __getattr__, __dir__ = namespace(
             "live_arrays local_device_count local_devices named_call named_scope "
             "print_environment_info process_count process_index process_indices typeof"
         ),
-        "tinyjax.core.values.array": "Array Shard",
+        "tinyjax.core.values.array": "Array",
+        "tinyjax.parallel.sharded_array": "Shard",
         "tinyjax.core.tracing.folding": "ensure_compile_time_eval",
         "tinyjax.core.values.avals": "ShapeDtypeStruct",
-        "tinyjax.core.devices": "Device P",
+        "tinyjax.core.devices": "Device",
+        "tinyjax.parallel.sharding": "P",
         "tinyjax.state.references": "Ref free_ref freeze new_ref",
         "tinyjax.parallel.meshes": "make_mesh set_mesh",
         "tinyjax.parallel.named_sharding": "NamedSharding",

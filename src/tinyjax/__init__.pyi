@@ -96,12 +96,10 @@ from tinyjax.core.api import value_and_grad as value_and_grad
 from tinyjax.core.api import vjp as vjp
 from tinyjax.core.api import vmap as vmap
 from tinyjax.core.devices import Device as Device
-from tinyjax.core.devices import P as P
 from tinyjax.core.jit import jit as jit
 from tinyjax.core.jit.stages import precompile as precompile
 from tinyjax.core.tracing.folding import ensure_compile_time_eval as ensure_compile_time_eval
 from tinyjax.core.values.array import Array as Array
-from tinyjax.core.values.array import Shard as Shard
 from tinyjax.core.values.avals import ShapeDtypeStruct as ShapeDtypeStruct
 from tinyjax.custom_derivatives import closure_convert as closure_convert
 from tinyjax.custom_derivatives import custom_batch as custom_batch
@@ -119,6 +117,8 @@ from tinyjax.parallel.placing import reshard as reshard
 from tinyjax.parallel.pmap import pmap as pmap
 from tinyjax.parallel.shard_map import shard_map as shard_map
 from tinyjax.parallel.shard_map import smap as smap
+from tinyjax.parallel.sharded_array import Shard as Shard
+from tinyjax.parallel.sharding import P as P
 from tinyjax.parallel.shards import make_array_from_callback as make_array_from_callback
 from tinyjax.parallel.shards import make_array_from_process_local_data as make_array_from_process_local_data
 from tinyjax.parallel.shards import make_array_from_single_device_arrays as make_array_from_single_device_arrays

@@ -17,11 +17,12 @@ from typing import Any, ParamSpec, TextIO, TypeVar, overload
 
 from tinyjax import config, dtypes, errors, frames, tracebacks, tree
 from tinyjax.callbacks import debug_callback
-from tinyjax.core import devices as dev, platforms as pf, sharded_array as sa
+from tinyjax.core import platforms as pf
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, staging as stg
 from tinyjax.core.values import concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.lazy import answer_for
+from tinyjax.parallel import sharding as sd
 from tinyjax.progress import bars, runs
 
 answer_for(
@@ -461,7 +462,7 @@ def progress(*, file: TextIO | None = None, after: float = runs.AFTER) -> Iterat
 # Where arrays lie
 
 
-def inspect_array_sharding(value: Any, *, callback: Callable[[dev.Sharding], None]) -> None:
+def inspect_array_sharding(value: Any, *, callback: Callable[[sd.Sharding], None]) -> None:
     """Call a function with how each of several arrays lies on devices.
 
     Args:
@@ -506,7 +507,7 @@ def visualize_array_sharding(arr: Array, **kwargs: Any) -> None:
 @checking.explained
 def visualize_sharding(
     shape: Sequence[int],
-    sharding: dev.Sharding,
+    sharding: sd.Sharding,
     *,
     use_color: bool = False,
     scale: float = 1.0,
@@ -561,8 +562,8 @@ def visualize_sharding(
     sys.stdout.write("\n".join(lines) + "\n")
 
 
-def _sharding_of(x: Array, function: str) -> dev.Sharding:
-    if isinstance(x, conc.ConcreteArray | sa.ShardedArray):
+def _sharding_of(x: Array, function: str) -> sd.Sharding:
+    if isinstance(x, conc.ConcreteArray | conc.PlacedArray):
         return x.sharding
     raise errors.ShardingError(
         f"{function} was called within a program that is traced, where XLA has not chosen yet how "

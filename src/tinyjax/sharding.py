@@ -7,7 +7,7 @@ from tinyjax.lazy import namespace, why_missing
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
-        "tinyjax.core.devices": (
+        "tinyjax.parallel.sharding": (
             "PartitionSpec Sharding SingleDeviceSharding make_single_device_sharding"
         ),
         "tinyjax.parallel.meshes": "AbstractMesh AxisType Mesh get_mesh set_mesh",

@@ -1,9 +1,5 @@
 # Written by `python -m exports` in tests/, from the table of the module beside it.
 
-from tinyjax.core.devices import PartitionSpec as PartitionSpec
-from tinyjax.core.devices import Sharding as Sharding
-from tinyjax.core.devices import SingleDeviceSharding as SingleDeviceSharding
-from tinyjax.core.devices import make_single_device_sharding as make_single_device_sharding
 from tinyjax.parallel.axis_types import auto_axes as auto_axes
 from tinyjax.parallel.axis_types import explicit_axes as explicit_axes
 from tinyjax.parallel.axis_types import get_abstract_mesh as get_abstract_mesh
@@ -15,6 +11,10 @@ from tinyjax.parallel.meshes import get_mesh as get_mesh
 from tinyjax.parallel.meshes import set_mesh as set_mesh
 from tinyjax.parallel.named_sharding import NamedSharding as NamedSharding
 from tinyjax.parallel.placing import reshard as reshard
+from tinyjax.parallel.sharding import PartitionSpec as PartitionSpec
+from tinyjax.parallel.sharding import Sharding as Sharding
+from tinyjax.parallel.sharding import SingleDeviceSharding as SingleDeviceSharding
+from tinyjax.parallel.sharding import make_single_device_sharding as make_single_device_sharding
 from tinyjax.parallel.types import ManualAxisType as ManualAxisType
 
 __all__ = [

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from tinyjax import config, numpy
 from tinyjax.core import elsewhere
-from tinyjax.core.values.array import install_namespace, mover
+from tinyjax.core.values.array import install_namespace
 
 # isort: split
 # NumPy is loaded by the line before: from deeper in a nest of imports Python takes longer for it.
@@ -16,9 +16,6 @@ from tinyjax.core.tracing import primitive
 from tinyjax.core.tracing.trace import choose_base, eager, guarded
 
 install_namespace(numpy)
-mover[:] = [
-    lambda x, where, function: import_module("tinyjax.core.api.arrays").put(x, where, function)
-]
 elsewhere.home[:] = ["tinyjax.parallel.plane"]
 eager.homes.update(
     LinearizeTrace="tinyjax.host.steps",

@@ -12,7 +12,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from tinyjax import config, errors
-from tinyjax.core import api, devices as dev, sharded_array as sa, xla
+from tinyjax.core import api, devices as dev, xla
 from tinyjax.core.api.arguments import check_argnums
 from tinyjax.core.jit import clear_traces, jit
 from tinyjax.core.tracing import checking, holders
@@ -141,7 +141,7 @@ def default_backend() -> str:
 
 
 @contextmanager
-def default_device(device: dev.Device | dev.Sharding | str | None) -> Iterator[None]:
+def default_device(device: dev.Placement | str) -> Iterator[None]:
     """Choose, for a block, the device of arrays that are put nowhere.
 
     Arrays are made there, and programs run there, other than those of arrays that were put
@@ -177,7 +177,7 @@ def live_arrays(platform: str | None = None) -> list[Array]:
         PlatformError: there is no such platform.
     """
     name = None if platform is None else devices(platform)[0].platform
-    with_data = (conc.ConcreteArray, sa.ShardedArray)
+    with_data = (conc.ConcreteArray, conc.PlacedArray)
     arrays: list[Array] = [x for x in gc.get_objects() if isinstance(x, with_data)]
     return [x for x in arrays if not x.is_deleted() and name in (None, x.platform())]
 

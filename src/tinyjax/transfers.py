@@ -22,8 +22,7 @@ import attrs
 
 from tinyjax import errors, tree
 from tinyjax.config import Process, Settings, local_settings, settings
-from tinyjax.core import devices as dev, sharded_array as sa
-from tinyjax.core.api import arrays
+from tinyjax.core import devices as dev
 from tinyjax.core.primitives import shape
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.tracing.trace import PlacedTrace, guarded, is_in_program
@@ -32,6 +31,7 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.xla import sharded
 from tinyjax.frames import is_ours, user_location, wraps
 from tinyjax.numpy import creation, promotion
+from tinyjax.parallel import putting, sharding as sd
 from tinyjax.random import keys
 
 P = TypeVar("P")
@@ -210,9 +210,9 @@ def _number(name: str, value: object, *_: object) -> None:
     _to_device(value)
 
 
-def _moved(x: Array, sharding: dev.Sharding) -> None:
+def _moved(x: Array, sharding: sd.Sharding) -> None:
     """Tell of an array that the user gave, and a program has moved."""
-    if not settings().guarding or not isinstance(x, conc.ConcreteArray | sa.ShardedArray):
+    if not settings().guarding or not isinstance(x, conc.ConcreteArray | conc.PlacedArray):
         return
     if x.sharding.ids != sharding.ids:
         frames = _frames()
@@ -224,9 +224,9 @@ def _moved(x: Array, sharding: dev.Sharding) -> None:
 def _put(original: Callable[..., Any]) -> Callable[..., Any]:
     """Tell of what was moved because it was asked for."""
 
-    def put(leaf: Any, where: object, function: str = "device_put") -> Array:
+    def put(leaf: Any, where: dev.Placement, function: str) -> Array:
         result: Array = original(leaf, where, function)
-        if not settings().guarding or not isinstance(leaf, conc.ConcreteArray | sa.ShardedArray):
+        if not settings().guarding or not isinstance(leaf, conc.ConcreteArray | conc.PlacedArray):
             return result
         if result.sharding != leaf.sharding:
             several = len(leaf.sharding.ids) > 1  # these go by way of the host
@@ -245,7 +245,7 @@ def _table() -> Iterator[tuple[Any, str, Stand]]:
     yield keys, "_generator", _first(lambda *_: _own())
     yield promotion, "_made", _first(_number)
     yield sharded, "moved", _first(_moved)
-    yield arrays, "put", _put
+    yield putting, "put", _put
 
 
 @attrs.define(eq=False)

@@ -1,13 +1,11 @@
-"""Devices, and how arrays lie on them: whole on one, or in parts (``parallel.named_sharding``)."""
+"""Devices, and which of them is the default one."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence, Set
-from enum import Enum
 from functools import cache, lru_cache
-from typing import Any, Final, Self, TypeAlias, overload
+from typing import Final, TypeAlias
 
 import attrs
 
@@ -23,8 +21,14 @@ platform_in_view: Final = config.make_user_context(PLATFORM)
 PER_PROCESS: Final = 2048
 
 
+class Place:
+    """What says where an array lies: a device, or what a plane knows (``core.elsewhere``)."""
+
+    __slots__ = ()
+
+
 @attrs.frozen(eq=False, repr=False)
-class Device(records.Record):
+class Device(Place, records.Record):
     """A device that holds arrays and runs programs.
 
     Attributes:
@@ -68,7 +72,7 @@ class Device(records.Record):
 
     def addressable_memories(self) -> list[Memory]:
         """Return its memories."""
-        kinds = _MEMORIES if self.platform == PLATFORM else (_MEMORY,)
+        kinds = MEMORIES if self.platform == PLATFORM else (MEMORY,)
         return [Memory(self, kind) for kind in kinds]
 
     def memory_stats(self) -> dict[str, int] | None:
@@ -96,24 +100,8 @@ def device_at(number: int) -> Device:
 #: What the memory of a device is called, and the kinds of memory that it has. The processor has one
 #: memory: the others are names of it, so that programs which move arrays to the host can be tried.
 #: Of other devices' memories tinyjax uses one.
-_MEMORY: Final = "device"
-_MEMORIES: Final = (_MEMORY, "pinned_host", "unpinned_host")
-
-
-class Space(Enum):
-    """In which memory an array lies, wherever its devices are: for ``device_put``.
-
-    ``Device`` is the devices' own, ``Host`` that of the host, and ``Any`` leaves arrays where they
-    are. Within programs there is one memory, so that it says nothing there.
-    """
-
-    Device = 1
-    Host = 2
-    Any = 3
-
-
-#: The kinds of memory that these are.
-KIND_OF: Final = {Space.Device: _MEMORY, Space.Host: "pinned_host"}
+MEMORY: Final = "device"
+MEMORIES: Final = (MEMORY, "pinned_host", "unpinned_host")
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -126,7 +114,7 @@ class Memory(records.Record):
     """
 
     device: Device
-    kind: str = _MEMORY
+    kind: str = MEMORY
 
     def addressable_by_devices(self) -> list[Device]:
         """Return the devices that read and write it."""
@@ -175,7 +163,7 @@ def join(group: Group) -> None:
     """Make this process one of several, before it has asked for devices."""
     assert not devices_are_known(), "what was asked for would be wrong now"
     _group[0] = group
-    _first[0] = SingleDeviceSharding(Device(id=group.process_index * PER_PROCESS))
+    _first[0] = Device(id=group.process_index * PER_PROCESS)
 
 
 def devices_are_known() -> bool:
@@ -242,29 +230,28 @@ def default_device() -> Device:
     Raises:
         PlatformError: the settings name a platform that is not there.
     """
-    place = default_place()
-    return first_device() if place is None else place.device
+    return default_elsewhere() or first_device()
 
 
-def default_place() -> DefaultPlace | None:
-    """Return how arrays lie that are put nowhere; None for the first device of the processor.
+def default_elsewhere() -> Device | None:
+    """Return the default device where it is another than the first of the processor.
 
     Raises:
         PlatformError: the settings name a platform that is not there.
     """
     current = config.settings()
-    return _default_place(current.default_device, current.platforms)
+    return _default_elsewhere(current.default_device, current.platforms)
 
 
 @lru_cache(maxsize=64)
-def _default_place(device: object, platforms: str) -> DefaultPlace | None:
+def _default_elsewhere(device: object, platforms: str) -> Device | None:
     if isinstance(device, str):
         device, *_ = devices_of(group().process_index, device)
     elif device is None:
         platform = _default_platform(platforms)
         device = device_at(platform.numbers.start) if platform is not pf.CPU else first_device()
     assert isinstance(device, Device), "the setting takes nothing else"
-    return None if device == first_device() else DefaultPlace(device)
+    return None if device == first_device() else device
 
 
 def check_default() -> None:
@@ -328,567 +315,16 @@ def check_platform(name: str | None) -> None:
 
 def first_device() -> Device:
     """Return the first device of this process: all is there that is put nowhere else."""
-    return _first[0].device
-
-
-class _Unconstrained(Enum):
-    """What stands in a specification for an axis that XLA may divide as it likes."""
-
-    UNCONSTRAINED = "UNCONSTRAINED"
-
-    def __repr__(self) -> str:
-        return self.value
-
-
-#: Over what one axis of an array is divided: over one axis of the mesh, over several, of which the
-#: first varies slowest, or over none.
-Entry: TypeAlias = str | tuple[str, ...] | _Unconstrained | None
-
-
-def _canonical(entry: object) -> Entry:
-    if entry is None or isinstance(entry, str | _Unconstrained):
-        return entry
-    if isinstance(entry, tuple | list) and all(isinstance(name, str) for name in entry):
-        return None if not entry else entry[0] if len(entry) == 1 else tuple(entry)
-    raise errors.ShardingError(
-        "PartitionSpec takes for each axis the name of an axis of the mesh, a tuple of names, or "
-        f"None, but got {errors.shortened(entry)}."
-    )
-
-
-#: Axes of a mesh, in no order.
-NamesSet: TypeAlias = frozenset[str]
-_NO_NAMES: Final[NamesSet] = frozenset()
-
-
-def _names_set(names: object, argument: str) -> NamesSet:
-    if isinstance(names, set | frozenset) and all(isinstance(name, str) for name in names):
-        return frozenset(names)
-    raise errors.ShardingError(
-        f"PartitionSpec takes as {argument} a set of names of axes of the mesh, "
-        f"but got {errors.shortened(names)}."
-    )
-
-
-@attrs.frozen(eq=False, init=False, repr=False)
-class PartitionSpec(records.Record):
-    """Over which axes of a mesh of devices each axis of an array is divided.
-
-    Attributes:
-        partitions: for each axis of the array the name of an axis of the mesh, several names, of
-            which the first varies slowest, or None. Axes that are not mentioned are not divided.
-        unreduced: the axes of the mesh along which each device has a part of a sum, which is the
-            array.
-        reduced: the axes along which all devices have the same, and in a backward pass each device
-            its part of the cotangent.
-
-    Raises:
-        ShardingError: an entry is no name, or an axis is in two of these.
-
-    Example:
-        >>> from tinyjax import P
-        >>> P("data", None), P(("data", "model")), P(None, "model", unreduced={"data"})
-        (P('data', None), P(('data', 'model'),), P(None, 'model', unreduced={'data'}))
-    """
-
-    partitions: tuple[Entry, ...]
-    unreduced: NamesSet = _NO_NAMES
-    reduced: NamesSet = _NO_NAMES
-
-    #: Stands for an axis that XLA may divide as it likes, in ``with_sharding_constraint``.
-    UNCONSTRAINED = _Unconstrained.UNCONSTRAINED
-
-    def __init__(
-        self,
-        *partitions: object,
-        unreduced: Set[str] = _NO_NAMES,
-        reduced: Set[str] = _NO_NAMES,
-    ) -> None:
-        entries = tuple([_canonical(entry) for entry in partitions])
-        if unreduced is reduced is _NO_NAMES:  # nearly always
-            self.__attrs_init__(entries)
-            return
-        self.__attrs_init__(
-            entries, _names_set(unreduced, "unreduced"), _names_set(reduced, "reduced")
-        )
-        seen = {*self.names}
-        twice = (seen & self.unreduced) | (seen & self.reduced) | (self.unreduced & self.reduced)
-        if twice:
-            raise errors.ShardingError(
-                f"{self} names {' and '.join(map(repr, sorted(twice)))} twice: along an axis of "
-                "the mesh an array is divided, or unreduced, or reduced."
-            )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _spec_of, (self.partitions, self.unreduced, self.reduced)
-
-    def __len__(self) -> int:
-        return len(self.partitions)
-
-    def __iter__(self) -> Iterator[Entry]:
-        return iter(self.partitions)
-
-    @overload
-    def __getitem__(self, index: int) -> Entry: ...
-    @overload
-    def __getitem__(self, index: slice) -> PartitionSpec: ...
-    def __getitem__(self, index: int | slice) -> Entry | PartitionSpec:
-        if isinstance(index, slice):
-            return PartitionSpec(*self.partitions[index])
-        return self.partitions[index]
-
-    def __add__(self, other: PartitionSpec | tuple[object, ...]) -> PartitionSpec:
-        more = other if isinstance(other, PartitionSpec) else PartitionSpec(*other)
-        return PartitionSpec(
-            *self,
-            *more,
-            unreduced=self.unreduced | more.unreduced,
-            reduced=self.reduced | more.reduced,
-        )
-
-    def __radd__(self, other: tuple[object, ...]) -> PartitionSpec:
-        return self.with_partitions((*other, *self))
-
-    def with_partitions(self, partitions: Iterable[object]) -> PartitionSpec:
-        """The same of an array that is divided otherwise."""
-        return PartitionSpec(*partitions, unreduced=self.unreduced, reduced=self.reduced)
-
-    def update(self, **changes: Any) -> PartitionSpec:
-        """Return the specification with other ``partitions``, ``unreduced`` or ``reduced``.
-
-        Example:
-            >>> from tinyjax import P
-            >>> P("data").update(unreduced={"model"})
-            P('data', unreduced={'model'})
-        """
-        partitions = changes.pop("partitions", self.partitions)
-        settings = {"unreduced": self.unreduced, "reduced": self.reduced, **changes}
-        return PartitionSpec(*partitions, **settings)
-
-    @property
-    def transposed(self) -> PartitionSpec:
-        """How a cotangent of an array lies: it has parts of a sum where the array is reduced."""
-        if not self.unreduced and not self.reduced:
-            return self
-        return PartitionSpec(*self, unreduced=self.reduced, reduced=self.unreduced)
-
-    @property
-    def settled(self) -> PartitionSpec:
-        """The same of an array of whose parts none is of a sum, nor of its cotangent's."""
-        return PartitionSpec(*self) if self.unreduced or self.reduced else self
-
-    def index(self, value: object) -> int:
-        """Return the first axis of the array with this entry.
-
-        Raises:
-            ValueError: there is none.
-        """
-        return self.partitions.index(_canonical(value))
-
-    def count(self, value: object) -> int:
-        """Return how many axes of the array have this entry."""
-        return self.partitions.count(_canonical(value))
-
-    def __repr__(self) -> str:
-        if not self.unreduced and not self.reduced:
-            return f"P{self.partitions!r}"
-        shown = [*map(repr, self.partitions)]
-        for argument, names in (("unreduced", self.unreduced), ("reduced", self.reduced)):
-            if names:
-                shown.append(f"{argument}={{{', '.join(map(repr, sorted(names)))}}}")
-        return f"P({', '.join(shown)})"
-
-    def axes(self, axis: int) -> tuple[str, ...]:
-        """The axes of the mesh over which an axis of the array is divided."""
-        entry = self.partitions[axis] if axis < len(self.partitions) else None
-        match entry:
-            case str():
-                return (entry,)
-            case tuple():
-                return entry
-            case _:
-                return ()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The axes of the mesh over which the array is divided."""
-        return tuple([name for i in range(len(self)) for name in self.axes(i)])
-
-    def stripped(self) -> PartitionSpec:
-        """The same without what says nothing at the end."""
-        n = len(self)
-        while n and not self.partitions[n - 1]:
-            n -= 1
-        return self if n == len(self) else self.with_partitions(self.partitions[:n])
-
-    def inserted(self, axis: int, entry: Entry = None) -> PartitionSpec:
-        """The specification of arrays with one more axis."""
-        entries = [*self.partitions, *[None] * (axis - len(self))]
-        return self.with_partitions((*entries[:axis], entry, *entries[axis:]))
-
-
-def _spec_of(partitions: Sequence[Entry], unreduced: NamesSet, reduced: NamesSet) -> PartitionSpec:
-    return PartitionSpec(*partitions, unreduced=unreduced, reduced=reduced)
-
-
-#: JAX's short name
-P = PartitionSpec
-
-#: For each axis of an array the axes of a mesh over which it is divided.
-Entries: TypeAlias = tuple[tuple[str, ...], ...]
-
-
-class _Undivided(PartitionSpec):
-    """A specification of any length by which nothing is divided."""
-
-    def __getitem__(self, index: int | slice) -> Any:
-        return UNDIVIDED if isinstance(index, slice) else None
-
-
-UNDIVIDED: Final = _Undivided()
-
-
-def _memory_kind(kind: object) -> str:
-    if kind is None:
-        return _MEMORY
-    if not isinstance(kind, str) or kind not in _MEMORIES:
-        raise errors.ShardingError(
-            f"memory_kind must be {', '.join(map(repr, _MEMORIES))} or None, "
-            f"but got {errors.shortened(kind)}: "
-            "devices have no other memories."
-        )
-    return kind
-
-
-def memory_kind_field() -> Any:
-    """Make the attribute of shardings that says in which memory of a device arrays lie."""
-    return attrs.field(default=_MEMORY, converter=_memory_kind, kw_only=True)
-
-
-#: The part of an array that a device holds.
-Part: TypeAlias = tuple[slice, ...]
-
-
-@lru_cache(maxsize=4096)
-def places_of(process: int, ids: tuple[int, ...]) -> Sequence[int]:
-    """Return the places of one process's devices among several, in their order."""
-    return tuple(
-        [place for place, i in enumerate(ids) if i % pf.PER_PLATFORM // PER_PROCESS == process]
-    )
-
-
-class Sharding:
-    """How an array lies on devices.
-
-    It is a property of a value, not of its type: programs are the same wherever their arguments
-    lie, and XLA is told where that is when it compiles them.
-    """
-
-    __slots__ = ()
-
-    @property
-    def ids(self) -> tuple[int, ...]:
-        """The numbers of the devices, in the order of the mesh."""
-        raise NotImplementedError
-
-    def check(self, shape: Sequence[int], what: str = "the array") -> None:
-        """Check that an array of a shape can lie so.
-
-        Args:
-            shape: the shape.
-            what: what messages call the array.
-
-        Raises:
-            ShardingError: it has too few axes, or one is not divisible.
-        """
-        raise NotImplementedError
-
-    def divides(self, shape: Sequence[int]) -> bool:
-        """Say whether each axis of an array of a shape is a multiple of its parts."""
-        return True
-
-    def parts(self, shape: Sequence[int]) -> tuple[Part, ...]:
-        """The part of an array that each of the devices holds, in their order."""
-        raise NotImplementedError
-
-    @property
-    def is_fully_replicated(self) -> bool:
-        """Whether every device holds the whole array."""
-        raise NotImplementedError
-
-    @property
-    def summed(self) -> tuple[str, ...]:
-        """The axes of the mesh along which devices have different parts of a sum."""
-        return ()
-
-    @property
-    def terms(self) -> Sequence[int]:
-        """Which part of a sum each device has, in their order: 0 where there is one alone."""
-        return (0,) * len(self.ids)
-
-    @property
-    def device_set(self) -> set[Device]:
-        """The devices."""
-        return {device_at(i) for i in self.ids}
-
-    @property
-    def addressable_devices(self) -> set[Device]:
-        """Those of this process."""
-        return {device_at(self.ids[place]) for place in self.addressable_places}
-
-    @property
-    def addressable_places(self) -> Sequence[int]:
-        """The places of this process's devices among all, in their order."""
-        return places_of(group().process_index, self.ids)
-
-    @property
-    def num_devices(self) -> int:
-        return len(self.ids)
-
-    @property
-    def is_fully_addressable(self) -> bool:
-        """Whether all devices are of this process."""
-        return len(self.addressable_places) == len(self.ids)
-
-    @property
-    def is_abstract(self) -> bool:
-        """Whether the mesh has no devices, so that programs are compiled for it but not run."""
-        return False
-
-    @property
-    def is_decided(self) -> bool:
-        """Whether it says of all axes how they lie, and leaves none to XLA."""
-        return True
-
-    @property
-    def plain(self) -> Sharding:
-        """What users are told of how an array lies."""
-        return self
-
-    #: In which memory of its devices an array lies.
-    memory_kind: str
-
-    def with_memory_kind(self, kind: str) -> Self:
-        """Return the same in another memory of the devices.
-
-        Raises:
-            ShardingError: they have none of this kind.
-        """
-        raise NotImplementedError
-
-    def shard_shape(self, global_shape: Sequence[int]) -> tuple[int, ...]:
-        """The shape of each part of an array.
-
-        Raises:
-            ShardingError: an array of this shape cannot lie so.
-        """
-        part = self.parts(global_shape)[0]
-        return tuple([len(range(n)[s]) for n, s in zip(global_shape, part, strict=True)])
-
-    def devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Part]:
-        """The part of an array that each device holds.
-
-        Raises:
-            ShardingError: an array of this shape cannot lie so.
-        """
-        devices = [device_at(i) for i in self.ids]
-        return dict(zip(devices, self.parts(global_shape), strict=True))
-
-    def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Part]:
-        """The same of the devices of this process alone."""
-        parts = self.parts(global_shape)
-        return {device_at(self.ids[i]): parts[i] for i in self.addressable_places}
-
-    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
-        """Whether arrays of so many axes lie alike by both: the same parts on the same devices."""
-        raise NotImplementedError
-
-    @property
-    def spec(self) -> PartitionSpec:
-        """Over which axes of a mesh each axis of the array is divided."""
-        raise NotImplementedError
-
-    def update(self, *, spec: PartitionSpec | None = None) -> Sharding:
-        """Return the sharding with another specification."""
-        raise NotImplementedError
-
-    @property
-    def axis_names(self) -> tuple[str, ...]:
-        """The names of the axes of the mesh."""
-        return ()
-
-    def size_of(self, names: Sequence[str]) -> int:
-        """The number of parts into which some axes of the mesh divide."""
-        return 1
-
-    @property
-    def is_explicit(self) -> bool:
-        """Whether types tell all of how values lie."""
-        return False
-
-    def hidden(self, names: Sequence[str]) -> Sharding:
-        """The same, with axes of the mesh that types do not tell of: they are ``Auto``."""
-        return self
-
-    @property
-    def told(self) -> tuple[str, ...]:
-        """The axes of the mesh of which types tell."""
-        return ()
-
-    @property
-    def settled(self) -> Sharding:
-        """The same of values of whose parts none is of a sum, nor of its cotangent's."""
-        return self
-
-    def within(self, names: Sequence[str]) -> Sharding | None:
-        """How a device's part lies in a program that each runs along some axes of the mesh.
-
-        None where they are all axes.
-        """
-        return self
-
-    def constraint_text(self, ndim: int, mesh_name: str) -> str:
-        """What a type says of how values lie, as Shardy writes it, on a mesh of that name."""
-        return self.text(ndim, mesh_name)
-
-    def stripped(self) -> Sharding:
-        """The same, without what says nothing at the end of its specification."""
-        return self
-
-    def in_types(self, ndim: int) -> Sharding | None:
-        """What the types of arrays of so many axes say of how they lie; None where they do not.
-
-        They do along the axes of a mesh that are ``Explicit``. There is an entry for each axis.
-        """
-        return None
-
-    def typed(self, aval: Any) -> Any:
-        """The type of values of a type that lie so."""
-        return aval.plain
-
-    def batched(self, axis: int, names: tuple[str, ...] = ()) -> Sharding:
-        """How arrays with one more axis lie.
-
-        Args:
-            axis: where it comes; how it is divided is left to XLA.
-            names: the axes of the mesh over which it is divided, where types say so.
-        """
-        return self
-
-    def beside(self, entries: Entries) -> Sharding:
-        """The same, of an array whose type says how it lies, if this says it of other axes alone.
-
-        Args:
-            entries: for each axis of the array the axes of the mesh of which the type tells.
-        """
-        return self
-
-    def decided(self, now: Sharding) -> Sharding:
-        """The same with nothing left to XLA: an array that lies so stays as it is there."""
-        return self
-
-    @property
-    def mesh_text(self) -> str | None:
-        """The mesh as Shardy writes it; None where there is one device."""
-        return None
-
-    def text(self, ndim: int, mesh_name: str) -> str:
-        """The sharding of an array of so many axes as Shardy writes it, on a mesh of that name."""
-        raise NotImplementedError
-
-
-@attrs.frozen(eq=False, repr=False)
-class SingleDeviceSharding(Sharding, records.Record):
-    """The whole array lies on one device.
-
-    Attributes:
-        device: the device.
-        memory_kind: in which of its memories.
-
-    Example:
-        >>> import tinyjax
-        >>> tinyjax.numpy.ones(3).sharding
-        SingleDeviceSharding(device=CpuDevice(id=0), memory_kind=device)
-    """
-
-    device: Device = attrs.field(factory=first_device)
-    memory_kind: str = memory_kind_field()
-
-    @property
-    def ids(self) -> tuple[int, ...]:
-        return (self.device.number,)
-
-    def check(self, shape: Sequence[int], what: str = "the array") -> None:
-        pass
-
-    def parts(self, shape: Sequence[int]) -> tuple[Part, ...]:
-        return ((slice(None),) * len(shape),)
-
-    @property
-    def is_fully_replicated(self) -> bool:
-        return True
-
-    def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
-        return (
-            self.ids == other.ids
-            and self.memory_kind == other.memory_kind
-            and not other.is_abstract
-        )
-
-    def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
-        return SingleDeviceSharding(self.device, memory_kind=kind)
-
-    @property
-    def spec(self) -> PartitionSpec:
-        """Over which axes of a mesh each axis of the array is divided: over none, whichever."""
-        return UNDIVIDED
-
-    def update(self, *, spec: object = None) -> SingleDeviceSharding:
-        """Return the same sharding: no axis is divided."""
-        return self
-
-    def __repr__(self) -> str:
-        return f"SingleDeviceSharding(device={self.device!r}, memory_kind={self.memory_kind})"
-
-
-def make_single_device_sharding(
-    device: Device, *, memory_kind: str | None = None
-) -> SingleDeviceSharding:
-    """Return how an array lies whole on a device: ``SingleDeviceSharding``, by another name."""
-    return SingleDeviceSharding(device, memory_kind=_memory_kind(memory_kind))
-
-
-class DefaultPlace(SingleDeviceSharding):
-    """How an array lies that was put nowhere: on the default device, until others are elsewhere.
-
-    It never leaves the package: an array says that it lies on that device.
-    """
-
-    __slots__ = ()
-
-    @property
-    def plain(self) -> SingleDeviceSharding:
-        """The same for an array that was put there."""
-        return SingleDeviceSharding(self.device)
-
-
-_first: Final[list[SingleDeviceSharding]] = [SingleDeviceSharding(Device())]
-
-
-def on_first() -> SingleDeviceSharding:
-    """Return how every array lies that is put nowhere else: on the first device of this process."""
     return _first[0]
 
 
+_first: Final[list[Device]] = [Device()]
+
+
 #: Where an array is wanted; None for where it is.
-Placement: TypeAlias = Device | Sharding | PartitionSpec | None
+Placement: TypeAlias = Place | None
 
 
 def is_place(x: object) -> bool:
     """Say whether something tells where an array lies, or None: a leaf in trees of such."""
-    return x is None or isinstance(x, Device | Sharding | PartitionSpec | Space)
-
-
-def as_sharding(where: Device | Sharding) -> Sharding:
-    """Return how an array lies that was put on a device, or by a sharding."""
-    return SingleDeviceSharding(where) if isinstance(where, Device) else where
+    return x is None or isinstance(x, Place)

@@ -1,22 +1,71 @@
 """The hook of a plane by which arrays lie elsewhere than on the first device, whole or in parts.
 
-The core asks it where a user names a place, and where an array is no ``ConcreteArray``; what the
-answers mean is the plane's alone (``tinyjax.parallel``, which ``startup`` names).
+The core asks it where a user names a place or asks for one, and where an array is a
+``PlacedArray``. What the answers mean is the plane's alone: ``tinyjax.parallel``, which
+``tinyjax.startup`` names.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable, Sequence
 from importlib import import_module
 from typing import Any, Final, Protocol
 
+from tinyjax.core.devices import Placement
 from tinyjax.errors import ShardingError
+
+
+class PlacedCall(Protocol):
+    """Where a function's arguments and results are to lie."""
+
+    def around(self, fun: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function with its arguments and results put there."""
+
+    @property
+    def options(self) -> Hashable:
+        """What tells it from others."""
 
 
 class Plane(Protocol):
     """What the core asks of the plane."""
 
-    def resolve(self, where: object, function: str) -> Any:
-        """Return how arrays lie that are put where an argument of a function says."""
+    def evaluate(self, primitive: Any, args: Sequence[Any], params: Any) -> Sequence[Any]:
+        """Apply a primitive to arrays with data, where they lie."""
+
+    def put(self, leaf: Any, where: Placement, function: str) -> Any:
+        """Return an array or a number as an array that lies where an argument of a function says.
+
+        None stands for where it lies, and for data of the host for the default device.
+        """
+
+    def put_like(self, array: Any, aval: Any, told: Any, where: Placement, function: str) -> Any:
+        """Return an array where it is wanted: by default as one of a type lies, if it can."""
+
+    def put_result(self, fun: Callable[..., Any], where: Placement, args: Any, kwargs: Any) -> Any:
+        """Apply a function and put its result where an argument of it says."""
+
+    def default_place(self) -> Any:
+        """Return how arrays lie that are put nowhere, where the default device is elsewhere."""
+
+    def on_first(self) -> Any:
+        """Return how arrays lie that are put nowhere."""
+
+    def declared(self, where: Any) -> Any:
+        """Return how arrays lie by what a ``ShapeDtypeStruct`` is given."""
+
+    def format_of(self, x: Any) -> Any:
+        """Return how an array lies, and in which order its elements are."""
+
+    def shards_of(self, x: Any) -> Any:
+        """Return the parts of an array on the devices of this process."""
+
+    def placed_call(self, ins: Any, outs: Any) -> PlacedCall | None:
+        """Return where arguments and results of a function lie by prefixes of them; None if freely.
+
+        Args:
+            ins: of the tuple of the positional arguments.
+            outs: of the result.
+        """
 
 
 #: The module that answers, if there is one: it is loaded when it is first asked.

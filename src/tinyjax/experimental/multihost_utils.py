@@ -13,12 +13,13 @@ import numpy as np
 
 from tinyjax import dtypes, errors, tree
 from tinyjax.core import xla
-from tinyjax.core.devices import PartitionSpec, group, is_place
+from tinyjax.core.devices import group, is_place
 from tinyjax.core.primitives.shape import expand_dims
 from tinyjax.core.values import concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.lazy import answer_for
 from tinyjax.parallel import meshes, named_sharding as ns, shards
+from tinyjax.parallel.sharding import PartitionSpec
 
 T = TypeVar("T")
 

@@ -22,7 +22,7 @@ from tinyjax.core.jit import jit, stages
 from tinyjax.core.values import avals as av
 from tinyjax.export import Exported, deserialize, exporting
 from tinyjax.lazy import answer_for
-from tinyjax.parallel import meshes
+from tinyjax.parallel import meshes, sharding as sd
 from tinyjax.tree import PyTreeDef
 
 answer_for(__name__, "deserialize_and_load serialize")
@@ -180,11 +180,11 @@ def _lowered(
     chosen = [*(dev.devices_on(dev.PLATFORM) if devices is None else devices)][:count]
     if len(chosen) < count:
         raise errors.ArgumentError(f"'{name}' runs on {count} devices, but got {len(chosen)}.")
-    lies: Sequence[dev.Sharding | None] = exported.in_shardings_jax(
+    lies: Sequence[sd.Sharding | None] = exported.in_shardings_jax(
         meshes.Mesh(chosen, ("devices",))
     )
-    if devices is not None and count == 1 and chosen[0] != dev.on_first().device:
-        lies = [dev.SingleDeviceSharding(chosen[0])] * len(lies)
+    if devices is not None and count == 1 and chosen[0] != sd.on_first().device:
+        lies = [sd.SingleDeviceSharding(chosen[0])] * len(lies)
     args: list[Any] = [
         av.ShapeDtypeStruct(aval.shape, aval.dtype, aval.weak_type, sharding=sharding)
         for aval, sharding in zip(exported.in_avals, lies, strict=True)

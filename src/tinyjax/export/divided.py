@@ -12,8 +12,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from tinyjax.core import sharded_array as sa
-from tinyjax.core.devices import Device, PartitionSpec, device_at, on_first
+from tinyjax.core.devices import Device, device_at
 from tinyjax.core.tracing.jaxpr import Jaxpr, Lit, effects
 from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values.array import Array
@@ -24,8 +23,9 @@ from tinyjax.core.xla.placement import Placement
 from tinyjax.errors import ArgumentError, ExportError
 from tinyjax.export.platforms import calls_python
 from tinyjax.export.symbolic_programs import Rewriting, closed
-from tinyjax.parallel import meshes, named_sharding as ns
+from tinyjax.parallel import meshes, named_sharding as ns, sharded_array as sa
 from tinyjax.parallel.constraint import constrain
+from tinyjax.parallel.sharding import PartitionSpec, on_first
 from tinyjax.parallel.types import OnMesh
 
 #: How arguments or results lie; None where that is left to XLA.

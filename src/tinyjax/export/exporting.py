@@ -8,11 +8,12 @@ from typing import Any, ParamSpec
 import numpy as np
 
 from tinyjax import config, dtypes, errors, frames
-from tinyjax.core import api, devices as dev, sharded_array as sa
+from tinyjax.core import api, devices as dev
 from tinyjax.core.jit import JitFunction, jit, stages
 from tinyjax.core.tracing import jaxpr as jx, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import PlacedArray
 from tinyjax.export import exported, families, format, symbolic_programs
 from tinyjax.export.divided import divided_of
 from tinyjax.export.platforms import (
@@ -22,6 +23,7 @@ from tinyjax.export.platforms import (
     main_first,
     portable_form,
 )
+from tinyjax.parallel import sharding as sd
 
 P = ParamSpec("P")
 
@@ -172,7 +174,7 @@ def exported_of(
         jaxpr.in_avals[num_consts:],
         jaxpr.out_avals,
         tuple([i - num_consts for i in lowered.donated]),
-        tuple([x.gathered if isinstance(x, sa.ShardedArray) else x for x in lowered.consts]),
+        tuple([x.gathered if isinstance(x, PlacedArray) else x for x in lowered.consts]),
         portables[0],
         platforms,
         tuple(portables[1:]),
@@ -239,6 +241,6 @@ def _export_vjp(
     return exported_of(lambda: jit(pull_back).lower(*structs), platforms, disabled_checks)
 
 
-def _of_cotangent(aval: av.ShapedArray, sharding: dev.Sharding | None) -> dev.Sharding | None:
+def _of_cotangent(aval: av.ShapedArray, sharding: sd.Sharding | None) -> sd.Sharding | None:
     """How the cotangent of a result lies."""
     return aval.cotangent().sharding if aval.told is not None else sharding

@@ -23,11 +23,10 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import devices as dev
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.export import dims, parsing, symbolic_programs
-from tinyjax.parallel import meshes, named_sharding as ns
+from tinyjax.parallel import meshes, named_sharding as ns, sharding as sd
 from tinyjax.parallel.types import OnMesh, Share, with_varying
 from tinyjax.primitives import convolution as cv, fft, gather_scatter as gs, modes
 
@@ -89,7 +88,7 @@ _FITS: Final[dict[str, Callable[[object], bool]]] = {
     "Sharding | None": lambda x: x is None or _is_sharding(x),
     "AnyMesh": _kind(meshes.AbstractMesh),
     "Hashable": _kind(str),  # the name of an axis
-    "Specs": _tupleof_type(_kind(dev.PartitionSpec)),
+    "Specs": _tupleof_type(_kind(sd.PartitionSpec)),
     "Jaxpr": lambda x: type(x) is jx.Jaxpr,
     "Jaxpr | None": lambda x: x is None or type(x) is jx.Jaxpr,
     "Axes": _tupleof_type(_is_size),
@@ -214,7 +213,7 @@ class _Writer:
                 return {"sharding": encode_sharding(value)}
             case meshes.AbstractMesh():
                 return {"mesh": _encode_mesh(value)}
-            case dev.PartitionSpec():
+            case sd.PartitionSpec():
                 return {"spec": _encode_spec(value)}
             case Enum():
                 return {"choice": [type(value).__name__, value.name]}
@@ -269,9 +268,9 @@ def _encode_mesh(mesh: meshes.AnyMesh) -> list[Any]:
     return [[*mesh.axis_sizes], [*mesh.axis_names], [kind.value for kind in mesh.axis_types]]
 
 
-def _encode_spec(spec: dev.PartitionSpec) -> list[Any]:
+def _encode_spec(spec: sd.PartitionSpec) -> list[Any]:
     entries = [
-        False if entry is dev.PartitionSpec.UNCONSTRAINED else [*spec.axes(i)]
+        False if entry is sd.PartitionSpec.UNCONSTRAINED else [*spec.axes(i)]
         for i, entry in enumerate(spec)
     ]
     return [entries, sorted(spec.unreduced), sorted(spec.reduced)]
@@ -466,11 +465,11 @@ def _decode_mesh(entry: object) -> meshes.AbstractMesh:
     return meshes.AbstractMesh(lengths, [of_type(str, name) for name in names], types)
 
 
-def _decode_spec(spec: object) -> dev.PartitionSpec:
+def _decode_spec(spec: object) -> sd.PartitionSpec:
     entries, unreduced, reduced = [of_type(list, part) for part in of_type(list, spec)]
-    return dev.PartitionSpec(
+    return sd.PartitionSpec(
         *[
-            dev.PartitionSpec.UNCONSTRAINED if entry is False else tuple(of_type(list, entry))
+            sd.PartitionSpec.UNCONSTRAINED if entry is False else tuple(of_type(list, entry))
             for entry in entries
         ],
         unreduced={of_type(str, name) for name in unreduced},

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 import tinyjax
-from tinyjax.core.devices import Device, Sharding, device_at
+from tinyjax.core.devices import Device, device_at
 from tinyjax.core.xla.backend import backend_of
+from tinyjax.parallel.sharding import Sharding
 
 __all__ = ["backends", "get_backend", "get_default_device"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 from tinyjax import tree
-from tinyjax.core.layout import Format, Layout
+from tinyjax.parallel.layout import Format, Layout
 
 __all__ = ["Format", "Layout", "with_layout_constraint"]
 

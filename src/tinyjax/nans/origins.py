@@ -14,9 +14,8 @@ import attrs
 import numpy as np
 
 from tinyjax.config import settings
-from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.values.array import Array, followed
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.frames import Direction, ExampleAxis, Location
 
@@ -133,7 +132,7 @@ def next_serial() -> int:
 
 def nans_in(array: Array) -> HostArray | None:
     """Where an array has NaNs; None where it has none."""
-    if not is_inexact(array.dtype) or type(array) is ShardedArray:  # which are not followed
+    if not is_inexact(array.dtype) or isinstance(array, PlacedArray):  # which are not followed
         return None
     assert isinstance(array, ConcreteArray), "evaluation gives arrays with data"
     mask = np.asarray(np.isnan(array.host))
@@ -145,7 +144,7 @@ def wanted_in(array: Array) -> HostArray | None:
     current = settings()
     if not current.debug_infs:
         return nans_in(array)
-    if not is_inexact(array.dtype) or type(array) is ShardedArray:  # which are not followed
+    if not is_inexact(array.dtype) or isinstance(array, PlacedArray):  # which are not followed
         return None
     assert isinstance(array, ConcreteArray), "evaluation gives arrays with data"
     find = np.isfinite if current.debug_nans else np.isinf

@@ -22,12 +22,11 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from tinyjax.core.sharded_array import any_sharded
 from tinyjax.core.tracing import jaxpr as jx, program_rules as pr, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.tracing.program_evaluation import PROGRAM, Run, by_equation, evaluate_stepwise
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.concrete import ConcreteArray, any_placed
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.frames import Direction, Location, TracedSource, traced_source
 from tinyjax.nans import origins, reports
@@ -72,7 +71,7 @@ class NanTrace(tr.EvalTrace):
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         tr.check_concrete(args)
-        if any_sharded(args):  # whose data is not looked at
+        if any_placed(args):  # whose data is not looked at
             with tr.use_trace(tr.EVAL):
                 return tr.EVAL.process(primitive, args, params)
         is_program = PROGRAM in primitive.rules.extensions

@@ -23,7 +23,8 @@ from typing import (
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.devices import Placement, SingleDeviceSharding
+from tinyjax.core import elsewhere
+from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew, identities, shape as sh
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_size
 from tinyjax.core.tracing.checking import explained
@@ -490,18 +491,11 @@ def _like(
 
 def laid_like(array: Array, x: Array | ShapeDtypeStruct, where: Placement, name: str) -> Array:
     """Return an array where it is wanted: by default as another lies, if it can lie so."""
-    if x.aval.across:
-        from tinyjax.parallel.collective import sharing  # noqa: PLC0415 (for several devices)
-
-        array = sharing(array, x.aval.across)
-    if where is None:
-        told = x.sharding if isinstance(x, ShapeDtypeStruct) or x.committed else None
-        if array.shape == x.shape:
-            array = x.aval.laid(array)
-            where = None if told is None or told.is_abstract else told
-        elif isinstance(told, SingleDeviceSharding):  # which divides no axes
-            where = told
-    return put(array, where, name)
+    told = x.sharding if isinstance(x, ShapeDtypeStruct) or x.committed else None
+    if told is None and x.aval.where is None:
+        return put(array, where, name)
+    placed: Array = elsewhere.plane().put_like(array, x.aval, told, where, name)
+    return placed
 
 
 def zeros_like(

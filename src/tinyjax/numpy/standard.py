@@ -7,7 +7,7 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import devices as dev
+from tinyjax.core import devices as dev, elsewhere
 from tinyjax.core.values import array as arr, dlpack, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
@@ -111,7 +111,7 @@ class NamespaceInfo:
 
 def _check_device(device: dev.Placement) -> None:
     """Check that there is such a device: all have the same dtypes."""
-    if device is not None and device != dev.on_first() and not dev.is_device(device):
+    if device is not None and not dev.is_device(device) and device != elsewhere.plane().on_first():
         raise ArgumentError(f"there is no device {device!r}: they are {list(dev.devices_on())}.")
 
 

@@ -23,7 +23,6 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, records, tree
-from tinyjax.core.devices import Entries
 from tinyjax.core.primitives import reduce as rd, rules as ru, shape as sh
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.core.primitives.elementwise import add, convert_element_type, div, eq, mul
@@ -41,6 +40,7 @@ from tinyjax.errors import ArgumentError, ShapeError, ShardingError, UnboundAxis
 from tinyjax.parallel import constraint as con, types as ty
 from tinyjax.parallel.division import DivisionRule, kept, same, whole
 from tinyjax.parallel.mesh_rule import MESH, MeshRule
+from tinyjax.parallel.sharding import Entries
 from tinyjax.parallel.varying import union
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from tinyjax.core import sharded_array as sa
-from tinyjax.core.devices import Sharding
+from tinyjax.core import xla
 from tinyjax.core.primitives import rules as ru
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
@@ -16,6 +15,8 @@ from tinyjax.core.tracing.trace import bind, bind1, manual_axes, on_devices
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.errors import ShardingError
+from tinyjax.parallel import sharded_array as sa
+from tinyjax.parallel.sharding import Sharding
 from tinyjax.parallel.types import hidden, is_hidden, settled, with_varying
 
 
@@ -45,7 +46,7 @@ def _impl(operands: prim.Hosts, params: ConstraintParams) -> prim.Hosts:
 @sharding_constraint_p.def_evaluate
 def _evaluate(args: prim.Arrays, params: ConstraintParams) -> prim.Arrays:
     (x,) = args
-    return [sa.placer[0](x, params.sharding.decided(x.sharding))]
+    return [xla.put(x, params.sharding.decided(x.sharding))]
 
 
 @sharding_constraint_p.def_abstract_eval

@@ -13,9 +13,9 @@ from math import prod
 from typing import Any, Final, TypeAlias
 
 from tinyjax import dtypes
-from tinyjax.core.devices import Entries, PartitionSpec
 from tinyjax.core.tracing.primitive import Avals
 from tinyjax.core.values.avals import ShapedArray
+from tinyjax.parallel.sharding import Entries, PartitionSpec
 from tinyjax.parallel.types import Share
 
 #: Over which axes of the mesh one axis of an array is divided.

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyjax.core import devices as dev
 from tinyjax.core.primitives import broadcast as bc, shape as sh, slicing as sl
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.core.transforms import batching as bt
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.parallel import constraint as con, inside, meshes, primitive
+from tinyjax.parallel import constraint as con, inside, meshes, primitive, sharding as sd
 
 
 def emulate(args: prim.Arrays, params: primitive.ShardMapParams) -> prim.Arrays:
@@ -69,12 +68,12 @@ def _along(
     return result
 
 
-def _rows(mesh: meshes.AnyMesh, spec: dev.PartitionSpec) -> list[str]:
+def _rows(mesh: meshes.AnyMesh, spec: sd.PartitionSpec) -> list[str]:
     """The axes of the mesh along which devices have different parts, in the order of the mesh."""
     return [name for name in mesh.axis_names if name in spec.names or name in spec.unreduced]
 
 
-def _divided(x: Array, mesh: meshes.AnyMesh, spec: dev.PartitionSpec) -> Array:
+def _divided(x: Array, mesh: meshes.AnyMesh, spec: sd.PartitionSpec) -> Array:
     """Divide an array: an axis in front for each axis of the mesh that it is divided over.
 
     Of a sum the first device has all.
@@ -94,7 +93,7 @@ def _divided(x: Array, mesh: meshes.AnyMesh, spec: dev.PartitionSpec) -> Array:
     return sh.transpose(x, (*front, *rest))
 
 
-def _joined(x: Array, mesh: meshes.AnyMesh, spec: dev.PartitionSpec, part: av.ShapedArray) -> Array:
+def _joined(x: Array, mesh: meshes.AnyMesh, spec: sd.PartitionSpec, part: av.ShapedArray) -> Array:
     """Join the parts of an array again; ``part`` is the type of each."""
     rows = _rows(mesh, spec)
     x = bc.reduce_sum(x, tuple([i for i, name in enumerate(rows) if name in spec.unreduced]))

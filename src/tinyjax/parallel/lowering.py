@@ -11,13 +11,14 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from tinyjax.core import devices as dev, lowering as low
+from tinyjax.core import lowering as low
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.module import HostFunction, Module
 from tinyjax.core.stablehlo.types import Value
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.dtypes import is_complex, real_part
+from tinyjax.parallel import sharding as sd
 
 
 def equation(b: Lowering, eqn: jx.JaxprEqn, values: Sequence[Value]) -> Sequence[Value]:
@@ -65,7 +66,7 @@ def whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
     return _said(b, x, aval.sharding.settled, aval.ndim)
 
 
-def _said(b: Lowering, x: Value, sharding: dev.Sharding, ndim: int) -> Value:
+def _said(b: Lowering, x: Value, sharding: sd.Sharding, ndim: int) -> Value:
     """Write what a type says of where a value lies."""
     text = sharding.constraint_text(ndim, b.module.mesh(sharding.mesh_text or ""))
     return b.op("sdy.sharding_constraint", x, sharding=f"#sdy.sharding{text}")
@@ -129,8 +130,8 @@ def _lying(b: Lowering, at_once: bool, x: Value, var: jx.Var) -> Value:
 def write_sharded_module(
     jaxpr: jx.Jaxpr,
     name: str,
-    ins: Sequence[dev.Sharding],
-    outs: Sequence[dev.Sharding | None],
+    ins: Sequence[sd.Sharding],
+    outs: Sequence[sd.Sharding | None],
     donated: Sequence[int] = (),
     platform: str = "cpu",
     locate: low.Locate | None = None,
@@ -160,7 +161,7 @@ def write_sharded_module(
     return module.text(name), tuple(module.host_functions)
 
 
-def _lies(module: Module, sharding: dev.Sharding | None, ndim: int) -> list[str]:
+def _lies(module: Module, sharding: sd.Sharding | None, ndim: int) -> list[str]:
     text = sharding_text(module, sharding, ndim)
     return [] if text is None else [f"sdy.sharding = #sdy.sharding{text}"]
 
@@ -169,7 +170,7 @@ def _attributes(texts: Sequence[str]) -> str:
     return f" {{{', '.join(texts)}}}" if texts else ""
 
 
-def sharding_text(module: Module, sharding: dev.Sharding | None, ndim: int) -> str | None:
+def sharding_text(module: Module, sharding: sd.Sharding | None, ndim: int) -> str | None:
     """Return how an array of so many axes lies as Shardy writes it; None where it says nothing."""
     mesh = sharding.mesh_text if sharding is not None else None
     if sharding is None or mesh is None:

@@ -14,7 +14,6 @@ from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 import attrs
 
 from tinyjax import errors, records
-from tinyjax.core.devices import Entries, PartitionSpec
 from tinyjax.core.tracing.primitive import ELEMENTWISE, LINEAR, Avals, Primitive, RuleKey
 from tinyjax.core.tracing.program_rules import CALLED
 from tinyjax.core.values.avals import NOWHERE, ShapedArray
@@ -27,6 +26,7 @@ from tinyjax.parallel.division import (
     undivided,
     whole_sums,
 )
+from tinyjax.parallel.sharding import Entries, PartitionSpec
 from tinyjax.parallel.types import SHARING, Axes, OnMesh, Share, with_varying
 
 P = TypeVar("P")

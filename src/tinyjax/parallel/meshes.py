@@ -19,6 +19,7 @@ from tinyjax import config
 from tinyjax.core import devices as dev, platforms as pf
 from tinyjax.core.values.integers import integers, listed
 from tinyjax.errors import ShardingError, shortened
+from tinyjax.parallel import sharding as sd
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -288,7 +289,7 @@ class Mesh(_Grid):
 
     @property
     def _local_places(self) -> Sequence[int]:
-        return dev.places_of(dev.group().process_index, self.ids)
+        return sd.places_of(dev.group().process_index, self.ids)
 
     @property
     def is_multi_process(self) -> bool:

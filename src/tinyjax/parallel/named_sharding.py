@@ -11,12 +11,13 @@ import numpy as np
 from tinyjax.core import devices as dev
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.errors import ShardingError, described, shortened
+from tinyjax.parallel import sharding as sd
 from tinyjax.parallel.meshes import MORE_DEVICES, AbstractMesh, AnyMesh, AxisType, Mesh, get_mesh
 from tinyjax.parallel.types import typed
 
 
 @attrs.frozen(repr=False, cache_hash=True)  # calls of programs are found by it
-class NamedSharding(dev.Sharding):
+class NamedSharding(sd.Sharding):
     """The axes of an array are divided over the axes of a mesh.
 
     Attributes:
@@ -36,8 +37,8 @@ class NamedSharding(dev.Sharding):
     """
 
     mesh: AnyMesh = attrs.field()
-    spec: dev.PartitionSpec = attrs.field()
-    memory_kind: str = dev.memory_kind_field()
+    spec: sd.PartitionSpec = attrs.field()
+    memory_kind: str = sd.memory_kind_field()
 
     @mesh.validator
     def _check_mesh(self, _attribute: object, value: object) -> None:
@@ -48,7 +49,7 @@ class NamedSharding(dev.Sharding):
 
     @spec.validator
     def _check_spec(self, _attribute: object, value: object) -> None:
-        if not isinstance(value, dev.PartitionSpec):
+        if not isinstance(value, sd.PartitionSpec):
             raise ShardingError(
                 f"spec of NamedSharding must be a PartitionSpec, but got {described(value)}."
             )
@@ -117,7 +118,7 @@ class NamedSharding(dev.Sharding):
     def divides(self, shape: Sequence[int]) -> bool:
         return not any(n % self.factor(axis) for axis, n in enumerate(shape))
 
-    def parts(self, shape: Sequence[int]) -> tuple[dev.Part, ...]:
+    def parts(self, shape: Sequence[int]) -> tuple[sd.Part, ...]:
         return _parts(self, tuple(shape))
 
     @property
@@ -135,12 +136,12 @@ class NamedSharding(dev.Sharding):
     def terms(self) -> Sequence[int]:
         return _terms(self) if self.summed else super().terms
 
-    def is_equivalent_to(self, other: dev.Sharding, ndim: int) -> bool:
+    def is_equivalent_to(self, other: sd.Sharding, ndim: int) -> bool:
         if self is other:  # nearly always
             return True
         if self.is_abstract != other.is_abstract or self.memory_kind != other.memory_kind:
             return False
-        if isinstance(other, dev.SingleDeviceSharding):
+        if isinstance(other, sd.SingleDeviceSharding):
             return self.ids == other.ids
         if not isinstance(other, NamedSharding):
             return False
@@ -156,7 +157,7 @@ class NamedSharding(dev.Sharding):
         self,
         *,
         mesh: AnyMesh | None = None,
-        spec: dev.PartitionSpec | None = None,
+        spec: sd.PartitionSpec | None = None,
         memory_kind: str | None = None,
     ) -> NamedSharding:
         """Return the sharding with another mesh, specification or kind of memory.
@@ -173,7 +174,7 @@ class NamedSharding(dev.Sharding):
             memory_kind=self.memory_kind if memory_kind is None else memory_kind,
         )
 
-    def _of(self, spec: dev.PartitionSpec) -> NamedSharding:
+    def _of(self, spec: sd.PartitionSpec) -> NamedSharding:
         return NamedSharding(self.mesh, spec, memory_kind=self.memory_kind)
 
     def with_memory_kind(self, kind: str) -> NamedSharding:
@@ -186,12 +187,12 @@ class NamedSharding(dev.Sharding):
 
     def batched(self, axis: int, names: tuple[str, ...] = ()) -> NamedSharding:
         # a mesh whose axes types tell of has no others to choose from
-        entry = names if names or self.mesh.explicit_axes else dev.PartitionSpec.UNCONSTRAINED
+        entry = names if names or self.mesh.explicit_axes else sd.PartitionSpec.UNCONSTRAINED
         return self._of(self.spec.inserted(axis, entry))
 
     @property
     def is_decided(self) -> bool:
-        return dev.PartitionSpec.UNCONSTRAINED not in self.spec.partitions
+        return sd.PartitionSpec.UNCONSTRAINED not in self.spec.partitions
 
     @property
     def is_explicit(self) -> bool:
@@ -215,9 +216,7 @@ class NamedSharding(dev.Sharding):
             return self
         spec = self.spec
         entries = [
-            x
-            if x is dev.PartitionSpec.UNCONSTRAINED
-            else [n for n in spec.axes(i) if n not in gone]
+            x if x is sd.PartitionSpec.UNCONSTRAINED else [n for n in spec.axes(i) if n not in gone]
             for i, x in enumerate(spec)
         ]
         if spec.unreduced or spec.reduced:
@@ -252,17 +251,17 @@ class NamedSharding(dev.Sharding):
             return aval.plain
         return typed(aval, told)
 
-    def beside(self, entries: dev.Entries) -> NamedSharding:
+    def beside(self, entries: sd.Entries) -> NamedSharding:
         if not self.mesh.auto_axes or {*self.spec.names} & {*self.mesh.explicit_axes}:
             return self
         partitions: list[object] = []
         for axis, told in enumerate(entries):
             entry = self.spec[axis] if axis < len(self.spec) else None
-            free = entry is dev.PartitionSpec.UNCONSTRAINED and not told
+            free = entry is sd.PartitionSpec.UNCONSTRAINED and not told
             partitions.append(entry if free else (*told, *self.spec.axes(axis)))
         return self._of(self.spec.with_partitions(partitions))
 
-    def decided(self, now: dev.Sharding) -> NamedSharding:
+    def decided(self, now: sd.Sharding) -> NamedSharding:
         mesh = now.mesh if isinstance(now, NamedSharding) else None
         if isinstance(mesh, Mesh) and mesh.abstract_mesh == self.mesh:  # of the devices there are
             return self.update(mesh=mesh).decided(now)
@@ -272,7 +271,7 @@ class NamedSharding(dev.Sharding):
         kept = now.spec if isinstance(now, NamedSharding) and now.mesh == self.mesh else None
         entries: list[object] = []
         for axis, entry in enumerate(self.spec):
-            free = entry is dev.PartitionSpec.UNCONSTRAINED
+            free = entry is sd.PartitionSpec.UNCONSTRAINED
             stays = () if kept is None or not free else kept.axes(axis)
             entries.append(entry if not free else () if used & {*stays} else stays)
         return self._of(self.spec.with_partitions(entries))
@@ -292,7 +291,7 @@ class NamedSharding(dev.Sharding):
         entries = [*self.spec, *[None] * (ndim - len(self.spec))]
         axes = [
             ["?"]
-            if entry is dev.PartitionSpec.UNCONSTRAINED
+            if entry is sd.PartitionSpec.UNCONSTRAINED
             else [*[f'"{name}"' for name in self.spec.axes(i)], *([more] if more else [])]
             for i, entry in enumerate(entries)
         ]
@@ -321,11 +320,11 @@ def _terms(sharding: NamedSharding) -> Sequence[int]:
 
 
 @lru_cache(maxsize=4096)
-def _parts(sharding: NamedSharding, shape: tuple[int, ...]) -> tuple[dev.Part, ...]:
+def _parts(sharding: NamedSharding, shape: tuple[int, ...]) -> tuple[sd.Part, ...]:
     sharding.check(shape)
     mesh, spec = sharding.mesh, sharding.spec
     sizes = mesh.shape
-    parts: list[dev.Part] = []
+    parts: list[sd.Part] = []
     for place in np.ndindex(*mesh.axis_sizes):
         at = dict(zip(mesh.axis_names, place, strict=True))
         part: list[slice] = []
@@ -340,7 +339,7 @@ def _parts(sharding: NamedSharding, shape: tuple[int, ...]) -> tuple[dev.Part, .
     return tuple(parts)
 
 
-def resolve(where: object, function: str) -> dev.Sharding:
+def resolve(where: object, function: str) -> sd.Sharding:
     """Return the sharding that is meant: a specification alone is of the mesh in force.
 
     So is a sharding by the abstract mesh of the mesh in force.
@@ -353,8 +352,8 @@ def resolve(where: object, function: str) -> dev.Sharding:
         ShardingError: it is none of these, or a specification where no mesh is in force.
     """
     match where:
-        case dev.Device() | dev.SingleDeviceSharding():
-            sharding = dev.as_sharding(where)
+        case dev.Device() | sd.SingleDeviceSharding():
+            sharding = sd.as_sharding(where)
             if not all(map(dev.is_device, sharding.device_set)):
                 raise ShardingError(
                     f"{function}: there is no device {sharding.device_set.pop()!r}: "
@@ -364,9 +363,9 @@ def resolve(where: object, function: str) -> dev.Sharding:
         case NamedSharding(mesh=AbstractMesh()):
             mesh = get_mesh()
             return NamedSharding(mesh, where.spec) if mesh.abstract_mesh == where.mesh else where
-        case dev.Sharding():
+        case sd.Sharding():
             return where
-        case dev.PartitionSpec():
+        case sd.PartitionSpec():
             mesh = get_mesh()
             if mesh.empty:
                 raise ShardingError(
@@ -381,9 +380,18 @@ def resolve(where: object, function: str) -> dev.Sharding:
             )
 
 
+def declared(where: sd.Sharding | sd.PartitionSpec) -> sd.Sharding:
+    """Return how arrays lie by what a ``ShapeDtypeStruct`` is given.
+
+    Raises:
+        ShardingError: it is a specification, and no mesh is in force.
+    """
+    return resolve(where, "ShapeDtypeStruct") if isinstance(where, sd.PartitionSpec) else where
+
+
 def checked(
     where: object, shape: Sequence[int], function: str, what: str, pads: bool = False
-) -> dev.Sharding:
+) -> sd.Sharding:
     """Return the sharding that is meant of an array whose shape allows it.
 
     Args:

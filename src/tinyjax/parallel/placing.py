@@ -6,15 +6,57 @@ and of results, so that they hold in derivatives, under ``vmap`` and in programs
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
+
+import attrs
 
 from tinyjax import errors, tree
 from tinyjax.core import devices as dev
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import avals as av, operands as opd
-from tinyjax.parallel import constraint as con
+from tinyjax.parallel import constraint as con, named_sharding as ns, sharding as sd
 
+R = TypeVar("R")
 T = TypeVar("T")
+
+
+@attrs.frozen(eq=False, repr=False)
+class PlacedCall:
+    """Where the arguments and the results of a function that ``jit`` is given are to lie.
+
+    Attributes:
+        ins: of the positional arguments that are not static, a prefix of their tuple.
+        outs: of the result, a prefix of its tree.
+    """
+
+    ins: Any
+    outs: Any
+
+    def around(self, fun: Callable[..., R]) -> Callable[..., R]:
+        """The function with its arguments and results constrained."""
+
+        def placed(*args: Any, **kwargs: Any) -> R:
+            operands = constrained(args, self.ins, "jit's in_shardings", "args")
+            return constrained(fun(*operands, **kwargs), self.outs, "jit's out_shardings", "result")
+
+        return placed
+
+    @property
+    def options(self) -> Hashable:
+        """What tells them from others."""
+        leaves, structure = tree.flatten((self.ins, self.outs), dev.is_place)
+        return tuple(leaves), structure
+
+
+def placed_call(ins: Any, outs: Any) -> PlacedCall | None:
+    """Return where arguments and results lie; None where that is the first device, or not said."""
+    first = (None, dev.first_device(), sd.on_first())
+    said = [
+        None if all(where in first for where in tree.leaves(places, dev.is_place)) else places
+        for places in (ins, outs)
+    ]
+    return None if all(places is None for places in said) else PlacedCall(*said)
 
 
 def with_sharding_constraint(x: T, shardings: Any) -> T:
@@ -101,13 +143,10 @@ def constrained(
         if where is None:
             placed.append(leaf)
             continue
-        # Programs on one device need no meshes.
-        from tinyjax.parallel.named_sharding import checked  # noqa: PLC0415
-
         array = opd.as_array(leaf)
         name = tree.path_str(what, path)
         pads = written == "staged" and tr.is_in_program()
-        sharding = checked(where, array.shape, function, name, pads)
+        sharding = ns.checked(where, array.shape, function, name, pads)
         con.check_inside(sharding)
         own = array.aval
         if checks and own.told is not None:

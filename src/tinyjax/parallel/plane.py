@@ -4,4 +4,15 @@ from __future__ import annotations
 
 from tinyjax.lazy import loader
 
-__getattr__ = loader("tinyjax.parallel", {"named_sharding": "resolve"})
+__getattr__ = loader(
+    "tinyjax.parallel",
+    {
+        "layout": "format_of",
+        "named_sharding": "declared",
+        "placing": "placed_call",
+        "putting": "put put_like put_result",
+        "sharded_array": "shards_of",
+        "sharding": "default_place on_first",
+        "tinyjax.core.xla.sharded": "evaluate",
+    },
+)

@@ -16,7 +16,7 @@ from tinyjax.core.values.axes import canonical_axis
 from tinyjax.core.values.integers import one_or_more
 from tinyjax.core.values.operands import as_array
 from tinyjax.frames import imitate, wraps
-from tinyjax.parallel import meshes, named_sharding as ns
+from tinyjax.parallel import meshes, named_sharding as ns, sharding as sd
 from tinyjax.parallel.placing import with_sharding_constraint
 
 P = ParamSpec("P")
@@ -182,7 +182,7 @@ def _laid(values: Any, axes: Any, mesh: meshes.Mesh) -> Any:
     return tree.unflatten(tree.structure(values), laid)
 
 
-def _along(axis: int | None, x: Any, mesh: meshes.Mesh) -> dev.PartitionSpec:
+def _along(axis: int | None, x: Any, mesh: meshes.Mesh) -> sd.PartitionSpec:
     if axis is None:
-        return dev.PartitionSpec()
-    return dev.PartitionSpec(*[None] * (axis % as_array(x).ndim), mesh.axis_names[0])
+        return sd.PartitionSpec()
+    return sd.PartitionSpec(*[None] * (axis % as_array(x).ndim), mesh.axis_names[0])

@@ -6,19 +6,18 @@ from typing import Final
 
 import attrs
 
-from tinyjax.core import devices as dev
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.core.values import avals as av
-from tinyjax.parallel import meshes, named_sharding as ns
+from tinyjax.parallel import meshes, named_sharding as ns, sharding as sd
 from tinyjax.parallel.inside import part_type
 from tinyjax.parallel.types import is_summed, with_varying
 from tinyjax.parallel.varying import along
 
 #: How operands are divided, or results joined.
-Specs = tuple[dev.PartitionSpec, ...]
+Specs = tuple[sd.PartitionSpec, ...]
 
 #: Of what each device has a copy.
-COPIES: Final = dev.PartitionSpec()
+COPIES: Final = sd.PartitionSpec()
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -65,7 +64,7 @@ shard_map_p: prim.Primitive[ShardMapParams] = prim.Primitive("shard_map", ShardM
 
 
 def local_type(
-    aval: av.ShapedArray, mesh: meshes.AnyMesh, axes: tuple[str, ...], spec: dev.PartitionSpec
+    aval: av.ShapedArray, mesh: meshes.AnyMesh, axes: tuple[str, ...], spec: sd.PartitionSpec
 ) -> av.ShapedArray:
     """The type of a device's part of an array, which varies along the axes that divide it, too.
 
@@ -88,7 +87,7 @@ def local_type(
 
 
 def global_type(
-    aval: av.ShapedArray, mesh: meshes.AnyMesh, spec: dev.PartitionSpec
+    aval: av.ShapedArray, mesh: meshes.AnyMesh, spec: sd.PartitionSpec
 ) -> av.ShapedArray:
     """The type of an array of which devices have parts of a type.
 

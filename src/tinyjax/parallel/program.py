@@ -22,11 +22,9 @@ import attrs
 
 from tinyjax import dtypes, errors
 from tinyjax.core import lowering as low, xla
-from tinyjax.core.devices import PartitionSpec
 from tinyjax.core.primitives import broadcast as bc
 from tinyjax.core.primitives.elementwise import convert_element_type, eq, ne, select
 from tinyjax.core.primitives.shape import full_like, reshape, zeros_like
-from tinyjax.core.sharded_array import any_sharded
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.tracing import (
@@ -42,6 +40,7 @@ from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import any_placed
 from tinyjax.parallel import emulation, lowering, types as ty
 from tinyjax.parallel.collective import axis_index, pmin, psum
 from tinyjax.parallel.fitting import refit
@@ -57,6 +56,7 @@ from tinyjax.parallel.primitive import (
     local_type,
     shard_map_p,
 )
+from tinyjax.parallel.sharding import PartitionSpec
 from tinyjax.parallel.varying import along, axes_of, joined
 
 
@@ -126,7 +126,7 @@ def _type(avals: prim.Avals, params: ShardMapParams) -> prim.Avals:
 
 @shard_map_p.def_evaluate
 def _evaluate(args: prim.Arrays, params: ShardMapParams) -> prim.Arrays:
-    if not any_sharded(args):
+    if not any_placed(args):
         return emulation.emulate(args, params)
     return xla.run_alone(shard_map_p, args, params)
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from tinyjax import tree
 from tinyjax.core import devices as dev
-from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.stablehlo.types import MOST_AXES
 from tinyjax.core.tracing import calling, staging as stg
 from tinyjax.core.tracing.checking import explained
@@ -28,11 +27,13 @@ from tinyjax.parallel import (
     constraint as con,
     meshes,
     named_sharding as ns,
+    sharding as sd,
     types as ty,
 )
 from tinyjax.parallel.inside import on_axes, part_type
 from tinyjax.parallel.primitive import COPIES, ShardMapParams, local_type
 from tinyjax.parallel.program import bind_shard_map
+from tinyjax.parallel.sharded_array import ShardedArray
 from tinyjax.parallel.varying import named
 
 P = ParamSpec("P")
@@ -213,15 +214,15 @@ def smap(
     if isinstance(name, (tuple, list)):
         raise ArgumentError(f"smap takes one axis_name, but got {shortened(axis_name)}.")
 
-    def spec(axis: object) -> dev.PartitionSpec:
+    def spec(axis: object) -> sd.PartitionSpec:
         if axis is None:
-            return dev.PartitionSpec()
+            return sd.PartitionSpec()
         if not isinstance(axis, int) or isinstance(axis, bool) or not 0 <= axis < MOST_AXES:
             raise ArgumentError(
                 f"axes of smap are None or ints from 0 to {MOST_AXES - 1}, or trees of these, "
                 f"but got {shortened(axis)}."
             )
-        return dev.PartitionSpec(*[None] * axis, axis_name)
+        return sd.PartitionSpec(*[None] * axis, axis_name)
 
     def specs(axes: Any) -> Any:
         return tree.map(spec, axes, is_leaf=lambda x: x is None)
@@ -346,16 +347,16 @@ def _with_kept(
     return of_rest
 
 
-def _told(aval: av.ShapedArray, axes: tuple[str, ...]) -> dev.PartitionSpec:
+def _told(aval: av.ShapedArray, axes: tuple[str, ...]) -> sd.PartitionSpec:
     """How the type of an argument says that it is divided along axes of the mesh."""
     entries = [[name for name in names if name in axes] for names in aval.entries]
-    spec = aval.sharding.spec if aval.told is not None else dev.PartitionSpec()
+    spec = aval.sharding.spec if aval.told is not None else sd.PartitionSpec()
     here = frozenset(axes)
-    return dev.PartitionSpec(*entries, unreduced=spec.unreduced & here, reduced=spec.reduced & here)
+    return sd.PartitionSpec(*entries, unreduced=spec.unreduced & here, reduced=spec.reduced & here)
 
 
 def _summed_as(
-    x: Array, mesh: meshes.AnyMesh, axes: tuple[str, ...], spec: dev.PartitionSpec
+    x: Array, mesh: meshes.AnyMesh, axes: tuple[str, ...], spec: sd.PartitionSpec
 ) -> Array:
     """Return an array that is a sum of which devices have parts as a specification says.
 
@@ -366,7 +367,7 @@ def _summed_as(
     if (own.unreduced & here, own.reduced & here) == (spec.unreduced, spec.reduced):
         return x
     rest = part_type(x.aval, axes, None).entries
-    told = dev.PartitionSpec(
+    told = sd.PartitionSpec(
         *[(*spec.axes(i), *names) for i, names in enumerate(rest)],
         unreduced=spec.unreduced | (own.unreduced - here),
         reduced=spec.reduced | (own.reduced - here),
@@ -381,7 +382,7 @@ def _as_written(x: Array, sharding: ns.NamedSharding) -> Array:
     return ShardedArray(x.aval, sharding, x.shards)
 
 
-def _taken_as_parts(staged: stg.Staged, out_specs: Sequence[dev.PartitionSpec]) -> stg.Staged:
+def _taken_as_parts(staged: stg.Staged, out_specs: Sequence[sd.PartitionSpec]) -> stg.Staged:
     """Return a program of which results that vary are parts of sums, where it is said."""
 
     def recasts(*outs: Array) -> list[Array]:
@@ -400,7 +401,7 @@ def _manual(mesh: M, axes: tuple[str, ...]) -> M:
 
 
 def _taken_to_be_shared(
-    staged: stg.Staged, parts: Avals, axes: ty.Axes, out_specs: Sequence[dev.PartitionSpec]
+    staged: stg.Staged, parts: Avals, axes: ty.Axes, out_specs: Sequence[sd.PartitionSpec]
 ) -> stg.Staged:
     """Return a program of parts whose results do not vary where they are to be the same.
 
@@ -434,13 +435,13 @@ def _specs(
     mesh: meshes.AnyMesh,
     axes: tuple[str, ...],
     name: str,
-) -> list[dev.PartitionSpec]:
-    result: list[dev.PartitionSpec] = []
+) -> list[sd.PartitionSpec]:
+    result: list[sd.PartitionSpec] = []
     for spec in tree.flatten_prefix(specs, treedef, dev.is_place, name):
         if spec is None and name == "in_specs":
-            result.append(dev.PartitionSpec())
+            result.append(sd.PartitionSpec())
             continue
-        if not isinstance(spec, dev.PartitionSpec) or spec.UNCONSTRAINED in spec.partitions:
+        if not isinstance(spec, sd.PartitionSpec) or spec.UNCONSTRAINED in spec.partitions:
             raise ShardingError(
                 f"{name} of shard_map is a tree of PartitionSpecs, which leave nothing open, but "
                 f"one is {spec!r}."
@@ -467,7 +468,7 @@ def _check_results(
     fun: Callable[..., Any],
     staged: stg.Staged,
     axes: ty.Axes,
-    out_specs: Sequence[dev.PartitionSpec],
+    out_specs: Sequence[sd.PartitionSpec],
     out_tree: tree.PyTreeDef,
 ) -> None:
     """Check that what devices are to have the same of does not vary between them.
@@ -493,7 +494,7 @@ def _check_results(
             )
 
 
-def _check_shared(what: str, aval: av.ShapedArray, spec: dev.PartitionSpec) -> None:
+def _check_shared(what: str, aval: av.ShapedArray, spec: sd.PartitionSpec) -> None:
     """Check that a result is a sum of what devices have, or of what they share, as is said.
 
     Raises:

@@ -9,8 +9,7 @@ import numpy as np
 
 from tinyjax import tree
 from tinyjax.core import xla
-from tinyjax.core.devices import Device, Sharding, device_at, is_place, places_of
-from tinyjax.core.sharded_array import ShardedArray
+from tinyjax.core.devices import Device, device_at, is_place
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray
@@ -19,6 +18,8 @@ from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import PHYSICAL, DTypeLike, HostArray, to_physical
 from tinyjax.errors import ArgumentError, ShardingError, shortened
 from tinyjax.parallel.named_sharding import NamedSharding, checked, resolve
+from tinyjax.parallel.sharded_array import ShardedArray
+from tinyjax.parallel.sharding import Sharding, places_of
 
 T = TypeVar("T")
 

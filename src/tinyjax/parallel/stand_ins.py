@@ -13,14 +13,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Final, TypeVar
 
-from tinyjax.core import devices as dev
 from tinyjax.core.primitives import broadcast as bc
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.transforms import batching as bt, jvp as jv, transpose as tp
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.errors import ShardingTypeError
-from tinyjax.parallel import types as ty
+from tinyjax.parallel import sharding as sd, types as ty
 from tinyjax.parallel.constraint import lie_as, unsaid
 from tinyjax.parallel.division import NO_NAMES, summed_over
 from tinyjax.primitives.result_placement import keeping_sums
@@ -46,7 +45,7 @@ def _of_operand(ct: Array, aval: av.ShapedArray, types: Sequence[av.ShapedArray]
     said = [a for a in types if a.told is not None and not ty.is_hidden(a)]
     if not said or ct.aval.told is None:
         return ct
-    undivided = dev.PartitionSpec(*[None] * ct.ndim)
+    undivided = sd.PartitionSpec(*[None] * ct.ndim)
     return lie_as(ct, ct.aval.plain.lying(said[0].sharding.update(spec=undivided)))
 
 

@@ -13,11 +13,11 @@ from importlib import import_module
 from typing import Any, Final
 
 from tinyjax import dtypes
-from tinyjax.core.devices import Entries
 from tinyjax.core.tracing.primitive import Avals, Primitive
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.parallel import division as dv
 from tinyjax.parallel.mesh_rule import FitsRule, MeshRule
+from tinyjax.parallel.sharding import Entries
 from tinyjax.parallel.types import Axes
 
 # Operands in another form

@@ -14,10 +14,10 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
 
-from tinyjax.core.devices import Entries, Sharding
 from tinyjax.core.values.avals import NOWHERE, ShapedArray, Where
 from tinyjax.dtypes import is_inexact, is_integer
 from tinyjax.errors import ArgumentError, ShardingError, ShardingTypeError
+from tinyjax.parallel.sharding import Entries, Sharding
 
 T = TypeVar("T")
 

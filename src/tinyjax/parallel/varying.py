@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tinyjax import errors
-from tinyjax.core import devices as dev
 from tinyjax.core.tracing import jaxpr as jx, trace as tr
 from tinyjax.core.transforms.batching import communicating
 from tinyjax.core.values.avals import NOWHERE, ShapedArray
+from tinyjax.parallel import sharding as sd
 from tinyjax.parallel.types import SHARING, Axes, Share
 
 
@@ -55,7 +55,7 @@ def named(axes: Axes) -> str:
     return " and ".join(sorted(map(repr, axes)))
 
 
-def along(spec: dev.PartitionSpec) -> Axes:
+def along(spec: sd.PartitionSpec) -> Axes:
     """What differs between devices that run a program of parts of what lies as is said."""
     shares = [
         *[Share("U", name) for name in spec.unreduced],

@@ -7,9 +7,10 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final, TypeVar
 
-from tinyjax import frames, tree
-from tinyjax.core.devices import PartitionSpec, Placement
-from tinyjax.core.values.array import Array, put
+from tinyjax import frames
+from tinyjax.core import elsewhere
+from tinyjax.core.devices import Placement
+from tinyjax.core.values.array import Array
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -30,18 +31,9 @@ def keeping_sums(names: frozenset[str]) -> Iterator[None]:
 
 
 def put_result(fun: Callable[..., Array], where: Placement, *args: Any, **kwargs: Any) -> Array:
-    """Apply a function and put its result where an argument of it says.
-
-    So the types of the arguments need not say how the result lies, unless it is to stay a sum of
-    which each device has a part.
-    """
-    spec = where if isinstance(where, PartitionSpec) else getattr(where, "spec", None)
-    if spec is not None and spec.unreduced:
-        with keeping_sums(spec.unreduced):
-            out = fun(*args, **kwargs)
-        return put(out, where, fun.__name__)
-    operands = tree.map(lambda x: x.aval.untold(x) if isinstance(x, Array) else x, args)
-    return put(fun(*operands, **kwargs), where, fun.__name__)
+    """Apply a function and put its result where an argument of it says."""
+    out: Array = elsewhere.plane().put_result(fun, where, args, kwargs)
+    return out
 
 
 def placed(fun: F) -> F:

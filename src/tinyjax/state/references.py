@@ -18,7 +18,6 @@ import attrs
 import numpy as np
 
 from tinyjax import records
-from tinyjax.core.devices import Sharding
 from tinyjax.core.tracing.holders import HOLDERS, Holder
 from tinyjax.core.tracing.staging import Irrevocable, Recorder
 from tinyjax.core.tracing.trace import EvalTrace, Trace, Tracer, current_trace
@@ -27,6 +26,7 @@ from tinyjax.core.values.avals import ShapedArray, Typed
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, RefError, described, shortened
+from tinyjax.parallel.sharding import Sharding
 from tinyjax.state import discharging
 
 

@@ -17,7 +17,6 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, lax, tree
-from tinyjax.core import devices as dev
 from tinyjax.core.api import derivatives, mapping, staging
 from tinyjax.core.api.gradients import grad
 from tinyjax.core.jit import jit
@@ -25,7 +24,7 @@ from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.parallel import meshes
+from tinyjax.parallel import meshes, sharding as sd
 from tinyjax.parallel.shard_map import shard_map
 from tinyjax.testing import comparing, errors
 from tinyjax.testing.specs import Spec
@@ -227,9 +226,9 @@ def divided(fun: Function, axes: Sequence[int | None], out_axis: int) -> Functio
         return tuple([sh.expand_dims(y, (y.ndim if out_axis else 0,)) for y in fun(*own)])
 
     def mapped(*xs: Array) -> Values:
-        specs = tuple([dev.P() if a is None else dev.P(*[None] * a, "devices") for a in axes])
+        specs = tuple([sd.P() if a is None else sd.P(*[None] * a, "devices") for a in axes])
         ndims = [out.ndim for out in staging.eval_shape(looped(fun, axes, out_axis), *xs)]
-        outs = tuple([dev.P(*[None] * (n - 1 if out_axis else 0), "devices") for n in ndims])
+        outs = tuple([sd.P(*[None] * (n - 1 if out_axis else 0), "devices") for n in ndims])
         result: Values = shard_map(on_device, mesh=two_devices(), in_specs=specs, out_specs=outs)(
             *xs
         )

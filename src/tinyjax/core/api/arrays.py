@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar, overload
 
 from tinyjax import dtypes, errors, tree
-from tinyjax.core import devices as dev, sharded_array as sa, xla
+from tinyjax.core import devices as dev, elsewhere, xla
 from tinyjax.core.tracing import checking, trace as tr
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
@@ -62,7 +62,7 @@ def device_put(
         )
     leaves, treedef = tree.flatten(x)
     places = tree.flatten_prefix(device, treedef, dev.is_place, "device")
-    moved = [put(leaf, where) for leaf, where in zip(leaves, places, strict=True)]
+    moved = [_put(leaf, where) for leaf, where in zip(leaves, places, strict=True)]
     if may_alias is False:
         moved = [
             x.copy() if x is leaf or isinstance(x, tr.Tracer) else x
@@ -71,43 +71,17 @@ def device_put(
     return tree.unflatten(treedef, moved)
 
 
-def put(leaf: Any, where: object, function: str = "device_put") -> Array:
-    """Return an array or a number as an array that lies where it should.
-
-    Args:
-        leaf: the array.
-        where: a device, a sharding or a memory; None for where all arrays lie.
-        function: what the user called, for messages.
-
-    Raises:
-        ShardingError: it cannot be there.
-    """
-    array = opd.as_array(leaf)
-    if array.is_deleted():
-        raise_donated(array)
-    if where is None:
-        return (
-            xla.put(array, dev.default_place() or dev.on_first())
-            if isinstance(array, ConcreteArray)
-            else array
-        )
-    if isinstance(where, dev.Space):
-        kind = dev.KIND_OF.get(where)
-        if kind is None or not isinstance(array, ConcreteArray | sa.ShardedArray):
-            return array
-        return xla.put(array, array.sharding.with_memory_kind(kind))
-    # Programs on one device need no meshes.
-    from tinyjax.parallel.named_sharding import checked  # noqa: PLC0415
-
-    sharding = checked(where, array.shape, function, "the array")
-    if isinstance(array, ConcreteArray | sa.ShardedArray):
-        if isinstance(array, ConcreteArray) and not sharding.is_fully_addressable:
-            xla.check_same(array, sharding)
-        return xla.put(array, sharding)
-    # Nor do they need this.
-    from tinyjax.parallel.constraint import constrain  # noqa: PLC0415
-
-    return constrain(array, sharding)
+def _put(leaf: Any, where: dev.Placement) -> Array:
+    """Return an array or a number as an array that lies where it should."""
+    if where is None and dev.default_elsewhere() is None:
+        array = opd.as_array(leaf)
+        if array.is_deleted():
+            raise_donated(array)
+        if isinstance(array, ConcreteArray):
+            xla.load(array)
+        return array
+    placed: Array = elsewhere.plane().put(leaf, where, "device_put")
+    return placed
 
 
 @overload

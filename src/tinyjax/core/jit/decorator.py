@@ -11,8 +11,8 @@ from importlib import import_module
 from types import EllipsisType
 from typing import Any, Final, Literal, ParamSpec, TypeVar, overload
 
-from tinyjax import config, frames, tree
-from tinyjax.core import devices as dev, xla
+from tinyjax import config, frames
+from tinyjax.core import devices as dev, elsewhere, xla
 from tinyjax.core.jit import deferred
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import integers as ints
@@ -45,7 +45,7 @@ def jit(
     compiler_options: xla.CompilerOptions | None = ...,
     inline: bool = ...,
     keep_unused: bool = ...,
-    device: dev.Device | dev.Sharding | None = ...,
+    device: dev.Placement = ...,
     backend: str | None = ...,
     in_shardings: Any = ...,
     out_shardings: Any = ...,
@@ -62,7 +62,7 @@ def jit(
     compiler_options: xla.CompilerOptions | None = ...,
     inline: bool = ...,
     keep_unused: bool = ...,
-    device: dev.Device | dev.Sharding | None = ...,
+    device: dev.Placement = ...,
     backend: str | None = ...,
     in_shardings: Any = ...,
     out_shardings: Any = ...,
@@ -80,7 +80,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     compiler_options: xla.CompilerOptions | None = None,
     inline: bool = False,
     keep_unused: bool = False,
-    device: dev.Device | dev.Sharding | None = None,
+    device: dev.Placement = None,
     backend: str | None = None,
     in_shardings: Any = None,
     out_shardings: Any = None,
@@ -176,7 +176,6 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         raise ArgumentError("jit takes a device or shardings of arguments and results, not both.")
     if isinstance(in_shardings, list):  # as in JAX, for the tuple of arguments
         in_shardings = tuple(in_shardings)
-    ins, outs = _places(in_shardings, device), _places(out_shardings, device)
     if control_flow == "source":
         fun = source_reader[0](fun)
     for module in companions:
@@ -191,7 +190,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         static_argnums is not None and static_argnames is not None,
         tier,
         xla.as_flags(compiler_options, "jit") if compiler_options else (),
-        None if ins is None and outs is None else deferred.Shardings(ins, outs),
+        _placed(in_shardings, out_shardings, device),
         inline,
     )
     return deferred.JitFunction(parameters)
@@ -218,11 +217,9 @@ def _names(names: str | Sequence[str] | None) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names or ())
 
 
-def _places(shardings: Any, device: dev.Device | dev.Sharding | None) -> Any:
-    """Where arguments or results lie; None where nothing else is said than the first device."""
-    place = device if shardings is None else shardings
-    if place is None:
+def _placed(ins: Any, outs: Any, device: dev.Placement) -> elsewhere.PlacedCall | None:
+    """Where arguments and results lie; None where nothing is said of it."""
+    if ins is outs is device is None:
         return None
-    places = tree.leaves(place, dev.is_place)
-    first = (None, dev.first_device(), dev.on_first())
-    return None if all(where in first for where in places) else place
+    ins, outs = (device if places is None else places for places in (ins, outs))
+    return elsewhere.plane().placed_call(ins, outs)

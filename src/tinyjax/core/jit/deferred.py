@@ -8,6 +8,6 @@ __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
         "tinyjax.core.jit.function": "JitFunction",
-        "tinyjax.core.jit.signatures": "Parameters Shardings",
+        "tinyjax.core.jit.signatures": "Parameters",
     },
 )

@@ -2,10 +2,8 @@
 
 from tinyjax.core.jit.function import JitFunction as JitFunction
 from tinyjax.core.jit.signatures import Parameters as Parameters
-from tinyjax.core.jit.signatures import Shardings as Shardings
 
 __all__ = [
     'JitFunction',
     'Parameters',
-    'Shardings',
 ]

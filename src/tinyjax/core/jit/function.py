@@ -20,7 +20,7 @@ import attrs
 
 from tinyjax import errors, tracebacks, tree
 from tinyjax.config import Process, is_tracing_forbidden, local_settings, settings
-from tinyjax.core import devices as dev, sharded_array as sa, xla
+from tinyjax.core import elsewhere, xla
 from tinyjax.core.events import timed
 from tinyjax.core.jit import signatures as sig
 from tinyjax.core.jit.program import JitParams, jit_p
@@ -28,6 +28,7 @@ from tinyjax.core.jit.traces import NO_TRACES, Entry, Traces, traces_of
 from tinyjax.core.tracing import calling, jaxpr as jx, staging as stg, trace as tr
 from tinyjax.core.tracing.holders import HOLDERS, held, opened
 from tinyjax.core.tracing.stage_call import call_staged, is_called, stage_call
+from tinyjax.core.values import concrete as conc
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapeDtypeStruct
 from tinyjax.frames import describe_function, imitate, warn_user
@@ -347,9 +348,9 @@ class JitFunction(Generic[P, R]):
         in_tree, static = signature.in_tree, signature.static
         bound = static.bind(self._fun)
         called = bound
-        shardings = self._parameters.shardings
-        if shardings is not None and not any(held(in_tree)):
-            called = shardings.around(called)
+        placed = self._parameters.placed
+        if placed is not None and not any(held(in_tree)):
+            called = placed.around(called)
         flat = calling.FlatFunction(called, in_tree, user_fun=self._fun, static=static.positions)
         before = stg.stand_ins.get()
         with timed("/jax/core/compile/jaxpr_trace_duration"):
@@ -411,8 +412,9 @@ class JitFunction(Generic[P, R]):
         return Entry(params, staged, out_tree), stg.stand_ins.get() == before and not closed_over
 
 
-def _sharding_of(leaf: object) -> dev.Sharding | None:
+def _sharding_of(leaf: object) -> Any:
     """How an argument lies; None for one that goes where it is wanted."""
-    if not isinstance(leaf, sa.ShardedArray | ShapeDtypeStruct) or leaf.sharding == dev.on_first():
+    lies = leaf.sharding if isinstance(leaf, conc.PlacedArray | ShapeDtypeStruct) else None
+    if lies is None or (isinstance(leaf, conc.PlacedArray) and not leaf.committed):
         return None
-    return leaf.sharding if isinstance(leaf, ShapeDtypeStruct) or leaf.committed else None
+    return None if lies == elsewhere.plane().on_first() else lies

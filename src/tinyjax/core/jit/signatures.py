@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 import attrs
 
 from tinyjax import config, errors, frames, records, tree
-from tinyjax.core import devices as dev
+from tinyjax.core import elsewhere
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
@@ -155,36 +155,6 @@ def make_signature(
 
 
 @attrs.frozen(eq=False, repr=False)
-class Shardings:
-    """How the arguments and the results of a function lie.
-
-    Attributes:
-        ins: of the positional arguments that are not static, a prefix of their tuple.
-        outs: of the result, a prefix of its tree.
-    """
-
-    ins: Any
-    outs: Any
-
-    def around(self, fun: Callable[..., R]) -> Callable[..., R]:
-        """The function with its arguments and results constrained."""
-        # Few programs ask for it.
-        from tinyjax.parallel.placing import constrained  # noqa: PLC0415
-
-        def placed(*args: Any, **kwargs: Any) -> R:
-            operands = constrained(args, self.ins, "jit's in_shardings", "args")
-            return constrained(fun(*operands, **kwargs), self.outs, "jit's out_shardings", "result")
-
-        return placed
-
-    @property
-    def options(self) -> Hashable:
-        """What tells them from others."""
-        leaves, structure = tree.flatten((self.ins, self.outs), dev.is_place)
-        return tuple(leaves), structure
-
-
-@attrs.frozen(eq=False, repr=False)
 class Parameters:
     """What ``jit`` was told of a function.
 
@@ -198,7 +168,7 @@ class Parameters:
             arguments that are passed the other way.
         tier: what computes the first calls; None for what the settings say.
         flags: the user's for XLA.
-        shardings: how arguments and results lie; None where nothing is said of it.
+        placed: where arguments and results lie; None where nothing is said of it.
         inline: whether its operations are written into programs that call it.
     """
 
@@ -210,7 +180,7 @@ class Parameters:
     as_given: bool = False
     tier: config.Tier | None = None
     flags: Flags = ()
-    shardings: Shardings | None = None
+    placed: elsewhere.PlacedCall | None = None
     inline: bool = False
     #: The static arguments' positions and names, by how many are passed by position.
     _places: dict[int, tuple[tuple[int, ...], tuple[str, ...]]] = attrs.field(
@@ -273,8 +243,8 @@ class Parameters:
         """All that was said, but of which function."""
         static = (self.static_argnums, self.static_argnames, self.as_given)
         donated = (self.donate_argnums, self.donate_argnames)
-        shardings = self.shardings and self.shardings.options
-        return (*static, *donated, self.tier, self.flags, shardings, self.inline)
+        places = self.placed and self.placed.options
+        return (*static, *donated, self.tier, self.flags, places, self.inline)
 
     @property
     def all_dynamic(self) -> bool:

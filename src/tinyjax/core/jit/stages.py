@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 import attrs
 
 from tinyjax import config, tree
-from tinyjax.core import xla
-from tinyjax.core.devices import on_first
+from tinyjax.core import elsewhere, xla
 from tinyjax.core.lowering import location_text
-from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, trace as tr
 from tinyjax.core.tracing.holders import held, opened
 from tinyjax.core.tracing.list_partition import split_list
@@ -20,6 +18,7 @@ from tinyjax.core.tracing.stage_call import call_staged
 from tinyjax.core.tracing.staging import Staged
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import PlacedArray
 from tinyjax.core.values.integers import is_one_of
 from tinyjax.errors import ArgumentError, PlatformError, RefError, described, shortened
 from tinyjax.records import Record
@@ -320,7 +319,7 @@ class Compiled(_Stage):
             return xla.call_sharded(self._executable, operands)
         assert isinstance(self._executable, xla.Executable), "it has no placement"
         operands = tuple(
-            [x if x.committed or type(x) is not ShardedArray else x.gathered for x in operands]
+            [x.gathered if isinstance(x, PlacedArray) and not x.committed else x for x in operands]
         )
         is_plain = not (lowered.donated or jx.effects(lowered.jaxpr).any)
         if not (is_plain and config.settings().debugging):
@@ -349,7 +348,7 @@ class Compiled(_Stage):
         lowered = self.lowered
         first = lowered.num_captured
         shardings = (
-            (on_first(),) * len(lowered.arguments)
+            (elsewhere.plane().on_first(),) * len(lowered.arguments)
             if placement is None
             else [x.plain for x in placement.ins[first:]]
         )
@@ -360,7 +359,8 @@ class Compiled(_Stage):
         """How the results lie, in their structure: where it was not said, as XLA has chosen."""
         placement = self._placement
         if placement is None:
-            return tree.unflatten(self.out_tree, (on_first(),) * self.out_tree.num_leaves)
+            first = elsewhere.plane().on_first()
+            return tree.unflatten(self.out_tree, (first,) * self.out_tree.num_leaves)
         outs = self._of_result(placement.outs)
         return tree.unflatten(self.out_tree, [x and x.plain for x in outs])
 

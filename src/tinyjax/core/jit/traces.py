@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from tinyjax import config, tree
 from tinyjax.core import xla
-from tinyjax.core.sharded_array import any_sharded
 from tinyjax.core.tracing.trace import eager
+from tinyjax.core.values.concrete import any_placed
 
 if TYPE_CHECKING:
     from tinyjax.core.jit.program import JitParams
@@ -49,7 +49,7 @@ class Entry:
     def run(self, operands: Sequence[Array]) -> xla.Outcome:
         """Run the compiled program; evaluate or compile it the first time."""
         executable = self.executable
-        if executable is not None and not any_sharded(operands):
+        if executable is not None and not any_placed(operands):
             return executable(operands), executable
         outs, program = self.params.run(operands)
         if isinstance(program, xla.Executable):

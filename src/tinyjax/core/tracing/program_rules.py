@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, Final
 
-from tinyjax.core.devices import Sharding
 from tinyjax.core.tracing.primitive import LinearizeRule, RuleKey
 from tinyjax.core.values.array import Array
 
@@ -58,8 +57,8 @@ FIRST_CODE: Final[RuleKey[Callable[[Any, Sequence[Array], Jaxpr, int], Sequence[
 )
 
 #: The rule of a primitive that says where its operands and its results lie: of the parameters, the
-#: shardings of both, in order.
-SHARDINGS: Final[RuleKey[Callable[[Any], tuple[Sequence[Sharding], Sequence[Sharding]]]]] = RuleKey(
+#: places of both, in order.
+SHARDINGS: Final[RuleKey[Callable[[Any], tuple[Sequence[Any], Sequence[Any]]]]] = RuleKey(
     "shardings"
 )
 

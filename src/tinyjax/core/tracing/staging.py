@@ -16,7 +16,6 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 import attrs
 
 from tinyjax.config import settings
-from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, typecheck_jaxpr
 from tinyjax.core.tracing.nesting import STAGING_LEVEL
 from tinyjax.core.tracing.primitive import Primitive
@@ -34,7 +33,7 @@ from tinyjax.core.tracing.trace import (
 )
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
 from tinyjax.core.values.operands import is_splat
 from tinyjax.errors import TinyjaxError
 from tinyjax.frames import Source, describe_function, user_frame
@@ -248,7 +247,7 @@ class Recorder(Trace):
                 found_lit = self.literals[id(value)] = Lit(value, value.aval)
                 return found_lit
         elif not isinstance(value, Tracer):
-            if type(value) is not ShardedArray:
+            if not isinstance(value, PlacedArray):
                 raise_not_concrete(value)
         elif not value._trace.live:
             raise_leaked(value)

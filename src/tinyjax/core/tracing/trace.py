@@ -26,13 +26,13 @@ from numpy import asarray, ndarray
 
 from tinyjax import tree
 from tinyjax.config import Settings, settings
-from tinyjax.core.devices import default_place, may_be_elsewhere
-from tinyjax.core.sharded_array import ShardedArray, evaluator, placer
+from tinyjax.core import elsewhere
+from tinyjax.core.devices import default_elsewhere, may_be_elsewhere
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_axes, check_size
 from tinyjax.core.tracing.primitive import MappedAxis, Primitive, Tangent, binder
 from tinyjax.core.values.array import Array, DeviceBuffer, settler
 from tinyjax.core.values.avals import ShapedArray
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
 from tinyjax.core.values.operands import is_staging
 from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import (
@@ -396,13 +396,13 @@ class PlacedTrace(EvalTrace):
     __slots__ = ()
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        if default_place() is None:  # the platform that was wanted is not there
+        if default_elsewhere() is None:  # the platform that was wanted is not there
             return super().process(primitive, args, params)
         check_concrete(args)
         evaluate = primitive.rules.evaluate
         if evaluate is not None:
             return evaluate(args, params)
-        return evaluator[0](primitive, args, params)
+        return elsewhere.plane().evaluate(primitive, args, params)
 
 
 #: What NumPy says of sizes that no array has.
@@ -422,7 +422,7 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
     for arg in args:
         if type(arg) is not ConcreteArray:
             check_concrete(args)
-            return evaluator[0](primitive, args, params)
+            return elsewhere.plane().evaluate(primitive, args, params)
         host = arg._host
         hosts.append(arg.host if host is None else host)
         avals.append(arg._aval or arg.aval)
@@ -477,7 +477,7 @@ def _host_of(arg: Array) -> HostArray:
 def check_concrete(args: Sequence[Array]) -> None:
     """Raise where an operand of an evaluation is a tracer, or no array at all."""
     for arg in args:
-        if not isinstance(arg, ConcreteArray | ShardedArray):
+        if not isinstance(arg, ConcreteArray | PlacedArray):
             raise_not_concrete(arg)
 
 
@@ -711,20 +711,20 @@ def base_trace() -> EvalTrace:
 def _base_for(current: Settings) -> EvalTrace:
     if current.debugging:
         return debugger().base
-    elsewhere = may_be_elsewhere(current)
-    if elsewhere:
+    is_elsewhere = may_be_elsewhere(current)
+    if is_elsewhere:
         settler[:] = [_settled]
     if current.guarding:
         return guarded[0]
-    return PLACED if elsewhere else EVAL
+    return PLACED if is_elsewhere else EVAL
 
 
 def _settled(x: Array) -> Array:
     """Return an array that was made of data of the host where the default device is."""
     if not isinstance(_current.get(), PlacedTrace) or type(x) is not ConcreteArray:
         return x
-    place = default_place()
-    return x if place is None else placer[0](x, place)
+    settled: Array = elsewhere.plane().put(x, None, "default_device")
+    return settled
 
 
 def choose_base(current: Settings) -> Callable[[], None]:

@@ -26,18 +26,18 @@ from typing import (
     Unpack,
 )
 
-import attrs
 import numpy as np
 
-from tinyjax.core.devices import Device, Part, Placement, Sharding, first_device, on_first
+from tinyjax.core import elsewhere
+from tinyjax.core.devices import Device, Placement, first_device
 from tinyjax.core.values.avals import ShapedArray
-from tinyjax.core.values.integers import integer, is_one_of, one_or_more
+from tinyjax.core.values.integers import integer, one_or_more
 from tinyjax.dtypes import STORED, DType, DTypeLike, HostArray, is_key
 from tinyjax.errors import ArgumentError, IndexingError, RefError
 
 if TYPE_CHECKING:
     # a stub, written from the functions that are handed in, of which some are methods
-    from tinyjax.core.layout import Format
+    from tinyjax.core import answers
     from tinyjax.core.values import functions as _numpy
 
     _Methods = _numpy.Methods
@@ -267,16 +267,16 @@ class Array(_Methods):
         return first_device()
 
     @property
-    def sharding(self) -> Sharding:
+    def sharding(self) -> answers.Sharding:
         """How the array lies on devices: whole on the first, unless it was put elsewhere."""
-        return on_first()
+        lies: answers.Sharding = elsewhere.plane().on_first()
+        return lies
 
     @property
-    def format(self) -> Format:
+    def format(self) -> answers.Format:
         """How the array lies in memory: with the last axis' elements side by side, and where."""
-        from tinyjax.core.layout import format_of  # noqa: PLC0415 (rarely asked for)
-
-        return format_of(self.ndim, self.sharding)
+        lies: answers.Format = elsewhere.plane().format_of(self)
+        return lies
 
     @property
     def committed(self) -> bool:
@@ -289,12 +289,13 @@ class Array(_Methods):
         return True
 
     @property
-    def addressable_shards(self) -> list[Shard]:
+    def addressable_shards(self) -> list[answers.Shard]:
         """The part of the array on each device of this process."""
-        return [Shard(first_device(), (slice(None),) * self.ndim, 0, self)]
+        shards: list[answers.Shard] = elsewhere.plane().shards_of(self)
+        return shards
 
     @property
-    def global_shards(self) -> list[Shard]:
+    def global_shards(self) -> list[answers.Shard]:
         """The part of the array on each device."""
         return self.addressable_shards
 
@@ -538,7 +539,7 @@ class Array(_Methods):
     def tobytes(self, order: Order = "C") -> bytes:
         return self.concrete("bytes").tobytes(order)
 
-    def to_device(self, device: Device | Sharding, *, stream: None = None) -> Array:
+    def to_device(self, device: Device | answers.Sharding, *, stream: None = None) -> Array:
         """Return the array on a device, or where a sharding says, as ``tinyjax.device_put`` does.
 
         Raises:
@@ -771,48 +772,16 @@ ListedIndex: TypeAlias = list[int] | list[bool] | list[list[int]] | tuple[int, .
 Indices: TypeAlias = Index | tuple[Index | ListedIndex, ...]
 
 
-@attrs.frozen(eq=False, repr=False)
-class Shard:
-    """The part of an array that one device holds.
-
-    Attributes:
-        device: the device.
-        index: which part of the array it is.
-        replica_id: which of the copies of this part, counted from 0.
-        data: the part, as an array on that device.
-    """
-
-    device: Device
-    index: Part
-    replica_id: int
-    data: Array
-
-    def __repr__(self) -> str:
-        return (
-            f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, "
-            f"data={self.data})"
-        )
-
-
-#: Puts an array on a device, or where a sharding says, for a function that messages name: handed in
-#: when the package is loaded.
-mover: Final[list[Callable[[Array, Placement, str], Array]]] = []
-
-
 #: Puts an array on the default device, once that has been another than the processor's first.
 settler: Final[list[Callable[[Array], Array]]] = []
 
 
 def put(x: Array, where: Placement, function: str) -> Array:
-    """Return an array where an argument ``device`` or ``out_sharding`` of a function says.
-
-    What is on the first device, as everything is that is put nowhere else, stays as it is.
-    """
+    """Return an array where an argument ``device`` or ``out_sharding`` of a function says."""
     if where is None:
         return settler[0](x) if settler else x
-    if is_one_of(where, (first_device(), on_first())) and x.sharding == on_first():
-        return x
-    return mover[0](x, where, function)
+    placed: Array = elsewhere.plane().put(x, where, function)
+    return placed
 
 
 _ARRAY_LIKE = (Array, np.ndarray, np.generic, bool, int, float, complex)

@@ -10,13 +10,12 @@ from functools import lru_cache
 from importlib import import_module
 from itertools import repeat
 from math import prod
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import attrs
 import numpy as np
 
 from tinyjax.core import elsewhere
-from tinyjax.core.devices import Entries, PartitionSpec, Sharding, on_first
 from tinyjax.core.values.integers import integers
 from tinyjax.dtypes import (
     DType,
@@ -31,6 +30,9 @@ from tinyjax.dtypes import (
 from tinyjax.errors import ArgumentError, described
 from tinyjax.records import Record
 
+if TYPE_CHECKING:
+    from tinyjax.core import answers
+
 T = TypeVar("T")
 
 
@@ -44,7 +46,7 @@ class Where(ABC):
     __slots__ = ()
 
     #: How the type says that values lie, if it does.
-    sharding: Sharding | None
+    sharding: answers.Sharding | None
     #: The axes of a mesh along which devices may have different values, or share one.
     across: frozenset[Hashable]
 
@@ -54,7 +56,7 @@ class Where(ABC):
         """The axes of a mesh along which devices may have different values."""
 
     @abstractmethod
-    def entries(self, ndim: int) -> Entries:
+    def entries(self, ndim: int) -> tuple[tuple[str, ...], ...]:
         """For each axis of an array the axes of a mesh over which the type says it is divided."""
 
     @property
@@ -154,7 +156,7 @@ class ShapedArray:
         weak_type: bool = False,
         where: Where | None = None,
         *,
-        sharding: Sharding | None = None,
+        sharding: answers.Sharding | None = None,
     ) -> ShapedArray:
         key: _Key = (shape, dtype, weak_type)
         if where is not None:
@@ -191,17 +193,17 @@ class ShapedArray:
     # What it says of several devices
 
     @property
-    def told(self) -> Sharding | None:
+    def told(self) -> answers.Sharding | None:
         """How the type says that values lie; None where it does not."""
         return None if self.where is None else self.where.sharding
 
     @property
-    def sharding(self) -> Sharding:
+    def sharding(self) -> answers.Sharding:
         """How values lie: whole, on the first device, if they are put nowhere else."""
-        return self.told or on_first()
+        return self.told or elsewhere.plane().on_first()
 
     @property
-    def entries(self) -> Entries:
+    def entries(self) -> tuple[tuple[str, ...], ...]:
         """For each axis the axes of a mesh over which the type says that it is divided."""
         ndim = len(self.shape)
         return ((),) * ndim if self.where is None else self.where.entries(ndim)
@@ -232,7 +234,7 @@ class ShapedArray:
         """The same type, without what it says of where values lie."""
         return self if self.where is None else self.at(self.where.plain)
 
-    def lying(self, sharding: Sharding) -> ShapedArray:
+    def lying(self, sharding: answers.Sharding) -> ShapedArray:
         """The type of values that lie as a sharding says: another if its mesh is ``Explicit``."""
         aval: ShapedArray = sharding.typed(self)
         return aval
@@ -455,11 +457,8 @@ def _dtype(dtype: DTypeLike) -> DType:
     return parse(dtype)
 
 
-def _lies(where: Sharding | PartitionSpec | None) -> Sharding | None:
-    if not isinstance(where, PartitionSpec):
-        return where
-    sharding: Sharding = elsewhere.plane().resolve(where, "ShapeDtypeStruct")
-    return sharding
+def _lies(where: Any) -> answers.Sharding | None:
+    return None if where is None else elsewhere.plane().declared(where)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -477,7 +476,7 @@ class ShapeDtypeStruct(Record):
     shape: tuple[int, ...] = attrs.field(converter=_shape)
     dtype: DType = attrs.field(converter=_dtype)
     weak_type: bool = False
-    sharding: Sharding | None = attrs.field(default=None, kw_only=True, converter=_lies)
+    sharding: answers.Sharding | None = attrs.field(default=None, kw_only=True, converter=_lies)
 
     @property
     def ndim(self) -> int:

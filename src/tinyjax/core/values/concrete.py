@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
@@ -381,3 +381,42 @@ def _writable_alias(host: HostArray) -> HostArray:
 
 def _rebuild(host: HostArray, weak_type: bool) -> Array:
     return ConcreteArray(host, ShapedArray(host.shape, host.dtype, weak_type))
+
+
+class PlacedArray(Array):
+    """An array that a plane keeps on devices, and computes with (``core.elsewhere``).
+
+    It is a class beside ``ConcreteArray``, so that nothing written for data on the host takes it
+    for such.
+
+    Attributes:
+        kinds: the classes of such arrays.
+    """
+
+    __slots__ = ("_aval", "_sharding")
+
+    kinds: ClassVar[set[type]] = set()
+
+    def __init_subclass__(cls) -> None:
+        cls.kinds.add(cls)
+
+    _host: HostArray | None = None
+    _buffer: DeviceBuffer | None = None
+    _aval: ShapedArray | None
+    #: Where it lies, as its plane says it.
+    _sharding: Any
+
+    @property
+    def aval(self) -> ShapedArray:
+        assert self._aval is not None, "it has a type from the start"
+        return self._aval
+
+    @property
+    def gathered(self) -> ConcreteArray:
+        """The same array with its data on the host."""
+        raise NotImplementedError
+
+
+def any_placed(args: Iterable[object]) -> bool:
+    """Say whether one of several arguments is such an array."""
+    return not PlacedArray.kinds.isdisjoint(map(type, args))

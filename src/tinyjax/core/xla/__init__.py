@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import Any, Final
 
 from tinyjax.core.platforms import finder
-from tinyjax.core.sharded_array import evaluator, placer
 from tinyjax.lazy import HOMES, namespace
 
 # XLA would greet every process on standard error; it reads this when it is loaded.
@@ -21,15 +20,13 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 _WITHOUT_JAXLIB: Final = {f"{__name__}.{part}" for part in ("compilation", "placement", "running")}
 
 
-evaluator[:] = [lambda *operation: import_module("tinyjax.core.xla.sharded").evaluate(*operation)]
 finder[:] = [lambda name: import_module("tinyjax.core.xla.plugins").load(name)]
-placer[:] = [lambda x, sharding: import_module("tinyjax.core.xla.sharded").put(x, sharding)]
 
 
 _names, _load, __dir__ = namespace(
     __name__,
     {
-        "backend": "has_started",
+        "backend": "has_started load",
         "compilation": "Compilation CompilerOptions Flags",
         "disk_cache": "DiskCacheInfo disk_cache_clear disk_cache_info own_secret",
         "process_allgather": "bytes_of check_same digest_of exchanged",

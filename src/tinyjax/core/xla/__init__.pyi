@@ -1,6 +1,7 @@
 # Written by `python -m exports` in tests/, from the table of the module beside it.
 
 from tinyjax.core.xla.backend import has_started as has_started
+from tinyjax.core.xla.backend import load as load
 from tinyjax.core.xla.compilation import Compilation as Compilation
 from tinyjax.core.xla.compilation import CompilerOptions as CompilerOptions
 from tinyjax.core.xla.compilation import Flags as Flags
@@ -109,6 +110,7 @@ __all__ = [
     'held',
     'include_dir',
     'is_compiled',
+    'load',
     'lowered',
     'lowered_for',
     'of_arrays',

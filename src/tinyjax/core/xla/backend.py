@@ -203,6 +203,11 @@ def install(joint: Backend) -> None:
         _made[None] = joint
 
 
+def load(array: ConcreteArray) -> None:
+    """Put an array's data on the first device, if it is not there."""
+    buffer_of(array, backend())
+
+
 def buffer_of(array: Array, on: Backend) -> Any:
     """Return an array's device buffer, made from its host data when first needed."""
     if type(array) is not ConcreteArray:

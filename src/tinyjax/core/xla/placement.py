@@ -9,14 +9,18 @@ argument is compared with it (``core.xla.sharded``).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from tinyjax import records
-from tinyjax.core import devices as dev, platforms as pf, sharded_array as sa
+from tinyjax.core import devices as dev, elsewhere, platforms as pf
 from tinyjax.core.tracing import jaxpr as jx, nesting, program_rules as pr
+from tinyjax.core.values.concrete import PlacedArray
 from tinyjax.errors import ShardingError
+
+if TYPE_CHECKING:
+    from tinyjax.parallel import sharding as sd
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -29,8 +33,8 @@ class Written(records.Record):
         ndim: how many axes it has.
     """
 
-    outs: tuple[dev.Sharding | None, ...]
-    first: dev.Sharding | None = None
+    outs: tuple[sd.Sharding | None, ...]
+    first: sd.Sharding | None = None
     ndim: int = 0
 
 
@@ -48,10 +52,10 @@ class Placement(records.Printed):
     """
 
     ids: tuple[int, ...]
-    ins: tuple[dev.Sharding, ...]
-    outs: tuple[dev.Sharding | None, ...]
+    ins: tuple[sd.Sharding, ...]
+    outs: tuple[sd.Sharding | None, ...]
     is_abstract: bool = False
-    whole: dev.Sharding | None = attrs.field(default=None, eq=False)
+    whole: sd.Sharding | None = attrs.field(default=None, eq=False)
     written: Written | None = attrs.field(default=None, eq=False)
 
 
@@ -68,9 +72,9 @@ class Wishes(records.Record):
         outs: how its results are to lie.
     """
 
-    all: tuple[dev.Sharding, ...]
-    ins: tuple[dev.Sharding | None, ...]
-    outs: tuple[dev.Sharding | None, ...]
+    all: tuple[sd.Sharding, ...]
+    ins: tuple[sd.Sharding | None, ...]
+    outs: tuple[sd.Sharding | None, ...]
 
 
 def wishes_of(jaxpr: jx.Jaxpr) -> Wishes | None:
@@ -78,9 +82,9 @@ def wishes_of(jaxpr: jx.Jaxpr) -> Wishes | None:
 
     def find() -> Wishes | None:
         # in order, and each once
-        shardings: dict[dev.Sharding, None] = {}
-        used: dict[jx.Atom, dev.Sharding] = {}
-        defined: dict[jx.Atom, dev.Sharding] = {}
+        shardings: dict[sd.Sharding, None] = {}
+        used: dict[jx.Atom, sd.Sharding] = {}
+        defined: dict[jx.Atom, sd.Sharding] = {}
         for eqn in jaxpr.eqns:
             rules = eqn.primitive.rules
             rule = rules.extensions.get(pr.SHARDINGS)
@@ -123,7 +127,7 @@ def wishes_of(jaxpr: jx.Jaxpr) -> Wishes | None:
     return jaxpr.derive("wishes", find)
 
 
-def _as_typed(x: jx.Atom, sharding: dev.Sharding) -> dev.Sharding:
+def _as_typed(x: jx.Atom, sharding: sd.Sharding) -> sd.Sharding:
     """How a result of ``shard_map`` lies, as its type says it, or else as XLA would."""
     if x.aval.where is not None and x.aval.sharding.is_explicit:
         return x.aval.sharding
@@ -133,12 +137,12 @@ def _as_typed(x: jx.Atom, sharding: dev.Sharding) -> dev.Sharding:
 # Where they run
 
 
-def on_devices(args: Sequence[object]) -> list[dev.Sharding | None]:
+def on_devices(args: Sequence[object]) -> list[sd.Sharding | None]:
     """How arguments lie; None for those that go where they are wanted."""
-    return [x.sharding if type(x) is sa.ShardedArray and x.committed else None for x in args]
+    return [x.sharding if isinstance(x, PlacedArray) and x.committed else None for x in args]
 
 
-def placement_of(jaxpr: jx.Jaxpr, shardings: Sequence[dev.Sharding | None]) -> Placement | None:
+def placement_of(jaxpr: jx.Jaxpr, shardings: Sequence[sd.Sharding | None]) -> Placement | None:
     """Return where a program runs; None for the processor's first device.
 
     Where neither arguments nor the program say it, that is the default device; the results are then
@@ -153,13 +157,13 @@ def placement_of(jaxpr: jx.Jaxpr, shardings: Sequence[dev.Sharding | None]) -> P
         ShardingError: arguments, or what the program names, lie on different devices.
     """
     placement = placement_by(jaxpr, shardings)
-    place = dev.default_place() if placement is None else None
-    if place is None:
+    if placement is not None or dev.default_elsewhere() is None:
         return placement
+    place = elsewhere.plane().default_place()
     return Placement(place.ids, (place,) * len(jaxpr.in_binders), (place,) * len(jaxpr.outs))
 
 
-def placement_by(jaxpr: jx.Jaxpr, shardings: Sequence[dev.Sharding | None]) -> Placement | None:
+def placement_by(jaxpr: jx.Jaxpr, shardings: Sequence[sd.Sharding | None]) -> Placement | None:
     """Return where a program runs, by its arguments and what it names; None where these do not say.
 
     Args:
@@ -170,7 +174,7 @@ def placement_by(jaxpr: jx.Jaxpr, shardings: Sequence[dev.Sharding | None]) -> P
         ShardingError: arguments, or what the program names, lie on different devices.
     """
     wishes = wishes_of(jaxpr)
-    named: list[dev.Sharding] = [] if wishes is None else [*wishes.all]
+    named: list[sd.Sharding] = [] if wishes is None else [*wishes.all]
     named += [sharding for sharding in shardings if sharding is not None]
     if not named:
         return None
@@ -179,8 +183,8 @@ def placement_by(jaxpr: jx.Jaxpr, shardings: Sequence[dev.Sharding | None]) -> P
 
 def agreed(
     jaxpr: jx.Jaxpr,
-    shardings: Sequence[dev.Sharding | None],
-    named: Sequence[dev.Sharding],
+    shardings: Sequence[sd.Sharding | None],
+    named: Sequence[sd.Sharding],
     wishes: Wishes | None,
 ) -> Placement:
     """Return where a program runs.
@@ -245,7 +249,7 @@ def agreed(
     return Placement(ids, tuple(ins), decided, abstract, whole, written)
 
 
-def _with_devices(sharding: dev.Sharding, meshes: Mapping[Any, Any]) -> dev.Sharding:
+def _with_devices(sharding: sd.Sharding, meshes: Mapping[Any, Any]) -> sd.Sharding:
     """The same sharding, of devices where a mesh of that form is named with its devices."""
     from tinyjax.parallel import named_sharding as ns  # noqa: PLC0415 (one device needs none)
 
@@ -255,19 +259,20 @@ def _with_devices(sharding: dev.Sharding, meshes: Mapping[Any, Any]) -> dev.Shar
     return sharding if mesh is None else sharding.update(mesh=mesh)
 
 
-def undivided(shardings: Sequence[dev.Sharding], ids: Sequence[int]) -> dev.Sharding:
+def undivided(shardings: Sequence[sd.Sharding], ids: Sequence[int]) -> sd.Sharding:
     """How an array lies of which some devices have copies, on a mesh that is named if one is.
 
     Args:
         shardings: what is named, where ``ids`` may be given.
         ids: the numbers of the devices.
     """
-    from tinyjax.parallel import named_sharding as ns  # noqa: PLC0415 (one device needs none)
+    # programs of one device need none
+    from tinyjax.parallel import named_sharding as ns, sharding as sd  # noqa: PLC0415
 
     for sharding in shardings:
         if isinstance(sharding, ns.NamedSharding) and sharding.ids == ids:
-            return ns.NamedSharding(sharding.mesh, dev.PartitionSpec())
-    return dev.SingleDeviceSharding(dev.device_at(ids[0]))
+            return ns.NamedSharding(sharding.mesh, sd.PartitionSpec())
+    return sd.SingleDeviceSharding(dev.device_at(ids[0]))
 
 
 def _named(these: Sequence[int], others: Sequence[int]) -> list[str]:

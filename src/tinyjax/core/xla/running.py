@@ -8,9 +8,10 @@ from typing import Any, TypeAlias
 import attrs
 
 from tinyjax import config
-from tinyjax.core import sharded_array as sa, xla
+from tinyjax.core import xla
 from tinyjax.core.tracing import jaxpr as jx, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.values import concrete as conc
 from tinyjax.core.values.array import Array
 from tinyjax.core.xla import compilation
 from tinyjax.core.xla.placement import on_devices, placement_of
@@ -69,7 +70,7 @@ def run(
         from tinyjax.core.xla.sharded import run_sharded  # noqa: PLC0415 (needs jaxlib)
 
         return run_sharded(attrs.evolve(request, placement=placement), args)
-    if sa.any_sharded(args):
+    if conc.any_placed(args):
         from tinyjax.core.xla.sharded import on_host  # noqa: PLC0415 (likewise)
 
         args = on_host(args)

@@ -16,10 +16,9 @@ import numpy as np
 from jaxlib.xla_client import ArrayCopySemantics, batched_copy_array_to_devices_with_sharding
 
 from tinyjax import config, dtypes, errors
-from tinyjax.core.devices import Part, PartitionSpec, Sharding, device_at, on_first
+from tinyjax.core.devices import device_at
 from tinyjax.core.platforms import CPU, platform_at
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
-from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.tracing.jaxpr import Jaxpr, ProgramTrace, Var, eval_jaxpr
 from tinyjax.core.tracing.primitive import P, Primitive
 from tinyjax.core.tracing.staging import stage
@@ -36,6 +35,8 @@ from tinyjax.core.xla.placement import Placement, on_devices, placement_by, plac
 from tinyjax.core.xla.planned import PlannedExecutable
 from tinyjax.core.xla.sharded_executable import ShardedExecutable, of_parts, placed, result_of
 from tinyjax.parallel.named_sharding import NamedSharding
+from tinyjax.parallel.sharded_array import ShardedArray
+from tinyjax.parallel.sharding import Part, PartitionSpec, Sharding, on_first
 
 _Compiled: TypeAlias = Executable | ShardedExecutable | PlannedExecutable
 

@@ -33,8 +33,6 @@ from jaxlib.xla_client import (
 )
 
 from tinyjax.core import lowering as low, platforms as pf
-from tinyjax.core.devices import PartitionSpec, Sharding, on_first
-from tinyjax.core.sharded_array import ShardedArray
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.values import concrete as conc
 from tinyjax.core.values.array import Array
@@ -45,6 +43,8 @@ from tinyjax.core.xla.placement import Placement, Written, undivided
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ShardingError
 from tinyjax.parallel.named_sharding import NamedSharding
+from tinyjax.parallel.sharded_array import ShardedArray
+from tinyjax.parallel.sharding import PartitionSpec, Sharding, on_first
 
 #: What XLA calls operations for which devices wait for each other.
 COLLECTIVES: Final[tuple[str, ...]] = (

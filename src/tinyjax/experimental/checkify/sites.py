@@ -8,13 +8,13 @@ from enum import Enum
 import attrs
 
 from tinyjax import dtypes, errors, frames, tree
-from tinyjax.core import sharded_array as sa
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd, shape as sh
 from tinyjax.core.primitives.rules import def_without_results
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import avals as av, concrete as conc
 from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import PlacedArray
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 
 
@@ -79,7 +79,7 @@ def _check_impl(operands: prim.Hosts, params: CheckParams) -> prim.Hosts:
 def bind_check(operands: Sequence[Array], params: CheckParams) -> Sequence[Array]:
     """Bind the primitive, to operands on the host: what knows them raises at once."""
     return tr.bind(
-        check_p, [x.gathered if isinstance(x, sa.ShardedArray) else x for x in operands], params
+        check_p, [x.gathered if isinstance(x, PlacedArray) else x for x in operands], params
     )
 
 

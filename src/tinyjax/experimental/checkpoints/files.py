@@ -28,8 +28,8 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import devices as dev
 from tinyjax.core.values import avals as av
+from tinyjax.parallel import sharding as sd
 
 MANIFEST: Final = "manifest.json"
 _FORMAT: Final = 1
@@ -299,7 +299,7 @@ class Reader:
         except self._errors as error:
             raise _damaged(self.file, error) from error
 
-    def pieces(self, path: str, part: dev.Part, dtype: dtypes.DType) -> Iterator[Piece]:
+    def pieces(self, path: str, part: sd.Part, dtype: dtypes.DType) -> Iterator[Piece]:
         """Find what there is of a part of an array.
 
         Args:
@@ -334,7 +334,7 @@ class Reader:
                 TypeError(f"a shard of the shape {shard.shape} is stored as {stored_shape}"),
             )
 
-    def read(self, shard: Shard, dtype: dtypes.DType, part: dev.Part) -> dtypes.HostArray:
+    def read(self, shard: Shard, dtype: dtypes.DType, part: sd.Part) -> dtypes.HostArray:
         """Read a part of a shard.
 
         Raises:
@@ -368,8 +368,8 @@ class Piece:
 
     reader: Reader
     shard: Shard
-    here: dev.Part
-    there: dev.Part
+    here: sd.Part
+    there: sd.Part
 
     @property
     def size(self) -> int:

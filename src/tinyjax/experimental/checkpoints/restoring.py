@@ -19,7 +19,7 @@ from tinyjax.core.values.array import Array
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import CheckpointError
 from tinyjax.experimental.checkpoints.files import Manifest, Reader, data_folder, read_manifest
-from tinyjax.parallel import named_sharding as ns
+from tinyjax.parallel import named_sharding as ns, sharding as sd
 
 T = TypeVar("T")
 
@@ -64,7 +64,7 @@ def restore(folder: str | os.PathLike[str], like: Any = None) -> Any:
     data = data_folder(place, manifest.version)
     readers = [Reader(data, process) for process in range(manifest.processes)]
     if like is None:
-        return {path: _read(readers, path, x, dev.on_first()) for path, x in manifest.types.items()}
+        return {path: _read(readers, path, x, sd.on_first()) for path, x in manifest.types.items()}
     leaves, treedef = tree.flatten_with_path(like)
     entries = [(tree.keystr(path), leaf) for path, leaf in leaves]
     _check_paths(place, manifest, [path for path, _ in entries])
@@ -90,7 +90,7 @@ def _check_paths(folder: Path, manifest: Manifest, requested: Sequence[str]) -> 
         )
 
 
-def _sharding(path: str, saved: av.ShapeDtypeStruct, leaf: Any) -> dev.Sharding:
+def _sharding(path: str, saved: av.ShapeDtypeStruct, leaf: Any) -> sd.Sharding:
     """Where an array is wanted that ``like`` has a leaf for."""
     if dev.is_place(leaf):
         return ns.checked(leaf, saved.shape, "restore", f"the array {path}")
@@ -102,7 +102,7 @@ def _sharding(path: str, saved: av.ShapeDtypeStruct, leaf: Any) -> dev.Sharding:
         )
     where = kind.sharding
     return (
-        dev.on_first()
+        sd.on_first()
         if where is None
         else ns.checked(where, saved.shape, "restore", f"the array {path}")
     )
@@ -113,7 +113,7 @@ def _text(x: Array | av.ShapeDtypeStruct) -> str:
 
 
 def _read(
-    readers: Sequence[Reader], path: str, saved: av.ShapeDtypeStruct, sharding: dev.Sharding
+    readers: Sequence[Reader], path: str, saved: av.ShapeDtypeStruct, sharding: sd.Sharding
 ) -> Array:
     aval = av.ShapedArray(saved.shape, saved.dtype)
     if dtypes.allowed(saved.dtype) != saved.dtype:
@@ -121,7 +121,7 @@ def _read(
             f"the array {path} is of {saved.dtype.name}, but the setting wide_dtypes allows no "
             "64-bit types. Restore it with tinyjax.enable_x64(True)."
         )
-    if sharding == dev.on_first():
+    if sharding == sd.on_first():
         return conc.ConcreteArray(_part(readers, path, aval, (slice(None),) * aval.ndim), aval)
     if sharding.summed:
         whole = sharding.update(spec=sharding.spec.settled)
@@ -136,7 +136,7 @@ def _read(
     return xla.of_parts(aval, sharding, parts)
 
 
-def _part(readers: Sequence[Reader], path: str, aval: av.ShapedArray, part: dev.Part) -> HostArray:
+def _part(readers: Sequence[Reader], path: str, aval: av.ShapedArray, part: sd.Part) -> HostArray:
     bounds = tuple([slice(*s.indices(n)[:2]) for s, n in zip(part, aval.shape, strict=True)])
     shape = tuple([s.stop - s.start for s in bounds])
     pieces = [p for reader in readers for p in reader.pieces(path, bounds, aval.dtype)]

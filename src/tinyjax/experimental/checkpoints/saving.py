@@ -15,12 +15,13 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, tree
-from tinyjax.core import devices as dev, sharded_array as sa, xla
+from tinyjax.core import devices as dev, xla
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.experimental import multihost_utils
 from tinyjax.experimental.checkpoints import files
+from tinyjax.parallel import sharded_array as sa
 
 #: The path of an array in the tree, where in it a shard begins, and its data.
 _Shards: TypeAlias = Sequence[tuple[str, files.Start, dtypes.HostArray]]

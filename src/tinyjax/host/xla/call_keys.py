@@ -12,9 +12,8 @@ from typing import Any, Final
 import numpy as np
 from jaxlib._jax import pytree
 
-from tinyjax.core import sharded_array as sa
 from tinyjax.core.values import operands as opd
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
 from tinyjax.tree import PyTree, PyTreeDef, node
 
 _registry: Final = pytree.PyTreeRegistry()
@@ -48,7 +47,7 @@ def call_key(
         kind = type(leaf)
         if kind is ConcreteArray:
             key.append(leaf._aval or leaf.aval)
-        elif kind is sa.ShardedArray:
+        elif kind in PlacedArray.kinds:
             key += (leaf.aval, leaf._sharding)
         elif kind is np.ndarray:
             key += (leaf.dtype, leaf.shape)

@@ -24,12 +24,11 @@ from jaxlib._jax import collect_garbage
 from numpy import ndarray
 
 from tinyjax import config, frames, records, tree
-from tinyjax.core import sharded_array as sa
 from tinyjax.core.jit.signatures import same_value
 from tinyjax.core.jit.traces import ShortCall
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
 from tinyjax.core.xla import backend, executable, waiting
 from tinyjax.core.xla.argument_memory import ArgumentMemory
 
@@ -138,10 +137,9 @@ def _compared(leaf: Any, may_be_elsewhere: bool) -> tuple[str, object, object]:
         # for the first device, an array that lies elsewhere has no buffer
         is_other = "type(x{0}) is not array or " if may_be_elsewhere else ""
         return f"{is_other}x{{0}}._aval is not t{{0}}", leaf.aval, None
-    if kind is sa.ShardedArray:
+    if isinstance(leaf, PlacedArray):  # others have no such attributes, and are compared so, too
         lies = "x{0}._sharding is not l{0} and x{0}._sharding != l{0}"
-        is_other = f"type(x{{0}}) is not sharded or x{{0}}._aval is not t{{0}} or {lies}"
-        return is_other, leaf.aval, leaf._sharding
+        return f"x{{0}}._aval is not t{{0}} or {lies}", leaf.aval, leaf._sharding
     if kind is ndarray:
         is_other = "x{0}.shape != l{0} or x{0}.dtype is not t{0} and x{0}.dtype != t{0}"
         return f"type(x{{0}}) is not ndarray or {is_other}", leaf.dtype, leaf.shape
@@ -444,7 +442,6 @@ _SCOPE: Final[dict[str, Any]] = {
     "collect_garbage": collect_garbage,
     "give_up_taken": executable.give_up_taken,
     "array": ConcreteArray,
-    "sharded": sa.ShardedArray,
     "new": ConcreteArray.__new__,
 }
 

@@ -16,12 +16,13 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import devices as dev, sharded_array as sa
+from tinyjax.core import xla
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr, trace as tr
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.values import avals as av, concrete as conc, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, SourceError, shortened
+from tinyjax.parallel import sharding as sd
 from tinyjax.parallel.types import Share, with_varying
 
 WEAK: Final = "weak "
@@ -59,7 +60,7 @@ def aval(text: str) -> av.ShapedArray:
     return with_varying(result, frozenset(across))
 
 
-def lying(text: str, sharding: dev.Sharding) -> av.ShapedArray:
+def lying(text: str, sharding: sd.Sharding) -> av.ShapedArray:
     """The type that a text names, of values that lie as it says along axes that are ``Explicit``.
 
     Args:
@@ -130,7 +131,7 @@ def array(kind: str | av.ShapedArray, values: str) -> Array:
     declared = _typed(kind)
     host = np.array([_element(declared.dtype, part) for part in values.split()], declared.dtype)
     whole = conc.ConcreteArray(host.reshape(declared.shape), declared.plain)
-    return sa.placer[0](whole, declared.sharding) if declared.told is not None else whole
+    return whole if declared.told is None else xla.put(whole, declared.told)
 
 
 @attrs.frozen(eq=False, repr=False)

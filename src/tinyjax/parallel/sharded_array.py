@@ -1,24 +1,21 @@
-"""Arrays whose data is not on the first device alone.
-
-They are a class beside ``ConcreteArray``, so that nothing written for data on the host takes them
-for such.
-"""
+"""Arrays whose data is not on the first device alone."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final, NoReturn, Protocol, TypeAlias
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn, Protocol
 
+import attrs
 import numpy as np
 
 from tinyjax import errors
 from tinyjax.core import devices as dev
-from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.values import array as arr, avals as av, concrete as conc
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
 from tinyjax.core.values.integers import integer
 from tinyjax.dtypes import DTypeLike, HostArray
+from tinyjax.parallel import sharding as sd
 
 
 class ShardedBuffer(arr.DeviceBuffer, Protocol):
@@ -29,26 +26,40 @@ class ShardedBuffer(arr.DeviceBuffer, Protocol):
     def unsafe_buffer_pointer(self) -> int: ...
 
 
-#: Applies a primitive to operands of which some are such arrays: handed in by ``tinyjax.core.xla``.
-Evaluate: TypeAlias = Callable[[Primitive[Any], Sequence[Array], Any], Sequence[Array]]
-evaluator: Final[list[Evaluate]] = []
-#: Puts an array with data where a sharding says: handed in by ``tinyjax.core.xla``, too.
-placer: Final[list[Callable[[Array, dev.Sharding], Array]]] = []
+@attrs.frozen(eq=False, repr=False)
+class Shard:
+    """The part of an array that one device holds.
+
+    Attributes:
+        device: the device.
+        index: which part of the array it is.
+        replica_id: which of the copies of this part, counted from 0.
+        data: the part, as an array on that device.
+    """
+
+    device: dev.Device
+    index: sd.Part
+    replica_id: int
+    data: Array
+
+    def __repr__(self) -> str:
+        return (
+            f"Shard(device={self.device!r}, index={self.index}, replica_id={self.replica_id}, "
+            f"data={self.data})"
+        )
 
 
-class ShardedArray(Array):
+class ShardedArray(PlacedArray):
     """An array whose data lies on devices as a sharding says.
 
     Its data is on the host once it was asked for, and never else.
     """
 
-    __slots__ = ("__weakref__", "_aval", "_gathered", "_sharding", "shards")
+    __slots__ = ("__weakref__", "_gathered", "shards")
 
-    _host: HostArray | None = None
-    _buffer: arr.DeviceBuffer | None = None
-    _aval: av.ShapedArray | None
+    _sharding: sd.Sharding
 
-    def __init__(self, aval: av.ShapedArray, sharding: dev.Sharding, shards: ShardedBuffer) -> None:
+    def __init__(self, aval: av.ShapedArray, sharding: sd.Sharding, shards: ShardedBuffer) -> None:
         self._aval = aval.lying(sharding)
         self._sharding = sharding
         self._gathered: ConcreteArray | None = None
@@ -56,7 +67,7 @@ class ShardedArray(Array):
 
     @classmethod
     def of_type(
-        cls, aval: av.ShapedArray, sharding: dev.Sharding, shards: ShardedBuffer
+        cls, aval: av.ShapedArray, sharding: sd.Sharding, shards: ShardedBuffer
     ) -> ShardedArray:
         """Make an array whose type says already how it lies, where it is to say it."""
         array = cls.__new__(cls)
@@ -64,26 +75,21 @@ class ShardedArray(Array):
         return array
 
     @property
-    def aval(self) -> av.ShapedArray:
-        assert self._aval is not None, "it has a type from the start"
-        return self._aval
-
-    @property
-    def sharding(self) -> dev.Sharding:
+    def sharding(self) -> sd.Sharding:
         return self._sharding.plain
 
     @property
     def device(self) -> Any:
         """Where the array is: the device, or if there are several the sharding."""
         sharding = self._sharding
-        return sharding.device if isinstance(sharding, dev.SingleDeviceSharding) else sharding
+        return sharding.device if isinstance(sharding, sd.SingleDeviceSharding) else sharding
 
     def devices(self) -> set[dev.Device]:
         return self._sharding.device_set
 
     @property
     def committed(self) -> bool:
-        return type(self._sharding) is not dev.DefaultPlace
+        return type(self._sharding) is not sd.DefaultPlace
 
     @property
     def is_fully_replicated(self) -> bool:
@@ -94,7 +100,7 @@ class ShardedArray(Array):
         return self._sharding.is_fully_addressable
 
     @property
-    def addressable_shards(self) -> list[arr.Shard]:
+    def addressable_shards(self) -> list[Shard]:
         counts: dict[str, int] = {}
         copies: list[int] = []
         parts = self._sharding.parts(self.shape)
@@ -103,14 +109,14 @@ class ShardedArray(Array):
             copy = counts[key] = counts.get(key, -1) + 1
             copies.append(copy)
         return [
-            arr.Shard(
+            Shard(
                 dev.device_at(self._sharding.ids[place]), parts[place], copies[place], self._part(i)
             )
             for i, place in enumerate(self._sharding.addressable_places)
         ]
 
     @property
-    def global_shards(self) -> list[arr.Shard]:
+    def global_shards(self) -> list[Shard]:
         if not self.is_fully_addressable:
             self._raise_elsewhere()
         return self.addressable_shards
@@ -140,7 +146,7 @@ class ShardedArray(Array):
         buffer = self.shards._arrays[number]
         if device == dev.first_device():
             return ConcreteArray(None, aval, buffer)
-        return ShardedArray(aval, dev.SingleDeviceSharding(device), buffer)
+        return ShardedArray(aval, sd.SingleDeviceSharding(device), buffer)
 
     def __iter__(self) -> Iterator[Array]:
         # rows of what is divided along them lie nowhere that types could tell
@@ -250,6 +256,6 @@ class ShardedArray(Array):
         return self
 
 
-def any_sharded(args: Sequence[object]) -> bool:
-    """Say whether one of several arguments is such an array."""
-    return ShardedArray in map(type, args)
+def shards_of(x: Array) -> list[Shard]:
+    """Return the one part of an array that lies whole on the first device."""
+    return [Shard(dev.first_device(), (slice(None),) * x.ndim, 0, x)]

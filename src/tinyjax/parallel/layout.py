@@ -6,7 +6,9 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from tinyjax.core.devices import Device, Sharding
+from tinyjax.core.devices import Device
+from tinyjax.core.values.array import Array
+from tinyjax.parallel.sharding import Sharding
 
 
 def _listed(axes: Iterable[int]) -> tuple[int, ...]:
@@ -41,6 +43,6 @@ class Format:
     sharding: Device | Sharding | None = None
 
 
-def format_of(ndim: int, sharding: Sharding) -> Format:
-    """Return the format of an array whose last axis' elements lie side by side."""
-    return Format(Layout(range(ndim)), sharding)
+def format_of(x: Array) -> Format:
+    """Return the format of an array: its last axis' elements lie side by side."""
+    return Format(Layout(range(x.ndim)), x.sharding)
