@@ -23,7 +23,7 @@ ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "transforms": ("core/transforms/*.py",),
     "autodiff": ("autodiff/*.py",),
     "control_flow": ("core/control_flow/*.py",),
-    "custom_derivatives": ("core/custom_derivatives/*.py",),
+    "custom_derivatives": ("custom_derivatives/*.py",),
     "checkpointing": ("checkpointing/*.py",),
     "jit": ("core/jit/*.py",),
     "parallel": ("parallel/*.py",),

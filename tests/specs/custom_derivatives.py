@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from specs import ArraySpec, Case, Spec
-from tinyjax.core.custom_derivatives.cotangents import custom_vjp_tangent_p
-from tinyjax.core.custom_derivatives.custom_calls import custom_call_p
 from tinyjax.core.jit import jit
 from tinyjax.core.primitives.elementwise import add, cos, mul, sin
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.operands import as_array
 from tinyjax.custom_derivatives import custom_batch, custom_derivative, custom_jvp, custom_vjp
+from tinyjax.custom_derivatives.cotangents import custom_vjp_tangent_p
+from tinyjax.custom_derivatives.custom_calls import custom_call_p
 from tinyjax.experimental.hijax import AxisData, VJPHiPrimitive, hi_call_p, instantiate_zeros
 
 F = ArraySpec((2, 3))

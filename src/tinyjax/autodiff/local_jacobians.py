@@ -22,12 +22,12 @@ import numpy as np
 from tinyjax import numpy as jnp
 from tinyjax.autodiff.elimination import Mask, Pattern
 from tinyjax.core.api.mapping import over_basis
-from tinyjax.core.custom_derivatives.cotangents import custom_vjp_tangent_p
 from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.custom_derivatives.cotangents import custom_vjp_tangent_p
 from tinyjax.dtypes import HostArray, is_complex, is_inexact, real_part
 
 #: Equations that can be transposed and not applied.

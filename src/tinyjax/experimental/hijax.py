@@ -33,13 +33,6 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from tinyjax import dtypes, tree
-from tinyjax.core.custom_derivatives.cotangents import (
-    Backward,
-    PullBackParams,
-    custom_vjp_tangent_p,
-    pull_back_batch,
-)
-from tinyjax.core.custom_derivatives.zeros import SymbolicZero, Zero, instantiate_zeros
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitives import rules as ru, shape as sh
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
@@ -65,6 +58,13 @@ from tinyjax.core.transforms.batching import BatchAxis, batch_flat, batched_aval
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.operands import as_array
+from tinyjax.custom_derivatives.cotangents import (
+    Backward,
+    PullBackParams,
+    custom_vjp_tangent_p,
+    pull_back_batch,
+)
+from tinyjax.custom_derivatives.zeros import SymbolicZero, Zero, instantiate_zeros
 from tinyjax.errors import ArgumentError, DifferentiationError, MissingMethodError, TinyjaxError
 from tinyjax.lazy import answer_for
 

@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 #: Packages whose primitives may stand in a program; no other module is imported.
 _ROOMS: Final = (
-    *("checkpointing.", "core.control_flow.", "core.custom_derivatives.", "core.jit."),
+    *("checkpointing.", "core.control_flow.", "core.jit.", "custom_derivatives."),
     *("core.primitives.", "implicit.", "lax.", "numpy.", "primitives.", "random.", "special."),
     *("parallel.",),
 )

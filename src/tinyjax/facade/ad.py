@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tinyjax.core.custom_derivatives.zeros import Zero, instantiate_zeros
 from tinyjax.core.primitives.shape import zero_tangent
 from tinyjax.core.tracing.primitive import Primitive, UndefinedPrimal
 from tinyjax.core.transforms.jvp import JVPTrace, JVPTracer
+from tinyjax.custom_derivatives.zeros import Zero, instantiate_zeros
 from tinyjax.facade import primitives
 
 __all__ = [

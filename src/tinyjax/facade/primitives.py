@@ -16,13 +16,13 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, tree
-from tinyjax.core.custom_derivatives.zeros import Zero
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import encoding, primitive as prim, staging as stg
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
+from tinyjax.custom_derivatives.zeros import Zero
 
 _counter: Final = itertools.count()
 

@@ -302,10 +302,10 @@ TABLE: Final[Mapping[str, Mapping[str, MeshRule]]] = {
     "tinyjax.core.control_flow.primitives.cond": {"cond_p": _fits("fit_cond")},
     "tinyjax.core.control_flow.primitives.scan": {"scan_p": _fits("fit_scan")},
     "tinyjax.core.control_flow.primitives.while_loop": {"while_p": _fits("fit_while")},
-    "tinyjax.core.custom_derivatives.cotangents": {
+    "tinyjax.custom_derivatives.cotangents": {
         "custom_vjp_tangent_p": MeshRule(fits=lambda params, across: (across, params))
     },
-    "tinyjax.core.custom_derivatives.custom_calls": {"custom_call_p": _fits("fit_call")},
+    "tinyjax.custom_derivatives.custom_calls": {"custom_call_p": _fits("fit_call")},
     "tinyjax.primitives.linear_maps": {"linear_call_p": _fits("fit_linear_map")},
 }
 

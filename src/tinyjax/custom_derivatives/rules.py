@@ -23,9 +23,6 @@ from typing import (
 import attrs
 
 from tinyjax import config, dtypes, errors, tracebacks, tree
-from tinyjax.core.custom_derivatives import cotangents as cot
-from tinyjax.core.custom_derivatives.custom_calls import Call
-from tinyjax.core.custom_derivatives.zeros import CustomVJPPrimal, SymbolicZero
 from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.tracing.calling import BoundMethod, FlatFunction, as_arrays, leaf_path
@@ -38,6 +35,9 @@ from tinyjax.core.tracing.tangents import only_present, with_zeros
 from tinyjax.core.tracing.trace import at_own_lines, bind, current_trace
 from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.core.values.array import Array
+from tinyjax.custom_derivatives import cotangents as cot
+from tinyjax.custom_derivatives.custom_calls import Call
+from tinyjax.custom_derivatives.zeros import CustomVJPPrimal, SymbolicZero
 from tinyjax.dtypes import DType, is_inexact, kind
 from tinyjax.frames import Function, describe_function, imitate, wraps
 from tinyjax.tree.treedef import in_words

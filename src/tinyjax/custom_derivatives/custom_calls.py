@@ -131,6 +131,12 @@ class CustomCallParams(prim.Params):
 
 custom_call_p: prim.Primitive[CustomCallParams] = prim.Primitive("custom_call", CustomCallParams)
 
+# One primitive stands for both: a call says itself which rules it has.
+custom_jvp_call_p: prim.Primitive[CustomCallParams] = custom_call_p
+custom_vjp_call_p: prim.Primitive[CustomCallParams] = custom_call_p
+# Of no equation: interpreters of jaxprs tell it from others.
+remat_opt_p: prim.Primitive[prim.NoParams] = prim.Primitive("remat_opt", prim.NoParams)
+
 # The rules being staged. One that applies its own function would be staged for ever; each level
 # is one more order of derivatives of a rule that closes over a value traced by jit.
 _staging: ContextVar[tuple[int, ...]] = ContextVar("tinyjax_rules_being_staged", default=())

@@ -1,1 +1,0 @@
-"""Functions with their own rules for derivatives and for ``vmap``."""
