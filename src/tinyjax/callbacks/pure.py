@@ -10,11 +10,12 @@ import attrs
 from tinyjax import dtypes, errors, frames, tree
 from tinyjax.callbacks import common
 from tinyjax.core.primitives import shape as sh
-from tinyjax.core.tracing import closures, jaxpr as jx, primitive as prim, staging as stg
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms.batching import batch_flat
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
+from tinyjax.custom_derivatives import closures
 
 pure_callback_p: prim.Primitive[common.CallbackParams] = prim.Primitive(
     "pure_callback", common.CallbackParams

@@ -1,6 +1,6 @@
 # Written by `python -m exports` in tests/, from the table of the module beside it.
 
-from tinyjax.custom_derivatives.closures import closure_convert as closure_convert
+from tinyjax.custom_derivatives.closure_conversion import closure_convert as closure_convert
 from tinyjax.custom_derivatives.custom_calls import custom_jvp_call_p as custom_jvp_call_p
 from tinyjax.custom_derivatives.custom_calls import custom_vjp_call_p as custom_vjp_call_p
 from tinyjax.custom_derivatives.custom_calls import remat_opt_p as remat_opt_p

@@ -1,71 +1,120 @@
-"""``closure_convert``: what a function closes over, as arguments of a function with rules."""
+"""What functions close over: which arrays there are among it, and whether any is traced."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
+from types import FunctionType, MethodType
 from typing import Any
 
-from tinyjax import dtypes, errors, frames, tree
-from tinyjax.core.tracing import calling, jaxpr as jx, staging as stg, trace as tr
+from tinyjax import tree
+from tinyjax.core.tracing import trace as tr
+from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
+
+Seen = dict[int, object]
+
+#: What was found to close over no live tracer, by identity, while a recording goes on.
+_found_free: ContextVar[Seen | None] = ContextVar("tinyjax_found_free", default=None)
 
 
-def closure_convert(
-    fun: Callable[..., Any], *example_args: Any
-) -> tuple[Callable[..., Any], list[Array]]:
-    """Turn the traced values that a function closes over into arguments.
+@contextmanager
+def each_searched_once() -> Iterator[None]:
+    """Within this, what was found to close over no live tracer is not searched again.
 
-    The rules of ``custom_vjp`` and ``custom_jvp`` give derivatives in arguments only. Convert a
-    function before you pass it to such a function, to differentiate in what it closes over.
+    Each function of a nest closes over all those within it, and each is asked for its tracers.
+    """
+    if _found_free.get() is not None:
+        yield
+        return
+    token = _found_free.set({})
+    try:
+        yield
+    finally:
+        _found_free.reset(token)
+
+
+def holds_tracer(value: object) -> bool:
+    """Whether what the user wrote closes over a live tracer, as far as is seen from outside."""
+    found_free = _found_free.get()
+    seen: Seen = {}
+    if any(tracer._trace.live for tracer in tracers_in(value, seen, found_free or {})):
+        return True
+    if found_free is not None:
+        found_free.update(seen)
+    return False
+
+
+def tracers_in(
+    value: object, seen: Seen | None = None, left_out: Seen | None = None
+) -> Iterator[tr.Tracer]:
+    """The tracers that what the user wrote closes over, as far as is seen from outside.
 
     Args:
-        fun: takes and returns arrays in any containers. It is staged, once.
-        example_args: arguments of the types that it will be called with.
-
-    Returns:
-        ``(converted, closed_over)``: ``converted(*args, *closed_over)`` is ``fun(*args)``.
-        ``closed_over`` are the traced floats and complex numbers. The function keeps everything
-        else that it closes over, since no derivative is taken in that.
-
-    Raises:
-        ArgumentError: when ``converted`` is called with another number of arguments, or with
-            arrays of other types.
-        TreeMismatchError: when it is called with arguments of another structure.
-
-    Example:
-        >>> import tinyjax, tinyjax.numpy as jnp
-        >>> def slope_of_product(a):
-        ...     times, closed_over = tinyjax.closure_convert(lambda x: a * x, 2.0)
-        ...     return tinyjax.grad(times, 1)(2.0, *closed_over)
-        >>> float(tinyjax.jit(slope_of_product)(3.0))
-        2.0
+        value: what the user wrote.
+        seen: by identity, what was searched already; what is searched is added.
+        left_out: what is not searched either.
     """
-    leaves, in_tree = tree.flatten((example_args, {}))
-    flat = calling.FlatFunction(fun, in_tree)
-    avals = calling.as_avals(leaves, fun, in_tree)
-    staged = stg.stage(flat, avals, fun)
-    jaxpr, consts = staged.jaxpr, staged.consts
-    traced = [isinstance(x, tr.Tracer) and dtypes.is_inexact(x.dtype) for x in consts]
-    closed_over = [x for x, is_traced in zip(consts, traced, strict=True) if is_traced]
-    constants = [None if is_traced else x for x, is_traced in zip(consts, traced, strict=True)]
-    out_tree, n = flat.out_tree, len(example_args)
+    for array in _arrays_in(value, {} if seen is None else seen, left_out or {}, nodes=False):
+        if isinstance(array, tr.Tracer):
+            yield array
 
-    def converted(*args: Any) -> Any:
-        if len(args) != n + len(closed_over):
-            raise errors.ArgumentError(
-                "The inputs to the closure produced by closure_convert must have the same Pytree "
-                f"structure as the example arguments: {frames.describe_function(fun)} takes {n} "
-                f"arguments and the {len(closed_over)} values that it closed over, but got "
-                f"{len(args)}."
-            )
-        own_leaves = in_tree.flatten_up_to((args[:n], {}), "args")
-        arrays = calling.as_arrays(own_leaves, fun, in_tree)
-        for i, (x, aval) in enumerate(zip(arrays, avals, strict=True)):
-            if x.shape != aval.shape or x.dtype != aval.dtype:
-                raise errors.ArgumentError(
-                    f"{calling.argument_path(fun, in_tree, i)} of {frames.describe_function(fun)}, "
-                    f"converted by closure_convert for {aval}, is {x.aval}."
-                )
-        rest = iter(calling.as_arrays(args[n:], fun, tree.structure((args[n:], {}))))
-        values = [next(rest) if x is None else x for x in constants]
-        return tree.unflatten(out_tree, jx.eval_jaxpr(jaxpr, [*values, *arrays]))
 
-    return converted, closed_over
+def arrays_in(value: object) -> Iterator[Array]:
+    """The arrays that what the user wrote closes over, as ``tracers_in``, and in any tree."""
+    return _arrays_in(value, {}, {}, nodes=True)
+
+
+def _arrays_in(value: object, seen: Seen, left_out: Seen, nodes: bool) -> Iterator[Array]:
+    """The arrays in a value, by identity once; ``nodes`` says whether to look into any tree."""
+    if id(value) in seen or id(value) in left_out:
+        return
+    seen[id(value)] = value
+    inside: list[object] = []
+    match value:
+        case Array():
+            yield value
+        case FunctionType():
+            inside = [*closed_over(value), value.__defaults__, value.__kwdefaults__]
+        case MethodType():
+            inside = [value.__func__, value.__self__]
+        case partial():
+            inside = [value.func, value.args, value.keywords]
+        case tuple() | list():
+            inside = list(value)
+        case dict():
+            inside = list(value.values())
+        case _ if hasattr(type(value), "__module__") and callable(value):
+            inside = list(getattr(value, "__dict__", {}).values())
+        case _ if nodes:
+            inside = list(tree.leaves(value))
+        case _:
+            pass
+    for x in inside:
+        yield from _arrays_in(x, seen, left_out, nodes)
+
+
+@contextmanager
+def kept_as_parameters(arrays: Iterable[Array]) -> Iterator[None]:
+    """Within this, programs have these arrays as parameters, though they be scalars or splats."""
+    own = {id(x): x for x in arrays if isinstance(x, ConcreteArray) and id(x) not in opd.opaque}
+    opd.opaque.update(own)
+    try:
+        yield
+    finally:
+        for key in own:
+            opd.opaque.pop(key)
+
+
+def closed_over(fun: FunctionType) -> list[Any]:
+    """The values of the variables that a function closes over, but of those without one yet."""
+    values = []
+    for cell in fun.__closure__ or ():
+        try:
+            values.append(cell.cell_contents)
+        except ValueError:
+            continue
+    return values

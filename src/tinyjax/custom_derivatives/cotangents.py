@@ -14,6 +14,7 @@ from tinyjax.core.tracing.staging import stage
 from tinyjax.core.transforms import batching as bt
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
+from tinyjax.custom_derivatives.batched_calls import tell
 from tinyjax.errors import DifferentiationError
 
 #: Residuals and the cotangents of the results to those of the linear operands.
@@ -128,7 +129,7 @@ def _tangent_batch(
         at = [*axes[:n], *([0] * len(cts))]
         return pull_back_batch(pull, mapped, [*residuals, *cts], at, axes[n:])
 
-    bt.tell(mapped, lambda: _varying([x.aval for x in values], axes, params))
+    tell(mapped, lambda: _varying([x.aval for x in values], axes, params))
     out_avals = tuple(bt.batched_aval(a, 0, size) for a in params.out_avals)
     outs = tr.bind(
         custom_vjp_tangent_p, values, PullBackParams(backward, n, out_avals, params.name)

@@ -19,16 +19,17 @@ from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitives.rules import instantiate_all
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
-from tinyjax.core.tracing import closures, jaxpr as jx, primitive as prim, trace as tr
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.tracing.list_partition import marked
 from tinyjax.core.tracing.program_evaluation import def_program
 from tinyjax.core.tracing.program_rules import ASKED, INLINED
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.tracing.tangents import nonzeros, present, with_zeros
 from tinyjax.core.transforms import batching as bt, calls, jvp as jv, linearize as lz
-from tinyjax.core.transforms.linear_trace import linear_trace
+from tinyjax.core.transforms.linearize import linear_trace
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
+from tinyjax.custom_derivatives import batched_calls, closures, differentiated_calls
 from tinyjax.dtypes import is_inexact
 from tinyjax.errors import DifferentiationError
 
@@ -80,6 +81,12 @@ class Call(tr.CustomCall):
             jvp=None if self.jvp is None else jvp,
             batch=None if self.batch is None else batch,
         )
+
+    def batched(self, trace: bt.BatchTrace, args: Sequence[Array]) -> Sequence[Array]:
+        return batched_calls.batched(trace, self, args)
+
+    def differentiated(self, trace: jv.JVPTrace, args: Sequence[Array]) -> Sequence[Array]:
+        return differentiated_calls.differentiated(trace, self, args)
 
     def record(self, trace: tr.Trace, args: Sequence[Array]) -> Sequence[Array]:
         return _record(trace, self, args)

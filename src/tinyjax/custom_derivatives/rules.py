@@ -26,7 +26,6 @@ from tinyjax import config, dtypes, errors, tracebacks, tree
 from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.tracing.calling import BoundMethod, FlatFunction, as_arrays, leaf_path
-from tinyjax.core.tracing.closures import holds_tracer
 from tinyjax.core.tracing.holders import HOLDERS, whole_places
 from tinyjax.core.tracing.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.tracing.list_partition import fill_list, marked
@@ -36,6 +35,7 @@ from tinyjax.core.tracing.trace import at_own_lines, bind, current_trace
 from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.custom_derivatives import cotangents as cot
+from tinyjax.custom_derivatives.closures import holds_tracer
 from tinyjax.custom_derivatives.custom_calls import Call
 from tinyjax.custom_derivatives.zeros import CustomVJPPrimal, SymbolicZero
 from tinyjax.dtypes import DType, is_inexact, kind

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final, SupportsIndex
 
 import tinyjax
-from tinyjax.core.tracing.closures import arrays_in, kept_as_parameters
+from tinyjax.custom_derivatives.closures import arrays_in, kept_as_parameters
 from tinyjax.facade.layout import shardings
 from tinyjax.frames import wraps
 

@@ -14,7 +14,7 @@ from tinyjax.core.tracing.nesting import STAGING_LEVEL
 from tinyjax.core.tracing.primitive import ZERO, Primitive
 from tinyjax.core.tracing.staging import Staged, StagingTracer
 from tinyjax.core.tracing.trace import EVAL, Running
-from tinyjax.core.transforms import jvp as jv, linear_trace
+from tinyjax.core.transforms import jvp as jv, linearize as lz
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import HostArray
@@ -27,7 +27,7 @@ from tinyjax.host.text import Body
 Step = Callable[..., Sequence[Array]]
 
 
-class _Tangents(linear_trace.LinearTrace):
+class _Tangents(lz.LinearTrace):
     """Records what a rule does to tangents, to be done again."""
 
     __slots__ = ()
@@ -51,7 +51,7 @@ class _Rule:
     primals: Sequence[Array]
     outs: Sequence[Array]
     out_tangents: Sequence[Atom | None]
-    linear: linear_trace.LinearTrace
+    linear: lz.LinearTrace
     computed: Sequence[Array]
     staged: Staged
 
@@ -60,7 +60,7 @@ def make_step(
     primitive: Primitive[Any],
     params: object,
     operands: Sequence[Array | None],
-    recorder: linear_trace.LinearTrace,
+    recorder: lz.LinearTrace,
     start: int,
     outs: Sequence[Array],
 ) -> Step | None:
@@ -85,7 +85,7 @@ def make_step(
         step = None if body is None else _write(rule, body, tangents)
         if step is None or body is None:
             return None
-        again = linear_trace.LinearTrace(EVAL)
+        again = lz.LinearTrace(EVAL)
         tracers = {id(t): again.new_inputs([t.aval])[0] for t in tangents if t is not None}
         inputs = [tracers.get(id(t)) for t in tangents]
         results = step(again, again, *chain(*zip(primals, inputs, strict=True)))
@@ -172,8 +172,8 @@ class _Comparison:
 
     def __init__(
         self,
-        before: linear_trace.LinearTrace,
-        after: linear_trace.LinearTrace,
+        before: lz.LinearTrace,
+        after: lz.LinearTrace,
         same_variables: dict[Atom, Atom],
         constants: Sequence[HostArray],
     ) -> None:

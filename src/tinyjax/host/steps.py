@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from tinyjax.config import Process, local_settings
 from tinyjax.core.tracing.primitive import Primitive, on_replaced
 from tinyjax.core.tracing.trace import eager
-from tinyjax.core.transforms import linear_trace, linearize as lz
+from tinyjax.core.transforms import linearize as lz
 from tinyjax.core.transforms.jvp import JVPTracer
 from tinyjax.core.values.array import Array
 from tinyjax.host.replay import Programs, may_be_repeated
@@ -114,7 +114,7 @@ class EagerLinearizeTrace(lz.LinearizeTrace):
             due = False
         if not due:
             return super().process(primitive, args, params)
-        assert isinstance(linear, linear_trace.LinearTrace), "it records the tangents"
+        assert isinstance(linear, lz.LinearTrace), "it records the tangents"
         start = len(linear.eqns)
         outs = super().process(primitive, args, params)
         # loaded with what records programs

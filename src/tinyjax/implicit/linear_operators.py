@@ -29,7 +29,7 @@ from tinyjax.core.transforms import (
     linearize as lz,
     transpose as tp,
 )
-from tinyjax.core.transforms.linear_trace import linear_trace
+from tinyjax.core.transforms.linearize import linear_trace
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.errors import ArgumentError, DifferentiationError

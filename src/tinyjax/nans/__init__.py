@@ -5,7 +5,7 @@ traces, the one that stands in for it.
 """
 
 from tinyjax.core.tracing.trace import Debugger, attach_debugger
-from tinyjax.core.transforms import batching as bt, jvp as jv, linear_trace, transpose as tp
+from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
 from tinyjax.nans import provenance, trace
 
 attach_debugger(
@@ -14,7 +14,7 @@ attach_debugger(
         {
             bt.BatchTrace: provenance.LaneTrace,
             jv.JVPTrace: provenance.SourcedJVPTrace,
-            linear_trace.LinearTrace: provenance.SourcedLinearTrace,
+            lz.LinearTrace: provenance.SourcedLinearTrace,
             tp.Transposer: provenance.SourcedTransposer,
         },
         trace.watch,

@@ -15,7 +15,7 @@ import attrs
 
 from tinyjax.core.tracing import jaxpr as jx, staging as stg, trace as tr
 from tinyjax.core.tracing.primitive import ZERO, Cotangents, Operands, Primitive, Tangent, Tangents
-from tinyjax.core.transforms import batching as bt, jvp as jv, linear_trace, transpose as tp
+from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.frames import ExampleAxis, TracedSource, traced_source
@@ -108,7 +108,7 @@ class LaneTrace(bt.BatchTrace):
         return outs
 
 
-class SourcedLinearTrace(linear_trace.LinearTrace):
+class SourcedLinearTrace(lz.LinearTrace):
     """A ``LinearTrace`` that records the user's lines."""
 
     __slots__ = ()

@@ -29,7 +29,6 @@ from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.transforms import (
     batching as bt,
     jvp as jv,
-    linear_trace,
     linearize as lz,
     transpose as tp,
 )
@@ -224,7 +223,7 @@ class _VaryingStagingTrace(_VaryingRecorder, stg.StagingTrace):
     __slots__ = ()
 
 
-class _VaryingLinearTrace(_VaryingRecorder, linear_trace.LinearTrace):
+class _VaryingLinearTrace(_VaryingRecorder, lz.LinearTrace):
     __slots__ = ()
 
 
@@ -363,7 +362,7 @@ class _OwnStagingTrace(_OwnRecorder, stg.StagingTrace):
     __slots__ = ()
 
 
-class _OwnLinearTrace(_OwnRecorder, linear_trace.LinearTrace):
+class _OwnLinearTrace(_OwnRecorder, lz.LinearTrace):
     __slots__ = ()
 
     def new_input(self, aval: ShapedArray) -> stg.StagingTracer:
@@ -372,7 +371,7 @@ class _OwnLinearTrace(_OwnRecorder, linear_trace.LinearTrace):
 
 _STAND_INS: Final[Mapping[type[Any], type[Any]]] = {
     stg.StagingTrace: _VaryingStagingTrace,
-    linear_trace.LinearTrace: _VaryingLinearTrace,
+    lz.LinearTrace: _VaryingLinearTrace,
     jv.JVPTrace: _VaryingJVPTrace,
     lz.LinearizeTrace: _VaryingLinearizeTrace,
     bt.BatchTrace: _VaryingBatchTrace,
@@ -384,7 +383,7 @@ _STAND_INS: Final[Mapping[type[Any], type[Any]]] = {
 _OWN_STAND_INS: Final[Mapping[type[Any], type[Any]]] = {
     **_STAND_INS,
     stg.StagingTrace: _OwnStagingTrace,
-    linear_trace.LinearTrace: _OwnLinearTrace,
+    lz.LinearTrace: _OwnLinearTrace,
     tp.Transposer: MeshTransposer,
 }
 

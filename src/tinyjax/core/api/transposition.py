@@ -12,7 +12,7 @@ from tinyjax.core.api import tangents
 from tinyjax.core.primitives import shape as sh
 from tinyjax.core.tracing import calling, jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.transforms import transpose as tp
-from tinyjax.core.transforms.linear_trace import linear_trace
+from tinyjax.core.transforms.linearize import linear_trace
 from tinyjax.core.values.array import Array
 
 

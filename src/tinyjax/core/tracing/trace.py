@@ -103,13 +103,6 @@ class Trace:
                 return call.fun(*args)
         return self.parent.process_custom_call(call.under(self), args)
 
-    def apply_derivative_rule(
-        self, rule: DerivativeRule, primals: Sequence[Array], tangents: Sequence[Tangent]
-    ) -> tuple[Sequence[Array], Sequence[Tangent]]:
-        """Apply the derivative rule of a custom call whose tangents this trace computes."""
-        with use_trace(self):
-            return rule(primals, tangents)
-
     def mapped_axis(self) -> MappedAxis | None:
         """Return the axis that the transformation maps over, if it does."""
         return None
@@ -189,6 +182,14 @@ class CustomCall(ABC):
             context: makes the context, each time a callable runs.
             convert: is applied to each result, and each tangent, before the context is left.
         """
+
+    @abstractmethod
+    def batched(self, trace: Any, args: Sequence[Array]) -> Sequence[Array]:
+        """Apply the call under a ``BatchTrace``."""
+
+    @abstractmethod
+    def differentiated(self, trace: Any, args: Sequence[Array]) -> Sequence[Array]:
+        """Apply the call under a ``JVPTrace``."""
 
     @abstractmethod
     def record(self, trace: Trace, args: Sequence[Array]) -> Sequence[Array]:

@@ -8,17 +8,12 @@ be zero is ``ZERO`` and takes part in no computation; a value without a tangent 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import ClassVar, TypeVar
 
-import attrs
-
 from tinyjax.config import settings
-from tinyjax.core.primitives.rules import add_tangents, instantiate_all
-from tinyjax.core.primitives.shape import batch_axes_in_front, move_batch_axis
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, eval_jaxpr, zero_literal
 from tinyjax.core.tracing.list_partition import marked
-from tinyjax.core.tracing.primitive import ZERO, MappedAxis, Primitive, Tangent
+from tinyjax.core.tracing.primitive import ZERO, Primitive, Tangent
 from tinyjax.core.tracing.staging import Staged, StagingTracer, stage
 from tinyjax.core.tracing.tangents import nonzeros, present, with_zeros
 from tinyjax.core.tracing.trace import (
@@ -32,12 +27,11 @@ from tinyjax.core.tracing.trace import (
     reset_trace,
     set_trace,
     stand_in,
-    use_trace,
 )
-from tinyjax.core.transforms.batching import BatchTracer, batch_flat
+from tinyjax.core.transforms.batching import BatchTracer
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
-from tinyjax.dtypes import DType, HostArray, is_inexact
+from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ConcretizationError
 
 P = TypeVar("P")
@@ -132,7 +126,7 @@ class JVPTrace(Trace):
         rules = primitive.rules
         token = set_trace(self.parent)
         try:
-            if rules.linearize is not None and self._records(tangents):
+            if rules.linearize is not None and self.records(tangents):
                 primals_out, tangents_out = linearize_rule(primitive, primals, tangents, params)
             else:
                 primals_out, tangents_out = rules.jvp(primals, tangents, params)
@@ -147,43 +141,10 @@ class JVPTrace(Trace):
         return results
 
     def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
-        """Apply the derivative rule; where the call has no tangent, pass it on.
+        return call.differentiated(self, args)
 
-        The rule gives the derivative in the arguments. The derivative in what the function closes
-        over is that of its own operations.
-        """
-        primals, tangents = self.split(args)
-        active = any(t is not ZERO for t in tangents)
-        touched = [False]
-        stripped = self.stripped(call, touched)
-        out_tangents: Sequence[Tangent]
-        if active and stripped.jvp is not None:
-            outs, out_tangents = self.parent.apply_derivative_rule(stripped.jvp, primals, tangents)
-        elif active and stripped.batch is not None and not self._records(tangents):
-            outs, out_tangents = _push_through(self.parent, stripped, primals, tangents)
-            if not touched[0]:
-                return self.joined(outs, out_tangents)
-        else:
-            outs = self.parent.process_custom_call(stripped, primals)
-            out_tangents = [ZERO] * len(outs)
-        if touched[0] or (active and call.jvp is None):
-            with use_trace(self):
-                plain = call.fun(*(primals if call.jvp is not None else args))
-            with use_trace(self.parent):
-                own = self.split(plain)[1]
-                out_tangents = (
-                    own
-                    if call.jvp is None
-                    else [add_tangents(a, b) for a, b in zip(out_tangents, own, strict=True)]
-                )
-        return self.joined(outs, out_tangents)
-
-    def stripped(self, call: CustomCall, touched: list[bool]) -> CustomCall:
-        """The call without this trace's tangents in what it closes over; tell if it meets one."""
-        return _PrimalTrace(self.parent, self, touched).strip(call)
-
-    def _records(self, tangents: Sequence[Tangent]) -> bool:
-        """Whether what is made of tangents is written down, so that primals are to be apart."""
+    def records(self, tangents: Sequence[Tangent]) -> bool:
+        """Say whether what is made of tangents is written down, so that primals are to be apart."""
         return self.linearizing or any(t is not ZERO and _is_recorded(t) for t in tangents)
 
     def joined(self, outs: Sequence[Array], tangents: Sequence[Tangent]) -> list[Array]:
@@ -204,104 +165,6 @@ class JVPTrace(Trace):
                 primals.append(value)
                 tangents.append(ZERO)
         return primals, tangents
-
-
-def _push_through(
-    trace: Trace, call: CustomCall, primals: Sequence[Array], tangents: Sequence[Tangent]
-) -> tuple[Sequence[Array], list[Tangent]]:
-    """Push tangents through a call with a batching rule, whose jvp is the rule of its jvp.
-
-    Args:
-        trace: the trace that the primals and tangents belong to.
-        call: the call; it has no derivative of its own.
-        primals: its arguments.
-        tangents: theirs.
-    """
-    n, nonzero = len(primals), nonzeros(tangents)
-    has_tangent: list[bool] = []
-
-    def push(fun: Callable[..., Sequence[Array]], values: Sequence[Array]) -> list[Array]:
-        outs, pushed = jvp_flat(fun, values[:n], with_zeros(nonzero, values[n:]))
-        has_tangent[:] = [is_inexact(out.dtype) for out in outs]
-        return [*outs, *marked(instantiate_all(pushed, [x.aval for x in outs]), has_tangent)]
-
-    def batch(
-        mapped: MappedAxis, values: Sequence[Array], batched: Sequence[bool]
-    ) -> tuple[Sequence[Array], Sequence[bool]]:
-        rule = call.batch
-        assert rule is not None, "the call has one"
-        flags: list[bool] = []
-
-        def run(shared: Sequence[bool], operands: Sequence[Array]) -> list[Array]:
-            def apply(*xs: Array) -> Sequence[Array]:
-                outs, out_batched = rule(mapped, xs, shared)
-                flags[:] = out_batched
-                return outs
-
-            return push(apply, operands)
-
-        of_tangents = iter(batched[n:])
-        pairs = [
-            (has, next(of_tangents) if there else has)
-            for has, there in zip(batched[:n], nonzero, strict=True)
-        ]
-        if not any(a and b for a, b in pairs):
-            # Either primals or tangents are mapped: to the rule, nothing is. But as it is asked
-            # only of mapped arguments otherwise, it need not know what to say then.
-            axes = [0 if has else None for has in batched]
-            with suppress(Exception):
-                outs, out_axes = batch_flat(lambda *xs: run([False] * n, xs), mapped, values, axes)
-                if not any(flags):
-                    moved = batch_axes_in_front(outs, out_axes)
-                    return moved, [axis is not None for axis in out_axes]
-        either = [a or b for a, b in pairs]
-        to_front = [*either, *marked(either, nonzero)]
-        filled = [
-            move_batch_axis(x, 0 if has else None, 0, mapped.size) if want else x
-            for x, has, want in zip(values, batched, to_front, strict=True)
-        ]
-        outs = run(either, filled)
-        return outs, [*flags, *marked(flags, has_tangent)]
-
-    derived = attrs.evolve(call, fun=lambda *xs: push(call.fun, xs), batch=batch)
-    results = trace.process_custom_call(derived, [*primals, *present(tangents)])
-    return results[: len(has_tangent)], with_zeros(has_tangent, results[len(has_tangent) :])
-
-
-class _PrimalTrace(Trace):
-    """Takes the tangents of one trace off the values that user code closes over.
-
-    Attributes:
-        of: the trace.
-        touched: one element, whether it has met such a value.
-    """
-
-    __slots__ = ("of", "touched")
-
-    transformation = "jvp"
-
-    def __init__(self, parent: Trace, of: JVPTrace, touched: list[bool]) -> None:
-        super().__init__(parent, of.fun)
-        self.of = of
-        self.touched = touched
-
-    def primal(self, value: Array) -> Array:
-        if type(value) is JVPTracer and value._trace is self.of:
-            self.touched[0] = True
-            return value.primal
-        return value
-
-    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        return self.parent.process(primitive, [self.primal(x) for x in args], params)
-
-    def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
-        return self.parent.process_custom_call(self.strip(call), [self.primal(x) for x in args])
-
-    def strip(self, call: CustomCall) -> CustomCall:
-        """The call without the tangents; what it closes over is constant."""
-        return call.within(
-            lambda: use_trace(_PrimalTrace(current_trace(), self.of, self.touched)), self.primal
-        )
 
 
 def _is_recorded(tangent: Array) -> bool:

@@ -9,15 +9,16 @@ linear by construction, becomes a jaxpr whose constants are the residuals.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import attrs
 
 from tinyjax.config import settings
-from tinyjax.core.tracing.dependence import asks, dependents
+from tinyjax.core.tracing.dependence import dependents
 from tinyjax.core.tracing.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
 from tinyjax.core.tracing.list_partition import fill_list, marked
-from tinyjax.core.tracing.primitive import ZERO, MappedAxis, Tangent
-from tinyjax.core.tracing.staging import Staged, stage
+from tinyjax.core.tracing.primitive import ZERO, Primitive, Tangent
+from tinyjax.core.tracing.staging import FEW, Recorder, Staged, StagingTracer, stage
 from tinyjax.core.tracing.tangents import nonzeros, present, with_zeros
 from tinyjax.core.tracing.trace import (
     CustomCall,
@@ -25,13 +26,39 @@ from tinyjax.core.tracing.trace import (
     current_trace,
     leak_check,
     stand_in,
-    use_trace,
 )
 from tinyjax.core.transforms.jvp import JVPTrace, JVPTracer, fill_zeros, lacking
-from tinyjax.core.transforms.linear_trace import LinearTrace
 from tinyjax.core.transforms.transpose import pull_back
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import is_inexact
+
+P = TypeVar("P")
+
+
+class LinearTrace(Recorder):
+    """Records what depends on its tracers, and passes everything else on."""
+
+    __slots__ = ()
+
+    transformation = "linearize"
+
+    def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+        # of the many operands that a program may take the residuals come first
+        for arg in args if len(args) <= FEW else reversed(args):
+            if type(arg) is StagingTracer and arg._trace is self:
+                return self.record(primitive, args, params, None)
+        return self.parent.process(primitive, args, params)
+
+    def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
+        if any(self.owns(x) for x in args):
+            return call.record(self, args)
+        return self.parent.process_custom_call(call, args)
+
+
+def linear_trace(fun: Callable[..., object] | None = None) -> LinearTrace:
+    """A recorder of tangents under the current trace."""
+    parent = current_trace()
+    return stand_in(LinearTrace, parent, settings())(parent, fun)
 
 
 class LinearizeTrace(JVPTrace):
@@ -41,49 +68,6 @@ class LinearizeTrace(JVPTrace):
 
     transformation = "linearize"
     linearizing = True
-
-    def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
-        """Apply rules; of a call with a batching rule the derivative is that of its operations.
-
-        Its results are those of the call that is passed on. If its operations have rules for
-        reverse mode only, that call applies them too: the trace below may differentiate its results
-        in forward mode, which it can do with what the rules compute.
-        """
-        primals, tangents = self.split(args)
-        linear = self.parent
-        assert isinstance(linear, LinearTrace), "it records the tangents"
-        if call.batch is None or call.jvp is not None or all(t is ZERO for t in tangents):
-            return super().process_custom_call(call, args)
-        start = len(linear.eqns)
-        with use_trace(self):
-            plain = call.fun(*args)
-        stripped = self.stripped(call, [False])
-        if any(map(asks, linear.eqns[start:])):
-            stripped = _applying_rules(stripped)
-        outs = linear.process_custom_call(stripped, primals)
-        return self.joined(outs, self.split(plain)[1])
-
-
-def _applying_rules(call: CustomCall) -> CustomCall:
-    """The call whose results are those that a linearization computes."""
-
-    def batch(
-        mapped: MappedAxis, args: Sequence[Array], batched: Sequence[bool]
-    ) -> tuple[Sequence[Array], Sequence[bool]]:
-        rule = call.batch
-        assert rule is not None, "the call has one"
-        flags: list[bool] = []
-
-        def run(*xs: Array) -> Sequence[Array]:
-            outs, flags[:] = rule(mapped, xs, batched)
-            return outs
-
-        return linearize_flat(run, args).primals_out, flags
-
-    def fun(*args: Array) -> Sequence[Array]:
-        return linearize_flat(call.fun, args).primals_out
-
-    return attrs.evolve(call, fun=fun, batch=batch)
 
 
 @attrs.frozen(eq=False, repr=False)

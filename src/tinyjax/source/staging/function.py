@@ -14,8 +14,9 @@ import attrs
 
 from tinyjax import errors, frames, tree
 from tinyjax.core.jit import JitParams, jit_p
-from tinyjax.core.tracing import closures, trace as tr
+from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values.array import Array
+from tinyjax.custom_derivatives import closures
 from tinyjax.source.adjoint import equivalents
 from tinyjax.source.ir import program as ir, read, runtime, signature
 from tinyjax.source.staging import effects, exits, numbers, opaque_calls, texts, values as vals
