@@ -18,7 +18,7 @@ from tinyjax import checkpoint, config, custom_jvp, grad, jit, lax, pure_callbac
 from tinyjax.core import xla
 from tinyjax.core.tracing.jaxpr import Jaxpr, Lit, eval_jaxpr
 from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive
-from tinyjax.core.tracing.program_evaluation import PROGRAM, by_equation
+from tinyjax.core.tracing.program_rules import PROGRAM, by_equation
 from tinyjax.core.tracing.trace import bind1, current_trace, use_trace
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray

@@ -20,7 +20,7 @@ from numpy import asarray, empty, ndarray, uint8
 
 from tinyjax.core.tracing import jaxpr as jx, nesting, trace as tr
 from tinyjax.core.tracing.primitive import Hosts, Kernel, P, Primitive, on_replaced
-from tinyjax.core.tracing.program_evaluation import PROGRAM, evaluate_stepwise
+from tinyjax.core.tracing.program_rules import PROGRAM, evaluate_stepwise
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray

@@ -24,7 +24,7 @@ import numpy as np
 
 from tinyjax.core.tracing import jaxpr as jx, program_rules as pr, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
-from tinyjax.core.tracing.program_evaluation import PROGRAM, Run, by_equation, evaluate_stepwise
+from tinyjax.core.tracing.program_rules import PROGRAM, Run, by_equation, evaluate_stepwise
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray, any_placed
 from tinyjax.dtypes import HostArray, is_inexact

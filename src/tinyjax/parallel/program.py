@@ -35,7 +35,7 @@ from tinyjax.core.tracing import (
     staging as stg,
     tangents as tg,
 )
-from tinyjax.core.tracing.program_evaluation import Run, def_program
+from tinyjax.core.tracing.program_rules import Run, def_program
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
 from tinyjax.core.values import avals as av
@@ -56,6 +56,7 @@ from tinyjax.parallel.primitive import (
     local_type,
     shard_map_p,
 )
+from tinyjax.parallel.program_keys import FIRST_CODE, RECORDED_IN
 from tinyjax.parallel.sharding import PartitionSpec
 from tinyjax.parallel.varying import along, axes_of, joined
 
@@ -144,7 +145,7 @@ def _program(args: Sequence[Any], params: ShardMapParams, run: Run) -> Sequence[
 def_program(shard_map_p, _program)
 
 
-@shard_map_p.def_rule(pr.RECORDED_IN)
+@shard_map_p.def_rule(RECORDED_IN)
 def _recorded_in(params: Mapping[str, Any]) -> AbstractContextManager[None]:
     mesh: AnyMesh = params["mesh"]
     sizes = [axis for axis in mesh.shape_tuple if axis[0] in params["axes"]]
@@ -153,7 +154,7 @@ def _recorded_in(params: Mapping[str, Any]) -> AbstractContextManager[None]:
     return on_axes(sizes, len(sizes) < len(mesh.axis_names), checks, shares=shares)
 
 
-@shard_map_p.def_rule(pr.FIRST_CODE)
+@shard_map_p.def_rule(FIRST_CODE)
 def _first_code(
     params: ShardMapParams, args: Sequence[Array], jaxpr: jx.Jaxpr, count: int
 ) -> Sequence[Array]:

@@ -17,7 +17,7 @@ from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.tracing import calling, list_partition as lp, primitive as prim, tangents as tg
 from tinyjax.core.tracing.jaxpr import Jaxpr, eval_jaxpr
-from tinyjax.core.tracing.program_evaluation import def_program
+from tinyjax.core.tracing.program_rules import def_program
 from tinyjax.core.tracing.staging import Staged, close_over, stage
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms import calls, jvp as jv, linearize as lz

@@ -20,7 +20,7 @@ from tinyjax.core.tracing.jaxpr import (
     subjaxprs,
 )
 from tinyjax.core.tracing.primitive import MappedAxis, Participation, Primitive
-from tinyjax.core.tracing.program_evaluation import ProgramRule, def_program
+from tinyjax.core.tracing.program_rules import ProgramRule, def_program
 from tinyjax.core.tracing.stage_call import stage_call
 from tinyjax.core.transforms.batching import communicating
 from tinyjax.core.values import avals as av

@@ -34,7 +34,7 @@ from tinyjax.core.tracing import (
 from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.holders import HOLDERS, closed_over
 from tinyjax.core.tracing.list_partition import fill_list
-from tinyjax.core.tracing.program_evaluation import Run, def_program
+from tinyjax.core.tracing.program_rules import Run, def_program
 from tinyjax.core.tracing.stage_call import call_one_of
 from tinyjax.core.tracing.staging import Staged, close_over, stage
 from tinyjax.core.tracing.trace import bind

@@ -35,7 +35,7 @@ from tinyjax.core.tracing import (
 from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.holders import HOLDERS, whole_places
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, effects_of, eval_jaxpr
-from tinyjax.core.tracing.program_evaluation import Run
+from tinyjax.core.tracing.program_rules import Run
 from tinyjax.core.tracing.stage_call import is_called
 from tinyjax.core.transforms import batching as bt, linearize as lz, transpose as tp
 from tinyjax.core.values import avals as av, integers as ints

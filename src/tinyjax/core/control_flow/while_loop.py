@@ -33,7 +33,7 @@ from tinyjax.core.tracing import (
 from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.dependence import handed_on
 from tinyjax.core.tracing.list_partition import split_list
-from tinyjax.core.tracing.program_evaluation import Run
+from tinyjax.core.tracing.program_rules import Run
 from tinyjax.core.tracing.stage_call import is_called
 from tinyjax.core.transforms import batching as bt
 from tinyjax.core.values import avals as av

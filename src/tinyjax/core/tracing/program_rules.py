@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
-from tinyjax.core.tracing.primitive import LinearizeRule, RuleKey
+from tinyjax.core.tracing.jaxpr import Jaxpr, JaxprEqn, eval_jaxpr
+from tinyjax.core.tracing.primitive import LinearizeRule, Primitive, RuleKey
 from tinyjax.core.values.array import Array
+from tinyjax.core.values.operands import as_array
 
-if TYPE_CHECKING:
-    from tinyjax.core.tracing.jaxpr import Jaxpr, JaxprEqn
+P = TypeVar("P")
 
 #: The rule of a primitive that stands for a program: returns it, of the parameters, or None where
 #: it must not be written in the equation's place. It has the equation's operands and results.
@@ -43,19 +43,6 @@ PRUNE: Final[RuleKey[Callable[[JaxprEqn, tuple[bool, ...]], JaxprEqn]]] = RuleKe
 #: The rule of a loop that keeps few states, from which its iterations are run again: linearizes it.
 CHECKPOINTED: Final[RuleKey[LinearizeRule[Any]]] = RuleKey("checkpointed")
 
-#: The rule of a primitive whose programs are recorded for a mesh: of the parameters by name, the
-#: block in which they are.
-RECORDED_IN: Final[RuleKey[Callable[[Mapping[str, Any]], AbstractContextManager[None]]]] = RuleKey(
-    "recorded_in"
-)
-
-#: The rule of a primitive that each device runs a program of: of the parameters, the operands, a
-#: program that returns a code and some values after so many results, and that number. It gives
-#: these results, and the code and the values of the first device whose code is not 0.
-FIRST_CODE: Final[RuleKey[Callable[[Any, Sequence[Array], Jaxpr, int], Sequence[Array]]]] = RuleKey(
-    "first_code"
-)
-
 #: The rule of a primitive that says where its operands and its results lie: of the parameters, the
 #: places of both, in order.
 SHARDINGS: Final[RuleKey[Callable[[Any], tuple[Sequence[Any], Sequence[Any]]]]] = RuleKey(
@@ -69,3 +56,52 @@ ASKED: Final[RuleKey[Callable[[Any], bool]]] = RuleKey("asked")
 #: The rule of a primitive that is a loop: of the parameters, how often its programs run, or None
 #: where that is not known before it runs.
 ITERATIONS: Final[RuleKey[Callable[[Any], int | None]]] = RuleKey("iterations")
+
+
+# Evaluation
+
+
+class Run(Protocol):
+    """Evaluates a program, and is told how often it will be asked to, where that is known."""
+
+    def __call__(self, jaxpr: Jaxpr, args: Sequence[Any], times: int = 1, /) -> list[Any]: ...
+
+
+def by_equation(jaxpr: Jaxpr, args: Sequence[Any], times: int = 1) -> list[Any]:
+    """Evaluate a program one equation at a time, under the current trace."""
+    return eval_jaxpr(jaxpr, args)
+
+
+#: What a primitive does with the programs in its parameters: ``rule(operands, params, run)`` gives
+#: the results. The compiler for NumPy has ``run`` take NumPy arrays, a debugger arrays.
+ProgramRule: TypeAlias = Callable[[Sequence[Any], P, Run], Sequence[Any]]
+PROGRAM: Final[RuleKey[ProgramRule[Any]]] = RuleKey("program")
+
+
+def evaluate_stepwise(
+    primitive: Primitive[P], args: Sequence[Array], params: P, run: Run = by_equation
+) -> list[Array]:
+    """Evaluate a primitive that holds programs on arrays.
+
+    Args:
+        primitive: it has a ``PROGRAM`` rule.
+        args: its operands.
+        params: its parameters.
+        run: evaluates its programs.
+    """
+    return [as_array(x) for x in primitive.rule(PROGRAM)(args, params, run)]
+
+
+def def_program(primitive: Primitive[P], rule: ProgramRule[P]) -> None:
+    """Register what a primitive does with the programs in its parameters.
+
+    It is evaluated so, too, unless it has an ``evaluate`` rule already.
+
+    Args:
+        primitive: the primitive.
+        rule: takes the operands, the parameters, and what evaluates a program; the operands, and
+            what that takes and gives, are all NumPy arrays or all arrays.
+    """
+    primitive.def_rule(PROGRAM)(rule)
+    if primitive.rules.evaluate is None:
+        primitive.def_evaluate(lambda args, params: rule(args, params, by_equation))

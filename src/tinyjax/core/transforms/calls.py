@@ -7,8 +7,7 @@ from typing import Protocol, TypeVar
 
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg, tangents as tg
 from tinyjax.core.tracing.list_partition import fill_list
-from tinyjax.core.tracing.program_evaluation import def_program
-from tinyjax.core.tracing.program_rules import CALLED
+from tinyjax.core.tracing.program_rules import CALLED, def_program
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms.batching import batch_jaxpr
 from tinyjax.core.transforms.jvp import jvp_jaxpr

@@ -17,12 +17,13 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core import xla
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr, trace as tr
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.values import avals as av, concrete as conc, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, SourceError, shortened
 from tinyjax.parallel import sharding as sd
+from tinyjax.parallel.program_keys import RECORDED_IN
 from tinyjax.parallel.types import Share, with_varying
 
 WEAK: Final = "weak "
@@ -212,8 +213,8 @@ class Operation:
     def __call__(self, *operands: Array, **params: Any) -> Any:
         extensions = self.primitive.rules.extensions
         within: AbstractContextManager[None] = nullcontext()
-        if pr.RECORDED_IN in extensions:
-            within = self.primitive.rule(pr.RECORDED_IN)(params)
+        if RECORDED_IN in extensions:
+            within = self.primitive.rule(RECORDED_IN)(params)
         with within:
             values = {name: _parameter(value) for name, value in params.items()}
         outs = tr.bind(self.primitive, operands, self._kind(values)(**values))
