@@ -22,7 +22,7 @@ ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "host": ("host/*.py",),
     "transforms": ("core/transforms/*.py",),
     "autodiff": ("autodiff/*.py",),
-    "control_flow": ("core/control_flow/*.py",),
+    "control_flow": ("core/control_flow/*.py", "progress/*.py"),
     "custom_derivatives": ("custom_derivatives/*.py",),
     "checkpointing": ("checkpointing/*.py",),
     "jit": ("core/jit/*.py",),
