@@ -1,18 +1,20 @@
 """``python -m benchmarks.cookbook``: batched derivatives against loops, and Hessian products.
 
-The timings of the Autodiff Cookbook, eager, beside JAX's: products of many vectors with a Jacobian,
-one by one and all at once by ``vmap``, and the product of a Hessian with a vector in four ways.
+The timings of the Autodiff Cookbook, eager, beside JAX's: products of many vectors with a
+Jacobian, one by one and all at once by ``vmap``, and the product of a Hessian with a vector in four
+ways. Then the dense Jacobian of a reaction with diffusion, compiled.
 """
 
 import sys
 from collections.abc import Callable
+from functools import cache, partial
 from typing import Any, Final
 
 import numpy as np
 from rich.progress import track
 
 from benchmarks.command import new_console, parser
-from benchmarks.libraries import Library, library
+from benchmarks.libraries import OWN, Library, library
 from benchmarks.measure import QUICK, THOROUGH, Call, Spread, interleaved
 from benchmarks.report import any_missed, duration, factor, insert, markdown, print_table, verdict
 
@@ -34,6 +36,7 @@ def _data(lib: Library) -> dict[str, Any]:
         "columns": normal(128, 3),
         "X": normal(30, 40),
         "V": normal(30, 40),
+        "grid": normal(2, 32, 32),
     }
 
 
@@ -90,6 +93,37 @@ def _whole_hessian(lib: Library, d: dict[str, Any]) -> Any:
     return _numpy(lib).tensordot(lib.module.hessian(_smooth(lib))(d["X"]), d["V"], 2)
 
 
+def _brusselator(lib: Library, grid: Any) -> Any:
+    """The rates of two substances that react and diffuse on a torus."""
+    roll = _numpy(lib).roll
+
+    def diffusion(a: Any) -> Any:
+        return roll(a, 1, 0) + roll(a, -1, 0) + roll(a, 1, 1) + roll(a, -1, 1) - 4 * a
+
+    u, v = grid[0], grid[1]
+    return _numpy(lib).stack(
+        [
+            1 + u * u * v - 4.4 * u + 10 * diffusion(u),
+            3.4 * u - u * u * v + 10 * diffusion(v),
+        ]
+    )
+
+
+@cache
+def _dense(lib: Library, transform: str) -> Callable[[Any], Any]:
+    jacobian = getattr(lib.module, transform)(partial(_brusselator, lib))
+    compiled: Callable[[Any], Any] = lib.module.jit(jacobian)
+    return compiled
+
+
+def _by_columns(lib: Library, d: dict[str, Any]) -> Any:
+    return _dense(lib, "jacfwd")(d["grid"])
+
+
+def _in_some_order(lib: Library, d: dict[str, Any]) -> Any:
+    return _dense(lib, "jacobian" if lib.name == OWN else "jacfwd")(d["grid"])
+
+
 CELLS: Final[dict[str, Callable[[Library, dict[str, Any]], Any]]] = {
     "128 vectors times a Jacobian, loop": _loop_vjp,
     "128 vectors times a Jacobian, vmap": _vmap_vjp,
@@ -99,6 +133,8 @@ CELLS: Final[dict[str, Callable[[Library, dict[str, Any]], Any]]] = {
     "Hessian product, reverse over forward": _reverse_over_forward,
     "Hessian product, reverse over reverse": _reverse_over_reverse,
     "Hessian product, from the whole Hessian": _whole_hessian,
+    "Jacobian of a Brusselator on 32 x 32 points, jacfwd, compiled": _by_columns,
+    "the same, jacobian beside jacfwd": _in_some_order,
 }
 
 
@@ -146,7 +182,7 @@ def main() -> int:
         ]
     )
     headings = ["", "tinyjax", "jax", "at most 1 of jax"]
-    caption = "Eager; the sizes of the Autodiff Cookbook."
+    caption = "Eager, unless it says compiled; the sizes of the Autodiff Cookbook."
     print_table(headings, rows, caption, console)
     if options.docs is not None:
         text = f"{markdown(headings, rows)}\n\n{caption}"

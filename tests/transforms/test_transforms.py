@@ -482,6 +482,24 @@ def test_chunks_that_cannot_be(options: dict[str, Any]) -> None:
         vmap(jnp.sin, **options)
 
 
+def test_columns_of_jacobians_are_not_transposed(x64: None) -> None:
+    w = normal(4, 9)
+
+    def fun(of: Any) -> Fun:
+        def along(x: Any) -> Any:
+            y = of.roll(x, 1, 0) * x[:, ::-1] + of.tanh(x).sum() * x
+            pooled = y.reshape(2, 3, 2, 3).max((1, 3)).reshape(4)
+            return pooled * of.concatenate([w @ y.reshape(36)[:9], y[0, :0]])
+
+        return along
+
+    x = normal(6, 6)
+    agree(jit(jacfwd(fun(jnp)))(x), jax.jacfwd(fun(jax.numpy))(x), rtol=1e-10)
+    assert "transpose" not in str(make_jaxpr(jacfwd(fun(jnp)))(x))
+    chunked = jacfwd(fun(jnp), chunk_size=32)
+    agree(jit(chunked)(x), jax.jacfwd(fun(jax.numpy))(x), rtol=1e-10)
+
+
 def of_two_arrays(of: Any) -> Fun:
     def fun(x: Any, w: Any) -> Any:
         return {"y": of.sin(x) * (x @ w["a"]), "z": of.tanh(w["b"]).sum()}

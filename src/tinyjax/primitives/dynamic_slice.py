@@ -15,7 +15,14 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.primitives import elementwise as ew, rules as ru, slicing as sl
-from tinyjax.core.primitives.shape import move_batch_axis, moveaxis, reshape, squeeze
+from tinyjax.core.primitives.shape import (
+    are_last,
+    batch_axes_at_end,
+    move_batch_axis,
+    moveaxis,
+    reshape,
+    squeeze,
+)
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values, int_array
 from tinyjax.core.tracing import checking, primitive as prim
@@ -238,6 +245,10 @@ def _dynamic_update_slice_batch(
     mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: prim.NoParams
 ) -> prim.BatchResult:
     (x, update, *starts), (x_axis, update_axis, *start_axes) = values, axes
+    windows, window_axes = (x, update), (x_axis, update_axis)
+    if are_last(mapped, windows, window_axes) and all(a is None for a in start_axes):
+        operands = (*batch_axes_at_end(mapped, windows, window_axes), *starts, _first(starts))
+        return (bind1(dynamic_update_slice_p, operands, params),), (len(starts),)
     x = move_batch_axis(x, x_axis, 0, mapped.size)
     update = move_batch_axis(update, update_axis, 0, mapped.size)
     if all(a is None for a in start_axes):

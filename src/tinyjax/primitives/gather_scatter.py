@@ -23,7 +23,15 @@ from tinyjax import dtypes, errors, records
 from tinyjax.core.primitives import barrier, broadcast as bc, families as fam, rules as ru
 from tinyjax.core.primitives.elementwise import convert_element_type, div, eq, mul, neg, select
 from tinyjax.core.primitives.reduce import highest, lowest
-from tinyjax.core.primitives.shape import iota, move_batch_axis, moveaxis, reshape, zeros_like
+from tinyjax.core.primitives.shape import (
+    are_last,
+    batch_axes_at_end,
+    iota,
+    move_batch_axis,
+    moveaxis,
+    reshape,
+    zeros_like,
+)
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.tracing import primitive as prim
@@ -235,6 +243,11 @@ def _gather_batch(
 ) -> prim.BatchResult:
     (x, indices), (x_axis, indices_axis) = values, axes
     numbers, sizes = params.dimension_numbers, params.slice_sizes
+    if are_last(mapped, (x,), (x_axis,)) and indices_axis is None:
+        last = indices.ndim - 1 + len(numbers.offset_dims)
+        numbers = attrs.evolve(numbers, offset_dims=(*numbers.offset_dims, last))
+        batched = attrs.evolve(params, dimension_numbers=numbers, slice_sizes=(*sizes, mapped.size))
+        return (bind1(gather_p, (x, indices), batched),), (last,)
     if x_axis is not None:
         x = moveaxis(x, x_axis, 0)
         numbers = attrs.evolve(
@@ -443,6 +456,14 @@ def _scatter_batch(
     params: ScatterParams,
 ) -> prim.BatchResult:
     (x, indices, updates), (x_axis, indices_axis, updates_axis) = values, axes
+    windowed, window_axes = (x, updates), (x_axis, updates_axis)
+    if are_last(mapped, windowed, window_axes) and indices_axis is None:
+        x, updates = batch_axes_at_end(mapped, windowed, window_axes)
+        numbers = params.dimension_numbers
+        windows = (*numbers.update_window_dims, updates.ndim - 1)
+        numbers = attrs.evolve(numbers, update_window_dims=windows)
+        moved = attrs.evolve(params, dimension_numbers=numbers)
+        return (bind1(primitive, (x, indices, updates), moved),), (x.ndim - 1,)
     x = move_batch_axis(x, x_axis, 0, mapped.size)
     updates = move_batch_axis(updates, updates_axis, 0, mapped.size)
     if not mapped.size:

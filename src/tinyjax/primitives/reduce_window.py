@@ -122,7 +122,7 @@ def window_reducer(
         )
         return (b.convert(out, x.dtype),)
 
-    def_simple_batch(primitive, _with_axis_in_front)
+    def_simple_batch(primitive, _with_axis_in_front, _with_axis_at_end)
 
     return primitive
 
@@ -134,6 +134,16 @@ def _with_axis_in_front(params: WindowParams, size: int) -> WindowParams:
         ((0, 0), *params.padding),
         (1, *params.base_dilation),
         (1, *params.window_dilation),
+    )
+
+
+def _with_axis_at_end(params: WindowParams, size: int) -> WindowParams:
+    return WindowParams(
+        (*params.window, 1),
+        (*params.strides, 1),
+        (*params.padding, (0, 0)),
+        (*params.base_dilation, 1),
+        (*params.window_dilation, 1),
     )
 
 

@@ -57,8 +57,8 @@ def axes_to_map(ndims: Sequence[int], most: int, rng: np.random.Generator) -> li
 
     Args:
         ndims: how many axes each operand has before it is mapped.
-        most: of more ways than these, some are drawn: all operands along the first axis, and each
-            alone, are among them.
+        most: of more ways than these, some are drawn: all operands along the first axis, all along
+            the last, and each alone, are among them.
         rng: where they are drawn from.
     """
     every: list[Axes] = [
@@ -68,7 +68,7 @@ def axes_to_map(ndims: Sequence[int], most: int, rng: np.random.Generator) -> li
     ]
     if len(every) <= most:
         return every
-    first: list[Axes] = [(0,) * len(ndims)]
+    first: list[Axes] = [(0,) * len(ndims), tuple(ndims)]
     first += [
         tuple([n if i == k else None for i in range(len(ndims))]) for k, n in enumerate(ndims)
     ]

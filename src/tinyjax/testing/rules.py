@@ -17,7 +17,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors, test_util, tree
 from tinyjax.core.api.derivatives import jvp, vjp
-from tinyjax.core.api.mapping import vmap
+from tinyjax.core.api.mapping import over_basis, vmap
 from tinyjax.core.api.staging import eval_shape, make_jaxpr
 from tinyjax.core.jit import jit
 from tinyjax.core.primitives.shape import full
@@ -578,6 +578,25 @@ def check_batch(spec: Spec, most: int = 12) -> None:
             with blaming(spec.name, "batch", f"{on} mapped over {list(axes)}"):
                 got = vmap(fun, in_axes=axes)(*mapped)
                 compare(got, expected, spec.tol, "vmap against a loop")
+                if all(axis in {None, x.ndim} for x, axis in zip(operands, axes, strict=True)):
+                    got = _over_columns(fun, axes)(*mapped)
+                    compare(got, expected, spec.tol, "vmap with the axis last against a loop")
+
+
+def _over_columns(fun: Callable[..., Any], axes: Sequence[int | None]) -> Callable[..., Any]:
+    """Map over the last axis, as ``jacfwd`` does."""
+
+    def mapped(*operands: Any) -> Any:
+        def of_columns(columns: Sequence[Any]) -> Any:
+            rest = iter(columns)
+            return fun(
+                *[x if a is None else next(rest) for x, a in zip(operands, axes, strict=True)]
+            )
+
+        columns = [x for x, axis in zip(operands, axes, strict=True) if axis is not None]
+        return over_basis(of_columns, last=True)(columns)
+
+    return mapped
 
 
 def check_batch_of_batch(spec: Spec) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import accumulate
-from typing import Any, Never
+from typing import Any, Final, Never
 
 import numpy as np
 
@@ -31,6 +31,10 @@ def _with_allow_int(function: Callable[..., Any]) -> typed.Jacobians[bool, Never
 def _of_second_order(function: Callable[..., Any]) -> typed.Jacobians[Never, Never, Never]:
     transform: Callable[..., Any] = checking.checked(function)
     return transform
+
+
+#: So many directions, at least, stand last: the innermost loops run over them, and should be long.
+_MANY: Final = 32
 
 
 @_with_plain_options
@@ -151,7 +155,8 @@ def jacrev(
         outs, out_tree = tree.flatten(value)
         for out in outs:
             choice.check_result(out)
-        rows = _over_basis(pull_back, outs, partial(tree.unflatten, out_tree), 0, chunk_size)
+        direction = partial(tree.unflatten, out_tree)
+        rows = _over_basis(pull_back, outs, direction, 0, chunk_size)
         # for each input leaf, the block of each output leaf
         split = [_split_outputs(row, outs) for row in tree.leaves(rows)]
         blocks = [chosen.result([column[j] for column in split]) for j in range(len(outs))]
@@ -235,27 +240,33 @@ def _over_basis(
         fun: a function of one direction.
         arrays: as many directions as they have elements are taken.
         unflatten: makes a direction of its arrays.
-        out_axes: where to put the directions in the results.
+        out_axes: where to put the directions in the results. If last, many stand last all along.
         chunk_size: how many to take at once, or None.
     """
     total = sum(x.size for x in arrays)
-    if isinstance(total, ints.SymbolicSize) or (chunk_size is not None and chunk_size < total):
+    is_symbolic = isinstance(total, ints.SymbolicSize)
+    at_once = total if chunk_size is None or is_symbolic else min(chunk_size, total)
+    last = out_axes != 0 and not is_symbolic and at_once >= _MANY
+    if is_symbolic or at_once < total:
         along = mapping.over_basis(
-            lambda place: fun(unflatten(_direction(arrays, place))), out_axes, chunk_size
+            lambda place: fun(unflatten(_direction(arrays, place))), out_axes, chunk_size, last
         )
         return along(sh.iota((total,), dtypes.int32, 0))
-    return mapping.over_basis(fun, out_axes)(unflatten(_basis(arrays, total)))
+    basis = unflatten(_basis(arrays, total, last))
+    return mapping.over_basis(fun, out_axes, last=last)(basis)
 
 
-def _basis(arrays: Sequence[Array], total: int) -> list[Array]:
+def _basis(arrays: Sequence[Array], total: int, last: bool) -> list[Array]:
     """The standard basis of a list of arrays: as many directions as there are elements, stacked."""
     parts: list[Array] = []
     start = 0
     for x in arrays:
-        rows = np.zeros((total, x.size), x.dtype)
-        rows[np.arange(start, start + x.size), np.arange(x.size)] = 1
-        aval = av.ShapedArray((total, *x.shape), x.dtype, x.weak_type)
-        parts.append(ConcreteArray(rows.reshape((total, *x.shape)), aval))
+        places = np.arange(x.size)
+        elements = np.zeros((x.size, total) if last else (total, x.size), x.dtype)
+        elements[(places, start + places) if last else (start + places, places)] = 1
+        shape = (*x.shape, total) if last else (total, *x.shape)
+        aval = av.ShapedArray(shape, x.dtype, x.weak_type)
+        parts.append(ConcreteArray(elements.reshape(shape), aval))
         start += x.size
     return parts
 

@@ -115,10 +115,11 @@ def _no_axis(path: str, array: Array, axis: int, fun: Callable[..., Any]) -> err
 
 
 def over_basis(
-    fun: Callable[[Any], R], out_axes: Any = 0, chunk_size: int | None = None
+    fun: Callable[[Any], R], out_axes: Any = 0, chunk_size: int | None = None, last: bool = False
 ) -> Callable[[Any], R]:
-    """``vmap`` over the directions of a Jacobian."""
-    return _mapped(fun, 0, out_axes, chunk_size=chunk_size, of_basis=True)
+    """``vmap`` over the directions of a Jacobian, which stand first, or last."""
+    axis = -1 if last else 0
+    return _mapped(fun, axis, out_axes, chunk_size=chunk_size, of_basis=True)
 
 
 def _mapped(
@@ -152,7 +153,7 @@ def _mapped(
                 flat, arrays, axes, size, axis_name, chunk_size, leaves, refs
             )
         else:
-            over = _axis(size, axis_name, of_basis, spmd)
+            over = _axis(size, axis_name, of_basis, of_basis and in_axes == -1, spmd)
             if tr.extended:  # else no type says where values lie
                 mapped = [x.aval for x, axis in zip(arrays, axes, strict=True) if axis is not None]
                 where = av.where_of(mapped)
@@ -213,7 +214,7 @@ def _over_refs(
         return [*outs, *parts.left(own)]
 
     with parts.mapped("vmap"):
-        mapped = _axis(size, axis_name, False)
+        mapped = _axis(size, axis_name)
         outs, mapped_outs = _batched(run, mapped, arrays, axes, chunk_size, flat.fun)
     n = len(outs) - len(parts.written)
     parts.keep(
@@ -227,9 +228,13 @@ def _over_refs(
 
 @lru_cache(maxsize=256)
 def _axis(
-    size: int, name: Hashable | None, of_basis: bool, spmd: tuple[str, ...] = ()
+    size: int,
+    name: Hashable | None,
+    of_basis: bool = False,
+    last: bool = False,
+    spmd: tuple[str, ...] = (),
 ) -> MappedAxis:
-    return MappedAxis(size, name, of_basis, spmd=spmd)
+    return MappedAxis(size, name, of_basis, last=last, spmd=spmd)
 
 
 def check_chunk_size(function: str, chunk_size: int | None) -> None:
@@ -276,17 +281,13 @@ def _in_chunks(
     outs_axes: list[int | None] = []
 
     def of_some(*slices: Array) -> list[Array]:
-        """Results mapped over the first axis, except those that are the same for all."""
         nonlocal outs_axes
         rows = iter(slices)
         args = [x if a is None else next(rows) for x, a in zip(arrays, axes, strict=True)]
-        chunk = MappedAxis(slices[0].shape[0] if slices else size, of_basis=mapped.of_basis)
-        outs, out_axes = batch_flat(flat, chunk, args, in_axes, fun)
-        outs_axes = [None if axis is None else 0 for axis in out_axes]
-        return [
-            x if axis is None else sh.moveaxis(x, axis, 0)
-            for x, axis in zip(outs, out_axes, strict=True)
-        ]
+        number = slices[0].shape[0] if slices else size
+        chunk = MappedAxis(number, of_basis=mapped.of_basis, last=mapped.last)
+        outs, outs_axes = batch_flat(flat, chunk, args, in_axes, fun)
+        return outs
 
     slices = [
         sh.reshape(sl.slice_in_dim(x, 0, whole), (chunks, chunk_size, *x.shape[1:]))
@@ -304,8 +305,9 @@ def _in_chunks(
         if axis is None:
             joined.append(end)
             continue
-        together = sh.reshape(y, (whole, *y.shape[2:]))
-        joined.append(sl.concatenate([together, end], 0) if rest else together)
+        apart = sh.moveaxis(y, 0, axis)
+        together = sh.reshape(apart, (*apart.shape[:axis], whole, *apart.shape[axis + 2 :]))
+        joined.append(sl.concatenate([together, end], axis) if rest else together)
     return joined, outs_axes
 
 

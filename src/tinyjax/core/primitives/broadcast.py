@@ -106,6 +106,8 @@ def _broadcast_batch(
     assert axis is not None, "a batch rule runs only where an operand is batched"
     before, after = params.dims[:axis], params.dims[axis:]
     place = before[-1] + 1 if before else 0
+    if mapped.last and not after:
+        place = len(params.shape)
     shape = (*params.shape[:place], mapped.size, *params.shape[place:])
     return (broadcast_in_dim(x, shape, (*before, place, *(d + 1 for d in after))),), (place,)
 

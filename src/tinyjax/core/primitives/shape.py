@@ -209,7 +209,10 @@ def _transpose_batch(
     (x,), (axis,) = values, axes
     assert axis is not None, "a batch rule runs only where an operand is batched"
     rest = [i for i in range(x.ndim) if i != axis]
-    return (transpose(x, (axis, *(rest[p] for p in params.perm))),), (0,)
+    moved = [rest[p] for p in params.perm]
+    if mapped.last and axis == x.ndim - 1:
+        return (transpose(x, (*moved, axis)),), (axis,)
+    return (transpose(x, (axis, *moved)),), (0,)
 
 
 def transpose(x: Array, perm: Sequence[int]) -> Array:
@@ -258,19 +261,27 @@ def batch_axes_in_front(values: prim.Arrays, axes: prim.BatchAxes) -> list[Array
 
 
 def def_simple_batch(
-    primitive: prim.Primitive[P], at_front: Callable[[P, int], P] = lambda params, size: params
+    primitive: prim.Primitive[P],
+    at_front: Callable[[P, int], P] = lambda params, size: params,
+    at_end: Callable[[P, int], P] | None = None,
 ) -> None:
     """Register a batch rule that brings every batch axis to the front, where results have theirs.
 
     Args:
         primitive: the primitive.
         at_front: the parameters for operands with one more axis in front, of the given size.
+        at_end: the parameters for operands with one more axis at the end, where batch axes that are
+            to stand last may be left; None if the primitive does not take that.
     """
 
     @primitive.def_batch
     def batch(
         mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: P
     ) -> prim.BatchResult:
+        if at_end is not None and are_last(mapped, values, axes):
+            moved = batch_axes_at_end(mapped, values, axes)
+            outs = tr.bind(primitive, moved, at_end(params, mapped.size))
+            return outs, [out.ndim - 1 for out in outs]
         moved = [
             move_batch_axis(x, axis, 0, mapped.size) for x, axis in zip(values, axes, strict=True)
         ]
@@ -278,7 +289,30 @@ def def_simple_batch(
         return outs, [0] * len(outs)
 
 
-def_simple_batch(reshape_p, lambda params, size: ReshapeParams((size, *params.shape)))
+def are_last(mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes) -> bool:
+    """Whether the batch axes of some operands, one at least, are to stand last and do."""
+    return (
+        mapped.last
+        and any(axis is not None for axis in axes)
+        and all(axis is None or axis == x.ndim - 1 for x, axis in zip(values, axes, strict=True))
+    )
+
+
+def batch_axes_at_end(
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes
+) -> list[Array]:
+    """Give a batch axis to the operands without one, at the end, where the others have theirs."""
+    return [
+        move_batch_axis(x, None, x.ndim, mapped.size) if axis is None else x
+        for x, axis in zip(values, axes, strict=True)
+    ]
+
+
+def_simple_batch(
+    reshape_p,
+    lambda params, size: ReshapeParams((size, *params.shape)),
+    lambda params, size: ReshapeParams((*params.shape, size)),
+)
 
 
 # rev
@@ -319,7 +353,11 @@ ru.def_linear(rev_p)
 ru.def_transposes(rev_p, lambda ct, x, params: rev(ct, params.axes))
 
 
-def_simple_batch(rev_p, lambda params, _size: RevParams(tuple(a + 1 for a in params.axes)))
+def_simple_batch(
+    rev_p,
+    lambda params, _size: RevParams(tuple(a + 1 for a in params.axes)),
+    lambda params, _size: params,
+)
 
 
 def rev(x: Array, axes: Sequence[int]) -> Array:

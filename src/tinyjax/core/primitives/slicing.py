@@ -10,7 +10,13 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, rules as ru
-from tinyjax.core.primitives.shape import def_simple_batch, full, full_like, move_batch_axis
+from tinyjax.core.primitives.shape import (
+    are_last,
+    def_simple_batch,
+    full,
+    full_like,
+    move_batch_axis,
+)
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values, int_array, integer
 from tinyjax.core.tracing import primitive as prim, trace as tr
@@ -93,6 +99,9 @@ def_simple_batch(
     slice_p,
     lambda params, size: SliceParams(
         (0, *params.starts), (size, *params.limits), (1, *params.strides)
+    ),
+    lambda params, size: SliceParams(
+        (*params.starts, 0), (*params.limits, size), (*params.strides, 1)
     ),
 )
 
@@ -251,6 +260,8 @@ def _pad_batch(
 ) -> prim.BatchResult:
     x, value = values
     x_axis, value_axis = axes
+    if are_last(mapped, (x,), (x_axis,)) and value_axis is None:
+        return (pad(x, value, (*params.config, (0, 0, 0))),), (x_axis,)
     x = move_batch_axis(x, x_axis, 0, mapped.size)
     config = ((0, 0, 0), *params.config)
     if value_axis is None:
@@ -348,7 +359,11 @@ def _concatenate_transpose(
     ]
 
 
-def_simple_batch(concatenate_p, lambda params, _size: ConcatenateParams(params.axis + 1))
+def_simple_batch(
+    concatenate_p,
+    lambda params, _size: ConcatenateParams(params.axis + 1),
+    lambda params, _size: params,
+)
 
 
 def concatenate(xs: Sequence[Array], axis: int) -> Array:

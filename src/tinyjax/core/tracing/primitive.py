@@ -75,6 +75,9 @@ class MappedAxis(records.Record):
             ``shard_map`` was told that the function sees to it.
         shares: whether types say along it of sums of which devices have parts.
         of_basis: whether it goes over the directions of a Jacobian, not over examples of the user.
+        last: whether it stands last, as the columns of a Jacobian do. Rules then leave it there
+            where they would bring it to the front: nothing is transposed in the end, and the
+            innermost loops of all operations run over one axis.
         one_by_one: whether it goes over devices that are imitated: each calls Python functions by
             itself.
         taking_part: which examples do; None where all do, or it makes no difference.
@@ -85,6 +88,7 @@ class MappedAxis(records.Record):
     size: int
     name: Hashable | None = None
     of_basis: bool = False
+    last: bool = attrs.field(default=False, kw_only=True)
     of_devices: bool = attrs.field(default=False, kw_only=True)
     partly: bool = attrs.field(default=False, kw_only=True)
     checks: bool = attrs.field(default=True, kw_only=True)
