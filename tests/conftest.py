@@ -16,6 +16,10 @@ import pytest
 os.environ.setdefault("TINYJAX_NUM_CPU_DEVICES", "4")
 os.environ.setdefault("JAX_NUM_CPU_DEVICES", "4")
 
+# Compiled programs are tested, and NumPy's for themselves. That the first calls of a program are
+# evaluated is for the tests of tiers, and for those of the documents, which run as installed.
+os.environ.setdefault("TINYJAX_TIER", "compiled")
+
 # XLA prints what it thinks of the machine; read when jaxlib is first imported.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 

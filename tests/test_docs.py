@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pytest
 
+from tinyjax import config
 from website.blocks import (
     BlockError,
     blocks_in,
@@ -25,6 +27,13 @@ from website.blocks import (
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.fixture(autouse=True)
+def as_installed() -> Iterator[None]:
+    """The tier is what it is where nothing is set."""
+    with config.scoped(tier=attrs.fields(config.Settings).tier.default):
+        yield
 
 
 @pytest.fixture

@@ -67,7 +67,7 @@ BOTH_ORDERS = {
 
 
 def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a program as a user would, with no environment of this suite's."""
+    """Run a program as a user would, with no environment of this suite's, but compiled."""
     clean = {
         name: value
         for name, value in os.environ.items()
@@ -75,7 +75,7 @@ def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
     }
     return subprocess.run(
         [sys.executable, "-W", "error", "-c", textwrap.dedent(program)],
-        env={**clean, **environment},
+        env={**clean, "TINYJAX_TIER": "compiled", **environment},
         capture_output=True,
         text=True,
         check=False,

@@ -36,7 +36,7 @@ def info() -> CacheInfo:
         >>> import tinyjax, tinyjax.numpy as jnp
         >>> tinyjax.cache.clear()
         >>> for _ in range(3):
-        ...     _ = tinyjax.jit(lambda x: jnp.sin(x) * 2)(1.0)
+        ...     _ = tinyjax.jit(lambda x: jnp.sin(x) * 2, tier="compiled")(1.0)
         >>> memory = tinyjax.cache.info().memory
         >>> memory.misses, memory.hits
         (1, 2)
@@ -47,7 +47,7 @@ def info() -> CacheInfo:
 def clear() -> None:
     """Forget every compiled program: those in memory, and those in the folder of ``cache_dir``.
 
-    With the setting ``tier``, NumPy evaluates first calls again. Other files in the folder stay.
+    NumPy evaluates first calls again (see the setting ``tier``). Other files in the folder stay.
     Jitted functions keep the programs that they have called.
     """
     xla.cache_clear()

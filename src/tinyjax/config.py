@@ -166,9 +166,10 @@ class Settings(Printed):
         disable_bwd_checks: take cotangents of any type from backward rules of ``custom_vjp``.
         interruptible: run compiled programs so that Ctrl-C is heard while they run; a call takes
             0.1 ms more.
-        tier: what computes the first calls of a jitted function: ``"compiled"``, so that they wait
-            for the compiler; ``"first"``, so that NumPy evaluates as many calls as cost less than
-            compiling; or ``"ready"``, so that it goes on until the compiled program is there.
+        tier: what computes the first calls of a jitted function: ``"first"``, so that NumPy
+            evaluates as many calls as cost a quarter of compiling; ``"compiled"``, so that they
+            wait for the compiler, and all calls round alike; or ``"ready"``, so that NumPy goes on
+            until the compiled program is there.
         progress: show how far compiled loops have come, in a terminal or a notebook; see
             ``tinyjax.debug.progress``.
         announce: say on a terminal (standard error) what is compiled, and for how long, once that
@@ -217,7 +218,7 @@ class Settings(Printed):
     disable_jit: bool = attrs.field(default=False, converter=_boolean)
     disable_bwd_checks: bool = attrs.field(default=False, converter=_boolean)
     interruptible: bool = attrs.field(default=False, converter=_boolean)
-    tier: Tier = _choice("tier", Tier, "compiled")
+    tier: Tier = _choice("tier", Tier, "first")
     progress: bool = attrs.field(default=False, converter=_boolean)
     announce: bool = attrs.field(default=True, converter=_boolean)
     effort: Effort = _choice("effort", Effort, "full")

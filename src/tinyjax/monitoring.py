@@ -78,7 +78,7 @@ def register_event_duration_secs_listener(callback: _Listener) -> None:
         >>> from tinyjax import monitoring
         >>> seen = set()
         >>> monitoring.register_event_duration_secs_listener(lambda event, s, **_: seen.add(event))
-        >>> _ = tinyjax.jit(lambda x: x * 3.25 + 1.75)(2.0)
+        >>> _ = tinyjax.jit(lambda x: x * 3.25 + 1.75, tier="compiled")(2.0)
         >>> monitoring.clear_event_listeners()
         >>> sorted(name.rpartition("/")[2] for name in seen)
         ['backend_compile_duration', 'jaxpr_trace_duration']

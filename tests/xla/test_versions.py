@@ -43,7 +43,10 @@ def test_the_package_asks_for_the_releases_that_are_taken() -> None:
 def test_a_release_that_is_too_new_is_refused_before_it_is_used(tmp_path: Path) -> None:
     (tmp_path / "jaxlib").mkdir()
     (tmp_path / "jaxlib" / "__init__.py").write_text('__version__ = "0.99.0"', encoding="utf-8")
-    program = "import tinyjax; print(tinyjax.numpy.sin(0.0)); tinyjax.jit(lambda x: x)(1.0)"
+    program = (
+        "import tinyjax; print(tinyjax.numpy.sin(0.0)); "
+        "tinyjax.jit(lambda x: x, tier='compiled')(1.0)"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program],
         capture_output=True,

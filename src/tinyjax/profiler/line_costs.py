@@ -36,7 +36,7 @@ def summary(most: int = 10) -> None:
 
     Example:
         >>> import tempfile, tinyjax, tinyjax.numpy as jnp
-        >>> step = tinyjax.jit(lambda x: jnp.tanh(x @ x).sum())
+        >>> step = tinyjax.jit(lambda x: jnp.tanh(x @ x).sum(), tier="compiled")
         >>> with tempfile.TemporaryDirectory() as folder, tinyjax.profiler.trace(folder):
         ...     y = step(jnp.ones((500, 500))).block_until_ready()
         >>> tinyjax.profiler.summary()  # doctest: +ELLIPSIS
@@ -111,7 +111,10 @@ def _programs(profile: xla.Profile, notes: Notes, most: int) -> list[str]:
                 f"{candidate.compilation.name}: {number} run{'s' * (number > 1)}, {spent} in all"
             )
     if not heads:
-        return ["No compiled program of a jitted function ran to its end while this was recorded."]
+        return [
+            "No compiled program of a jitted function ran to its end while this was recorded.",
+            "NumPy evaluates the first calls of a program, unless the setting tier is 'compiled'.",
+        ]
     whole = sum(total.values()) + untold
     largest = sorted(total.items(), key=lambda item: -item[1])
     rows = [_row(seconds, whole, _line(*line)) for line, seconds in largest[:most]]

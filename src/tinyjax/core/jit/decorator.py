@@ -106,10 +106,11 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         control_flow: "source" reads the source of the function, and of functions that it calls,
             and turns ``if``, ``while`` and ``for`` that depend on traced values into ``cond``,
             ``while_loop`` and ``scan`` (``tinyjax.source.stage``).
-        tier: what computes the first calls. With "compiled", they wait for the compiler. With
-            "first", NumPy evaluates as many calls as cost less than compiling. With "ready", NumPy
-            evaluates calls until the compiled program is ready. The default is the setting
-            ``tier``. ``explain`` tells how many calls NumPy evaluates.
+        tier: what computes the first calls. With "first", NumPy evaluates as many calls as cost a
+            quarter of compiling. With "compiled", they wait for the compiler, and all calls round
+            alike. With "ready", NumPy evaluates calls until the compiled program is ready. The
+            default is the setting ``tier``, which is "first" if you set nothing. ``explain`` tells
+            how many calls NumPy evaluates.
         compiler_options: XLA flags and their values. They apply where the function is compiled on
             its own and not as a part of another.
         inline: write the operations of the function into a program that calls it, and not the
