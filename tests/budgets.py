@@ -1,4 +1,4 @@
-"""What the package may take: lines by room, lines of imports, and calls and files of five walks.
+"""What the package may take: lines, imports, calls and files of five walks, words of planes.
 
 ``python -m budgets`` in ``tests/`` writes what is measured to budgets.json and to the table in
 docs/contributing.md, and digests of programs to replay.json (``replay``). A number may fall in any
@@ -29,8 +29,9 @@ HEADING: Final = "## Budgets\n"
 TEXT: Final = f"""{HEADING}
 Lines are a cost. `tests/test_budgets.py` holds each room to a number of code lines (no blanks,
 comments or docstrings), the package to one of imports, and five walks through it to numbers
-of calls and of files. `tests/replay.json` keeps digests of the programs of `tests/specs` and
-`benchmarks`, as jaxprs and as StableHLO.
+of calls and of files. It also counts where the core speaks of what planes have.
+`tests/replay.json` keeps digests of the programs of `tests/specs` and `benchmarks`, as jaxprs
+and as StableHLO.
 
 `python -m budgets` in `tests/` measures all of it and writes both files and this section; commit
 them with your change. A number may fall in any commit. A commit that raises one says in its
@@ -51,11 +52,15 @@ _SILENT: Final = {
 
 
 class Budgets(TypedDict):
-    """Code lines by room, lines of imports in all, and (calls, files) of each walk."""
+    """Code lines by room, lines of imports in all, and (calls, files) of each walk.
+
+    And by word, how often each file of the core uses it, though a plane has what it names.
+    """
 
     rooms: dict[str, int]
     imports: int
     walks: dict[str, list[int]]
+    words: dict[str, dict[str, int]]
 
 
 # Lines
@@ -105,6 +110,38 @@ def rooms() -> dict[str, int]:
 def imports() -> int:
     """Count the lines of imports in the package."""
     return sum(import_lines(text) for _, text in _sources())
+
+
+# Words
+
+#: What planes have that the core should not speak of, and how to find it in its files.
+WORDS: Final[dict[str, str]] = {
+    "device set": "(?i)device.?(set|list)",
+    "key reuse": "(?i)key.?reuse",
+    "mesh": "(?i)mesh",
+    "NaN debugging": r"debug_(nans|infs)|NanError|NaNs|[Dd]ebugger",
+    "progress": "(?i)progress",
+    "Ref": r"\bRefs?\b|RefError",
+    "sharding": "(?i)shard",
+    "symbolic dimension": "(?i)symbolic.?(size|dim)|InconclusiveDimension",
+}
+
+
+def words() -> dict[str, dict[str, int]]:
+    """Count how often each file of the core uses words of the planes."""
+    core = PACKAGE / "core"
+    texts = {
+        path.relative_to(core).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(core.rglob("*.py"))
+    }
+    return {
+        word: {
+            name: count
+            for name, text in texts.items()
+            if (count := sum(1 for _ in re.finditer(pattern, text)))
+        }
+        for word, pattern in WORDS.items()
+    }
 
 
 # Walks, each in a process of its own
@@ -215,7 +252,8 @@ def walk(name: str) -> list[int]:
 
 def measure() -> Budgets:
     """Measure everything that has a budget."""
-    return {"rooms": rooms(), "imports": imports(), "walks": {name: walk(name) for name in WALKS}}
+    walks = {name: walk(name) for name in WALKS}
+    return {"rooms": rooms(), "imports": imports(), "walks": walks, "words": words()}
 
 
 def kept() -> Budgets:

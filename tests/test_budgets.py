@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from budgets import DOCUMENT, WALKS, imports, kept, rooms, table, walk
+from budgets import DOCUMENT, WALKS, imports, kept, rooms, table, walk, words
 from replay import NOTES, replayed
 
 BUDGETS = kept()
@@ -16,6 +16,10 @@ def test_no_room_grows() -> None:
 
 def test_imports_do_not_grow() -> None:
     assert imports() == BUDGETS["imports"], REMEDY
+
+
+def test_the_core_speaks_of_nothing_that_planes_have() -> None:
+    assert words() == BUDGETS["words"], REMEDY
 
 
 @pytest.mark.counts

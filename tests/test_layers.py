@@ -1,4 +1,4 @@
-"""No file imports, by whatever way, a file that imports it."""
+"""No file imports, by whatever way, a file that imports it; functions of the core are short."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from pathlib import Path
 import tinyjax
 
 ROOT = Path(tinyjax.__file__).parent
+#: So many lines a function of the core may have, without signature and docstring.
+LONGEST = 60
 
 
 def _module(path: Path) -> str:
@@ -64,6 +66,18 @@ def strong_components(edges: Mapping[str, set[str]]) -> list[set[str]]:
         if node not in number:
             visit(node)
     return found
+
+
+def test_functions_of_the_core_are_short() -> None:
+    long = []
+    for path in sorted((ROOT / "core").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                body = node.body[1:] if ast.get_docstring(node) else node.body
+                lines = (node.end_lineno or 0) - body[0].lineno + 1 if body else 0
+                if lines > LONGEST:
+                    long.append(f"{node.name} of {path.relative_to(ROOT)}: {lines} lines")
+    assert not long, "take these apart"
 
 
 def test_no_file_imports_itself_by_way_of_others() -> None:

@@ -14,8 +14,6 @@ import tinyjax.numpy as jnp
 from specs import all_specs
 from tinyjax import P, lax
 from tinyjax.core.control_flow.common import contains
-from tinyjax.core.control_flow.primitives.while_loop import while_p
-from tinyjax.core.primitives.elementwise import sin
 from tinyjax.core.tracing.jaxpr import ClosedJaxpr, Jaxpr, Var, subjaxprs
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.operands import as_array
@@ -111,5 +109,5 @@ def test_which_primitive_a_program_contains() -> None:
     program = tinyjax.make_jaxpr(lambda x: lax.while_loop(lambda x: x < 1, lambda x: x + 1, x))(
         0.0
     ).jaxpr
-    assert not contains(program, sin)
-    assert contains(program, while_p)
+    assert not contains(program, "sin")
+    assert contains(program, "while")

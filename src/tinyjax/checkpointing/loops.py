@@ -17,12 +17,12 @@ from tinyjax.checkpointing import stacked_states
 from tinyjax.checkpointing.loop_tangent import loop_tangent_p
 from tinyjax.checkpointing.schedule import Kept, Online, advance, element, integer, plus, write
 from tinyjax.config import settings
-from tinyjax.core.control_flow.common import rearrange
+from tinyjax.core.control_flow.common import first_tangents, rearrange
 from tinyjax.core.control_flow.observing import Observer, in_phase
 from tinyjax.core.control_flow.primitives import while_loop as wlp
 from tinyjax.core.control_flow.primitives.scan import ScanParams, bind_scan, scan_body_jvp, scan_p
 from tinyjax.core.primitives.elementwise import add, and_, gt, lt, sub
-from tinyjax.core.primitives.shape import full, zero_cotangent, zeros_like
+from tinyjax.core.primitives.shape import full, zero_cotangent
 from tinyjax.core.tracing import program_rules as pr
 from tinyjax.core.tracing.dependence import dce
 from tinyjax.core.tracing.jaxpr import Jaxpr, effects as effects_of_program, eval_jaxpr
@@ -206,25 +206,10 @@ def linearize_while(
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
         _, t_other, t_init = split_list(tangents, sum(nz_fixed), sum(nz_other))
-        start = _first_tangents(t_init, init, nz_init, nz_state)
+        start = first_tangents(init, with_zeros(nz_init, t_init), nz_state)
         return bind(loop_tangent_p, (*residuals, *t_other, *start), programs.params)
 
     return outs[:m], nz_state, tangent_map
-
-
-def _first_tangents(
-    tangents: Sequence[Array],
-    init: Sequence[Array],
-    present: Sequence[bool],
-    nonzero: Sequence[bool],
-) -> list[Array]:
-    """The tangents of a first state, zeros where only later iterations have one."""
-    rest = iter(tangents)
-    return [
-        next(rest) if there else zeros_like(x)
-        for x, there, has in zip(init, present, nonzero, strict=True)
-        if has
-    ]
 
 
 def _while_programs(
@@ -391,7 +376,7 @@ def linearize_scan(primals: Arrays, nonzero: Sequence[bool], params: ScanParams)
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
         t_consts, t_init, t_xs = split_list(tangents, sum(nz_consts), sum(nz_init))
-        start = _first_tangents(t_init, primals[k : k + m], nz_init, nz_carry)
+        start = first_tangents(primals[k : k + m], with_zeros(nz_init, t_init), nz_carry)
         return bind(loop_tangent_p, (*residuals, *t_consts, *start, *t_xs), programs.params)
 
     return results, nz_out, tangent_map

@@ -4,30 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from types import CellType, FunctionType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 import attrs
 
 from tinyjax import config, errors, tree
 from tinyjax.core import xla
-from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.tracing import calling, program_rules as pr, staging as stg, trace as tr
-from tinyjax.core.tracing.jaxpr import (
-    Jaxpr,
-    effects,
-    jaxpr_of,
-    subjaxprs,
-)
-from tinyjax.core.tracing.primitive import MappedAxis, Participation, Primitive
+from tinyjax.core.tracing.jaxpr import Jaxpr, effects, jaxpr_of, subjaxprs
+from tinyjax.core.tracing.primitive import ZERO, MappedAxis, Participation, Primitive, Tangent
 from tinyjax.core.tracing.program_rules import ProgramRule, def_program
 from tinyjax.core.tracing.stage_call import stage_call
 from tinyjax.core.transforms.batching import communicating
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
-
-if TYPE_CHECKING:
-    pass
 
 T = TypeVar("T")
 P = TypeVar("P")
@@ -193,17 +185,17 @@ def paths(treedef: tree.PyTreeDef, name: str) -> list[str]:
     return [tree.path_str(name, path) for path, _ in tree.leaves_with_path(numbered)]
 
 
-def contains(jaxpr: Jaxpr, primitive: Primitive[Any]) -> bool:
-    """Whether a program, or one inside it, has an equation of this primitive."""
+def contains(jaxpr: Jaxpr, *primitives: str) -> bool:
+    """Whether a program, or one inside it, has an equation of one of these primitives."""
 
     def find() -> bool:
         return any(
-            eqn.primitive is primitive
-            or any(contains(inner, primitive) for inner in subjaxprs(eqn.params))
+            eqn.primitive.name in primitives
+            or any(contains(inner, *primitives) for inner in subjaxprs(eqn.params))
             for eqn in jaxpr.eqns
         )
 
-    return jaxpr.derive(("contains", primitive), find)
+    return jaxpr.derive(("contains", *primitives), find)
 
 
 def fixed_point(
@@ -221,6 +213,17 @@ def fixed_point(
         if grown == current:
             return current
         current = grown
+
+
+def first_tangents(
+    state: Sequence[Array], tangents: Sequence[Tangent], nonzero: Sequence[bool]
+) -> list[Array]:
+    """The tangents of a loop's first state, zeros where only later iterations have one."""
+    return [
+        sh.zeros_like(x) if t is ZERO else t
+        for x, t, has in zip(state, tangents, nonzero, strict=True)
+        if has
+    ]
 
 
 def stabilise(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Jaxpr:

@@ -16,7 +16,6 @@ from tinyjax.core.control_flow.primitives.cond import (
     CondParams,
     cond_p as cond_p,  # noqa: PLC0414 (with its rules)
 )
-from tinyjax.core.control_flow.primitives.while_loop import while_p
 from tinyjax.core.control_flow.while_loop import first_example
 from tinyjax.core.lowering import from_branch, from_branches, lower_jaxpr
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd, rules as ru
@@ -338,7 +337,7 @@ def _of_those_who_take(
         ]
 
     differentiable = any(isinstance(x, jx.Var) and dtypes.is_inexact(x.aval.dtype) for x in used)
-    matters = differentiable or cf.contains(branch, while_p) or jx.effects(branch).any
+    matters = differentiable or cf.contains(branch, "while") or jx.effects(branch).any
     if not matters or not mapped.size or cf.meets_others(mapped, branch):
         return of_many(here, operands)
     avals = [x.aval for x in (here, *operands)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import attrs
 
@@ -21,6 +21,8 @@ from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.tree.mismatches import with_article
 from tinyjax.tree.treedef import first_difference
+
+T = TypeVar("T")
 
 
 def stage_loop(
@@ -183,13 +185,27 @@ class _Pass:
         for_types: whether only the types of the results matter.
         earlier: what the loops in the body found in the staging before.
         found: what they found in this one.
+        stood_in: whether something stood in for one of them.
     """
 
-    __slots__ = ("earlier", "for_types", "found")
+    __slots__ = ("earlier", "for_types", "found", "stood_in")
 
     def __init__(self, for_types: bool, earlier: Sequence[_Matched]) -> None:
         self.for_types, self.earlier = for_types, earlier
         self.found: list[_Matched] = []
+        self.stood_in: bool = False
+
+    def run(
+        self, stage_body: Callable[[Sequence[av.ShapedArray]], T], types: Sequence[av.ShapedArray]
+    ) -> T:
+        """Stage the body for a carry of these types."""
+        token = _current_pass.set(self)
+        before = stg.stand_ins.get()
+        try:
+            return stage_body(types)
+        finally:
+            self.stood_in = stg.stand_ins.get() != before
+            _current_pass.reset(token)
 
     def guess(self, first: Sequence[av.ShapedArray]) -> _Matched | None:
         """What the next loop in the body found in the staging before, if it is the same loop."""
@@ -247,20 +263,13 @@ def match_carry(
     for_types = nested or (guess is None and any(aval.weak_type for aval in first))
     while True:
         this = _Pass(for_types, inside)
-        token = _current_pass.set(this)
-        before = stg.stand_ins.get()
-        outcome: tuple[stg.Staged, tree.PyTreeDef] | None = None
         try:
-            outcome = stage_body(types)
-        except Exception:
-            if nested or stg.stand_ins.get() == before:
+            staged, new_tree = this.run(stage_body, types)
+        except Exception:  # perhaps only because of what stood in
+            if nested or not this.stood_in:
                 raise
-        finally:
-            _current_pass.reset(token)
-        if outcome is None:  # perhaps only because of what stood in
             for_types, inside = False, ()
             continue
-        staged, new_tree = outcome
         inside = this.found
         if new_tree != carry_tree:
             raise _changed_structure(name, fun, carry_tree, new_tree)
@@ -277,7 +286,7 @@ def match_carry(
                 staged, after = _stand_in(staged, types), tuple(types)
                 break
             for_types = False
-        elif not nested and stg.stand_ins.get() != before:
+        elif this.stood_in and not nested:
             for_types = False
         else:
             break
@@ -289,13 +298,7 @@ def match_carry(
         # a Python number would run the innermost as often as two to the depth.
         carry = cf.convert_all(carry, promoted)
         staged = _retype(staged, promoted)
-    changes = [
-        (path, a, b)
-        for path, a, b in zip(cf.paths(carry_tree, "carry"), types, after, strict=True)
-        if (a.shape, a.dtype) != (b.shape, b.dtype) or not av.lie_alike(a, b)
-    ]
-    if changes:
-        raise _changed_types(name, fun, changes)
+    _check_types(name, fun, carry_tree, types, after)
     jaxpr = cf.stabilise(staged.jaxpr, len(staged.consts), len(carry))
     return carry, attrs.evolve(staged, jaxpr=jaxpr)
 
@@ -324,11 +327,20 @@ def _changed_structure(
     )
 
 
-def _changed_types(
+def _check_types(
     name: str,
     fun: Callable[..., Any],
-    changes: Sequence[tuple[str, av.ShapedArray, av.ShapedArray]],
-) -> errors.CarryTypeError:
+    carry_tree: tree.PyTreeDef,
+    in_avals: Sequence[av.ShapedArray],
+    out_avals: Sequence[av.ShapedArray],
+) -> None:
+    changes = [
+        (path, a, b)
+        for path, a, b in zip(cf.paths(carry_tree, "carry"), in_avals, out_avals, strict=True)
+        if (a.shape, a.dtype) != (b.shape, b.dtype) or not av.lie_alike(a, b)
+    ]
+    if not changes:
+        return
     name, fun, carry, place = _user_carry(name, fun)
     lines = [
         f"the input carry {'component ' * (path != place)}{path.replace(place, carry, 1)} has type "
@@ -352,7 +364,7 @@ def _changed_types(
             " NumPy makes float64 of what has no dtype, np.ones(3) and np.sqrt(2): name a dtype, "
             "make a number Python's by float(...), or switch 64-bit types off (jax_enable_x64)."
         )
-    return errors.CarryTypeError(
+    raise errors.CarryTypeError(
         f"{name} body function carry input and carry output must have equal types, but they "
         f"differ:\n\n{shown}.\n\nThe body function is {frames.describe_function(fun)}. {advice}"
     )

@@ -165,10 +165,7 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
     def index(value: int) -> hlo.Value:
         return b.scalar(value, counter)
 
-    def in_rows(aval: av.ShapedArray, count: int) -> av.ShapedArray:
-        return aval if aval.where is None else aval.stacked(count)
-
-    state_types = [*fixed_types, *[in_rows(aval, length) for aval in (*row_types, *types)]]
+    state_types = [*fixed_types, *[_in_rows(aval, length) for aval in (*row_types, *types)]]
 
     def condition(state: list[hlo.Value]) -> hlo.Values:
         return [b.compare(state[0], index(length - length % params.unroll), "LT")]
@@ -176,23 +173,12 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
     def iteration(state: list[hlo.Value]) -> list[hlo.Value]:
         (i,), consts, carry, xs, ys = lp.split_list(state, 1, num_consts, num_carry, num_xs)
         place = b.sub(index(length - 1), i) if params.reverse else i
-
-        def starts(x: hlo.Value) -> hlo.Values:
-            return [place, *(index(0) for _ in x.shape[1:])]
-
-        def read(x: hlo.Value, aval: av.ShapedArray) -> hlo.Value:
-            row = b.dynamic_slice(x, starts(x), (1, *x.shape[1:]))
-            return as_parts(b, b.reshape(as_parts(b, row, in_rows(aval, 1)), x.shape[1:]), aval)
-
-        def write(y: hlo.Value, part: hlo.Value, aval: av.ShapedArray) -> hlo.Value:
-            row = as_parts(b, b.reshape(part, (1, *part.shape)), in_rows(aval, 1))
-            row = _read_as(b, row, y.type)
-            return as_parts(b, b.dynamic_update_slice(y, row, starts(y)), in_rows(aval, length))
-
-        read_xs = [*map(read, xs, row_types)]
-        outs = lower_jaxpr(b, params.jaxpr, [*consts, *carry, *read_xs])
-        carry, parts = lp.split_list(outs, num_carry)
-        ys = [*map(write, ys, parts, types)]
+        rows = [_read_row(b, x, place, aval) for x, aval in zip(xs, row_types, strict=True)]
+        outs = lower_jaxpr(b, params.jaxpr, [*consts, *carry, *rows])
+        carry, rows = lp.split_list(outs, num_carry)
+        ys = [
+            _write_row(b, y, row, place, aval) for y, row, aval in zip(ys, rows, types, strict=True)
+        ]
         return [b.add(i, index(1)), *consts, *carry, *xs, *ys]
 
     def body(state: list[hlo.Value]) -> list[hlo.Value]:
@@ -204,7 +190,9 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
         return [state[0], *all_as_parts(b, state[1:], state_types)]
 
     zeros = [b.full(0, _kept_as(of, a)) for of, a in zip(b.results[num_carry:], types, strict=True)]
-    starting = [parts_of_whole(b, x, in_rows(a, length)) for x, a in zip(zeros, types, strict=True)]
+    starting = [
+        parts_of_whole(b, x, _in_rows(a, length)) for x, a in zip(zeros, types, strict=True)
+    ]
     state = [index(0), *operands, *starting]
     ordered, observer = effects(params.jaxpr).ordered, params.observer
     if length >= params.unroll and length > 0:
@@ -218,6 +206,28 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
         state = iteration(state)
     _, _, carry, _, ys = lp.split_list(state, 1, num_consts, num_carry, num_xs)
     return [*carry, *[_read_as(b, y, of) for y, of in zip(ys, b.results[num_carry:], strict=True)]]
+
+
+def _in_rows(aval: av.ShapedArray, count: int) -> av.ShapedArray:
+    """The type of so many rows, where types say how these lie."""
+    return aval if aval.where is None else aval.stacked(count)
+
+
+def _starts(b: Lowering, place: hlo.Value, ndim: int) -> hlo.Values:
+    return [place, *(b.scalar(0, place.dtype) for _ in range(ndim - 1))]
+
+
+def _read_row(b: Lowering, x: hlo.Value, place: hlo.Value, aval: av.ShapedArray) -> hlo.Value:
+    row = b.dynamic_slice(x, _starts(b, place, len(x.shape)), (1, *x.shape[1:]))
+    return as_parts(b, b.reshape(as_parts(b, row, _in_rows(aval, 1)), x.shape[1:]), aval)
+
+
+def _write_row(
+    b: Lowering, y: hlo.Value, row: hlo.Value, place: hlo.Value, aval: av.ShapedArray
+) -> hlo.Value:
+    row = as_parts(b, b.reshape(row, (1, *row.shape)), _in_rows(aval, 1))
+    stack = b.dynamic_update_slice(y, _read_as(b, row, y.type), _starts(b, place, len(y.shape)))
+    return as_parts(b, stack, _in_rows(aval, y.shape[0]))
 
 
 def _read_as(b: Lowering, x: hlo.Value, of: hlo.TensorType) -> hlo.Value:
@@ -234,17 +244,6 @@ def _kept_as(of: hlo.TensorType, aval: av.ShapedArray) -> hlo.TensorType:
 
 # Transformations. In each the set of carried values that take part grows until it no longer does:
 # what has a tangent, or a batch axis, after one iteration has it in the next.
-
-
-def _start(
-    carry: Sequence[Array], tangents: Sequence[prim.Tangent], nonzero: Sequence[bool]
-) -> list[Array]:
-    """The tangents of the first carry, zeros where only later iterations have one."""
-    return [
-        sh.zeros_like(x) if t is prim.ZERO else t
-        for x, t, has in zip(carry, tangents, nonzero, strict=True)
-        if has
-    ]
 
 
 @scan_p.def_jvp
@@ -268,7 +267,7 @@ def _scan_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: ScanParams)
     outs = bind_scan(
         body,
         [*staged.consts, *consts, *tg.present(t_consts)],
-        [*init, *_start(init, t_init, nz_carry)],
+        [*init, *cf.first_tangents(init, t_init, nz_carry)],
         [*xs, *tg.present(t_xs)],
         params,
     )
@@ -279,78 +278,47 @@ def _scan_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: ScanParams)
 def _linearize_stacking(
     primals: prim.Arrays, nonzero: Sequence[bool], params: ScanParams
 ) -> prim.LinearizeResult:
-    """Run a loop that stacks the residuals of every iteration, for a loop over those."""
-    jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
+    """Run a loop that stacks the residuals of every iteration, for a loop over those.
+
+    A residual that is the same in every iteration (a constant, or computed from constants alone) is
+    a constant of the tangent loop; a slice of an input is the input; the carry, and what an
+    iteration computes, are stacked.
+    """
+    k, m, num_outs = params.num_consts, params.num_carry, len(params.jaxpr.outs)
     nz_consts, nz_init, nz_xs = lp.split_list(nonzero, k, m)
-    num_ys = len(jaxpr.outs) - m
 
     def of_body(carry: tuple[bool, ...]) -> lz.LinearizedJaxpr:
-        required = (*carry, *(False,) * num_ys)
-        return lz.linearize_jaxpr(jaxpr, (*nz_consts, *carry, *nz_xs), required)
+        required = (*carry, *(False,) * (num_outs - m))
+        return lz.linearize_jaxpr(params.jaxpr, (*nz_consts, *carry, *nz_xs), required)
 
     nz_carry = cf.fixed_point(nz_init, lambda carry: of_body(carry).nonzero_out[:m])
     lin = of_body(nz_carry)
     consts, init, xs = lp.split_list(primals, k, m)
-    primal = lin.primal.jaxpr
-    all_consts = [*lin.primal.consts, *consts]
-    new = len(lin.primal.consts)
-
-    # Residuals. What is the same in every iteration (a constant, or computed from constants alone)
-    # is a constant of the tangent loop; a slice of an input is the input; the carry, and what an
-    # iteration computes, are stacked.
-    computed = primal.outs[len(jaxpr.outs) :]
-    atoms: Sequence[Atom] = computed
-    if len(computed) < len(lin.forwarded):
-        rest = iter(computed)
-        atoms = [primal.in_binders[new + i] if i is not None else next(rest) for i in lin.forwarded]
-    slices: dict[Atom, int] = {v: i for i, v in enumerate(primal.in_binders[len(all_consts) + m :])}
+    primal, all_consts = lin.primal.jaxpr, [*lin.primal.consts, *consts]
     varies = dead_code.varying(primal, len(all_consts))
-    fixed_places: list[int] = []
-    input_places: list[int] = []
-    stacked_places: Sequence[int] = range(len(atoms))
+    inputs = dict[Atom, Array](zip(primal.in_binders[len(all_consts) + m :], xs, strict=True))
+    atoms = _residuals(lin, num_outs)
+    of_inputs: list[int] = []
+    of_consts: list[int] = []
+    stacked: Sequence[int] = range(len(atoms))
     # in a nest there may be many, which most often are all stacked
-    if not (varies.issuperset(atoms) and slices.keys().isdisjoint(atoms)):
-        fixed_places = [i for i, x in enumerate(atoms) if x not in varies]
-        input_places = [i for i, x in enumerate(atoms) if x in slices]
-        others = {*fixed_places, *input_places}
-        stacked_places = [i for i in stacked_places if i not in others]
-    invariant = Jaxpr(
-        primal.in_binders[: len(all_consts)],
-        tuple(
-            [
-                eqn
-                for eqn in primal.eqns
-                if not (effects_of(eqn).any or varies.intersection(eqn.out_binders))
-            ]
-        ),
-        tuple([atoms[i] for i in fixed_places]),
+    if not (varies.issuperset(atoms) and inputs.keys().isdisjoint(atoms)):
+        of_inputs = [i for i, x in enumerate(atoms) if x in inputs]
+        of_consts = [i for i, x in enumerate(atoms) if x not in varies]
+        stacked = sorted({*stacked}.difference(of_inputs, of_consts))
+    results = (*primal.outs[:num_outs], *[atoms[i] for i in stacked])
+    fixed, body, all_consts = _hoist(
+        Jaxpr(primal.in_binders, primal.eqns, results),
+        varies,
+        all_consts,
+        [atoms[i] for i in of_consts],
     )
-    fixed = eval_jaxpr(dep.dce(invariant), all_consts)
-    # The iterations are given what has been computed outside.
-    own = {*primal.in_binders}
-    invariants = {
-        x: (Var(x.aval), value)
-        for x, value in zip(invariant.outs, fixed, strict=True)
-        if isinstance(x, Var) and x not in own
-    }
-    binders = [var for var, _ in invariants.values()]
-    stacking = Jaxpr(
-        (*binders, *primal.in_binders),
-        primal.eqns,
-        (*primal.outs[: len(jaxpr.outs)], *(atoms[i] for i in stacked_places)),
-    )
-    if invariants:
-        stacking = dep.dce(_rename(stacking, dict(zip(invariants, binders, strict=True))))
-    all_consts = [*(value for _, value in invariants.values()), *all_consts]
-    outs = bind_scan(stacking, all_consts, init, xs, params)
-    results, stacks = outs[: len(jaxpr.outs)], outs[len(jaxpr.outs) :]
-    inputs = [xs[slices[atoms[i]]] for i in input_places]
-
+    outs, stacks = lp.split_list(bind_scan(body, all_consts, init, xs, params), num_outs)
     t_consts, t_carry, t_xs = lp.split_list(
         range(len(atoms), len(lin.tangent.in_binders)), sum(nz_consts), sum(nz_carry)
     )
     tangent = cf.rearrange(
-        lin.tangent, [*fixed_places, *t_consts, *t_carry, *input_places, *stacked_places, *t_xs]
+        lin.tangent, [*of_consts, *t_consts, *t_carry, *of_inputs, *stacked, *t_xs]
     )
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
@@ -358,12 +326,58 @@ def _linearize_stacking(
         return bind_scan(
             tangent,
             [*fixed, *t_consts],
-            _start(init, tg.with_zeros(nz_init, t_init), nz_carry),
-            [*inputs, *stacks, *t_xs],
+            cf.first_tangents(init, tg.with_zeros(nz_init, t_init), nz_carry),
+            [*[inputs[atoms[i]] for i in of_inputs], *stacks, *t_xs],
             attrs.evolve(params, observer=observing.in_phase(params.observer, "tangent")),
         )
 
-    return results, lin.nonzero_out, tangent_map
+    return outs, lin.nonzero_out, tangent_map
+
+
+def _residuals(lin: lz.LinearizedJaxpr, num_outs: int) -> Sequence[Atom]:
+    """What the tangent map of a body reads of its primal half."""
+    primal, new = lin.primal.jaxpr, len(lin.primal.consts)
+    computed = primal.outs[num_outs:]
+    if len(computed) == len(lin.forwarded):
+        return computed
+    rest = iter(computed)
+    return [next(rest) if i is None else primal.in_binders[new + i] for i in lin.forwarded]
+
+
+def _hoist(
+    body: Jaxpr, varies: set[Atom], consts: Sequence[Array], fixed: Sequence[Atom]
+) -> tuple[Sequence[Array], Jaxpr, list[Array]]:
+    """Compute what is the same in every iteration before the loop.
+
+    Args:
+        body: the body.
+        varies: what differs from iteration to iteration.
+        consts: its constants, its first parameters.
+        fixed: what to compute.
+
+    Returns:
+        That, a body that is given what it would have computed, and the constants of this one.
+    """
+    if not fixed:
+        return (), body, [*consts]
+    eqns = [
+        eqn
+        for eqn in body.eqns
+        if not (effects_of(eqn).any or varies.intersection(eqn.out_binders))
+    ]
+    before = Jaxpr(body.in_binders[: len(consts)], tuple(eqns), tuple(fixed))
+    values = eval_jaxpr(dep.dce(before), consts)
+    parameters = {*body.in_binders}
+    computed = {
+        x: value
+        for x, value in zip(fixed, values, strict=True)
+        if isinstance(x, Var) and x not in parameters
+    }
+    if computed:
+        names: dict[Atom, Var] = {x: Var(x.aval) for x in computed}
+        taking = Jaxpr((*names.values(), *body.in_binders), body.eqns, body.outs)
+        body = dep.dce(_rename(taking, names))
+    return values, body, [*computed.values(), *consts]
 
 
 @scan_p.def_linearize
@@ -419,46 +433,24 @@ def _scan_transpose(
     # A carry that starts from a known value (a zero) is linear where it meets linear values later.
     lin_carry = cf.fixed_point(lin_init, of_body)
     known, known_xs = _known_operands(operands, lin_carry, params)
-    marks = (*lin_consts, *lin_carry, *lin_xs)
-    known_binders, unknown = lp.partition_list(marks, jaxpr.in_binders)
-    unknown_c, unknown_m, unknown_x = lp.split_list(unknown, sum(lin_consts), sum(lin_carry))
-    ordered = Jaxpr((*known_binders, *unknown), jaxpr.eqns, jaxpr.outs)
+    linear = (*lin_consts, *lin_carry, *lin_xs)
+    known_binders, unknown = lp.partition_list(linear, jaxpr.in_binders)
+    unknown_c, unknown_m, _ = lp.split_list(unknown, sum(lin_consts), sum(lin_carry))
     ct_carry, ct_ys = lp.split_list(cotangents, m)
-    given_ys = [ct is not prim.ZERO for ct in ct_ys]
-
-    def iteration(*args: Array) -> list[Array]:
-        fixed, sums, state, slices, parts = lp.split_list(
-            args, len(known), len(unknown_c), len(unknown_m), len(known_xs)
-        )
-        cotangents_out = [*tg.with_zeros(lin_carry, state), *tg.with_zeros(given_ys, parts)]
-        cotangents_in = tp.backward_pass(ordered, [*fixed, *slices], cotangents_out)
-        into_c, into_m, into_x = lp.split_list(cotangents_in, len(unknown_c), len(unknown_m))
-        return [
-            *(
-                s if ct is prim.ZERO else ru.add_arrays(s, ct)
-                for s, ct in zip(sums, into_c, strict=True)
-            ),
-            *map(_instantiate, into_m, unknown_m),
-            *map(_instantiate, into_x, unknown_x),
-        ]
-
-    y_avals = [a for a, has in zip(jaxpr.out_avals[m:], given_ys, strict=True) if has]
-    staged = stg.stage(
-        iteration,
-        [
-            *[x.aval for x in known],
-            *[v.aval.cotangent() for v in (*unknown_c, *unknown_m)],
-            *av.rows([x.aval for x in known_xs]),
-            *[aval.cotangent() for aval in y_avals],
-        ],
+    staged = _transposed_body(
+        Jaxpr((*known_binders, *unknown), jaxpr.eqns, jaxpr.outs),
+        [x.aval for x in known],
+        av.rows([x.aval for x in known_xs]),
+        len(unknown_c),
+        lin_carry,
+        tg.nonzeros(ct_ys),
     )
-    linear_cts = [ct for ct, is_linear in zip(ct_carry, lin_carry, strict=True) if is_linear]
     outs = bind_scan(
         staged.jaxpr,
         [*staged.consts, *known],
         [
             *(_instantiate(prim.ZERO, v) for v in unknown_c),
-            *map(_instantiate, linear_cts, unknown_m),
+            *map(_instantiate, lp.marked(ct_carry, lin_carry), unknown_m),
         ],
         [*known_xs, *tg.present(ct_ys)],
         attrs.evolve(
@@ -474,6 +466,50 @@ def _scan_transpose(
         *[ct if is_linear else None for ct, is_linear in zip(into_init, lin_init, strict=True)],
         *lp.fill_list(lin_xs, into_x, None),
     ]
+
+
+def _transposed_body(
+    body: Jaxpr,
+    consts: prim.Avals,
+    slices: prim.Avals,
+    num_sums: int,
+    lin_carry: Sequence[bool],
+    nz_ys: Sequence[bool],
+) -> stg.Staged:
+    """Stage an iteration of the way back.
+
+    It takes constants, sums of the cotangents of linear constants, cotangents of the carry, slices,
+    and cotangents of outputs; it returns the new sums, and cotangents of carry and linear slices.
+
+    Args:
+        body: the body; linear parameters come last.
+        consts: the types of the constants.
+        slices: those of the slices.
+        num_sums: how many constants it is linear in.
+        lin_carry: which values of the carry it is linear in.
+        nz_ys: which outputs have a cotangent.
+    """
+    m, sizes = len(lin_carry), (len(consts), num_sums, sum(lin_carry), len(slices))
+    unknown = body.in_binders[len(consts) + len(slices) :]
+    unknown_c, unknown_m, unknown_x = lp.split_list(unknown, num_sums, sum(lin_carry))
+
+    def iteration(*args: Array) -> list[Array]:
+        fixed, sums, state, rows, parts = lp.split_list(args, *sizes)
+        cotangents_out = [*tg.with_zeros(lin_carry, state), *tg.with_zeros(nz_ys, parts)]
+        cotangents_in = tp.backward_pass(body, [*fixed, *rows], cotangents_out)
+        into_c, into_m, into_x = lp.split_list(cotangents_in, num_sums, len(unknown_m))
+        return [
+            *(
+                s if ct is prim.ZERO else ru.add_arrays(s, ct)
+                for s, ct in zip(sums, into_c, strict=True)
+            ),
+            *map(_instantiate, into_m, unknown_m),
+            *map(_instantiate, into_x, unknown_x),
+        ]
+
+    linear = [v.aval.cotangent() for v in (*unknown_c, *unknown_m)]
+    outputs = [aval.cotangent() for aval in lp.marked(body.out_avals[m:], nz_ys)]
+    return stg.stage(iteration, [*consts, *linear, *slices, *outputs])
 
 
 def _known_operands(

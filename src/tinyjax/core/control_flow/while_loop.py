@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final, TypeVar
 
 from tinyjax import dtypes, errors, tree
@@ -157,17 +158,12 @@ def _while_jvp(
     extra = tuple([jx.Var(body.in_binders[-len(ts) + i].aval) for i in range(len(ts))])
     condition = params.condition
     condition = jx.Jaxpr((*condition.in_binders, *extra), condition.eqns, condition.outs)
-    state_tangents = [
-        sh.zeros_like(x) if t is prim.ZERO else t
-        for x, t, has in zip(state, t_state, nz_state, strict=True)
-        if has
-    ]
     outs = bind_while(
         condition,
         fixed,
         body,
         [*staged.consts, *other, *tg.present(t_other)],
-        [*state, *state_tangents],
+        [*state, *cf.first_tangents(state, t_state, nz_state)],
         params.checkpoints,
         params.observer,
     )
@@ -216,54 +212,83 @@ def _while_batch(
         sh.move_batch_axis(x, axis, 0, mapped.size) if b else x
         for x, axis, b in zip(values[n + m :], axes[n + m :], batched, strict=True)
     ]
-    fixed = [*condition.consts, *fixed]
-    other = [*body.consts, *other]
-    if out_axes == (None,):
-        outs = bind_while(
-            condition.jaxpr, fixed, body.jaxpr, other, state, params.checkpoints, params.observer
-        )
+    programs = [
+        (condition, partial(of_condition, batched)),
+        (body, partial(of_body, batched)),
+    ]
+    if out_axes != (None,):
+        marks = [axis is not None for axis in (*in_other, *cf.at_front(batched))]
+        outs = _bind_masked(mapped, params, programs, fixed, other, state, marks)
         return outs, cf.at_front(batched)
+    fixed, other = [*condition.consts, *fixed], [*body.consts, *other]
+    kept, observer = params.checkpoints, params.observer
+    outs = bind_while(condition.jaxpr, fixed, body.jaxpr, other, state, kept, observer)
+    return outs, cf.at_front(batched)
 
-    # Examples end at different times. Whether each goes on is part of the state, so that the
-    # condition is computed once an iteration however deeply loops and vmaps are nested.
+
+def _bind_masked(
+    mapped: prim.MappedAxis,
+    params: WhileParams,
+    programs: Sequence[tuple[stg.Staged, Callable[[prim.MappedAxis], bt.Batched]]],
+    fixed: Sequence[Array],
+    other: Sequence[Array],
+    state: Sequence[Array],
+    marks: Sequence[bool],
+) -> Sequence[Array]:
+    """Bind a loop whose examples end at different times.
+
+    Whether each goes on is part of the state, so that the condition is computed once an iteration
+    however deeply loops and vmaps are nested.
+
+    Args:
+        mapped: the axis of the examples.
+        params: of the loop of one example.
+        programs: condition and body of many examples, and what maps them over an axis.
+        fixed: the constants of the condition.
+        other: those of the body.
+        state: the first state.
+        marks: which of the body's parameters are batched.
+    """
+    (condition, map_condition), (body, map_body) = programs
+    batched = marks[len(other) :]
+    consts = [*condition.consts, *fixed, *body.consts, *other]
+    sizes = len(condition.consts), len(fixed), len(body.consts), len(other), 1
+    # A loop inside would not end for examples that are done, and the derivative of a step that is
+    # not theirs, times zero, need not be zero. Where one draw serves all, the first example must
+    # not be one whose key stays as it is. A collective is over all examples as they are.
     differentiable = any(dtypes.is_inexact(aval.dtype) for aval in params.body.out_avals)
+    matters = differentiable or cf.contains(params.body, "while", "rng_bit_generator")
+    copies = matters and mapped.size and not cf.meets_others(mapped, params.body)
 
-    def frozen_iteration(*args: Array) -> list[Array]:
-        fixed_, other_, (going,), before = split_list(args, len(fixed), len(other), 1)
-        operands = [*other_, *before]
-        # A loop inside would not end for examples that are done, and the derivative of a step that
-        # is not theirs, times zero, need not be zero. Where one draw serves all, the first example
-        # must not be one whose key stays as it is. A collective is over all examples as they are.
-        from tinyjax.primitives.philox import rng_bit_generator_p  # noqa: PLC0415 (seldom needed)
-
-        draws = cf.contains(params.body, rng_bit_generator_p)
-        matters = draws or cf.contains(params.body, while_p) or differentiable
-        if matters and mapped.size and not cf.meets_others(mapped, params.body):
-            shared = (False,) * len(body.consts)
-            marks = (*shared, *(axis is not None for axis in in_other), *batched)
+    def iteration(*args: Array) -> list[Array]:
+        _, fixed, _, other, (going,), before = split_list(args, *sizes)
+        operands = [*other, *before]
+        if copies:
             operands = first_example(going, operands, marks)
-        iteration, _ = of_body(batched, cf.of_those(mapped, going, params.body))
-        inputs = [*iteration.consts, *operands[len(body.consts) :]]
+        step, _ = map_body(cf.of_those(mapped, going, params.body))
+        outs = jx.eval_jaxpr(step.jaxpr, [*step.consts, *operands])
         after = [
             ew.select(broadcast_in_dim(going, x.shape, (0,)), x, y) if b else y
-            for x, y, b in zip(jx.eval_jaxpr(iteration.jaxpr, inputs), before, batched, strict=True)
+            for x, y, b in zip(outs, before, batched, strict=True)
         ]
-        after_condition, _ = of_condition(batched, cf.of_those(mapped, going, params.condition))
-        inputs = [*after_condition.consts, *fixed_[len(condition.consts) :], *after]
-        (still,) = jx.eval_jaxpr(after_condition.jaxpr, inputs)
+        test, _ = map_condition(cf.of_those(mapped, going, params.condition))
+        (still,) = jx.eval_jaxpr(test.jaxpr, [*test.consts, *fixed, *after])
         return [ew.and_(going, still) if jx.effects(params.condition).any else still, *after]
 
-    (going,) = jx.eval_jaxpr(condition.jaxpr, [*fixed, *state])
-    carried = [going, *state]
-    avals = [going.aval, *body.jaxpr.in_avals[len(other) :]]
-    both = [*fixed, *other]
-    staged = stg.stage(frozen_iteration, [*(x.aval for x in both), *avals])
+    (going,) = jx.eval_jaxpr(condition.jaxpr, [*condition.consts, *fixed, *state])
+    avals = [going.aval, *body.jaxpr.in_avals[len(body.consts) + len(other) :]]
+    staged = stg.stage(iteration, [*(x.aval for x in consts), *avals])
     anyone = stg.stage(lambda going, *_: [rd.reduce_or(going, (0,))], avals)
-    consts = [*staged.consts, *both]
     outs = bind_while(
-        anyone.jaxpr, (), staged.jaxpr, consts, carried, params.checkpoints, params.observer
+        anyone.jaxpr,
+        (),
+        staged.jaxpr,
+        [*staged.consts, *consts],
+        [going, *state],
+        params.checkpoints,
+        params.observer,
     )
-    return outs[1:], cf.at_front(batched)
+    return outs[1:]
 
 
 def first_example(here: Array, operands: Sequence[Array], batched: Sequence[bool]) -> list[Array]:

@@ -127,7 +127,7 @@ def _run(
         recorded = primitive.rules.extensions.get(RECORDED_IN)
         with nullcontext() if recorded is None else recorded(attrs.asdict(params, recurse=False)):
             inner = [discharge(program, enabled) for program in jx.subjaxprs(params)]
-        has_checks = any(contains(program, check_p) for program in jx.subjaxprs(params))
+        has_checks = any(contains(program, "check") for program in jx.subjaxprs(params))
         if has_checks or any(program.sites for program in inner):
             held = _holder(primitive)
             if held is not None:

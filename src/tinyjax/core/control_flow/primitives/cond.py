@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import attrs
 
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.tracing.primitive import Params, Primitive
-
-if TYPE_CHECKING:
-    pass
 
 
 @attrs.frozen(eq=False, repr=False)
