@@ -28,9 +28,10 @@ __all__, __getattr__, __dir__ = namespace(
     {
         "tinyjax.core.api": (
             "block_until_ready device_get device_put eval_shape grad hessian jacfwd jacrev jvp "
-            "linear_transpose linearize make_jaxpr value_and_grad vjp vmap"
+            "linearize make_jaxpr value_and_grad vjp vmap"
         ),
         "autodiff": "jacobian",
+        "tinyjax.autodiff.transposition": "linear_transpose",
         "callbacks": "error_if io_callback pure_callback",
         "checkpointing": (
             "checkpoint checkpoint_name checkpoint_policies print_saved_residuals remat "

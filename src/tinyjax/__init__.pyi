@@ -41,6 +41,7 @@ from tinyjax import tree_util as tree_util
 from tinyjax import typing as typing
 from tinyjax import version as version
 from tinyjax.autodiff import jacobian as jacobian
+from tinyjax.autodiff.transposition import linear_transpose as linear_transpose
 from tinyjax.callbacks import error_if as error_if
 from tinyjax.callbacks import io_callback as io_callback
 from tinyjax.callbacks import pure_callback as pure_callback
@@ -89,7 +90,6 @@ from tinyjax.core.api import hessian as hessian
 from tinyjax.core.api import jacfwd as jacfwd
 from tinyjax.core.api import jacrev as jacrev
 from tinyjax.core.api import jvp as jvp
-from tinyjax.core.api import linear_transpose as linear_transpose
 from tinyjax.core.api import linearize as linearize
 from tinyjax.core.api import make_jaxpr as make_jaxpr
 from tinyjax.core.api import value_and_grad as value_and_grad

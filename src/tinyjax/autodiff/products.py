@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, TypeVarTuple, overload
 
 from tinyjax import numpy as jnp, random, tree
+from tinyjax.autodiff.transposition import linear_transpose
 from tinyjax.core import api
 from tinyjax.core.api.tangents import check_per_argument
 from tinyjax.core.primitives.shape import zero_tangent
@@ -107,7 +108,7 @@ def gauss_newton_vp(
     check_per_argument("gauss_newton_vp", primals=primals, tangents=tangents)
     value, push = api.linearize(fun, *primals)
     curved = hvp(loss, (value,), (push(*tangents),))
-    product = api.linear_transpose(push, *primals)(curved)
+    product = linear_transpose(push, *primals)(curved)
     return product if len(primals) > 1 else product[0]
 
 
@@ -241,4 +242,4 @@ def vjp_from_jvp(
     def push(*tangents: Any) -> R:
         return api.jvp(fun, primals, tangents)[1]
 
-    return fun(*primals), api.linear_transpose(push, *primals)
+    return fun(*primals), linear_transpose(push, *primals)

@@ -16,7 +16,6 @@ __all__, __getattr__, __dir__ = namespace(
         "jacobians": "hessian jacfwd jacrev",
         "mapping": "vmap",
         "staging": "eval_shape make_jaxpr",
-        "transposition": "linear_transpose",
         "tinyjax.core.values.avals": "ShapeDtypeStruct",
     },
 )

@@ -14,7 +14,6 @@ from tinyjax.core.api.jacobians import jacrev as jacrev
 from tinyjax.core.api.mapping import vmap as vmap
 from tinyjax.core.api.staging import eval_shape as eval_shape
 from tinyjax.core.api.staging import make_jaxpr as make_jaxpr
-from tinyjax.core.api.transposition import linear_transpose as linear_transpose
 from tinyjax.core.values.avals import ShapeDtypeStruct as ShapeDtypeStruct
 
 __all__ = [
@@ -28,7 +27,6 @@ __all__ = [
     'jacfwd',
     'jacrev',
     'jvp',
-    'linear_transpose',
     'linearize',
     'make_jaxpr',
     'value_and_grad',
