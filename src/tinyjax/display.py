@@ -1,14 +1,16 @@
-"""Arrays as a notebook shows them: type, range, some values, and a small picture of a matrix.
+"""Arrays and programs as a notebook shows them.
 
-However large an array is, at most ``_SAMPLE`` of its elements are looked at, and none is copied
-besides.
+Of an array that is the type, the range, some values, and a small picture of a matrix. However large
+it is, at most ``_SAMPLE`` of its elements are looked at, and none is copied besides.
 """
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
 from base64 import b64encode
+from collections.abc import Sequence
 from html import escape
 from math import ceil
 from typing import Final
@@ -209,3 +211,32 @@ def _letters(matrix: dtypes.HostArray) -> list[str]:
     return [
         "".join(["?" if np.isnan(v) else _SHADES[int(v)] for v in row]) for row in levels.tolist()
     ]
+
+
+# Programs
+
+#: So many lines are shown from the beginning, and from the end.
+_FIRST: Final = 120
+_LAST: Final = 10
+#: By the codes of a terminal's colours: legible on white, with a contrast of 4.5, and on black.
+_STYLES: Final = {
+    "36": "color:#0f808d",
+    "2": "opacity:.75",
+    "1;34": "color:#3573d4;font-weight:bold",
+    "35": "color:#b04fae",
+}
+_COLOURED: Final = r"\x1b\[([\d;]+)m(.*?)\x1b\[0m"
+
+
+def shown_program(lines: Sequence[str]) -> str:
+    """Return a program for a notebook: in colour, and without the middle if it is long.
+
+    Args:
+        lines: those of its text, with a terminal's colours.
+    """
+    left_out = len(lines) - _FIRST - _LAST
+    if left_out > 0:
+        lines = [*lines[:_FIRST], f"      ... {left_out:,} more lines", *lines[-_LAST:]]
+    text = escape("\n".join(lines), quote=False)
+    coloured = re.sub(_COLOURED, lambda m: f'<span style="{_STYLES[m[1]]}">{m[2]}</span>', text)
+    return f"<pre>{coloured}</pre>"

@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -239,7 +238,9 @@ class _Shown:
         return print_jaxpr(self.jaxpr)
 
     def _repr_html_(self) -> str:
-        return _html(self.jaxpr)
+        from tinyjax.display import shown_program  # noqa: PLC0415 (for notebooks alone)
+
+        return shown_program(print_jaxpr(self.jaxpr, colour=True).split("\n"))
 
 
 @final
@@ -757,35 +758,6 @@ def jaxpr_text(jaxpr: Jaxpr) -> JaxprText:
 def print_eqn(eqn: JaxprEqn) -> str:
     """Return one equation as text, its variables named from ``a``."""
     return "\n".join(_eqn_lines(eqn, _Names(), _Style(False)))
-
-
-#: A notebook shows so many lines of a jaxpr from its beginning, and from its end.
-_SHOWN_FIRST: Final = 120
-_SHOWN_LAST: Final = 10
-#: Legible on white, with a contrast of 4.5 to 1, and on black.
-_HTML_STYLES: Final = {
-    _BINDER: "color:#0f808d",
-    _TYPE: "opacity:.75",
-    _PRIMITIVE: "color:#3573d4;font-weight:bold",
-    _KEYWORD: "color:#b04fae",
-}
-_COLOURED: Final = r"\x1b\[([\d;]+)m(.*?)\x1b\[0m"
-
-
-def _html(jaxpr: Jaxpr) -> str:
-    """Return a jaxpr for a notebook: in colour, and without the middle if it is long."""
-    # nothing else needs it
-    from html import escape  # noqa: PLC0415
-
-    lines = print_jaxpr(jaxpr, colour=True).split("\n")
-    left_out = len(lines) - _SHOWN_FIRST - _SHOWN_LAST
-    if left_out > 0:
-        lines[_SHOWN_FIRST:-_SHOWN_LAST] = [f"      ... {left_out:,} more lines"]
-    text = escape("\n".join(lines), quote=False)
-    coloured = re.sub(
-        _COLOURED, lambda match: f'<span style="{_HTML_STYLES[match[1]]}">{match[2]}</span>', text
-    )
-    return f"<pre>{coloured}</pre>"
 
 
 def _jaxpr_lines(jaxpr: Jaxpr, style: _Style) -> list[str]:
