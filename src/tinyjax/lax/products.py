@@ -96,7 +96,7 @@ def dot_general(
         _places(y, y_batch),
         x.dtype if preferred_element_type is None else dtypes.check(preferred_element_type),
     )
-    return tr.bind1(_dot.dot_general_p, (x, y), _dot.keeping(params))
+    return tr.bind1(_dot.dot_general_p, (x, y), _dot.keeping(x, y, params))
 
 
 def _pairs(name: str, dimension_numbers: DotDimensionNumbers) -> DotDimensionNumbers:

@@ -13,7 +13,7 @@ from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray, PlacedArray, raise_donated
 from tinyjax.parallel import constraint as con, named_sharding as ns, sharding as sd
 from tinyjax.parallel.collective import sharing
-from tinyjax.primitives.result_placement import keeping_sums
+from tinyjax.parallel.parts_of_sums import keeping_sums
 
 
 def put(leaf: Any, where: dev.Placement, function: str) -> Array:

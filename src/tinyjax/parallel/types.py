@@ -210,6 +210,10 @@ class OnMesh(Where):
         types: Sequence[ShapedArray] = rule(primitive, avals, params)
         return types
 
+    def of_sum(self, params: T, avals: Sequence[ShapedArray]) -> T:
+        more: T = import_module("tinyjax.parallel.parts_of_sums").of_sum(params, avals)
+        return more
+
     def laid(self, x: T, aval: ShapedArray) -> T:
         placed: T = import_module("tinyjax.parallel.constraint").lie_as(x, aval)
         return placed

@@ -17,7 +17,6 @@ from tinyjax.core.tracing import cost_rules, primitive as prim, trace as tr
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.primitives.result_placement import unreduced
 
 Axes = tuple[int, ...]
 
@@ -34,17 +33,6 @@ class DotParams(prim.Params):
     lhs_batch: Axes
     rhs_batch: Axes
     dtype: DType
-
-
-@attrs.frozen(cache_hash=True, repr=False)
-class PartialDotParams(DotParams):
-    """The same where devices do not add the products that they have parts of.
-
-    Attributes:
-        unreduced: the axes of the mesh over which the contracted axes are divided.
-    """
-
-    unreduced: tuple[str, ...]
 
 
 dot_general_p: prim.Primitive[DotParams] = prim.Primitive("dot_general", DotParams)
@@ -215,7 +203,7 @@ def _into_right(ct: Array, x: Array, y: prim.UndefinedPrimal, params: DotParams)
 def _product(x: Array, y: Array, params: DotParams, perm: Axes | None) -> Array:
     if x.dtype != y.dtype:
         x, y = ew.convert_element_type(x, params.dtype), ew.convert_element_type(y, params.dtype)
-    product = tr.bind1(dot_general_p, (x, y), keeping(params))
+    product = tr.bind1(dot_general_p, (x, y), keeping(x, y, params))
     return product if perm is None else sh.transpose(product, perm)
 
 
@@ -354,16 +342,16 @@ def dot_general(
         DtypeError: the operands differ in dtype.
     """
     params = _params(contract, batch, x.dtype if dtype is None else dtype)
-    return tr.bind1(dot_general_p, (x, y), keeping(params))
+    return tr.bind1(dot_general_p, (x, y), keeping(x, y, params))
 
 
-def keeping(params: DotParams) -> DotParams:
-    """Return parameters of a product that stays a sum of parts, where that is wanted."""
-    names = unreduced.get()
-    if not names:
+def keeping(x: Array, y: Array, params: DotParams) -> DotParams:
+    """Return the parameters of a product, of which the types of its operands may say more."""
+    where = x.aval.where or y.aval.where
+    if where is None:
         return params
-    fields = {name: getattr(params, name) for name in params if name != "unreduced"}
-    return PartialDotParams(**fields, unreduced=tuple(sorted(names)))
+    more: DotParams = where.of_sum(params, (x.aval, y.aval))
+    return more
 
 
 @lru_cache(maxsize=1024)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-from typing import Any, Final, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from tinyjax import frames
 from tinyjax.core import elsewhere
@@ -13,21 +11,6 @@ from tinyjax.core.devices import Placement
 from tinyjax.core.values.array import Array
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-#: The axes of the mesh over which products that are contracted there stay sums of what devices
-#: have, for ``dot``.
-unreduced: Final[ContextVar[frozenset[str]]] = ContextVar("tinyjax_unreduced", default=frozenset())
-
-
-@contextmanager
-def keeping_sums(names: frozenset[str]) -> Iterator[None]:
-    """Leave to each device, within a block, its part of sums over axes of the mesh."""
-    token = unreduced.set(names)
-    try:
-        yield
-    finally:
-        unreduced.reset(token)
 
 
 def put_result(fun: Callable[..., Array], where: Placement, *args: Any, **kwargs: Any) -> Array:

@@ -18,7 +18,6 @@ from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
-from tinyjax.primitives import result_placement as placing
 
 # broadcast_in_dim: axis i of the operand becomes axis dims[i] of the result; sizes stay as they
 # are, so the transpose is a sum over the other axes and never has to undo a stretched axis.
@@ -159,17 +158,6 @@ class ReduceParams(prim.Params):
     axes: tuple[int, ...]
 
 
-@attrs.frozen(eq=False, repr=False)
-class PartialReduceParams(ReduceParams):
-    """The same of a sum that devices do not complete.
-
-    Attributes:
-        unreduced: the axes of the mesh over which what is summed is divided.
-    """
-
-    unreduced: tuple[str, ...]
-
-
 #: The parameters for these axes: looking them up takes a third of the time of making them.
 over: Final = lru_cache(maxsize=256)(ReduceParams)
 
@@ -234,8 +222,8 @@ def reducer(
         shifted = tuple(a + (a >= axis) for a in params.axes)
         out_axis = axis - sum(a < axis for a in shifted)
         moved = over(shifted)
-        if isinstance(params, PartialReduceParams):
-            moved = PartialReduceParams(shifted, params.unreduced)
+        if type(params) is not ReduceParams:  # a plane says more of it
+            moved = attrs.evolve(params, axes=shifted)
         return (tr.bind1(primitive, (x,), moved),), (out_axis,)
 
     return primitive
@@ -391,8 +379,9 @@ def reduce_sum(x: Array, axes: tuple[int, ...]) -> Array:
 
 
 def summing(x: Array, params: ReduceParams) -> ReduceParams:
-    """Return parameters of a sum of which each device keeps its part, where that is wanted."""
-    names = placing.unreduced.get()
-    if not names or not names <= {name for axis in params.axes for name in x.aval.entries[axis]}:
+    """Return the parameters of a sum, of which the type of what is summed may say more."""
+    where = x.aval.where
+    if where is None:
         return params
-    return PartialReduceParams(params.axes, tuple(sorted(names)))
+    more: ReduceParams = where.of_sum(params, (x.aval,))
+    return more

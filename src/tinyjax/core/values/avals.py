@@ -114,6 +114,15 @@ class Where(ABC):
         """Return the types of a primitive's results, where that of an operand has this."""
 
     @abstractmethod
+    def of_sum(self, params: T, avals: Sequence[ShapedArray]) -> T:
+        """Return parameters of a sum, or of a sum of products, that say what the type has of it.
+
+        Args:
+            params: its parameters.
+            avals: the types of the operands.
+        """
+
+    @abstractmethod
     def laid(self, x: T, aval: ShapedArray) -> T:
         """Return an array that lies as a type says which has this."""
 
