@@ -52,7 +52,7 @@ class Entry:
         if executable is not None and not any_placed(operands):
             return executable(operands), executable
         outs, program = self.params.run(operands)
-        if isinstance(program, xla.Executable):
+        if program is not None and isinstance(program, xla.Executable):
             self.executable = program
         return outs, program
 

@@ -17,7 +17,7 @@ from tinyjax.lazy import HOMES, namespace
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 #: The parts that decide whether a program is compiled. They work without loading jaxlib.
-_WITHOUT_JAXLIB: Final = {f"{__name__}.{part}" for part in ("compilation", "placement", "running")}
+_WITHOUT_JAXLIB: Final = {"compilation", "forks", "placement", "running"}
 
 
 finder[:] = [lambda name: import_module("tinyjax.core.xla.plugins").load(name)]
@@ -49,7 +49,11 @@ _names, _load, __dir__ = namespace(
         "versions": "COMPILER",
     },
 )
-_needing_none = {name for name, (home, _) in HOMES[__name__].items() if home in _WITHOUT_JAXLIB}
+_needing_none = _WITHOUT_JAXLIB | {
+    name
+    for name, (home, _) in HOMES[__name__].items()
+    if home.rpartition(".")[2] in _WITHOUT_JAXLIB
+}
 
 
 def __getattr__(name: str) -> Any:
