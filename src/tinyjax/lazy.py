@@ -14,17 +14,26 @@ HOMES: Final[dict[str, dict[str, tuple[str, str]]]] = {}
 UNLISTED: Final[dict[str, str]] = {}
 
 
-def unknown(module: str, name: str, why: str = "") -> AttributeError:
-    """Make the error of a name that a module lacks, with the public name that it is closest to.
+class UnknownNameError(AttributeError):
+    """A name that a module lacks, with the public name that it is closest to.
+
+    The message is made when it is read: most often nobody does, since ``from module import part``
+    asks the module before it loads the part.
 
     Args:
         module: the module's name.
         name: what was asked for.
         why: what else there is to say.
     """
-    hint = "" if why else did_you_mean(name, vars(sys.modules[module]).get("__all__", ()))
-    # with the name, but not the module: Python would answer once more
-    return AttributeError(f"module '{module}' has no attribute '{name}'.{why}{hint}", name=name)
+
+    def __init__(self, module: str, name: str, why: str = "") -> None:
+        # with the name, but not the module: Python would answer once more
+        super().__init__(module, name, why, name=name)
+
+    def __str__(self) -> str:
+        module, name, why = self.args
+        hint = "" if why else did_you_mean(name, vars(sys.modules[module]).get("__all__", ()))
+        return f"module '{module}' has no attribute '{name}'.{why}{hint}"
 
 
 def answer_for(module: str, names: str = "") -> None:
@@ -41,7 +50,7 @@ def answer_for(module: str, names: str = "") -> None:
     scope["__all__"] = [*scope.get("__all__", ()), *names.split()]
 
     def absent(name: str) -> NoReturn:
-        raise unknown(module, name)
+        raise UnknownNameError(module, name)
 
     scope["__getattr__"] = absent
     scope["__dir__"] = lambda: sorted(scope["__all__"])
@@ -84,7 +93,7 @@ def loader(
 
     def load(name: str) -> Any:
         if name not in homes:
-            raise unknown(module, name, why(name))
+            raise UnknownNameError(module, name, why(name))
         home, there = homes[name]
         if home == module:
             return import_module(f"{module}.{name}")
