@@ -23,11 +23,13 @@ from tinyjax.core import discovery
 from tinyjax.core.lowering import write_module
 from tinyjax.core.tracing.jaxpr import Jaxpr
 from tinyjax.core.values.operands import as_array
-from tinyjax.core.xla import modules, plugins
-from tinyjax.core.xla.lowering import lowered_for
+from tinyjax.core.xla import modules
 from tinyjax.core.xla.options import compile_options
-from tinyjax.core.xla.placement import Placement
 from tinyjax.errors import PlatformError
+from tinyjax.parallel.placement import Placement
+from tinyjax.parallel.xla import plugins
+from tinyjax.parallel.xla.lowering import lowered_for
+from tinyjax.parallel.xla.sharded_executable import placed_options
 from tinyjax.sharding import AbstractMesh
 
 #: The GPU, as XLA describes it.
@@ -72,7 +74,7 @@ class Compiler:
     def compile(self, text: str, placement: Placement | None = None) -> Any:
         """Return the executable that XLA makes of a module."""
         devices = _client.DeviceList(self._devices)
-        options = compile_options((), placement)
+        options = compile_options(()) if placement is None else placed_options((), placement)
         with modules.context() as here:
             import_module("jaxlib.mlir.dialects.sdy").register_dialect(here)
             module = ir.Module.parse(text)

@@ -18,10 +18,10 @@ from tinyjax import config
 from tinyjax.core.tracing.trace import EVAL, current_trace
 from tinyjax.core.values import operands
 from tinyjax.core.values.array import Array
-from tinyjax.core.xla import sharded
 from tinyjax.errors import ArgumentError, JaxRuntimeError, TransferError
 from tinyjax.numpy import promotion
 from tinyjax.parallel import putting
+from tinyjax.parallel.xla import moving
 
 PROGRAM = Path(__file__).with_name("transfer_operations.py")
 X, N = jnp.array([1.0, 2.0, 3.0]), np.ones(3, np.float32)
@@ -155,7 +155,7 @@ def test_nothing_of_it_is_left_behind() -> None:
             operands.scalar,
             vars(promotion)["met_splats"],
             putting.put,
-            sharded.moved,
+            moving.moved,
         ]
 
     before = places()

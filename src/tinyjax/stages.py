@@ -7,7 +7,7 @@ from tinyjax.lazy import namespace
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
-        "tinyjax.core.jit.collectives": "Collective Communication",
+        "tinyjax.parallel.communication": "Collective Communication",
         "tinyjax.core.xla.compilation": "CompilerOptions",
         "tinyjax.core.jit.stages": "ArgInfo Compiled Lowered Traced Wrapped",
     },

@@ -7,6 +7,7 @@ from importlib import import_module
 
 from tinyjax import config, numpy
 from tinyjax.core import elsewhere
+from tinyjax.core.platforms import finder
 from tinyjax.core.values.array import install_namespace
 
 # isort: split
@@ -17,6 +18,7 @@ from tinyjax.core.tracing.trace import choose_base, eager, guarded
 
 install_namespace(numpy)
 elsewhere.home[:] = ["tinyjax.parallel.plane"]
+finder[:] = [lambda name: import_module("tinyjax.parallel.xla.plugins").load(name)]
 eager.homes.update(
     LinearizeTrace="tinyjax.host.steps",
     Transposer="tinyjax.host.backward",

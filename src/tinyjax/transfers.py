@@ -28,10 +28,10 @@ from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.tracing.trace import PlacedTrace, guarded, is_in_program
 from tinyjax.core.values import avals as av, concrete as conc, operands
 from tinyjax.core.values.array import Array
-from tinyjax.core.xla import sharded
 from tinyjax.frames import is_ours, user_location, wraps
 from tinyjax.numpy import creation, promotion
 from tinyjax.parallel import putting, sharding as sd
+from tinyjax.parallel.xla import moving
 from tinyjax.random import keys
 
 P = TypeVar("P")
@@ -244,7 +244,7 @@ def _table() -> Iterator[tuple[Any, str, Stand]]:
     yield shape, "full", _first(lambda *_: _own())
     yield keys, "_generator", _first(lambda *_: _own())
     yield promotion, "_made", _first(_number)
-    yield sharded, "moved", _first(_moved)
+    yield moving, "moved", _first(_moved)
     yield putting, "put", _put
 
 

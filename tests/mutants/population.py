@@ -31,7 +31,7 @@ ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "caches": (
         "cache.py",
         "core/xla/compilation.py",
-        "core/xla/placement.py",
+        "parallel/placement.py",
         "core/xla/disk_cache.py",
         "host/xla/call_keys.py",
         "host/xla/call_writer.py",

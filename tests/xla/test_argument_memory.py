@@ -10,9 +10,9 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax
-from tinyjax.core.xla import argument_memory
 from tinyjax.core.xla.backend import Backend
 from tinyjax.dtypes import HostArray
+from tinyjax.host.xla import argument_memory
 
 MIB = 1024 * 1024
 

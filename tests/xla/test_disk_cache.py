@@ -29,6 +29,7 @@ from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive, regis
 from tinyjax.core.tracing.trace import bind1
 from tinyjax.core.xla import disk_cache, loading
 from tinyjax.core.xla.disk_cache import DiskCache, DiskCacheInfo, program_key
+from tinyjax.core.xla.options import compile_options
 from tinyjax.errors import ArgumentError, DiskCacheWarning
 
 X: Final = np.arange(4.0, dtype=np.float32)
@@ -520,7 +521,8 @@ def test_code_that_xla_does_not_serialise_is_not_kept(folder: Path) -> None:
 
     client = Client()
     on = SimpleNamespace(client=client, devices=(), compiler="a compiler")
-    assert loading.load_or_compile(unchecked(on), "module {}", "f") is unchecked(client)
+    how = (compile_options(()), unchecked(()))
+    assert loading.load_or_compile(unchecked(on), "module {}", "f", (), *how) is unchecked(client)
     assert not folder.exists()
 
 

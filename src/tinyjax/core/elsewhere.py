@@ -67,6 +67,27 @@ class Plane(Protocol):
             outs: of the result.
         """
 
+    def place(self, request: Any, args: Sequence[object]) -> tuple[Any, Sequence[Any]]:
+        """Return a program as it is compiled for arguments that lie as these do, and these.
+
+        Where it runs on the first device it has no placement, and all arguments are there.
+        """
+
+    def run(self, request: Any, args: Sequence[Any]) -> Any:
+        """Run a program that has a placement; return what ``xla.run`` does."""
+
+    def compile(self, request: Any, flags: Any, locate: Any) -> Any:
+        """Compile a program that has a placement."""
+
+    def flags_for(self, request: Any) -> Any:
+        """Return the flags that a program with a placement is compiled with."""
+
+    def lowered(self, request: Any, locate: Any) -> str:
+        """Return the module of a program that has a placement."""
+
+    def call_parts(self, program: Any, consts: Sequence[Any], leaves: Sequence[Any]) -> Any:
+        """Return what a written call needs of a compiled program that has a placement."""
+
 
 #: The module that answers, if there is one: it is loaded when it is first asked.
 home: Final[list[str]] = []

@@ -16,9 +16,12 @@ from functools import partial
 from types import TracebackType
 from typing import Final
 
-from tinyjax.core import devices as dev, xla
+from tinyjax.core import devices as dev
 from tinyjax.core.values.integers import integer
+from tinyjax.core.xla.backend import has_started
+from tinyjax.core.xla.versions import COMPILER
 from tinyjax.distributed import clusters, gathering, membership
+from tinyjax.distributed.xla import connecting
 from tinyjax.errors import ArgumentError, DistributedError
 from tinyjax.lazy import answer_for
 from tinyjax.version import __version__
@@ -78,12 +81,14 @@ def initialize(  # noqa: PLR0913, PLR0917 (JAX's signature)
     mine = _identity(coordinator_address, num_processes, process_id, cluster_detection_method)
     if _members:
         raise DistributedError("distributed.initialize was called before in this process.")
-    if dev.devices_are_known() or xla.has_started():
+    if dev.devices_are_known() or has_started():
         raise DistributedError(
             "distributed.initialize must be called before tinyjax.devices(), before a mesh is made "
             "and before anything is compiled or put on a device: it decides what devices there are."
         )
-    limits = xla.Limits(initialization_timeout, heartbeat_timeout_seconds, shutdown_timeout_seconds)
+    limits = connecting.Limits(
+        initialization_timeout, heartbeat_timeout_seconds, shutdown_timeout_seconds
+    )
     if mine.num_processes == 1:
         dev.join(dev.Group(0, (dev.own_device_count(),)))
         member = membership.Membership(0, 1, {})
@@ -138,16 +143,18 @@ def _missing(name: str) -> ArgumentError:
     )
 
 
-def _meet(mine: clusters.Cluster, bind: str | None, limits: xla.Limits) -> membership.Membership:
+def _meet(
+    mine: clusters.Cluster, bind: str | None, limits: connecting.Limits
+) -> membership.Membership:
     """Meet the other processes, and connect to them."""
     size, number, seconds = mine.num_processes, mine.process_id, limits.initialization
     bind = bind or os.environ.get("JAX_COORDINATOR_BIND_ADDRESS") or mine.coordinator_address
-    versions = f"tinyjax {__version__} on {xla.COMPILER} and Python {platform.python_version()}"
+    versions = f"tinyjax {__version__} on {COMPILER} and Python {platform.python_version()}"
     hello = gathering.Hello(number, size, dev.own_device_count(), versions)
     if number == 0:
         group = gathering.gather(gathering.listener(bind), hello, seconds)
         # Now that all are there: XLA ends the process where it cannot listen.
-        service = xla.serve(bind, size, limits)
+        service = connecting.serve(bind, size, limits)
         gathering.begin(group)
     else:
         group = gathering.approach(mine.coordinator_address, hello, seconds)
@@ -155,7 +162,7 @@ def _meet(mine: clusters.Cluster, bind: str | None, limits: xla.Limits) -> membe
     member = membership.Membership(number, size, group.lines)
     hostname = next(iter(group.lines.values())).own_host
     address = mine.coordinator_address
-    member.connected(xla.connect(address, number, group.devices, hostname, limits, service))
+    member.connected(connecting.connect(address, number, group.devices, hostname, limits, service))
     return member
 
 
@@ -164,7 +171,7 @@ def is_initialized() -> bool:
     return bool(_members)
 
 
-def connection() -> xla.Connection | None:
+def connection() -> connecting.Connection | None:
     """Return the connection to the service of the processes; none where this one is alone."""
     return _members[0][0].connection if _members else None
 

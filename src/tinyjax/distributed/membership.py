@@ -18,8 +18,8 @@ from threading import Event, Lock, Thread
 from typing import Final
 
 from tinyjax import errors
-from tinyjax.core import xla
 from tinyjax.distributed import gathering
+from tinyjax.distributed.xla import connecting
 
 #: How long the first process waits for the end of others, in seconds.
 _ENDING: Final = 5.0
@@ -44,7 +44,7 @@ class Membership:
         self.process_id: int = process_id
         self.size: int = size
         self._lines: Mapping[int, gathering.Line] = lines
-        self._connection: xla.Connection | None = None
+        self._connection: connecting.Connection | None = None
         self._failed: bool = False
         self._done: set[int] = set()
         self._lock: Lock = Lock()
@@ -55,11 +55,11 @@ class Membership:
             watching.start()
 
     @property
-    def connection(self) -> xla.Connection | None:
+    def connection(self) -> connecting.Connection | None:
         """The connection to XLA's service, once there is one."""
         return self._connection
 
-    def connected(self, connection: xla.Connection) -> None:
+    def connected(self, connection: connecting.Connection) -> None:
         """Take XLA's connection, once it has been made."""
         self._connection = connection
 

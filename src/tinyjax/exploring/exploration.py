@@ -238,11 +238,7 @@ def _explored(
     arrays = operands or []
 
     def run() -> None:
-        if isinstance(executable, xla.Executable):
-            outs = executable(arrays)
-        else:  # on several devices
-            outs = xla.call_sharded(executable, arrays)
-        for out in outs:
+        for out in executable(arrays):
             out.block_until_ready()
 
     if operands is not None and runs:

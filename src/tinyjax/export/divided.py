@@ -18,15 +18,15 @@ from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.operands import first_element, literal_splat
-from tinyjax.core.xla.lowering import CallsPythonError, lowered_for
-from tinyjax.core.xla.placement import Placement
 from tinyjax.errors import ArgumentError, ExportError
 from tinyjax.export.platforms import calls_python
 from tinyjax.export.symbolic_programs import Rewriting, closed
 from tinyjax.parallel import meshes, named_sharding as ns, sharded_array as sa
 from tinyjax.parallel.constraint import constrain
+from tinyjax.parallel.placement import Placement
 from tinyjax.parallel.sharding import PartitionSpec, on_first
 from tinyjax.parallel.types import OnMesh
+from tinyjax.parallel.xla.lowering import CallsPythonError, lowered_for
 
 #: How arguments or results lie; None where that is left to XLA.
 Shardings = tuple[ns.NamedSharding | None, ...]

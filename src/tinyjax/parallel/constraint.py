@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import attrs
 
-from tinyjax.core import xla
 from tinyjax.core.primitives import rules as ru
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
@@ -18,6 +17,7 @@ from tinyjax.errors import ShardingError
 from tinyjax.parallel import sharded_array as sa
 from tinyjax.parallel.sharding import Sharding
 from tinyjax.parallel.types import hidden, is_hidden, settled, with_varying
+from tinyjax.parallel.xla import moving
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -46,7 +46,7 @@ def _impl(operands: prim.Hosts, params: ConstraintParams) -> prim.Hosts:
 @sharding_constraint_p.def_evaluate
 def _evaluate(args: prim.Arrays, params: ConstraintParams) -> prim.Arrays:
     (x,) = args
-    return [xla.put(x, params.sharding.decided(x.sharding))]
+    return [moving.put(x, params.sharding.decided(x.sharding))]
 
 
 @sharding_constraint_p.def_abstract_eval

@@ -9,10 +9,15 @@ __getattr__ = loader(
     {
         "layout": "format_of",
         "named_sharding": "declared",
+        "placement": "place",
         "placing": "placed_call",
         "putting": "put put_like put_result",
         "sharded_array": "shards_of",
         "sharding": "default_place on_first",
-        "tinyjax.core.xla.sharded": "evaluate",
+        "tinyjax.parallel.xla.lowering": "lowered",
+        "tinyjax.parallel.xla.sharded": (
+            "compile=compile_request evaluate flags_for=flags_of run=run_sharded"
+        ),
+        "tinyjax.parallel.xla.written_calls": "call_parts",
     },
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tinyjax import tree
-from tinyjax.core import devices as dev, xla
+from tinyjax.core import devices as dev
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
@@ -14,6 +14,7 @@ from tinyjax.core.values.concrete import ConcreteArray, PlacedArray, raise_donat
 from tinyjax.parallel import constraint as con, named_sharding as ns, sharding as sd
 from tinyjax.parallel.collective import sharing
 from tinyjax.parallel.parts_of_sums import keeping_sums
+from tinyjax.parallel.xla import exchanging, moving
 
 
 def put(leaf: Any, where: dev.Placement, function: str) -> Array:
@@ -35,18 +36,18 @@ def put(leaf: Any, where: dev.Placement, function: str) -> Array:
     if where is None:
         if not isinstance(array, ConcreteArray):
             return array
-        return xla.put(array, sd.default_place() or sd.on_first())
+        return moving.put(array, sd.default_place() or sd.on_first())
     if isinstance(where, sd.Space):
         kind = sd.KIND_OF.get(where)
         if kind is None or not holds_data:
             return array
-        return xla.put(array, array.sharding.with_memory_kind(kind))
+        return moving.put(array, array.sharding.with_memory_kind(kind))
     sharding = ns.checked(where, array.shape, function, "the array")
     if not holds_data:
         return con.constrain(array, sharding)
     if isinstance(array, ConcreteArray) and not sharding.is_fully_addressable:
-        xla.check_same(array, sharding)
-    return xla.put(array, sharding)
+        exchanging.check_same(array, sharding)
+    return moving.put(array, sharding)
 
 
 def put_like(

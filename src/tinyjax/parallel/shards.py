@@ -8,7 +8,6 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from tinyjax import tree
-from tinyjax.core import xla
 from tinyjax.core.devices import Device, device_at, is_place
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.avals import ShapedArray
@@ -20,6 +19,7 @@ from tinyjax.errors import ArgumentError, ShardingError, shortened
 from tinyjax.parallel.named_sharding import NamedSharding, checked, resolve
 from tinyjax.parallel.sharded_array import ShardedArray
 from tinyjax.parallel.sharding import Sharding, places_of
+from tinyjax.parallel.xla import moving, xla_shardings
 
 T = TypeVar("T")
 
@@ -68,7 +68,7 @@ def make_array_from_callback(
         raise _nothing_here(name, resolved)
     _check_parts(name, resolved, sizes, parts)
     aval = ShapedArray(sizes, kind)
-    return xla.of_parts(aval, resolved, [_contiguous(x.host, ...) for x in parts])
+    return xla_shardings.of_parts(aval, resolved, [_contiguous(x.host, ...) for x in parts])
 
 
 def make_array_from_single_device_arrays(
@@ -122,7 +122,7 @@ def make_array_from_single_device_arrays(
             raise ShardingError(
                 f"{name}: arrays of {kind.name} were expected, but got {part.aval}."
             )
-    return xla.of_arrays(ShapedArray(sizes, kind), resolved, parts)
+    return moving.of_arrays(ShapedArray(sizes, kind), resolved, parts)
 
 
 @overload
@@ -188,7 +188,7 @@ def _of_local(where: object, leaf: Any, shape: Sequence[int] | None) -> Array:
         _contiguous(host, tuple([a.own(s, n) for a, s, n in zip(axes, part, sizes, strict=True)]))
         for part in sharding.addressable_devices_indices_map(sizes).values()
     ]
-    return xla.of_parts(ShapedArray(tuple(sizes), local.dtype), sharding, parts)
+    return xla_shardings.of_parts(ShapedArray(tuple(sizes), local.dtype), sharding, parts)
 
 
 def _check_no_sum(name: str, sharding: Sharding) -> None:

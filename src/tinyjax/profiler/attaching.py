@@ -21,7 +21,8 @@ from tinyjax.core.jit import JitFunction, program, stages, traces
 from tinyjax.core.tracing import staging as stg, trace as tr
 from tinyjax.core.transforms import batching as bt, jvp as jv, transpose as tp
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.xla import backend, host_callbacks, sharded_executable
+from tinyjax.core.xla import backend, host_callbacks
+from tinyjax.parallel.xla import sharded_executable, xla_shardings
 from tinyjax.profiler.notes import Notes
 
 #: What is made of a function while a profile is recorded.
@@ -58,12 +59,12 @@ def _table(notes: Notes) -> Iterator[tuple[Any, str, Stand]]:
     yield tr.Running, "__enter__", _begin_trace
     yield tr.Running, "__exit__", _end_trace
     yield tp.Transposer, "pull_back", _spanned("transform", lambda *args: {"kind": "transpose"})
-    yield xla.Executable, "executing", _executing
-    yield xla.ShardedExecutable, "execute", _spanned("execute", _program)
+    yield xla.DeviceExecutable, "executing", _executing
+    yield sharded_executable.ShardedExecutable, "execute", _spanned("execute", _program)
     yield host_callbacks.HostProgram, "_run", _spanned("execute", _program)
     yield backend.Backend, "put", _spanned("transfer", lambda on, host, aval: _moved(aval.nbytes))
     yield (
-        sharded_executable,
+        xla_shardings,
         "batched_device_put",
         _spanned("transfer", lambda aval, *rest: _moved(aval.nbytes)),
     )
@@ -92,7 +93,7 @@ def _spanned(name: str, attributes: Callable[..., dict[str, object]]) -> Stand:
 
 
 def _executing(original: Callable[..., Any]) -> Callable[..., Any]:
-    def executing(executable: xla.Executable) -> Callable[..., Any]:
+    def executing(executable: xla.DeviceExecutable) -> Callable[..., Any]:
         return _spanned("execute", lambda _: _program(executable))(original(executable))
 
     return executing

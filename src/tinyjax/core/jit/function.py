@@ -20,7 +20,7 @@ import attrs
 
 from tinyjax import errors, tracebacks, tree
 from tinyjax.config import Process, is_tracing_forbidden, local_settings, settings
-from tinyjax.core import elsewhere, xla
+from tinyjax.core import xla
 from tinyjax.core.events import timed
 from tinyjax.core.jit import signatures as sig
 from tinyjax.core.jit.program import JitParams, jit_p
@@ -28,9 +28,7 @@ from tinyjax.core.jit.traces import NO_TRACES, Entry, Traces, traces_of
 from tinyjax.core.tracing import calling, jaxpr as jx, staging as stg, trace as tr
 from tinyjax.core.tracing.holders import HOLDERS, held, opened
 from tinyjax.core.tracing.stage_call import call_staged, is_called, stage_call
-from tinyjax.core.values import concrete as conc
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ShapeDtypeStruct
 from tinyjax.frames import describe_function, imitate, warn_user
 
 if TYPE_CHECKING:
@@ -232,12 +230,9 @@ class JitFunction(Generic[P, R]):
         signature = sig.make_signature(in_tree, avals, static)
         entry = self._find().entries.get(signature) or self._trace(signature)
         entry = self._serving(signature, entry, objects)
-        params = entry.params
         kept = [x.contents for x in entry.staged.taken]
-        shardings = xla.on_devices(entry.consts)
-        shardings = [*shardings, *map(_sharding_of, leaves), *xla.on_devices(kept)]
-        placement = xla.placement_of(params.jaxpr, shardings)
-        compilation = attrs.evolve(params.compilation, placement=placement)
+        operands = [*entry.consts, *leaves, *kept]
+        compilation, _ = xla.place(entry.params.compilation, operands)
         return Lowered(compilation, entry.staged, signature.in_tree, entry.out_tree)
 
     def trace(self, *args: P.args, **kwargs: P.kwargs) -> stages.Traced:
@@ -410,11 +405,3 @@ class JitFunction(Generic[P, R]):
         # So is a program in which something stands in for a loop.
         closed_over = any(isinstance(c, tr.Tracer) for c in staged.consts)
         return Entry(params, staged, out_tree), stg.stand_ins.get() == before and not closed_over
-
-
-def _sharding_of(leaf: object) -> Any:
-    """How an argument lies; None for one that goes where it is wanted."""
-    lies = leaf.sharding if isinstance(leaf, conc.PlacedArray | ShapeDtypeStruct) else None
-    if lies is None or (isinstance(leaf, conc.PlacedArray) and not leaf.committed):
-        return None
-    return None if lies == elsewhere.plane().on_first() else lies

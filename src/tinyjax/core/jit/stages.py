@@ -25,7 +25,7 @@ from tinyjax.records import Record
 from tinyjax.tree.treedef import first_difference
 
 if TYPE_CHECKING:
-    from tinyjax.core.jit.collectives import Communication
+    from tinyjax.parallel.communication import Communication
 
 T = TypeVar("T")
 
@@ -211,9 +211,8 @@ class Lowered(_Stage):
                 "HLO after XLA's passes is compile().as_text()."
             )
         locate = location_text if debug_info else None
-        placement = self.compilation.placement
-        if placement is not None:
-            return xla.lowered_for(placement, self.jaxpr, self.name, self.donated, locate)[0]
+        if self.compilation.placement is not None:
+            return elsewhere.plane().lowered(self.compilation, locate)
         return xla.lowered(self.jaxpr, self.name, self.compilation.aliases, locate)[0]
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
@@ -275,10 +274,9 @@ class Compiled(_Stage):
         return self._lowered
 
     @property
-    def _placement(self) -> xla.Placement | None:
+    def _placement(self) -> Any:
         """Where the program runs, with what XLA has chosen; None for the first device."""
-        executable = self._executable
-        return None if isinstance(executable, xla.Executable) else executable.placement
+        return self._executable.placement
 
     @calling.watched
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -316,8 +314,7 @@ class Compiled(_Stage):
         lowered = self.lowered
         operands = (*lowered.consts, *args)
         if lowered.compilation.placement is not None:
-            return xla.call_sharded(self._executable, operands)
-        assert isinstance(self._executable, xla.Executable), "it has no placement"
+            return self._executable(operands)
         operands = tuple(
             [x.gathered if isinstance(x, PlacedArray) and not x.committed else x for x in operands]
         )
@@ -379,7 +376,8 @@ class Compiled(_Stage):
         executable = self._executable
         if debug_info:
             executable = xla.compile_anew(self.lowered.compilation, location_text)
-        return executable.loaded.get_hlo_text()
+        text: str = executable.loaded.get_hlo_text()
+        return text
 
     def cost_analysis(self) -> dict[str, object]:
         """XLA's estimate of work: floating-point operations, bytes accessed, and more."""
@@ -408,7 +406,7 @@ class Compiled(_Stage):
             True
         """
         # Few programs are asked for this.
-        from tinyjax.core.jit.collectives import Communication, collectives_of  # noqa: PLC0415
+        from tinyjax.parallel.communication import Communication, collectives_of  # noqa: PLC0415
         from tinyjax.parallel.named_sharding import NamedSharding  # noqa: PLC0415
 
         placement = self._placement

@@ -52,7 +52,7 @@ class Entry:
         if executable is not None and not any_placed(operands):
             return executable(operands), executable
         outs, program = self.params.run(operands)
-        if program is not None and isinstance(program, xla.Executable):
+        if program is not None and program.placement is None:
             self.executable = program
         return outs, program
 
@@ -96,7 +96,7 @@ class ShortCalls:
         in_tree: tree.PyTreeDef,
         static: StaticArguments,
         entry: Entry,
-        program: xla.Executable | xla.ShardedExecutable,
+        program: xla.Executable,
     ) -> None:
         """Prepare for calls like one that a compiled program has run.
 

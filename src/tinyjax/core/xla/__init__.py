@@ -1,4 +1,4 @@
-"""XLA: devices, compiled programs and their caches. The only room that imports jaxlib.
+"""XLA: a device, programs compiled for it, and their caches.
 
 Loading jaxlib's shared library takes half of the time that ``import tinyjax`` would take, and
 eager programs on CPU never need it. So the parts of this room are loaded when first asked for.
@@ -10,17 +10,13 @@ import os
 from importlib import import_module
 from typing import Any, Final
 
-from tinyjax.core.platforms import finder
 from tinyjax.lazy import HOMES, namespace
 
 # XLA would greet every process on standard error; it reads this when it is loaded.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 #: The parts that decide whether a program is compiled. They work without loading jaxlib.
-_WITHOUT_JAXLIB: Final = {"compilation", "forks", "placement", "running"}
-
-
-finder[:] = [lambda name: import_module("tinyjax.core.xla.plugins").load(name)]
+_WITHOUT_JAXLIB: Final = {"compilation", "forks", "running"}
 
 
 _names, _load, __dir__ = namespace(
@@ -29,23 +25,18 @@ _names, _load, __dir__ = namespace(
         "backend": "has_started load",
         "compilation": "Compilation CompilerOptions Flags",
         "disk_cache": "DiskCacheInfo disk_cache_clear disk_cache_info own_secret",
-        "process_allgather": "bytes_of check_same digest_of exchanged",
         "executable": (
-            "CacheInfo Executable cache_clear cache_info compile_all compile_anew compiled "
-            "executable_for held is_compiled"
+            "CacheInfo Executable cache_clear cache_info DeviceExecutable compile_all compile_anew "
+            "compiled held is_compiled"
         ),
         "foreign": "include_dir register_batch_partitionable register_target register_type",
-        "lowering": "lowered lowered_for",
+        "lowering": "lowered",
         "hlo": "called_by computations_of",
         "machine_code": "code_of executable_of fingerprint",
         "modules": "from_portable parse to_artifact to_computation to_portable",
         "options": "as_flags",
-        "placement": "Placement on_devices placement_of",
-        "processes": "Connection Limits connect serve",
         "profiling": "OpEvent Profile SpanEvent annotation profile_of read_profile start_profile",
-        "running": "Outcome Runner run run_alone",
-        "sharded": "call_sharded of_arrays put",
-        "sharded_executable": "COLLECTIVES ShardedExecutable of_parts",
+        "running": "Outcome Runner place run run_alone",
         "versions": "COMPILER",
     },
 )

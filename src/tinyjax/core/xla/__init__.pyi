@@ -10,13 +10,13 @@ from tinyjax.core.xla.disk_cache import disk_cache_clear as disk_cache_clear
 from tinyjax.core.xla.disk_cache import disk_cache_info as disk_cache_info
 from tinyjax.core.xla.disk_cache import own_secret as own_secret
 from tinyjax.core.xla.executable import CacheInfo as CacheInfo
+from tinyjax.core.xla.executable import DeviceExecutable as DeviceExecutable
 from tinyjax.core.xla.executable import Executable as Executable
 from tinyjax.core.xla.executable import cache_clear as cache_clear
 from tinyjax.core.xla.executable import cache_info as cache_info
 from tinyjax.core.xla.executable import compile_all as compile_all
 from tinyjax.core.xla.executable import compile_anew as compile_anew
 from tinyjax.core.xla.executable import compiled as compiled
-from tinyjax.core.xla.executable import executable_for as executable_for
 from tinyjax.core.xla.executable import held as held
 from tinyjax.core.xla.executable import is_compiled as is_compiled
 from tinyjax.core.xla.foreign import include_dir as include_dir
@@ -26,7 +26,6 @@ from tinyjax.core.xla.foreign import register_type as register_type
 from tinyjax.core.xla.hlo import called_by as called_by
 from tinyjax.core.xla.hlo import computations_of as computations_of
 from tinyjax.core.xla.lowering import lowered as lowered
-from tinyjax.core.xla.lowering import lowered_for as lowered_for
 from tinyjax.core.xla.machine_code import code_of as code_of
 from tinyjax.core.xla.machine_code import executable_of as executable_of
 from tinyjax.core.xla.machine_code import fingerprint as fingerprint
@@ -36,17 +35,6 @@ from tinyjax.core.xla.modules import to_artifact as to_artifact
 from tinyjax.core.xla.modules import to_computation as to_computation
 from tinyjax.core.xla.modules import to_portable as to_portable
 from tinyjax.core.xla.options import as_flags as as_flags
-from tinyjax.core.xla.placement import Placement as Placement
-from tinyjax.core.xla.placement import on_devices as on_devices
-from tinyjax.core.xla.placement import placement_of as placement_of
-from tinyjax.core.xla.process_allgather import bytes_of as bytes_of
-from tinyjax.core.xla.process_allgather import check_same as check_same
-from tinyjax.core.xla.process_allgather import digest_of as digest_of
-from tinyjax.core.xla.process_allgather import exchanged as exchanged
-from tinyjax.core.xla.processes import Connection as Connection
-from tinyjax.core.xla.processes import Limits as Limits
-from tinyjax.core.xla.processes import connect as connect
-from tinyjax.core.xla.processes import serve as serve
 from tinyjax.core.xla.profiling import OpEvent as OpEvent
 from tinyjax.core.xla.profiling import Profile as Profile
 from tinyjax.core.xla.profiling import SpanEvent as SpanEvent
@@ -56,53 +44,37 @@ from tinyjax.core.xla.profiling import read_profile as read_profile
 from tinyjax.core.xla.profiling import start_profile as start_profile
 from tinyjax.core.xla.running import Outcome as Outcome
 from tinyjax.core.xla.running import Runner as Runner
+from tinyjax.core.xla.running import place as place
 from tinyjax.core.xla.running import run as run
 from tinyjax.core.xla.running import run_alone as run_alone
-from tinyjax.core.xla.sharded import call_sharded as call_sharded
-from tinyjax.core.xla.sharded import of_arrays as of_arrays
-from tinyjax.core.xla.sharded import put as put
-from tinyjax.core.xla.sharded_executable import COLLECTIVES as COLLECTIVES
-from tinyjax.core.xla.sharded_executable import ShardedExecutable as ShardedExecutable
-from tinyjax.core.xla.sharded_executable import of_parts as of_parts
 from tinyjax.core.xla.versions import COMPILER as COMPILER
 
 __all__ = [
-    'COLLECTIVES',
     'COMPILER',
     'CacheInfo',
     'Compilation',
     'CompilerOptions',
-    'Connection',
+    'DeviceExecutable',
     'DiskCacheInfo',
     'Executable',
     'Flags',
-    'Limits',
     'OpEvent',
     'Outcome',
-    'Placement',
     'Profile',
     'Runner',
-    'ShardedExecutable',
     'SpanEvent',
     'annotation',
     'as_flags',
-    'bytes_of',
     'cache_clear',
     'cache_info',
-    'call_sharded',
     'called_by',
-    'check_same',
     'code_of',
     'compile_all',
     'compile_anew',
     'compiled',
     'computations_of',
-    'connect',
-    'digest_of',
     'disk_cache_clear',
     'disk_cache_info',
-    'exchanged',
-    'executable_for',
     'executable_of',
     'fingerprint',
     'from_portable',
@@ -112,22 +84,16 @@ __all__ = [
     'is_compiled',
     'load',
     'lowered',
-    'lowered_for',
-    'of_arrays',
-    'of_parts',
-    'on_devices',
     'own_secret',
     'parse',
-    'placement_of',
+    'place',
     'profile_of',
-    'put',
     'read_profile',
     'register_batch_partitionable',
     'register_target',
     'register_type',
     'run',
     'run_alone',
-    'serve',
     'start_profile',
     'to_artifact',
     'to_computation',

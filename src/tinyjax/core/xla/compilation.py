@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import attrs
 
 from tinyjax.core.tracing.jaxpr import Jaxpr
 from tinyjax.records import Record
-
-if TYPE_CHECKING:
-    from tinyjax.core.xla.placement import Placement
 
 #: Options of XLA's by name, and their values, as users give them.
 CompilerOptions: TypeAlias = dict[str, Any]
@@ -30,14 +25,14 @@ class Compilation(Record):
         name: the name of its module.
         donated: the parameters whose memory may be reused.
         flags: the user's for XLA, besides what the setting ``effort`` means.
-        placement: on which devices it runs; None for the first.
+        placement: where it runs, as a plane has it (``elsewhere``); None for the first device.
     """
 
     jaxpr: Jaxpr
     name: str = attrs.field(eq=False)
     donated: tuple[int, ...] = ()
     flags: Flags = ()
-    placement: Placement | None = None
+    placement: Any = None
 
     @property
     def aliases(self) -> tuple[int | None, ...]:
@@ -58,9 +53,3 @@ class Compilation(Record):
         """The parameters whose memory a result takes over."""
         aliases = self.aliases if self.donated else ()
         return tuple([i for i, alias in enumerate(aliases) if alias is not None])
-
-
-@cache
-def check_release() -> None:
-    """Refuse a jaxlib that the modules that need it do not know, before they are loaded."""
-    import_module("tinyjax.core.xla.versions")

@@ -11,14 +11,15 @@ from __future__ import annotations
 import ctypes
 import gc
 import os
+from abc import ABC, abstractmethod
 from collections import OrderedDict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextvars import copy_context
 from functools import partial
 from itertools import cycle, repeat
 from sys import getrefcount
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias
 from weakref import WeakValueDictionary
 
 import attrs
@@ -26,7 +27,7 @@ from jaxlib._jax import collect_garbage
 from jaxlib.xla_client import ArrayImpl, LoadedExecutable
 
 from tinyjax.config import settings
-from tinyjax.core import events, lowering as low
+from tinyjax.core import elsewhere, events, lowering as low
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.values import avals as av, concrete as conc
 from tinyjax.core.values.array import Array
@@ -40,14 +41,8 @@ from tinyjax.core.xla import (
     waiting,
 )
 from tinyjax.core.xla.compilation import Compilation, Flags
-from tinyjax.core.xla.placement import Placement
 from tinyjax.errors import ForkError
 from tinyjax.records import Record
-
-if TYPE_CHECKING:
-    from tinyjax.core.xla.planned import PlannedExecutable
-    from tinyjax.core.xla.sharded_executable import ShardedExecutable
-
 
 #: Runs a compiled program on buffers; the results may still be under way when it returns.
 Execute: TypeAlias = Callable[[list[Any]], list[ArrayImpl]]
@@ -72,13 +67,43 @@ _call: Final = ctypes.PYFUNCTYPE(ctypes.py_object, *[ctypes.py_object] * 3)(
 gc.callbacks.append(partial(_call, collect_garbage))
 
 
-class Executable:
+class Executable(ABC):
     """A compiled program.
 
     Attributes:
         name: the name of its module.
+        loaded: XLA's executable, or what is known of it.
+        placement: where it runs, as a plane has it; None for the first device.
+    """
+
+    __slots__ = ("loaded", "name")
+
+    name: str
+    loaded: Any
+    placement: Any = None
+
+    @abstractmethod
+    def __call__(self, args: Sequence[Array]) -> list[Array]:
+        """Run the program; the results may still be under way when this returns.
+
+        Args:
+            args: arrays with data, of the types of the parameters.
+
+        Raises:
+            DonatedArrayError: one was donated to an earlier call.
+            JaxRuntimeError: there is not enough memory, or XLA fails otherwise.
+        """
+
+    def as_requested(self, request: Compilation) -> Executable:
+        """Return the program for a request that is equal to the one it was compiled for."""
+        return self
+
+
+class DeviceExecutable(Executable):
+    """A compiled program on the first device.
+
+    Attributes:
         backend: the device it runs on.
-        loaded: XLA's executable.
         execute: runs it on buffers.
         in_avals: the types of its parameters.
         out_avals: the types of its results.
@@ -86,10 +111,7 @@ class Executable:
         host_program: the program itself, where it calls Python functions.
     """
 
-    __slots__ = (
-        *("backend", "donated", "execute", "host_program", "in_avals", "loaded", "name"),
-        "out_avals",
-    )
+    __slots__ = (*("backend", "donated", "execute", "host_program", "in_avals", "out_avals"),)
 
     def __init__(
         self,
@@ -116,15 +138,6 @@ class Executable:
         self.execute: Execute = execute
 
     def __call__(self, args: Sequence[Array]) -> list[Array]:
-        """Run the program; the results may still be under way when this returns.
-
-        Args:
-            args: arrays with data, of the types of the parameters.
-
-        Raises:
-            DonatedArrayError: one was donated to an earlier call.
-            JaxRuntimeError: there is not enough memory, or XLA fails otherwise.
-        """
         if self.host_program is not None:
             return self.host_program(args)
         buffers: list[Any] = []
@@ -177,10 +190,9 @@ class CompileKey(Record):
     """What an executable depends on."""
 
     digest: bytes
-    device: str
     donated: tuple[int, ...]
     flags: Flags
-    placement: Placement | None
+    placement: Hashable
 
 
 @attrs.define
@@ -201,7 +213,7 @@ class CacheInfo:
 
 
 #: Programs for the first device, and for those that their placement names.
-_cache: OrderedDict[CompileKey, Executable | ShardedExecutable | PlannedExecutable] = OrderedDict()
+_cache: OrderedDict[CompileKey, Executable] = OrderedDict()
 _info: Final = CacheInfo()
 _lock = Lock()
 
@@ -211,14 +223,7 @@ _lock = Lock()
 _turns: WeakValueDictionary[CompileKey, Lock] = WeakValueDictionary()
 
 
-def executable_for(request: Compilation) -> Executable:
-    """Return a compiled program for the first device; see ``compiled``."""
-    executable = compiled(request)
-    assert isinstance(executable, Executable), "it has no placement"
-    return executable
-
-
-def compiled(request: Compilation) -> Executable | ShardedExecutable | PlannedExecutable:
+def compiled(request: Compilation) -> Executable:
     """Return a compiled program, compiling it where the process has not done so.
 
     A program that another thread is compiling is waited for.
@@ -227,16 +232,11 @@ def compiled(request: Compilation) -> Executable | ShardedExecutable | PlannedEx
         ForkError: it is to be compiled, but this process was forked from one that runs XLA. The
             compiler would wait for threads that are not there.
     """
-    executable = _compiled(request)
-    placement = request.placement
-    if placement is None or placement.written is None or isinstance(executable, Executable):
-        return executable
-    return executable.written(placement.written)
+    return _compiled(request).as_requested(request)
 
 
-def _compiled(request: Compilation) -> Executable | ShardedExecutable | PlannedExecutable:
-    on = _backend_for(request)
-    key = _key(on, request)
+def _compiled(request: Compilation) -> Executable:
+    key = _key(request)
     with _lock:
         cached = _look_up(key)
         if cached is not None:
@@ -258,7 +258,7 @@ def _compiled(request: Compilation) -> Executable | ShardedExecutable | PlannedE
         with events.timed("/jax/core/compile/backend_compile_duration"):
             locate = low.location_text if settings().locations else None
             with waiting.announced(request):
-                executable = compile_program(on, request, key.flags, locate)
+                executable = _compile(request, key.flags, locate)
         with _lock:
             _info.misses += 1
             _cache[key] = executable
@@ -268,12 +268,7 @@ def _compiled(request: Compilation) -> Executable | ShardedExecutable | PlannedE
     return executable
 
 
-def _backend_for(request: Compilation) -> backend.Backend:
-    placement = request.placement
-    return backend.backend() if placement is None else backend.backend_of(placement.ids)
-
-
-def _look_up(key: CompileKey) -> Executable | ShardedExecutable | PlannedExecutable | None:
+def _look_up(key: CompileKey) -> Executable | None:
     """Return a program that the process has, and mark it as the last used."""
     cached = _cache.get(key)
     if cached is not None:
@@ -286,9 +281,7 @@ forks.hold_at_forks(_lock)
 os.register_at_fork(after_in_child=_turns.clear)  # of threads that the new process does not have
 
 
-def compile_anew(
-    request: Compilation, locate: low.Locate | None = None
-) -> Executable | ShardedExecutable | PlannedExecutable:
+def compile_anew(request: Compilation, locate: low.Locate | None = None) -> Executable:
     """Compile a program whether or not this was done before; the cache in memory stays as it is.
 
     Args:
@@ -296,19 +289,19 @@ def compile_anew(
         locate: says where equations come from, in the metadata of the compiled program.
     """
     with waiting.announced(request):
-        return compile_program(_backend_for(request), request, options.flags_for(request), locate)
+        return _compile(request, _flags_for(request), locate)
 
 
 def compile_all(
     requests: Sequence[Compilation],
-) -> list[Executable | ShardedExecutable | PlannedExecutable]:
+) -> list[Executable]:
     """Compile programs at once, on all cores.
 
     Raises:
         Exception: what the first that cannot be compiled raises, when the others are done.
     """
     pending = deque(enumerate(requests))
-    executables: dict[int, Executable | ShardedExecutable | PlannedExecutable] = {}
+    executables: dict[int, Executable] = {}
     errors: dict[int, Exception] = {}
 
     def work() -> None:
@@ -342,51 +335,44 @@ def compile_all(
 
 def is_compiled(request: Compilation) -> bool:
     """Whether the process has a compiled program."""
-    key = _key(_backend_for(request), request)
+    key = _key(request)
     with _lock:
         return key in _cache
 
 
-def held(jaxpr: jx.Jaxpr) -> list[Executable | ShardedExecutable | PlannedExecutable]:
+def held(jaxpr: jx.Jaxpr) -> list[Executable]:
     """Return what the process has compiled of a program, for all devices and with all flags."""
     with _lock:
         return [x for key, x in _cache.items() if key.digest == jaxpr.digest]
 
 
-def _key(on: backend.Backend, request: Compilation) -> CompileKey:
-    flags = options.flags_for(request)
-    return CompileKey(request.jaxpr.digest, on.identity, request.donated, flags, request.placement)
+def _flags_for(request: Compilation) -> Flags:
+    if request.placement is None:
+        return options.flags_for(request)
+    flags: Flags = elsewhere.plane().flags_for(request)
+    return flags
 
 
-def compile_program(
-    on: backend.Backend, request: Compilation, flags: Flags, locate: low.Locate | None = None
-) -> Executable | ShardedExecutable | PlannedExecutable:
-    """Compile a program with these flags, whether or not this was done before.
+def _key(request: Compilation) -> CompileKey:
+    digest, placement = request.jaxpr.digest, request.placement
+    return CompileKey(digest, request.donated, _flags_for(request), placement)
 
-    Args:
-        on: what it is to run on.
-        request: the program.
-        flags: XLA's, and their values.
-        locate: says where equations come from, in the metadata of the compiled program; nothing
-            does by default.
-    """
-    jaxpr, name = request.jaxpr, request.name
+
+def _compile(request: Compilation, flags: Flags, locate: low.Locate | None) -> Executable:
+    """Compile a program with these flags, whether or not this was done before."""
     if request.placement is not None:
-        if request.placement.is_abstract:  # fewer still run on none
-            from tinyjax.core.xla.planned import compile_planned  # noqa: PLC0415
-
-            return compile_planned(request, request.placement, flags, locate)
-        # Few programs run on several devices.
-        from tinyjax.core.xla.sharded_executable import compile_sharded  # noqa: PLC0415
-
-        return compile_sharded(on, request, request.placement, flags, locate)
+        executable: Executable = elsewhere.plane().compile(request, flags, locate)
+        return executable
+    jaxpr, name, on = request.jaxpr, request.name, backend.backend()
     text, host_functions = lowering.lowered(jaxpr, name, request.aliases, locate)
     if host_functions:
         # Its arguments stay where they are, so their memory is not to be had.
         module = lowering.lowered(jaxpr, name, (), locate)
         program = host_callbacks.HostProgram(*module, jaxpr.out_avals, flags, name)
-        return Executable(request, on, program.loaded(), program)
-    return Executable(request, on, loading.load_or_compile(on, text, name, flags))
+        return DeviceExecutable(request, on, program.loaded(), program)
+    compiled_options = options.compile_options(flags)
+    loaded = loading.load_or_compile(on, text, name, flags, compiled_options, on.devices)
+    return DeviceExecutable(request, on, loaded)
 
 
 def cache_info() -> CacheInfo:

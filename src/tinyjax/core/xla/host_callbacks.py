@@ -24,7 +24,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 from jaxlib._jax import ResultHandler, collect_garbage
-from jaxlib.xla_client import ArrayImpl, LoadedExecutable
+from jaxlib.xla_client import ArrayImpl, CompileOptions, DeviceList, LoadedExecutable
 
 from tinyjax import config, dtypes, errors
 from tinyjax.core import devices as dev
@@ -36,7 +36,6 @@ from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.xla import compilation, foreign, waiting
 from tinyjax.core.xla.backend import Backend, backend
 from tinyjax.core.xla.options import compile_options, compiling
-from tinyjax.core.xla.placement import Placement
 
 # A program ends at one error, but several callbacks may have failed by then.
 _MOST_ERRORS: Final = 256
@@ -62,7 +61,8 @@ def compile_with(
     functions: Sequence[HostFunction],
     name: str,
     flags: compilation.Flags,
-    placement: Placement,
+    options: CompileOptions,
+    devices: DeviceList,
 ) -> LoadedExecutable:
     """Compile a program that calls Python from another device than the processor's.
 
@@ -74,10 +74,11 @@ def compile_with(
         functions: what it calls, by their numbers.
         name: the program's name.
         flags: XLA's, and their values.
-        placement: the device.
+        options: the compiler's, the flags among them.
+        devices: those that it runs on.
     """
     guarded = [_guarded(f, _FROM_DEVICES, on_host=True) for f in functions]
-    return _compile(on, text, guarded, name, flags, placement)
+    return _compile(on, text, guarded, name, flags, options, devices)
 
 
 def _compile(
@@ -86,15 +87,14 @@ def _compile(
     functions: Sequence[HostFunction],
     name: str,
     flags: compilation.Flags,
-    placement: Placement | None = None,
+    options: CompileOptions,
+    devices: DeviceList,
 ) -> LoadedExecutable:
     # Programs without callbacks need no bindings of MLIR, which take long to load.
     from tinyjax.core.xla.modules import parse  # noqa: PLC0415
 
     foreign.prepare_calls(text)
     module = parse(text)
-    devices = on.devices if placement is None else on.device_list(placement.ids)
-    options = compile_options(flags, placement)
     with compiling(flags):
         return waiting.step(
             "compile",
@@ -150,8 +150,10 @@ class HostProgram:
         executable = self._loaded.get(depth)
         if executable is None:
             functions = [_guarded(f, depth + 1) for f in self._functions]
+            on, flags = backend(depth), self._flags
+            options = compile_options(flags)
             executable = self._loaded[depth] = _compile(
-                backend(depth), self._text, functions, self.name, self._flags
+                on, self._text, functions, self.name, flags, options, on.devices
             )
         return executable
 

@@ -9,8 +9,7 @@ from jaxlib.xla_client import CompileOptions, DeviceList, LoadedExecutable
 
 from tinyjax import config
 from tinyjax.core.xla import backend, compilation, foreign, forks, waiting
-from tinyjax.core.xla.options import compile_options, compiling
-from tinyjax.core.xla.placement import Placement
+from tinyjax.core.xla.options import compiling
 
 if TYPE_CHECKING:
     from tinyjax.core.xla.disk_cache import DiskCache
@@ -23,8 +22,9 @@ def load_or_compile(
     on: backend.Backend,
     text: str,
     name: str,
-    flags: compilation.Flags = (),
-    placement: Placement | None = None,
+    flags: compilation.Flags,
+    options: CompileOptions,
+    devices: DeviceList,
 ) -> LoadedExecutable:
     """Load a program from the cache on disk, if there is one and it is there, or compile it.
 
@@ -33,13 +33,12 @@ def load_or_compile(
         text: the program's module.
         name: the program's name.
         flags: XLA's, and their values.
-        placement: on which devices it runs; None for the first.
+        options: the compiler's, the flags among them.
+        devices: those that it runs on.
 
     Raises:
         ArgumentError: XLA has no such flag, or it does not take the value.
     """
-    devices = on.devices if placement is None else on.device_list(placement.ids)
-    options = compile_options(flags, placement)
     with compiling(flags):
         kept = _place(on, text, options) if config.settings().cache_dir else None
         if kept is not None:

@@ -9,7 +9,7 @@ from tinyjax import config
 from tinyjax.core.xla.backend import backend
 from tinyjax.core.xla.compilation import Compilation
 from tinyjax.core.xla.disk_cache import program_key
-from tinyjax.core.xla.executable import Executable, compile_anew, executable_for
+from tinyjax.core.xla.executable import DeviceExecutable, compile_anew, compiled
 from tinyjax.core.xla.foreign import prepare_calls
 from tinyjax.core.xla.loading import from_code, is_compiled_here
 from tinyjax.core.xla.options import compile_options, flags_for
@@ -32,16 +32,16 @@ def code_of(request: Compilation) -> bytes:
     Args:
         request: how it is compiled.
     """
-    executable = executable_for(request)
+    executable = compiled(request)
     if not is_compiled_here(executable.loaded):
         with config.scoped(cache_dir=""):
             anew = compile_anew(request)
-        assert isinstance(anew, Executable), "it has no placement"
         executable = anew
-    return executable.loaded.serialize()
+    code: bytes = executable.loaded.serialize()
+    return code
 
 
-def executable_of(request: Compilation, text: str, code: bytes) -> Executable | None:
+def executable_of(request: Compilation, text: str, code: bytes) -> DeviceExecutable | None:
     """Make a compiled program of its machine code, which has the right ``fingerprint``.
 
     Args:
@@ -59,4 +59,4 @@ def executable_of(request: Compilation, text: str, code: bytes) -> Executable | 
         loaded = from_code(on, code, options, on.devices)
     except (RuntimeError, ValueError):
         return None
-    return Executable(request, on, loaded)
+    return DeviceExecutable(request, on, loaded)

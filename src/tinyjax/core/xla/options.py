@@ -14,16 +14,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Final, NoReturn
 
-import numpy as np
 from jaxlib._jax import JaxRuntimeError as XlaError
-from jaxlib.xla_client import CompileOptions, DeviceAssignment
+from jaxlib.xla_client import CompileOptions
 
 from tinyjax import config, errors
-from tinyjax.core import platforms as pf
-from tinyjax.core.discovery import toolkit
 from tinyjax.core.tracing import costs
 from tinyjax.core.xla import compilation, versions
-from tinyjax.core.xla.placement import Placement
 
 #: Programs that evaluate functions such as ``exp`` of so many elements keep the fusions of MLIR.
 _WORTH_FUSING: Final = 1e5
@@ -71,12 +67,10 @@ def as_flags(options: Mapping[str, object], taker: str) -> compilation.Flags:
 
 
 def flags_for(request: compilation.Compilation) -> compilation.Flags:
-    """Return the flags that a program is compiled with: the setting ``effort``'s, the user's.
+    """Return the flags that a program for the processor is compiled with.
 
-    The setting says what compiling for the processor is worth, and nothing of other platforms.
+    They are what the setting ``effort`` means, and the user's.
     """
-    if request.placement is not None and pf.platform_at(request.placement.ids[0]) is not pf.CPU:
-        return request.flags
     chosen: list[tuple[str, compilation.Flag]]
     match config.settings().effort:
         case "low":
@@ -114,8 +108,8 @@ def raise_as_ours(error: Exception) -> NoReturn:
     raise error
 
 
-def compile_options(flags: compilation.Flags, placement: Placement | None = None) -> CompileOptions:
-    """Return XLA's record of options with these flags, for programs on these devices."""
+def compile_options(flags: compilation.Flags) -> CompileOptions:
+    """Return XLA's record of options with these flags."""
     options = CompileOptions()
     entries = [_entry(name) for name, value in flags if name in _BACKEND_OPTIONS and value]
     if entries:  # a message in wire format is continued by what is added to it
@@ -123,19 +117,6 @@ def compile_options(flags: compilation.Flags, placement: Placement | None = None
     others = [flag for flag in flags if flag[0] not in _BACKEND_OPTIONS]
     if others:
         options.env_option_overrides = others
-    if placement is not None:
-        build = options.executable_build_options
-        options.num_replicas = build.num_replicas = 1
-        options.num_partitions = build.num_partitions = len(placement.ids)
-        build.use_spmd_partitioning = build.use_shardy_partitioner = True
-        free = [sharding is None for sharding in placement.outs]
-        build.allow_spmd_sharding_propagation_to_output = free or [True]
-        assignment = DeviceAssignment.create(
-            np.array([[i % pf.PER_PLATFORM for i in placement.ids]], np.int32)
-        )
-        if pf.platform_at(placement.ids[0]).rules == "cuda" and (folder := toolkit()) is not None:
-            build.debug_options.xla_gpu_cuda_data_dir = str(folder)
-        options.device_assignment = build.device_assignment = assignment
     return options
 
 

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
-import attrs
+from numpy import ndarray
 
 from tinyjax import config
-from tinyjax.core import xla
-from tinyjax.core.tracing import jaxpr as jx, trace as tr
+from tinyjax.core import devices as dev, elsewhere, xla
+from tinyjax.core.tracing import jaxpr as jx, nesting, program_rules as pr, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
-from tinyjax.core.values import concrete as conc
 from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.xla import compilation
-from tinyjax.core.xla.placement import on_devices, placement_of
 
 #: The results of a program, and the compiled program; None where it was evaluated.
-Outcome: TypeAlias = "tuple[Sequence[Array], xla.Executable | xla.ShardedExecutable | None]"
+Outcome: TypeAlias = "tuple[Sequence[Array], xla.Executable | None]"
 
 
 class Runner:
@@ -34,7 +33,7 @@ class Runner:
         tier: config.Tier,
     ) -> Outcome:
         """Run a program, as ``run`` does."""
-        executable = xla.executable_for(request)
+        executable = xla.compiled(request)
         return executable(args), executable
 
     @classmethod
@@ -45,6 +44,43 @@ class Runner:
     @classmethod
     def forget(cls) -> None:
         """Begin anew with every program: it is evaluated at first again."""
+
+
+def place(
+    request: compilation.Compilation, args: Sequence[Any]
+) -> tuple[compilation.Compilation, Sequence[Any]]:
+    """Return a program as it is compiled for where its arguments lie, and where they are taken.
+
+    Args:
+        request: the program, without a placement.
+        args: arrays, or types that say where they lie, one for each parameter.
+    """
+    are_here = _HERE.issuperset(map(type, args)) and not dev.may_be_elsewhere(config.settings())
+    if not elsewhere.home or (are_here and not _says_where(request.jaxpr)):
+        return request, args
+    return elsewhere.plane().place(request, args)
+
+
+#: Arguments that are on the first device, or go where they are wanted.
+_HERE: Final = frozenset((ConcreteArray, ndarray, bool, int, float, complex))
+
+
+def _says_where(jaxpr: jx.Jaxpr) -> bool:
+    """Whether a program says of itself where it runs, by its types or by its equations."""
+
+    def find() -> bool:
+        return any(v.aval.where is not None for v in jaxpr.in_binders) or any(
+            pr.SHARDINGS in eqn.primitive.rules.extensions
+            or (eqn.primitive.rules.evaluate is not None and _calls_what_says(eqn))
+            for eqn in jaxpr.eqns
+        )
+
+    return jaxpr.derive("says where", find)
+
+
+def _calls_what_says(eqn: jx.JaxprEqn) -> bool:
+    with nesting.LEVEL:
+        return any(map(_says_where, jx.subjaxprs(eqn.params)))
 
 
 def run(
@@ -64,16 +100,10 @@ def run(
     Returns:
         The results, and the compiled program that was run.
     """
-    placement = placement_of(request.jaxpr, on_devices(args))
-    if placement is not None:
-        compilation.check_release()
-        from tinyjax.core.xla.sharded import run_sharded  # noqa: PLC0415 (needs jaxlib)
-
-        return run_sharded(attrs.evolve(request, placement=placement), args)
-    if conc.any_placed(args):
-        from tinyjax.core.xla.sharded import on_host  # noqa: PLC0415 (likewise)
-
-        args = on_host(args)
+    request, args = place(request, args)
+    if request.placement is not None:
+        outcome: Outcome = elsewhere.plane().run(request, args)
+        return outcome
     runner: type[Runner] = tr.eager[Runner]
     return runner.run(request, args, tier)
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from tinyjax import dtypes, tree
-from tinyjax.core import devices as dev, xla
+from tinyjax.core import devices as dev
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import avals as av, concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
@@ -20,6 +20,7 @@ from tinyjax.dtypes import HostArray
 from tinyjax.errors import CheckpointError
 from tinyjax.experimental.checkpoints.files import Manifest, Reader, data_folder, read_manifest
 from tinyjax.parallel import named_sharding as ns, sharding as sd
+from tinyjax.parallel.xla import moving, xla_shardings
 
 T = TypeVar("T")
 
@@ -125,7 +126,7 @@ def _read(
         return conc.ConcreteArray(_part(readers, path, aval, (slice(None),) * aval.ndim), aval)
     if sharding.summed:
         whole = sharding.update(spec=sharding.spec.settled)
-        return xla.put(_read(readers, path, saved, whole), sharding)
+        return moving.put(_read(readers, path, saved, whole), sharding)
     hosts: dict[str, HostArray] = {}
     parts: list[HostArray] = []
     for part in sharding.addressable_devices_indices_map(aval.shape).values():
@@ -133,7 +134,7 @@ def _read(
         if host is None:
             host = hosts[str(part)] = _part(readers, path, aval, part)
         parts.append(dtypes.to_physical(host) if aval.dtype in dtypes.PHYSICAL else host)
-    return xla.of_parts(aval, sharding, parts)
+    return xla_shardings.of_parts(aval, sharding, parts)
 
 
 def _part(readers: Sequence[Reader], path: str, aval: av.ShapedArray, part: sd.Part) -> HostArray:

@@ -15,13 +15,14 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, tree
-from tinyjax.core import devices as dev, xla
+from tinyjax.core import devices as dev
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.experimental import multihost_utils
 from tinyjax.experimental.checkpoints import files
 from tinyjax.parallel import sharded_array as sa
+from tinyjax.parallel.xla import moving
 
 #: The path of an array in the tree, where in it a shard begins, and its data.
 _Shards: TypeAlias = Sequence[tuple[str, files.Start, dtypes.HostArray]]
@@ -172,7 +173,7 @@ def _parts(array: Array) -> Iterator[tuple[files.Start, dtypes.HostArray]]:
         yield (0,) * array.ndim, array.concrete("the data of a checkpoint")
         return
     if array.sharding.summed:
-        array = xla.put(array, array.sharding.update(spec=array.sharding.spec.settled))
+        array = moving.put(array, array.sharding.update(spec=array.sharding.spec.settled))
         assert isinstance(array, sa.ShardedArray), "it lies on several devices"
     for shard in array.addressable_shards:
         if shard.replica_id == 0:

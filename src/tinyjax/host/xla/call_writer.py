@@ -17,23 +17,21 @@ from enum import Enum
 from functools import lru_cache, partial
 from itertools import count
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import attrs
 from jaxlib._jax import collect_garbage
 from numpy import ndarray
 
 from tinyjax import config, frames, records, tree
+from tinyjax.core import elsewhere
 from tinyjax.core.jit.signatures import same_value
 from tinyjax.core.jit.traces import ShortCall
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
 from tinyjax.core.xla import backend, executable, waiting
-from tinyjax.core.xla.argument_memory import ArgumentMemory
-
-if TYPE_CHECKING:
-    from tinyjax.core.xla.sharded_executable import ShardedExecutable
+from tinyjax.host.xla.argument_memory import ArgumentMemory
 
 #: So many levels there may be in a tree. Python's compiler refuses 200 brackets one in another.
 _DEEPEST: Final = 90
@@ -47,8 +45,8 @@ _TAKEN: Final = "(m{0}(x{0}))"
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Program(records.Printed):
-    """What a written call needs of a program.
+class CallParts(records.Printed):
+    """What a written call needs of a compiled program.
 
     Attributes:
         run: runs it.
@@ -77,7 +75,7 @@ class _Program(records.Printed):
 
 
 def written_call(
-    program: executable.Executable | ShardedExecutable,
+    program: executable.Executable,
     consts: Sequence[Array],
     in_tree: tree.PyTreeDef,
     out_tree: tree.PyTreeDef,
@@ -100,13 +98,13 @@ def written_call(
         leaves: the arguments: arrays of ours, NumPy arrays and numbers.
         static: the static arguments, which ``in_tree`` is without, with their positions and names.
     """
-    if isinstance(program, executable.Executable):
+    if isinstance(program, executable.DeviceExecutable):
         donated = program.donated and [leaves[i - len(consts)] for i in program.donated]
         if not _ARRAY.issuperset(map(type, donated)):
             return None
         parts = _on_one(program, consts, leaves)
     else:
-        parts = _on_several(program, consts, leaves)
+        parts = elsewhere.plane().call_parts(program, consts, leaves)
     on_several = parts.memory is None
     compared = [_compared(x, on_several) for x in leaves]
     # Of one structure are equal trees whose metadata is plain: their texts hold the same.
@@ -147,8 +145,8 @@ def _compared(leaf: Any, may_be_elsewhere: bool) -> tuple[str, object, object]:
 
 
 def _on_one(
-    program: executable.Executable, consts: Sequence[Array], leaves: Sequence[Any]
-) -> _Program:
+    program: executable.DeviceExecutable, consts: Sequence[Array], leaves: Sequence[Any]
+) -> CallParts:
     on = program.backend
     memory = ArgumentMemory(on)
     operands: list[str] = []
@@ -176,7 +174,7 @@ def _on_one(
     run_noted: Callable[..., Any] = partial(run, with_tokens=True)
     if config.settings().interruptible:
         run, run_noted = waiting.interruptible(run), waiting.interruptible(run_noted)
-    return _Program(
+    return CallParts(
         run,
         on.handlers(program.out_avals),
         [backend.buffer_of(c, on) for c in consts],
@@ -187,28 +185,6 @@ def _on_one(
         memory,
         lend,
         is_twice,
-    )
-
-
-def _on_several(
-    program: ShardedExecutable, consts: Sequence[Array], leaves: Sequence[Any]
-) -> _Program:
-    # Needed where there are several devices only.
-    from tinyjax.core.xla.sharded import moved  # noqa: PLC0415
-    from tinyjax.core.xla.sharded_executable import result_of  # noqa: PLC0415
-
-    def sender(to: Any) -> Callable[[object], Array]:
-        return lambda x: moved(opd.as_array(x), to)
-
-    ins = program.placement.ins
-    targets = program.moves([getattr(x, "_sharding", None) for x in leaves])
-    return _Program(
-        program.execute,
-        result_of,
-        [moved(x, to).shards for x, to in zip(consts, ins, strict=False)],
-        program.results,
-        tuple(["x{0}" if to is None else "m{0}(x{0})" for to in targets]),
-        [sender(to) for to in targets],
     )
 
 
@@ -390,7 +366,7 @@ def _written(
     operands: tuple[str, ...],
     on_several: bool,
     static: tuple[tuple[int | str, bool], ...],
-) -> Callable[[_Program, Sequence[object], Sequence[object]], ShortCall] | None:
+) -> Callable[[CallParts, Sequence[object], Sequence[object]], ShortCall] | None:
     """Write what makes calls of these structures, given a program and what is expected.
 
     Of static arguments it is given where they are, and whether one object is always the same.

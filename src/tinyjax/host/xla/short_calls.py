@@ -47,9 +47,9 @@ class WrittenCalls(traces.ShortCalls):
         in_tree: tree.PyTreeDef,
         static: sig.StaticArguments,
         entry: traces.Entry,
-        program: xla.Executable | xla.ShardedExecutable,
+        program: xla.Executable,
     ) -> None:
-        if program.host_program is not None:
+        if isinstance(program, xla.DeviceExecutable) and program.host_program is not None:
             return
         key = _key(parameters, args, kwargs, in_tree)
         if key is None or len(key[0]) != len(leaves) or any(map(is_not, key[0], leaves)):

@@ -16,7 +16,6 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import xla
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.values import avals as av, concrete as conc, operands as opd
@@ -132,7 +131,11 @@ def array(kind: str | av.ShapedArray, values: str) -> Array:
     declared = _typed(kind)
     host = np.array([_element(declared.dtype, part) for part in values.split()], declared.dtype)
     whole = conc.ConcreteArray(host.reshape(declared.shape), declared.plain)
-    return whole if declared.told is None else xla.put(whole, declared.told)
+    if declared.told is None:
+        return whole
+    from tinyjax.parallel.xla import moving  # noqa: PLC0415 (needs jaxlib)
+
+    return moving.put(whole, declared.told)
 
 
 @attrs.frozen(eq=False, repr=False)

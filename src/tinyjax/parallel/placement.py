@@ -3,24 +3,23 @@
 XLA checks nothing of where a program's arguments lie: one that is divided otherwise than the
 program was compiled for gives wrong numbers where the parts have the same shape, and ends the
 process where they have not. So a placement is part of what a program is compiled for, and every
-argument is compared with it (``core.xla.sharded``).
+argument is compared with it (``parallel.xla``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
 from tinyjax import records
-from tinyjax.core import devices as dev, elsewhere, platforms as pf
-from tinyjax.core.tracing import jaxpr as jx, nesting, program_rules as pr
-from tinyjax.core.values.concrete import PlacedArray
+from tinyjax.core import devices as dev, platforms as pf
+from tinyjax.core.tracing import jaxpr as jx
+from tinyjax.core.xla.compilation import Compilation
 from tinyjax.errors import ShardingError
-
-if TYPE_CHECKING:
-    from tinyjax.parallel import sharding as sd
+from tinyjax.parallel import named_sharding as ns, sharding as sd
+from tinyjax.parallel.wishes import Wishes, on_devices, on_host, wishes_of
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -59,87 +58,22 @@ class Placement(records.Printed):
     written: Written | None = attrs.field(default=None, eq=False)
 
 
-# What programs say
+def place(request: Compilation, args: Sequence[Any]) -> tuple[Compilation, Sequence[Any]]:
+    """Return a program as it is compiled for arguments that lie as these do, and these.
 
-
-@attrs.frozen(eq=False, repr=False)
-class Wishes(records.Record):
-    """What a program says of where it runs.
-
-    Attributes:
-        all: the shardings that it names.
-        ins: how its parameters are to lie, where it says.
-        outs: how its results are to lie.
+    Where it runs on the first device it has no placement, and all arguments are there.
     """
-
-    all: tuple[sd.Sharding, ...]
-    ins: tuple[sd.Sharding | None, ...]
-    outs: tuple[sd.Sharding | None, ...]
-
-
-def wishes_of(jaxpr: jx.Jaxpr) -> Wishes | None:
-    """What a program says of where it runs; None where it says nothing."""
-
-    def find() -> Wishes | None:
-        # in order, and each once
-        shardings: dict[sd.Sharding, None] = {}
-        used: dict[jx.Atom, sd.Sharding] = {}
-        defined: dict[jx.Atom, sd.Sharding] = {}
-        for eqn in jaxpr.eqns:
-            rules = eqn.primitive.rules
-            rule = rules.extensions.get(pr.SHARDINGS)
-            if rule is not None:
-                ins, outs = rule(eqn.params)
-                shardings.update(dict.fromkeys((*ins, *outs)))
-                for x, sharding in zip(eqn.inputs, ins, strict=True):
-                    if sharding.is_decided and sharding.divides(x.aval.shape):
-                        used.setdefault(x, sharding)
-                results = zip(eqn.out_binders, outs, strict=True)
-                own = rules.evaluate is not None and bool(jx.subjaxprs(eqn.params))
-                defined.update(
-                    (var, _as_typed(var, sharding) if own else sharding)
-                    for var, sharding in results
-                    if sharding.is_decided and sharding.divides(var.aval.shape)
-                )
-            if rules.evaluate is None:  # it runs no programs, as nearly all do not
-                continue
-            with nesting.LEVEL:
-                below = [wishes_of(inner) for inner in jx.subjaxprs(eqn.params)]
-            for wishes in below:
-                if wishes is not None:
-                    shardings.update(dict.fromkeys(wishes.all))
-        for v in jaxpr.in_binders:
-            if v.aval.where is not None and v.aval.told is not None:
-                if v.aval.sharding.is_explicit:
-                    used[v] = v.aval.sharding
-                shardings[v.aval.sharding] = None
-        if not shardings:
-            return None
-        for x in jaxpr.outs:
-            if x.aval.where is not None and x.aval.sharding.is_explicit:
-                defined.setdefault(x, x.aval.sharding)
-        return Wishes(
-            tuple(shardings),
-            tuple([used.get(v) for v in jaxpr.in_binders]),
-            tuple([defined.get(x) for x in jaxpr.outs]),
-        )
-
-    return jaxpr.derive("wishes", find)
+    placement = placement_of(request.jaxpr, on_devices(args))
+    if placement is None:
+        return request, on_host(args)
+    return attrs.evolve(request, placement=placement), args
 
 
-def _as_typed(x: jx.Atom, sharding: sd.Sharding) -> sd.Sharding:
-    """How a result of ``shard_map`` lies, as its type says it, or else as XLA would."""
-    if x.aval.where is not None and x.aval.sharding.is_explicit:
-        return x.aval.sharding
-    return sharding.stripped()
-
-
-# Where they run
-
-
-def on_devices(args: Sequence[object]) -> list[sd.Sharding | None]:
-    """How arguments lie; None for those that go where they are wanted."""
-    return [x.sharding if isinstance(x, PlacedArray) and x.committed else None for x in args]
+def placement_in(request: Compilation) -> Placement:
+    """Return where a program runs that does not run on the first device."""
+    placement = request.placement
+    assert isinstance(placement, Placement), "it runs elsewhere"
+    return placement
 
 
 def placement_of(jaxpr: jx.Jaxpr, shardings: Sequence[sd.Sharding | None]) -> Placement | None:
@@ -157,9 +91,9 @@ def placement_of(jaxpr: jx.Jaxpr, shardings: Sequence[sd.Sharding | None]) -> Pl
         ShardingError: arguments, or what the program names, lie on different devices.
     """
     placement = placement_by(jaxpr, shardings)
-    if placement is not None or dev.default_elsewhere() is None:
+    place = sd.default_place() if placement is None else None
+    if place is None:
         return placement
-    place = elsewhere.plane().default_place()
     return Placement(place.ids, (place,) * len(jaxpr.in_binders), (place,) * len(jaxpr.outs))
 
 
@@ -198,8 +132,6 @@ def agreed(
     Raises:
         ShardingError: these are of different devices.
     """
-    from tinyjax.parallel import named_sharding as ns  # noqa: PLC0415 (one device needs none)
-
     meshes = {
         x.mesh.abstract_mesh: x.mesh
         for x in named
@@ -251,8 +183,6 @@ def agreed(
 
 def _with_devices(sharding: sd.Sharding, meshes: Mapping[Any, Any]) -> sd.Sharding:
     """The same sharding, of devices where a mesh of that form is named with its devices."""
-    from tinyjax.parallel import named_sharding as ns  # noqa: PLC0415 (one device needs none)
-
     if not isinstance(sharding, ns.NamedSharding) or not sharding.is_abstract:
         return sharding
     mesh = meshes.get(sharding.mesh.abstract_mesh)
@@ -266,9 +196,6 @@ def undivided(shardings: Sequence[sd.Sharding], ids: Sequence[int]) -> sd.Shardi
         shardings: what is named, where ``ids`` may be given.
         ids: the numbers of the devices.
     """
-    # programs of one device need none
-    from tinyjax.parallel import named_sharding as ns, sharding as sd  # noqa: PLC0415
-
     for sharding in shardings:
         if isinstance(sharding, ns.NamedSharding) and sharding.ids == ids:
             return ns.NamedSharding(sharding.mesh, sd.PartitionSpec())

@@ -87,7 +87,12 @@ class Communication(records.Record):
         return result
 
 
-_COLLECTIVE: Final = re.compile(rf"= (.*?) ({'|'.join(xla.COLLECTIVES)})\(")
+#: What XLA calls operations for which devices wait for each other.
+COLLECTIVES: Final[tuple[str, ...]] = (
+    *("all-reduce", "all-gather", "reduce-scatter", "all-to-all"),
+    *("collective-permute", "collective-broadcast"),
+)
+_COLLECTIVE: Final = re.compile(rf"= (.*?) ({'|'.join(COLLECTIVES)})\(")
 _TYPE: Final = re.compile(r"\b([a-z]+\d*\w*)\[([\d,]*)\]")
 _LISTED: Final = re.compile(r"replica_groups=\{(\{[\d,{}]*\})\}")
 _COUNTED: Final = re.compile(r"replica_groups=\[([\d,]+)\]<=\[([\d,]+)\](?:T\(([\d,]+)\))?")

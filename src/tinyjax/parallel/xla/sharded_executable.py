@@ -1,6 +1,6 @@
 """Compiled programs on several devices.
 
-XLA checks nothing of where a program's arguments lie (``core.xla.placement``), so that every
+XLA checks nothing of where a program's arguments lie (``parallel.placement``), so that every
 argument is compared with what the program was compiled for.
 
 On CPU each of a program's devices occupies a thread of the client's while it waits for the others
@@ -15,42 +15,39 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
-from functools import lru_cache
-from itertools import permutations
 from threading import Lock
 from typing import Any, Final
 
 import attrs
 import numpy as np
 from jaxlib.xla_client import (
-    GSPMDSharding,
+    CompileOptions,
+    DeviceAssignment,
     HloSharding,
     LoadedExecutable,
-    OpSharding,
-    batched_device_put,
 )
 
 from tinyjax.core import lowering as low, platforms as pf
+from tinyjax.core.discovery import toolkit
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.values import concrete as conc
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.xla import backend, compilation, forks, host_callbacks, loading, lowering
-from tinyjax.core.xla.placement import Placement, Written, undivided
-from tinyjax.dtypes import HostArray
-from tinyjax.errors import ShardingError
+from tinyjax.core.xla import backend, compilation, forks, host_callbacks, loading
+from tinyjax.core.xla.executable import Executable
+from tinyjax.core.xla.options import compile_options
+from tinyjax.parallel.communication import COLLECTIVES
 from tinyjax.parallel.named_sharding import NamedSharding
+from tinyjax.parallel.placement import Placement, Written, placement_in, undivided
 from tinyjax.parallel.sharded_array import ShardedArray
-from tinyjax.parallel.sharding import PartitionSpec, Sharding, on_first
+from tinyjax.parallel.sharding import Sharding, on_first
+from tinyjax.parallel.xla import moving
+from tinyjax.parallel.xla.lowering import lowered_for
+from tinyjax.parallel.xla.xla_shardings import by_axes, of_parts, placed
 
-#: What XLA calls operations for which devices wait for each other.
-COLLECTIVES: Final[tuple[str, ...]] = (
-    *("all-reduce", "all-gather", "reduce-scatter", "all-to-all"),
-    *("collective-permute", "collective-broadcast"),
-)
 _WAITS: Final = re.compile(rf" ({'|'.join(COLLECTIVES)}|ragged-all-to-all)(-start)?[(]")
 _MOST_WAITING: Final = 16
 #: A token of each program with collectives that is under way, and how many devices it has.
@@ -62,93 +59,7 @@ forks.hold_at_forks(_lock)
 os.register_at_fork(after_in_child=_under_way.clear)  # they run in the other process
 
 
-# Shardings as XLA knows them
-
-
-def _hlo_sharding(sharding: Sharding, ndim: int) -> HloSharding:
-    if not isinstance(sharding, NamedSharding):
-        return HloSharding.replicate()
-    mesh, spec = sharding.mesh, sharding.spec
-    factors = [sharding.factor(axis) for axis in range(ndim)]
-    summed = sharding.summed
-    if all(n == 1 for n in factors) and not summed:
-        return HloSharding.replicate()
-    used = [*[name for axis in range(ndim) for name in spec.axes(axis)], *summed]
-    order = [*used, *[name for name in mesh.axis_names if name not in used]]
-    groups = (
-        (mesh.size_of(summed), OpSharding.Type.UNREDUCED),
-        (len(mesh.ids) // mesh.size_of(used), OpSharding.Type.REPLICATED),
-    )
-    return HloSharding.iota_tile(
-        (*factors, *[n for n, _ in groups if n > 1]),
-        reshape_dims=mesh.axis_sizes,
-        transpose_perm=[mesh.axis_names.index(name) for name in order],
-        subgroup_types=[kind for n, kind in groups if n > 1],
-    )
-
-
-@lru_cache(maxsize=4096)
-def placed(sharding: Sharding, ndim: int) -> GSPMDSharding:
-    """The same for jaxlib; all of it is in C++, so that no class of ours or of jax takes part."""
-    return GSPMDSharding(
-        backend.backend_of(sharding.ids).device_list(sharding.ids), _hlo_sharding(sharding, ndim)
-    )
-
-
-def _candidates(sharding: NamedSharding, ndim: int) -> Iterator[NamedSharding]:
-    """Go through the ways in which axes of its mesh divide arrays of so many axes."""
-
-    def divide(axis: int, left: tuple[str, ...], entries: tuple[object, ...]) -> Iterator[Any]:
-        if axis == ndim:
-            yield NamedSharding(sharding.mesh, PartitionSpec(*entries).stripped())
-            return
-        for count in range(len(left) + 1):
-            for chosen in permutations(left, count):
-                rest = tuple([name for name in left if name not in chosen])
-                yield from divide(axis + 1, rest, (*entries, chosen))
-
-    yield from divide(0, sharding.mesh.axis_names, ())
-
-
-@lru_cache(maxsize=4096)
-def _named(like: NamedSharding, text: str, shape: tuple[int, ...]) -> NamedSharding | None:
-    """A sharding that XLA has chosen, by axes of a mesh; None where these do not express it."""
-    target = HloSharding.from_string(text)
-    for candidate in _candidates(like, len(shape)):
-        if _hlo_sharding(candidate, len(shape)) == target:
-            divides = all(n % candidate.factor(axis) == 0 for axis, n in enumerate(shape))
-            return candidate if divides else None
-    return None
-
-
-def of_parts(aval: ShapedArray, sharding: Sharding, parts: Sequence[HostArray]) -> ShardedArray:
-    """Make an array of what this process's devices are to hold.
-
-    Args:
-        aval: the type of the array.
-        sharding: how it lies.
-        parts: the data for each device of this process, which nobody writes to, as XLA holds it.
-
-    Raises:
-        ShardingError: none of the devices is of this process.
-    """
-    every = backend.backend_of(sharding.ids).device_list(sharding.ids)
-    devices = [every[place] for place in sharding.addressable_places]
-    if not devices:
-        raise ShardingError(
-            f"all devices of {sharding!r} are of other processes. Every process that takes part "
-            "has a device in the mesh, as tinyjax.make_mesh arranges all."
-        )
-    shards = batched_device_put(
-        backend.physical(aval), placed(sharding, aval.ndim), [*parts], devices, enable_x64=True
-    )
-    return ShardedArray(aval, sharding, shards)
-
-
-# Programs
-
-
-class ShardedExecutable:
+class ShardedExecutable(Executable):
     """A compiled program on several devices, or on another than the first.
 
     Attributes:
@@ -168,15 +79,10 @@ class ShardedExecutable:
         "_waits",
         "donated",
         "in_avals",
-        "loaded",
-        "name",
         "out_avals",
         "placement",
         "results",
     )
-
-    #: What has functions of Python is no program of the host's.
-    host_program: Final = None
 
     def __init__(
         self,
@@ -207,11 +113,14 @@ class ShardedExecutable:
         lie = [None if sharding == first else sharding for sharding in outs]
         self.results: list[tuple[ShapedArray, Sharding | None]] = self._typed(lie)
 
-    def written(self, how: Written) -> ShardedExecutable:
+    def as_requested(self, request: compilation.Compilation) -> ShardedExecutable:
         """Return the same program, whose results say where they lie as arguments and programs do.
 
         What was not said is written like the first argument, where it lies so, as in JAX.
         """
+        how = placement_in(request).written
+        if how is None:
+            return self
         outs = [
             _written(x, said, how, aval)
             for x, said, aval in zip(self.placement.outs, how.outs, self.out_avals, strict=True)
@@ -232,14 +141,14 @@ class ShardedExecutable:
         ]
 
     def __call__(self, args: Sequence[Array]) -> list[Array]:
-        """Run the program, as ``execute`` does, on arrays whose types and places are compared."""
-        buffers: list[Any] = []
+        """Run the program, as ``execute`` does, on arrays that are moved to where it takes them."""
+        at: list[ShardedArray] = []
         for arg, aval, sharding in zip(args, self.in_avals, self.placement.ins, strict=True):
-            assert type(arg) is ShardedArray, "XLA would not notice"
-            assert arg.shape == aval.shape, "XLA would not notice"
-            assert arg.sharding.is_equivalent_to(sharding, arg.ndim), "XLA would not notice"
-            buffers.append(arg.shards)
-        outs = self.execute(args, buffers)
+            x = moving.moved(arg, sharding)
+            assert x.shape == aval.shape, "XLA would not notice"
+            assert x.sharding.is_equivalent_to(sharding, x.ndim), "XLA would not notice"
+            at.append(x)
+        outs = self.execute(at, [x.shards for x in at])
         return [result_of(how, out) for how, out in zip(self.results, outs, strict=True)]
 
     def moves(self, lie: Sequence[object]) -> list[Sharding | None]:
@@ -315,9 +224,7 @@ def result_of(how: tuple[ShapedArray, Sharding | None], buffer: Any) -> Array:
 
 
 def compile_sharded(
-    on: backend.Backend,
     request: compilation.Compilation,
-    placement: Placement,
     flags: compilation.Flags,
     locate: low.Locate | None = None,
 ) -> ShardedExecutable:
@@ -326,6 +233,8 @@ def compile_sharded(
     What XLA chooses of its results is given the names of a mesh's axes. Where they do not express
     it, or an axis is not divisible, the program is compiled again with that result undivided.
     """
+    placement = placement_in(request)
+    on = backend.backend_of(placement.ids)
     loaded, decided, calls_python = compile_placed(on, request, placement, flags, locate)
     return ShardedExecutable(loaded, request, decided, calls_python)
 
@@ -339,11 +248,12 @@ def compile_placed(
 ) -> tuple[LoadedExecutable, Placement, bool]:
     """Compile a program, and return how its results lie, and whether it calls Python."""
     name = request.name
-    text, functions = lowering.lowered_for(placement, request.jaxpr, name, request.donated, locate)
+    text, functions = lowered_for(placement, request.jaxpr, name, request.donated, locate)
+    options, devices = placed_options(flags, placement), on.device_list(placement.ids)
     loaded = (
-        host_callbacks.compile_with(on, text, functions, name, flags, placement)
+        host_callbacks.compile_with(on, text, functions, name, flags, options, devices)
         if functions
-        else loading.load_or_compile(on, text, name, flags, placement)
+        else loading.load_or_compile(on, text, name, flags, options, devices)
     )
     outs = _read_back(loaded, request.jaxpr, placement)
     lie = (*placement.ins, *([] if placement.whole is None else [placement.whole]))
@@ -353,6 +263,24 @@ def compile_placed(
     if None in outs:
         return compile_placed(on, request, decided, flags, locate)
     return loaded, decided, bool(functions)
+
+
+def placed_options(flags: compilation.Flags, placement: Placement) -> CompileOptions:
+    """Return XLA's record of options with these flags, for programs on these devices."""
+    options = compile_options(flags)
+    build = options.executable_build_options
+    options.num_replicas = build.num_replicas = 1
+    options.num_partitions = build.num_partitions = len(placement.ids)
+    build.use_spmd_partitioning = build.use_shardy_partitioner = True
+    free = [sharding is None for sharding in placement.outs]
+    build.allow_spmd_sharding_propagation_to_output = free or [True]
+    assignment = DeviceAssignment.create(
+        np.array([[i % pf.PER_PLATFORM for i in placement.ids]], np.int32)
+    )
+    if pf.platform_at(placement.ids[0]).rules == "cuda" and (folder := toolkit()) is not None:
+        build.debug_options.xla_gpu_cuda_data_dir = str(folder)
+    options.device_assignment = build.device_assignment = assignment
+    return options
 
 
 def _read_back(
@@ -371,7 +299,7 @@ def _read_back(
         text = str(HloSharding.from_proto(proto))
         own = aval.sharding if aval.told is not None else None
         names = (
-            _named(like, text, aval.shape)
+            by_axes(like, text, aval.shape)
             for like in ([own] if isinstance(own, NamedSharding) else meshes)
         )
         shardings.append(sharding or next((x for x in names if x is not None), None))

@@ -6,6 +6,7 @@ the compilation, and dropped after it, for each of its devices has a thread.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -13,9 +14,12 @@ from jaxlib import xla_client
 
 from tinyjax import errors, records
 from tinyjax.core import devices as dev, lowering as low
-from tinyjax.core.xla import backend, sharded_executable
+from tinyjax.core.values.array import Array
+from tinyjax.core.xla import backend
 from tinyjax.core.xla.compilation import Compilation, Flags
-from tinyjax.core.xla.placement import Placement, Written
+from tinyjax.core.xla.executable import Executable
+from tinyjax.parallel.placement import Placement, placement_in
+from tinyjax.parallel.xla import sharded_executable
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -36,36 +40,36 @@ class Plan(records.Record):
         return self._memory
 
 
-@attrs.frozen(eq=False, repr=False)
-class PlannedExecutable(records.Record):
+class PlannedExecutable(Executable):
     """A compiled program that has no devices to run.
 
     Attributes:
-        name: of its function.
-        loaded: what XLA tells of it.
         placement: how parameters and results would lie.
     """
 
-    name: str
-    loaded: Plan
-    placement: Placement
+    __slots__ = ("placement",)
 
-    #: Such programs call no Python functions.
-    host_program = None
+    def __init__(self, name: str, plan: Plan, placement: Placement) -> None:
+        self.name: str = name
+        self.loaded: Plan = plan
+        self.placement: Placement = placement
 
-    def written(self, _how: Written) -> PlannedExecutable:
-        """Return the same program: there are no results."""
-        return self
+    def __call__(self, args: Sequence[Array]) -> list[Array]:
+        raise errors.ShardingError(
+            f"'{self.name}' is for an AbstractMesh, which has no devices to run it. Make "
+            "the mesh by tinyjax.make_mesh."
+        )
 
 
 def compile_planned(
-    request: Compilation, placement: Placement, flags: Flags, locate: low.Locate | None = None
+    request: Compilation, flags: Flags, locate: low.Locate | None = None
 ) -> PlannedExecutable:
     """Compile a program for a mesh without devices.
 
     Raises:
         ShardingError: the mesh is larger than what XLA compiles for.
     """
+    placement = placement_in(request)
     count = len(placement.ids)  # those with higher numbers XLA takes for another process's
     if count > dev.PER_PROCESS:
         raise errors.ShardingError(

@@ -11,11 +11,11 @@ from tinyjax import dtypes, errors
 from tinyjax.core.devices import PER_PROCESS, device_at, group
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
-from tinyjax.core.xla.sharded import put
-from tinyjax.core.xla.sharded_executable import of_parts
 from tinyjax.parallel.meshes import mesh_of_ids
 from tinyjax.parallel.named_sharding import NamedSharding
 from tinyjax.parallel.sharding import PartitionSpec, Sharding
+from tinyjax.parallel.xla.moving import put
+from tinyjax.parallel.xla.xla_shardings import of_parts
 
 
 def exchanged(data: dtypes.HostArray, processes: Sequence[int]) -> dtypes.HostArray:
