@@ -99,7 +99,7 @@ def test_blocks_begin_where_a_function_may_have_ended() -> None:
 def test_marks_leave_a_module_what_it_is() -> None:
     marks = bytearray(100)
     names: dict[str, object] = {"__marks__": marks, "__name__": "tangents"}
-    exec(compile(marked("core/tracing/tangents.py", 0), "tangents", "exec"), names)
+    exec(compile(marked("core/tracing/list_partition.py", 0), "tangents", "exec"), names)
     assert not any(marks)
     present = names["present"]
     assert callable(present)

@@ -20,6 +20,7 @@ from tinyjax.core.primitives.elementwise import add, conj, cos, mul, neg, sin, t
 from tinyjax.core.primitives.shape import full_like
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.tracing.list_partition import present
 from tinyjax.core.tracing.primitive import (
     ZERO,
     Arrays,
@@ -34,7 +35,6 @@ from tinyjax.core.tracing.primitive import (
     Tangents,
 )
 from tinyjax.core.tracing.staging import stage
-from tinyjax.core.tracing.tangents import present
 from tinyjax.core.tracing.trace import bind1
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.avals import ShapedArray

@@ -11,6 +11,7 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import ad, tree
 from tinyjax.core.api import pullbacks
+from tinyjax.core.tracing.list_partition import present
 from tinyjax.core.tracing.primitive import (
     NO_PARAMS,
     ZERO,
@@ -21,7 +22,6 @@ from tinyjax.core.tracing.primitive import (
     Tangents,
     registry,
 )
-from tinyjax.core.tracing.tangents import present
 from tinyjax.core.tracing.trace import bind
 from tinyjax.errors import ArgumentError
 

@@ -13,7 +13,12 @@ from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitives.rules import instantiate_all
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
-from tinyjax.core.tracing import primitive as prim, program_rules as pr, tangents as tg, trace as tr
+from tinyjax.core.tracing import (
+    list_partition as lp,
+    primitive as prim,
+    program_rules as pr,
+    trace as tr,
+)
 from tinyjax.core.tracing.dependence import asks_within
 from tinyjax.core.tracing.jaxpr import eval_jaxpr
 from tinyjax.core.transforms.calls import jvp_of_call
@@ -51,7 +56,7 @@ def _along(
 def _tangent_jvp(
     primals: prim.Arrays, tangents: prim.Tangents, params: LinearMapParams
 ) -> prim.JvpResult:
-    if any(tg.nonzeros(tangents[: params.num_residuals])):
+    if any(lp.nonzeros(tangents[: params.num_residuals])):
         return jvp_of_call(params.forward, primals, tangents)
     return tr.bind(loop_tangent_p, primals, params), _along(primals, tangents, params)
 
@@ -64,7 +69,7 @@ def _tangent_linearize(
         outs = tr.bind(loop_tangent_p, primals, params)
 
         def same_map(tangents: Sequence[Array]) -> Sequence[Array]:
-            return _along(primals, tg.with_zeros(nonzero, tangents), params)
+            return _along(primals, lp.with_zeros(nonzero, tangents), params)
 
         return outs, [True] * len(outs), same_map
     linearized = linearize_flat(lambda *xs: eval_jaxpr(params.forward, xs), primals, nonzero)

@@ -26,10 +26,9 @@ from tinyjax.core.primitives.shape import full, zero_cotangent
 from tinyjax.core.tracing import program_rules as pr
 from tinyjax.core.tracing.dependence import dce
 from tinyjax.core.tracing.jaxpr import Jaxpr, effects as effects_of_program, eval_jaxpr
-from tinyjax.core.tracing.list_partition import marked, split_list
+from tinyjax.core.tracing.list_partition import marked, split_list, with_zeros
 from tinyjax.core.tracing.primitive import ZERO, Arrays, LinearizeResult, Tangent
 from tinyjax.core.tracing.staging import Staged, close_over, stage
-from tinyjax.core.tracing.tangents import with_zeros
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms import linearize as lz, transpose as tp
 from tinyjax.core.values.array import Array

@@ -20,10 +20,9 @@ from tinyjax.core.primitives.rules import instantiate_all
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
-from tinyjax.core.tracing.list_partition import marked
+from tinyjax.core.tracing.list_partition import marked, nonzeros, present, with_zeros
 from tinyjax.core.tracing.program_rules import ASKED, INLINED, def_program
 from tinyjax.core.tracing.staging import stage
-from tinyjax.core.tracing.tangents import nonzeros, present, with_zeros
 from tinyjax.core.transforms import batching as bt, calls, jvp as jv, linearize as lz
 from tinyjax.core.transforms.linearize import linear_trace
 from tinyjax.core.values import avals as av

@@ -18,9 +18,14 @@ from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, primitive as prim, staging as stg
-from tinyjax.core.tracing.list_partition import split_list
+from tinyjax.core.tracing.list_partition import (
+    defined,
+    of_undefined,
+    present,
+    split_list,
+    with_zeros,
+)
 from tinyjax.core.tracing.program_rules import def_program
-from tinyjax.core.tracing.tangents import defined, of_undefined, present, with_zeros
 from tinyjax.core.tracing.trace import Running, bind
 from tinyjax.core.transforms import (
     batching as bt,

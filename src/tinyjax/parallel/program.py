@@ -33,7 +33,6 @@ from tinyjax.core.tracing import (
     primitive as prim,
     program_rules as pr,
     staging as stg,
-    tangents as tg,
 )
 from tinyjax.core.tracing.program_rules import Run, def_program
 from tinyjax.core.tracing.trace import bind
@@ -250,19 +249,19 @@ def _lowering(b: Lowering, operands: Values, params: ShardMapParams) -> Values:
 
 @shard_map_p.def_jvp
 def _jvp(primals: prim.Arrays, tangents: prim.Tangents, params: ShardMapParams) -> prim.JvpResult:
-    nonzero = tg.nonzeros(tangents)
+    nonzero = lp.nonzeros(tangents)
     with _on_axes(params):
         staged, nonzero_out = jv.jvp_jaxpr(params.jaxpr, nonzero)
     in_specs, out_specs = params.in_specs, params.out_specs
     outs = bind_shard_map(
         staged,
-        [*primals, *tg.present(tangents)],
+        [*primals, *lp.present(tangents)],
         params,
         (*in_specs, *lp.marked(in_specs, nonzero)),
         (*out_specs, *lp.marked(out_specs, nonzero_out)),
     )
     n = len(out_specs)
-    return outs[:n], tg.with_zeros(nonzero_out, outs[n:])
+    return outs[:n], lp.with_zeros(nonzero_out, outs[n:])
 
 
 @attrs.frozen(eq=False)
@@ -362,18 +361,18 @@ def _linearize(
 def _transpose(
     cotangents: prim.Tangents, operands: prim.Operands, params: ShardMapParams
 ) -> prim.Cotangents:
-    linear, nonzero = tg.are_undefined(operands), tg.nonzeros(cotangents)
+    linear, nonzero = lp.are_undefined(operands), lp.nonzeros(cotangents)
     known = [not unknown for unknown in linear]
     with _on_axes(params):
         transposed = tp.transpose_jaxpr(params.jaxpr, linear, nonzero)
     cotangents_in = bind_shard_map(
         transposed.staged,
-        [*tg.defined(operands), *tg.present(cotangents)],
+        [*lp.defined(operands), *lp.present(cotangents)],
         params,
         (*lp.marked(params.in_specs, known), *_transposed(lp.marked(params.out_specs, nonzero))),
         _transposed(lp.marked(lp.marked(params.in_specs, linear), transposed.nonzero_out)),
     )
-    return lp.fill_list(linear, tg.with_zeros(transposed.nonzero_out, cotangents_in), None)
+    return lp.fill_list(linear, lp.with_zeros(transposed.nonzero_out, cotangents_in), None)
 
 
 def _transposed(specs: Sequence[PartitionSpec]) -> list[PartitionSpec]:

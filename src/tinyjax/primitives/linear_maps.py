@@ -15,7 +15,7 @@ from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitives import rules as ru, shape as sh
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
-from tinyjax.core.tracing import calling, list_partition as lp, primitive as prim, tangents as tg
+from tinyjax.core.tracing import calling, list_partition as lp, primitive as prim
 from tinyjax.core.tracing.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.tracing.program_rules import def_program
 from tinyjax.core.tracing.staging import Staged, close_over, stage
@@ -72,7 +72,7 @@ def def_linear_map(primitive: prim.Primitive[LinearMapParams], called: str, resi
         cotangents: prim.Tangents, operands: prim.Operands, params: LinearMapParams
     ) -> prim.Cotangents:
         n = params.num_residuals
-        known = tg.defined(operands[:n])
+        known = lp.defined(operands[:n])
         if len(known) < n:
             raise ru.not_linear(primitive.name, residuals)
         cotangents_out = ru.instantiate_all(
@@ -80,7 +80,7 @@ def def_linear_map(primitive: prim.Primitive[LinearMapParams], called: str, resi
         )
         turned = LinearMapParams(params.backward, params.forward, n)
         cotangents_in = bind(primitive, (*known, *cotangents_out), turned)
-        return [*[None] * n, *tg.of_undefined(operands[n:], cotangents_in)]
+        return [*[None] * n, *lp.of_undefined(operands[n:], cotangents_in)]
 
     @primitive.def_batch
     def map_batch(
@@ -208,7 +208,7 @@ def _call_linearize(
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
         of_residuals, of_operands = lp.split_list(tangents, sum(nonzero[:n]))
-        own_tangents = tg.with_zeros(nonzero[n:], of_operands)
-        return tg.present(_add_own(primals, own_tangents, change.apply(of_residuals), params))
+        own_tangents = lp.with_zeros(nonzero[n:], of_operands)
+        return lp.present(_add_own(primals, own_tangents, change.apply(of_residuals), params))
 
     return outs, nonzero_out, tangent_map

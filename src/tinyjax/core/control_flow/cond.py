@@ -26,9 +26,9 @@ from tinyjax.core.tracing import (
     calling,
     dependence as dep,
     jaxpr as jx,
+    list_partition as lp,
     primitive as prim,
     program_rules as pr,
-    tangents as tg,
 )
 from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.holders import HOLDERS, closed_over
@@ -128,12 +128,12 @@ def _any_of(columns: Sequence[Sequence[bool]]) -> tuple[bool, ...]:
 @cond_p.def_jvp
 def _cond_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: CondParams) -> prim.JvpResult:
     index, *operands = primals
-    nonzero = tg.nonzeros(tangents[1:])
+    nonzero = lp.nonzeros(tangents[1:])
     nonzero_out = _any_of([jv.jvp_jaxpr(branch, nonzero)[1] for branch in params.branches])
     branches = [jv.jvp_jaxpr(branch, nonzero, nonzero_out)[0] for branch in params.branches]
-    outs = bind_branches(index, branches, [*operands, *tg.present(tangents[1:])])
+    outs = bind_branches(index, branches, [*operands, *lp.present(tangents[1:])])
     n = len(nonzero_out)
-    return outs[:n], tg.with_zeros(nonzero_out, outs[n:])
+    return outs[:n], lp.with_zeros(nonzero_out, outs[n:])
 
 
 @cond_p.def_linearize
@@ -231,8 +231,8 @@ def _cond_transpose(
     index, *rest = operands
     if isinstance(index, prim.UndefinedPrimal):
         raise ru.not_linear("cond", "what it chooses by")
-    linear = tg.are_undefined(rest)
-    transposed = [tp.transpose_jaxpr(b, linear, tg.nonzeros(cotangents)) for b in params.branches]
+    linear = lp.are_undefined(rest)
+    transposed = [tp.transpose_jaxpr(b, linear, lp.nonzeros(cotangents)) for b in params.branches]
     nonzero_out = _any_of([t.nonzero_out for t in transposed])
     avals = [x.aval for x in rest if isinstance(x, prim.UndefinedPrimal)]
     branches = []
@@ -240,8 +240,8 @@ def _cond_transpose(
         jaxpr = t.staged.jaxpr
         filled, _ = jv.fill_zeros(avals, jaxpr.outs, t.nonzero_out, nonzero_out)
         branches.append(Staged(jx.Jaxpr(jaxpr.in_binders, jaxpr.eqns, filled), t.staged.consts))
-    outs = bind_branches(index, branches, [*tg.defined(rest), *tg.present(cotangents)])
-    return [None, *fill_list(linear, tg.with_zeros(nonzero_out, outs), None)]
+    outs = bind_branches(index, branches, [*lp.defined(rest), *lp.present(cotangents)])
+    return [None, *fill_list(linear, lp.with_zeros(nonzero_out, outs), None)]
 
 
 @cond_p.def_batch

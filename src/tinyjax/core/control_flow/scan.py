@@ -29,7 +29,6 @@ from tinyjax.core.tracing import (
     primitive as prim,
     program_rules as pr,
     staging as stg,
-    tangents as tg,
     trace as tr,
 )
 from tinyjax.core.tracing.checking import checked
@@ -249,7 +248,7 @@ def _kept_as(of: hlo.TensorType, aval: av.ShapedArray) -> hlo.TensorType:
 @scan_p.def_jvp
 def _scan_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: ScanParams) -> prim.JvpResult:
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    nonzero = tg.nonzeros(tangents)
+    nonzero = lp.nonzeros(tangents)
     nz_consts, _, nz_xs = lp.split_list(nonzero, k, m)
     num_ys = len(jaxpr.outs) - m
     nz_carry, nz_out, staged = scan_body_jvp(params, nonzero)
@@ -266,13 +265,13 @@ def _scan_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: ScanParams)
     t_consts, t_init, t_xs = lp.split_list(tangents, k, m)
     outs = bind_scan(
         body,
-        [*staged.consts, *consts, *tg.present(t_consts)],
+        [*staged.consts, *consts, *lp.present(t_consts)],
         [*init, *cf.first_tangents(init, t_init, nz_carry)],
-        [*xs, *tg.present(t_xs)],
+        [*xs, *lp.present(t_xs)],
         params,
     )
     carry, carry_tangents, ys, ys_tangents = lp.split_list(outs, m, sum(nz_carry), num_ys)
-    return [*carry, *ys], tg.with_zeros(nz_out, [*carry_tangents, *ys_tangents])
+    return [*carry, *ys], lp.with_zeros(nz_out, [*carry_tangents, *ys_tangents])
 
 
 def _linearize_stacking(
@@ -326,7 +325,7 @@ def _linearize_stacking(
         return bind_scan(
             tangent,
             [*fixed, *t_consts],
-            cf.first_tangents(init, tg.with_zeros(nz_init, t_init), nz_carry),
+            cf.first_tangents(init, lp.with_zeros(nz_init, t_init), nz_carry),
             [*[inputs[atoms[i]] for i in of_inputs], *stacks, *t_xs],
             attrs.evolve(params, observer=observing.in_phase(params.observer, "tangent")),
         )
@@ -425,7 +424,7 @@ def _scan_transpose(
     cotangents: prim.Tangents, operands: prim.Operands, params: ScanParams
 ) -> prim.Cotangents:
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    lin_consts, lin_init, lin_xs = lp.split_list(tg.are_undefined(operands), k, m)
+    lin_consts, lin_init, lin_xs = lp.split_list(lp.are_undefined(operands), k, m)
 
     def of_body(carry: tuple[bool, ...]) -> Sequence[bool]:
         return dep.depends(jaxpr, (*lin_consts, *carry, *lin_xs))[:m]
@@ -443,7 +442,7 @@ def _scan_transpose(
         av.rows([x.aval for x in known_xs]),
         len(unknown_c),
         lin_carry,
-        tg.nonzeros(ct_ys),
+        lp.nonzeros(ct_ys),
     )
     outs = bind_scan(
         staged.jaxpr,
@@ -452,7 +451,7 @@ def _scan_transpose(
             *(_instantiate(prim.ZERO, v) for v in unknown_c),
             *map(_instantiate, lp.marked(ct_carry, lin_carry), unknown_m),
         ],
-        [*known_xs, *tg.present(ct_ys)],
+        [*known_xs, *lp.present(ct_ys)],
         attrs.evolve(
             params,
             reverse=not params.reverse,
@@ -495,7 +494,7 @@ def _transposed_body(
 
     def iteration(*args: Array) -> list[Array]:
         fixed, sums, state, rows, parts = lp.split_list(args, *sizes)
-        cotangents_out = [*tg.with_zeros(lin_carry, state), *tg.with_zeros(nz_ys, parts)]
+        cotangents_out = [*lp.with_zeros(lin_carry, state), *lp.with_zeros(nz_ys, parts)]
         cotangents_in = tp.backward_pass(body, [*fixed, *rows], cotangents_out)
         into_c, into_m, into_x = lp.split_list(cotangents_in, num_sums, len(unknown_m))
         return [
@@ -521,7 +520,7 @@ def _known_operands(
     """
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
     consts, carry, xs = lp.split_list(operands, k, m)
-    known, known_xs = tg.defined(consts), tg.defined(xs)
+    known, known_xs = lp.defined(consts), lp.defined(xs)
     first = [
         x
         for x, is_linear in zip(carry, lin_carry, strict=True)
@@ -529,7 +528,7 @@ def _known_operands(
     ]
     if not first:
         return known, known_xs
-    marks = [*tg.are_undefined(operands)]
+    marks = [*lp.are_undefined(operands)]
     marks[k : k + m] = lin_carry
     linear = dep.dependents(jaxpr.eqns, lp.marked(jaxpr.in_binders, marks))
     parts = [dep.independent_part(eqn, linear) for eqn in jaxpr.eqns]

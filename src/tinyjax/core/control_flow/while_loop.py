@@ -25,10 +25,10 @@ from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.tracing import (
     calling,
     jaxpr as jx,
+    list_partition as lp,
     primitive as prim,
     program_rules as pr,
     staging as stg,
-    tangents as tg,
     trace as tr,
 )
 from tinyjax.core.tracing.checking import checked
@@ -143,7 +143,7 @@ def _while_lowering(b: Lowering, operands: hlo.Values, params: WhileParams) -> h
 def _while_jvp(
     primals: prim.Arrays, tangents: prim.Tangents, params: WhileParams
 ) -> prim.JvpResult:
-    nz_other, nz_state, staged = while_body_jvp(params, tg.nonzeros(tangents))
+    nz_other, nz_state, staged = while_body_jvp(params, lp.nonzeros(tangents))
     fixed, other, state = split_list(primals, params.num_condition, params.num_body)
     _, t_other, t_state = split_list(tangents, params.num_condition, params.num_body)
     # from (consts, state, their tangents) to consts and state each with their tangents
@@ -162,13 +162,13 @@ def _while_jvp(
         condition,
         fixed,
         body,
-        [*staged.consts, *other, *tg.present(t_other)],
+        [*staged.consts, *other, *lp.present(t_other)],
         [*state, *cf.first_tangents(state, t_state, nz_state)],
         params.checkpoints,
         params.observer,
     )
     n = len(state)
-    return outs[:n], tg.with_zeros(nz_state, outs[n:])
+    return outs[:n], lp.with_zeros(nz_state, outs[n:])
 
 
 @while_p.def_linearize

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg, tangents as tg
+from tinyjax.core.tracing import (
+    jaxpr as jx,
+    list_partition as lp,
+    primitive as prim,
+    staging as stg,
+)
 from tinyjax.core.tracing.list_partition import fill_list
 from tinyjax.core.tracing.program_rules import CALLED, def_program
 from tinyjax.core.tracing.trace import bind
@@ -52,19 +57,19 @@ def jvp_of_call(
     jaxpr: jx.Jaxpr, primals: prim.Arrays, tangents: prim.Tangents, apply: Apply = inline
 ) -> prim.JvpResult:
     """Apply the jvp of a program."""
-    staged, nonzero_out = jvp_jaxpr(jaxpr, tg.nonzeros(tangents))
-    outs = apply(staged, [*primals, *tg.present(tangents)])
+    staged, nonzero_out = jvp_jaxpr(jaxpr, lp.nonzeros(tangents))
+    outs = apply(staged, [*primals, *lp.present(tangents)])
     n = len(nonzero_out)
-    return outs[:n], tg.with_zeros(nonzero_out, outs[n:])
+    return outs[:n], lp.with_zeros(nonzero_out, outs[n:])
 
 
 def transpose_of_call(
     jaxpr: jx.Jaxpr, cotangents: prim.Tangents, operands: prim.Operands, apply: Apply = inline
 ) -> prim.Cotangents:
     """Apply the transpose of a program."""
-    transposed = transpose_jaxpr(jaxpr, tg.are_undefined(operands), tg.nonzeros(cotangents))
-    outs = apply(transposed.staged, [*tg.defined(operands), *tg.present(cotangents)])
-    return fill_list(tg.are_undefined(operands), tg.with_zeros(transposed.nonzero_out, outs), None)
+    transposed = transpose_jaxpr(jaxpr, lp.are_undefined(operands), lp.nonzeros(cotangents))
+    outs = apply(transposed.staged, [*lp.defined(operands), *lp.present(cotangents)])
+    return fill_list(lp.are_undefined(operands), lp.with_zeros(transposed.nonzero_out, outs), None)
 
 
 def def_call(

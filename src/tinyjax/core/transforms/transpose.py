@@ -20,7 +20,13 @@ from tinyjax.config import settings
 from tinyjax.core.primitives.rules import add_arrays
 from tinyjax.core.tracing.dependence import asks, dependents, independent_part, is_asked, prune_eqn
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
-from tinyjax.core.tracing.list_partition import marked, partition_list
+from tinyjax.core.tracing.list_partition import (
+    marked,
+    nonzeros,
+    partition_list,
+    present,
+    with_zeros,
+)
 from tinyjax.core.tracing.primitive import (
     ZERO,
     Cotangents,
@@ -30,7 +36,6 @@ from tinyjax.core.tracing.primitive import (
     UndefinedPrimal,
 )
 from tinyjax.core.tracing.staging import Staged, stage
-from tinyjax.core.tracing.tangents import nonzeros, present, with_zeros
 from tinyjax.core.tracing.trace import (
     current_trace,
     evaluated_source,

@@ -19,10 +19,10 @@ from tinyjax.core.control_flow.common import contains
 from tinyjax.core.control_flow.primitives import scan as scp, while_loop as wlp
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, identities, shape as sh
 from tinyjax.core.tracing import dependence as dep, jaxpr as jx, list_partition as lp, trace as tr
+from tinyjax.core.tracing.list_partition import nonzeros, present, with_zeros
 from tinyjax.core.tracing.primitive import Primitive, RuleKey, Tangent
 from tinyjax.core.tracing.program_rules import CALLED, CHOICE
 from tinyjax.core.tracing.staging import stage
-from tinyjax.core.tracing.tangents import nonzeros, present, with_zeros
 from tinyjax.core.values.array import Array
 from tinyjax.custom_derivatives.custom_calls import ClosedJvp, custom_call_p
 from tinyjax.experimental.checkify.sites import Category, Site, check_p
