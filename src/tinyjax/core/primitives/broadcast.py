@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import isqrt, prod
 from typing import Any, Final
 
@@ -341,7 +341,8 @@ def _sum_host(avals: prim.Avals, params: ReduceParams) -> prim.Kernel | None:
     by_layout = by_layout or _may_be_long(x, axes)
     if dtypes.is_narrow_float(x.dtype) or by_layout:
         return None
-    return partial(reduce, axis=axes, dtype=x.dtype)
+    dtype = x.dtype
+    return lambda host: reduce(host, axes, dtype)
 
 
 #: NumPy sums the last axis in one loop for each result; fewer than ``_FEW`` numbers one by one.
