@@ -74,7 +74,9 @@ def _dot_impl(operands: prim.Hosts, params: DotParams) -> prim.HostResults:
     left = _matrices(x, params.lhs_batch, params.lhs_contract, True)
     right = _matrices(y, params.rhs_batch, params.rhs_contract, False)
     wide = _of_products(x.dtype, y.dtype, dtype)
-    product = np.matmul(left.astype(wide, copy=False), right.astype(wide, copy=False))
+    product = _of_integers(left, right) if dtypes.is_integer(wide) else None
+    if product is None:
+        product = np.matmul(left.astype(wide, copy=False), right.astype(wide, copy=False))
     shape = (
         *(x.shape[i] for i in params.lhs_batch),
         *(x.shape[i] for i in _rest(x.ndim, params.lhs_batch, params.lhs_contract)),
@@ -94,6 +96,44 @@ def _of_products(x: DType, y: DType, result: DType) -> DType:
         wide = [dtypes.float32 if dtypes.is_narrow_float(dtype) else dtype for dtype in floats]
         return np.result_type(*wide) if wide else result
     return dtypes.float32 if dtypes.is_narrow_float(result) else result
+
+
+#: With so many products for each element BLAS is faster, which NumPy does not ask for integers.
+_MANY: Final = 16
+#: The bits of a number that float32 and float64 hold.
+_DIGITS: Final = ((dtypes.float32, 24), (dtypes.float64, 53))
+
+
+def _of_integers(left: HostArray, right: HostArray) -> HostArray | None:
+    """Multiply stacks of matrices of integers by BLAS, in floats that hold all sums.
+
+    Returns:
+        The product modulo 2^64; None where NumPy's own is faster, or no float holds the sums.
+    """
+    size = left.shape[-1]
+    products = left.size * right.shape[-1]
+    elements = left.size + right.size + products // max(size, 1)
+    if products < _MANY * elements or max(left.dtype.itemsize, right.dtype.itemsize) > 4:
+        return None
+    most = size * _largest(left) * _largest(right)
+    for dtype, digits in _DIGITS:
+        if most < 1 << digits:
+            return _sums(left, right, dtype)
+    if size >= 1 << 20:
+        return None
+    # of numbers a 2^16 + b and c 2^16 + d, whose parts have 16 bits
+    a, b, c, d = left >> 16, left & 0xFFFF, right >> 16, right & 0xFFFF
+    wide = dtypes.float64
+    middle = _sums(a, d, wide) + _sums(b, c, wide)
+    return (_sums(a, c, wide) << 32) + (middle << 16) + _sums(b, d, wide)
+
+
+def _largest(x: HostArray) -> int:
+    return max(-int(x.min()), int(x.max()))
+
+
+def _sums(left: HostArray, right: HostArray, dtype: DType) -> HostArray:
+    return np.matmul(left.astype(dtype), right.astype(dtype)).astype(np.int64)
 
 
 def _matrices(x: HostArray, batch: Axes, contract: Axes, is_left: bool) -> HostArray:
