@@ -1,12 +1,16 @@
 """What NumPy computes in another way where arrays are large is what it computes of small ones."""
 
+from collections.abc import Callable
+
+import jax
 import numpy as np
 import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import lax
+from tinyjax import dtypes, lax
 from tinyjax.dtypes import HostArray
+from tinyjax.primitives import sort
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 
@@ -47,3 +51,36 @@ def test_products_of_integers_are_multiplied_as_floats(
     monkeypatch.setattr(np, "matmul", lambda a, b: (multiplied.add(a.dtype.name), matmul(a, b))[1])
     jnp.matmul(x, x)
     assert multiplied == {dtype}
+
+
+#: How arrays are made whose greatest elements are asked for, of a generator and a shape.
+KEYS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], HostArray]] = {
+    "normal": lambda g, s: g.standard_normal(s).astype(np.float32),
+    "few values": lambda g, s: g.integers(0, 50, s).astype(np.float32),
+    "one value": lambda g, s: np.zeros(s, np.float32),
+    "ascending": lambda g, s: np.arange(np.prod(s), dtype=np.float32).reshape(s),
+    "special": lambda g, s: g.choice(np.array([0.0, -0.0, np.nan, -np.nan, np.inf, 1], "f4"), s),
+    "bits": lambda g, s: g.integers(-(2**31), 2**31, s).astype(np.int32).view(np.float32),
+    "float64": lambda g, s: g.standard_normal(s),
+    "float16": lambda g, s: g.standard_normal(s).astype(np.float16),
+    "bfloat16": lambda g, s: g.standard_normal(s).astype(dtypes.bfloat16),
+    "int8": lambda g, s: g.integers(-128, 128, s).astype(np.int8),
+    "uint32": lambda g, s: g.integers(0, 2**32, s).astype(np.uint32),
+    "int64": lambda g, s: g.integers(-(2**63), 2**63 - 1, s),
+}
+
+
+@pytest.mark.parametrize(("shape", "k"), [((50_000,), 7), ((3, 40, 200), 1), ((900, 97), 6)])
+@pytest.mark.parametrize("name", KEYS)
+def test_the_greatest_elements_are_those_of_small_arrays(
+    name: str, shape: tuple[int, ...], k: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = KEYS[name](np.random.default_rng(0), shape)
+    values, places = lax.top_k(x, k)
+    monkeypatch.setattr(sort, "_FEW", x.size)
+    values_of_sorted, places_of_sorted = lax.top_k(x, k)
+    np.testing.assert_array_equal(places, places_of_sorted)
+    assert np.asarray(values).tobytes() == np.asarray(values_of_sorted).tobytes()
+    compiled = jax.jit(lambda x: jax.lax.top_k(x, k))
+    if x.dtype != np.int64:  # which jax has not
+        np.testing.assert_array_equal(places, compiled(x)[1])
