@@ -45,6 +45,12 @@ OPERATIONS: Final[dict[str, Operation]] = {
     "every other, then + 1.0": lambda np_, d: d["image"][::2, ::2] + 1.0,
     "gather": lambda np_, d: d["x"][d["index"]],
     "where": lambda np_, d: np_.where(d["x"] > 1.0, d["x"], d["y"]),
+    "where, at random": lambda np_, d: np_.where(d["coin"], d["x"], d["y"]),
+    "clip": lambda np_, d: np_.clip(d["x"], 0.7, 1.2),
+    "int32 // int32": lambda np_, d: d["index"] // d["divisor"],
+    "exp of bfloat16": lambda np_, d: np_.exp(d["narrow"]),
+    "matrix product of int8, 500": lambda np_, d: d["bytes"] @ d["bytes"],
+    "matrix product of int32, 500": lambda np_, d: d["integers"] @ d["integers"],
     "concatenate": lambda np_, d: np_.concatenate([d["x"], d["y"]]),
     "to int32": lambda np_, d: d["x"].astype(np.int32),
 }
@@ -60,6 +66,11 @@ def _data() -> dict[str, Any]:
         "image": image,
         "row": image[0].copy(),
         "matrix": rng.random((1000, 1000), np.float32),
+        "coin": rng.random(_SIZE) < 0.5,
+        "narrow": x[: _SIZE // 4].astype(jnp.bfloat16),
+        "bytes": rng.integers(-128, 128, (500, 500), np.int8),
+        "integers": rng.integers(-1000, 1000, (500, 500), np.int32),
+        "divisor": rng.integers(1, 1000, _SIZE // 4).astype(np.int32),
         "index": rng.integers(0, _SIZE, _SIZE // 4).astype(np.int32),
     }
 

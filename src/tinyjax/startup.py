@@ -26,7 +26,7 @@ eager.homes.update(
     Runner="tinyjax.host.tiers",
     ShortCalls="tinyjax.host.xla.short_calls",
 )
-primitive.homes.update(checkpointed="tinyjax.checkpointing.loops")
+primitive.homes.update(checkpointed="tinyjax.checkpointing.loops", large="tinyjax.host.large")
 companions[:] = [
     *("tinyjax.core.api.gradients", "tinyjax.numpy.contraction", "tinyjax.numpy.indexing"),
     *("tinyjax.numpy.lookups", "tinyjax.numpy.reductions", "tinyjax.numpy.selection"),

@@ -1,6 +1,8 @@
 """What NumPy computes in another way where arrays are large is what it computes of small ones."""
 
+import importlib
 from collections.abc import Callable
+from typing import Any
 
 import jax
 import numpy as np
@@ -9,8 +11,14 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, lax
+from tinyjax.core.tracing import primitive as prim
+from tinyjax.core.tracing.primitive import NO_PARAMS
+from tinyjax.core.values.avals import ShapedArray
 from tinyjax.dtypes import HostArray
+from tinyjax.errors import DtypeError
 from tinyjax.primitives import sort
+
+importlib.import_module("tinyjax.host.large")
 
 INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64")
 
@@ -46,11 +54,16 @@ def test_products_of_integers_are_multiplied_as_floats(
     shift: int, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     x = integers("int32", (400, 400), 31, 1) >> shift
-    multiplied: set[str] = set()
+    multiplied: list[str] = []
     matmul = np.matmul
-    monkeypatch.setattr(np, "matmul", lambda a, b: (multiplied.add(a.dtype.name), matmul(a, b))[1])
+
+    def noted(a: HostArray, b: HostArray) -> Any:
+        multiplied.append(a.dtype.name)
+        return matmul(a, b)
+
+    monkeypatch.setattr(np, "matmul", noted)
     jnp.matmul(x, x)
-    assert multiplied == {dtype}
+    assert {*multiplied} == {dtype}
 
 
 #: How arrays are made whose greatest elements are asked for, of a generator and a shape.
@@ -84,3 +97,82 @@ def test_the_greatest_elements_are_those_of_small_arrays(
     compiled = jax.jit(lambda x: jax.lax.top_k(x, k))
     if x.dtype != np.int64:  # which jax has not
         np.testing.assert_array_equal(places, compiled(x)[1])
+
+
+#: Primitives without parameters that have rules for large arrays.
+LARGE: dict[str, prim.Primitive[Any]] = {
+    x.name: x
+    for x in prim.registry.values()
+    if prim.LARGE in x.rules.extensions and x.params is prim.NoParams
+}
+SIZE = (310, 301)
+
+
+def operands_of(name: str, dtype: dtypes.DType, layout: str) -> list[HostArray]:
+    """Operands with special values among them."""
+    generator = np.random.default_rng(0)
+
+    def operand(i: int) -> HostArray:
+        x: Any
+        special: Any
+        if dtypes.is_float(dtype):
+            x = generator.standard_normal(SIZE) * generator.choice([1e-3, 1.0, 30.0], SIZE)
+            special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0]
+            x.flat[: 7 * 7] = np.repeat(special, 7) if i else special * 7
+        elif dtypes.is_integer(dtype):
+            ends = np.iinfo(dtype)
+            x = generator.integers(ends.min, ends.max, SIZE, dtype, endpoint=True)
+            x >>= generator.integers(0, ends.bits - 1, SIZE).astype(dtype)
+            least = -1 if ends.min < 0 else 3
+            special = np.array([0, 1, ends.max, ends.min, ends.max, least, 2], dtype)
+            x.flat[: 7 * 7] = np.repeat(special, 7) if i else np.tile(special, 7)
+        else:
+            x = generator.integers(0, 2, SIZE)
+        return np.asarray(x, dtype)
+
+    x, y = operand(0), operand(1)
+    match layout:
+        case "transposed":
+            x = np.asfortranarray(x)
+        case "one number":
+            y = np.broadcast_to(y[0, 3], SIZE)
+        case "one number before":
+            x = np.broadcast_to(x[3, 0], SIZE)
+        case _:
+            pass
+    return [generator.random(SIZE) < 0.5, x, y] if name == "select" else [x, y]
+
+
+@pytest.mark.parametrize("layout", ["in order", "transposed", "one number", "one number before"])
+@pytest.mark.parametrize(
+    "dtype",
+    [
+        *(dtypes.bool_, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.uint8, dtypes.uint32),
+        *(dtypes.uint64, dtypes.bfloat16, dtypes.float16, dtypes.float32, dtypes.float64),
+        *(dtypes.complex64, dtypes.FLOAT8[0], *dtypes.STORED),
+    ],
+    ids=str,
+)
+def test_rules_for_large_arrays_agree_with_the_usual_ones(dtype: dtypes.DType, layout: str) -> None:
+    for name, primitive in LARGE.items():
+        operands = operands_of(name, dtype, layout)
+        avals = [ShapedArray(x.shape, x.dtype) for x in operands]
+        try:
+            primitive.rules.abstract_eval(avals, NO_PARAMS)
+        except DtypeError:
+            continue
+        call = primitive.rules.extensions[prim.LARGE](avals, NO_PARAMS)
+        if call is None:
+            continue
+        usual = primitive.rules.host and primitive.rules.host(avals, NO_PARAMS)
+        operands = operands[: getattr(usual, "nin", len(operands))]
+        with np.errstate(all="ignore"):
+            result = np.asarray(call.call(*operands))
+            (expected,) = primitive.rules.impl(operands, NO_PARAMS)
+        assert (result.dtype, result.shape) == (expected.dtype, expected.shape)
+        if dtype == dtypes.bfloat16 and name != "select":
+            np.testing.assert_allclose(result.astype("f4"), expected.astype("f4"), rtol=2**-7)
+            equal = (result == expected) | np.isnan(expected)
+            assert np.count_nonzero(~equal) < result.size / 1000, name
+        else:
+            assert result.tobytes() == np.asarray(expected, order="C").tobytes(), name

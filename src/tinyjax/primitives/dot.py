@@ -113,7 +113,7 @@ def _of_integers(left: HostArray, right: HostArray) -> HostArray | None:
     size = left.shape[-1]
     products = left.size * right.shape[-1]
     elements = left.size + right.size + products // max(size, 1)
-    if products < _MANY * elements or max(left.dtype.itemsize, right.dtype.itemsize) > 4:
+    if products <= _MANY * elements or max(left.dtype.itemsize, right.dtype.itemsize) > 4:
         return None
     most = size * _largest(left) * _largest(right)
     for dtype, digits in _DIGITS:
@@ -133,7 +133,7 @@ def _largest(x: HostArray) -> int:
 
 
 def _sums(left: HostArray, right: HostArray, dtype: DType) -> HostArray:
-    return np.matmul(left.astype(dtype), right.astype(dtype)).astype(np.int64)
+    return np.asarray(np.matmul(left.astype(dtype), right.astype(dtype)), np.int64)
 
 
 def _matrices(x: HostArray, batch: Axes, contract: Axes, is_left: bool) -> HostArray:

@@ -393,7 +393,7 @@ def _greatest(x: dtypes.HostArray, k: int) -> dtypes.HostArray | None:
         return None
     order = np.lexsort((~_as_integers(rows[row, place]), row))
     first = np.searchsorted(row, np.arange(len(rows)))
-    return place[order[first[:, None] + np.arange(k)]].reshape(*x.shape[:-1], k)
+    return np.asarray(place[order[first[:, None] + np.arange(k)]].reshape(*x.shape[:-1], k))
 
 
 @top_k_p.def_abstract_eval

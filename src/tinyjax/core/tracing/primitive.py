@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from enum import Enum
 from importlib import import_module
+from math import prod
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -263,6 +264,11 @@ ELEMENTWISE: Final[RuleKey[Callable[[], bool]]] = RuleKey("elementwise")
 #: where it is in all.
 LINEAR: Final[RuleKey[Callable[[], tuple[int, ...]]]] = RuleKey("linear")
 
+#: The rule that is asked for what NumPy does in place of the ``host`` rule, where the first operand
+#: has so many elements; it may return None.
+LARGE: Final[RuleKey[HostRule[Any]]] = RuleKey("large")
+_MANY: Final = 50_000
+
 #: By the name of a key, the module that registers the rules under it, where that is loaded when the
 #: first of them is asked for.
 homes: Final[dict[str, str]] = {}
@@ -469,9 +475,20 @@ class Primitive(Generic[P]):
         out = call(*operands)
         return out if isinstance(out, (list, tuple)) else (out,)
 
+    def _large_host(self, avals: Avals, params: P) -> HostCall | Kernel | None:
+        """Ask the rule for large arrays what NumPy does, and then the usual one."""
+        if LARGE.name in homes:
+            import_module(homes[LARGE.name])
+        rules = self.rules
+        rule = rules.extensions.get(LARGE)
+        host: HostCall | Kernel | None = None if rule is None else rule(avals, params)
+        if host is None and rules.host is not None:
+            host = rules.host(avals, params)
+        return host
+
     def host_call(self, avals: Avals, params: P) -> HostCall | None:
         """Return what NumPy does for operands of these types; None where ``impl`` is asked."""
-        rule = self.rules.host
+        rule = self._large_host if avals and prod(avals[0].shape) >= _MANY else self.rules.host
         host = None if rule is None else rule(avals, params)
         if host is None or isinstance(host, HostCall):
             return host
@@ -479,7 +496,7 @@ class Primitive(Generic[P]):
 
     def host_function(self, avals: Avals, params: P) -> Kernel | None:
         """Return the function that evaluates operands of these types; None where ``impl`` does."""
-        rule = self.rules.host
+        rule = self._large_host if avals and prod(avals[0].shape) >= _MANY else self.rules.host
         host = None if rule is None else rule(avals, params)
         return host.call if isinstance(host, HostCall) else host
 
@@ -599,8 +616,8 @@ class Primitive(Generic[P]):
         types = rules.types
         if len(types) >= _MOST_TYPES:
             types.clear()
-        rule = rules.host
         try:
+            rule = self._large_host if avals and prod(avals[0].shape) >= _MANY else self.rules.host
             host = None if rule is None else rule(avals, params)
         except errors.InconclusiveDimensionOperation:  # of symbolic sizes: nothing is evaluated
             host = None
