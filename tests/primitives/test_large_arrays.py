@@ -16,7 +16,7 @@ from tinyjax.core.tracing.primitive import NO_PARAMS
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError
-from tinyjax.primitives import sort
+from tinyjax.primitives import convolution, sort
 
 importlib.import_module("tinyjax.host.large")
 
@@ -176,3 +176,52 @@ def test_rules_for_large_arrays_agree_with_the_usual_ones(dtype: dtypes.DType, l
             assert np.count_nonzero(~equal) < result.size / 1000, name
         else:
             assert result.tobytes() == np.asarray(expected, order="C").tobytes(), name
+
+
+#: Shapes of operands of convolutions, and what else is said of them.
+CONVOLUTIONS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
+    "a line": ((3, 9, 20), (4, 9, 5), {}),
+    "a plane": ((2, 8, 11, 13), (3, 8, 3, 2), {}),
+    "space": ((1, 8, 5, 6, 7), (2, 8, 2, 3, 2), {}),
+    "no padding": ((2, 8, 11, 13), (3, 8, 3, 2), {"padding": "VALID"}),
+    "cut": ((2, 8, 11, 13), (3, 8, 2, 3), {"padding": [(-1, 2), (3, -2)]}),
+    "dilated": ((2, 8, 11, 13), (3, 8, 3, 2), {"rhs_dilation": (2, 3)}),
+    "spread": ((2, 8, 6, 7), (3, 8, 3, 2), {"lhs_dilation": (2, 3), "padding": [(1, 1), (2, 0)]}),
+    "groups": ((2, 16, 11, 13), (6, 8, 3, 2), {"feature_group_count": 2}),
+    "groups of the batch": ((4, 8, 11, 13), (6, 8, 3, 2), {"batch_group_count": 2}),
+    "another order": (
+        (2, 11, 13, 8),
+        (3, 2, 8, 3),
+        {"dimension_numbers": ("NHWC", "HWIO", "NHWC")},
+    ),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32", "complex64"])
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions_are_the_same_place_by_place(
+    name: str, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lhs, rhs, options = CONVOLUTIONS[name]
+    generator = np.random.default_rng(0)
+    x, y = [generator.integers(-4, 5, shape).astype(jnp.dtype(dtype)) for shape in (lhs, rhs)]
+    options = {"padding": "SAME"} | options
+    strides = (1,) * (len(lhs) - 2)
+    usual = lax.conv_general_dilated(x, y, strides, **options)
+    calls: list[int] = []
+    by_places = convolution._sum_over_places
+
+    def noted(*args: Any) -> HostArray:
+        calls.append(1)
+        return by_places(*args)
+
+    for bound in ("_LARGE", "_MANY"):
+        monkeypatch.setattr(convolution, bound, 1)
+    monkeypatch.setattr(convolution, "_IN_ONE_THREAD", 1)
+    monkeypatch.setattr(convolution, "_sum_over_places", noted)
+    convolution.conv_general_dilated_p.rules.types.clear()
+    result = lax.conv_general_dilated(x, y, strides, **options)
+    convolution.conv_general_dilated_p.rules.types.clear()
+    assert calls
+    np.testing.assert_array_equal(result, usual)
+    np.testing.assert_array_equal(result, jax.lax.conv_general_dilated(x, y, strides, **options))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from math import prod
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import attrs
 import numpy as np
@@ -145,9 +145,18 @@ def _conv_host(
         *(a * d for a, d in zip(strides[2:], params.rhs_dilation, strict=True)),
     )
     under_windows = groups, batch * prod(out_sizes), inputs * prod(sizes)
+    is_dense = set(params.strides) <= {1} and prod(spread_sizes) < 2 * prod(out_sizes)
+    by_places = (
+        is_dense
+        and inputs >= _MANY
+        and 1 < prod(sizes) <= _FEW_PLACES
+        and prod(under_windows) * wide.itemsize >= _LARGE
+    )
     of_kernel = groups, outputs, inputs * prod(sizes)
     parts, whole = (groups, batch, *out_sizes, outputs), (batch, out_features, *out_sizes)
     order = (1, 0, len(parts) - 1, *range(2, len(parts) - 1))
+
+    inside = (*[slice(None)] * 3, *[slice(n) for n in out_sizes])
 
     def convolve(x: dtypes.HostArray, w: dtypes.HostArray) -> dtypes.HostArray:
         x = x.transpose(numbers.lhs_spec).astype(wide, copy=False)
@@ -155,12 +164,59 @@ def _conv_host(
         if regrouped is not None:
             x = x.reshape(regrouped).swapaxes(0, 1).reshape(batch, features, *space)
         x = np.ascontiguousarray(spread(x))
+        if by_places:
+            stack = x.reshape(batch, groups, inputs, *spread_sizes)
+            kernels = w.reshape(groups, outputs, inputs, *sizes)
+            sums = _sum_over_places(stack, kernels, params.rhs_dilation)
+            out = sums[inside].reshape(whole)
+            return out.astype(params.dtype, copy=False).transpose(inverse)
         rows = np.ndarray(shape, wide, x, 0, steps).reshape(under_windows)
         product: dtypes.HostArray = np.matmul(rows, w.reshape(of_kernel).swapaxes(1, 2))
         out = product.reshape(parts).transpose(order).reshape(whole)
         return out.astype(params.dtype, copy=False).transpose(inverse)
 
     return convolve
+
+
+#: With so many input features, and a matrix of the elements under windows that has so many bytes,
+#: a convolution is the sum of products of matrices, one for each of at most so many places in the
+#: kernel: to write the matrix takes longer.
+_MANY: Final = 8
+_LARGE: Final = 1 << 22
+_FEW_PLACES: Final = 64
+#: So many multiplications at a time BLAS makes in the thread that asks; to share the few that a
+#: place takes, it would wait for other threads longer than they work.
+_IN_ONE_THREAD: Final = 1 << 18
+
+
+def _sum_over_places(
+    x: dtypes.HostArray, kernels: dtypes.HostArray, dilation: Sequence[int]
+) -> dtypes.HostArray:
+    """Multiply each place of kernels with the elements that it meets, which lie one after another.
+
+    Args:
+        x: of axes batch, groups, inputs and those of space.
+        kernels: of axes groups, outputs, inputs and those of space.
+        dilation: how far apart the places of the kernels are.
+
+    Returns:
+        Of axes batch, groups, outputs and those of space; where windows would not fit, anything.
+    """
+    space, sizes = x.shape[3:], kernels.shape[3:]
+    flat = x.reshape(*x.shape[:3], -1)
+    matrices = np.moveaxis(kernels.reshape(*kernels.shape[:3], -1), -1, 0).copy()
+    places = np.indices(sizes).reshape(len(sizes), -1) * np.array(dilation)[:, None]
+    offsets = np.ravel_multi_index(tuple(places), space).tolist()
+    size = flat.shape[-1] - offsets[-1]
+    out = np.empty((*x.shape[:2], kernels.shape[1], flat.shape[-1]), x.dtype)
+    columns = max(_IN_ONE_THREAD // (kernels.shape[1] * kernels.shape[2]), 64)
+    for start in range(0, size, columns):
+        sums = out[..., start : min(start + columns, size)]
+        sums[...] = 0
+        for matrix, offset in zip(matrices, offsets, strict=True):
+            first = start + offset
+            sums += np.matmul(matrix, flat[..., first : first + sums.shape[-1]])
+    return out.reshape(*out.shape[:3], *space)
 
 
 def _spread_plan(
