@@ -250,6 +250,22 @@ def _call_numpy(lib: Library) -> Call:
     return lambda: add(_X, _X).block_until_ready()
 
 
+def _calls_numpy(size: int, times: int, lib: Library) -> Call:
+    """Make calls with an array of NumPy's one after another, and wait for the last."""
+    # not aligned to 64 bytes, as arrays of NumPy's are not; an aligned one JAX does not copy
+    memory = np.ones(size + 32, np.float32)
+    start = (16 - memory.ctypes.data) % 64 // 4
+    x = memory[start : start + size]
+    total = lib.module.jit(lib.functions.sum)
+
+    def call() -> object:
+        for _ in range(times):
+            result = total(x)
+        return result.block_until_ready()
+
+    return call
+
+
 def _call_tree(lib: Library) -> Call:
     def shifted(leaves: Any) -> Any:
         a, (b, c), d = leaves["a"], leaves["b"], leaves["c"]
@@ -430,6 +446,18 @@ ROWS: Final = (
         (Bar("jax", 0.7),),
         floor=Floor("execute", lambda: _execute(lambda x, y: x + y, 2)),
     ),
+    *[
+        Row(
+            f"{times} jit calls, {name} of NumPy",
+            partial(_calls_numpy, size, times),
+            ("jax",),
+            (Bar("jax", 1.0),),
+        )
+        for name, size, times in (
+            *(("16 KB", 4_000, 100), ("20 KB", 5_000, 100), ("80 KB", 20_000, 50)),
+            *(("400 KB", 100_000, 20), ("4 MB", 1_000_000, 5)),
+        )
+    ],
     Row(
         "jit call, tree of four arrays in and out",
         _call_tree,
