@@ -15,6 +15,10 @@ from tinyjax.records import Record
 # process. Equations of loops cost little, as scalars are Python's numbers and what repeats is
 # computed once. XLA takes less time for each equation of a program that has many.
 _SECONDS_PER_EQUATION: Final = 6e-7
+#: Of what another equation costs, one of single numbers takes so much in a long loop, whose body
+#: NumPy's compiler writes as Python's arithmetic.
+_NUMBERS: Final = 0.1
+_LONG: Final = 80
 _SECONDS_PER_ELEMENT: Final = 4e-10
 _SECONDS_PER_FLOP: Final = 1e-11
 _SECONDS_TO_COMPILE: Final = 1.7e-2
@@ -27,7 +31,9 @@ class Cost(Record):
 
     Attributes:
         equations: those written in it, nested programs included.
-        evaluated: those that evaluation goes through, in all iterations of loops.
+        evaluated: those that evaluation goes through, in all iterations of loops; of single numbers
+            in long loops each counts a tenth.
+        numbers: those of ``evaluated`` that are of single numbers, outside of long loops.
         elements: of the operands and results of these.
         flops: operations of those for which they are not one an element.
         functions: elements of which functions such as ``exp`` are evaluated, those that XLA can
@@ -37,6 +43,7 @@ class Cost(Record):
 
     equations: int = 0
     evaluated: float = 0.0
+    numbers: float = 0.0
     elements: float = 0.0
     flops: float = 0.0
     functions: float = 0.0
@@ -65,12 +72,14 @@ def cost_of(jaxpr: jx.Jaxpr) -> Cost:
 def _cost(jaxpr: jx.Jaxpr) -> Cost:
     # Numbers are added up here, and not costs of equations: no object for each equation.
     equations, bounded = len(jaxpr.eqns), True
-    evaluated, elements, flops, functions = float(equations), 0.0, 0.0, 0.0
+    evaluated, numbers, elements, flops, functions = float(equations), 0.0, 0.0, 0.0, 0.0
     for eqn in jaxpr.eqns:
-        for x in eqn.inputs:
-            elements += x.aval.size
-        for v in eqn.out_binders:
-            elements += v.aval.size
+        largest = 0
+        for x in (*eqn.inputs, *eqn.out_binders):
+            size = x.aval.size
+            elements += size
+            largest = max(largest, size)
+        numbers += largest <= 1
         rules = eqn.primitive.rules.extensions
         if cost_rules.FLOPS in rules:
             avals, outs = [x.aval for x in eqn.inputs], [v.aval for v in eqn.out_binders]
@@ -88,11 +97,15 @@ def _cost(jaxpr: jx.Jaxpr) -> Cost:
             for inner in map(cost_of, programs):
                 equations += inner.equations
                 bounded &= inner.bounded
-                evaluated += n * inner.evaluated
+                if n > _LONG:
+                    evaluated += n * (inner.evaluated - (1 - _NUMBERS) * inner.numbers)
+                else:
+                    evaluated += n * inner.evaluated
+                    numbers += n * inner.numbers
                 elements += n * inner.elements
                 flops += n * inner.flops
                 functions += n * inner.functions
-    return Cost(equations, evaluated, elements, flops, functions, bounded)
+    return Cost(equations, evaluated, numbers, elements, flops, functions, bounded)
 
 
 def iterations(eqn: jx.JaxprEqn) -> int | None:
