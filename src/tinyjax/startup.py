@@ -7,18 +7,18 @@ from importlib import import_module
 
 from tinyjax import config, numpy
 from tinyjax.core import elsewhere
-from tinyjax.core.platforms import finder
+from tinyjax.core.platforms import loaders
 from tinyjax.core.values.array import install_namespace
 
 # isort: split
 # NumPy is loaded by the line before: from deeper in a nest of imports Python takes longer for it.
-from tinyjax.core.jit.decorator import companions, source_reader
+from tinyjax.core.jit.decorator import companions, readers
 from tinyjax.core.tracing import primitive
 from tinyjax.core.tracing.trace import choose_base, eager, guarded
 
 install_namespace(numpy)
 elsewhere.home[:] = ["tinyjax.parallel.plane"]
-finder[:] = [lambda name: import_module("tinyjax.parallel.xla.plugins").load(name)]
+loaders[:] = ["tinyjax.parallel.xla.plugins"]
 eager.homes.update(
     LinearizeTrace="tinyjax.host.steps",
     Transposer="tinyjax.host.backward",
@@ -37,7 +37,7 @@ companions[:] = [
         "tinyjax.host.tiers",
     ),
 ]
-source_reader[:] = [lambda fun: import_module("tinyjax.source").stage(fun)]
+readers["source"] = "tinyjax.source"
 
 
 def _evaluate_as_set(current: config.Settings) -> Callable[[], None]:

@@ -38,6 +38,9 @@ class Plane(Protocol):
         None stands for where it lies, and for data of the host for the default device.
         """
 
+    def put_made(self, array: Any) -> Any:
+        """Return an array that was made of data of the host where the default device is."""
+
     def put_like(self, array: Any, aval: Any, told: Any, where: Placement, function: str) -> Any:
         """Return an array where it is wanted: by default as one of a type lies, if it can."""
 
@@ -87,6 +90,16 @@ class Plane(Protocol):
 
     def call_parts(self, program: Any, consts: Sequence[Any], leaves: Sequence[Any]) -> Any:
         """Return what a written call needs of a compiled program that has a placement."""
+
+
+class Default:
+    """Where arrays lie that are put nowhere.
+
+    Attributes:
+        moved: whether that has ever been elsewhere.
+    """
+
+    moved: bool = False
 
 
 #: The module that answers, if there is one: it is loaded when it is first asked.

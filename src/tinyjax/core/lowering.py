@@ -120,16 +120,13 @@ class LocatedLowering(Lowering):
 
 def lower_jaxpr(b: Lowering, jaxpr: jx.Jaxpr, operands: Sequence[Value]) -> list[Value]:
     """Write the equations of a jaxpr inline, and return its results."""
-    env: dict[jx.Var, Value] = dict(zip(jaxpr.in_binders, operands, strict=True))
-    literals: dict[int, Value] = {}  # by identity: most numbers stand in several equations
+    env: dict[jx.Atom, Value] = dict(zip(jaxpr.in_binders, operands, strict=True))
 
-    def read(x: jx.Atom) -> Value:
-        if isinstance(x, jx.Var):
-            return env[x]
-        constant = literals.get(id(x.value))
-        if constant is None:
-            constant = literals[id(x.value)] = b.constant(x.value.host)
-        return constant
+    def read(atoms: Sequence[jx.Atom]) -> list[Value]:
+        for x in atoms:
+            if type(x) is jx.Lit and x not in env:  # most numbers stand in several equations
+                env[x] = b.constant(x.value.host)
+        return [*map(env.__getitem__, atoms)]
 
     outer = b.results
     divided = b.module.divided
@@ -140,7 +137,7 @@ def lower_jaxpr(b: Lowering, jaxpr: jx.Jaxpr, operands: Sequence[Value]) -> list
             if located is not None:
                 located.location = located.locate(eqn) or outer_location
             rules = eqn.primitive.rules
-            values = [read(x) for x in eqn.inputs]
+            values = read(eqn.inputs)
             b.results = [_tensors[var.aval] for var in eqn.out_binders]
             if divided is None:
                 outs = rules.lowerings.get(b.platform, rules.lowering)(b, values, eqn.params)
@@ -153,7 +150,7 @@ def lower_jaxpr(b: Lowering, jaxpr: jx.Jaxpr, operands: Sequence[Value]) -> list
     b.results = outer
     if located is not None:
         located.location = outer_location
-    return [read(x) for x in jaxpr.outs]
+    return read(jaxpr.outs)
 
 
 # Programs for several devices: what writes these, their module holds

@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cache
+from importlib import import_module
 from threading import RLock
 from typing import Final
 
@@ -89,8 +90,8 @@ class Platform:
 CPU: Final = Platform("cpu", "cpu", "cpu")
 
 _known: Final[dict[str, Platform]] = {"cpu": CPU}
-#: Makes a platform known by its name, or returns why it cannot: handed in by ``tinyjax.core.xla``.
-finder: Final[list[Callable[[str], str]]] = []
+#: The modules whose ``load`` makes a platform known by its name, or returns why it cannot.
+loaders: Final[list[str]] = []
 _finding: Final = RLock()
 
 
@@ -120,8 +121,8 @@ def platform_named(name: str) -> Platform:
             if name in (platform.name, platform.maker):
                 return platform
         with _finding:
-            for find in finder:
-                said = find(name)
+            for module in loaders:
+                said = import_module(module).load(name)
         for platform in known():
             if name in (platform.name, platform.maker):
                 return platform

@@ -11,7 +11,7 @@ __getattr__ = loader(
         "named_sharding": "declared",
         "placement": "place",
         "placing": "placed_call",
-        "putting": "put put_like put_result",
+        "putting": "put put_like put_made put_result",
         "sharded_array": "shards_of",
         "sharding": "default_place on_first",
         "tinyjax.parallel.xla.lowering": "lowered",

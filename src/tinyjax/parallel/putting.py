@@ -7,6 +7,7 @@ from typing import Any
 
 from tinyjax import tree
 from tinyjax.core import devices as dev
+from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
@@ -48,6 +49,13 @@ def put(leaf: Any, where: dev.Placement, function: str) -> Array:
     if isinstance(array, ConcreteArray) and not sharding.is_fully_addressable:
         exchanging.check_same(array, sharding)
     return moving.put(array, sharding)
+
+
+def put_made(array: Array) -> Array:
+    """Return an array that was made of data of the host where the default device is."""
+    if type(array) is not ConcreteArray or not isinstance(tr.current_trace(), tr.PlacedTrace):
+        return array
+    return put(array, None, "default_device")
 
 
 def put_like(

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, Final, TypeVar
+from typing import TypeVar
 
 from tinyjax.core.primitives import broadcast as bc
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
@@ -216,31 +216,14 @@ class MeshTransposer(tp.Transposer):
         return super().pull_back(cotangents)
 
 
-#: The class that is used for another one, by that.
-_made: Final[dict[type[Any], type[Any]]] = {}
-
-
-def _extended(kind: type[Any]) -> type[Any]:
-    """Return the class that is used for another one of a trace, or for a ``Transposer``."""
-    return _made.get(kind) or _made.setdefault(kind, _make(kind))
-
-
-def _make(kind: type[Any]) -> type[Any]:
-    for base, mesh_class in _CLASSES:
-        if issubclass(kind, base) and not issubclass(kind, mesh_class):
-            return type(kind.__name__, (mesh_class, kind), {"__slots__": ()})
-    return kind
-
-
-_CLASSES: Final[Sequence[tuple[type[Any], type[Any]]]] = (
-    (jv.JVPTrace, MeshJVPTrace),
-    (bt.BatchTrace, MeshBatchTrace),
-    (tp.Transposer, MeshTransposer),
-)
-
-
 def attach() -> None:
     """Use the stand-ins from here on, also for the traces that are running here."""
-    tr.extended[:] = [_extended]
+    tr.of_places.extensions.update(
+        {
+            jv.JVPTrace: MeshJVPTrace,
+            bt.BatchTrace: MeshBatchTrace,
+            tp.Transposer: MeshTransposer,
+        }
+    )
     for trace in tr.enclosing_traces():
-        trace.__class__ = _extended(type(trace))
+        trace.__class__ = tr.of_places[type(trace)]

@@ -463,7 +463,7 @@ def flat_treedef(kind: NodeKind, metadata: Any, size: int) -> PyTreeDef:
 def _new_treedef(
     kind: NodeKind, metadata: Any, children: tuple[PyTreeDef, ...], shared: bool
 ) -> PyTreeDef:
-    num_leaves = sum(child.num_leaves for child in children)
+    num_leaves = sum([child.num_leaves for child in children])
     flat = all(child is LEAF for child in children)
     return PyTreeDef(kind, metadata, children, num_leaves, flat, shared)
 

@@ -154,7 +154,7 @@ def _mapped(
             )
         else:
             over = _axis(size, axis_name, of_basis, of_basis and in_axes == -1, spmd)
-            if tr.extended:  # else no type says where values lie
+            if tr.of_places.extensions:  # else no type says where values lie
                 mapped = [x.aval for x, axis in zip(arrays, axes, strict=True) if axis is not None]
                 where = av.where_of(mapped)
                 if where is not None:

@@ -213,7 +213,7 @@ def _in_rows(aval: av.ShapedArray, count: int) -> av.ShapedArray:
 
 
 def _starts(b: Lowering, place: hlo.Value, ndim: int) -> hlo.Values:
-    return [place, *(b.scalar(0, place.dtype) for _ in range(ndim - 1))]
+    return [place, *[b.scalar(0, place.dtype)] * (ndim - 1)]
 
 
 def _read_row(b: Lowering, x: hlo.Value, place: hlo.Value, aval: av.ShapedArray) -> hlo.Value:

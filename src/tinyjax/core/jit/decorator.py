@@ -28,8 +28,8 @@ ControlFlow = Literal["python", "source"]
 #: use.
 companions: Final[list[str]] = []
 
-#: What ``control_flow="source"`` does to a function: handed in when the package is loaded.
-source_reader: Final[list[Callable[[Callable[..., Any]], Callable[..., Any]]]] = []
+#: By the value of ``control_flow``, the module whose ``stage`` reads functions so.
+readers: Final[dict[ControlFlow, str]] = {}
 
 
 @overload
@@ -177,8 +177,9 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         raise ArgumentError("jit takes a device or shardings of arguments and results, not both.")
     if isinstance(in_shardings, list):  # as in JAX, for the tuple of arguments
         in_shardings = tuple(in_shardings)
-    if control_flow == "source":
-        fun = source_reader[0](fun)
+    if control_flow in readers:
+        read: Callable[P, R] = import_module(readers[control_flow]).stage(fun)
+        fun = read
     for module in companions:
         import_module(module)
     companions.clear()

@@ -7,8 +7,7 @@ form, which needs one printer for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Final, Protocol, Self, TypeAlias
 
 import numpy as np
@@ -377,14 +376,17 @@ class Builder:
         regions: Sequence[str] = (),
     ) -> list[Value]:
         """Write an operation, given the types of its results."""
-        names = ", ".join([x.name for x in operands])
-        in_types = ", ".join([x.type.text for x in operands])
-        text = f'"{name}"({names})'
+        names: list[str] = []
+        in_types: list[str] = []
+        for x in operands:
+            names.append(x.name)
+            in_types.append(x.type.text)
+        text = f'"{name}"({", ".join(names)})'
         if regions:
             text += f" ({', '.join(regions)})"
         if attributes:
-            text += " {" + ", ".join([f"{k} = {v}" for k, v in attributes.items()]) + "}"
-        text += f" : ({in_types}) -> "
+            text += " {" + ", ".join(map(" = ".join, attributes.items())) + "}"
+        text += f" : ({', '.join(in_types)}) -> "
         if len(results) == 1:  # nearly always
             result = self.fresh(results[0])
             self.lines.append(f"{result.name} = {text}({result.type.text})")
@@ -407,22 +409,18 @@ class Builder:
     ) -> str:
         """Write a region: one block with parameters of the given types, and how it ends."""
         values = [self.fresh(of) for of in parameters]
-        with self._block() as lines:
+        outer_lines, outer_constants = self.lines, self._constants
+        # constants that are written inside stay inside
+        lines: list[str] = []
+        self.lines, self._constants = lines, dict(outer_constants)
+        try:
             self.emit(end, body(values), ())
-        header = ", ".join(f"{x.name}: {x.type.text}" for x in values)
+        finally:
+            self.lines, self._constants = outer_lines, outer_constants
+        header = ", ".join([f"{x.name}: {x.type.text}" for x in values])
         block = f"^bb0({header}):\n      " if values else "\n      "
         self._regions.append("{\n    " + block + "\n      ".join(lines) + "\n    }")
         return f"\0{len(self._regions) - 1}\0"
-
-    @contextmanager
-    def _block(self) -> Iterator[list[str]]:
-        """Collect what is written into lines of its own; constants written inside stay inside."""
-        outer_lines, outer_constants = self.lines, self._constants
-        self.lines, self._constants = [], dict(outer_constants)
-        try:
-            yield self.lines
-        finally:
-            self.lines, self._constants = outer_lines, outer_constants
 
     def assembled(self, text: str) -> str:
         """Return a text with the regions that its marks stand for.

@@ -30,7 +30,7 @@ from tinyjax.core import elsewhere
 from tinyjax.core.devices import default_elsewhere, may_be_elsewhere
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_axes, check_size
 from tinyjax.core.tracing.primitive import MappedAxis, Primitive, Tangent, binder
-from tinyjax.core.values.array import Array, DeviceBuffer, settler
+from tinyjax.core.values.array import Array, DeviceBuffer
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
 from tinyjax.core.values.operands import is_staging
@@ -658,18 +658,24 @@ on_devices: Final[ContextVar[Mapping[type[Any], type[Any]] | None]] = ContextVar
 
 
 class _StandIns(dict[type[Any], type[Any]]):
-    """What stands in for classes; it is loaded when it is first asked for.
+    """What stands in for classes; it is loaded, or made, when it is first asked for.
 
     Attributes:
         homes: by the name of a class, the module that registers what stands in for it.
+        extensions: by class, what is put before it, and before each class that is made of it.
     """
 
-    homes: Final[dict[str, str]] = {}
+    def __init__(self) -> None:
+        self.homes: Final[dict[str, str]] = {}
+        self.extensions: Final[dict[type[Any], type[Any]]] = {}
 
     def __missing__(self, kind: type[Any]) -> type[Any]:
         home = self.homes.get(kind.__name__)
         if home is not None:
             import_module(home)
+        for base, extension in self.extensions.items():
+            if issubclass(kind, base) and not issubclass(kind, extension):
+                self[kind] = type(kind.__name__, (extension, kind), {"__slots__": ()})
         return self.setdefault(kind, kind)
 
 
@@ -677,9 +683,8 @@ class _StandIns(dict[type[Any], type[Any]]):
 eager: Final = _StandIns()
 
 
-#: Makes of a class that is to be used the one that is used for it: handed in by
-#: ``tinyjax.parallel`` when the first type says where values lie.
-extended: Final[list[Callable[[type[Any]], type[Any]]]] = []
+#: What stands in for those that would be used, once types say where values lie.
+of_places: Final = _StandIns()
 
 
 def stand_in(kind: type[R], parent: Trace, current: Settings) -> type[R]:
@@ -701,7 +706,7 @@ def stand_in(kind: type[R], parent: Trace, current: Settings) -> type[R]:
         chosen = debugger().stand_ins.get(kind, kind)
     elif parent is EVAL:
         chosen = eager[kind]
-    return extended[0](chosen) if extended else chosen
+    return of_places[chosen] if of_places.extensions else chosen
 
 
 def base_trace() -> EvalTrace:
@@ -714,18 +719,10 @@ def _base_for(current: Settings) -> EvalTrace:
         return debugger().base
     is_elsewhere = may_be_elsewhere(current)
     if is_elsewhere:
-        settler[:] = [_settled]
+        elsewhere.Default.moved = True
     if current.guarding:
         return guarded[0]
     return PLACED if is_elsewhere else EVAL
-
-
-def _settled(x: Array) -> Array:
-    """Return an array that was made of data of the host where the default device is."""
-    if not isinstance(_current.get(), PlacedTrace) or type(x) is not ConcreteArray:
-        return x
-    settled: Array = elsewhere.plane().put(x, None, "default_device")
-    return settled
 
 
 def choose_base(current: Settings) -> Callable[[], None]:

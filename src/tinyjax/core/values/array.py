@@ -772,14 +772,10 @@ ListedIndex: TypeAlias = list[int] | list[bool] | list[list[int]] | tuple[int, .
 Indices: TypeAlias = Index | tuple[Index | ListedIndex, ...]
 
 
-#: Puts an array on the default device, once that has been another than the processor's first.
-settler: Final[list[Callable[[Array], Array]]] = []
-
-
 def put(x: Array, where: Placement, function: str) -> Array:
     """Return an array where an argument ``device`` or ``out_sharding`` of a function says."""
     if where is None:
-        return settler[0](x) if settler else x
+        return elsewhere.plane().put_made(x) if elsewhere.Default.moved else x
     placed: Array = elsewhere.plane().put(x, where, function)
     return placed
 
