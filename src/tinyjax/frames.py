@@ -109,22 +109,17 @@ def user_frame(depth: int = 1) -> FrameType | None:
         if filename not in _ours:
             if filename in _theirs:
                 return frame
-            _sort(filename)
-            continue
+            if not filename.startswith(_PASSED_OVER):
+                _theirs.add(filename)
+                return frame
+            _ours.add(filename)
         frame = frame.f_back
     return None
 
 
-def _sort(filename: str) -> None:
-    (_ours if filename.startswith(_PASSED_OVER) else _theirs).add(filename)
-
-
 def is_ours(frame: FrameType) -> bool:
     """Whether a frame is this package's, or lies between the user's and ours."""
-    filename = frame.f_code.co_filename
-    if filename not in _ours and filename not in _theirs:
-        _sort(filename)
-    return filename in _ours
+    return frame.f_code.co_filename.startswith(_PASSED_OVER)
 
 
 def run_text(folder: str, name: str, text: str, scope: dict[str, Any]) -> str:

@@ -434,13 +434,14 @@ def make_treedef(kind: NodeKind, metadata: Any, children: tuple[PyTreeDef, ...])
         entry = None
     if entry is not None and _interchangeable(entry.metadata, metadata):
         return entry
-    if not _is_plain(metadata):
-        return _new_treedef(kind, metadata, children, False)
-    if all(child is LEAF for child in children):
+    is_plain = _is_plain(metadata)
+    is_flat = all(child is LEAF for child in children)
+    if is_plain and is_flat:
         treedef = flat_treedef(kind, metadata, len(children))
     else:
-        shared = key not in _table and all(child._shared for child in children)
-        treedef = _new_treedef(kind, metadata, children, shared)
+        num_leaves = sum([child.num_leaves for child in children])
+        shared = is_plain and key not in _table and all(child._shared for child in children)
+        treedef = PyTreeDef(kind, metadata, children, num_leaves, is_flat, shared)
     return _keep(_table, key, treedef)
 
 
@@ -456,16 +457,8 @@ def flat_treedef(kind: NodeKind, metadata: Any, size: int) -> PyTreeDef:
     ):
         return entry
     shared = _is_plain(metadata) and key not in _flat_table
-    treedef = _new_treedef(kind, metadata, (LEAF,) * size, shared)
+    treedef = PyTreeDef(kind, metadata, (LEAF,) * size, size, True, shared)
     return _keep(_flat_table, key, treedef)
-
-
-def _new_treedef(
-    kind: NodeKind, metadata: Any, children: tuple[PyTreeDef, ...], shared: bool
-) -> PyTreeDef:
-    num_leaves = sum([child.num_leaves for child in children])
-    flat = all(child is LEAF for child in children)
-    return PyTreeDef(kind, metadata, children, num_leaves, flat, shared)
 
 
 def _keep(

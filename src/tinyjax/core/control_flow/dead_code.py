@@ -26,7 +26,7 @@ def varying(jaxpr: jx.Jaxpr, num_consts: int) -> set[jx.Atom]:
     return dep.dependents(
         jaxpr.eqns,
         jaxpr.in_binders[num_consts:],
-        lambda eqn: jx.effects_of(eqn).any or jx.subjaxprs(eqn.params),
+        lambda eqn: eqn.primitive.effectful or jx.subjaxprs(eqn.params),
     )
 
 

@@ -161,9 +161,7 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
     types = params.jaxpr.out_avals[num_carry:]
     fixed_types, row_types = lp.split_list(params.jaxpr.in_avals, num_consts + num_carry)
 
-    def index(value: int) -> hlo.Value:
-        return b.scalar(value, counter)
-
+    index = partial(b.scalar, dtype=counter)
     state_types = [*fixed_types, *[_in_rows(aval, length) for aval in (*row_types, *types)]]
 
     def condition(state: list[hlo.Value]) -> hlo.Values:

@@ -307,7 +307,7 @@ def function_text(
         heads = [head + text for head, text in zip(heads, attributes, strict=True)]
     names = ", ".join([x.name for x in outs])
     returned = f"func.return {names} : {out_types}" if outs else "func.return"
-    body = b.assembled("\n".join(f"    {line}" for line in (*b.lines, returned)))
+    body = b.assembled("\n".join([f"    {line}" for line in (*b.lines, returned)]))
     heading = f"func.func {name}({', '.join(heads)}) -> ({', '.join(results)})"
     return f"  {heading} {{\n{body}\n  }}"
 

@@ -102,16 +102,12 @@ def element_type(dtype: dtypes.DType) -> str:
     return _ELEMENT_TYPES[dtypes.PHYSICAL.get(dtype, dtype)]
 
 
-@attrs.frozen(eq=False, init=False, repr=False)
+@attrs.define(eq=False, repr=False)  # every operation makes one: a frozen one takes longer
 class Value(records.Printed):
     """A value of a function under construction: the name it has in the text, and its type."""
 
     name: str
     type: TensorType
-
-    def __init__(self, name: str, of: TensorType) -> None:
-        _set_name(self, name)
-        _set_type(self, of)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -131,9 +127,6 @@ class Value(records.Printed):
 
 
 Values = Sequence[Value]
-
-# Every operation makes a value: the slots' own setters take half the time of attrs' ``__init__``.
-_set_name, _set_type = (Value.__dict__[name].__set__ for name in ("name", "type"))
 
 
 # Attributes

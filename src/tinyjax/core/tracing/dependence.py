@@ -26,7 +26,7 @@ def depends(jaxpr: jx.Jaxpr, marks: Sequence[bool]) -> tuple[bool, ...]:
 def dependents(
     eqns: Iterable[jx.JaxprEqn],
     start: Iterable[jx.Atom],
-    as_well: Callable[[jx.JaxprEqn], object] = lambda eqn: False,
+    as_well: Callable[[jx.JaxprEqn], object] | None = None,
 ) -> set[jx.Atom]:
     """Some atoms, and all that depends on them.
 
@@ -37,7 +37,7 @@ def dependents(
     """
     atoms = set(start)
     for eqn in eqns:
-        if as_well(eqn):
+        if as_well is not None and as_well(eqn):
             atoms.update(eqn.out_binders)
         elif not atoms.isdisjoint(eqn.inputs):
             atoms.update(lp.marked(eqn.out_binders, results_that_depend(eqn, atoms)))

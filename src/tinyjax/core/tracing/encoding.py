@@ -25,7 +25,6 @@ from tinyjax.core.values.concrete import ConcreteArray
 
 _tokens: WeakKeyDictionary[Any, bytes] = WeakKeyDictionary()
 _next_token = itertools.count()
-_aval_encodings: dict[av.ShapedArray, bytes] = {}
 
 
 class Digested:
@@ -39,16 +38,20 @@ class Digested:
         raise NotImplementedError
 
 
-def encode_aval(aval: av.ShapedArray) -> bytes:
-    """Encode a type."""
-    encoding = _aval_encodings.get(aval)
-    if encoding is None:
+class _AvalEncodings(dict[av.ShapedArray, bytes]):
+    """The encodings of types, each made when it is first asked for."""
+
+    def __missing__(self, aval: av.ShapedArray) -> bytes:
         name = f"{dtypes.dtype_name(aval.dtype)}{_sizes(aval)}{'w' if aval.weak_type else ''}"
         text = name.encode()
         if aval.where is not None:
             text += encode(aval.where.identity)
-        encoding = _aval_encodings[aval] = b"A%d:%s" % (len(text), text)
-    return encoding
+        encoding = self[aval] = b"A%d:%s" % (len(text), text)
+        return encoding
+
+
+#: Encodes a type.
+encode_aval: Final[Callable[[av.ShapedArray], bytes]] = _AvalEncodings().__getitem__
 
 
 def _sizes(aval: av.ShapedArray) -> list[object]:
@@ -141,10 +144,10 @@ def _token(value: object) -> bytes:
 
 #: What encodes values of a class and of those below it; the first that fits.
 _RULES: Final[tuple[tuple[type, Callable[[Any], bytes]], ...]] = (
-    (NoneType, lambda _: b"N"),
-    (bool, lambda value: b"b1" if value else b"b0"),
+    (NoneType, {None: b"N"}.__getitem__),
+    (bool, {False: b"b0", True: b"b1"}.__getitem__),
     (ints.SymbolicSize, lambda value: _text(b"z", value.identity)),
-    (int, lambda value: b"i%d;" % value),
+    (int, b"i%d;".__mod__),
     (float, _float),
     (complex, _complex),
     (Enum, lambda value: _text(b"e", f"{type(value).__qualname__}.{value.name}")),

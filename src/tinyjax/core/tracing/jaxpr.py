@@ -623,10 +623,10 @@ _NO_EFFECTS: Final = Effects(any=False, ordered=False)
 
 def effects_of(eqn: JaxprEqn) -> Effects:
     """The effects of an equation, those of the programs in its parameters included."""
-    inner = [effects(jaxpr) for jaxpr in subjaxprs(eqn.params)]
-    own = eqn.primitive.effectful
-    if not (own or inner):
+    own, programs = eqn.primitive.effectful, subjaxprs(eqn.params)
+    if not (own or programs):
         return _NO_EFFECTS
+    inner = [effects(jaxpr) for jaxpr in programs]
     return Effects(
         own or any(e.any for e in inner),
         (own and bool(getattr(eqn.params, "ordered", False))) or any(e.ordered for e in inner),
@@ -638,7 +638,8 @@ def effects(jaxpr: Jaxpr) -> Effects:
 
     def find() -> Effects:
         effects = [effects_of(eqn) for eqn in jaxpr.eqns]
-        return Effects(any(e.any for e in effects), any(e.ordered for e in effects))
+        some = [e for e in effects if e is not _NO_EFFECTS]
+        return Effects(any(e.any for e in some), any(e.ordered for e in some))
 
     return jaxpr.derive("effects", find)
 

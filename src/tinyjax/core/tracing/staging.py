@@ -336,13 +336,13 @@ class Recorder(Trace):
         if notes:
             taken = [pair for note in notes for pair in note.taken()]
             left = [(place, self.atom(x)) for note in notes for place, x in note.left()]
-        const_vars = [var for var, _ in self.consts.values()]
-        binders = (*const_vars, *self.in_binders, *map(_second, taken))
+        consts = self.consts.values()
+        binders = (*map(_first, consts), *self.in_binders, *map(_second, taken))
         jaxpr = Jaxpr(binders, tuple(self.eqns), (*atoms, *map(_second, left)))
         if settings().check_jaxprs:
             typecheck_jaxpr(jaxpr)
-        consts = tuple([value for _, value in self.consts.values()])
-        return Staged(jaxpr, consts, notes, tuple(map(_first, taken)), tuple(map(_first, left)))
+        values = tuple(map(_second, consts))
+        return Staged(jaxpr, values, notes, tuple(map(_first, taken)), tuple(map(_first, left)))
 
 
 class StagingTrace(Recorder):

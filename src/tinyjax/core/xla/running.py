@@ -69,11 +69,13 @@ def _says_where(jaxpr: jx.Jaxpr) -> bool:
     """Whether a program says of itself where it runs, by its types or by its equations."""
 
     def find() -> bool:
-        return any(v.aval.where is not None for v in jaxpr.in_binders) or any(
-            pr.SHARDINGS in eqn.primitive.rules.extensions
-            or (eqn.primitive.rules.evaluate is not None and _calls_what_says(eqn))
-            for eqn in jaxpr.eqns
-        )
+        for eqn in jaxpr.eqns:
+            rules = eqn.primitive.rules
+            if pr.SHARDINGS in rules.extensions:
+                return True
+            if rules.evaluate is not None and _calls_what_says(eqn):
+                return True
+        return any(v.aval.where is not None for v in jaxpr.in_binders)
 
     return jaxpr.derive("says where", find)
 
