@@ -16,10 +16,10 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax, profiler
 from tinyjax.core.jit import JitFunction
-from tinyjax.core.xla import read_profile
 from tinyjax.errors import ArgumentError, ProfilerError
 from tinyjax.host.xla.short_calls import WrittenCalls
 from tinyjax.profiler.notes import SPANS
+from tinyjax.profiler.xla import read_profile
 
 
 def spans(folder: Path, name: str = "*.trace.json.gz") -> list[dict[str, Any]]:

@@ -18,6 +18,7 @@ import tinyjax.numpy as jnp
 from tinyjax import cache, config
 from tinyjax.core import xla
 from tinyjax.errors import ArgumentError, ExportError, PlatformError
+from tinyjax.experimental import machine_code
 from tinyjax.experimental.serialize_executable import deserialize_and_load, serialize
 
 VECTOR = np.arange(4, dtype=np.float32)
@@ -159,13 +160,13 @@ def test_machine_code_is_loaded_with_the_right_seal_only(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loads: list[bytes] = []
-    real = xla.executable_of
+    real = machine_code.executable_of
 
     def note(wanted: Any, text: str, code: bytes) -> Any:
         loads.append(code)
         return real(wanted, text, code)
 
-    monkeypatch.setattr(xla, "executable_of", note)
+    monkeypatch.setattr(machine_code, "executable_of", note)
     payload, in_tree, out_tree = serialize(compiled(tinyjax, "numbers"))
 
     def is_loaded(payload: bytes, **options: Any) -> bool:

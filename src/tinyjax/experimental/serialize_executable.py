@@ -20,6 +20,7 @@ from tinyjax import errors, tree
 from tinyjax.core import devices as dev, xla
 from tinyjax.core.jit import jit, stages
 from tinyjax.core.values import avals as av
+from tinyjax.experimental import machine_code
 from tinyjax.export import Exported, deserialize, exporting
 from tinyjax.lazy import answer_for
 from tinyjax.parallel import meshes, sharding as sd
@@ -84,8 +85,8 @@ def serialize(
     fingerprint, code = bytes(_SEAL_BYTES), b""
     compilation = lowered.compilation
     if secret and compilation.placement is None:
-        fingerprint = xla.fingerprint(compilation, exported.mlir_module())
-        code = xla.code_of(compilation)
+        fingerprint = machine_code.fingerprint(compilation, exported.mlir_module())
+        code = machine_code.code_of(compilation)
     flags, program = json.dumps(compilation.flags).encode(), exported.serialize()
     head = _FRAME.pack(_MAGIC, fingerprint, len(flags), len(program))
     body = b"".join([head, flags, program, code])
@@ -153,8 +154,8 @@ def deserialize_and_load(
     executable = None
     if is_ours and compilation.placement is None and len(lowered.consts) == len(exported.consts):
         text = exported.mlir_module()
-        if xla.fingerprint(compilation, text) == fingerprint:
-            executable = xla.executable_of(compilation, text, body[second:])
+        if machine_code.fingerprint(compilation, text) == fingerprint:
+            executable = machine_code.executable_of(compilation, text, body[second:])
     return stages.Compiled(lowered, executable)
 
 

@@ -9,10 +9,10 @@ from typing import Final
 
 import attrs
 
-from tinyjax.core import xla
 from tinyjax.core.tracing.jaxpr import JaxprEqn
 from tinyjax.exploring.model import Computation, Instruction
 from tinyjax.exploring.numbering import Programs
+from tinyjax.parallel.hlo import called_by, computations_of
 
 _LOCATION: Final = re.compile(r' loc\("(\d+)"\)$')
 
@@ -104,7 +104,7 @@ def read_hlo(text: str) -> tuple[Computation, ...]:
             frames[frame[1]] = frame[2]
         elif (place := _PLACE.match(line)) is not None:
             places[place[1]] = int(place[2])
-    computations = sorted(xla.computations_of(text), key=lambda x: not x.is_entry)
+    computations = sorted(computations_of(text), key=lambda x: not x.is_entry)
     numbers = {x.name: i for i, x in enumerate(computations)}
 
     def line_of(instruction: str) -> int | None:
@@ -116,7 +116,7 @@ def read_hlo(text: str) -> tuple[Computation, ...]:
         return None if place is None else place - 1
 
     def read(instruction: str) -> Instruction:
-        calls = tuple([numbers[name] for name in xla.called_by(instruction) if name in numbers])
+        calls = tuple([numbers[name] for name in called_by(instruction) if name in numbers])
         bare = _LAYOUT.sub("", _DETAILS.sub("", instruction))
         name = _NAME.match(bare)
         return Instruction("" if name is None else name[1], bare, line_of(instruction), calls)

@@ -21,6 +21,7 @@ from tinyjax.core.values.array import Array
 from tinyjax.exploring import counting, memory, model, numbering, profiled
 from tinyjax.exploring.compiled import Marks, StableHLO, read_hlo, read_stablehlo, with_products
 from tinyjax.exploring.page import page
+from tinyjax.profiler.xla import profile_of
 from tinyjax.tree.node import check_callable
 
 T = TypeVar("T")
@@ -255,7 +256,7 @@ def _explored(
         from tinyjax.exploring.measuring import measure  # noqa: PLC0415
 
         seconds = measure(traced.jaxpr, operands)
-        profile = xla.profile_of(lambda: _repeat(run))
+        profile = profile_of(lambda: _repeat(run))
         if profile is not None:
             times = profiled.compiled_times(profile.ops, hlo, stablehlo.of_equation, works)
             hlo = profiled.with_times(hlo, times)

@@ -19,6 +19,7 @@ from tinyjax.core import xla
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.exploring import compiled, counting, numbering
 from tinyjax.exploring.model import Computation, Instruction, Work
+from tinyjax.profiler.xla import OpEvent
 
 #: What a function such as ``exp`` takes, in operations, and what moving a byte does.
 _OF_A_FUNCTION: Final = 10.0
@@ -41,7 +42,7 @@ class CompiledTimes:
 
 
 def compiled_times(
-    events: Sequence[xla.OpEvent],
+    events: Sequence[OpEvent],
     hlo: Sequence[Computation],
     written: Sequence[tuple[int, ...]],
     works: Sequence[Work],
@@ -119,17 +120,15 @@ def _within(hlo: Sequence[Computation]) -> dict[str, frozenset[str]]:
     }
 
 
-def runs_of(events: Sequence[xla.OpEvent]) -> dict[int, list[xla.OpEvent]]:
+def runs_of(events: Sequence[OpEvent]) -> dict[int, list[OpEvent]]:
     """The runs of programs, by number, each with its instructions'."""
-    runs: defaultdict[int, list[xla.OpEvent]] = defaultdict(list)
+    runs: defaultdict[int, list[OpEvent]] = defaultdict(list)
     for event in events:
         runs[event.run].append(event)
     return runs
 
 
-def _seconds(
-    events: Sequence[xla.OpEvent], within: Mapping[str, frozenset[str]]
-) -> dict[str, float]:
+def _seconds(events: Sequence[OpEvent], within: Mapping[str, frozenset[str]]) -> dict[str, float]:
     """How long each instruction takes in one run, without those that run within it."""
     runs = runs_of(events)
     totals: defaultdict[str, float] = defaultdict(float)
@@ -169,9 +168,7 @@ class LineTimes:
     untold: float
 
 
-def line_times(
-    events: Sequence[xla.OpEvent], hlo: Sequence[Computation], jaxpr: jx.Jaxpr
-) -> LineTimes:
+def line_times(events: Sequence[OpEvent], hlo: Sequence[Computation], jaxpr: jx.Jaxpr) -> LineTimes:
     """Divide the time of a program's instructions among lines.
 
     Args:

@@ -8,14 +8,14 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from tinyjax import errors, tree
-from tinyjax.core import devices as dev, lowering as low, xla
+from tinyjax.core import devices as dev, lowering as low
 from tinyjax.core.jit import JitParams, jit_p
 from tinyjax.core.jit.stages import check_arguments
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.tracing.calling import as_arrays
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
-from tinyjax.export import families, format, polynomials as poly
+from tinyjax.export import families, format, polynomials as poly, xla
 from tinyjax.export.calling import CallExportedParams, Program, call_exported_p, calling
 from tinyjax.export.divided import Divided, devices_of, laid
 from tinyjax.export.platforms import listed, main_first, portable_form

@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from tinyjax import errors
-from tinyjax.core import devices as dev, xla
+from tinyjax.core import devices as dev
 from tinyjax.core.tracing import jaxpr as jx
+from tinyjax.core.xla import lowering
+from tinyjax.export import xla
 
 #: The platforms that XLA has.
 PLATFORMS: Final = ("cpu", "cuda", "rocm", "tpu")
@@ -40,7 +42,7 @@ def portable_form(jaxpr: jx.Jaxpr, name: str, platform: str) -> str:
     Raises:
         ExportError: it calls functions that the platform, or another process, does not have.
     """
-    text, host_functions = xla.lowered(jaxpr, name, platform=platform)
+    text, host_functions = lowering.lowered(jaxpr, name, platform=platform)
     if host_functions:
         raise calls_python(name)
     targets = re.findall(r'call_target_name = "([^"]*)"', text)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyjax import records
-from tinyjax.core import xla
+from tinyjax.parallel.hlo import called_by, computations_of
 
 #: Devices in the order of the mesh, one group in each row.
 Groups = NDArray[np.int64]
@@ -115,7 +115,7 @@ def collectives_of(hlo: str, mesh: Mapping[str, int]) -> tuple[tuple[Collective,
     Returns:
         The collectives, and whether it is known how often each is done.
     """
-    computations = xla.computations_of(hlo)
+    computations = computations_of(hlo)
     bodies = {x.name: x.instructions for x in computations}
     devices = prod(mesh.values())
     collectives: list[Collective] = []
@@ -133,7 +133,7 @@ def collectives_of(hlo: str, mesh: Mapping[str, int]) -> tuple[tuple[Collective,
                 trips = _TRIPS.search(line)
                 again = int(trips[1]) if trips else 1
                 exact = exact and trips is not None
-            for called in xla.called_by(line):
+            for called in called_by(line):
                 walk(called, times * again)
 
     for x in computations:

@@ -24,6 +24,7 @@ from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.xla import backend, host_callbacks
 from tinyjax.parallel.xla import sharded_executable, xla_shardings
 from tinyjax.profiler.notes import Notes
+from tinyjax.profiler.xla import annotation
 
 #: What is made of a function while a profile is recorded.
 Stand: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -40,7 +41,7 @@ def attach(notes: Notes) -> Callable[[], None]:
         original = vars(owner)[name]
         before.append((owner, name, original))
         setattr(owner, name, wraps(original)(stand(original)))
-    events.spans.append(xla.annotation)
+    events.spans.append(annotation)
 
     def detach() -> None:
         events.spans.clear()
@@ -84,7 +85,7 @@ def _spanned(name: str, attributes: Callable[..., dict[str, object]]) -> Stand:
 
     def stand(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            with xla.annotation(name, attributes(*args)):
+            with annotation(name, attributes(*args)):
                 return original(*args, **kwargs)
 
         return call
@@ -157,7 +158,7 @@ def _end_trace(original: Callable[..., Any]) -> Callable[..., Any]:
 def _span_of(trace: tr.Trace) -> AbstractContextManager[object] | None:
     """The span of a transformation, or of the recording of a user's function."""
     if isinstance(trace, jv.JVPTrace | bt.BatchTrace):
-        return xla.annotation("transform", {"kind": trace.transformation})
+        return annotation("transform", {"kind": trace.transformation})
     if isinstance(trace, stg.StagingTrace) and trace.fun is not None:
-        return xla.annotation("trace", {"program": getattr(trace.fun, "__name__", "f")})
+        return annotation("trace", {"program": getattr(trace.fun, "__name__", "f")})
     return None

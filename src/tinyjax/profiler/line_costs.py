@@ -16,6 +16,7 @@ from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.exploring import exploration, profiled
 from tinyjax.profiler import recording
 from tinyjax.profiler.notes import SPANS, Notes
+from tinyjax.profiler.xla import OpEvent, Profile, SpanEvent, read_profile
 
 _WIDEST: Final = 60
 
@@ -45,7 +46,7 @@ def summary(most: int = 10) -> None:
     if most < 1:
         raise errors.ArgumentError(f"most is how many lines to print, but got {most}.")
     recorded = recording.last_recorded()
-    profile = xla.read_profile(recorded.data, SPANS)
+    profile = read_profile(recorded.data, SPANS)
     sys.stdout.write("\n".join([*_programs(profile, recorded.notes, most), _spans(profile)]) + "\n")
 
 
@@ -63,7 +64,7 @@ class _Candidate:
     compilation: xla.Compilation
     jaxpr: jx.Jaxpr
     text: str
-    events: list[xla.OpEvent] = attrs.field(factory=list[xla.OpEvent])
+    events: list[OpEvent] = attrs.field(factory=list[OpEvent])
 
     def has(self, ran: frozenset[tuple[str, str]]) -> bool:
         """Whether instructions, of a module each, may be this program's."""
@@ -86,7 +87,7 @@ def _candidates(notes: Notes) -> list[_Candidate]:
     return candidates
 
 
-def _programs(profile: xla.Profile, notes: Notes, most: int) -> list[str]:
+def _programs(profile: Profile, notes: Notes, most: int) -> list[str]:
     """The lines that took longest, and of how many runs of which programs."""
     candidates = _candidates(notes)
     for events in profiled.runs_of(profile.ops).values():
@@ -136,7 +137,7 @@ def _line(file: str, number: int) -> str:
     return f"{frames.place(file, number)}: {shown}"
 
 
-def _spans(profile: xla.Profile) -> str:
+def _spans(profile: Profile) -> str:
     """How often there was each of tinyjax's spans, and how long these took."""
     phrases: list[str] = []
     for name in SPANS:
@@ -146,7 +147,7 @@ def _spans(profile: xla.Profile) -> str:
     return f"Spans: {', '.join(phrases) or 'none'}"
 
 
-def _covered(spans: Sequence[xla.SpanEvent]) -> float:
+def _covered(spans: Sequence[SpanEvent]) -> float:
     """How long spans took, those within others of the same name not counted again."""
     total = 0.0
     thread, reached = -1, 0.0

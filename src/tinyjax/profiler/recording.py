@@ -14,7 +14,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 import attrs
 
 from tinyjax import errors, frames
-from tinyjax.core import xla
+from tinyjax.profiler import xla
 from tinyjax.profiler.notes import Notes
 
 P = ParamSpec("P")

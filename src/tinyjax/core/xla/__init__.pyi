@@ -23,25 +23,10 @@ from tinyjax.core.xla.foreign import include_dir as include_dir
 from tinyjax.core.xla.foreign import register_batch_partitionable as register_batch_partitionable
 from tinyjax.core.xla.foreign import register_target as register_target
 from tinyjax.core.xla.foreign import register_type as register_type
-from tinyjax.core.xla.hlo import called_by as called_by
-from tinyjax.core.xla.hlo import computations_of as computations_of
 from tinyjax.core.xla.lowering import lowered as lowered
-from tinyjax.core.xla.machine_code import code_of as code_of
-from tinyjax.core.xla.machine_code import executable_of as executable_of
-from tinyjax.core.xla.machine_code import fingerprint as fingerprint
-from tinyjax.core.xla.modules import from_portable as from_portable
 from tinyjax.core.xla.modules import parse as parse
-from tinyjax.core.xla.modules import to_artifact as to_artifact
 from tinyjax.core.xla.modules import to_computation as to_computation
-from tinyjax.core.xla.modules import to_portable as to_portable
 from tinyjax.core.xla.options import as_flags as as_flags
-from tinyjax.core.xla.profiling import OpEvent as OpEvent
-from tinyjax.core.xla.profiling import Profile as Profile
-from tinyjax.core.xla.profiling import SpanEvent as SpanEvent
-from tinyjax.core.xla.profiling import annotation as annotation
-from tinyjax.core.xla.profiling import profile_of as profile_of
-from tinyjax.core.xla.profiling import read_profile as read_profile
-from tinyjax.core.xla.profiling import start_profile as start_profile
 from tinyjax.core.xla.running import Outcome as Outcome
 from tinyjax.core.xla.running import Runner as Runner
 from tinyjax.core.xla.running import place as place
@@ -58,26 +43,16 @@ __all__ = [
     'DiskCacheInfo',
     'Executable',
     'Flags',
-    'OpEvent',
     'Outcome',
-    'Profile',
     'Runner',
-    'SpanEvent',
-    'annotation',
     'as_flags',
     'cache_clear',
     'cache_info',
-    'called_by',
-    'code_of',
     'compile_all',
     'compile_anew',
     'compiled',
-    'computations_of',
     'disk_cache_clear',
     'disk_cache_info',
-    'executable_of',
-    'fingerprint',
-    'from_portable',
     'has_started',
     'held',
     'include_dir',
@@ -87,15 +62,10 @@ __all__ = [
     'own_secret',
     'parse',
     'place',
-    'profile_of',
-    'read_profile',
     'register_batch_partitionable',
     'register_target',
     'register_type',
     'run',
     'run_alone',
-    'start_profile',
-    'to_artifact',
     'to_computation',
-    'to_portable',
 ]
