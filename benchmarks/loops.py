@@ -6,7 +6,8 @@ Four tables, each with a bar, and whether it is met:
 - how many iterations reverse mode runs, beside the fewest it could run if it knew their number;
 - how much longer it takes to transform, and to compile, a program nested twice as deep.
 
-And one without: how long nests take from the call of ``jit`` to the compiled program, beside jax.
+And two without: how long nests take from the call of ``jit`` to the compiled program, and loops of
+small steps, beside jax.
 """
 
 from __future__ import annotations
@@ -33,8 +34,11 @@ import numpy as np
 
 import tinyjax
 import tinyjax.numpy as jnp
+from benchmarks import small_steps as small
 from benchmarks.command import new_console, parser
-from benchmarks.report import any_missed, duration, insert, markdown, print_table, verdict
+from benchmarks.libraries import OWN, library
+from benchmarks.measure import THOROUGH, Spread, interleaved
+from benchmarks.report import any_missed, duration, factor, insert, markdown, print_table, verdict
 from tinyjax import lax
 
 Function = Callable[[Any], Any]
@@ -433,12 +437,25 @@ def beside_jax() -> Findings:
     )
 
 
+def small_steps() -> Findings:
+    """Measure loops whose steps take few numbers."""
+    rows: list[list[str]] = []
+    for steps in small.PROGRAMS:
+        samples = interleaved(small.calls(steps, library), THOROUGH, False)
+        own, *peers = (duration(Spread.of(samples[name]).median) for name in samples)
+        ratios = [Spread.of_ratios(samples[OWN], samples[name]).median for name in steps.peers]
+        said = [f"{factor(ratio)} {verdict(ratio <= 1)}" for ratio in ratios]
+        rows.append([steps.title, own, *(peers or ["refused"]), *(said or [""])])
+    return Findings("Compiled.", ("", "tinyjax", "jax", "at most 1 of jax"), rows)
+
+
 PARTS: Final[dict[str, Callable[[], Findings]]] = {
     "memory": memory,
     "schedules": schedules,
     "tracing": tracing,
     "compiling": compiling,
     "beside jax": beside_jax,
+    "small steps": small_steps,
 }
 
 

@@ -654,6 +654,20 @@ def test_options_of_the_backend_reach_it() -> None:
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize("effort", ["full", "medium", "low"])
+def test_small_loops_are_one_function(effort: Any) -> None:
+    def fun(x: Any) -> Any:
+        return lax.fori_loop(0, 9, lambda i, x: jnp.sin(x[::-1]) + x * x.sum(), x)
+
+    x = np.linspace(-1, 1, 300, dtype="float32")
+    with config.scoped(effort=effort):
+        whole = jit(fun).lower(x).compile()
+        apart = jit(fun).lower(x).compile({"xla_cpu_small_while_loop_byte_threshold": 0})
+    assert whole.as_text().count(" call(") == 1
+    assert apart.as_text().count(" call(") == 0
+    np.testing.assert_allclose(whole(x), apart(x), rtol=1e-5, atol=1e-5)
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -6,6 +6,9 @@ elements then takes eight times as long, and most else little longer. Where MLIR
 fusions are faster to compile and to run: those with several results. XLA also divides a module
 among several threads, which costs a small one more than it gains; and two thirds of what is left is
 LLVM's optimisation. ``docs/performance.md`` has what each is worth.
+
+XLA:CPU runs the operations of a loop's body one by one, at some microseconds each, unless the body
+touches few bytes: then the whole loop is one function of machine code. XLA's own bound is 1 KiB.
 """
 
 from __future__ import annotations
@@ -27,13 +30,20 @@ _WORTH_FUSING: Final = 1e5
 _ONE_THREAD: Final[tuple[str, compilation.Flag]] = ("xla_cpu_parallel_codegen_split_count", 1)
 _UNOPTIMIZED: Final[tuple[str, compilation.Flag]] = ("xla_backend_optimization_level", 0)
 
-#: The flags that are options of XLA:CPU alone: a table in XLA's record of options. Those that are
-#: in it are on.
-_BACKEND_OPTIONS: Final = frozenset(
-    {"xla_cpu_disable_tiled_emitter", "xla_cpu_use_multi_output_fusion"}
+#: So many bytes may the body of a loop touch that becomes one function. Bodies of 60 numbers then
+#: take 2 to 8% of the time, those of 300 half of it, larger ones what they took.
+_WHOLE_LOOPS: Final[tuple[str, compilation.Flag]] = (
+    "xla_cpu_small_while_loop_byte_threshold",
+    16384,
 )
 #: Makes fewer fusions, those of several results, and takes no second way to write them.
-_FEWER_FUSIONS: Final[compilation.Flags] = tuple((name, True) for name in sorted(_BACKEND_OPTIONS))
+_FEWER_FUSIONS: Final[compilation.Flags] = (
+    ("xla_cpu_disable_tiled_emitter", True),
+    ("xla_cpu_use_multi_output_fusion", True),
+)
+#: The flags that are options of XLA:CPU alone: a table in XLA's record of options. Of those that
+#: are true or false, the ones in it are on.
+_BACKEND_OPTIONS: Final = frozenset({_WHOLE_LOOPS[0], *dict(_FEWER_FUSIONS)})
 #: The numbers of the fields in XLA's messages that lead to that table: from ``CompileOptionsProto``
 #: to ``ExecutableBuildOptionsProto``, ``DebugOptions`` and an entry, whose fields are 1 and 2.
 _PATH_TO_BACKEND_OPTIONS: Final = (3, 3, 500)
@@ -74,13 +84,13 @@ def flags_for(request: compilation.Compilation) -> compilation.Flags:
     chosen: list[tuple[str, compilation.Flag]]
     match config.settings().effort:
         case "low":
-            chosen = [*versions.PLAIN_LOOPS, _ONE_THREAD, _UNOPTIMIZED]
+            chosen = [_WHOLE_LOOPS, *versions.PLAIN_LOOPS, _ONE_THREAD, _UNOPTIMIZED]
         case "medium" if costs.cost_of(request.jaxpr).functions < _WORTH_FUSING:
-            chosen = [*versions.PLAIN_LOOPS, _ONE_THREAD]
+            chosen = [_WHOLE_LOOPS, *versions.PLAIN_LOOPS, _ONE_THREAD]
         case "medium":
-            chosen = [*_FEWER_FUSIONS, _ONE_THREAD]
+            chosen = [_WHOLE_LOOPS, *_FEWER_FUSIONS, _ONE_THREAD]
         case _:
-            return request.flags
+            chosen = [_WHOLE_LOOPS]
     return tuple(sorted({**dict(chosen), **dict(request.flags)}.items()))
 
 
@@ -111,7 +121,11 @@ def raise_as_ours(error: Exception) -> NoReturn:
 def compile_options(flags: compilation.Flags) -> CompileOptions:
     """Return XLA's record of options with these flags."""
     options = CompileOptions()
-    entries = [_entry(name) for name, value in flags if name in _BACKEND_OPTIONS and value]
+    entries = [
+        _entry(name, value)
+        for name, value in flags
+        if name in _BACKEND_OPTIONS and value is not False
+    ]
     if entries:  # a message in wire format is continued by what is added to it
         options = CompileOptions.ParseFromString(b"".join([options.SerializeAsString(), *entries]))
     others = [flag for flag in flags if flag[0] not in _BACKEND_OPTIONS]
@@ -120,9 +134,9 @@ def compile_options(flags: compilation.Flags) -> CompileOptions:
     return options
 
 
-def _entry(name: str) -> bytes:
+def _entry(name: str, value: compilation.Flag) -> bytes:
     """Return a record of options, in protobuf's wire format, with one of ``_BACKEND_OPTIONS``."""
-    message = _field(1, name.encode()) + _field(2, b"true")
+    message = _field(1, name.encode()) + _field(2, str(value).lower().encode())
     for number in reversed(_PATH_TO_BACKEND_OPTIONS):
         message = _field(number, message)
     return message
