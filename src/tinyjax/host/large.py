@@ -64,7 +64,7 @@ def _extremum(fun: np.ufunc, x: HostArray, y: HostArray) -> HostArray:
     out = np.empty(x.shape, x.dtype)
     flat = out.reshape(-1)
     a, b = [
-        v.reshape(-1) if any(v.strides) else np.full(_BLOCK, v.flat[0], v.dtype) for v in (x, y)
+        v.reshape(-1) if any(v.strides) else np.full(min(x.size, _BLOCK), v.flat[0]) for v in (x, y)
     ]
     for block in _blocks(out.size):
         part = flat[block]
