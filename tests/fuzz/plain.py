@@ -8,11 +8,12 @@ import numpy as np
 
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
-from tinyjax.core.primitives.reduce import argmax, reduce_max, reduce_min, reduce_prod
+from tinyjax.core.primitives.reduce import reduce_max, reduce_min, reduce_prod
 from tinyjax.core.primitives.shape import full, full_like, iota, reshape, rev, transpose
 from tinyjax.core.primitives.slicing import concatenate, pad, slice_in_dim
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.operands import as_array
+from tinyjax.primitives.arg_extrema import argmax
 from tinyjax.primitives.cumulative import cumlogsumexp, cummax, cumprod, cumsum
 from tinyjax.primitives.dot import dot_general
 from tinyjax.primitives.dynamic_slice import dynamic_slice, dynamic_update_slice

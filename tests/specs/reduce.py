@@ -13,6 +13,7 @@ from tinyjax.core.primitives import broadcast as bc, reduce as red
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.tracing.trace import bind1
 from tinyjax.dtypes import HostArray
+from tinyjax.primitives import arg_extrema
 
 BOTH = ("float64", "complex128")
 LINE = ArraySpec((5,))
@@ -243,8 +244,8 @@ SPECS = [
     bits(red.reduce_xor_p, np.bitwise_xor, jax.lax.bitwise_xor, lambda _: 0),
     Spec(
         "argmax",
-        red.argmax_p,
-        red.argmax,
+        arg_extrema.argmax_p,
+        arg_extrema.argmax,
         ARG_CASES,
         first_best(lambda a, b: bool(a > b)),
         jax=lambda x, axis, dtype: jax.lax.argmax(x, axis, index_dtype=dtype),
@@ -252,8 +253,8 @@ SPECS = [
     ),
     Spec(
         "argmin",
-        red.argmin_p,
-        red.argmin,
+        arg_extrema.argmin_p,
+        arg_extrema.argmin,
         ARG_CASES,
         first_best(lambda a, b: bool(a < b)),
         jax=lambda x, axis, dtype: jax.lax.argmin(x, axis, index_dtype=dtype),

@@ -25,13 +25,14 @@ from tinyjax import dtypes
 from tinyjax.core.control_flow.common import convert_all
 from tinyjax.core.control_flow.primitives.while_loop import run_while
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew
-from tinyjax.core.primitives.reduce import argmin, reduce_min, reduce_or
+from tinyjax.core.primitives.reduce import reduce_min, reduce_or
 from tinyjax.core.primitives.shape import full, full_like, iota
 from tinyjax.core.primitives.slicing import concatenate, slice_
 from tinyjax.core.tracing.list_partition import split_list
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.primitives import cumulative as cu
+from tinyjax.primitives.arg_extrema import argmin
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
 
 #: Iterations are counted, and the cost of a schedule is, in this dtype.

@@ -48,9 +48,9 @@ __all__, __getattr__, __dir__ = namespace(
         ),
         "tinyjax.core.primitives.identities": "copy_p dce_sink_p stage_p stop_gradient_p",
         "tinyjax.primitives.philox": "rng_bit_generator_p",
+        "tinyjax.primitives.arg_extrema": "argmax_p argmin_p",
         "tinyjax.core.primitives.reduce": (
-            "argmax_p argmin_p reduce_and_p reduce_max_p reduce_min_p reduce_or_p reduce_prod_p "
-            "reduce_xor_p"
+            "reduce_and_p reduce_max_p reduce_min_p reduce_or_p reduce_prod_p reduce_xor_p"
         ),
         "tinyjax.primitives.reduce_window": (
             "reduce_window_max_p reduce_window_min_p reduce_window_sum_p"

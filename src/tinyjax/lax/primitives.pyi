@@ -72,8 +72,6 @@ from tinyjax.core.primitives.identities import copy_p as copy_p
 from tinyjax.core.primitives.identities import dce_sink_p as dce_sink_p
 from tinyjax.core.primitives.identities import stage_p as stage_p
 from tinyjax.core.primitives.identities import stop_gradient_p as stop_gradient_p
-from tinyjax.core.primitives.reduce import argmax_p as argmax_p
-from tinyjax.core.primitives.reduce import argmin_p as argmin_p
 from tinyjax.core.primitives.reduce import reduce_and_p as reduce_and_p
 from tinyjax.core.primitives.reduce import reduce_max_p as reduce_max_p
 from tinyjax.core.primitives.reduce import reduce_min_p as reduce_min_p
@@ -97,6 +95,8 @@ from tinyjax.parallel.collective import pmin_p as pmin_p
 from tinyjax.parallel.collective import ppermute_p as ppermute_p
 from tinyjax.parallel.collective import psum_p as psum_p
 from tinyjax.parallel.constraint import sharding_constraint_p as sharding_constraint_p
+from tinyjax.primitives.arg_extrema import argmax_p as argmax_p
+from tinyjax.primitives.arg_extrema import argmin_p as argmin_p
 from tinyjax.primitives.bitcast import bitcast_convert_type_p as bitcast_convert_type_p
 from tinyjax.primitives.bitcast import reduce_precision_p as reduce_precision_p
 from tinyjax.primitives.bits import clz as clz_p

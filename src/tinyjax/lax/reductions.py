@@ -24,7 +24,12 @@ from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.lax.operands import named, one_dtype, pair
 from tinyjax.lax.shapes import broadcast, concatenate, distinct, reshape, transpose
-from tinyjax.primitives import cumulative as _cu, reduce_window as _wi, result_placement as placing
+from tinyjax.primitives import (
+    arg_extrema as _arg_extrema,
+    cumulative as _cu,
+    reduce_window as _wi,
+    result_placement as placing,
+)
 
 
 def _axes_of(name: str, x: Array, axes: Sequence[int]) -> tuple[int, ...]:
@@ -74,7 +79,7 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
         AxisError: there is no such axis.
     """
     x = as_array(operand)
-    return bind1(_rd.argmax_p, (x,), _arg_params(x, axis, index_dtype))
+    return bind1(_arg_extrema.argmax_p, (x,), _arg_params(x, axis, index_dtype))
 
 
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
@@ -84,14 +89,14 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
         AxisError: there is no such axis.
     """
     x = as_array(operand)
-    return bind1(_rd.argmin_p, (x,), _arg_params(x, axis, index_dtype))
+    return bind1(_arg_extrema.argmin_p, (x,), _arg_params(x, axis, index_dtype))
 
 
-def _arg_params(x: Array, axis: int, index_dtype: DTypeLike) -> _rd.ArgParams:
+def _arg_params(x: Array, axis: int, index_dtype: DTypeLike) -> _arg_extrema.ArgParams:
     dtype = dtypes.check(index_dtype)
     if not dtypes.is_integer(dtype):
         raise DtypeError(f"index_dtype must be an integer type, but got {dtype.name}.")
-    return _rd.ArgParams(ax.canonical_axis(axis, x.ndim), dtype)
+    return _arg_extrema.ArgParams(ax.canonical_axis(axis, x.ndim), dtype)
 
 
 def _only_operation(

@@ -23,6 +23,7 @@ from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.host import LARGEST, data_at_hand, replay
 from tinyjax.numpy import elementwise as uf, promotion as pm
+from tinyjax.primitives import arg_extrema
 
 
 def _keep(out: Array, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
@@ -321,7 +322,7 @@ def argmax(
         Array(1, dtype=int32)
     """
     uf.no_out("argmax", out)
-    return _argument("argmax", rd.argmax, a, axis, keepdims)
+    return _argument("argmax", arg_extrema.argmax, a, axis, keepdims)
 
 
 def argmin(
@@ -329,7 +330,7 @@ def argmin(
 ) -> Array:
     """Return the index of the smallest element along an axis; as ``argmax`` otherwise."""
     uf.no_out("argmin", out)
-    return _argument("argmin", rd.argmin, a, axis, keepdims)
+    return _argument("argmin", arg_extrema.argmin, a, axis, keepdims)
 
 
 def _nan_argument(

@@ -269,13 +269,11 @@ TABLE: Final[Mapping[str, Mapping[str, MeshRule]]] = {
     "tinyjax.primitives.lu": _rows(_MATRICES, "lu_p solve_p"),
     "tinyjax.primitives.qr": _rows(_MATRICES, "qr_p geqrf_p"),
     "tinyjax.primitives.random_bits": {"random_bits_p": MeshRule(_random_bits)},
-    "tinyjax.core.primitives.reduce": {
-        **_rows(
-            _REDUCTION,
-            "reduce_prod_p reduce_max_p reduce_min_p reduce_and_p reduce_or_p reduce_xor_p",
-        ),
-        **_rows(MeshRule(_arg_reduce), "argmax_p argmin_p"),
-    },
+    "tinyjax.core.primitives.reduce": _rows(
+        _REDUCTION,
+        "reduce_prod_p reduce_max_p reduce_min_p reduce_and_p reduce_or_p reduce_xor_p",
+    ),
+    "tinyjax.primitives.arg_extrema": _rows(MeshRule(_arg_reduce), "argmax_p argmin_p"),
     "tinyjax.primitives.reduce_window": _rows(
         _SAME, "reduce_window_sum_p reduce_window_max_p reduce_window_min_p"
     ),

@@ -17,7 +17,6 @@ from numpy.linalg import _umath_linalg
 from tinyjax import dtypes
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew
 from tinyjax.core.primitives.families import all_hold
-from tinyjax.core.primitives.reduce import argmax
 from tinyjax.core.primitives.rules import def_no_derivative, instantiate_all
 from tinyjax.core.primitives.shape import full_like, iota, zeros_like
 from tinyjax.core.stablehlo.lowering import Lowering
@@ -26,6 +25,7 @@ from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.primitives import matrices as ma
+from tinyjax.primitives.arg_extrema import argmax
 from tinyjax.primitives.lu import solve
 
 # eig

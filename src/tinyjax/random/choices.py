@@ -8,13 +8,14 @@ from typing import Final
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core import devices as dev
-from tinyjax.core.primitives import elementwise as ew, reduce as rd, shape as sh, slicing as sl
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
 from tinyjax.core.values import axes as ax, integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.host import replay
 from tinyjax.numpy.promotion import promote_inexact
 from tinyjax.primitives import sort as so
+from tinyjax.primitives.arg_extrema import argmax
 from tinyjax.random import arguments as ra, continuous, generators, uniforms
 
 _WORD: Final = 0xFFFFFFFF
@@ -209,7 +210,7 @@ def categorical(
         rest = list(sizes[len(prefix) :])
         rest.insert(axis, scores.shape[axis])
         noisy = jnp.add(continuous.gumbel(key, (*prefix, *rest), dtype, mode), scores)
-        return rd.argmax(noisy, len(prefix) + axis, dtypes.default_int())
+        return argmax(noisy, len(prefix) + axis, dtypes.default_int())
     count = math.prod(prefix)
     if count > scores.shape[axis]:
         raise ArgumentError(

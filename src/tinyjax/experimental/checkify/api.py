@@ -10,7 +10,7 @@ import numpy as np
 
 from tinyjax import dtypes, frames, tree
 from tinyjax.core.jit import JitFunction
-from tinyjax.core.primitives import elementwise as ew, reduce as rd, shape as sh
+from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.tracing import jaxpr as jx, list_partition as lp, staging as stg
 from tinyjax.core.tracing.calling import FlatFunction, as_argument, is_data
 from tinyjax.core.values import operands as opd
@@ -20,6 +20,7 @@ from tinyjax.experimental.checkify import rules
 from tinyjax.experimental.checkify.discharge import discharge
 from tinyjax.experimental.checkify.sites import Category, CheckParams, Site, bind_check, failure
 from tinyjax.primitives import dynamic_slice as ds
+from tinyjax.primitives.arg_extrema import argmax
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -270,7 +271,7 @@ def check_error(error: Error) -> None:
     if code.ndim:  # of mapped examples the first that failed
         count = code.size
         codes = sh.reshape(code, (count,))
-        first = rd.argmax(ew.gt(codes, sh.full_like(codes, 0)), 0, dtypes.int32)
+        first = argmax(ew.gt(codes, sh.full_like(codes, 0)), 0, dtypes.int32)
         code = ds.dynamic_index_in_dim(codes, first, 0, keepdims=False)
         values = tuple(
             ds.dynamic_index_in_dim(

@@ -18,6 +18,7 @@ from tinyjax.core.values.array import Array
 from tinyjax.experimental.checkify.discharge import CHECKS, Finding
 from tinyjax.experimental.checkify.sites import Category, Site
 from tinyjax.primitives import dynamic_slice as ds, gather_scatter as gs
+from tinyjax.primitives.arg_extrema import argmax
 
 _NOTHING: Final = tree.structure(((), {}))
 _TRIPLE: Final = tree.structure(((0, 0, 0), {}))
@@ -94,7 +95,7 @@ def _out_of_bounds(
     ends = broadcast_in_dim(ends, indices.shape, (indices.ndim - 1,))
     wrong = or_(lt(indices, sh.full_like(indices, 0)), gt(indices, ends))
     flat = sh.reshape(wrong, (wrong.size,))
-    first = rd.argmax(flat, 0, dtypes.int32)
+    first = argmax(flat, 0, dtypes.int32)
     entry = rem(first, sh.full_like(first, len(axes)))
     axis = _entry(_vector(axes, dtypes.int32), entry)
     size = _entry(_vector([x.shape[i] for i in axes], dtypes.int32), entry)

@@ -15,6 +15,7 @@ from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import avals as av, concrete as conc
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import PlacedArray
+from tinyjax.primitives.arg_extrema import argmax
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 
 
@@ -108,7 +109,7 @@ def _check_batch(
     if mapped.taking_part is not None:  # in a branch that some examples do not take
         mask = mapped.taking_part.mask
         holds = ew.or_(holds, ew.not_(bc.broadcast_in_dim(mask, holds.shape, (0,))))
-    first = rd.argmax(ew.not_(holds), 0, dtypes.int32)
+    first = argmax(ew.not_(holds), 0, dtypes.int32)
     of_first = [
         x if axis is None else dynamic_index_in_dim(x, first, 0, keepdims=False)
         for x, axis in zip(moved[1:], axes[1:], strict=True)
