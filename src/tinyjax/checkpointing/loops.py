@@ -21,6 +21,7 @@ from tinyjax.core.control_flow.common import first_tangents, rearrange
 from tinyjax.core.control_flow.observing import Observer, in_phase
 from tinyjax.core.control_flow.primitives import while_loop as wlp
 from tinyjax.core.control_flow.primitives.scan import ScanParams, bind_scan, scan_body_jvp, scan_p
+from tinyjax.core.control_flow.scan import linearize_stacking
 from tinyjax.core.primitives.elementwise import add, and_, gt, lt, sub
 from tinyjax.core.primitives.shape import full, zero_cotangent
 from tinyjax.core.tracing import program_rules as pr
@@ -357,6 +358,8 @@ def _pull_while(
 @scan_p.def_rule(pr.CHECKPOINTED)
 def linearize_scan(primals: Arrays, nonzero: Sequence[bool], params: ScanParams) -> LinearizeResult:
     """Run a loop that keeps some states, for a way back that runs iterations again."""
+    if settings().debugging:  # run in pieces it has no iterations that messages could name
+        return linearize_stacking(primals, nonzero, params)
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
     nz_consts, nz_init, _ = split_list(nonzero, k, m)
     nz_carry, nz_out, _ = scan_body_jvp(params, nonzero)

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 import attrs
 import numpy as np
 
-from tinyjax import config, dtypes, errors, tree
+from tinyjax import dtypes, errors, tree
 from tinyjax.core.control_flow import common as cf, dead_code, observing
 from tinyjax.core.control_flow.looping import stage_loop
 from tinyjax.core.control_flow.primitives.scan import (
@@ -272,7 +272,7 @@ def _scan_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: ScanParams)
     return [*carry, *ys], lp.with_zeros(nz_out, [*carry_tangents, *ys_tangents])
 
 
-def _linearize_stacking(
+def linearize_stacking(
     primals: prim.Arrays, nonzero: Sequence[bool], params: ScanParams
 ) -> prim.LinearizeResult:
     """Run a loop that stacks the residuals of every iteration, for a loop over those.
@@ -381,9 +381,8 @@ def _hoist(
 def _scan_linearize(
     primals: prim.Arrays, nonzero: Sequence[bool], params: ScanParams
 ) -> prim.LinearizeResult:
-    # a loop that is run again in pieces has no iterations that debug_nans could name
-    if params.checkpoints is None or not params.length or config.settings().debugging:
-        return _linearize_stacking(primals, nonzero, params)
+    if params.checkpoints is None or not params.length:
+        return linearize_stacking(primals, nonzero, params)
     return scan_p.rule(pr.CHECKPOINTED)(primals, nonzero, params)
 
 
