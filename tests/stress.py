@@ -28,9 +28,9 @@ import numpy as np
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import grad, jit, lax, pure_callback, vmap
+from tinyjax.callbacks.xla import programs
 from tinyjax.core import xla
 from tinyjax.core.tracing.trace import EVAL, current_trace
-from tinyjax.core.xla import host_callbacks
 from tinyjax.errors import ArgumentError
 from tinyjax.experimental import io_callback
 from tinyjax.host import background, tiers
@@ -284,7 +284,7 @@ def settled() -> dict[str, int]:
             gc.collect()  # one that was lost to an interrupt may be part of a cycle
     tinyjax.cache.clear()
     # errors of callbacks that nobody was there to raise any more: some are kept, with their frames
-    host_callbacks._errors.clear()
+    programs._errors.clear()
     for _ in range(3):
         gc.collect()
     ctypes.CDLL(None).malloc_trim(0)  # gives back what is free between what is in use

@@ -23,6 +23,7 @@ eager.homes.update(
     LinearizeTrace="tinyjax.host.steps",
     Transposer="tinyjax.host.backward",
     ProgramTrace="tinyjax.host.plans",
+    CallingExecutable="tinyjax.callbacks.xla.programs",
     Runner="tinyjax.host.tiers",
     ShortCalls="tinyjax.host.xla.short_calls",
 )

@@ -16,12 +16,13 @@ from threading import local
 from typing import Any, Final, TypeAlias
 
 from tinyjax import tracebacks
+from tinyjax.callbacks.xla import programs
 from tinyjax.core import events, xla
 from tinyjax.core.jit import JitFunction, program, stages, traces
 from tinyjax.core.tracing import staging as stg, trace as tr
 from tinyjax.core.transforms import batching as bt, jvp as jv, transpose as tp
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.xla import backend, host_callbacks
+from tinyjax.core.xla import backend
 from tinyjax.parallel.xla import sharded_executable, xla_shardings
 from tinyjax.profiler.notes import Notes
 from tinyjax.profiler.xla import annotation
@@ -62,7 +63,7 @@ def _table(notes: Notes) -> Iterator[tuple[Any, str, Stand]]:
     yield tp.Transposer, "pull_back", _spanned("transform", lambda *args: {"kind": "transpose"})
     yield xla.DeviceExecutable, "executing", _executing
     yield sharded_executable.ShardedExecutable, "execute", _spanned("execute", _program)
-    yield host_callbacks.HostProgram, "_run", _spanned("execute", _program)
+    yield programs.HostProgram, "_run", _spanned("execute", _program)
     yield backend.Backend, "put", _spanned("transfer", lambda on, host, aval: _moved(aval.nbytes))
     yield (
         xla_shardings,

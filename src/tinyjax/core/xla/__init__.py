@@ -26,8 +26,8 @@ _names, _load, __dir__ = namespace(
         "compilation": "Compilation CompilerOptions Flags",
         "disk_cache": "DiskCacheInfo disk_cache_clear disk_cache_info own_secret",
         "executable": (
-            "CacheInfo Executable cache_clear cache_info DeviceExecutable compile_all compile_anew "
-            "compiled held is_compiled"
+            "CacheInfo CallingExecutable DeviceExecutable Executable cache_clear cache_info "
+            "compile_all compile_anew compiled held is_compiled"
         ),
         "foreign": "include_dir register_batch_partitionable register_target register_type",
         "lowering": "lowered",

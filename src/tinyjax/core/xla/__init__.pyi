@@ -10,6 +10,7 @@ from tinyjax.core.xla.disk_cache import disk_cache_clear as disk_cache_clear
 from tinyjax.core.xla.disk_cache import disk_cache_info as disk_cache_info
 from tinyjax.core.xla.disk_cache import own_secret as own_secret
 from tinyjax.core.xla.executable import CacheInfo as CacheInfo
+from tinyjax.core.xla.executable import CallingExecutable as CallingExecutable
 from tinyjax.core.xla.executable import DeviceExecutable as DeviceExecutable
 from tinyjax.core.xla.executable import Executable as Executable
 from tinyjax.core.xla.executable import cache_clear as cache_clear
@@ -37,6 +38,7 @@ from tinyjax.core.xla.versions import COMPILER as COMPILER
 __all__ = [
     'COMPILER',
     'CacheInfo',
+    'CallingExecutable',
     'Compilation',
     'CompilerOptions',
     'DeviceExecutable',

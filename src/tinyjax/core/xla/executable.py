@@ -28,20 +28,19 @@ from jaxlib.xla_client import ArrayImpl, LoadedExecutable
 
 from tinyjax.config import settings
 from tinyjax.core import elsewhere, events, lowering as low
-from tinyjax.core.tracing import jaxpr as jx
+from tinyjax.core.tracing import jaxpr as jx, trace as tr
 from tinyjax.core.values import avals as av, concrete as conc
 from tinyjax.core.values.array import Array
 from tinyjax.core.xla import (
     backend,
     forks,
-    host_callbacks,
     loading,
     lowering,
     options,
     waiting,
 )
 from tinyjax.core.xla.compilation import Compilation, Flags
-from tinyjax.errors import ForkError
+from tinyjax.errors import CallbackError, ForkError
 from tinyjax.records import Record
 
 #: Runs a compiled program on buffers; the results may still be under way when it returns.
@@ -108,26 +107,18 @@ class DeviceExecutable(Executable):
         in_avals: the types of its parameters.
         out_avals: the types of its results.
         donated: the parameters whose memory is given up, by position.
-        host_program: the program itself, where it calls Python functions.
     """
 
-    __slots__ = (*("backend", "donated", "execute", "host_program", "in_avals", "out_avals"),)
+    __slots__ = ("backend", "donated", "execute", "in_avals", "out_avals")
 
-    def __init__(
-        self,
-        request: Compilation,
-        on: backend.Backend,
-        loaded: LoadedExecutable,
-        host_program: host_callbacks.HostProgram | None = None,
-    ) -> None:
+    def __init__(self, request: Compilation, on: backend.Backend, loaded: LoadedExecutable) -> None:
         jaxpr = request.jaxpr
         self.name: str = request.name
-        self.host_program: host_callbacks.HostProgram | None = host_program
         self.backend: backend.Backend = on
         self.loaded: LoadedExecutable = loaded
         self.in_avals: tuple[av.ShapedArray, ...] = jaxpr.in_avals
         self.out_avals: tuple[av.ShapedArray, ...] = jaxpr.out_avals
-        self.donated: tuple[int, ...] = () if host_program else request.given_up
+        self.donated: tuple[int, ...] = request.given_up
         run, handlers = loaded.execute_sharded, on.handlers(jaxpr.out_avals)
 
         def execute(buffers: list[Any]) -> list[ArrayImpl]:
@@ -138,8 +129,6 @@ class DeviceExecutable(Executable):
         self.execute: Execute = execute
 
     def __call__(self, args: Sequence[Array]) -> list[Array]:
-        if self.host_program is not None:
-            return self.host_program(args)
         buffers: list[Any] = []
         for arg in args:
             buffer = arg._buffer
@@ -176,6 +165,19 @@ class DeviceExecutable(Executable):
         if not settings().interruptible:
             return self.execute
         return waiting.interruptible(self.execute)
+
+
+class CallingExecutable(Executable):
+    """A compiled program that calls Python functions; a room stands in for it (``trace.eager``)."""
+
+    @classmethod
+    def compile(
+        cls, request: Compilation, flags: Flags, locate: low.Locate | None
+    ) -> CallingExecutable:
+        """Compile a program for the first device."""
+        raise CallbackError(
+            f"'{request.name}' calls Python functions, which tinyjax.callbacks has programs do."
+        )
 
 
 def give_up_taken(array: Array) -> None:
@@ -366,10 +368,8 @@ def _compile(request: Compilation, flags: Flags, locate: low.Locate | None) -> E
     jaxpr, name, on = request.jaxpr, request.name, backend.backend()
     text, host_functions = lowering.lowered(jaxpr, name, request.aliases, locate)
     if host_functions:
-        # Its arguments stay where they are, so their memory is not to be had.
-        module = lowering.lowered(jaxpr, name, (), locate)
-        program = host_callbacks.HostProgram(*module, jaxpr.out_avals, flags, name)
-        return DeviceExecutable(request, on, program.loaded(), program)
+        calling: type[CallingExecutable] = tr.eager[CallingExecutable]
+        return calling.compile(request, flags, locate)
     compiled_options = options.compile_options(flags)
     loaded = loading.load_or_compile(on, text, name, flags, compiled_options, on.devices)
     return DeviceExecutable(request, on, loaded)

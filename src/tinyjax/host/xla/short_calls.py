@@ -49,7 +49,7 @@ class WrittenCalls(traces.ShortCalls):
         entry: traces.Entry,
         program: xla.Executable,
     ) -> None:
-        if isinstance(program, xla.DeviceExecutable) and program.host_program is not None:
+        if isinstance(program, xla.CallingExecutable):
             return
         key = _key(parameters, args, kwargs, in_tree)
         if key is None or len(key[0]) != len(leaves) or any(map(is_not, key[0], leaves)):

@@ -29,6 +29,7 @@ from jaxlib.xla_client import (
     LoadedExecutable,
 )
 
+from tinyjax.callbacks.xla import programs
 from tinyjax.core import lowering as low, platforms as pf
 from tinyjax.core.discovery import toolkit
 from tinyjax.core.tracing import jaxpr as jx
@@ -36,7 +37,7 @@ from tinyjax.core.values import concrete as conc
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.xla import backend, compilation, forks, host_callbacks, loading
+from tinyjax.core.xla import backend, compilation, forks, loading
 from tinyjax.core.xla.executable import Executable
 from tinyjax.core.xla.options import compile_options
 from tinyjax.parallel.communication import COLLECTIVES
@@ -181,7 +182,7 @@ class ShardedExecutable(Executable):
             conc.check_donated_once(buffers, self.donated, self.in_avals, self.name)
         if self._calls_python:  # outside of the lock: the functions may run programs
             conc.check_donated(args)
-            return host_callbacks.run_to_end(self.loaded, buffers, self._handlers)
+            return programs.run_to_end(self.loaded, buffers, self._handlers)
         with _lock:
             conc.check_donated(args)  # here, so that no other thread comes in between
             if not self._waits:  # a token takes a tenth of a small program's time
@@ -251,7 +252,7 @@ def compile_placed(
     text, functions = lowered_for(placement, request.jaxpr, name, request.donated, locate)
     options, devices = placed_options(flags, placement), on.device_list(placement.ids)
     loaded = (
-        host_callbacks.compile_with(on, text, functions, name, flags, options, devices)
+        programs.compile_with(on, text, functions, name, flags, options, devices)
         if functions
         else loading.load_or_compile(on, text, name, flags, options, devices)
     )

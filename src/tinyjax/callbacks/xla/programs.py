@@ -27,14 +27,15 @@ from jaxlib._jax import ResultHandler, collect_garbage
 from jaxlib.xla_client import ArrayImpl, CompileOptions, DeviceList, LoadedExecutable
 
 from tinyjax import config, dtypes, errors
-from tinyjax.core import devices as dev
+from tinyjax.core import devices as dev, lowering as low, xla
 from tinyjax.core.stablehlo.module import HostFunction, Interrupter
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.xla import compilation, foreign, waiting
+from tinyjax.core.xla import compilation, foreign, lowering, waiting
 from tinyjax.core.xla.backend import Backend, backend
+from tinyjax.core.xla.executable import CallingExecutable
 from tinyjax.core.xla.options import compile_options, compiling
 
 # A program ends at one error, but several callbacks may have failed by then.
@@ -90,11 +91,8 @@ def _compile(
     options: CompileOptions,
     devices: DeviceList,
 ) -> LoadedExecutable:
-    # Programs without callbacks need no bindings of MLIR, which take long to load.
-    from tinyjax.core.xla.modules import parse  # noqa: PLC0415
-
     foreign.prepare_calls(text)
-    module = parse(text)
+    module = xla.parse(text)  # of MLIR's bindings, which take long to load
     with compiling(flags):
         return waiting.step(
             "compile",
@@ -120,26 +118,32 @@ def run_to_end(
     return outs
 
 
-class HostProgram:
-    """A program that calls Python functions, compiled for each depth at which it runs."""
+class HostProgram(CallingExecutable):
+    """A program that calls Python functions, compiled for each depth at which it runs.
+
+    Its arguments stay where they are, so that their memory is not to be had.
+    """
 
     def __init__(
-        self,
-        text: str,
-        functions: Sequence[HostFunction],
-        out_avals: Sequence[av.ShapedArray],
-        flags: compilation.Flags = (),
-        name: str = "f",
+        self, request: compilation.Compilation, flags: compilation.Flags, locate: low.Locate | None
     ) -> None:
-        self.name = name
+        text, functions = lowering.lowered(request.jaxpr, request.name, (), locate)
+        self.name: str = request.name
         self._text = text
         self._functions = functions
-        self._out_avals = out_avals
+        self._out_avals = request.jaxpr.out_avals
         self._flags = flags
         self._loaded: dict[int, LoadedExecutable] = {}
         self._interrupters = [f for f in functions if isinstance(f, Interrupter)]
+        self.loaded: LoadedExecutable = self._at_depth()
 
-    def loaded(self) -> LoadedExecutable:
+    @classmethod
+    def compile(
+        cls, request: compilation.Compilation, flags: compilation.Flags, locate: low.Locate | None
+    ) -> HostProgram:
+        return cls(request, flags, locate)
+
+    def _at_depth(self) -> LoadedExecutable:
         """Compile it for where we are, the first time."""
         depth = _depth.get()
         if depth > _DEEPEST:
@@ -173,7 +177,7 @@ class HostProgram:
             raise
 
     def _run(self, args: Sequence[Array]) -> list[Array]:
-        loaded, on = self.loaded(), backend(_depth.get())
+        loaded, on = self._at_depth(), backend(_depth.get())
         buffers: list[Any] = [_buffer_of(x.concrete("data"), x.aval, on) for x in args]
         outs = run_to_end(loaded, buffers, on.handlers(self._out_avals))
         on_device = [
@@ -235,3 +239,6 @@ def _raise_original(error: Exception) -> NoReturn:
     if _INTERRUPTED.search(str(error)):  # on the way to the callback, where nothing keeps it
         raise KeyboardInterrupt from None
     raise error
+
+
+tr.eager[CallingExecutable] = HostProgram

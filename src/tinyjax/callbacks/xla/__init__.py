@@ -1,0 +1,1 @@
+"""Compiled programs that call Python: loaded when the first is compiled."""
