@@ -47,14 +47,14 @@ class Plane(Protocol):
     def put_result(self, fun: Callable[..., Any], where: Placement, args: Any, kwargs: Any) -> Any:
         """Apply a function and put its result where an argument of it says."""
 
-    def default_place(self) -> Any:
-        """Return how arrays lie that are put nowhere, where the default device is elsewhere."""
-
     def on_first(self) -> Any:
         """Return how arrays lie that are put nowhere."""
 
     def declared(self, where: Any) -> Any:
         """Return how arrays lie by what a ``ShapeDtypeStruct`` is given."""
+
+    def manual_axis_type(self, aval: Any) -> Any:
+        """Return what devices share of values of a type, as JAX tells it."""
 
     def format_of(self, x: Any) -> Any:
         """Return how an array lies, and in which order its elements are."""

@@ -21,7 +21,7 @@ from tinyjax.core.values.operands import first_element, literal_splat
 from tinyjax.errors import ArgumentError, ExportError
 from tinyjax.export.platforms import calls_python
 from tinyjax.export.symbolic_programs import Rewriting, closed
-from tinyjax.parallel import meshes, named_sharding as ns, sharded_array as sa
+from tinyjax.parallel import meshes, named_sharding as ns, sharded_array as sa, types as ty
 from tinyjax.parallel.constraint import constrain
 from tinyjax.parallel.placement import Placement
 from tinyjax.parallel.sharding import PartitionSpec, on_first
@@ -114,7 +114,7 @@ class _Remeshing(Rewriting):
         if aval.told is None:
             return aval
         sharding = self.value(aval.sharding)
-        return aval.at(OnMesh(sharding, aval.across))
+        return aval.at(OnMesh(sharding, ty.across(aval)))
 
     def literal(self, x: Lit) -> Lit:
         aval = self.aval(x.aval)

@@ -26,7 +26,7 @@ from tinyjax import dtypes, errors
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.export import dims, parsing, symbolic_programs
-from tinyjax.parallel import meshes, named_sharding as ns, sharding as sd
+from tinyjax.parallel import meshes, named_sharding as ns, sharding as sd, types as ty
 from tinyjax.parallel.types import OnMesh, Share, with_varying
 from tinyjax.primitives import convolution as cv, fft, gather_scatter as gs, modes
 
@@ -248,9 +248,9 @@ def encode_aval(aval: av.ShapedArray) -> list[Any]:
     """Write a type; symbolic sizes are texts."""
     shape = [str(n) if isinstance(n, ints.SymbolicSize) else n for n in aval.shape]
     entry = [dtypes.dtype_name(aval.dtype), shape, aval.weak_type]
-    if aval.across:
+    if ty.across(aval):
         varies = sorted([of_type(str, name) for name in aval.varying])
-        shares = [[x.letter, of_type(str, x.name)] for x in aval.across if isinstance(x, Share)]
+        shares = [[x.letter, of_type(str, x.name)] for x in ty.across(aval) if isinstance(x, Share)]
         entry.append([*varies, *sorted(shares)])
     if aval.told is not None:
         sharding = aval.sharding
@@ -444,7 +444,7 @@ def decode_aval(entry: object, scope: dims.SymbolicScope | None) -> av.ShapedArr
         case [{"sharding": where}]:
             sharding = decode_sharding(where)
             sharding.check(aval.shape)
-            across = aval.across
+            across = ty.across(aval)
             return aval.at(OnMesh(sharding, across))
         case _:
             raise ValueError(f"{lies!r:.100} is no place")

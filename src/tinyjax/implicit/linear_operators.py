@@ -39,7 +39,7 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.implicit.vectors import strong
-from tinyjax.parallel import collective as col, varying
+from tinyjax.parallel import collective as col, types as ty, varying
 from tinyjax.parallel.fitting import refit
 from tinyjax.parallel.mesh_rule import MESH, MeshRule
 from tinyjax.parallel.types import Axes
@@ -308,7 +308,7 @@ def custom_linear_solve(
         avals = [x.aval for x in right]
         operator, out_tree = _record(matvec, in_tree, avals)
         axes = varying.union(varying.axes_of([*avals, *operator.jaxpr.out_avals]))
-        if all(axes == aval.across for aval in avals):
+        if all(axes == ty.across(aval) for aval in avals):
             break
         # of a matrix of which each device has its own, the solution is each device's own too
         right = [col.pvary(x, axes) for x in right]

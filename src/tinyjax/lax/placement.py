@@ -13,7 +13,7 @@ from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.lax.elementwise import optimization_barrier
 from tinyjax.numpy.creation import zeros
-from tinyjax.parallel import collective as col
+from tinyjax.parallel import collective as col, types as ty
 
 T = TypeVar("T")
 
@@ -96,7 +96,7 @@ def pcast(x: T, axis_name: col.AxisName | Sequence[col.AxisName], *, to: str) ->
     def one(leaf: object) -> Array:
         array = col.pvary(opd.as_array(leaf), axes.difference(shared))
         for name in shared:
-            own, target = col.shared_along(array.aval.across, name), to[0].upper()
+            own, target = col.shared_along(ty.across(array.aval), name), to[0].upper()
             if own != target and (own, target) not in _CASTS:
                 raise errors.ShardingError(
                     f"pcast: {array.aval} cannot be made {to} along {name!r}."

@@ -329,7 +329,7 @@ ru.def_linear(psum_p)
 
 def _psum_transpose(ct: Array, x: prim.UndefinedPrimal, params: CollectiveParams) -> Array:
     name = params.axis_name
-    of_devices = name in x.aval.across and _is_of_devices(name)
+    of_devices = name in ty.across(x.aval) and _is_of_devices(name)
     one_value = of_devices and params.groups is None
     return bind1(pvary_p if one_value else psum_p, (ct,), params)
 
@@ -378,7 +378,7 @@ sh.def_simple_batch(pvary_p)
 
 def pvary(x: Array, axes: ty.Axes) -> Array:
     """Return an array as one that varies between devices along these axes, too."""
-    for name in sorted(axes - x.aval.across, key=str):
+    for name in sorted(axes - ty.across(x.aval), key=str):
         x = bind1(pvary_p, (x,), CollectiveParams(name))
     return x
 
@@ -463,7 +463,7 @@ def recast(x: Array, name: Hashable, to: str) -> Array:
         name: the axis.
         to: the letter of what they share.
     """
-    own = shared_along(x.aval.across, name)
+    own = shared_along(ty.across(x.aval), name)
     if own == to:
         return x
     if (own, to) == ("I", "V"):
@@ -478,12 +478,12 @@ def sharing(x: Array, axes: ty.Axes) -> Array:
         ShardingError: it is to be a sum of which devices have parts, and is none.
     """
     if not ty.SHARING or (
-        axes not in ty.SHARING and x.aval.across not in ty.SHARING
+        axes not in ty.SHARING and ty.across(x.aval) not in ty.SHARING
     ):  # nearly always
         return pvary(x, axes)
-    for name in sorted(axes - x.aval.across, key=str):
+    for name in sorted(axes - ty.across(x.aval), key=str):
         to, axis = (name.letter, name.name) if isinstance(name, ty.Share) else ("V", name)
-        own = shared_along(x.aval.across, axis)
+        own = shared_along(ty.across(x.aval), axis)
         if (own, to) not in (("I", "V"), ("I", "R"), ("R", "V")):
             raise ShardingError(
                 f"{x.aval} is to be {_SHARED[to]} along {axis!r}, as what it meets is, but is "
@@ -495,7 +495,7 @@ def sharing(x: Array, axes: ty.Axes) -> Array:
 
 def parts_along(x: Array, name: Hashable) -> Array:
     """Return a value as each device's own, if it is a sum of which each has a part."""
-    return recast(x, name, "V") if ty.Share("U", name) in x.aval.across else x
+    return recast(x, name, "V") if ty.Share("U", name) in ty.across(x.aval) else x
 
 
 #: The operand, of which all devices along an axis are taken to have the same.
@@ -524,7 +524,7 @@ ru.def_transposes(unvary_p, _shared)
 
 def unvary(x: Array, axes: ty.Axes) -> Array:
     """Return an array as one of which devices along these axes have the same; nobody checks it."""
-    for name in sorted(axes & x.aval.across, key=str):
+    for name in sorted(axes & ty.across(x.aval), key=str):
         x = bind1(unvary_p, (x,), CollectiveParams(name))
     return x
 
@@ -817,7 +817,7 @@ def _write_all_gather(b: Lowering, line: _Line, x: Value, params: GatherAxisPara
 def _gathered_division(
     params: GatherAxisParams, avals: prim.Avals, outs: prim.Avals
 ) -> list[Entries]:
-    return [_with_entry(avals[0].entries, params.axis)]
+    return [_with_entry(ty.entries(avals[0]), params.axis)]
 
 
 def _gathering(name: str, shared: bool) -> Primitive[GatherAxisParams]:
@@ -875,7 +875,7 @@ def _psum_scatter_division(
     params: GatherAxisParams, avals: prim.Avals, outs: prim.Avals
 ) -> list[Entries]:
     (x,) = avals
-    whole(x.entries, (params.axis,), _OF_EXAMPLES)
+    whole(ty.entries(x), (params.axis,), _OF_EXAMPLES)
     return [kept(x, (params.axis,))]
 
 
@@ -959,7 +959,7 @@ def all_gather(
 
     def one(leaf: Any) -> Array:
         array = as_array(leaf)
-        shape, entries = array.shape, array.aval.entries
+        shape, entries = array.shape, ty.entries(array.aval)
         place = ax.canonical_axis(axis, array.ndim + (not tiled), "all_gather: axis")
         for name in reversed(names):
             size = count if groups else _size("all_gather", name)
@@ -1030,7 +1030,7 @@ def _tiles(name: str, x: Array, axis: int, size: int) -> Array:
             "the mapped axis."
         )
     shape = (*x.shape[:axis], size, x.shape[axis] // size, *x.shape[axis + 1 :])
-    return _reshaped(x, shape, _with_entry(x.aval.entries, axis))
+    return _reshaped(x, shape, _with_entry(ty.entries(x.aval), axis))
 
 
 # all_to_all
@@ -1076,7 +1076,7 @@ def _all_to_all_division(
     params: AllToAllParams, avals: prim.Avals, outs: prim.Avals
 ) -> list[Entries]:
     (x,) = avals
-    whole(x.entries, (params.split_axis,), _OF_EXAMPLES)
+    whole(ty.entries(x), (params.split_axis,), _OF_EXAMPLES)
     return [_with_entry(kept(x, (params.split_axis,)), params.concat_axis)]
 
 

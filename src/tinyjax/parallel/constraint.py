@@ -14,7 +14,7 @@ from tinyjax.core.tracing.trace import bind, bind1, manual_axes, on_devices
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.errors import ShardingError
-from tinyjax.parallel import sharded_array as sa
+from tinyjax.parallel import sharded_array as sa, types as ty
 from tinyjax.parallel.sharding import Sharding
 from tinyjax.parallel.types import hidden, is_hidden, settled, with_varying
 from tinyjax.parallel.xla import moving
@@ -54,7 +54,7 @@ def _type(avals: prim.Avals, params: ConstraintParams) -> prim.Avals:
     (x,) = avals
     if params.sharding.in_types(x.ndim) is not None:  # else XLA pads
         params.sharding.check(x.shape)
-    return (x.plain.lying(params.sharding),)
+    return (params.sharding.typed(x.plain),)
 
 
 @sharding_constraint_p.def_lowering
@@ -100,7 +100,7 @@ def _batch(
     (x,), (axis,) = values, axes
     assert axis is not None, "the operand is batched"
     # where types do not say how the examples lie, XLA divides them as it likes
-    names = x.aval.entries[axis] or mapped.divided or mapped.spmd
+    names = ty.entries(x.aval)[axis] or mapped.divided or mapped.spmd
     source = params.source and params.source.batched(axis)
     return (constrain(x, params.sharding.batched(axis, names), source),), axes
 
@@ -222,7 +222,7 @@ def lie_as(x: Array, aval: av.ShapedArray) -> Array:
     if aval.told is None:
         return x
     own = x.aval
-    if own is with_varying(aval.with_dtype(own.dtype, own.weak_type), own.across):
+    if own is with_varying(aval.with_dtype(own.dtype, own.weak_type), ty.across(own)):
         return x
     if not is_hidden(aval):
         return constrain(x, aval.sharding)

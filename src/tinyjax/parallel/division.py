@@ -15,6 +15,7 @@ from typing import Any, Final, TypeAlias
 from tinyjax import dtypes
 from tinyjax.core.tracing.primitive import Avals
 from tinyjax.core.values.avals import ShapedArray
+from tinyjax.parallel import types as ty
 from tinyjax.parallel.sharding import Entries, PartitionSpec
 from tinyjax.parallel.types import Share
 
@@ -54,7 +55,7 @@ def _said(aval: ShapedArray) -> PartitionSpec | None:
     if aval.where is None:
         return None
     sums: dict[str, set[str]] = {"U": set(), "R": set()}
-    for share in aval.across:
+    for share in ty.across(aval):
         if isinstance(share, Share):
             sums[share.letter].add(str(share.name))
     return PartitionSpec(tuple(map(str, aval.varying)), unreduced=sums["U"], reduced=sums["R"])
@@ -200,7 +201,7 @@ def same(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
     """The rule of primitives whose results have the axes of operands, if not their lengths."""
     entries: list[Entries] = []
     for out in outs:
-        fitting = [aval.entries for aval in avals if aval.ndim == out.ndim]
+        fitting = [ty.entries(aval) for aval in avals if aval.ndim == out.ndim]
         entries.append(tuple([agreed(names) for names in zip(*fitting, strict=True)]))
     return entries
 
@@ -211,7 +212,7 @@ def alike(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
     Raises:
         AmbiguousError: they are not.
     """
-    told = {a.entries for a in avals if a.told is not None and a.ndim == outs[0].ndim}
+    told = {ty.entries(a) for a in avals if a.told is not None and a.ndim == outs[0].ndim}
     if len(told) > 1:
         raise AmbiguousError("operands that are put beside each other are divided in several ways")
     return same(params, avals, outs)
@@ -226,7 +227,7 @@ def same_but(axes: Callable[[Any, ShapedArray], Iterable[int]], why: str) -> Div
     """
 
     def rule(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
-        whole(avals[0].entries, axes(params, avals[0]), why)
+        whole(ty.entries(avals[0]), axes(params, avals[0]), why)
         return same(params, avals, outs)
 
     return rule
@@ -234,12 +235,12 @@ def same_but(axes: Callable[[Any, ShapedArray], Iterable[int]], why: str) -> Div
 
 def kept(aval: ShapedArray, axes: Iterable[int]) -> Entries:
     """How an array is divided along all axes but these."""
-    return tuple([names for axis, names in enumerate(aval.entries) if axis not in axes])
+    return tuple([names for axis, names in enumerate(ty.entries(aval)) if axis not in axes])
 
 
 def each(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
     """The rule of primitives that give each operand back."""
-    return [aval.entries for aval in avals]
+    return [ty.entries(aval) for aval in avals]
 
 
 def of_stacks(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
@@ -249,8 +250,10 @@ def of_stacks(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
     """
     n = avals[0].ndim - 2
     for aval in avals:
-        whole(aval.entries, range(n, aval.ndim), "of the matrices")
-    front = tuple([agreed(names) for names in zip(*[a.entries[:n] for a in avals], strict=True)])
+        whole(ty.entries(aval), range(n, aval.ndim), "of the matrices")
+    front = tuple(
+        [agreed(names) for names in zip(*[ty.entries(a)[:n] for a in avals], strict=True)]
+    )
     return [(*front, *undivided(out.ndim - n)) for out in outs]
 
 
@@ -264,7 +267,7 @@ def reshaped(x: ShapedArray, shape: tuple[int, ...]) -> Entries:
     Raises:
         AmbiguousError: some that are divided are neither split nor merged, or not so.
     """
-    entries, result = x.entries, [*undivided(len(shape))]
+    entries, result = ty.entries(x), [*undivided(len(shape))]
     if not any(entries):
         return tuple(result)
     for ins, outs in _blocks(x.shape, shape):

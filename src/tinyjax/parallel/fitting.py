@@ -19,7 +19,7 @@ from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import NOWHERE
-from tinyjax.parallel import collective as col
+from tinyjax.parallel import collective as col, types as ty
 from tinyjax.parallel.mesh_rule import rule_of
 from tinyjax.parallel.types import SHARING, Axes, Share, with_varying
 from tinyjax.parallel.varying import axes_of, check_reached, is_checked, joined, union
@@ -37,7 +37,7 @@ def refit(jaxpr: Jaxpr, ins: Sequence[Axes], outs: Sequence[Axes] = ()) -> Jaxpr
     """
     targets, least = tuple(ins), (*outs, *[NOWHERE] * (len(jaxpr.outs) - len(outs)))
     if targets == axes_of(jaxpr.in_avals) and all(
-        axes <= aval.across for axes, aval in zip(least, jaxpr.out_avals, strict=True)
+        axes <= ty.across(aval) for axes, aval in zip(least, jaxpr.out_avals, strict=True)
     ):
         return jaxpr
 
@@ -65,7 +65,7 @@ def lifted(x: Array, axes: Axes) -> Array:
 
 def varied(x: Atom, axes: Axes) -> Atom:
     """Write a result with the type that it must have: a number varies, and is shared, as wanted."""
-    if isinstance(x, Var) or axes <= x.aval.across:
+    if isinstance(x, Var) or axes <= ty.across(x.aval):
         return x
     if axes in SHARING and x.value.host.any():
         summed = [share for share in axes if isinstance(share, Share) and share.letter == "U"]
@@ -75,7 +75,7 @@ def varied(x: Atom, axes: Axes) -> Atom:
                 f"the number {number} is to be a sum of which each device along "
                 f"{summed[0].name!r} has a part. Make it one, by lax.pcast."
             )
-    return Lit(x.value, with_varying(x.aval, union((x.aval.across, axes))))
+    return Lit(x.value, with_varying(x.aval, union((ty.across(x.aval), axes))))
 
 
 def fitted(jaxpr: Jaxpr, across: Sequence[Axes]) -> tuple[tuple[Axes, ...], Jaxpr]:

@@ -37,7 +37,7 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import NOWHERE, ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.frames import Source
-from tinyjax.parallel import collective as col, constraint as con
+from tinyjax.parallel import collective as col, constraint as con, types as ty
 from tinyjax.parallel.fitting import fit, lifted, varied, with_programs
 from tinyjax.parallel.mesh_rule import is_alike, known_result_types, rule_of
 from tinyjax.parallel.meshes import get_mesh
@@ -65,7 +65,7 @@ def part_type(aval: ShapedArray, names: Sequence[str], told: Sequence[str] | Non
         return aval
     if sharding is None or (told is not None and not {*sharding.told} <= {*told}):
         return aval.plain
-    return aval.plain.lying(sharding)
+    return sharding.typed(aval.plain)
 
 
 def erased(jaxpr: Jaxpr, on_host: bool = False) -> Jaxpr:
@@ -152,9 +152,9 @@ class _VaryingRecorder(stg.Recorder):
     def record(
         self, primitive: Primitive[P], args: Sequence[Array], params: P, source: Source | None
     ) -> Sequence[Array]:
-        if primitive is col.pvary_p and getattr(params, "axis_name", None) in args[0].aval.across:
+        across = [ty.across(x.aval) for x in args]
+        if primitive is col.pvary_p and getattr(params, "axis_name", None) in across[0]:
             return args  # from a program for values that did not vary
-        across = [x.aval.across for x in args]
         targets: Sequence[Axes]
         rule = rule_of(primitive)
         alike = is_alike(rule, primitive)
@@ -238,7 +238,7 @@ class _VaryingJVPTrace(MeshJVPTrace):
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         if primitive.rules.evaluate is not None and subjaxprs(params):
-            targets, params = fit(primitive, [x.aval.across for x in args], params)
+            targets, params = fit(primitive, [ty.across(x.aval) for x in args], params)
             with tr.use_trace(self):
                 args = [lifted(x, axes) for x, axes in zip(args, targets, strict=True)]
         return super().process(primitive, args, params)
@@ -246,9 +246,11 @@ class _VaryingJVPTrace(MeshJVPTrace):
     def split(self, values: Sequence[Array]) -> tuple[list[Array], list[prim.Tangent]]:
         primals, tangents = super().split(values)
         for i, (primal, tangent) in enumerate(zip(primals, tangents, strict=True)):
-            if tangent is not prim.ZERO and not primal.aval.across <= tangent.aval.across:
+            if tangent is not prim.ZERO and not ty.across(primal.aval) <= ty.across(tangent.aval):
                 with tr.use_trace(self.parent):
-                    tangents[i] = lifted(tangent, union((primal.aval.across, tangent.aval.across)))
+                    tangents[i] = lifted(
+                        tangent, union((ty.across(primal.aval), ty.across(tangent.aval)))
+                    )
         return primals, tangents
 
 
@@ -263,7 +265,9 @@ class _VaryingBatchTrace(MeshBatchTrace):
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         return [
-            bt.BatchTracer(self, out.value, out.axis, with_varying(out.aval, out.value.aval.across))
+            bt.BatchTracer(
+                self, out.value, out.axis, with_varying(out.aval, ty.across(out.value.aval))
+            )
             if isinstance(out, bt.BatchTracer) and out._trace is self
             else out
             for out in super().process(primitive, args, params)
@@ -279,7 +283,7 @@ class _VaryingTransposer(MeshTransposer):
         seeds: list[prim.Tangent] = []
         for x, ct in zip(self.outs, cotangents, strict=True):
             seed = ct if ct is prim.ZERO else _of_cotangent(ct, x.aval)
-            if seed is not prim.ZERO and not seed.aval.across <= transposed(x.aval.across):
+            if seed is not prim.ZERO and not ty.across(seed.aval) <= transposed(ty.across(x.aval)):
                 raise errors.DifferentiationError(
                     f"a cotangent of type {seed.aval} was given for a result of type {x.aval}, of "
                     "which all devices have the same. Combine theirs, by lax.psum or lax.pmean."
@@ -300,7 +304,7 @@ class _VaryingTransposer(MeshTransposer):
             ]
         for x, ct in zip(operands, cotangents_in, strict=True):
             if isinstance(x, prim.UndefinedPrimal) and ct is not None and ct is not prim.ZERO:
-                more = ct.aval.across - transposed(x.aval.across)
+                more = ty.across(ct.aval) - transposed(ty.across(x.aval))
                 if more and not is_checked():
                     cotangents_in = [col.psum(y, [*more]) if y is ct else y for y in cotangents_in]
                 elif more:
@@ -318,10 +322,10 @@ def _of_cotangent(ct: Array, aval: ShapedArray) -> Array:
 
     One that all devices have is the part of the first one of a sum of which each has a part.
     """
-    for share in transposed(aval.across) if aval.across in SHARING else ():
-        if not isinstance(share, Share) or share in ct.aval.across:
+    for share in transposed(ty.across(aval)) if ty.across(aval) in SHARING else ():
+        if not isinstance(share, Share) or share in ty.across(ct.aval):
             continue
-        own, name = col.shared_along(ct.aval.across, share.name), share.name
+        own, name = col.shared_along(ty.across(ct.aval), share.name), share.name
         is_zero = opd.is_splat(ct) and not ct.host.any()
         if share.letter == "U" and own in "IR" and not is_zero:
             place = col.axis_index(name)
@@ -355,7 +359,7 @@ class _OwnRecorder(_VaryingRecorder):
             return outs
         axes = _everywhere()
         with tr.use_trace(self):
-            return [out if axes <= out.aval.across else col.pvary(out, axes) for out in outs]
+            return [out if axes <= ty.across(out.aval) else col.pvary(out, axes) for out in outs]
 
 
 class _OwnStagingTrace(_OwnRecorder, stg.StagingTrace):

@@ -17,6 +17,7 @@ from tinyjax import errors, records
 from tinyjax.core.tracing.primitive import ELEMENTWISE, LINEAR, Avals, Primitive, RuleKey
 from tinyjax.core.tracing.program_rules import CALLED
 from tinyjax.core.values.avals import NOWHERE, ShapedArray
+from tinyjax.parallel import types as ty
 from tinyjax.parallel.division import (
     AmbiguousError,
     DivisionRule,
@@ -82,7 +83,7 @@ class MeshRule(records.Printed):
         rules = primitive.rules
         told = [aval for aval in avals if aval.told is not None]
         lies = bool(told) and rules.evaluate is None
-        axis_sets = [aval.across for aval in avals]
+        axis_sets = [ty.across(aval) for aval in avals]
         axes = NOWHERE.union(*axis_sets)
         if self.varies is not None:
             _, axes = self.varies(params, axes)
@@ -166,7 +167,7 @@ def _divided(rule: MeshRule, primitive: Primitive[P], avals: Avals, params: P) -
             entries: Sequence[Entries] = rule.division(params, avals, outs)
         except AmbiguousError as error:
             _refuse(primitive, avals, str(error))
-    elif outs and any(names for aval in avals for names in aval.entries):
+    elif outs and any(names for aval in avals for names in ty.entries(aval)):
         _refuse(primitive, avals, "it has no rule for operands that are divided")
     else:
         entries = [undivided(out.ndim) for out in outs]
@@ -210,7 +211,7 @@ def _shared(
     Raises:
         ShardingTypeError: an operand is a sum, in which the primitive is not linear.
     """
-    operands = [aval.at(OnMesh(None, aval.across)) for aval in avals]
+    operands = [aval.at(OnMesh(None, ty.across(aval))) for aval in avals]
     try:
         sums = (rule.sums or whole_sums)(params, operands, outs)
     except AmbiguousError as error:

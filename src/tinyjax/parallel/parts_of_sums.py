@@ -11,6 +11,7 @@ import attrs
 
 from tinyjax.core.primitives import broadcast as bc
 from tinyjax.core.values.avals import ShapedArray
+from tinyjax.parallel import types as ty
 from tinyjax.primitives.dot import DotParams
 from tinyjax.records import field_names
 
@@ -63,7 +64,7 @@ def of_sum(params: Any, avals: Sequence[ShapedArray]) -> Any:
     kind: type[Any] = PartialDotParams
     if isinstance(params, bc.ReduceParams):
         kind, (aval,) = PartialReduceParams, avals
-        if not names <= {name for axis in params.axes for name in aval.entries[axis]}:
+        if not names <= {name for axis in params.axes for name in ty.entries(aval)[axis]}:
             return params
     fields = {name: getattr(params, name) for name in field_names(kind) if name != "unreduced"}
     return kind(**fields, unreduced=tuple(sorted(names)))

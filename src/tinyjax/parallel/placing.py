@@ -15,7 +15,7 @@ from tinyjax import errors, tree
 from tinyjax.core import devices as dev
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import avals as av, operands as opd
-from tinyjax.parallel import constraint as con, named_sharding as ns, sharding as sd
+from tinyjax.parallel import constraint as con, named_sharding as ns, sharding as sd, types as ty
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -150,8 +150,8 @@ def constrained(
         con.check_inside(sharding)
         own = array.aval
         if checks and own.told is not None:
-            sharding = sharding.beside(own.entries)
-        asked = own.plain.lying(sharding)
+            sharding = sharding.beside(ty.entries(own))
+        asked = sharding.typed(own.plain)
         both_say = own.told is not None and asked.told is not None
         if checks and both_say and not av.lie_alike(own, asked):
             raise errors.ShardingTypeError(

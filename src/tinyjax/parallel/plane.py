@@ -13,7 +13,8 @@ __getattr__ = loader(
         "placing": "placed_call",
         "putting": "put put_like put_made put_result",
         "sharded_array": "shards_of",
-        "sharding": "default_place on_first",
+        "sharding": "on_first",
+        "types": "manual_axis_type",
         "tinyjax.parallel.xla.lowering": "lowered",
         "tinyjax.parallel.xla.sharded": (
             "compile=compile_request evaluate flags_for=flags_of run=run_sharded"

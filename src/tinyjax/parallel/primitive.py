@@ -8,7 +8,7 @@ import attrs
 
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.core.values import avals as av
-from tinyjax.parallel import meshes, named_sharding as ns, sharding as sd
+from tinyjax.parallel import meshes, named_sharding as ns, sharding as sd, types as ty
 from tinyjax.parallel.inside import part_type
 from tinyjax.parallel.types import is_summed, with_varying
 from tinyjax.parallel.varying import along
@@ -82,8 +82,8 @@ def local_type(
     shape = ns.NamedSharding(mesh, spec).shard_shape(aval.shape)
     whole = part_type(aval, axes, mesh.explicit_axes)
     part = whole.plain.with_shape(shape)
-    part = with_varying(part, part.across | along(spec))
-    return part.lying(whole.sharding) if whole.told is not None else part
+    part = with_varying(part, ty.across(part) | along(spec))
+    return whole.sharding.typed(part) if whole.told is not None else part
 
 
 def global_type(
@@ -98,12 +98,12 @@ def global_type(
     """
     sharding = ns.NamedSharding(mesh, spec)
     shape = tuple([n * sharding.factor(i) for i, n in enumerate(aval.shape)])
-    entries = [(*spec.axes(i), *names) for i, names in enumerate(aval.entries)]
+    entries = [(*spec.axes(i), *names) for i, names in enumerate(ty.entries(aval))]
     told = spec.with_partitions(entries)
     if is_summed(aval):
         rest = aval.sharding.spec
         told = told.update(
             unreduced=spec.unreduced | rest.unreduced, reduced=spec.reduced | rest.reduced
         )
-    whole = with_varying(aval.plain.with_shape(shape), aval.across - along(spec))
-    return whole.lying(ns.NamedSharding(mesh, told))
+    whole = with_varying(aval.plain.with_shape(shape), ty.across(aval) - along(spec))
+    return ns.NamedSharding(mesh, told).typed(whole)

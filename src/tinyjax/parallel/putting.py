@@ -12,7 +12,7 @@ from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray, PlacedArray, raise_donated
-from tinyjax.parallel import constraint as con, named_sharding as ns, sharding as sd
+from tinyjax.parallel import constraint as con, named_sharding as ns, sharding as sd, types as ty
 from tinyjax.parallel.collective import sharing
 from tinyjax.parallel.parts_of_sums import keeping_sums
 from tinyjax.parallel.xla import exchanging, moving
@@ -70,8 +70,8 @@ def put_like(
         where: where it is wanted; None for as the other lies.
         function: what the user called, for messages.
     """
-    if aval.across:
-        array = sharing(array, aval.across)
+    if ty.across(aval):
+        array = sharing(array, ty.across(aval))
     if where is None:
         if array.shape == aval.shape:
             array = aval.laid(array)

@@ -349,7 +349,7 @@ def _with_kept(
 
 def _told(aval: av.ShapedArray, axes: tuple[str, ...]) -> sd.PartitionSpec:
     """How the type of an argument says that it is divided along axes of the mesh."""
-    entries = [[name for name in names if name in axes] for names in aval.entries]
+    entries = [[name for name in names if name in axes] for names in ty.entries(aval)]
     spec = aval.sharding.spec if aval.told is not None else sd.PartitionSpec()
     here = frozenset(axes)
     return sd.PartitionSpec(*entries, unreduced=spec.unreduced & here, reduced=spec.reduced & here)
@@ -366,7 +366,7 @@ def _summed_as(
     here = frozenset(axes)
     if (own.unreduced & here, own.reduced & here) == (spec.unreduced, spec.reduced):
         return x
-    rest = part_type(x.aval, axes, None).entries
+    rest = ty.entries(part_type(x.aval, axes, None))
     told = sd.PartitionSpec(
         *[(*spec.axes(i), *names) for i, names in enumerate(rest)],
         unreduced=spec.unreduced | (own.unreduced - here),
@@ -500,17 +500,17 @@ def _check_shared(what: str, aval: av.ShapedArray, spec: sd.PartitionSpec) -> No
     Raises:
         ShardingError: it is not.
     """
-    if aval.across not in ty.SHARING and not spec.unreduced:
+    if ty.across(aval) not in ty.SHARING and not spec.unreduced:
         return
     kept = {"U": spec.unreduced, "R": spec.reduced | {*spec.names}}
-    for share in aval.across:
+    for share in ty.across(aval):
         if isinstance(share, ty.Share) and share.name not in kept[share.letter]:
             raise ShardingError(
                 f"{what} is {aval}, but its out_specs, {spec}, does not say so of {share.name!r}. "
                 + ("Let devices add it first, by lax.psum." if share.letter == "U" else _SAY)
             )
     for name in sorted(spec.unreduced):
-        if name not in aval.across and ty.Share("U", name) not in aval.across:
+        if name not in ty.across(aval) and ty.Share("U", name) not in ty.across(aval):
             raise ShardingError(
                 f"{what} is {aval}, of which all devices along {name!r} have the same, but its "
                 f"out_specs, {spec}, says that each has a part of a sum."

@@ -15,7 +15,7 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
 from tinyjax.core.values.integers import integer
 from tinyjax.dtypes import DTypeLike, HostArray
-from tinyjax.parallel import sharding as sd
+from tinyjax.parallel import sharding as sd, types as ty
 
 
 class ShardedBuffer(arr.DeviceBuffer, Protocol):
@@ -60,7 +60,7 @@ class ShardedArray(PlacedArray):
     _sharding: sd.Sharding
 
     def __init__(self, aval: av.ShapedArray, sharding: sd.Sharding, shards: ShardedBuffer) -> None:
-        self._aval = aval.lying(sharding)
+        self._aval = sharding.typed(aval)
         self._sharding = sharding
         self._gathered: ConcreteArray | None = None
         self.shards: ShardedBuffer = shards
@@ -150,7 +150,7 @@ class ShardedArray(PlacedArray):
 
     def __iter__(self) -> Iterator[Array]:
         # rows of what is divided along them lie nowhere that types could tell
-        divided = self.shape and self.aval.entries[0]
+        divided = self.shape and ty.entries(self.aval)[0]
         return iter(self.gathered) if divided else super().__iter__()
 
     # Data on the host

@@ -12,6 +12,7 @@ import attrs
 from tinyjax import errors, records
 from tinyjax.core import devices as dev, platforms as pf
 from tinyjax.core.devices import Device, device_at, first_device
+from tinyjax.core.values.avals import ShapedArray
 
 
 class Space(dev.Place, Enum):
@@ -461,7 +462,7 @@ class Sharding(dev.Place):
         """
         return None
 
-    def typed(self, aval: Any) -> Any:
+    def typed(self, aval: ShapedArray) -> ShapedArray:
         """The type of values of a type that lie so."""
         return aval.plain
 

@@ -46,7 +46,7 @@ def _of_operand(ct: Array, aval: av.ShapedArray, types: Sequence[av.ShapedArray]
     if not said or ct.aval.told is None:
         return ct
     undivided = sd.PartitionSpec(*[None] * ct.ndim)
-    return lie_as(ct, ct.aval.plain.lying(said[0].sharding.update(spec=undivided)))
+    return lie_as(ct, said[0].sharding.update(spec=undivided).typed(ct.aval.plain))
 
 
 class Transposing:
@@ -86,7 +86,9 @@ class Transposing:
         own, dims = ct.aval, self._repeated.get(x)
         if dims is None or own.told is None or ty.is_hidden(own):
             return _of_operand(ct, aval, types)
-        entries = [aval.entries[i] if i in dims else names for i, names in enumerate(own.entries)]
+        entries = [
+            ty.entries(aval)[i] if i in dims else names for i, names in enumerate(ty.entries(own))
+        ]
         named = [name for names in entries for name in names]
         if len({*named}) != len(named) or ty.is_summed(own):
             return _of_operand(ct, aval, types)

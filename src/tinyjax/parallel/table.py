@@ -15,7 +15,7 @@ from typing import Any, Final
 from tinyjax import dtypes
 from tinyjax.core.tracing.primitive import Avals, Primitive
 from tinyjax.core.values.avals import ShapedArray
-from tinyjax.parallel import division as dv
+from tinyjax.parallel import division as dv, types as ty
 from tinyjax.parallel.mesh_rule import FitsRule, MeshRule
 from tinyjax.parallel.sharding import Entries
 from tinyjax.parallel.types import Axes
@@ -25,7 +25,7 @@ from tinyjax.parallel.types import Axes
 
 def _broadcast(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
     entries = [*dv.undivided(len(params.shape))]
-    for axis, names in zip(params.dims, avals[0].entries, strict=True):
+    for axis, names in zip(params.dims, ty.entries(avals[0]), strict=True):
         entries[axis] = names
     return [tuple(entries)]
 
@@ -35,12 +35,12 @@ def _reshape(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
 
 
 def _transpose(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
-    entries = avals[0].entries
+    entries = ty.entries(avals[0])
     return [tuple([entries[i] for i in params.perm])]
 
 
 def _bitcast(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
-    entries, n = avals[0].entries, outs[0].ndim
+    entries, n = ty.entries(avals[0]), outs[0].ndim
     dv.whole(entries, range(n, len(entries)), "whose elements become one")
     return [(*entries[:n], *dv.undivided(n - len(entries)))]
 
@@ -76,7 +76,7 @@ def _arg_reduce(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
 
 
 def _dot(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
-    x, y = [aval.entries for aval in avals]
+    x, y = [ty.entries(aval) for aval in avals]
     left = _left_to_devices(params)
     divided: set[str] = set()
     for i, j in zip(params.lhs_contract, params.rhs_contract, strict=True):
@@ -108,7 +108,7 @@ def _dot_sums(params: Any, avals: Avals, outs: Avals) -> list[dv.Sums]:
 
 
 def _convolution(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
-    x, w = [aval.entries for aval in avals]
+    x, w = [ty.entries(aval) for aval in avals]
     (batch, inside, *space), (features, *window) = params.numbers.lhs_spec, params.numbers.rhs_spec
     dv.whole(x, (inside,), "of features")
     dv.whole(w, window, "of features, or of the window")
@@ -142,7 +142,7 @@ def _scatter(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
 
     x, indices, updates = avals
     windows = scatter_windows(x.shape, updates.shape, params)
-    entries, update_entries = [*x.entries], updates.entries
+    entries, update_entries = [*ty.entries(x)], ty.entries(updates)
     inside = params.dimension_numbers.update_window_dims
     _whole_windows(x, windows)
     for i, j in zip(windows.window_axes, inside, strict=True):
@@ -160,17 +160,17 @@ def _scatter(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
 
 def _whole_windows(x: ShapedArray, windows: Any) -> list[dv.Names]:
     """How the axes of windows are divided, which must be whole where the array is divided."""
-    entries, read = x.entries, [i for i, n in enumerate(windows.sizes) if n != x.shape[i]]
+    entries, read = ty.entries(x), [i for i, n in enumerate(windows.sizes) if n != x.shape[i]]
     dv.whole(entries, [i for i in read if i not in windows.batching], "of which parts are taken")
     return [entries[i] for i in windows.window_axes]
 
 
 def _places(x: ShapedArray, indices: ShapedArray, windows: Any) -> Entries:
     """How the index vectors are divided, along their own axes."""
-    dv.whole(indices.entries, (indices.ndim - 1,), "that of the index vectors")
-    entries = [*indices.entries[:-1]]
+    dv.whole(ty.entries(indices), (indices.ndim - 1,), "that of the index vectors")
+    entries = [*ty.entries(indices)[:-1]]
     for i, j in zip(windows.batching, windows.indices_batching, strict=True):
-        entries[j] = dv.agreed((x.entries[i], entries[j]))
+        entries[j] = dv.agreed((ty.entries(x)[i], entries[j]))
     return tuple(entries)
 
 
@@ -182,7 +182,7 @@ def _wrap(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
 
 
 def _unwrap(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
-    return [(*avals[0].entries, *dv.undivided(1))]
+    return [(*ty.entries(avals[0]), *dv.undivided(1))]
 
 
 def _random_bits(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
@@ -191,7 +191,7 @@ def _random_bits(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
 
 def _keys_of(words: ShapedArray) -> Entries:
     """How keys are divided, by how their words are."""
-    return dv.whole(words.entries, (words.ndim - 1,), "of the words of keys")[:-1]
+    return dv.whole(ty.entries(words), (words.ndim - 1,), "of the words of keys")[:-1]
 
 
 def _tridiagonal_solve(params: Any, avals: Avals, outs: Avals) -> list[Entries]:

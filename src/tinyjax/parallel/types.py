@@ -89,7 +89,7 @@ class ManualAxisType:
 
 def manual_axis_type(aval: ShapedArray) -> ManualAxisType:
     """Return what devices share of values of a type."""
-    own = [(x.letter, x.name) for x in aval.across if isinstance(x, Share)]
+    own = [(x.letter, x.name) for x in across(aval) if isinstance(x, Share)]
     shared = {letter: {name for kind, name in own if kind == letter} for letter in "UR"}
     return ManualAxisType(varying=aval.varying, unreduced=shared["U"], reduced=shared["R"])
 
@@ -181,8 +181,8 @@ class OnMesh(Where):
 
     def mapped_over(self, args: Sequence[Any], axes: Sequence[int | None]) -> tuple[str, ...]:
         pairs = zip(args, axes, strict=True)
-        entries = [x.aval.entries[axis] for x, axis in pairs if axis is not None]
-        several = [*dict.fromkeys([names for names in entries if names])]
+        divided_over = [entries(x.aval)[axis] for x, axis in pairs if axis is not None]
+        several = [*dict.fromkeys([names for names in divided_over if names])]
         if len(several) > 1:
             shown = " and over ".join(map(str, several))
             raise ShardingTypeError(
@@ -190,6 +190,18 @@ class OnMesh(Where):
                 "Divide it alike in all arguments, by tinyjax.reshard(x, P(...))."
             )
         return several[0] if several else ()
+
+    def check_rows(self, aval: ShapedArray, path: str) -> None:
+        if self.entries(aval.ndim)[0]:
+            raise ShardingTypeError(
+                f"scan goes over the first axis of its inputs, one device's part after the other, "
+                f"but {path}, of type {aval}, is divided along it. Divide another axis: "
+                "tinyjax.reshard(x, P(None, ...))."
+            )
+
+    @property
+    def is_partial(self) -> bool:
+        return self.sharding is not None and bool(self.sharding.summed)
 
     def lies_as(self, other: Where | None) -> bool:
         return _division(self) == _division(other)
@@ -221,6 +233,18 @@ class OnMesh(Where):
     def untold(self, x: T) -> T:
         hidden: T = import_module("tinyjax.parallel.constraint").unsaid(x)
         return hidden
+
+
+def entries(aval: ShapedArray) -> Entries:
+    """For each axis of values of a type the axes of a mesh over which it says they are divided."""
+    where = aval.where
+    return where.entries(aval.ndim) if type(where) is OnMesh else ((),) * aval.ndim
+
+
+def across(aval: ShapedArray) -> Axes:
+    """The axes of a mesh along which values of a type may vary, or are shared by devices."""
+    where = aval.where
+    return where.across if type(where) is OnMesh else NOWHERE
 
 
 def _of(sharding: Sharding | None, across: Axes) -> OnMesh | None:
@@ -275,12 +299,12 @@ def typed(aval: ShapedArray, sharding: Sharding) -> ShapedArray:
         raise ShardingError(
             f"a value of type {aval.plain} is no sum, so that it cannot lie by {sharding.spec}."
         )
-    return aval.at(OnMesh(sharding, aval.across))
+    return aval.at(OnMesh(sharding, across(aval)))
 
 
 def with_varying(aval: ShapedArray, axes: Axes) -> ShapedArray:
     """The type of values that vary along just these axes of the mesh, or are shared there."""
-    return aval if axes == aval.across else aval.at(_of(aval.told, axes))
+    return aval if axes == across(aval) else aval.at(_of(aval.told, axes))
 
 
 def is_summed(aval: ShapedArray) -> bool:
@@ -290,7 +314,7 @@ def is_summed(aval: ShapedArray) -> bool:
 
 def settled(aval: ShapedArray) -> ShapedArray:
     """The type of values that lie alike and of whose parts none is of a sum."""
-    return aval if aval.told is None else aval.at(_of(aval.told.settled, aval.across))
+    return aval if aval.told is None else aval.at(_of(aval.told.settled, across(aval)))
 
 
 def is_hidden(aval: ShapedArray) -> bool:
@@ -307,7 +331,7 @@ def hidden(aval: ShapedArray, names: Sequence[str]) -> ShapedArray:
     """The type of values of which XLA chooses how they lie along some axes of the mesh."""
     if aval.told is None:
         return aval
-    entries = [tuple([n for n in entry if n not in names]) for entry in aval.entries]
+    left = [tuple([n for n in entry if n not in names]) for entry in entries(aval)]
     sharding = aval.told.hidden(names)
-    told = sharding.update(spec=sharding.spec.with_partitions(entries))
-    return aval.at(OnMesh(told, aval.across))
+    told = sharding.update(spec=sharding.spec.with_partitions(left))
+    return aval.at(OnMesh(told, across(aval)))

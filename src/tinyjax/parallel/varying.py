@@ -13,7 +13,7 @@ from tinyjax import errors
 from tinyjax.core.tracing import jaxpr as jx, trace as tr
 from tinyjax.core.transforms.batching import communicating
 from tinyjax.core.values.avals import NOWHERE, ShapedArray
-from tinyjax.parallel import sharding as sd
+from tinyjax.parallel import sharding as sd, types as ty
 from tinyjax.parallel.types import SHARING, Axes, Share
 
 
@@ -42,7 +42,7 @@ def _settled(axes: Axes) -> Axes:
 
 def axes_of(avals: Iterable[ShapedArray]) -> tuple[Axes, ...]:
     """What differs between devices of values of each type."""
-    return tuple([aval.across for aval in avals])
+    return tuple([ty.across(aval) for aval in avals])
 
 
 def joined(a: Sequence[Axes], b: Sequence[Axes]) -> tuple[Axes, ...]:

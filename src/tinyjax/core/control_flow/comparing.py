@@ -205,6 +205,6 @@ def _join_avals(
             f"the branches of {name} must return arrays that are divided alike, but result{path} "
             f"is {' or '.join(map(str, avals))}. Divide it alike by tinyjax.reshard(x, P(...))."
         )
-    lying = next((aval for aval in avals if aval.told is not None), first)
+    lying = next((aval for aval in avals if aval.plain is not aval), first)
     where = None if lying.where is None else lying.where.of_all
     return av.ShapedArray(lying.shape, dtype, weak, where)

@@ -232,9 +232,8 @@ def _read_as(b: Lowering, x: hlo.Value, of: hlo.TensorType) -> hlo.Value:
 
 
 def _kept_as(of: hlo.TensorType, aval: av.ShapedArray) -> hlo.TensorType:
-    """The type of a stack within the loop; sums of which devices have parts stay what they are."""
-    summed = aval.where is not None and aval.sharding.summed
-    if summed or not dtypes.is_extended(of.dtype):
+    """The type of a stack within the loop; sums of what lies apart stay what they are."""
+    if (aval.where is not None and aval.where.is_partial) or not dtypes.is_extended(of.dtype):
         return of
     return hlo.tensor(of.shape, np.dtype(f"u{of.dtype.itemsize}"))
 
@@ -753,12 +752,8 @@ def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int
                 f"scan got value with no leading axis to scan over: {path}, a scalar of type "
                 f"{x.aval}. Close over it, or put it into the carry."
             )
-        if x.aval.entries[0]:
-            raise errors.ShardingTypeError(
-                f"scan goes over the first axis of its inputs, one device's part after the other, "
-                f"but {path}, of type {x.aval}, is divided along it. Divide another axis: "
-                "tinyjax.reshard(x, P(None, ...))."
-            )
+        if x.aval.where is not None:
+            x.aval.where.check_rows(x.aval, path)
         lengths.setdefault(x.shape[0], path)
     if not lengths:
         raise errors.ArgumentError(

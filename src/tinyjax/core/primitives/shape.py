@@ -73,7 +73,7 @@ def zero_tangent(aval: ShapedArray) -> Array:
 
 def zero_cotangent(aval: ShapedArray) -> Array:
     """Return the zero cotangent of values of a type, which are of an inexact dtype."""
-    if aval.cotangent() is aval and aval.told is None:
+    if aval.cotangent() is aval.plain is aval:
         return full(aval.shape, 0, aval.dtype)
     return zero_tangent(aval.cotangent())
 

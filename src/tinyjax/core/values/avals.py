@@ -7,7 +7,6 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
-from importlib import import_module
 from itertools import repeat
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -47,17 +46,11 @@ class Where(ABC):
 
     #: How the type says that values lie, if it does.
     sharding: answers.Sharding | None
-    #: The axes of a mesh along which devices may have different values, or share one.
-    across: frozenset[Hashable]
 
     @property
     @abstractmethod
     def varying(self) -> frozenset[Hashable]:
         """The axes of a mesh along which devices may have different values."""
-
-    @abstractmethod
-    def entries(self, ndim: int) -> tuple[tuple[str, ...], ...]:
-        """For each axis of an array the axes of a mesh over which the type says it is divided."""
 
     @property
     @abstractmethod
@@ -93,6 +86,20 @@ class Where(ABC):
             args: the arguments, of whose types one has this.
             axes: which axis of each is mapped over; None where there is none.
         """
+
+    @abstractmethod
+    def check_rows(self, aval: ShapedArray, path: str) -> None:
+        """Raise where rows of values of a type, along the first axis, lie apart.
+
+        Args:
+            aval: the type.
+            path: what messages call the values.
+        """
+
+    @property
+    @abstractmethod
+    def is_partial(self) -> bool:
+        """Whether values are sums of what lies apart."""
 
     @abstractmethod
     def lies_as(self, other: Where | None) -> bool:
@@ -212,25 +219,14 @@ class ShapedArray:
         return self.told or elsewhere.plane().on_first()
 
     @property
-    def entries(self) -> tuple[tuple[str, ...], ...]:
-        """For each axis the axes of a mesh over which the type says that it is divided."""
-        ndim = len(self.shape)
-        return ((),) * ndim if self.where is None else self.where.entries(ndim)
-
-    @property
     def varying(self) -> frozenset[Hashable]:
         """The axes of the mesh along which it may vary; none outside of ``shard_map``."""
         return NOWHERE if self.where is None else self.where.varying
 
     @property
-    def across(self) -> frozenset[Hashable]:
-        """The same, with the axes along which devices share the value."""
-        return NOWHERE if self.where is None else self.where.across
-
-    @property
     def mat(self) -> Any:
         """The same, as JAX tells it."""
-        return import_module("tinyjax.parallel.types").manual_axis_type(self)
+        return elsewhere.plane().manual_axis_type(self)
 
     manual_axis_type = mat
 
@@ -242,11 +238,6 @@ class ShapedArray:
     def plain(self) -> ShapedArray:
         """The same type, without what it says of where values lie."""
         return self if self.where is None else self.at(self.where.plain)
-
-    def lying(self, sharding: answers.Sharding) -> ShapedArray:
-        """The type of values that lie as a sharding says: another if its mesh is ``Explicit``."""
-        aval: ShapedArray = sharding.typed(self)
-        return aval
 
     def laid(self, x: T) -> T:
         """Return an array that lies as the type says."""
@@ -499,7 +490,7 @@ class ShapeDtypeStruct(Record):
     def aval(self) -> ShapedArray:
         """The type of an array of this shape and dtype."""
         aval = ShapedArray(self.shape, allowed(self.dtype), self.weak_type)
-        return aval if self.sharding is None else aval.lying(self.sharding)
+        return aval if self.sharding is None else self.sharding.typed(aval)
 
     def __len__(self) -> int:
         if not self.shape:

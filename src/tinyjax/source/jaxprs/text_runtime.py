@@ -75,7 +75,7 @@ def lying(text: str, sharding: sd.Sharding) -> av.ShapedArray:
         >>> lying("float32[4,3]", NamedSharding(mesh, P("x")))
         ShapedArray(float32[4@x,3])
     """
-    return aval(text).lying(sharding)
+    return sharding.typed(aval(text))
 
 
 def _typed(kind: str | av.ShapedArray) -> av.ShapedArray:
