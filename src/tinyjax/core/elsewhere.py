@@ -56,6 +56,15 @@ class Plane(Protocol):
     def manual_axis_type(self, aval: Any) -> Any:
         """Return what devices share of values of a type, as JAX tells it."""
 
+    def communication_of(self, text: str, placement: Any, memory: Any) -> Any:
+        """Return what devices of a compiled program tell each other.
+
+        Args:
+            text: the program, as XLA prints it.
+            placement: where it runs; None for the first device.
+            memory: XLA's account of its memory.
+        """
+
     def format_of(self, x: Any) -> Any:
         """Return how an array lies, and in which order its elements are."""
 

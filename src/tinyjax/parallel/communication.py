@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import prod
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from tinyjax import records
 from tinyjax.parallel.hlo import called_by, computations_of
+from tinyjax.parallel.named_sharding import NamedSharding
+from tinyjax.parallel.placement import Placement
 
 #: Devices in the order of the mesh, one group in each row.
 Groups = NDArray[np.int64]
@@ -227,3 +229,21 @@ def _axes_of_pairs(pairs: Groups, mesh: Mapping[str, int]) -> tuple[str, ...]:
     places: Sequence[Groups] = np.unravel_index(pairs, tuple(mesh.values()))
     differs = [bool((x[:, 0] != x[:, 1]).any()) for x in places]
     return tuple([name for name, moves in zip(mesh, differs, strict=True) if moves])
+
+
+def communication_of(text: str, placement: Placement | None, memory: Any) -> Communication:
+    """Return what devices of a compiled program tell each other.
+
+    Args:
+        text: the program, as XLA prints it.
+        placement: where it runs; None for the first device.
+        memory: XLA's account of its memory.
+    """
+    shardings = () if placement is None else (*placement.ins, *placement.outs)
+    meshes = [x.mesh.shape for x in shardings if isinstance(x, NamedSharding)]
+    count = 1 if placement is None else len(placement.ids)
+    mesh: Mapping[str, int] = meshes[0] if meshes else {"devices": count}
+    collectives, exact = collectives_of(text, mesh)
+    held = memory.argument_size_in_bytes + memory.output_size_in_bytes
+    held += memory.temp_size_in_bytes - memory.alias_size_in_bytes
+    return Communication(collectives, exact, held)

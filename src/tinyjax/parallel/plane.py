@@ -7,6 +7,7 @@ from tinyjax.lazy import loader
 __getattr__ = loader(
     "tinyjax.parallel",
     {
+        "communication": "communication_of",
         "layout": "format_of",
         "named_sharding": "declared",
         "placement": "place",

@@ -25,7 +25,7 @@ from tinyjax.records import Record
 from tinyjax.tree.treedef import first_difference
 
 if TYPE_CHECKING:
-    from tinyjax.parallel.communication import Communication
+    from tinyjax.core import answers
 
 T = TypeVar("T")
 
@@ -390,7 +390,7 @@ class Compiled(_Stage):
         """
         return self._executable.loaded.get_compiled_memory_stats()
 
-    def communication_analysis(self) -> Communication:
+    def communication_analysis(self) -> answers.Communication:
         """What the program's devices tell each other, and how much memory each needs.
 
         Example:
@@ -405,20 +405,10 @@ class Compiled(_Stage):
             >>> found.memory >= 1024 * 8 * 4 // 64
             True
         """
-        # Few programs are asked for this.
-        from tinyjax.parallel.communication import Communication, collectives_of  # noqa: PLC0415
-        from tinyjax.parallel.named_sharding import NamedSharding  # noqa: PLC0415
-
-        placement = self._placement
-        shardings = () if placement is None else (*placement.ins, *placement.outs)
-        meshes = [x.mesh.shape for x in shardings if isinstance(x, NamedSharding)]
-        count = 1 if placement is None else len(placement.ids)
-        mesh = meshes[0] if meshes else {"devices": count}
-        collectives, exact = collectives_of(self.as_text(), mesh)
-        memory = self.memory_analysis()
-        held = memory.argument_size_in_bytes + memory.output_size_in_bytes
-        held += memory.temp_size_in_bytes - memory.alias_size_in_bytes
-        return Communication(collectives, exact, held)
+        told: answers.Communication = elsewhere.plane().communication_of(
+            self.as_text(), self._placement, self.memory_analysis()
+        )
+        return told
 
 
 @checking.explained
