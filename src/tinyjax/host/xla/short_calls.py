@@ -31,7 +31,7 @@ class WrittenCalls(traces.ShortCalls):
     def call(
         self, parameters: sig.Parameters, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        key = _key(parameters, args, kwargs)
+        key = _key(parameters, args, kwargs) if self.calls else None
         call = None if key is None else self.calls.get(key[1])
         if call is None:
             return NotImplemented
