@@ -219,6 +219,13 @@ def test_what_is_dear_to_evaluate_is_compiled_at_once() -> None:
     assert compiled() == 1
 
 
+def test_long_loops_of_single_numbers_are_evaluated_more_often() -> None:
+    def loop(x: Any) -> Any:
+        return lax.scan(lambda c, _: (jnp.cos(c) * c + 1, None), x, None, 1000)[0]
+
+    assert evaluations(loop, 0.5) > 3 * evaluations(loop, X)
+
+
 def test_primitives_that_only_xla_knows_are_compiled() -> None:
     def quiet(x: Any) -> Any:
         return bind1(unknown_p, (x,), NO_PARAMS)
