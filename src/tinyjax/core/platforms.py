@@ -3,8 +3,8 @@
 The processor is always there. Others come with a client of XLA's, which ``tinyjax.core.xla``
 makes when they are first asked for.
 
-All devices of a process are told apart by one number each, which shardings, meshes and compiled
-programs name them by. XLA numbers the devices of each client from 0. So the number of a device is
+All devices of a process are told apart by one number each, which compiled programs, and places of
+arrays, name them by. XLA numbers the devices of each client from 0. So the number of a device is
 that, and a multiple of ``PER_PLATFORM`` for its platform, which is 0 for the processor.
 """
 

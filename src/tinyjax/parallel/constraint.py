@@ -9,7 +9,7 @@ from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.tracing.list_partition import present
-from tinyjax.core.tracing.program_rules import SHARDINGS
+from tinyjax.core.tracing.program_rules import PLACES
 from tinyjax.core.tracing.trace import bind, bind1, manual_axes, on_devices
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
@@ -68,7 +68,7 @@ def _lowering(b: Lowering, operands: Values, params: ConstraintParams) -> Values
     return [b.op("sdy.sharding_constraint", x, sharding=f"#sdy.sharding{text}")]
 
 
-sharding_constraint_p.def_rule(SHARDINGS)(lambda params: ((params.sharding,), (params.sharding,)))
+sharding_constraint_p.def_rule(PLACES)(lambda params: ((params.sharding,), (params.sharding,)))
 
 
 @sharding_constraint_p.def_jvp

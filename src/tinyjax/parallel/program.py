@@ -181,7 +181,7 @@ def _of_one(x: Array, own: Array, axes: tuple[str, ...]) -> Array:
     return convert_element_type(psum(select(here, wide, zeros_like(wide)), axes), x.dtype)
 
 
-@shard_map_p.def_rule(pr.SHARDINGS)
+@shard_map_p.def_rule(pr.PLACES)
 def _shardings(params: ShardMapParams) -> tuple[list[NamedSharding], list[NamedSharding]]:
     # a program without operands or results has a mesh all the same
     rest = (PartitionSpec.UNCONSTRAINED,) if params.is_partial else ()

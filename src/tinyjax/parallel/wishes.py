@@ -38,7 +38,7 @@ def wishes_of(jaxpr: jx.Jaxpr) -> Wishes | None:
         defined: dict[jx.Atom, sd.Sharding] = {}
         for eqn in jaxpr.eqns:
             rules = eqn.primitive.rules
-            rule = rules.extensions.get(pr.SHARDINGS)
+            rule = rules.extensions.get(pr.PLACES)
             if rule is not None:
                 ins, outs = rule(eqn.params)
                 shardings.update(dict.fromkeys((*ins, *outs)))

@@ -45,9 +45,7 @@ CHECKPOINTED: Final[RuleKey[LinearizeRule[Any]]] = RuleKey("checkpointed")
 
 #: The rule of a primitive that says where its operands and its results lie: of the parameters, the
 #: places of both, in order.
-SHARDINGS: Final[RuleKey[Callable[[Any], tuple[Sequence[Any], Sequence[Any]]]]] = RuleKey(
-    "shardings"
-)
+PLACES: Final[RuleKey[Callable[[Any], tuple[Sequence[Any], Sequence[Any]]]]] = RuleKey("places")
 
 #: The rule of a primitive whose transpose rule is asked even where all cotangents are known to be
 #: zero, because the user's rule for the way back decides: of the parameters, says whether it is.

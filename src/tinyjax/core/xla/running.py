@@ -71,7 +71,7 @@ def _says_where(jaxpr: jx.Jaxpr) -> bool:
     def find() -> bool:
         for eqn in jaxpr.eqns:
             rules = eqn.primitive.rules
-            if pr.SHARDINGS in rules.extensions:
+            if pr.PLACES in rules.extensions:
                 return True
             if rules.evaluate is not None and _calls_what_says(eqn):
                 return True
