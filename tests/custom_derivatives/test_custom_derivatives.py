@@ -1041,6 +1041,23 @@ def test_what_is_not_mapped_stays_so(kind: str, inner: Fun, outer: Fun) -> None:
         close(outer(jacfwd(second))(y), 1.0)
 
 
+def test_a_rule_that_refuses_lets_no_result_vary() -> None:
+    @custom_jvp
+    def constant(x: Any, y: Any) -> Any:
+        return x, y
+
+    @constant.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        raise RuntimeError("not differentiable")
+
+    mapped = vmap(constant, in_axes=(0, None), out_axes=(0, None))
+    xs, y = np.arange(3.0), np.float64(2.0)
+    for found, expected in zip(jit(mapped)(xs, y), (xs, y), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    with pytest.raises(RuntimeError, match="not differentiable"):
+        jit(lambda x: jvp(lambda x: mapped(xs, x)[1], (x,), (x,)))(y)
+
+
 def test_a_tangent_that_varies_makes_its_result_vary() -> None:
     """What the function gives all examples alike, its rule need not."""
     k = custom_derivative(lambda x, y: y + 1.0)

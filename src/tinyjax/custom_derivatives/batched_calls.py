@@ -27,7 +27,7 @@ from tinyjax.core.transforms import batching as bt
 from tinyjax.core.values.array import Array
 from tinyjax.custom_derivatives.closures import holds_tracer, tracers_in
 from tinyjax.dtypes import is_inexact
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, TinyjaxError
 
 
 def batched(trace: bt.BatchTrace, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
@@ -237,8 +237,9 @@ def _probe(call: CustomCall, args: Sequence[Array], pattern: _Pattern) -> bool:
     """Run the rule of a batched call for types alone, so that what it batches is known.
 
     Returns:
-        Whether that is known: not where the rule cannot be staged, nor inside the rule of another
-        function, which would make the work grow faster than the program.
+        Whether that is known, as it is where the rule refuses by a ``RuntimeError``: not where it
+        cannot be staged, nor inside the rule of another function, which would make the work grow
+        faster than the program.
     """
     jvp, under_way = call.jvp, _probed.get()
     if pattern in under_way:  # what a rule calls its own function for is what is being found out
@@ -256,8 +257,9 @@ def _probe(call: CustomCall, args: Sequence[Array], pattern: _Pattern) -> bool:
             return jvp(values[:n], with_zeros(nonzero, values[n:]))[0]
 
         stage(run, [*avals, *marked(avals, nonzero)])
-    except Exception:  # it is told when a derivative is wanted
-        return False
+    except Exception as error:  # it is told when a derivative is wanted
+        # A rule that refuses has no tangents; what fails otherwise may be due to being staged.
+        return isinstance(error, RuntimeError) and not isinstance(error, TinyjaxError)
     finally:
         _probed.reset(token)
     return True
