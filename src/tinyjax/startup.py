@@ -24,6 +24,7 @@ eager.homes.update(
     Transposer="tinyjax.host.backward",
     ProgramTrace="tinyjax.host.plans",
     CallingExecutable="tinyjax.callbacks.xla.programs",
+    Explanation="tinyjax.explaining",
     Runner="tinyjax.host.tiers",
     ShortCalls="tinyjax.host.xla.short_calls",
 )

@@ -25,7 +25,7 @@ ROOMS: Final[dict[str, tuple[str, ...]]] = {
     "control_flow": ("core/control_flow/*.py", "progress/*.py"),
     "custom_derivatives": ("custom_derivatives/*.py",),
     "checkpointing": ("checkpointing/*.py",),
-    "jit": ("core/jit/*.py",),
+    "jit": ("core/jit/*.py", "explaining.py"),
     "parallel": ("parallel/*.py",),
     "state": ("state/*.py",),
     "caches": (

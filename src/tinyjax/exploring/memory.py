@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from tinyjax.checkpointing.residuals import origin_of
-from tinyjax.core.tracing import costs, jaxpr as jx, nesting
+from tinyjax.core.tracing import jaxpr as jx, nesting
 from tinyjax.exploring.model import Moment, Waiting
 from tinyjax.exploring.numbering import Lines, Programs, programs_run
 from tinyjax.frames import Direction, TracedSource
+from tinyjax.host import costs
 
 #: Programs that are called often are entered until there are so many moments.
 _MOST_MOMENTS: Final = 50_000

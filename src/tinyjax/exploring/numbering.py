@@ -10,9 +10,10 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import records
-from tinyjax.core.tracing import costs, jaxpr as jx
+from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.exploring.model import EquationView, Line, Waiting, Work
 from tinyjax.frames import Location
+from tinyjax.host import costs
 
 #: Programs in parameters that derivatives and transposes run, and the equation itself does not.
 _IDLE: Final = frozenset(("backward", "matvec", "transpose_solve"))

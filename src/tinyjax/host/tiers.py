@@ -19,13 +19,13 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import config, records
-from tinyjax.core.tracing import costs, jaxpr as jx, trace as tr
+from tinyjax.core.tracing import jaxpr as jx, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.values import concrete as conc
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.xla import compilation, forks, running
-from tinyjax.host import background, blas
+from tinyjax.host import background, blas, costs
 
 #: What evaluation may cost before the program is compiled, as a share of what that costs.
 _SHARE: Final = 0.25
@@ -143,6 +143,10 @@ class TieredRunner(running.Runner):
     @classmethod
     def delay(cls, jaxpr: jx.Jaxpr) -> str:
         return decide(jaxpr).reason
+
+    @classmethod
+    def functions(cls, jaxpr: jx.Jaxpr) -> float:
+        return costs.cost_of(jaxpr).functions
 
     @classmethod
     def forget(cls) -> None:

@@ -25,7 +25,7 @@ from tinyjax.core.primitives import (
 from tinyjax.core.primitives.slicing import slice_in_dim
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.tracing import costs, primitive as prim, trace as tr
+from tinyjax.core.tracing import cost_rules, primitive as prim, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import DType, HostArray
@@ -51,7 +51,7 @@ def declare(name: str, params: type[P]) -> prim.Primitive[P]:
         params: the class of its parameters.
     """
     primitive = prim.Primitive(name, params)
-    costs.def_cubic_flops(primitive)
+    cost_rules.def_cubic_flops(primitive)
     sh.def_simple_batch(primitive)
     return primitive
 

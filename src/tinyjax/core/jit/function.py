@@ -33,7 +33,7 @@ from tinyjax.frames import describe_function, imitate, warn_user
 
 if TYPE_CHECKING:
     from tinyjax.core.jit import stages
-    from tinyjax.core.jit.explaining import Explanation
+    from tinyjax.core.jit.explanation import Explanation
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -289,13 +289,14 @@ class JitFunction(Generic[P, R]):
         return self._explain(signature, entry, program)
 
     def _explain(self, signature: sig.Signature, known: Entry | None, entry: Entry) -> Explanation:
-        from tinyjax.core.jit.explaining import Explanation, differences  # noqa: PLC0415 (likewise)
+        from tinyjax.core.jit.explanation import Explanation  # noqa: PLC0415 (likewise)
 
+        made: type[Explanation] = tr.eager[Explanation]
         different: tuple[str, ...] = ()
         reasons: list[str] = []
         if known is None:
             earlier = [*self._find().entries]
-            different = differences(self._fun, signature, earlier)
+            different = made.compare(self._fun, signature, earlier)
             if not earlier:
                 reasons.append("it is the first call of this function object")
             elif not different:
@@ -307,7 +308,7 @@ class JitFunction(Generic[P, R]):
         if compiled and known is None:
             reasons.append("an equal program was compiled before")
         name = describe_function(self._fun)
-        return Explanation(name, known is None, not compiled, different, tuple(reasons))
+        return made(name, known is None, not compiled, different, tuple(reasons))
 
     def _signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> sig.Signature:
         leaves, in_tree, static = self._parameters.split(args, kwargs)

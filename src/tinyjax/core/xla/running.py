@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 from typing import Any, Final, TypeAlias
 
 from numpy import ndarray
@@ -40,6 +41,11 @@ class Runner:
     def delay(cls, jaxpr: jx.Jaxpr) -> str:
         """Say when a program is compiled that may be evaluated before; nothing if at once."""
         return ""
+
+    @classmethod
+    def functions(cls, jaxpr: jx.Jaxpr) -> float:
+        """Estimate of how many elements a program evaluates functions such as ``exp``."""
+        return inf
 
     @classmethod
     def forget(cls) -> None:

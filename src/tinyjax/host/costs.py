@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import attrs
 
-from tinyjax.core.tracing import cost_rules, jaxpr as jx, primitive as prim, program_rules as pr
+from tinyjax.core.tracing import cost_rules, jaxpr as jx, program_rules as pr
 from tinyjax.records import Record
 
 # Fitted to the programs of ``benchmarks.scripts``, in processor time on a busy machine, with BLAS
@@ -113,11 +113,3 @@ def iterations(eqn: jx.JaxprEqn) -> int | None:
     if pr.ITERATIONS not in eqn.primitive.rules.extensions:
         return 1
     return eqn.primitive.rule(pr.ITERATIONS)(eqn.params)
-
-
-def def_cubic_flops(primitive: prim.Primitive[Any]) -> None:
-    """Say that a primitive takes about ``10 n^3`` operations for each matrix of its operands."""
-
-    @primitive.def_rule(cost_rules.FLOPS)
-    def flops(params: object, avals: prim.Avals, outs: prim.Avals) -> float:
-        return sum(10.0 * x.size * min(x.shape[-2:]) for x in avals if x.ndim > 1)

@@ -1,70 +1,31 @@
-"""Why a call of a jitted function was not like an earlier one."""
+"""How a call of a jitted function differs from earlier ones."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import attrs
 
-from tinyjax import records, tree
+from tinyjax import tree
+from tinyjax.core.jit.explanation import Explanation
 from tinyjax.core.jit.signatures import Signature, same_value
 from tinyjax.core.tracing.calling import argument_path, parameter_name
 from tinyjax.core.tracing.primitive import MappedAxis
+from tinyjax.core.tracing.trace import eager
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.tree.treedef import first_difference
 
 
-@attrs.frozen(eq=False, repr=False)
-class Explanation(records.Record):
-    """Say what a call of a jitted function would do, and why.
+class Comparison(Explanation):
+    """An explanation that compares the call with earlier ones."""
 
-    Attributes:
-        function: the function, and where it is defined.
-        traces: whether the call would run the Python function, to record its program.
-        compiles: whether XLA would compile the program.
-        differences: how the call differs from the most similar earlier call: a line for each
-            argument, static value or setting that differs.
-        reasons: other reasons to trace or compile.
-    """
-
-    function: str
-    traces: bool
-    compiles: bool
-    differences: tuple[str, ...]
-    reasons: tuple[str, ...]
-
-    def __str__(self) -> str:
-        match self.traces, self.compiles:
-            case True, True:
-                verdict = "is traced and compiled"
-            case True, False:
-                verdict = "is traced, but not compiled"
-            case False, True:
-                verdict = "was traced before, and is compiled"
-            case _:
-                verdict = "runs a program that was traced and compiled before"
-        lines = [f"this call of {self.function} {verdict}"]
-        return "\n".join([*lines, *(f"  {line}" for line in (*self.differences, *self.reasons))])
-
-    def log(self) -> None:
-        """Tell the logger ``tinyjax``, as the setting ``explain`` asks for."""
-        logging.getLogger("tinyjax").warning(str(self))
-
-
-def differences(
-    fun: Callable[..., Any], signature: Signature, earlier: Iterable[Signature]
-) -> tuple[str, ...]:
-    """Say how a call differs from the earlier one that it differs from least.
-
-    Args:
-        fun: the function, for the names of its parameters.
-        signature: the call.
-        earlier: the signatures of earlier calls.
-    """
-    changes = [tuple(_differences(fun, signature, other)) for other in earlier]
-    return min(changes, key=len, default=())
+    @classmethod
+    def compare(
+        cls, fun: Callable[..., Any], signature: Signature, earlier: Iterable[Signature]
+    ) -> tuple[str, ...]:
+        changes = [tuple(_differences(fun, signature, other)) for other in earlier]
+        return min(changes, key=len, default=())
 
 
 def _differences(fun: Callable[..., Any], new: Signature, old: Signature) -> list[str]:
@@ -158,3 +119,6 @@ def _arguments(fun: Callable[..., Any], signature: Signature) -> tuple[_Argument
 
 def _keywords(kwargs: _Arguments) -> str:
     return ", ".join(kwargs) or "none"
+
+
+eager[Explanation] = Comparison
