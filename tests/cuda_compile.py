@@ -83,7 +83,7 @@ class Compiler:
 
 def _loaded() -> Any:
     """Load XLA's plugin, with its functions; its assembler is a program of another package."""
-    plugin, tools = discovery.installed(), discovery.toolkit()
+    plugin, tools = discovery.installed(), plugins.toolkit()
     if plugin is None or tools is None:
         raise SystemExit("there is no plugin, or no assembler: nox -s cuda_compile installs them.")
     os.environ["PATH"] = f"{tools / 'bin'}{os.pathsep}{os.environ['PATH']}"

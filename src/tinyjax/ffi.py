@@ -19,6 +19,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors, frames
 from tinyjax.callbacks import common
+from tinyjax.callbacks.xla import foreign_functions
 from tinyjax.core import xla
 from tinyjax.core.control_flow import scan as sc
 from tinyjax.core.primitives import broadcast as bc, shape as sh
@@ -498,7 +499,7 @@ def register_ffi_target(
                 f"the foreign function '{name}' is {errors.described(capsule)}. Pass a capsule: "
                 "pycapsule(function) makes one of a function that ctypes has loaded."
             )
-    xla.register_target(_spelled(name), fn, platform, api_version, **kwargs)
+    foreign_functions.register_target(_spelled(name), fn, platform, api_version, **kwargs)
 
 
 @checking.explained
@@ -520,7 +521,7 @@ def register_ffi_type(name: str, type_registration: dict[str, Any], platform: st
                 "type_registration has capsules for 'type_id' and 'type_info', but got "
                 f"{errors.shortened(capsule)} for {errors.shortened(key)}."
             )
-    xla.register_type(_spelled(name), type_registration, platform)
+    foreign_functions.register_type(_spelled(name), type_registration, platform)
 
 
 @checking.explained
@@ -531,7 +532,7 @@ def register_ffi_target_as_batch_partitionable(name: str) -> None:
         name: of a function that treats what lies along the first axes one by one, so that operands
             and results may be divided along these.
     """
-    xla.register_batch_partitionable(_spelled(name))
+    foreign_functions.register_batch_partitionable(_spelled(name))
 
 
 def pycapsule(funcptr: Any) -> object:
@@ -571,4 +572,4 @@ def include_dir() -> str:
         >>> Path(ffi.include_dir(), "xla", "ffi", "api", "ffi.h").exists()
         True
     """
-    return xla.include_dir()
+    return foreign_functions.include_dir()

@@ -6,8 +6,6 @@ package imports jax, so that its folder is found here by name.
 
 from __future__ import annotations
 
-import os
-from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -44,17 +42,6 @@ def installed() -> Plugin | None:
         if library is not None and library.exists():
             return Plugin(library, f"jax_cuda{cuda}_plugin", cuda)
     return None
-
-
-@cache
-def toolkit() -> Path | None:
-    """Return the folder of CUDA's assembler and library of functions, where it has one of its own.
-
-    That is what ``CUDA_ROOT`` in the environment says, or else a package of Nvidia's.
-    """
-    said = os.environ.get("CUDA_ROOT")
-    packages = map(folder_of, ("nvidia.cu13", "nvidia.cuda_nvcc"))
-    return Path(said) if said else next((folder for folder in packages if folder), None)
 
 
 def folder_of(package: str) -> Path | None:

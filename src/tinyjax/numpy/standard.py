@@ -11,7 +11,7 @@ from tinyjax.core import devices as dev, elsewhere
 from tinyjax.core.values import array as arr, dlpack, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.dtypes import DType
+from tinyjax.dtypes import DType, HostArray, bfloat16
 from tinyjax.errors import ArgumentError, DtypeError
 
 Kind = Literal[
@@ -120,6 +120,31 @@ def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 (the standard's n
     return NamespaceInfo()
 
 
+class _Importing:
+    """What NumPy imports in place of the user's object."""
+
+    def __init__(self, x: Any) -> None:
+        self._x = x
+        self.is_bfloat16 = False
+
+    def __dlpack__(self, **options: Any) -> Any:
+        capsule = self._x.__dlpack__(**options)
+        code = dlpack.type_code(capsule)
+        if code.value == dlpack.BFLOAT:
+            code.value, self.is_bfloat16 = dlpack.UNSIGNED, True
+        return capsule
+
+    def __dlpack_device__(self) -> Any:
+        return self._x.__dlpack_device__()
+
+
+def _imported(x: Any) -> HostArray:
+    """Return the data of an object with the method ``__dlpack__``, without copying it."""
+    importing = _Importing(x)
+    host: HostArray = np.from_dlpack(importing)
+    return host.view(bfloat16) if importing.is_bfloat16 else host
+
+
 def from_dlpack(x: Any, /, *, device: dev.Placement = None, copy: bool | None = None) -> Array:
     """Make an array that shares the data of another library's array in this machine's memory.
 
@@ -147,7 +172,7 @@ def from_dlpack(x: Any, /, *, device: dev.Placement = None, copy: bool | None = 
             f"from_dlpack needs an object with the method __dlpack__, but got {type(x).__name__}."
         )
     try:
-        host = dlpack.imported(x)
+        host = _imported(x)
     except BufferError as error:
         raise DtypeError(f"x gives no data by DLPack: {str(error).rstrip('.')}.") from error
     if host.dtype not in dtypes.ALL:

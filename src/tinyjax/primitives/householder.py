@@ -18,7 +18,7 @@ from tinyjax.core.primitives.families import lower_formula
 from tinyjax.core.primitives.slicing import slice_in_dim
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
-from tinyjax.core.tracing import cost_rules, primitive as prim, trace as tr
+from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
@@ -147,7 +147,7 @@ class OrmqrParams(prim.Params):
 
 
 ormqr_p: Primitive[OrmqrParams] = Primitive("ormqr", OrmqrParams)
-cost_rules.def_cubic_flops(ormqr_p)
+ma.def_cubic_flops(ormqr_p)
 
 
 @ormqr_p.def_abstract_eval

@@ -20,7 +20,7 @@ from tinyjax.core.primitives.families import lower_formula
 from tinyjax.core.primitives.reduce import reduce_or
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
-from tinyjax.core.tracing import cost_rules, primitive as prim, trace as tr
+from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.primitives import dynamic_slice as ds, matrices as ma, sort as so
@@ -275,7 +275,7 @@ class SolveParams(prim.Params):
 
 
 solve_p: prim.Primitive[SolveParams] = prim.Primitive("solve", SolveParams)
-cost_rules.def_cubic_flops(solve_p)
+ma.def_cubic_flops(solve_p)
 
 
 _solve_hosts = ma.lapack_of_numpy("solve", "dd->d", np.linalg.solve)

@@ -51,9 +51,17 @@ def declare(name: str, params: type[P]) -> prim.Primitive[P]:
         params: the class of its parameters.
     """
     primitive = prim.Primitive(name, params)
-    cost_rules.def_cubic_flops(primitive)
+    def_cubic_flops(primitive)
     sh.def_simple_batch(primitive)
     return primitive
+
+
+def def_cubic_flops(primitive: prim.Primitive[Any]) -> None:
+    """Say that a primitive takes about ``10 n^3`` operations for each matrix of its operands."""
+
+    @primitive.def_rule(cost_rules.FLOPS)
+    def flops(params: object, avals: prim.Avals, outs: prim.Avals) -> float:
+        return sum(10.0 * x.size * min(x.shape[-2:]) for x in avals if x.ndim > 1)
 
 
 # Types

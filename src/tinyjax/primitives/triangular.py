@@ -13,7 +13,7 @@ from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
 from tinyjax.core.primitives.families import lower_formula
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.tracing import cost_rules, primitive as prim, trace as tr
+from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.primitives import matrices as ma
@@ -38,7 +38,7 @@ class TriangularSolveParams(prim.Params):
 triangular_solve_p: prim.Primitive[TriangularSolveParams] = prim.Primitive(
     "triangular_solve", TriangularSolveParams
 )
-cost_rules.def_cubic_flops(triangular_solve_p)
+ma.def_cubic_flops(triangular_solve_p)
 
 # Blocks of this size are left to NumPy's solver, which costs its size cubed.
 _BLOCK = 64

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tinyjax.core.tracing.primitive import Avals, Primitive, RuleKey
+from tinyjax.core.tracing.primitive import Avals, RuleKey
 
 #: The rule of a primitive that does more, or less, than an operation for each element of its
 #: operands and results: how many, of the parameters and the types of the operands and results.
@@ -17,11 +17,3 @@ TRANSCENDENTAL: Final[RuleKey[Callable[[], float]]] = RuleKey("transcendental")
 
 #: Marks such a function that XLA computes for one element at a time in any case.
 ONE_AT_A_TIME: Final[RuleKey[Callable[[], bool]]] = RuleKey("one_at_a_time")
-
-
-def def_cubic_flops(primitive: Primitive[Any]) -> None:
-    """Say that a primitive takes about ``10 n^3`` operations for each matrix of its operands."""
-
-    @primitive.def_rule(FLOPS)
-    def flops(params: object, avals: Avals, outs: Avals) -> float:
-        return sum(10.0 * x.size * min(x.shape[-2:]) for x in avals if x.ndim > 1)

@@ -13,8 +13,9 @@ import numpy as np
 
 from tinyjax.dtypes import HostArray, bfloat16
 
-_UNSIGNED: Final = 1
-_BFLOAT: Final = 4
+#: The codes of types.
+UNSIGNED: Final = 1
+BFLOAT: Final = 4
 
 #: Where in the record the code of the type is, by the name of the capsule: behind the pointer to
 #: the data, the device and the number of axes; a version, the context, the deleter and flags come
@@ -29,7 +30,7 @@ _record_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_
 )
 
 
-def _code(capsule: object) -> ctypes.c_uint8:
+def type_code(capsule: object) -> ctypes.c_uint8:
     """Return the code of the data's type, which can be written to."""
     name = _name_of(capsule)
     return ctypes.c_uint8.from_address(_record_of(capsule, name) + _PLACES[name])
@@ -43,30 +44,5 @@ def known(host: HostArray) -> HostArray:
 def called(host: HostArray, capsule: Any) -> Any:
     """Return a capsule of ``known(host)`` that says the dtype of ``host``."""
     if host.dtype == bfloat16:
-        _code(capsule).value = _BFLOAT
+        type_code(capsule).value = BFLOAT
     return capsule
-
-
-class _Importing:
-    """What NumPy imports in place of the user's object."""
-
-    def __init__(self, x: Any) -> None:
-        self._x = x
-        self.is_bfloat16 = False
-
-    def __dlpack__(self, **options: Any) -> Any:
-        capsule = self._x.__dlpack__(**options)
-        code = _code(capsule)
-        if code.value == _BFLOAT:
-            code.value, self.is_bfloat16 = _UNSIGNED, True
-        return capsule
-
-    def __dlpack_device__(self) -> Any:
-        return self._x.__dlpack_device__()
-
-
-def imported(x: Any) -> HostArray:
-    """Return the data of an object with the method ``__dlpack__``, without copying it."""
-    importing = _Importing(x)
-    host: HostArray = np.from_dlpack(importing)
-    return host.view(bfloat16) if importing.is_bfloat16 else host

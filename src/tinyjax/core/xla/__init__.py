@@ -29,7 +29,6 @@ _names, _load, __dir__ = namespace(
             "CacheInfo CallingExecutable DeviceExecutable Executable cache_clear cache_info "
             "compile_all compile_anew compiled held is_compiled"
         ),
-        "foreign": "include_dir register_batch_partitionable register_target register_type",
         "lowering": "lowered",
         "modules": "parse to_computation",
         "options": "as_flags",

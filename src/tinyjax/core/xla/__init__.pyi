@@ -20,10 +20,6 @@ from tinyjax.core.xla.executable import compile_anew as compile_anew
 from tinyjax.core.xla.executable import compiled as compiled
 from tinyjax.core.xla.executable import held as held
 from tinyjax.core.xla.executable import is_compiled as is_compiled
-from tinyjax.core.xla.foreign import include_dir as include_dir
-from tinyjax.core.xla.foreign import register_batch_partitionable as register_batch_partitionable
-from tinyjax.core.xla.foreign import register_target as register_target
-from tinyjax.core.xla.foreign import register_type as register_type
 from tinyjax.core.xla.lowering import lowered as lowered
 from tinyjax.core.xla.modules import parse as parse
 from tinyjax.core.xla.modules import to_computation as to_computation
@@ -57,16 +53,12 @@ __all__ = [
     'disk_cache_info',
     'has_started',
     'held',
-    'include_dir',
     'is_compiled',
     'load',
     'lowered',
     'own_secret',
     'parse',
     'place',
-    'register_batch_partitionable',
-    'register_target',
-    'register_type',
     'run',
     'run_alone',
     'to_computation',

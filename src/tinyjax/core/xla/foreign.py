@@ -1,4 +1,4 @@
-"""Functions of other languages that compiled programs call by name: users', and LAPACK's.
+"""LAPACK's functions, which compiled programs call by name.
 
 Loading SciPy's copy of LAPACK takes longer than loading tinyjax, so it happens when a program that
 calls it is first compiled or loaded. jax registers the same functions under the same names, before
@@ -9,10 +9,8 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from typing import Any, Final
 
-import jaxlib
 import numpy as np
 from jaxlib import lapack, xla_client
 
@@ -44,25 +42,3 @@ def _prepare() -> None:
         xla_client.register_custom_call_as_batch_partitionable(name)
     # Any routine's name will do: asking for one is what loads SciPy's library.
     lapack.prepare_lapack_call("potrf_ffi", np.float32)
-
-
-def register_target(
-    name: str, function: Any, platform: str, api_version: int, **options: Any
-) -> None:
-    """Register a function, or the functions for the stages of a call, under a name."""
-    xla_client.register_custom_call_target(name, function, platform, api_version, **options)
-
-
-def register_type(name: str, registration: dict[str, Any], platform: str) -> None:
-    """Register a type of what functions keep between calls."""
-    xla_client.register_custom_type(name, registration, platform=platform)
-
-
-def register_batch_partitionable(name: str) -> None:
-    """Say that a function may be called for each part of operands that are divided in front."""
-    xla_client.register_custom_call_as_batch_partitionable(name)
-
-
-def include_dir() -> str:
-    """Return the folder of the headers that come with jaxlib."""
-    return str(Path(jaxlib.__path__[0], "include"))

@@ -12,6 +12,7 @@ import os
 from contextlib import suppress
 from functools import cache, partial
 from importlib import import_module, metadata
+from pathlib import Path
 from typing import Any, Final
 
 from jaxlib import xla_client
@@ -53,6 +54,17 @@ _LIBRARIES: Final[dict[int, tuple[tuple[str, tuple[str, ...]], ...]]] = {
 }
 #: jaxlib's modules that list functions of the plugin's for programs.
 _LISTS: Final = ("gpu_solver", "gpu_linalg", "gpu_prng", "gpu_sparse")
+
+
+@cache
+def toolkit() -> Path | None:
+    """Return the folder of CUDA's assembler and library of functions, where it has one of its own.
+
+    That is what ``CUDA_ROOT`` in the environment says, or else a package of Nvidia's.
+    """
+    said = os.environ.get("CUDA_ROOT")
+    packages = map(discovery.folder_of, ("nvidia.cu13", "nvidia.cuda_nvcc"))
+    return Path(said) if said else next((folder for folder in packages if folder), None)
 
 
 def load(name: str) -> str:

@@ -31,7 +31,6 @@ from jaxlib.xla_client import (
 
 from tinyjax.callbacks.xla import programs
 from tinyjax.core import lowering as low, platforms as pf
-from tinyjax.core.discovery import toolkit
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.values import concrete as conc
 from tinyjax.core.values.array import Array
@@ -45,7 +44,7 @@ from tinyjax.parallel.named_sharding import NamedSharding
 from tinyjax.parallel.placement import Placement, Written, placement_in, undivided
 from tinyjax.parallel.sharded_array import ShardedArray
 from tinyjax.parallel.sharding import Sharding, on_first
-from tinyjax.parallel.xla import moving
+from tinyjax.parallel.xla import moving, plugins
 from tinyjax.parallel.xla.lowering import lowered_for
 from tinyjax.parallel.xla.xla_shardings import by_axes, of_parts, placed
 
@@ -278,7 +277,8 @@ def placed_options(flags: compilation.Flags, placement: Placement) -> CompileOpt
     assignment = DeviceAssignment.create(
         np.array([[i % pf.PER_PLATFORM for i in placement.ids]], np.int32)
     )
-    if pf.platform_at(placement.ids[0]).rules == "cuda" and (folder := toolkit()) is not None:
+    on_gpus = pf.platform_at(placement.ids[0]).rules == "cuda"
+    if on_gpus and (folder := plugins.toolkit()) is not None:
         build.debug_options.xla_gpu_cuda_data_dir = str(folder)
     options.device_assignment = build.device_assignment = assignment
     return options
