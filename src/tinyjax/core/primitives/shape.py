@@ -15,7 +15,6 @@ from tinyjax.core.primitives import broadcast as bc, rules as ru
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values, int_array
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.tracing.program_rules import VIEW
 from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array, followed
 from tinyjax.core.values.avals import ShapedArray
@@ -116,7 +115,7 @@ def _reshape_lowering(b: Lowering, operands: Values, params: ReshapeParams) -> V
     return (b.reshape(operands[0], params.shape),)
 
 
-reshape_p.def_rule(VIEW)(lambda first, second: second)
+reshape_p.def_rule(prim.VIEW)(lambda first, second: second)
 
 
 ru.def_linear(reshape_p)

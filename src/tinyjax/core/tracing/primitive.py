@@ -264,6 +264,10 @@ ELEMENTWISE: Final[RuleKey[Callable[[], bool]]] = RuleKey("elementwise")
 #: where it is in all.
 LINEAR: Final[RuleKey[Callable[[], tuple[int, ...]]]] = RuleKey("linear")
 
+#: The rule of a primitive whose result is its one operand in another form, at no cost: returns the
+#: parameters of two applications in one, of those of the first and of the second.
+VIEW: Final[RuleKey[Callable[[Any, Any], Any]]] = RuleKey("view")
+
 #: The rule that is asked for what NumPy does in place of the ``host`` rule, where the first operand
 #: has so many elements; it may return None.
 LARGE: Final[RuleKey[HostRule[Any]]] = RuleKey("large")

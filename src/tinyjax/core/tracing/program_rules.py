@@ -1,4 +1,4 @@
-"""Rules of primitives whose parameters hold programs, or which are forms of their operand."""
+"""Rules of primitives whose parameters hold programs."""
 
 from __future__ import annotations
 
@@ -19,10 +19,6 @@ INLINED: Final[RuleKey[Callable[[Any], Jaxpr | None]]] = RuleKey("inlined")
 #: The rule of a primitive that runs one of several programs, by its first operand, and hands them
 #: the others: returns the parameters for other programs. Indices that no program has are not used.
 CHOICE: Final[RuleKey[Callable[[tuple[Jaxpr, ...]], Any]]] = RuleKey("choice")
-
-#: The rule of a primitive whose result is its one operand in another form, at no cost: returns the
-#: parameters of two applications in one, of those of the first and of the second.
-VIEW: Final[RuleKey[Callable[[Any, Any], Any]]] = RuleKey("view")
 
 #: The rule of a primitive that does nothing but call the one jaxpr in its parameters: it returns
 #: the parameters with another jaxpr in its place.

@@ -29,7 +29,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from tinyjax import records
-from tinyjax.core.tracing import nesting, program_rules as pr
+from tinyjax.core.tracing import nesting, primitive as prim, program_rules as pr
 from tinyjax.core.tracing.jaxpr import (
     Atom,
     Jaxpr,
@@ -186,10 +186,10 @@ class _Flattening:
     ) -> Sequence[Atom]:
         primitive, params = eqn.primitive, eqn.params
         rules = primitive.rules.extensions
-        if pr.VIEW in rules:
+        if prim.VIEW in rules:
             first = self._views.get(inputs[0])
             if first is not None:
-                inputs, params = first.inputs, primitive.rule(pr.VIEW)(first.params, params)
+                inputs, params = first.inputs, primitive.rule(prim.VIEW)(first.params, params)
             var = Var(eqn.out_binders[0].aval)
             self._views[var] = JaxprEqn(primitive, tuple(inputs), params, (var,), eqn.source)
             return (var,)
