@@ -19,6 +19,7 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import config, records
+from tinyjax.core import xla
 from tinyjax.core.tracing import jaxpr as jx, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.values import concrete as conc
@@ -121,7 +122,7 @@ class TieredRunner(running.Runner):
         request: compilation.Compilation,
         args: Sequence[Array],
         tier: config.Tier,
-    ) -> running.Outcome:
+    ) -> tuple[Sequence[Array], xla.Executable | None]:
         if tier != "compiled" and _depth.get() < _DEEPEST:
             progress = _progress_of(request)
             times, calls = progress.decision.evaluations, next(progress.calls)

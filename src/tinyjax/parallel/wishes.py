@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import attrs
 
 from tinyjax import records
 from tinyjax.core.tracing import jaxpr as jx, nesting, program_rules as pr
 from tinyjax.core.values import avals as av
-from tinyjax.core.values.array import Array
 from tinyjax.parallel import sharded_array as sa, sharding as sd
 
 
@@ -98,6 +98,6 @@ def _sharding_of(x: object) -> sd.Sharding | None:
     return None
 
 
-def on_host(args: Sequence[Array]) -> list[Array]:
+def on_host(args: Sequence[Any]) -> list[Any]:
     """Return arrays that were put nowhere with their data on the host, for its first device."""
     return [x.gathered if isinstance(x, sa.ShardedArray) else x for x in args]

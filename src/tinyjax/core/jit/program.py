@@ -42,7 +42,7 @@ class JitParams(Params):
         """What is compiled where it is not part of another program."""
         return xla.Compilation(self.jaxpr, self.name, self.donated, self.flags)
 
-    def run(self, args: Arrays) -> xla.Outcome:
+    def run(self, args: Arrays) -> tuple[Arrays, xla.Executable | None]:
         """Evaluate it, or run the compiled program, as ``xla.run`` does."""
         return xla.run(self.compilation, args, self.tier or config.settings().tier)
 

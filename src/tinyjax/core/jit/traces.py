@@ -46,7 +46,7 @@ class Entry:
         self.settings: config.Settings = config.settings()
         self.executable: xla.Executable | None = None
 
-    def run(self, operands: Sequence[Array]) -> xla.Outcome:
+    def run(self, operands: Sequence[Array]) -> tuple[Sequence[Array], xla.Executable | None]:
         """Run the compiled program; evaluate or compile it the first time."""
         executable = self.executable
         if executable is not None and not any_placed(operands):

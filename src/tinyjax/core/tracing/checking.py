@@ -14,11 +14,12 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
-from types import CodeType, EllipsisType, NoneType, UnionType
+from types import CodeType, EllipsisType, ModuleType, NoneType, UnionType
 from typing import Any, Final, Literal, ParamSpec, TypeVar, Union, get_args, get_origin
 
 import numpy as np
 
+from tinyjax.core.elsewhere import Plane
 from tinyjax.core.tracing.trace import MAKE_STATIC, Tracer
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.integers import SymbolicSize, holds_items, items_of
@@ -247,11 +248,11 @@ def _test_of(hint: Any) -> Test:
 
 #: What is taken for a class in annotations though typeguard says that it is none: symbolic sizes
 #: are said to be ints, and of ``jnp.float32`` it asks that instances can be called.
-_TAKEN: Final = {int: (int, SymbolicSize), MakesScalars: (MakesScalars,)}
+_TAKEN: Final = {int: (int, SymbolicSize), MakesScalars: (MakesScalars,), Plane: (ModuleType,)}
 
 
 def instruct_typeguard() -> None:
-    """Have typeguard take for ints and for dtypes what is taken for them here."""
+    """Have typeguard take for ints, for dtypes and for a plane what is taken for them here."""
     import typeguard  # noqa: PLC0415, it takes long to load
 
     def check(value: object, origin: Any, args: object, memo: object) -> None:
@@ -260,7 +261,7 @@ def instruct_typeguard() -> None:
 
     # before its own
     typeguard.checker_lookup_functions.insert(
-        0, lambda origin, args, extras: check if origin in (int, MakesScalars) else None
+        0, lambda origin, args, extras: check if origin in _TAKEN else None
     )
 
 

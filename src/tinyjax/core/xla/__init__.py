@@ -32,7 +32,7 @@ _names, _load, __dir__ = namespace(
         "lowering": "lowered",
         "modules": "parse to_computation",
         "options": "as_flags",
-        "running": "Outcome Runner place run run_alone",
+        "running": "Runner place run run_alone",
         "versions": "COMPILER",
     },
 )

@@ -24,7 +24,6 @@ from tinyjax.core.xla.lowering import lowered as lowered
 from tinyjax.core.xla.modules import parse as parse
 from tinyjax.core.xla.modules import to_computation as to_computation
 from tinyjax.core.xla.options import as_flags as as_flags
-from tinyjax.core.xla.running import Outcome as Outcome
 from tinyjax.core.xla.running import Runner as Runner
 from tinyjax.core.xla.running import place as place
 from tinyjax.core.xla.running import run as run
@@ -41,7 +40,6 @@ __all__ = [
     'DiskCacheInfo',
     'Executable',
     'Flags',
-    'Outcome',
     'Runner',
     'as_flags',
     'cache_clear',

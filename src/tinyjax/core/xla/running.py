@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import inf
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from numpy import ndarray
 
@@ -15,9 +15,6 @@ from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.xla import compilation
-
-#: The results of a program, and the compiled program; None where it was evaluated.
-Outcome: TypeAlias = "tuple[Sequence[Array], xla.Executable | None]"
 
 
 class Runner:
@@ -32,7 +29,7 @@ class Runner:
         request: compilation.Compilation,
         args: Sequence[Array],
         tier: config.Tier,
-    ) -> Outcome:
+    ) -> tuple[Sequence[Array], xla.Executable | None]:
         """Run a program, as ``run`` does."""
         executable = xla.compiled(request)
         return executable(args), executable
@@ -95,7 +92,7 @@ def run(
     request: compilation.Compilation,
     args: Sequence[Array],
     tier: config.Tier,
-) -> Outcome:
+) -> tuple[Sequence[Array], xla.Executable | None]:
     """Run a program: evaluate it, or compile it and run that.
 
     One that runs on other devices than the first is always compiled, for where its arguments lie.
@@ -110,7 +107,9 @@ def run(
     """
     request, args = place(request, args)
     if request.placement is not None:
-        outcome: Outcome = elsewhere.plane().run(request, args)
+        outcome: tuple[Sequence[Array], xla.Executable | None] = elsewhere.plane().run(
+            request, args
+        )
         return outcome
     runner: type[Runner] = tr.eager[Runner]
     return runner.run(request, args, tier)
