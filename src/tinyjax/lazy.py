@@ -79,9 +79,9 @@ def loader(
 
     Example:
         >>> from tinyjax.lazy import loader
-        >>> load = loader("tinyjax", {"numpy": "sin cos", "": "lax"})
-        >>> load("lax").__name__
-        'tinyjax.lax'
+        >>> load = loader("email", {"utils": "quote unquote", "": "charset"})
+        >>> load("charset").__name__
+        'email.charset'
     """
     homes: dict[str, tuple[str, str]] = {}
     for part, names in table.items():
@@ -121,9 +121,9 @@ def namespace(
 
     Example:
         >>> from tinyjax.lazy import namespace
-        >>> names, load, listed = namespace("tinyjax", {"numpy": "sin cos", "": "lax"})
+        >>> names, load, listed = namespace("email", {"utils": "quote unquote", "": "charset"})
         >>> names, listed()
-        (['cos', 'lax', 'sin'], ['cos', 'lax', 'sin'])
+        (['charset', 'quote', 'unquote'], ['charset', 'quote', 'unquote'])
     """
     load = loader(module, table, why)
     homes = HOMES[module]
