@@ -65,32 +65,17 @@ def compile_with(
     options: CompileOptions,
     devices: DeviceList,
 ) -> LoadedExecutable:
-    """Compile a program that calls Python from another device than the processor's.
-
-    Within the functions the default device is the processor's: the other one waits for them.
+    """Compile a program that calls Python.
 
     Args:
         on: the client.
         text: the program's module.
-        functions: what it calls, by their numbers.
+        functions: what it calls, by their numbers, each guarded.
         name: the program's name.
         flags: XLA's, and their values.
         options: the compiler's, the flags among them.
         devices: those that it runs on.
     """
-    guarded = [_guarded(f, _FROM_DEVICES, on_host=True) for f in functions]
-    return _compile(on, text, guarded, name, flags, options, devices)
-
-
-def _compile(
-    on: Backend,
-    text: str,
-    functions: Sequence[HostFunction],
-    name: str,
-    flags: compilation.Flags,
-    options: CompileOptions,
-    devices: DeviceList,
-) -> LoadedExecutable:
     foreign.prepare_calls(text)
     module = xla.parse(text)  # of MLIR's bindings, which take long to load
     with compiling(flags):
@@ -101,6 +86,14 @@ def _compile(
                 module, devices, options, host_callbacks=[*functions]
             ),
         )
+
+
+def guarded_from_devices(fun: HostFunction) -> HostFunction:
+    """Guard a function that programs call from other devices than the processor's.
+
+    Within it the default device is the processor's: the other one waits for it.
+    """
+    return _guarded(fun, _FROM_DEVICES, on_host=True)
 
 
 def run_to_end(
@@ -156,7 +149,7 @@ class HostProgram(CallingExecutable):
             functions = [_guarded(f, depth + 1) for f in self._functions]
             on, flags = backend(depth), self._flags
             options = compile_options(flags)
-            executable = self._loaded[depth] = _compile(
+            executable = self._loaded[depth] = compile_with(
                 on, self._text, functions, self.name, flags, options, on.devices
             )
         return executable

@@ -250,8 +250,9 @@ def compile_placed(
     name = request.name
     text, functions = lowered_for(placement, request.jaxpr, name, request.donated, locate)
     options, devices = placed_options(flags, placement), on.device_list(placement.ids)
+    guarded = [programs.guarded_from_devices(f) for f in functions]
     loaded = (
-        programs.compile_with(on, text, functions, name, flags, options, devices)
+        programs.compile_with(on, text, guarded, name, flags, options, devices)
         if functions
         else loading.load_or_compile(on, text, name, flags, options, devices)
     )
