@@ -19,7 +19,7 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 import tinyjax
 from specs import Spec, all_specs
 from tinyjax import NamedSharding, P, lax
-from tinyjax.core import discovery
+from tinyjax.core import platforms as pf
 from tinyjax.core.lowering import write_module
 from tinyjax.core.tracing.jaxpr import Jaxpr
 from tinyjax.core.values.operands import as_array
@@ -83,7 +83,7 @@ class Compiler:
 
 def _loaded() -> Any:
     """Load XLA's plugin, with its functions; its assembler is a program of another package."""
-    plugin, tools = discovery.installed(), plugins.toolkit()
+    plugin, tools = pf.installed(), plugins.toolkit()
     if plugin is None or tools is None:
         raise SystemExit("there is no plugin, or no assembler: nox -s cuda_compile installs them.")
     os.environ["PATH"] = f"{tools / 'bin'}{os.pathsep}{os.environ['PATH']}"

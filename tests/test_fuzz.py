@@ -14,7 +14,7 @@ from fuzz.effects import Statement
 from fuzz.forgetting import forget_sometimes
 from fuzz.programs import Program
 from fuzz.stacks import affordable, check, check_by_differences
-from tinyjax.core.xla import unnest
+from tinyjax.core.xla import lowering
 from tinyjax.testing.random_programs import Step
 from tinyjax.testing.stacks import Layer
 
@@ -65,8 +65,8 @@ def test_transformations_commute_at_length(case: Case) -> None:
 @given(CASES)
 def test_transformations_commute_where_all_nests_are_taken_apart(case: Case) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(unnest, "DEEPEST", 0)
-        patch.setattr(unnest, "LARGEST", 1 << 60)
+        patch.setattr(lowering, "DEEPEST", 0)
+        patch.setattr(lowering, "LARGEST", 1 << 60)
         check(case.program, affordable(case.program, case.layers))
     forget_sometimes()
 

@@ -98,12 +98,12 @@ def test_blocks_begin_where_a_function_may_have_ended() -> None:
 
 def test_marks_leave_a_module_what_it_is() -> None:
     marks = bytearray(100)
-    names: dict[str, object] = {"__marks__": marks, "__name__": "tangents"}
-    exec(compile(marked("core/tracing/list_partition.py", 0), "tangents", "exec"), names)
+    names: dict[str, object] = {"__marks__": marks, "__name__": "rules"}
+    exec(compile(marked("core/tracing/program_rules.py", 0), "rules", "exec"), names)
     assert not any(marks)
-    present = names["present"]
-    assert callable(present)
-    assert present([1, 2]) == [1, 2]
+    same_eqns = names["same_eqns"]
+    assert callable(same_eqns)
+    assert same_eqns([names], [names])
     assert sum(marks) == 1
 
 

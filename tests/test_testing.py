@@ -20,7 +20,6 @@ from tinyjax.core.primitives.elementwise import add, conj, cos, mul, neg, sin, t
 from tinyjax.core.primitives.shape import full_like
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
-from tinyjax.core.tracing.list_partition import present
 from tinyjax.core.tracing.primitive import (
     ZERO,
     Arrays,
@@ -33,6 +32,7 @@ from tinyjax.core.tracing.primitive import (
     NoParams,
     Primitive,
     Tangents,
+    present,
 )
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.tracing.trace import bind1

@@ -64,7 +64,7 @@ __all__, __getattr__, __dir__ = namespace(
         ),
         "tinyjax.core.values.array": "Array",
         "tinyjax.parallel.sharded_array": "Shard",
-        "tinyjax.core.tracing.folding": "ensure_compile_time_eval",
+        "tinyjax.core.tracing.staging": "ensure_compile_time_eval",
         "tinyjax.core.values.avals": "ShapeDtypeStruct",
         "tinyjax.core.devices": "Device",
         "tinyjax.parallel.sharding": "P",

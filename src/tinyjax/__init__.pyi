@@ -98,7 +98,7 @@ from tinyjax.core.api import vmap as vmap
 from tinyjax.core.devices import Device as Device
 from tinyjax.core.jit import jit as jit
 from tinyjax.core.jit.stages import precompile as precompile
-from tinyjax.core.tracing.folding import ensure_compile_time_eval as ensure_compile_time_eval
+from tinyjax.core.tracing.staging import ensure_compile_time_eval as ensure_compile_time_eval
 from tinyjax.core.values.array import Array as Array
 from tinyjax.core.values.avals import ShapeDtypeStruct as ShapeDtypeStruct
 from tinyjax.custom_derivatives import closure_convert as closure_convert

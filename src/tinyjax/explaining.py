@@ -8,8 +8,8 @@ from typing import Any
 import attrs
 
 from tinyjax import tree
-from tinyjax.core.jit.explanation import Explanation
 from tinyjax.core.jit.signatures import Signature, same_value
+from tinyjax.core.jit.stages import Explanation
 from tinyjax.core.tracing.calling import argument_path, parameter_name
 from tinyjax.core.tracing.primitive import MappedAxis
 from tinyjax.core.tracing.trace import eager

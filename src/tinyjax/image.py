@@ -15,7 +15,7 @@ import attrs
 
 from tinyjax import dtypes, errors, numpy as jnp
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import axes as ax, integers as ints, operands as opd
+from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.lazy import answer_for
 from tinyjax.numpy import creation as cr, promotion as pm
@@ -287,7 +287,7 @@ def scale_and_translate(
     sizes = _shape("scale_and_translate", pixels, shape)
     if chosen == ResizeMethod.NEAREST:
         raise errors.ArgumentError("scale_and_translate has no method 'nearest': resize has.")
-    dims = [ax.canonical_axis(d, pixels.ndim) for d in ints.listed(spatial_dims, "spatial_dims")]
+    dims = [ints.canonical_axis(d, pixels.ndim) for d in ints.listed(spatial_dims, "spatial_dims")]
     scales, shifts = pm.promote_inexact(opd.as_array(scale), opd.as_array(translation))
     if not scales.shape == shifts.shape == (len(dims),):
         raise errors.ShapeError(

@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from tinyjax import callbacks, display, dtypes
-from tinyjax.core.control_flow.primitives import cond, scan as scp, while_loop as wlp
+from tinyjax.core.control_flow import primitives as cfp
 from tinyjax.core.tracing import jaxpr as jx, program_rules as pr, staging as stg, trace as tr
 from tinyjax.core.values.array import Array
 from tinyjax.frames import Location, place
@@ -80,12 +80,12 @@ def _printing(eqn: jx.JaxprEqn, printer: Printer) -> Any:
     def of(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
         return stg.stage(lambda *xs: run_printing(jaxpr, xs, printer), jaxpr.in_avals).jaxpr
 
-    if isinstance(params, scp.ScanParams):
+    if isinstance(params, cfp.ScanParams):
         return attrs.evolve(params, jaxpr=of(params.jaxpr))
-    if isinstance(params, wlp.WhileParams):
+    if isinstance(params, cfp.WhileParams):
         return attrs.evolve(params, body=of(params.body))
-    if isinstance(params, cond.CondParams):
-        return cond.CondParams(tuple(map(of, params.branches)))
+    if isinstance(params, cfp.CondParams):
+        return cfp.CondParams(tuple(map(of, params.branches)))
     called = eqn.primitive.rules.extensions.get(pr.CALLED)
     inner = list(jx.subjaxprs(params))
     if called is not None and len(inner) == 1:

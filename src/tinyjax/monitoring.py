@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tinyjax.core.events import durations
+from tinyjax.core.xla.compilation import durations
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.lazy import answer_for
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from importlib import import_module
 
 from tinyjax import config, numpy
-from tinyjax.core import elsewhere
+from tinyjax.core import devices as dev
 from tinyjax.core.platforms import loaders
 from tinyjax.core.values.array import install_namespace
 
@@ -17,7 +17,7 @@ from tinyjax.core.tracing import primitive
 from tinyjax.core.tracing.trace import choose_base, eager, guarded
 
 install_namespace(numpy)
-elsewhere.home[:] = ["tinyjax.parallel.plane"]
+dev.home[:] = ["tinyjax.parallel.plane"]
 loaders[:] = ["tinyjax.parallel.xla.plugins"]
 eager.homes.update(
     LinearizeTrace="tinyjax.host.steps",

@@ -15,7 +15,7 @@ from tinyjax import config, errors
 from tinyjax.core import api, devices as dev, xla
 from tinyjax.core.api.arguments import check_argnums
 from tinyjax.core.jit import clear_traces, jit
-from tinyjax.core.tracing import checking, holders
+from tinyjax.core.tracing import calling, checking
 from tinyjax.core.tracing.trace import eager
 from tinyjax.core.values import avals as av, concrete as conc, integers as ints, operands as opd
 from tinyjax.core.values.array import Array
@@ -213,7 +213,7 @@ def typeof(x: Any) -> av.ShapedArray | rf.AbstractRef:
         >>> str(tinyjax.typeof(jnp.ones((2, 3))))
         'float32[2,3]'
     """
-    if type(x) in holders.HOLDERS:
+    if type(x) in calling.HOLDERS:
         from tinyjax.state.references import AbstractRef, Ref  # noqa: PLC0415 (once there is one)
 
         if isinstance(x, Ref):

@@ -37,9 +37,9 @@ from tinyjax.callbacks import checks
 from tinyjax.callbacks.common import VmapMethod
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Value
-from tinyjax.core.tracing.dependence import dce
 from tinyjax.core.tracing.jaxpr import effects
 from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive, registry
+from tinyjax.core.tracing.program_rules import dce
 from tinyjax.core.tracing.trace import bind1
 from tinyjax.core.xla.backend import Backend
 from tinyjax.errors import (

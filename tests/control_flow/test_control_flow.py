@@ -19,7 +19,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax, tree
-from tinyjax.core.control_flow.primitives.scan import scan_p
+from tinyjax.core.control_flow.primitives import scan_p
 from tinyjax.core.tracing.jaxpr import typecheck_jaxpr
 from tinyjax.core.tracing.staging import Recorder
 from tinyjax.errors import (

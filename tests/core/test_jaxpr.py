@@ -21,7 +21,6 @@ import tinyjax.numpy as jnp
 from tinyjax import Array, P, config, grad, jit, jvp, make_jaxpr, vmap
 from tinyjax.core.primitives.broadcast import ReduceParams, reduce_sum_p
 from tinyjax.core.primitives.elementwise import mul, sin
-from tinyjax.core.tracing.dependence import dce, depends
 from tinyjax.core.tracing.encoding import encode
 from tinyjax.core.tracing.jaxpr import (
     Jaxpr,
@@ -34,6 +33,7 @@ from tinyjax.core.tracing.jaxpr import (
     typecheck_jaxpr,
 )
 from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive, registry
+from tinyjax.core.tracing.program_rules import dce, depends
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.tracing.trace import bind1
 from tinyjax.core.values.avals import ShapedArray

@@ -28,7 +28,7 @@ sys.meta_path.insert(0, Absent())
 
 import numpy as np
 import tinyjax
-from tinyjax.core import elsewhere
+from tinyjax.core import devices
 from tinyjax.core.api.derivatives import jvp, linearize, vjp
 from tinyjax.core.api.gradients import grad
 from tinyjax.core.api.jacobians import hessian, jacfwd, jacrev
@@ -49,7 +49,7 @@ if ["host"] in ABSENT:
     eager.homes.clear()
     companions.clear()
 if ["parallel"] in ABSENT:
-    elsewhere.home.clear()
+    devices.home.clear()
 
 x, xs = np.float64(3.0), np.array([0.5, 1.5, 3.0])
 value, slope = np.sin(x) * x, np.cos(x) * x + np.sin(x)

@@ -16,8 +16,7 @@ from fuzz.library.libraries import JAX, TINYJAX
 from fuzz.library.signatures import draw_call, functions
 from tinyjax import lax, random, tree
 from tinyjax.core.tracing.jaxpr import JaxprEqn
-from tinyjax.core.tracing.list_partition import present
-from tinyjax.core.tracing.primitive import NO_PARAMS, ZERO, Tangent, registry
+from tinyjax.core.tracing.primitive import NO_PARAMS, ZERO, Tangent, present, registry
 from tinyjax.core.transforms.linearize import linearize_flat
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray

@@ -15,7 +15,7 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import grad, jit, jvp, linearize, make_jaxpr, vmap
 from tinyjax.core.control_flow.cond import cond
-from tinyjax.core.control_flow.primitives.cond import cond_p
+from tinyjax.core.control_flow.primitives import cond_p
 from tinyjax.core.tracing.jaxpr import typecheck_jaxpr
 
 Program = Callable[[Any], Any]

@@ -12,9 +12,7 @@ from tinyjax.checkpointing.loop_tangent import loop_tangent_p
 from tinyjax.core.api.derivatives import linearize
 from tinyjax.core.control_flow.cond import cond, switch
 from tinyjax.core.control_flow.loops import fori_loop
-from tinyjax.core.control_flow.primitives.cond import cond_p
-from tinyjax.core.control_flow.primitives.scan import scan_p
-from tinyjax.core.control_flow.primitives.while_loop import while_p
+from tinyjax.core.control_flow.primitives import cond_p, scan_p, while_p
 from tinyjax.core.control_flow.scan import scan
 from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.jit import jit

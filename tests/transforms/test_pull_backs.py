@@ -11,7 +11,6 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import ad, tree
 from tinyjax.core.api import pullbacks
-from tinyjax.core.tracing.list_partition import present
 from tinyjax.core.tracing.primitive import (
     NO_PARAMS,
     ZERO,
@@ -20,6 +19,7 @@ from tinyjax.core.tracing.primitive import (
     Operands,
     Primitive,
     Tangents,
+    present,
     registry,
 )
 from tinyjax.core.tracing.trace import bind

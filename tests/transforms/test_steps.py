@@ -10,8 +10,7 @@ import tinyjax
 import tinyjax.numpy as jnp
 from specs import Spec, all_specs
 from tinyjax import extend, lax, tree
-from tinyjax.core.tracing.list_partition import nonzeros, present
-from tinyjax.core.tracing.primitive import NoParams, Primitive, registry
+from tinyjax.core.tracing.primitive import NoParams, Primitive, nonzeros, present, registry
 from tinyjax.core.transforms.linearize import linearize_flat
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.operands import as_array

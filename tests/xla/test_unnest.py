@@ -15,8 +15,8 @@ from tinyjax import lax
 from tinyjax.core import xla
 from tinyjax.core.tracing.jaxpr import Jaxpr, eval_jaxpr, subjaxprs
 from tinyjax.core.values.avals import same_types
-from tinyjax.core.xla import unnest as module
-from tinyjax.core.xla.unnest import DEEPEST, depth, unnest
+from tinyjax.core.xla import lowering
+from tinyjax.core.xla.lowering import DEEPEST, depth, unnest
 
 Function = Callable[[Any], Any]
 
@@ -26,8 +26,8 @@ X = np.float32(0.7)
 @pytest.fixture
 def everything(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Takes all nests apart, however shallow; programs compiled before are compiled anew."""
-    monkeypatch.setattr(module, "DEEPEST", 0)
-    monkeypatch.setattr(module, "LARGEST", 1 << 60)
+    monkeypatch.setattr(lowering, "DEEPEST", 0)
+    monkeypatch.setattr(lowering, "LARGEST", 1 << 60)
     xla.cache_clear()
     yield
     xla.cache_clear()

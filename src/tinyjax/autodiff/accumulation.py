@@ -30,9 +30,8 @@ from tinyjax.autodiff.elimination import (
 )
 from tinyjax.autodiff.local_jacobians import Block, Tangents, flat_size
 from tinyjax.core.api import jacobians, typed
-from tinyjax.core.api.arguments import Choice, Chosen
+from tinyjax.core.api.arguments import Choice, Chosen, without_tracers
 from tinyjax.core.api.mapping import check_chunk_size
-from tinyjax.core.api.tangents import without_tracers
 from tinyjax.core.jit import jit_p
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, trace as tr
 from tinyjax.core.transforms.linearize import Linearized, linearize_flat

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, TypeVarTuple, overload
 from tinyjax import numpy as jnp, random, tree
 from tinyjax.autodiff.transposition import linear_transpose
 from tinyjax.core import api
-from tinyjax.core.api.tangents import check_per_argument
+from tinyjax.core.api.arguments import check_per_argument
 from tinyjax.core.primitives.shape import zero_tangent
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import operands as opd

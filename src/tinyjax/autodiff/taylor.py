@@ -21,11 +21,11 @@ from math import comb, factorial
 from typing import Any, Final, TypeAlias, TypeVar
 
 from tinyjax import checkpointing, errors, frames, tree
-from tinyjax.core.api.tangents import as_tangents, check_per_argument
+from tinyjax.core.api.arguments import as_tangents, check_per_argument
 from tinyjax.core.control_flow import cond, scan as sc, while_loop as wl
 from tinyjax.core.jit import jit_p
 from tinyjax.core.primitives import elementwise as ew, shape as sh
-from tinyjax.core.tracing import calling, jaxpr as jx, list_partition as lp, trace as tr
+from tinyjax.core.tracing import calling, jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.tracing.primitive import ZERO, Primitive, Tangent
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
@@ -307,7 +307,7 @@ def _of_program(jaxpr: jx.Jaxpr, order: int, args: Sequence[Series]) -> list[lis
 
 
 def _scan(order: int, args: Sequence[Series], params: Any) -> Sequence[Series]:
-    consts, init, xs = lp.split_list(list(args), params.num_consts, params.num_carry)
+    consts, init, xs = prim.split_list(list(args), params.num_consts, params.num_carry)
 
     def body(carry: Any, x: Any) -> Any:
         outs = _of_program(params.jaxpr, order, [*consts, *carry, *x])
@@ -320,7 +320,7 @@ def _scan(order: int, args: Sequence[Series], params: Any) -> Sequence[Series]:
 
 
 def _while(order: int, args: Sequence[Series], params: Any) -> Sequence[Series]:
-    of_condition, of_body, init = lp.split_list(list(args), params.num_condition, params.num_body)
+    of_condition, of_body, init = prim.split_list(list(args), params.num_condition, params.num_body)
 
     def condition(state: Any) -> Any:
         values = [series[0] for series in (*of_condition, *state)]

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from tinyjax import dtypes, errors, frames, records, tree
-from tinyjax.core.api import tangents
+from tinyjax.core.api import arguments
 from tinyjax.core.primitives import shape as sh
 from tinyjax.core.tracing import calling, jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.transforms import transpose as tp
@@ -93,7 +93,7 @@ class Transpose:
     @calling.watched
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
         jaxpr, fun, out_tree = self.of.jaxpr, self.of.fun, self.of.out_tree
-        cotangents_out = tangents.as_cotangents(
+        cotangents_out = arguments.as_cotangents(
             cotangent, out_tree, jaxpr.out_avals, fun, "linear_transpose"
         )
         known = dict(zip(jaxpr.in_binders, self.consts, strict=False))

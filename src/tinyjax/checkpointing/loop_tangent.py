@@ -9,19 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinyjax.core.control_flow.common import def_loop
+from tinyjax.core.jit.program import jvp_of_call
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitives.rules import instantiate_all
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
-from tinyjax.core.tracing import (
-    list_partition as lp,
-    primitive as prim,
-    program_rules as pr,
-    trace as tr,
-)
-from tinyjax.core.tracing.dependence import asks_within
+from tinyjax.core.tracing import primitive as prim, program_rules as pr, trace as tr
 from tinyjax.core.tracing.jaxpr import eval_jaxpr
-from tinyjax.core.transforms.calls import jvp_of_call
+from tinyjax.core.tracing.program_rules import asks_within
 from tinyjax.core.transforms.linearize import linearize_flat
 from tinyjax.core.values.array import Array
 from tinyjax.primitives.linear_maps import LinearMapParams, def_linear_map
@@ -56,7 +51,7 @@ def _along(
 def _tangent_jvp(
     primals: prim.Arrays, tangents: prim.Tangents, params: LinearMapParams
 ) -> prim.JvpResult:
-    if any(lp.nonzeros(tangents[: params.num_residuals])):
+    if any(prim.nonzeros(tangents[: params.num_residuals])):
         return jvp_of_call(params.forward, primals, tangents)
     return tr.bind(loop_tangent_p, primals, params), _along(primals, tangents, params)
 
@@ -69,7 +64,7 @@ def _tangent_linearize(
         outs = tr.bind(loop_tangent_p, primals, params)
 
         def same_map(tangents: Sequence[Array]) -> Sequence[Array]:
-            return _along(primals, lp.with_zeros(nonzero, tangents), params)
+            return _along(primals, prim.with_zeros(nonzero, tangents), params)
 
         return outs, [True] * len(outs), same_map
     linearized = linearize_flat(lambda *xs: eval_jaxpr(params.forward, xs), primals, nonzero)

@@ -17,18 +17,24 @@ from tinyjax.checkpointing import stacked_states
 from tinyjax.checkpointing.loop_tangent import loop_tangent_p
 from tinyjax.checkpointing.schedule import Kept, Online, advance, element, integer, plus, write
 from tinyjax.config import settings
-from tinyjax.core.control_flow.common import first_tangents, rearrange
-from tinyjax.core.control_flow.observing import Observer, in_phase
-from tinyjax.core.control_flow.primitives import while_loop as wlp
-from tinyjax.core.control_flow.primitives.scan import ScanParams, bind_scan, scan_body_jvp, scan_p
+from tinyjax.core.control_flow import primitives as cfp
+from tinyjax.core.control_flow.common import Observer, first_tangents, in_phase, rearrange
+from tinyjax.core.control_flow.primitives import ScanParams, bind_scan, scan_body_jvp, scan_p
 from tinyjax.core.control_flow.scan import linearize_stacking
 from tinyjax.core.primitives.elementwise import add, and_, gt, lt, sub
 from tinyjax.core.primitives.shape import full, zero_cotangent
 from tinyjax.core.tracing import program_rules as pr
-from tinyjax.core.tracing.dependence import dce
 from tinyjax.core.tracing.jaxpr import Jaxpr, effects as effects_of_program, eval_jaxpr
-from tinyjax.core.tracing.list_partition import marked, split_list, with_zeros
-from tinyjax.core.tracing.primitive import ZERO, Arrays, LinearizeResult, Tangent
+from tinyjax.core.tracing.primitive import (
+    ZERO,
+    Arrays,
+    LinearizeResult,
+    Tangent,
+    marked,
+    split_list,
+    with_zeros,
+)
+from tinyjax.core.tracing.program_rules import dce
 from tinyjax.core.tracing.staging import Staged, close_over, stage
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms import linearize as lz, transpose as tp
@@ -113,10 +119,10 @@ def _go_back(
             def one(i: Array, *state: Array) -> list[Array]:
                 return [plus(i, 1), *step(i, state)]
 
-            state = list(wlp.run_while(lambda i, *_: lt(i, stop), one, [start, *state], size)[1:])
+            state = list(cfp.run_while(lambda i, *_: lt(i, stop), one, [start, *state], size)[1:])
             return [stop, *state, *kept.push(stop, state, lt(stop, target)).arrays]
 
-        outs = wlp.run_while(
+        outs = cfp.run_while(
             lambda p, *_: lt(p, target), segment, [position, *state, *arrays], size
         )
         state, arrays = split_list(outs[1:], m)
@@ -125,7 +131,7 @@ def _go_back(
 
     start = [iterations, *kept.arrays, *sums, *cotangents]
     backward = in_phase(observer, "backward")
-    outs = wlp.run_while(lambda end, *_: gt(end, integer(0)), iteration, start, size, backward)
+    outs = cfp.run_while(lambda end, *_: gt(end, integer(0)), iteration, start, size, backward)
     return outs[1 + width :]
 
 
@@ -176,14 +182,14 @@ def _add_all(sums: Sequence[Array], cotangents: Sequence[Tangent]) -> list[Array
 # while_loop: where states are kept is decided on the way
 
 
-@wlp.while_p.def_rule(pr.CHECKPOINTED)
+@cfp.while_p.def_rule(pr.CHECKPOINTED)
 def linearize_while(
-    primals: Arrays, nonzero: Sequence[bool], params: wlp.WhileParams
+    primals: Arrays, nonzero: Sequence[bool], params: cfp.WhileParams
 ) -> LinearizeResult:
     """Run a loop that keeps states on the way: the linearize rule of while."""
-    nz_other, nz_state, _ = wlp.while_body_jvp(params, nonzero)
+    nz_other, nz_state, _ = cfp.while_body_jvp(params, nonzero)
     if not any(nz_state):
-        return bind(wlp.while_p, primals, params), nz_state, lambda _: ()
+        return bind(cfp.while_p, primals, params), nz_state, lambda _: ()
     nz_fixed, _, nz_init = split_list(nonzero, params.num_condition, params.num_body)
     stacks = _stacks_states(params)
     programs = params.body.derive(
@@ -213,7 +219,7 @@ def linearize_while(
 
 
 def _while_programs(
-    params: wlp.WhileParams,
+    params: cfp.WhileParams,
     nz_other: Sequence[bool],
     nz_state: tuple[bool, ...],
     stacks: bool,
@@ -241,7 +247,7 @@ def _tangents(avals: Sequence[ShapedArray], nonzero: Sequence[bool]) -> list[Sha
     return [aval.tangent() for aval, has in zip(avals, nonzero, strict=True) if has]
 
 
-def _record_while(args: Arrays, params: wlp.WhileParams, body: _Body) -> Arrays:
+def _record_while(args: Arrays, params: cfp.WhileParams, body: _Body) -> Arrays:
     """Run a loop; return the last state, the number of iterations, and the states kept."""
     fixed, other, init = split_list(args, params.num_condition, params.num_body)
     m, size = len(init), params.checkpoints
@@ -255,12 +261,12 @@ def _record_while(args: Arrays, params: wlp.WhileParams, body: _Body) -> Arrays:
         return [*after, plus(n, 1), *Online.of(online).offer(n, state).arrays]
 
     start = [*init, integer(0), *Online.start(init, size).arrays]
-    outs = wlp.run_while(goes_on, iteration, start, size, params.observer)
+    outs = cfp.run_while(goes_on, iteration, start, size, params.observer)
     state, (n,), online = split_list(outs, m, 1)
     return [*state, n, *Online.of(online).kept.arrays]
 
 
-def _stacks_states(params: wlp.WhileParams) -> bool:
+def _stacks_states(params: cfp.WhileParams) -> bool:
     """Whether to stack states: there is room for many, and no iteration is to be counted."""
     effects = effects_of_program(params.condition).any or effects_of_program(params.body).any
     return (
@@ -271,7 +277,7 @@ def _stacks_states(params: wlp.WhileParams) -> bool:
     )
 
 
-def _record_stacked(args: Arrays, params: wlp.WhileParams, body: _Body) -> Arrays:
+def _record_stacked(args: Arrays, params: cfp.WhileParams, body: _Body) -> Arrays:
     """Run a loop; return the last state and, of its iterations, what ``stacked_states`` keeps."""
     fixed, other, init = split_list(args, params.num_condition, params.num_body)
     return stacked_states.record(
@@ -284,7 +290,7 @@ def _record_stacked(args: Arrays, params: wlp.WhileParams, body: _Body) -> Array
 
 def _push_while(
     args: Sequence[Array],
-    params: wlp.WhileParams,
+    params: cfp.WhileParams,
     nz_other: Sequence[bool],
     nz_state: Sequence[bool],
 ) -> Sequence[Array]:
@@ -293,7 +299,7 @@ def _push_while(
     residuals, t_other, t_init = split_list(args, len(args) - num_tangents, sum(nz_other))
     other, init, (n,), _ = split_list(residuals, params.num_body, m, 1)
     nonzero = [False] * params.num_condition + [*nz_other, *nz_state]
-    _, _, staged = wlp.while_body_jvp(params, nonzero)
+    _, _, staged = cfp.while_body_jvp(params, nonzero)
 
     def iteration(i: Array, *args: Array) -> list[Array]:
         state, tangents = split_list(args, m)
@@ -302,13 +308,13 @@ def _push_while(
 
     start = [integer(0), *init, *t_init]
     tangent = in_phase(params.observer, "tangent")
-    outs = wlp.run_while(lambda i, *_: lt(i, n), iteration, start, params.checkpoints, tangent)
+    outs = cfp.run_while(lambda i, *_: lt(i, n), iteration, start, params.checkpoints, tangent)
     return outs[1 + m :]
 
 
 def _pull_while(
     args: Sequence[Array],
-    params: wlp.WhileParams,
+    params: cfp.WhileParams,
     body: _Body,
     nz_other: Sequence[bool],
     nz_state: Sequence[bool],
@@ -438,13 +444,13 @@ def _record_scan(args: Arrays, params: ScanParams, body: _Body) -> Arrays:
         inside = and_(gt(start, integer(0)), lt(start, last))
         kept = Kept.of(arrays).push(start, carry, inside)
         stop = add(start, advance(sub(integer(length), start), kept.free))
-        outs = wlp.run_while(lambda i, *_: lt(i, stop), iteration, [start, *carry, *ys], size)
+        outs = cfp.run_while(lambda i, *_: lt(i, stop), iteration, [start, *carry, *ys], size)
         return [*outs, *kept.arrays]
 
     ys = [full((length, *aval.shape), 0, aval.dtype) for aval in jaxpr.out_avals[m:]]
     start = [integer(0), *init, *ys, *Kept.start(init, size).arrays]
     observer = None if params.observer is None else params.observer.reading(0)
-    return wlp.run_while(lambda i, *_: lt(i, integer(length)), segment, start, size, observer)[1:]
+    return cfp.run_while(lambda i, *_: lt(i, integer(length)), segment, start, size, observer)[1:]
 
 
 def _push_scan(

@@ -9,12 +9,12 @@ from tinyjax import dtypes
 from tinyjax.checkpointing import policies, split_loops as split_loops  # noqa: PLC0414 (rules)
 from tinyjax.checkpointing.rematerialize import split_jaxpr
 from tinyjax.core import lowering as low
+from tinyjax.core.jit.program import def_call
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.tracing import dependence as dep, jaxpr as jx, primitive as prim, trace as tr
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr, trace as tr
 from tinyjax.core.tracing.program_rules import INLINED
 from tinyjax.core.tracing.staging import Staged
-from tinyjax.core.transforms.calls import def_call
 from tinyjax.core.transforms.linearize import linearize_jaxpr
 from tinyjax.core.values.array import Array
 
@@ -154,7 +154,7 @@ def _linearize(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], policy: policies.Poli
         linearized = linearize_jaxpr(jaxpr, nonzero)
         primal, consts = linearized.primal.jaxpr, linearized.primal.consts
         num_results = len(linearized.nonzero_out)
-        tangent = dep.dce(linearized.tangent)
+        tangent = pr.dce(linearized.tangent)
         mentioned = {x for eqn in tangent.eqns for x in eqn.inputs} | set(tangent.outs)
 
         # where a residual of the tangent map is found in the primal half
@@ -166,7 +166,7 @@ def _linearize(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], policy: policies.Poli
                 residuals[var] = value
 
         split = split_jaxpr(primal, list(residuals.values()), policies.PolicySaveable(policy))
-        forward = dep.dce(
+        forward = pr.dce(
             jx.Jaxpr(primal.in_binders, split.forward, (*primal.outs[:num_results], *split.saved))
         )
 

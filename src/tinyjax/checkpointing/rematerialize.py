@@ -13,7 +13,7 @@ from typing import Final
 
 import attrs
 
-from tinyjax.core.tracing import dependence as dep, jaxpr as jx, program_rules as pr
+from tinyjax.core.tracing import jaxpr as jx, program_rules as pr
 from tinyjax.core.tracing.primitive import RuleKey
 
 #: Says of an equation whether its results may be kept.
@@ -145,7 +145,7 @@ def _split_program(jaxpr: jx.Jaxpr, demanded: tuple[int, ...], saveable: Saveabl
         more = [var for var in split.saved if var not in place]
         place.update((var, num_outs + i) for i, var in enumerate(more))
         forward = jaxpr
-        if more or not dep.same_eqns(split.forward, jaxpr.eqns):
+        if more or not pr.same_eqns(split.forward, jaxpr.eqns):
             forward = jx.Jaxpr(jaxpr.in_binders, split.forward, (*jaxpr.outs, *more))
         saved = tuple(place[var] for var in split.saved)
         recomputed = tuple(i for i in demanded if i not in saved)
@@ -156,7 +156,7 @@ def _split_program(jaxpr: jx.Jaxpr, demanded: tuple[int, ...], saveable: Saveabl
         if not (
             len(recomputed) == num_outs
             and binders == jaxpr.in_binders
-            and dep.same_eqns(split.recomputed, jaxpr.eqns)
+            and pr.same_eqns(split.recomputed, jaxpr.eqns)
         ):
             outs = tuple(jaxpr.outs[i] for i in recomputed)
             again = jx.Jaxpr(binders, split.recomputed, outs)

@@ -23,12 +23,12 @@ import attrs
 
 from tinyjax import dtypes
 from tinyjax.core.control_flow.common import convert_all
-from tinyjax.core.control_flow.primitives.while_loop import run_while
+from tinyjax.core.control_flow.primitives import run_while
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew
 from tinyjax.core.primitives.reduce import reduce_min, reduce_or
 from tinyjax.core.primitives.shape import full, full_like, iota
 from tinyjax.core.primitives.slicing import concatenate, slice_
-from tinyjax.core.tracing.list_partition import split_list
+from tinyjax.core.tracing.primitive import split_list
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.primitives import cumulative as cu

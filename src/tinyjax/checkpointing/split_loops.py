@@ -17,12 +17,11 @@ from collections.abc import Sequence
 import attrs
 
 from tinyjax.checkpointing.rematerialize import SPLIT, Saveable, Split, SplitEqn, split_results
-from tinyjax.core.control_flow import common as cf, dead_code
-from tinyjax.core.control_flow.primitives.cond import CondParams, cond_p
-from tinyjax.core.control_flow.primitives.scan import ScanParams, scan_p
-from tinyjax.core.tracing.dependence import dce, same_eqns
+from tinyjax.core.control_flow import common as cf, primitives as cfp
+from tinyjax.core.control_flow.primitives import CondParams, ScanParams, cond_p, scan_p
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, zero_literal
-from tinyjax.core.tracing.list_partition import split_list
+from tinyjax.core.tracing.primitive import split_list
+from tinyjax.core.tracing.program_rules import dce, same_eqns
 from tinyjax.core.values.avals import stacked
 
 # Loops
@@ -80,7 +79,7 @@ def _split_body(params: ScanParams, places: tuple[int, ...], saveable: Saveable)
         saved = tuple([i for i in places if i not in carried and i not in ys])
 
         split_body = Jaxpr(body.in_binders, split.forward, body.outs)
-        varies = dead_code.varying(split_body, k)
+        varies = cfp.varying(split_body, k)
         fixed_vars = tuple([v for v in split.saved if v not in varies])
         iteration_vars = tuple([v for v in split.saved if v in varies])
         fixed = dce(Jaxpr(body.in_binders[:k], _invariant(split_body, varies), fixed_vars))
@@ -222,7 +221,7 @@ def split_cond(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> Sp
     # what is kept may be in a result that is kept; the rest goes to slots that the branches share
     at: list[dict[Atom, int]] = [{b.outs[i]: i for i in whole} for b in branches]
     more = [[v for v in s.saved if v not in own] for s, own in zip(splits, at, strict=True)]
-    slots, own_slots = dead_code.share_slots([[v.aval for v in own] for own in more])
+    slots, own_slots = cfp.share_slots([[v.aval for v in own] for own in more])
     num_outs = len(eqn.out_binders)
     forward = eqn
     programs: list[Jaxpr] = []

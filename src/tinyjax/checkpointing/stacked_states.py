@@ -15,9 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tinyjax.checkpointing.schedule import element, integer, plus, read, stacks, write
-from tinyjax.core.control_flow.primitives.while_loop import run_while
+from tinyjax.core.control_flow.primitives import run_while
 from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.tracing.list_partition import split_list
+from tinyjax.core.tracing.primitive import split_list
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 

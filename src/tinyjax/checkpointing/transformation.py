@@ -8,8 +8,8 @@ from typing import Any, ParamSpec, TypeVar, overload
 from tinyjax import errors, frames, tracebacks, tree
 from tinyjax.checkpointing import policies, program
 from tinyjax.core.tracing import calling, checking
-from tinyjax.core.tracing.holders import HOLDERS, closed_over
-from tinyjax.core.tracing.stage_call import call_staged, stage_call
+from tinyjax.core.tracing.calling import HOLDERS, closed_over
+from tinyjax.core.tracing.staging import call_staged, stage_call
 from tinyjax.core.values import integers as ints
 
 P = ParamSpec("P")

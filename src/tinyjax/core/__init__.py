@@ -12,7 +12,7 @@ __all__, __getattr__, __dir__ = namespace(
     {
         "tinyjax.core.values.array": "Value",
         "tinyjax.core.values.avals": "AbstractValue=ShapedArray ShapedArray",
-        "tinyjax.core.tracing.folding": "ensure_compile_time_eval",
+        "tinyjax.core.tracing.staging": "ensure_compile_time_eval",
         "tinyjax.core.values.integers": "max_dim=larger min_dim=smaller",
         "tinyjax.core.tracing.jaxpr": "Atom ClosedJaxpr Jaxpr JaxprEqn Var eval_jaxpr",
         "tinyjax.core.tracing.primitive": "ParamDict Primitive",

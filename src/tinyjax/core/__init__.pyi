@@ -1,6 +1,5 @@
 # Written by `python -m exports` in tests/, from the table of the module beside it.
 
-from tinyjax.core.tracing.folding import ensure_compile_time_eval as ensure_compile_time_eval
 from tinyjax.core.tracing.jaxpr import Atom as Atom
 from tinyjax.core.tracing.jaxpr import ClosedJaxpr as ClosedJaxpr
 from tinyjax.core.tracing.jaxpr import Jaxpr as Jaxpr
@@ -9,6 +8,7 @@ from tinyjax.core.tracing.jaxpr import Var as Var
 from tinyjax.core.tracing.jaxpr import eval_jaxpr as eval_jaxpr
 from tinyjax.core.tracing.primitive import ParamDict as ParamDict
 from tinyjax.core.tracing.primitive import Primitive as Primitive
+from tinyjax.core.tracing.staging import ensure_compile_time_eval as ensure_compile_time_eval
 from tinyjax.core.tracing.trace import Trace as Trace
 from tinyjax.core.tracing.trace import Tracer as Tracer
 from tinyjax.core.tracing.trace import eval_context as eval_context

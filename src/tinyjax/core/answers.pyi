@@ -1,4 +1,4 @@
-# What the plane answers (tinyjax.core.elsewhere), for type checkers: the core itself knows no more.
+# What the plane answers (tinyjax.core.devices), for type checkers: the core itself knows no more.
 
 from tinyjax.parallel.communication import Communication as Communication
 from tinyjax.parallel.layout import Format as Format

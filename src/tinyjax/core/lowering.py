@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from tinyjax.core.stablehlo.lowering import Axes, Lowering, function_text
-from tinyjax.core.stablehlo.module import HostFunction, Module
+from tinyjax import frames
+from tinyjax.core.stablehlo.lowering import Axes, HostFunction, Lowering, Module, function_text
 from tinyjax.core.stablehlo.types import TensorType, Value, tensor
-from tinyjax.core.tracing import jaxpr as jx, nesting
+from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.values import integers as ints
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.dtypes import HostArray
@@ -132,7 +132,7 @@ def lower_jaxpr(b: Lowering, jaxpr: jx.Jaxpr, operands: Sequence[Value]) -> list
     divided = b.module.divided
     located = b if isinstance(b, LocatedLowering) else None
     outer_location = "" if located is None else located.location
-    with nesting.LEVEL:
+    with frames.LEVEL:
         for eqn in jaxpr.eqns:
             if located is not None:
                 located.location = located.locate(eqn) or outer_location

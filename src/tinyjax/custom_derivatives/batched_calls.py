@@ -11,8 +11,7 @@ import attrs
 
 from tinyjax.core.primitives.shape import move_batch_axis, squeeze
 from tinyjax.core.primitives.slicing import slice_in_dim
-from tinyjax.core.tracing.list_partition import fill_list, marked, with_zeros
-from tinyjax.core.tracing.primitive import ZERO, MappedAxis, Tangent
+from tinyjax.core.tracing.primitive import ZERO, MappedAxis, Tangent, fill_list, marked, with_zeros
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.tracing.trace import (
     BatchingRule,

@@ -6,10 +6,9 @@ from typing import Any, NoReturn
 import attrs
 
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
-from tinyjax.core.tracing import list_partition as lp, primitive as prim, trace as tr
-from tinyjax.core.tracing.dependence import depends
-from tinyjax.core.tracing.list_partition import marked
-from tinyjax.core.tracing.program_rules import ASKED
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.tracing.primitive import marked
+from tinyjax.core.tracing.program_rules import ASKED, depends
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.transforms import batching as bt
 from tinyjax.core.values import avals as av
@@ -74,10 +73,10 @@ def _tangent_transpose(
     cotangents: prim.Tangents, operands: prim.Operands, params: PullBackParams
 ) -> prim.Cotangents:
     n = params.num_residuals
-    residuals = lp.defined(operands[:n])
+    residuals = prim.defined(operands[:n])
     assert len(residuals) == n, "residuals are no tangents"
     of_operands = params.backward(residuals, cotangents)
-    return [*[None] * n, *lp.of_undefined(operands[n:], of_operands)]
+    return [*[None] * n, *prim.of_undefined(operands[n:], of_operands)]
 
 
 def _gather(ct: Array, axis: int | None, to: int | None, size: int) -> Array:
@@ -103,7 +102,7 @@ def pull_back_batch(
         axes: their batch axes.
         to: the batch axes of the operands.
     """
-    run, nonzero = lp.only_present(pull)
+    run, nonzero = prim.only_present(pull)
     results, result_axes = bt.batch_flat(run, mapped, values, axes)
     pairs = iter(zip(results, result_axes, strict=True))
     return [
@@ -121,10 +120,10 @@ def _tangent_batch(
     def backward(
         residuals: Sequence[Array], cotangents: Sequence[prim.Tangent]
     ) -> list[prim.Tangent]:
-        nonzero, cts = lp.nonzeros(cotangents), lp.present(cotangents)
+        nonzero, cts = prim.nonzeros(cotangents), prim.present(cotangents)
 
         def pull(*operands: Array) -> Sequence[prim.Tangent]:
-            return params.backward(operands[:n], lp.with_zeros(nonzero, operands[n:]))
+            return params.backward(operands[:n], prim.with_zeros(nonzero, operands[n:]))
 
         at = [*axes[:n], *([0] * len(cts))]
         return pull_back_batch(pull, mapped, [*residuals, *cts], at, axes[n:])
@@ -140,7 +139,7 @@ def _tangent_batch(
 def _varying(avals: prim.Avals, axes: prim.BatchAxes, params: PullBackParams) -> list[bool]:
     """Find of which results the cotangents are pulled back by numbers of each example's own."""
     n, count = params.num_residuals, len(params.out_avals)
-    run, nonzero = lp.only_present(lambda *xs: params.backward(xs[:n], xs[n:]))
+    run, nonzero = prim.only_present(lambda *xs: params.backward(xs[:n], xs[n:]))
     residuals = [
         a if axis is None else bt.unbatched_aval(a, axis)
         for a, axis in zip(avals[:n], axes[:n], strict=True)

@@ -15,15 +15,16 @@ from typing import Self
 
 import attrs
 
+from tinyjax.core.jit import program
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitives.rules import instantiate_all
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
-from tinyjax.core.tracing.list_partition import marked, nonzeros, present, with_zeros
+from tinyjax.core.tracing.primitive import marked, nonzeros, present, with_zeros
 from tinyjax.core.tracing.program_rules import ASKED, INLINED, def_program
 from tinyjax.core.tracing.staging import stage
-from tinyjax.core.transforms import batching as bt, calls, jvp as jv, linearize as lz
+from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz
 from tinyjax.core.transforms.linearize import linear_trace
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
@@ -345,7 +346,7 @@ def _custom_call_linearize(
 def _custom_call_transpose(
     cotangents: prim.Tangents, operands: prim.Operands, params: CustomCallParams
 ) -> prim.Cotangents:
-    return calls.transpose_of_call(params.jaxpr, cotangents, operands)
+    return program.transpose_of_call(params.jaxpr, cotangents, operands)
 
 
 @custom_call_p.def_batch

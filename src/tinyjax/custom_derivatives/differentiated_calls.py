@@ -11,9 +11,17 @@ import attrs
 from tinyjax.core.primitives.rules import add_tangents, instantiate_all
 from tinyjax.core.primitives.shape import batch_axes_in_front, move_batch_axis
 from tinyjax.core.tracing import jaxpr as jx
-from tinyjax.core.tracing.dependence import asks, dce
-from tinyjax.core.tracing.list_partition import marked, nonzeros, present, with_zeros
-from tinyjax.core.tracing.primitive import ZERO, MappedAxis, Primitive, Tangent
+from tinyjax.core.tracing.primitive import (
+    ZERO,
+    MappedAxis,
+    Primitive,
+    Tangent,
+    marked,
+    nonzeros,
+    present,
+    with_zeros,
+)
+from tinyjax.core.tracing.program_rules import asks, dce
 from tinyjax.core.tracing.trace import (
     CustomCall,
     DerivativeRule,

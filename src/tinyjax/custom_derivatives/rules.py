@@ -25,10 +25,16 @@ import attrs
 from tinyjax import config, dtypes, errors, tracebacks, tree
 from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
 from tinyjax.core.tracing import primitive as prim
-from tinyjax.core.tracing.calling import BoundMethod, FlatFunction, as_arrays, leaf_path
-from tinyjax.core.tracing.holders import HOLDERS, whole_places
+from tinyjax.core.tracing.calling import (
+    HOLDERS,
+    BoundMethod,
+    FlatFunction,
+    as_arrays,
+    leaf_path,
+    whole_places,
+)
 from tinyjax.core.tracing.jaxpr import Jaxpr, eval_jaxpr
-from tinyjax.core.tracing.list_partition import fill_list, marked, only_present, with_zeros
+from tinyjax.core.tracing.primitive import fill_list, marked, only_present, with_zeros
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.tracing.trace import at_own_lines, bind, current_trace
 from tinyjax.core.values import avals as av, integers as ints, operands as opd

@@ -36,7 +36,7 @@ from tinyjax import dtypes, tree
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitives import rules as ru, shape as sh
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import list_partition as lp, staging as stg
+from tinyjax.core.tracing import primitive as prim, staging as stg
 from tinyjax.core.tracing.calling import leaf_path
 from tinyjax.core.tracing.primitive import (
     ZERO,
@@ -365,7 +365,7 @@ class _Own(_Flat):
         """Compute the results and their tangents."""
         own = self.primitive
         if own._has("lin") and not own._has("jvp"):
-            out, residuals, _ = self._pair("lin", lp.nonzeros(tangents), primals)
+            out, residuals, _ = self._pair("lin", prim.nonzeros(tangents), primals)
             tangents_in = self._args([*_zeros(tangents, self.in_avals)])
             return out, self._tangents(
                 at_own_lines(own.linearized, residuals, *tangents_in), "linearized"
@@ -407,7 +407,7 @@ class _Own(_Flat):
         leaves, saved_tree = tree.flatten(saved)
 
         def backward(residuals: Arrays, cotangents: Tangents) -> list[Tangent]:
-            cotangents_out = lp.fill_list(depends, cotangents, ZERO)
+            cotangents_out = prim.fill_list(depends, cotangents, ZERO)
             ct = tree.unflatten(self.primitive.out_tree, [*_zeros(cotangents_out, self.out_avals)])
             accums: list[GradAccum] = [
                 ValAccum(aval) if has else NullAccum(aval.tangent())
@@ -485,25 +485,29 @@ class _Mapped(_Flat):
         return self._placed(*batch_flat(self.of.expand, self.mapped, args, self.axes))
 
     def jvp(self, primals: Arrays, tangents: Tangents) -> tuple[list[Array], list[Tangent]]:
-        nonzero, count = lp.nonzeros(tangents), len(primals)
+        nonzero, count = prim.nonzeros(tangents), len(primals)
         nonzero_out: list[bool] = []
 
         def run(*values: Array) -> list[Array]:
-            outs, tangents_out = self.of.jvp(values[:count], lp.with_zeros(nonzero, values[count:]))
-            nonzero_out[:] = lp.nonzeros(tangents_out)
-            return [*outs, *lp.present(tangents_out)]
+            outs, tangents_out = self.of.jvp(
+                values[:count], prim.with_zeros(nonzero, values[count:])
+            )
+            nonzero_out[:] = prim.nonzeros(tangents_out)
+            return [*outs, *prim.present(tangents_out)]
 
-        axes = [*self.axes, *lp.marked(self.axes, nonzero)]
-        results, result_axes = batch_flat(run, self.mapped, [*primals, *lp.present(tangents)], axes)
+        axes = [*self.axes, *prim.marked(self.axes, nonzero)]
+        results, result_axes = batch_flat(
+            run, self.mapped, [*primals, *prim.present(tangents)], axes
+        )
         n = len(self.out_axes)
-        places = lp.marked(self.out_axes, nonzero_out)
+        places = prim.marked(self.out_axes, nonzero_out)
         outs = self._placed(results[:n], result_axes[:n])
         size = self.mapped.size
         directions = [
             t if to is None else sh.move_batch_axis(t, axis, to, size)
             for t, axis, to in zip(results[n:], result_axes[n:], places, strict=True)
         ]
-        return outs, lp.with_zeros(nonzero_out, directions)
+        return outs, prim.with_zeros(nonzero_out, directions)
 
     @property
     def has_pull_back(self) -> bool:
@@ -522,17 +526,17 @@ class _Mapped(_Flat):
         results, axes = batch_flat(run, self.mapped, args, self.axes)
         ((depends, inner),) = forwards
         n = len(self.out_axes)
-        res_axes, ct_axes = axes[n:], lp.marked(self.out_axes, depends)
-        in_axes = lp.marked(self.axes, nonzero)
+        res_axes, ct_axes = axes[n:], prim.marked(self.out_axes, depends)
+        in_axes = prim.marked(self.axes, nonzero)
 
         def backward(residuals: Arrays, cotangents: Tangents) -> list[Tangent]:
-            present_cts, count = lp.nonzeros(cotangents), len(residuals)
+            present_cts, count = prim.nonzeros(cotangents), len(residuals)
 
             def pull(*values: Array) -> Sequence[Tangent]:
-                return inner(values[:count], lp.with_zeros(present_cts, values[count:]))
+                return inner(values[:count], prim.with_zeros(present_cts, values[count:]))
 
-            operands = [*residuals, *lp.present(cotangents)]
-            given_axes = [*res_axes, *lp.marked(ct_axes, present_cts)]
+            operands = [*residuals, *prim.present(cotangents)]
+            given_axes = [*res_axes, *prim.marked(ct_axes, present_cts)]
             return pull_back_batch(pull, self.mapped, operands, given_axes, in_axes)
 
         return self._placed(results[:n], axes[:n]), depends, results[n:], backward
@@ -544,7 +548,7 @@ class _Mapped(_Flat):
     def transpose(self, cotangents: Tangents, operands: Operands) -> list[Tangent]:
         linear = [isinstance(x, UndefinedPrimal) for x in operands]
         values = [x for x in operands if isinstance(x, Array)]
-        nonzero, count = lp.nonzeros(cotangents), len(values)
+        nonzero, count = prim.nonzeros(cotangents), len(values)
 
         def pull(*flat: Array) -> Sequence[Tangent]:
             known = iter(flat[:count])
@@ -552,11 +556,11 @@ class _Mapped(_Flat):
                 UndefinedPrimal(aval) if is_linear else next(known)
                 for aval, is_linear in zip(self.of.in_avals, linear, strict=True)
             ]
-            return self.of.transpose(lp.with_zeros(nonzero, flat[count:]), inner)
+            return self.of.transpose(prim.with_zeros(nonzero, flat[count:]), inner)
 
         axes = [axis for axis, is_linear in zip(self.axes, linear, strict=True) if not is_linear]
-        axes += lp.marked(self.out_axes, nonzero)
-        flat_in = [*values, *lp.present(cotangents)]
+        axes += prim.marked(self.out_axes, nonzero)
+        flat_in = [*values, *prim.present(cotangents)]
         return pull_back_batch(pull, self.mapped, flat_in, axes, self.axes)
 
 
@@ -621,7 +625,7 @@ def _hi_linearize(primals: Arrays, nonzero: Sequence[bool], params: HiParams) ->
         floats = [dtypes.is_inexact(aval.dtype) for aval in rules.out_avals]
 
         def push(tangents: Arrays) -> Arrays:
-            _, tangents_out = rules.jvp(primals, lp.with_zeros(nonzero, tangents))
+            _, tangents_out = rules.jvp(primals, prim.with_zeros(nonzero, tangents))
             return [
                 sh.zero_tangent(aval) if t is ZERO else t
                 for t, aval in zip(tangents_out, rules.out_avals, strict=True)
@@ -630,7 +634,7 @@ def _hi_linearize(primals: Arrays, nonzero: Sequence[bool], params: HiParams) ->
 
         return outs, floats, push
     outs, depends, residuals, backward = rules.forward(nonzero, primals)
-    out_avals = lp.marked(rules.out_avals, depends)
+    out_avals = prim.marked(rules.out_avals, depends)
     tangent_params = PullBackParams(backward, len(residuals), tuple(out_avals), rules.name)
     return (
         outs,

@@ -10,8 +10,7 @@ from tinyjax.core.xla.backend import backend
 from tinyjax.core.xla.compilation import Compilation
 from tinyjax.core.xla.disk_cache import program_key
 from tinyjax.core.xla.executable import DeviceExecutable, compile_anew, compiled
-from tinyjax.core.xla.foreign import prepare_calls
-from tinyjax.core.xla.loading import from_code, is_compiled_here
+from tinyjax.core.xla.loading import from_code, is_compiled_here, prepare_calls
 from tinyjax.core.xla.options import compile_options, flags_for
 
 

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from tinyjax.core.primitives import families as fam
-from tinyjax.core.tracing import cost_rules, jaxpr as jx
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.exploring.model import Work
 from tinyjax.primitives import convolution as cv
 
@@ -47,10 +47,10 @@ def _operations(eqn: jx.JaxprEqn) -> tuple[float, float]:
     size = float(eqn.out_binders[0].aval.size) if eqn.out_binders else 0.0
     if primitive is cv.conv_general_dilated_p:
         return _convolution(eqn), 0.0
-    if cost_rules.FLOPS in rules:
+    if prim.FLOPS in rules:
         avals, outs = [x.aval for x in eqn.inputs], [v.aval for v in eqn.out_binders]
-        return primitive.rule(cost_rules.FLOPS)(eqn.params, avals, outs), 0.0
-    if cost_rules.TRANSCENDENTAL in rules or name in _ROOTS:
+        return primitive.rule(prim.FLOPS)(eqn.params, avals, outs), 0.0
+    if prim.TRANSCENDENTAL in rules or name in _ROOTS:
         return 0.0, size
     if name == "integer_pow":
         return size * _multiplications(eqn.params.exponent), 0.0

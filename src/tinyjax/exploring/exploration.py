@@ -15,7 +15,7 @@ import attrs
 from tinyjax import config, errors, frames, tracebacks
 from tinyjax.core import xla
 from tinyjax.core.jit import JitFunction, jit, stages
-from tinyjax.core.tracing import calling, checking, holders, jaxpr as jx, trace as tr
+from tinyjax.core.tracing import calling, checking, jaxpr as jx, trace as tr
 from tinyjax.core.values import avals as av, concrete as conc, integers as ints
 from tinyjax.core.values.array import Array
 from tinyjax.exploring import counting, memory, model, numbering, profiled
@@ -215,7 +215,7 @@ def _operands(
     leaves, in_tree, _ = wrapped._parameters.split(args, kwargs)
     if jx.effects(lowered.jaxpr).any or any(isinstance(x, av.ShapeDtypeStruct) for x in leaves):
         return None
-    leaves, in_tree, _ = holders.opened(leaves, in_tree)
+    leaves, in_tree, _ = calling.opened(leaves, in_tree)
     operands = lowered.operands(calling.as_arrays(leaves, wrapped, in_tree))
     return [*operands] if all(isinstance(x, conc.ConcreteArray) for x in operands) else None
 

@@ -8,7 +8,8 @@ from math import inf
 from time import perf_counter
 from typing import Final
 
-from tinyjax.core.tracing import jaxpr as jx, nesting, trace as tr
+from tinyjax import frames
+from tinyjax.core.tracing import jaxpr as jx, trace as tr
 from tinyjax.core.values.array import Array
 from tinyjax.host import plans
 
@@ -34,7 +35,7 @@ class Stopwatch(plans.ProgramEvaluation):
 
     def evaluate(self, jaxpr: jx.Jaxpr, args: Sequence[Array]) -> list[Array]:
         env: dict[jx.Var, Array] = dict(zip(jaxpr.in_binders, args, strict=True))
-        with nesting.LEVEL:
+        with frames.LEVEL:
             for eqn in jaxpr.eqns:
                 operands = [x.value if isinstance(x, jx.Lit) else env[x] for x in eqn.inputs]
                 outer, self._within = self._within, 0.0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
+from tinyjax import frames
 from tinyjax.checkpointing.residuals import origin_of
-from tinyjax.core.tracing import jaxpr as jx, nesting
+from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.exploring.model import Moment, Waiting
 from tinyjax.exploring.numbering import Lines, Programs, programs_run
 from tinyjax.frames import Direction, TracedSource
@@ -49,7 +50,7 @@ def _follow(
     results_of_program = {x for x in jaxpr.outs if isinstance(x, jx.Var)}
     owned_here = set(owned)
     number = programs.first[programs.of_jaxpr[id(jaxpr)]]
-    with nesting.LEVEL:
+    with frames.LEVEL:
         for i, eqn in enumerate(jaxpr.eqns):
             results = sum(v.aval.nbytes for v in eqn.out_binders)
             # the results of a loop are filled while it runs

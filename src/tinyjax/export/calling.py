@@ -14,12 +14,7 @@ from tinyjax.core.jit import JitParams, jit_p
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitives import rules as ru, shape as sh
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import (
-    jaxpr as jx,
-    list_partition as lp,
-    primitive as prim,
-    staging as stg,
-)
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
@@ -126,7 +121,7 @@ def _call_jvp(
     out_avals = tuple([a for a in program.out_avals if is_inexact(a.dtype)])
     map_params = ExportedTangentParams(program.name, program.pull_back, len(args), out_avals)
     tangents_out = bind(exported_tangent_p, (*args, *tangents_in), map_params)
-    return outs, lp.with_zeros([is_inexact(a.dtype) for a in program.out_avals], tangents_out)
+    return outs, prim.with_zeros([is_inexact(a.dtype) for a in program.out_avals], tangents_out)
 
 
 @call_exported_p.def_batch
@@ -193,10 +188,10 @@ def _tangent_transpose(
     cotangents: prim.Tangents, operands: prim.Operands, params: ExportedTangentParams
 ) -> prim.Cotangents:
     n = params.num_args
-    args = lp.defined(operands[:n])
+    args = prim.defined(operands[:n])
     assert len(args) == n, "the program's arguments are no tangents"
     results = params.pull_back(*args, *ru.instantiate_all(cotangents, params.out_avals))
-    return [*[None] * n, *lp.of_undefined(operands[n:], results)]
+    return [*[None] * n, *prim.of_undefined(operands[n:], results)]
 
 
 @lru_cache(maxsize=256)

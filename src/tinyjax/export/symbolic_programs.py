@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax import errors, records, tree
+from tinyjax import errors, frames, records, tree
 from tinyjax.core.jit import JitParams, jit_p
-from tinyjax.core.tracing import jaxpr as jx, nesting, primitive as prim, program_rules as pr
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr
 from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.export import dims, polynomials as poly
 from tinyjax.parallel.inside import on_axes
@@ -102,7 +102,7 @@ class Rewriting:
     def program(self, jaxpr: jx.Jaxpr) -> jx.Jaxpr:
         entry = self._done.get(id(jaxpr))
         if entry is None:
-            with nesting.LEVEL:
+            with frames.LEVEL:
                 entry = self._done[id(jaxpr)] = jaxpr, self._rewritten(jaxpr)
         return entry[1]
 

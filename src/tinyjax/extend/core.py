@@ -11,6 +11,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core import lowering as low
+from tinyjax.core.jit.program import def_call
 from tinyjax.core.tracing import jaxpr as jx, staging as stg, trace as tr
 from tinyjax.core.tracing.jaxpr import (
     ClosedJaxpr,
@@ -22,7 +23,6 @@ from tinyjax.core.tracing.jaxpr import (
     subjaxprs,
 )
 from tinyjax.core.tracing.primitive import Params, Primitive
-from tinyjax.core.transforms.calls import def_call
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import DTypeLike

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tinyjax.core.tracing import dependence as dep, jaxpr as jx
+from tinyjax.core.tracing import jaxpr as jx, program_rules as pr
 from tinyjax.core.tracing.staging import StagingTracer as DynamicJaxprTracer, stage
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
@@ -67,8 +67,8 @@ def trace_to_jaxpr_nounits(
     staged = stage(of_unknown, [p.aval for p in pvals if p.aval is not None])
     jaxpr, consts = staged.jaxpr, staged.consts
     constant = tuple([i < len(consts) for i in range(len(jaxpr.in_binders))])
-    independent = tuple([not d for d in dep.depends(jaxpr, [not c for c in constant])])
-    values = iter(jx.eval_jaxpr(dep.shorten(jaxpr, independent, constant), consts))
+    independent = tuple([not d for d in pr.depends(jaxpr, [not c for c in constant])])
+    values = iter(jx.eval_jaxpr(pr.shorten(jaxpr, independent, constant), consts))
     results = [
         PartialVal.known(next(values)) if known else PartialVal.unknown(aval)
         for known, aval in zip(independent, jaxpr.out_avals, strict=True)

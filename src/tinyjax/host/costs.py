@@ -6,7 +6,7 @@ from typing import Final
 
 import attrs
 
-from tinyjax.core.tracing import cost_rules, jaxpr as jx, program_rules as pr
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr
 from tinyjax.records import Record
 
 # Fitted to the programs of ``benchmarks.scripts``, in processor time on a busy machine, with BLAS
@@ -81,14 +81,14 @@ def _cost(jaxpr: jx.Jaxpr) -> Cost:
             largest = max(largest, size)
         numbers += largest <= 1
         rules = eqn.primitive.rules.extensions
-        if cost_rules.FLOPS in rules:
+        if prim.FLOPS in rules:
             avals, outs = [x.aval for x in eqn.inputs], [v.aval for v in eqn.out_binders]
-            flops += eqn.primitive.rule(cost_rules.FLOPS)(eqn.params, avals, outs)
-        elif cost_rules.TRANSCENDENTAL in rules:
+            flops += eqn.primitive.rule(prim.FLOPS)(eqn.params, avals, outs)
+        elif prim.TRANSCENDENTAL in rules:
             size = eqn.out_binders[0].aval.size
-            if cost_rules.ONE_AT_A_TIME not in rules:
+            if prim.ONE_AT_A_TIME not in rules:
                 functions += size
-            flops += size * eqn.primitive.rule(cost_rules.TRANSCENDENTAL)()
+            flops += size * eqn.primitive.rule(prim.TRANSCENDENTAL)()
         programs = jx.subjaxprs(eqn.params)
         if programs or pr.ITERATIONS in rules:
             times = iterations(eqn)

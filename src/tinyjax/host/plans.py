@@ -18,7 +18,8 @@ from typing import Any, Final, TypeAlias
 import attrs
 from numpy import asarray, empty, ndarray, uint8
 
-from tinyjax.core.tracing import jaxpr as jx, nesting, trace as tr
+from tinyjax import frames
+from tinyjax.core.tracing import jaxpr as jx, trace as tr
 from tinyjax.core.tracing.primitive import Hosts, Kernel, P, Primitive, on_replaced
 from tinyjax.core.tracing.program_rules import PROGRAM, evaluate_stepwise
 from tinyjax.core.values import avals as av, operands as opd
@@ -149,7 +150,7 @@ class ProgramEvaluation(jx.ProgramTrace):
         """Evaluate an equation that runs programs, or Python functions of the user's."""
         token = tr.set_errors(self._errors)
         try:
-            with nesting.LEVEL:
+            with frames.LEVEL:
                 if PROGRAM in eqn.primitive.rules.extensions:
                     return eqn.primitive.rule(PROGRAM)(hosts, eqn.params, self.on_hosts)
                 pairs = zip(hosts, eqn.inputs, strict=True)

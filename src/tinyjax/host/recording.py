@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tinyjax import dtypes, tree
-from tinyjax.core.tracing import jaxpr as jx, nesting, staging as stg, trace as tr
+from tinyjax import dtypes, frames, tree
+from tinyjax.core.tracing import jaxpr as jx, staging as stg, trace as tr
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.operands import raw_host
@@ -42,7 +42,7 @@ def make_program(
     flat, structure = tree.flatten((list(args), list(kwargs.values())))
     trace = Replay(tr.EVAL, fun)
     try:
-        with nesting.STAGING_LEVEL, tr.Running(trace):
+        with frames.STAGING_LEVEL, tr.Running(trace):
             # in the order in which ``_add`` takes the data
             arrays = iter(trace.new_inputs([x.aval for x in flat if isinstance(x, ConcreteArray)]))
             inputs = [next(arrays) if isinstance(x, ConcreteArray) else x for x in flat]

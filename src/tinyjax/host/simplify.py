@@ -12,9 +12,9 @@ from typing import Final
 import attrs
 import numpy as np
 
-from tinyjax.core.tracing.dependence import dce
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.core.tracing.primitive import HostCall
+from tinyjax.core.tracing.program_rules import dce
 from tinyjax.core.tracing.trace import EVAL
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray

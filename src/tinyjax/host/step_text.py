@@ -10,7 +10,6 @@ import attrs
 import numpy as np
 
 from tinyjax.core.tracing.jaxpr import Atom, JaxprEqn, Lit, Var
-from tinyjax.core.tracing.nesting import STAGING_LEVEL
 from tinyjax.core.tracing.primitive import ZERO, Primitive
 from tinyjax.core.tracing.staging import Staged, StagingTracer
 from tinyjax.core.tracing.trace import EVAL, Running
@@ -18,6 +17,7 @@ from tinyjax.core.transforms import jvp as jv, linearize as lz
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import HostArray
+from tinyjax.frames import STAGING_LEVEL
 from tinyjax.host.recording import Replay, same, write_staged
 from tinyjax.host.replay import NotHereError
 from tinyjax.host.text import Body

@@ -25,7 +25,7 @@ from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.values import concrete as conc
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.xla import compilation, forks, running
+from tinyjax.core.xla import compilation, forks
 from tinyjax.host import background, blas, costs
 
 #: What evaluation may cost before the program is compiled, as a share of what that costs.
@@ -113,7 +113,7 @@ _depth: ContextVar[int] = ContextVar("tinyjax_evaluation_depth", default=0)
 _programs: Final[dict[compilation.Compilation, Progress]] = {}
 
 
-class TieredRunner(running.Runner):
+class TieredRunner(compilation.Runner):
     """Evaluates the first calls of a program, and has it compiled after them."""
 
     @classmethod
@@ -196,4 +196,4 @@ def _evaluate(
     return results
 
 
-tr.eager[running.Runner] = TieredRunner
+tr.eager[compilation.Runner] = TieredRunner

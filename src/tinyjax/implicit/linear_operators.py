@@ -14,26 +14,15 @@ import attrs
 
 from tinyjax import frames, tree
 from tinyjax.core.control_flow.common import stage_function
+from tinyjax.core.jit.program import inline
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, primitive as prim, staging as stg
-from tinyjax.core.tracing.list_partition import (
-    defined,
-    of_undefined,
-    present,
-    split_list,
-    with_zeros,
-)
+from tinyjax.core.tracing.primitive import defined, of_undefined, present, split_list, with_zeros
 from tinyjax.core.tracing.program_rules import def_program
 from tinyjax.core.tracing.trace import Running, bind
-from tinyjax.core.transforms import (
-    batching as bt,
-    calls,
-    jvp as jv,
-    linearize as lz,
-    transpose as tp,
-)
+from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
 from tinyjax.core.transforms.linearize import linear_trace
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
@@ -182,9 +171,7 @@ def transposed(matvec: jx.Jaxpr, num_consts: int) -> stg.Staged:
         avals = matvec.in_avals
 
         def run(*args: Array) -> list[Array]:
-            outs = with_zeros(
-                transposed_matvec.nonzero_out, calls.inline(transposed_matvec.staged, args)
-            )
+            outs = with_zeros(transposed_matvec.nonzero_out, inline(transposed_matvec.staged, args))
             return ru.instantiate_all(outs, avals[num_consts:])
 
         return stg.stage(run, [*avals[:num_consts], *matvec.out_avals])

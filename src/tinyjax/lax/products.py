@@ -12,7 +12,7 @@ from tinyjax import dtypes, errors
 from tinyjax.core import devices as dev
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
 from tinyjax.core.tracing import trace as tr
-from tinyjax.core.values import axes as ax, integers as ints, operands as opd
+from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.lax.operands import one_dtype
@@ -130,7 +130,7 @@ def _of_one_dtype(x: Array, y: Array, preferred: DTypeLike) -> list[Array]:
 
 def _places(x: Array, axes: Sequence[int]) -> tuple[int, ...]:
     entries = ints.listed(axes, "the axes of dot_general")
-    return tuple([ax.canonical_axis(a, x.ndim, "dot_general: axis") for a in entries])
+    return tuple([ints.canonical_axis(a, x.ndim, "dot_general: axis") for a in entries])
 
 
 def dot(

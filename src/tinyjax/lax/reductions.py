@@ -16,7 +16,7 @@ from tinyjax.core.primitives import broadcast as _bc, elementwise as _ew, reduce
 from tinyjax.core.primitives.slicing import pad, slice_
 from tinyjax.core.tracing import checking, jaxpr as jx, primitive as prim, staging as stg
 from tinyjax.core.tracing.trace import bind1
-from tinyjax.core.values import avals as av, axes as ax, integers as ints
+from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.operands import as_array
@@ -34,7 +34,7 @@ from tinyjax.primitives import (
 
 def _axes_of(name: str, x: Array, axes: Sequence[int]) -> tuple[int, ...]:
     entries = ints.listed(axes, f"the axes of {name}")
-    places = sorted([ax.canonical_axis(a, x.ndim, f"{name}: axis") for a in entries])
+    places = sorted([ints.canonical_axis(a, x.ndim, f"{name}: axis") for a in entries])
     distinct(name, places)
     return tuple(places)
 
@@ -96,7 +96,7 @@ def _arg_params(x: Array, axis: int, index_dtype: DTypeLike) -> _arg_extrema.Arg
     dtype = dtypes.check(index_dtype)
     if not dtypes.is_integer(dtype):
         raise DtypeError(f"index_dtype must be an integer type, but got {dtype.name}.")
-    return _arg_extrema.ArgParams(ax.canonical_axis(axis, x.ndim), dtype)
+    return _arg_extrema.ArgParams(ints.canonical_axis(axis, x.ndim), dtype)
 
 
 def _only_operation(
@@ -373,7 +373,7 @@ class Cumulative(Protocol):
 def _cumulative(name: str, primitive: prim.Primitive[_cu.CumulativeParams], doc: str) -> Cumulative:
     def fun(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
         x = as_array(operand)
-        along = ax.canonical_axis(axis, x.ndim, f"{name}: axis")
+        along = ints.canonical_axis(axis, x.ndim, f"{name}: axis")
         return bind1(primitive, (x,), _cu.CumulativeParams(along, reverse))
 
     named(fun, name, f"{doc} Runs along ``axis``, and from the end if ``reverse``.")

@@ -14,7 +14,7 @@ from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import broadcast as _bc, shape as _sh, slicing as _sl
 from tinyjax.core.stablehlo.types import MOST_AXES
 from tinyjax.core.tracing import checking, trace as tr
-from tinyjax.core.values import avals as av, axes as ax, integers as ints, operands as opd
+from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike, put
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.lax.operands import one_dtype
@@ -165,7 +165,7 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """
     x, entries = opd.as_array(array), ints.listed(dimensions, "dimensions")
     ndim = x.ndim + len(entries)
-    places = sorted([ax.canonical_axis(d, ndim, "expand_dims: dimension") for d in entries])
+    places = sorted([ints.canonical_axis(d, ndim, "expand_dims: dimension") for d in entries])
     distinct("expand_dims", places)
     return _sh.expand_dims(x, tuple(places))
 
@@ -179,7 +179,7 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     """
     x = opd.as_array(array)
     entries = ints.listed(dimensions, "dimensions")
-    axes = [ax.canonical_axis(d, x.ndim, "squeeze: dimension") for d in entries]
+    axes = [ints.canonical_axis(d, x.ndim, "squeeze: dimension") for d in entries]
     distinct("squeeze", axes)
     if any(x.shape[a] != 1 for a in axes):
         raise errors.ShapeError(
@@ -214,7 +214,7 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     """
     x = opd.as_array(operand)
     entries = ints.listed(dimensions, "dimensions")
-    axes = tuple([ax.canonical_axis(d, x.ndim, "rev: dimension") for d in entries])
+    axes = tuple([ints.canonical_axis(d, x.ndim, "rev: dimension") for d in entries])
     return tr.bind1(_sh.rev_p, (x,), _sh.RevParams(axes))
 
 
@@ -265,7 +265,7 @@ def slice_in_dim(
         ShapeError: the bounds do not fit.
     """
     x = opd.as_array(operand)
-    along = ax.canonical_axis(axis, x.ndim)
+    along = ints.canonical_axis(axis, x.ndim)
     n = x.shape[along]
     bounds = [
         0 if start_index is None else ints.integer(start_index, "start_index"),
@@ -286,7 +286,7 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
         IndexingError: the index is out of range.
     """
     x, index = opd.as_array(operand), ints.integer(index, "index")
-    along = ax.canonical_axis(axis, x.ndim)
+    along = ints.canonical_axis(axis, x.ndim)
     n = x.shape[along]
     if not -n <= index < n:
         raise errors.IndexingError(f"index {index} is out of range for axis {along} of {x.aval}.")
@@ -358,7 +358,7 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
     xs = [opd.as_array(x) for x in ints.listed(operands, "operands of stack")]
     if not xs:
         raise errors.ArgumentError("stack needs at least one operand.")
-    place = ax.canonical_axis(axis, xs[0].ndim + 1)
+    place = ints.canonical_axis(axis, xs[0].ndim + 1)
     return concatenate([_sh.expand_dims(x, (place,)) for x in xs], place)
 
 
@@ -369,7 +369,7 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
         AxisError: there is no such axis.
     """
     array = opd.as_array(x)
-    along = ax.canonical_axis(axis, array.ndim)
+    along = ints.canonical_axis(axis, array.ndim)
     return tuple(index_in_dim(array, i, along, keepdims=False) for i in range(array.shape[along]))
 
 
@@ -381,7 +381,7 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
         ShapeError: the sizes do not add up to the axis's.
     """
     x, parts = opd.as_array(operand), ints.integers(sizes, "sizes")
-    along = ax.canonical_axis(axis, x.ndim)
+    along = ints.canonical_axis(axis, x.ndim)
     if sum(parts) != x.shape[along] or any(n < 0 for n in parts):
         raise errors.ShapeError(
             f"split of axis {along} of {x.aval} needs sizes that add up to it, but got {parts}."
@@ -428,7 +428,7 @@ def broadcasted_iota(
     sizes, counting_dtype = canonical_shape(shape), dtypes.check(dtype)
     if counting_dtype == dtypes.bool_:
         raise errors.DtypeError("iota counts in numbers, but dtype is bool.")
-    axis = ax.canonical_axis(dimension, len(sizes))
+    axis = ints.canonical_axis(dimension, len(sizes))
     result = tr.bind1(_sh.iota_p, (), _sh.IotaParams(sizes, counting_dtype, axis))
     return put(result, out_sharding, "broadcasted_iota")
 

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives import elementwise as _ew, shape as _sh
-from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.operands import as_array
 from tinyjax.lax.elementwise import neg
@@ -44,7 +44,7 @@ def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
             f"index_take needs a vector of indices for each of the axes {tuple(axes)}, but got "
             f"{', '.join(str(i.aval) for i in places)}."
         )
-    where = [ax.canonical_axis(axis, x.ndim, "index_take: axis") for axis in axes]
+    where = [ints.canonical_axis(axis, x.ndim, "index_take: axis") for axis in axes]
     inside = []
     for i, axis in zip(map(wrap_index.canonical_indices, places), where, strict=True):
         size = _sh.full_like(i, x.shape[axis] or 1)
@@ -97,7 +97,7 @@ def sort(
     )
     if not xs:
         raise errors.ArgumentError("sort needs at least one operand.")
-    axis = ax.canonical_axis(dimension, xs[0].ndim, "sort: dimension")
+    axis = ints.canonical_axis(dimension, xs[0].ndim, "sort: dimension")
     outs = _so.sort(xs, axis, num_keys, is_stable)
     return tuple(outs) if several else outs[0]
 
@@ -135,7 +135,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     if x.dtype == dtypes.bool_:
         greatest, where = top_k(_ew.convert_element_type(x, dtypes.int8), k, axis=axis)
         return _ew.convert_element_type(greatest, dtypes.bool_), where
-    along = ax.canonical_axis(axis, x.ndim, "top_k: axis")
+    along = ints.canonical_axis(axis, x.ndim, "top_k: axis")
     last = x.ndim - 1
     values, indices = _so.top_k(_sh.moveaxis(x, along, last), k)
     return _sh.moveaxis(values, last, along), _sh.moveaxis(indices, last, along)

@@ -12,7 +12,7 @@ from typing import Literal
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
 from tinyjax.core.primitives.identities import stop_gradient
-from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.host import replay
@@ -386,7 +386,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
         Array([2.], dtype=float32)
     """
     a = pm.inexact(x, "glu")
-    axis = ax.canonical_axis(axis, a.ndim)
+    axis = ints.canonical_axis(axis, a.ndim)
     half, odd = divmod(a.shape[axis], 2)
     if odd:
         raise errors.ShapeError(f"glu halves an axis, but axis {axis} of {a.aval} has an odd size.")
@@ -397,7 +397,7 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
 # Normalisations
 
 
-def _shifted(name: str, x: ArrayLike, axis: ax.Axis, where: ArrayLike | None) -> Array:
+def _shifted(name: str, x: ArrayLike, axis: ints.Axis, where: ArrayLike | None) -> Array:
     """Subtract the greatest element, which is a constant to derivatives; -inf where masked out."""
     a = pm.strong(pm.inexact(x, name))
     if where is not None:
@@ -408,7 +408,7 @@ def _shifted(name: str, x: ArrayLike, axis: ax.Axis, where: ArrayLike | None) ->
     return uf.subtract(a, greatest)
 
 
-def softmax(x: ArrayLike, axis: ax.Axis = -1, where: ArrayLike | None = None) -> Array:
+def softmax(x: ArrayLike, axis: ints.Axis = -1, where: ArrayLike | None = None) -> Array:
     """Return ``exp(x) / sum(exp(x))``, without overflow.
 
     Args:
@@ -430,7 +430,7 @@ def softmax(x: ArrayLike, axis: ax.Axis = -1, where: ArrayLike | None = None) ->
     return out if where is None else uf.pick(where, out, 0.0)
 
 
-def log_softmax(x: ArrayLike, axis: ax.Axis = -1, where: ArrayLike | None = None) -> Array:
+def log_softmax(x: ArrayLike, axis: ints.Axis = -1, where: ArrayLike | None = None) -> Array:
     """Return ``log(softmax(x))``, accurate where that is small.
 
     Args:
@@ -454,7 +454,7 @@ def log_softmax(x: ArrayLike, axis: ax.Axis = -1, where: ArrayLike | None = None
 
 
 def logmeanexp(
-    x: ArrayLike, axis: ax.Axis = None, where: ArrayLike | None = None, keepdims: bool = False
+    x: ArrayLike, axis: ints.Axis = None, where: ArrayLike | None = None, keepdims: bool = False
 ) -> Array:
     """Return ``log(mean(exp(x)))`` over axes, without overflow.
 
@@ -481,7 +481,7 @@ def logmeanexp(
 
 def standardize(
     x: ArrayLike,
-    axis: ax.Axis = -1,
+    axis: ints.Axis = -1,
     mean: ArrayLike | None = None,
     variance: ArrayLike | None = None,
     epsilon: ArrayLike = 1e-5,
@@ -523,7 +523,7 @@ def standardize(
     return uf.subtract(a, centre) * ew.rsqrt(pm.inexact(uf.add(variance, epsilon), "standardize"))
 
 
-def _mean(x: Array, axis: ax.Axis, where: ArrayLike | None) -> Array:
+def _mean(x: Array, axis: ints.Axis, where: ArrayLike | None) -> Array:
     return red.mean(x, axis, keepdims=True, where=where)
 
 
@@ -556,7 +556,7 @@ def one_hot(x: cr.Nested, num_classes: int, *, dtype: DTypeLike = None, axis: in
             f"one_hot needs num_classes of at least 0, but got {num_classes}."
         )
     result_dtype = dtypes.default_float() if dtype is None else dtypes.check(dtype)
-    axis = ax.canonical_axis(axis, places.ndim + 1)
+    axis = ints.canonical_axis(axis, places.ndim + 1)
     shape = (*places.shape[:axis], num_classes, *places.shape[axis:])
     others = tuple(i for i in range(len(shape)) if i != axis)
     spread = bc.broadcast_in_dim(pm.strong(places), shape, others)

@@ -14,7 +14,7 @@ import numpy as np
 from tinyjax import dtypes, errors, lazy, random
 from tinyjax.core import devices as dev
 from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.numpy import creation as cr, manipulation as mn, promotion as pm
@@ -210,7 +210,7 @@ def _truncated_radius(u: Array) -> Array:
 
 
 def _axes(axes: Axes, ndim: int) -> list[int]:
-    return [ax.canonical_axis(a, ndim) for a in ints.one_or_more(axes, "axis")]
+    return [ints.canonical_axis(a, ndim) for a in ints.one_or_more(axes, "axis")]
 
 
 def _fans(
@@ -468,7 +468,7 @@ def orthogonal(
             raise errors.ShapeError(
                 f"orthogonal makes weights of at least two axes, but the shape is {shape}."
             )
-        axis = ax.canonical_axis(column_axis, len(shape))
+        axis = ints.canonical_axis(column_axis, len(shape))
         if 0 in shape:
             return cr.full(shape, 0, dtype)
         rest = shape[:axis] + shape[axis + 1 :]

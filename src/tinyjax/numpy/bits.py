@@ -9,7 +9,7 @@ import numpy as np
 from tinyjax import dtypes, errors
 from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.primitives import elementwise as ew, shape as sh
-from tinyjax.core.values import axes as ax, concrete as conc, integers as ints
+from tinyjax.core.values import concrete as conc, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.host import data_at_hand
@@ -33,7 +33,7 @@ def _last(name: str, a: ArrayLike, axis: int | None) -> tuple[Array, int]:
     x = pm.array_of(name, a)
     if axis is None:
         return sh.reshape(x, (x.size,)), 0
-    along = ax.canonical_axis(axis, x.ndim)
+    along = ints.canonical_axis(axis, x.ndim)
     return mn.swapaxes(x, along, -1), along
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 from tinyjax import dtypes
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.host import replay
@@ -24,7 +24,7 @@ def _at(x: Array, start: int, limit: int, axis: int) -> Array:
 
 
 def gradient(
-    f: ArrayLike, *varargs: ArrayLike, axis: ax.Axis = None, edge_order: Literal[1] | None = None
+    f: ArrayLike, *varargs: ArrayLike, axis: ints.Axis = None, edge_order: Literal[1] | None = None
 ) -> Array | list[Array]:
     """Estimate derivatives from samples by central differences, one-sided at the ends.
 
@@ -52,9 +52,9 @@ def gradient(
     operands = pm.inexact_first("gradient", f, *(varargs or (1.0,)))
     x, *spacings = [pm.strong(a) for a in pm.promote_inexact(*operands)]
     axes = (
-        ax.canonical_axes(axis, x.ndim)
+        ints.canonical_axes(axis, x.ndim)
         if not isinstance(axis, (list, tuple))
-        else tuple(ax.canonical_axis(i, x.ndim) for i in axis)
+        else tuple(ints.canonical_axis(i, x.ndim) for i in axis)
     )
     if len(spacings) == 1:
         spacings *= len(axes)
@@ -118,7 +118,7 @@ def unwrap(
         Array([ 0., -1., -2.], dtype=float32)
     """
     x, period_ = pm.promote_dtypes(*pm.arrays("unwrap", p, period))
-    along = ax.canonical_axis(axis, x.ndim)
+    along = ints.canonical_axis(axis, x.ndim)
     if x.shape[along] < 2:
         return pm.strong(x)
     half = period_ / 2 if dtypes.is_inexact(x.dtype) else period_ // 2
@@ -156,14 +156,14 @@ def trapezoid(
     """
     if x is None:
         samples, width = pm.promote_inexact(*pm.inexact_first("trapezoid", y, dx))
-        place = ax.canonical_axis(axis, samples.ndim)
+        place = ints.canonical_axis(axis, samples.ndim)
     else:
         samples, points = pm.promote_inexact(*pm.inexact_first("trapezoid", y, x))
-        place = ax.canonical_axis(axis, samples.ndim)
+        place = ints.canonical_axis(axis, samples.ndim)
         if points.ndim == 1:
             shape = tuple([-1 if i == place else 1 for i in range(samples.ndim)])
             points = points.reshape(shape)
-        along = ax.canonical_axis(axis, points.ndim)
+        along = ints.canonical_axis(axis, points.ndim)
         width = _at(points, 1, 0, along) - _at(points, 0, -1, along)
     if samples.shape[place] < 1:
         raise ShapeError(f"trapezoid needs a sample along axis {axis} of shape {samples.shape}.")

@@ -22,7 +22,7 @@ from tinyjax.core import devices as dev
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd, shape as sh
 from tinyjax.core.primitives.slicing import slice_
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import axes as ax, integers as ints, operands as opd
+from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.host import replay
@@ -239,8 +239,8 @@ def vecdot(
         Array([21, 43], dtype=int32)
     """
     (x, y), dtype = _prepare("vecdot", (x1, x2), preferred_element_type)
-    x = sh.moveaxis(x, ax.canonical_axis(axis, x.ndim), x.ndim - 1)
-    y = sh.moveaxis(y, ax.canonical_axis(axis, y.ndim), y.ndim - 1)
+    x = sh.moveaxis(x, ints.canonical_axis(axis, x.ndim), x.ndim - 1)
+    y = sh.moveaxis(y, ints.canonical_axis(axis, y.ndim), y.ndim - 1)
     _check_inner("vecdot", x, -1, y, -1)
     return _einsum("vecdot", "...k,...k->...", [_conjugate(x), y], dtype)
 
@@ -410,7 +410,7 @@ def tensordot(
 
 def _axes_of(axes_of_x: int | Sequence[int], x: Array) -> Axes:
     axes = ints.one_or_more(axes_of_x, "axes of tensordot")
-    canonical = tuple(ax.canonical_axis(a, x.ndim, "axes of tensordot:") for a in axes)
+    canonical = tuple(ints.canonical_axis(a, x.ndim, "axes of tensordot:") for a in axes)
     if len(set(canonical)) != len(canonical):
         raise errors.AxisError(f"tensordot's axes {axes} repeat one.", canonical[0], x.ndim)
     return canonical

@@ -23,7 +23,7 @@ from typing import (
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import elsewhere
+from tinyjax.core import devices as dev
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew, identities, shape as sh
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_size
@@ -31,9 +31,15 @@ from tinyjax.core.tracing.checking import explained
 from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values.array import Array, ArrayLike, followed, is_array_like, put
 from tinyjax.core.values.avals import ShapeDtypeStruct
-from tinyjax.core.values.axes import canonical_axis
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.values.integers import SymbolicSize, integer, integers, larger, one_or_more
+from tinyjax.core.values.integers import (
+    SymbolicSize,
+    canonical_axis,
+    integer,
+    integers,
+    larger,
+    one_or_more,
+)
 from tinyjax.core.values.operands import as_array, given_number, scalar, too_wide
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import (
@@ -494,7 +500,7 @@ def laid_like(array: Array, x: Array | ShapeDtypeStruct, where: Placement, name:
     told = x.sharding if isinstance(x, ShapeDtypeStruct) or x.committed else None
     if told is None and x.aval.where is None:
         return put(array, where, name)
-    placed: Array = elsewhere.plane().put_like(array, x.aval, told, where, name)
+    placed: Array = dev.plane().put_like(array, x.aval, told, where, name)
     return placed
 
 

@@ -12,7 +12,7 @@ from tinyjax.core.api.mapping import vmap
 from tinyjax.core.primitives import shape as sh, slicing as sl
 from tinyjax.core.stablehlo.types import MOST_AXES
 from tinyjax.core.tracing import checking, trace as tr
-from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, DtypeError, IndexingError, ShapeError, shortened
 from tinyjax.host import replay
@@ -40,7 +40,7 @@ def _along(name: str, arr: ArrayLike, axis: int | None) -> tuple[Array, int]:
     x = pm.array_of(name, arr)
     if axis is None:
         return sh.reshape(x, (x.size,)), 0
-    return x, ax.canonical_axis(axis, x.ndim, f"{name}: axis")
+    return x, ints.canonical_axis(axis, x.ndim, f"{name}: axis")
 
 
 def _not_in_place(name: str, inplace: bool) -> None:
@@ -313,7 +313,7 @@ def trim_zeros(filt: ArrayLike, trim: str = "fb", axis: int | Sequence[int] | No
     if not x.shape:
         raise ShapeError("trim_zeros needs an array with axes, but got a scalar.")
     indices = range(x.ndim) if axis is None else ints.one_or_more(axis, "axis")
-    axes = [ax.canonical_axis(i, x.ndim) for i in indices]
+    axes = [ints.canonical_axis(i, x.ndim) for i in indices]
     places = np.nonzero(uf.truth(x).concrete("the places of zeros"))
     index = [slice(None)] * x.ndim
     for i in axes:
@@ -347,7 +347,7 @@ def apply_along_axis(
         Array([2., 2., 2.], dtype=float32)
     """
     x = pm.array_of("apply_along_axis", arr)
-    along = ax.canonical_axis(axis, x.ndim)
+    along = ints.canonical_axis(axis, x.ndim)
 
     def mapped(vector: Array) -> T:
         return func1d(vector, *args, **kwargs)
@@ -381,7 +381,7 @@ def apply_over_axes(
     """
     x = pm.array_of("apply_over_axes", a)
     for axis in ints.one_or_more(axes, "axes"):
-        along = ax.canonical_axis(axis, x.ndim)
+        along = ints.canonical_axis(axis, x.ndim)
         result = pm.array_of("apply_over_axes", func(x, along))
         if result.ndim == x.ndim - 1:
             result = mn.expand_dims(result, along)

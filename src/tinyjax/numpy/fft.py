@@ -18,7 +18,7 @@ from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import slicing as sl
 from tinyjax.core.primitives.elementwise import conj, convert_element_type, mul, real
 from tinyjax.core.primitives.shape import full, full_like
-from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
@@ -50,7 +50,7 @@ def _resized(x: Array, count: int, axis: int) -> Array:
 def _along(kind: FftKind, a: ArrayLike, n: int | None, axis: int, norm: Norm, name: str) -> Array:
     """Transform along one axis."""
     x = inexact(a, name)
-    return _transformed(kind, x, [n], [ax.canonical_axis(axis, x.ndim)], norm, name)
+    return _transformed(kind, x, [n], [ints.canonical_axis(axis, x.ndim)], norm, name)
 
 
 def _transformed(
@@ -168,7 +168,7 @@ def _sizes(
     """How many values to take along which axes."""
     if axes is None:
         axes = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)
-    places = [ax.canonical_axis(axis, x.ndim) for axis in axes]
+    places = [ints.canonical_axis(axis, x.ndim) for axis in axes]
     sizes: list[int | None] = [None] * len(places) if s is None else list(s)
     if len(sizes) != len(places) or len(set(places)) != len(places):
         raise ArgumentError(
@@ -315,21 +315,21 @@ def rfftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike = None, device: Placeme
     return _frequencies(np.fft.rfftfreq, n, d, dtype)
 
 
-def _shifted(x: ArrayLike, axes: ax.Axis, back: bool) -> Array:
+def _shifted(x: ArrayLike, axes: ints.Axis, back: bool) -> Array:
     array = cr.asarray(x)
-    places = ax.canonical_axes(axes, array.ndim)
+    places = ints.canonical_axes(axes, array.ndim)
     for axis in places:
         half = array.shape[axis] // 2
         array = mn.roll(array, -half if back else half, axis)
     return array
 
 
-def fftshift(x: ArrayLike, axes: ax.Axis = None) -> Array:
+def fftshift(x: ArrayLike, axes: ints.Axis = None) -> Array:
     """Move the frequency zero to the middle of the axes."""
     return _shifted(x, axes, back=False)
 
 
-def ifftshift(x: ArrayLike, axes: ax.Axis = None) -> Array:
+def ifftshift(x: ArrayLike, axes: ints.Axis = None) -> Array:
     """Undo ``fftshift``."""
     return _shifted(x, axes, back=True)
 

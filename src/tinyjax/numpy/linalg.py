@@ -16,7 +16,7 @@ import numpy as np
 from tinyjax import custom_derivatives, dtypes, lazy
 from tinyjax.core import api, devices as dev
 from tinyjax.core.primitives.identities import stop_gradient
-from tinyjax.core.values import avals as av, axes as ax, integers as ints
+from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
@@ -674,7 +674,7 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
     """
     x, y = pm.arrays("tensorsolve", a, b)
     if axes is not None:
-        moved = [ax.canonical_axis(i, x.ndim) for i in ints.listed(axes, "axes")]
+        moved = [ints.canonical_axis(i, x.ndim) for i in ints.listed(axes, "axes")]
         others = [i for i in range(x.ndim) if i not in moved]
         x = mn.transpose(x, [*others, *moved])
     shape = x.shape[y.ndim :]
@@ -775,7 +775,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
         ShapeError: the vectors have another size.
     """
     x, y = pm.arrays("cross", x1, x2)
-    if any(z.shape[ax.canonical_axis(axis, z.ndim)] != 3 for z in (x, y)):
+    if any(z.shape[ints.canonical_axis(axis, z.ndim)] != 3 for z in (x, y)):
         raise ShapeError(
             f"cross takes arrays of 3-dimensional vectors, but got shapes {x.shape} and {y.shape}."
         )
@@ -889,7 +889,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: object = None) -> Array
 
 
 def vector_norm(
-    x: ArrayLike, /, *, axis: ax.Axis = None, keepdims: bool = False, ord: Order = 2
+    x: ArrayLike, /, *, axis: ints.Axis = None, keepdims: bool = False, ord: Order = 2
 ) -> Array:
     """Return norms of vectors.
 
@@ -912,7 +912,7 @@ def vector_norm(
         Array(5., dtype=float32)
     """
     a = pm.inexact(x, "vector_norm")
-    axes = None if axis is None else ax.canonical_axes(axis, a.ndim)
+    axes = None if axis is None else ints.canonical_axes(axis, a.ndim)
     if isinstance(ord, str):
         raise ArgumentError(f"Invalid order {shortened(ord)} for vector norm: it is a number.")
     if ord is None or ord == 2:
@@ -943,7 +943,7 @@ def _length_of_few(x: dtypes.HostArray) -> dtypes.HostArray:
     return np.array(math.sqrt(flat.dot(flat)), x.dtype)
 
 
-def _euclidean(a: Array, axes: ax.Axis, keepdims: bool) -> Array:
+def _euclidean(a: Array, axes: ints.Axis, keepdims: bool) -> Array:
     if replay.is_evaluating() and 0 < a.size <= _SMALL:
         is_all = not keepdims and (axes is None or axes == tuple(range(a.ndim)))
         if is_all and a.dtype in (dtypes.float32, dtypes.float64) and not a.weak_type:
@@ -1010,7 +1010,7 @@ def norm(
         axes = tuple(range(a.ndim))
     else:
         indices = ints.one_or_more(axis, "axis")
-        axes = tuple([ax.canonical_axis(i, a.ndim) for i in indices])  # rows first, in any order
+        axes = tuple([ints.canonical_axis(i, a.ndim) for i in indices])  # rows first, in any order
     match axes:
         case (_,):
             return vector_norm(a, axis=axes, keepdims=keepdims, ord=ord)

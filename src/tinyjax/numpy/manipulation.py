@@ -17,7 +17,7 @@ from tinyjax import dtypes
 from tinyjax.core import devices as dev
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
 from tinyjax.core.tracing import checking, trace as tr
-from tinyjax.core.values import axes as ax, integers as ints, operands as opd
+from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike, Order
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
@@ -128,8 +128,8 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     x = pm.array_of("transpose", a)
     if axes is None:
         return sh.transpose(x, tuple(range(x.ndim - 1, -1, -1)))
-    perm = tuple([ax.canonical_axis(i, x.ndim) for i in ints.listed(axes, "axes")])
-    ax.canonical_axes(perm, x.ndim)
+    perm = tuple([ints.canonical_axis(i, x.ndim) for i in ints.listed(axes, "axes")])
+    ints.canonical_axes(perm, x.ndim)
     if len(perm) != x.ndim:
         raise ShapeError(
             f"transpose needs each axis of shape {x.shape} once, but got {tuple(axes)}."
@@ -168,7 +168,7 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
         (4, 3, 2)
     """
     x = pm.array_of("swapaxes", a)
-    i, j = ax.canonical_axis(axis1, x.ndim, "axis1"), ax.canonical_axis(axis2, x.ndim, "axis2")
+    i, j = ints.canonical_axis(axis1, x.ndim, "axis1"), ints.canonical_axis(axis2, x.ndim, "axis2")
     perm = list(range(x.ndim))
     perm[i], perm[j] = j, i
     return sh.transpose(x, tuple(perm))
@@ -206,8 +206,8 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
 
 def _given_axes(axis: int | Sequence[int], ndim: int, what: str) -> tuple[int, ...]:
     """Axes counted from the front, in the order given."""
-    axes = tuple([ax.canonical_axis(i, ndim, what) for i in ints.one_or_more(axis, what)])
-    ax.canonical_axes(axes, ndim, what)
+    axes = tuple([ints.canonical_axis(i, ndim, what) for i in ints.one_or_more(axis, what)])
+    ints.canonical_axes(axes, ndim, what)
     return axes
 
 
@@ -215,8 +215,8 @@ def _given_axes(axis: int | Sequence[int], ndim: int, what: str) -> tuple[int, .
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """Move an axis to before the place ``start``; ``moveaxis`` says the same more clearly."""
     x = pm.array_of("rollaxis", a)
-    i = ax.canonical_axis(axis, x.ndim)
-    place = start if start == x.ndim else ax.canonical_axis(start, x.ndim, "start")
+    i = ints.canonical_axis(axis, x.ndim)
+    place = start if start == x.ndim else ints.canonical_axis(start, x.ndim, "start")
     return moveaxis(x, i, place - 1 if i < place else place)
 
 
@@ -237,10 +237,10 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     """
     x = pm.array_of("expand_dims", a)
     places = ints.one_or_more(axis, "axis")
-    return sh.expand_dims(x, ax.canonical_axes(places, x.ndim + len(places)))
+    return sh.expand_dims(x, ints.canonical_axes(places, x.ndim + len(places)))
 
 
-def squeeze(a: ArrayLike, axis: ax.Axis = None) -> Array:
+def squeeze(a: ArrayLike, axis: ints.Axis = None) -> Array:
     """Remove axes of size one.
 
     Args:
@@ -259,7 +259,7 @@ def squeeze(a: ArrayLike, axis: ax.Axis = None) -> Array:
     x = pm.array_of("squeeze", a)
     if axis is None:
         return sh.squeeze(x, tuple([i for i, n in enumerate(x.shape) if n == 1]))
-    axes = ax.canonical_axes(axis, x.ndim)
+    axes = ints.canonical_axes(axis, x.ndim)
     if any(x.shape[i] != 1 for i in axes):
         raise ShapeError(
             f"squeeze needs axes of size one, but axis {axis} of shape {x.shape} is none."
@@ -356,7 +356,7 @@ def concatenate(
             "concatenate cannot join arrays without axes. Use stack; or, where these are elements "
             "of one array, give the arrays as a list: concatenate([x, y])."
         )
-    place = ax.canonical_axis(axis, first.ndim)
+    place = ints.canonical_axis(axis, first.ndim)
     rest = first.shape[:place] + first.shape[place + 1 :]
     for x in xs:
         if x.ndim != first.ndim or x.shape[:place] + x.shape[place + 1 :] != rest:
@@ -420,14 +420,14 @@ def stack(
     for x in xs:
         if x.shape != shape:
             raise ShapeError(f"stack needs arrays of one shape, but got {shape} and {x.shape}.")
-    place = ax.canonical_axis(axis, len(shape) + 1)
+    place = ints.canonical_axis(axis, len(shape) + 1)
     return sl.concatenate([sh.expand_dims(x, (place,)) for x in xs], place)
 
 
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """Split an array along an axis into arrays without that axis; the reverse of ``stack``."""
     a = pm.array_of("unstack", x)
-    return tuple(_unstacked(a, ax.canonical_axis(axis, a.ndim)))
+    return tuple(_unstacked(a, ints.canonical_axis(axis, a.ndim)))
 
 
 @replayed
@@ -527,7 +527,7 @@ def _split(
     name: str, ary: ArrayLike, indices_or_sections: Sections, axis: int, uneven: bool
 ) -> list[Array]:
     x = pm.array_of(name, ary)
-    place = ax.canonical_axis(axis, x.ndim)
+    place = ints.canonical_axis(axis, x.ndim)
     n = x.shape[place]
     cuts = _cuts(name, indices_or_sections)
     if isinstance(cuts, int):
@@ -644,7 +644,7 @@ def resize(a: ArrayLike, new_shape: cr.Shape) -> Array:
 
 
 @replayed
-def flip(m: ArrayLike, axis: ax.Axis = None) -> Array:
+def flip(m: ArrayLike, axis: ints.Axis = None) -> Array:
     """Reverse the order of elements along axes, by default all of them.
 
     Example:
@@ -653,7 +653,7 @@ def flip(m: ArrayLike, axis: ax.Axis = None) -> Array:
         Array([3, 2, 1], dtype=int32)
     """
     x = pm.array_of("flip", m)
-    return sh.rev(x, ax.canonical_axes(axis, x.ndim))
+    return sh.rev(x, ints.canonical_axes(axis, x.ndim))
 
 
 @replayed
@@ -703,7 +703,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 
 
 @replayed
-def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: ax.Axis = None) -> Array:
+def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: ints.Axis = None) -> Array:
     """Shift elements along axes; what leaves at one end enters at the other.
 
     Args:
@@ -723,7 +723,7 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: ax.Axis = None) -
     x = pm.array_of("roll", a)
     if axis is None:
         return sh.reshape(roll(sh.reshape(x, (x.size,)), shift, 0), x.shape)
-    axes = [ax.canonical_axis(i, x.ndim) for i in ints.one_or_more(axis, "axis")]
+    axes = [ints.canonical_axis(i, x.ndim) for i in ints.one_or_more(axis, "axis")]
     shifts = numbers(shift, "shift")
     if len(shifts) == 1:
         shifts *= len(axes)
@@ -913,7 +913,7 @@ def diff(
         return x
     if not x.shape:
         raise ShapeError("diff needs an array with at least one axis.")
-    place = ax.canonical_axis(axis, x.ndim)
+    place = ints.canonical_axis(axis, x.ndim)
     operands = [e for e in (prepend, x, append) if e is not None]
     one = tuple([1 if i == place else m for i, m in enumerate(x.shape)])
     parts = [

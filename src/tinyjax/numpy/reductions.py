@@ -17,7 +17,7 @@ import numpy as np
 
 from tinyjax import dtypes, records
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd, shape as sh
-from tinyjax.core.values import axes as ax, concrete as conc, integers as ints
+from tinyjax.core.values import concrete as conc, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
@@ -83,7 +83,7 @@ _MIN = _Reduction("min", rd.reduce_min, ew.min_, rd.highest)
 def _accumulate(
     kind: _Reduction,
     a: ArrayLike,
-    axis: ax.Axis,
+    axis: ints.Axis,
     dtype: DTypeLike,
     keepdims: bool,
     initial: ArrayLike | None,
@@ -92,7 +92,7 @@ def _accumulate(
 ) -> Array:
     name = kind.name
     x = pm.array_of(name, a)
-    axes = ax.canonical_axes(axis, x.ndim)
+    axes = ints.canonical_axes(axis, x.ndim)
     operand_dtype = dtypes.check(dtype) if dtype is not None else x.dtype
     promotes = promote_integers or operand_dtype == dtypes.bool_
     result_dtype = _accumulator(operand_dtype) if dtype is None and promotes else operand_dtype
@@ -116,7 +116,7 @@ def _scalar(name: str, initial: Array, shape: tuple[int, ...]) -> Array:
 
 def sum(
     a: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     dtype: DTypeLike = None,
     out: None = None,
     keepdims: bool = False,
@@ -154,7 +154,7 @@ def sum(
 
 def prod(
     a: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     dtype: DTypeLike = None,
     out: None = None,
     keepdims: bool = False,
@@ -178,14 +178,14 @@ def prod(
 def _extremum(
     kind: _Reduction,
     a: ArrayLike,
-    axis: ax.Axis,
+    axis: ints.Axis,
     keepdims: bool,
     initial: ArrayLike | None,
     where: ArrayLike | None,
 ) -> Array:
     name = kind.name
     x = pm.strong(pm.array_of(name, a))
-    axes = ax.canonical_axes(axis, x.ndim)
+    axes = ints.canonical_axes(axis, x.ndim)
     if initial is None:
         if where is not None:
             raise ArgumentError(
@@ -204,7 +204,7 @@ def _extremum(
 
 def max(
     a: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     out: None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -237,7 +237,7 @@ def max(
 
 def min(
     a: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     out: None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -250,7 +250,7 @@ def min(
 
 def any(
     a: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     out: None = None,
     keepdims: bool = False,
     *,
@@ -265,14 +265,14 @@ def any(
     """
     uf.no_out("any", out)
     x = uf.truth(pm.array_of("any", a))
-    axes = ax.canonical_axes(axis, x.ndim)
+    axes = ints.canonical_axes(axis, x.ndim)
     x = _masked("any", x, where, False)
     return _keep(rd.reduce_or(x, axes), x, axes, keepdims)
 
 
 def all(
     a: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     out: None = None,
     keepdims: bool = False,
     *,
@@ -281,7 +281,7 @@ def all(
     """Say whether all elements over the axes are true (not zero)."""
     uf.no_out("all", out)
     x = uf.truth(pm.array_of("all", a))
-    axes = ax.canonical_axes(axis, x.ndim)
+    axes = ints.canonical_axes(axis, x.ndim)
     x = _masked("all", x, where, True)
     return _keep(rd.reduce_and(x, axes), x, axes, keepdims)
 
@@ -294,7 +294,7 @@ def _argument(
     keepdims: bool,
 ) -> Array:
     x = pm.array_of(name, a)
-    along = tuple(range(x.ndim)) if axis is None else (ax.canonical_axis(axis, x.ndim),)
+    along = tuple(range(x.ndim)) if axis is None else (ints.canonical_axis(axis, x.ndim),)
     if builtins.any(x.shape[i] == 0 for i in along):
         raise ShapeError(f"{name} along axis {axis} of {x.aval}: there is no element to choose.")
     flat = sh.reshape(x, (x.size,)) if axis is None else x
@@ -407,7 +407,7 @@ def _shared(
 
 def mean(
     a: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     dtype: DTypeLike = None,
     out: None = None,
     keepdims: bool = False,
@@ -434,7 +434,7 @@ def mean(
     """
     uf.no_out("mean", out)
     x = pm.array_of("mean", a)
-    axes = ax.canonical_axes(axis, x.ndim)
+    axes = ints.canonical_axes(axis, x.ndim)
     result = _result_type(dtype, x)
     inner = _computation_type(dtypes.to_inexact(result))
     x = pm.convert(x, inner)
@@ -444,7 +444,7 @@ def mean(
 
 def var(  # noqa: PLR0913 (JAX's signature)
     a: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     dtype: DTypeLike = None,
     out: None = None,
     ddof: int = 0,
@@ -484,7 +484,7 @@ def var(  # noqa: PLR0913 (JAX's signature)
     less = ddof if correction is None else correction
     _check_ddof(less)
     x = pm.array_of("var", a)
-    axes = ax.canonical_axes(axis, x.ndim)
+    axes = ints.canonical_axes(axis, x.ndim)
     result = dtypes.real_part(_result_type(dtype, x))
     inner = _computation_type(dtypes.to_inexact(result))
     x = pm.convert(x, dtypes.to_complex(inner) if dtypes.is_complex(x.dtype) else inner)
@@ -529,7 +529,7 @@ def _check_ddof(ddof: object) -> None:
 
 def std(  # noqa: PLR0913 (JAX's signature)
     a: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     dtype: DTypeLike = None,
     out: None = None,
     ddof: int = 0,
@@ -549,7 +549,7 @@ def std(  # noqa: PLR0913 (JAX's signature)
 @overload
 def average(
     a: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     weights: ArrayLike | None = None,
     returned: Literal[False] = False,
     keepdims: bool = False,
@@ -557,7 +557,7 @@ def average(
 @overload
 def average(
     a: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     weights: ArrayLike | None = None,
     *,
     returned: Literal[True],
@@ -565,7 +565,7 @@ def average(
 ) -> tuple[Array, Array]: ...
 def average(
     a: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     weights: ArrayLike | None = None,
     returned: bool = False,
     keepdims: bool = False,
@@ -588,7 +588,7 @@ def average(
         Array(2., dtype=float32)
     """
     x = pm.array_of("average", a)
-    axes = ax.canonical_axes(axis, x.ndim)
+    axes = ints.canonical_axes(axis, x.ndim)
     if weights is None:
         result = mean(x, axes, keepdims=keepdims)
         total = sh.full_like(result, math.prod([x.shape[i] for i in axes]))
@@ -597,7 +597,7 @@ def average(
         if w.shape != x.shape:
             along = [] if axis is None else ints.one_or_more(axis, "axis")
             order_of_axes = [
-                ax.canonical_axis(i, x.ndim) for i in along
+                ints.canonical_axis(i, x.ndim) for i in along
             ]  # in the order of the weights' axes
             if not order_of_axes or w.shape != tuple([x.shape[i] for i in order_of_axes]):
                 raise ShapeError(
@@ -617,13 +617,13 @@ def average(
     return (result, total) if returned else result
 
 
-def ptp(a: ArrayLike, axis: ax.Axis = None, out: None = None, keepdims: bool = False) -> Array:
+def ptp(a: ArrayLike, axis: ints.Axis = None, out: None = None, keepdims: bool = False) -> Array:
     """Return the largest element less the smallest, over axes."""
     uf.no_out("ptp", out)
     return ew.sub(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
 
 
-def count_nonzero(a: ArrayLike, axis: ax.Axis = None, keepdims: bool = False) -> Array:
+def count_nonzero(a: ArrayLike, axis: ints.Axis = None, keepdims: bool = False) -> Array:
     """Count the elements over axes that are not zero.
 
     Example:
@@ -652,7 +652,7 @@ def _without_nan(
 
 def nansum(
     a: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     dtype: DTypeLike = None,
     out: None = None,
     keepdims: bool = False,
@@ -672,7 +672,7 @@ def nansum(
 
 def nanprod(
     a: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     dtype: DTypeLike = None,
     out: None = None,
     keepdims: bool = False,
@@ -686,7 +686,7 @@ def nanprod(
 
 def nanmax(
     a: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     out: None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -700,7 +700,7 @@ def nanmax(
 
 def nanmin(
     a: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     out: None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -712,7 +712,7 @@ def nanmin(
     return _nan_where_all(result, nan, axis, keepdims) if initial is None else result
 
 
-def _nan_where_all(result: Array, nan: Array | None, axis: ax.Axis, keepdims: bool) -> Array:
+def _nan_where_all(result: Array, nan: Array | None, axis: ints.Axis, keepdims: bool) -> Array:
     if nan is None:
         return result
     return uf.pick(all(nan, axis, keepdims=keepdims), math.nan, result)
@@ -729,7 +729,7 @@ def _numbers(name: str, a: ArrayLike, where: ArrayLike | None) -> tuple[Array, A
 
 def nanmean(
     a: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     dtype: DTypeLike = None,
     out: None = None,
     keepdims: bool = False,
@@ -742,7 +742,7 @@ def nanmean(
 
 def nanvar(
     a: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     dtype: DTypeLike = None,
     out: None = None,
     ddof: int = 0,
@@ -757,7 +757,7 @@ def nanvar(
 
 def nanstd(
     a: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     dtype: DTypeLike = None,
     out: None = None,
     ddof: int = 0,

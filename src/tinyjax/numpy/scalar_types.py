@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.values import avals as av, axes as ax, operands as opd
+from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.numpy import creation as cr, promotion as pm
@@ -240,7 +240,7 @@ def size(a: ArrayLike | av.ShapeDtypeStruct, axis: int | Sequence[int] | None = 
         (6, 3)
     """
     sizes = shape(a)
-    return prod([sizes[i] for i in ax.canonical_axes(axis, len(sizes))])
+    return prod([sizes[i] for i in ints.canonical_axes(axis, len(sizes))])
 
 
 # Constants, and the version of the standard that the namespace follows

@@ -12,7 +12,7 @@ from tinyjax import dtypes
 from tinyjax.core.primitives import elementwise as ew, slicing as sl
 from tinyjax.core.primitives.shape import full, iota, reshape
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import axes as ax, concrete as conc
+from tinyjax.core.values import concrete as conc, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.numpy import creation as cr, manipulation as mn, promotion as pm, reductions as red
 from tinyjax.numpy.elementwise import isnan, logical_and, logical_not, not_equal, pick
@@ -235,7 +235,7 @@ def unique(  # noqa: PLR0913 (JAX's signature)
         Array([1, 2, 3, 0], dtype=int32)
     """
     x = pm.array_of("unique", ar)
-    along = None if axis is None else ax.canonical_axis(axis, x.ndim)
+    along = None if axis is None else ints.canonical_axis(axis, x.ndim)
     if size is not None:
         (size,) = cr.canonical_shape((size,), "size")
     rows = reshape(x, (x.size,)) if along is None else mn.moveaxis(x, along, 0)

@@ -17,7 +17,7 @@ from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as s
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.core.primitives.reduce import reduce_or
 from tinyjax.core.tracing import trace as tr
-from tinyjax.core.values import axes as ax, integers as ints, operands as opd
+from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.host import replay
@@ -32,7 +32,7 @@ def _along(name: str, a: ArrayLike, axis: int | None) -> tuple[Array, int]:
     x = pm.array_of(name, a)
     if axis is None:
         return sh.reshape(x, (x.size,)), 0
-    return x, ax.canonical_axis(axis, x.ndim, f"{name}: axis")
+    return x, ints.canonical_axis(axis, x.ndim, f"{name}: axis")
 
 
 def _no_order(name: str, kind: object, order: object) -> None:
@@ -157,7 +157,7 @@ def lexsort(keys: Array | dtypes.HostArray | Sequence[ArrayLike], axis: int = -1
         raise errors.ArgumentError("lexsort needs at least one key.")
     if not arrays[0].shape:
         return sh.full((), 0, dtypes.default_int())
-    along = ax.canonical_axis(axis, arrays[0].ndim, "lexsort: axis")
+    along = ints.canonical_axis(axis, arrays[0].ndim, "lexsort: axis")
     places = sh.iota(arrays[0].shape, dtypes.default_int(), along)
     return so.sort((*arrays[::-1], places), along, len(arrays))[-1]
 
@@ -295,7 +295,7 @@ def _array_api_cumulate(
                 f"{name} needs axis for an array with {array.ndim} axes: only for one is it plain."
             )
         axis = 0
-    along = ax.canonical_axis(axis, array.ndim, f"{name}: axis")
+    along = ints.canonical_axis(axis, array.ndim, f"{name}: axis")
     if dtype is None and not dtypes.is_inexact(array.dtype):
         default = dtypes.default_int()
         if array.dtype == dtypes.bool_ or array.dtype.itemsize < default.itemsize:
@@ -345,7 +345,7 @@ def cumulative_prod(
 def quantile(
     a: ArrayLike,
     q: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     method: Method = "linear",
@@ -388,7 +388,7 @@ def quantile(
 def nanquantile(
     a: ArrayLike,
     q: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     method: Method = "linear",
@@ -405,7 +405,7 @@ def nanquantile(
 def percentile(  # noqa: PLR0913 (JAX's signature)
     a: ArrayLike,
     q: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     method: Method = "linear",
@@ -425,7 +425,7 @@ def percentile(  # noqa: PLR0913 (JAX's signature)
 def nanpercentile(
     a: ArrayLike,
     q: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     method: Method = "linear",
@@ -440,7 +440,7 @@ def nanpercentile(
 
 def median(
     a: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     keepdims: bool = False,
@@ -465,7 +465,7 @@ def median(
 
 def nanmedian(
     a: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     out: None = None,
     overwrite_input: bool = False,
     keepdims: bool = False,
@@ -479,7 +479,7 @@ def _quantile(  # noqa: PLR0913, PLR0917 (quantile's, and what the variants diff
     name: str,
     a: ArrayLike,
     q: ArrayLike,
-    axis: ax.Axis,
+    axis: ints.Axis,
     method: Method,
     keepdims: bool,
     skip_nan: bool,
@@ -497,7 +497,7 @@ def _quantile(  # noqa: PLR0913, PLR0917 (quantile's, and what the variants diff
         raise errors.ShapeError(
             f"{name} takes fractions as a scalar or one axis, but got {fractions.aval}."
         )
-    axes = ax.canonical_axes(axis, x.ndim)
+    axes = ints.canonical_axes(axis, x.ndim)
     kept = tuple(i for i in range(x.ndim) if i not in axes)
     # the fractions' type says how exact they are, not what the result is
     x = pm.convert(x, dtypes.to_inexact(pm.array_of(name, a).dtype))

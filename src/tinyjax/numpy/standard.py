@@ -7,8 +7,8 @@ from typing import Any, Literal, TypedDict
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import devices as dev, elsewhere
-from tinyjax.core.values import array as arr, dlpack, operands as opd
+from tinyjax.core import devices as dev
+from tinyjax.core.values import array as arr, concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import DType, HostArray, bfloat16
@@ -111,7 +111,7 @@ class NamespaceInfo:
 
 def _check_device(device: dev.Placement) -> None:
     """Check that there is such a device: all have the same dtypes."""
-    if device is not None and not dev.is_device(device) and device != elsewhere.plane().on_first():
+    if device is not None and not dev.is_device(device) and device != dev.plane().on_first():
         raise ArgumentError(f"there is no device {device!r}: they are {list(dev.devices_on())}.")
 
 
@@ -129,9 +129,9 @@ class _Importing:
 
     def __dlpack__(self, **options: Any) -> Any:
         capsule = self._x.__dlpack__(**options)
-        code = dlpack.type_code(capsule)
-        if code.value == dlpack.BFLOAT:
-            code.value, self.is_bfloat16 = dlpack.UNSIGNED, True
+        code = conc.type_code(capsule)
+        if code.value == conc.BFLOAT:
+            code.value, self.is_bfloat16 = conc.UNSIGNED, True
         return capsule
 
     def __dlpack_device__(self) -> Any:

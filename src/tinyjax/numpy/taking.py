@@ -15,7 +15,7 @@ from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.tracing import checking, trace as tr
-from tinyjax.core.values import avals as av, axes as ax, operands as opd
+from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.integers import fit_int32, integer, is_one_of, listed, one_or_more
@@ -95,7 +95,7 @@ def take(
             return ConcreteArray(np.asarray(host.take(at, axis)))
     if axis is None:
         x, axis = sh.reshape(x, (x.size,)), 0
-    axis = ax.canonical_axis(axis, x.ndim)
+    axis = ints.canonical_axis(axis, x.ndim)
     wrap = mode != "clip"
     if mode == "wrap":
         places = uf.remainder(canonical_indices(places), x.shape[axis])
@@ -128,7 +128,7 @@ def _along(
             f"{name} needs indices with as many axes as the array, but got {places.aval} for "
             f"{x.aval}."
         )
-    axis = ax.canonical_axis(axis, x.ndim)
+    axis = ints.canonical_axis(axis, x.ndim)
     return x, places, axis
 
 
@@ -400,7 +400,7 @@ def compress(
     x, mask = pm.array_of("compress", a), pm.array_of("compress", condition)
     if axis is None:
         x, axis = sh.reshape(x, (x.size,)), 0
-    axis = ax.canonical_axis(axis, x.ndim)
+    axis = ints.canonical_axis(axis, x.ndim)
     if mask.ndim != 1:
         raise ShapeError(f"compress needs a condition that is a vector, but got {mask.aval}.")
     if size is None:
@@ -609,7 +609,7 @@ def repeat(
     x = pm.array_of("repeat", a)
     if axis is None or not x.shape:
         x = sh.reshape(x, (x.size,))
-    place = 0 if axis is None else ax.canonical_axis(axis, x.ndim)
+    place = 0 if axis is None else ints.canonical_axis(axis, x.ndim)
     n = x.shape[place]
     if isinstance(repeats, tr.Tracer) and total_repeat_length is not None:
         return _repeat_traced(x, repeats, place, total_repeat_length)

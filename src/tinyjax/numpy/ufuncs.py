@@ -15,7 +15,7 @@ from tinyjax.core.api import mapping
 from tinyjax.core.control_flow import loops, scan as sc
 from tinyjax.core.primitives import shape as sh, slicing as sl
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array, ArrayLike, IndexUpdate, Indices
 from tinyjax.dtypes import DType, DTypeLike, bool_, check, result_type
 from tinyjax.errors import ArgumentError, ShapeError
@@ -261,7 +261,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
     def reduce(
         self,
         a: ArrayLike,
-        axis: ax.Axis = 0,
+        axis: ints.Axis = 0,
         dtype: DTypeLike = None,
         out: None = None,
         keepdims: bool = False,
@@ -297,7 +297,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
             x, along = sh.reshape(x, (x.size,)), 0
             mask = None if mask is None else sh.reshape(mask, x.shape)
         else:
-            along = ax.canonical_axis(axis, x.ndim)
+            along = ints.canonical_axis(axis, x.ndim)
             shape = (*x.shape[:along], 1, *x.shape[along + 1 :])
         result_dtype = self._computed(x, dtype)
         rows = moveaxis(convert(x, result_dtype), along, 0)
@@ -331,7 +331,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
         where: ArrayLike | None,
     ) -> Array:
         x = array_of(self.__name__, a)
-        axes = ax.canonical_axes(axis, x.ndim)
+        axes = ints.canonical_axes(axis, x.ndim)
         if len(axes) > 1 and self.identity is None:
             raise ArgumentError(
                 f"{self.__name__}.reduce takes one axis, since the order matters, but got {axis}."
@@ -365,7 +365,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
         self._binary("accumulate")
         uf.no_out(self.__name__, out)
         x = array_of(self.__name__, a)
-        along = ax.canonical_axis(axis, x.ndim)
+        along = ints.canonical_axis(axis, x.ndim)
         result_dtype = self._computed(x, dtype)
         x = convert(x, result_dtype)
         if not x.size:
@@ -444,7 +444,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
         self._binary("reduceat")
         uf.no_out(self.__name__, out)
         x, starts = array_of(self.__name__, a), array_of(self.__name__, indices)
-        along = ax.canonical_axis(axis, x.ndim)
+        along = ints.canonical_axis(axis, x.ndim)
         if starts.ndim != 1:
             raise ShapeError(f"reduceat needs a vector of indices, but got {starts.aval}.")
         result_dtype = x.dtype if dtype is None else check(dtype)
@@ -483,7 +483,7 @@ class _Known(ufunc):
     def reduce(
         self,
         a: ArrayLike,
-        axis: ax.Axis = 0,
+        axis: ints.Axis = 0,
         dtype: DTypeLike = None,
         out: None = None,
         keepdims: bool = False,
@@ -515,12 +515,12 @@ class _Known(ufunc):
         return update(x.at[indices], y)
 
 
-def _all(a: ArrayLike, axis: ax.Axis, *, initial: ArrayLike | None, **options: Any) -> Array:
+def _all(a: ArrayLike, axis: ints.Axis, *, initial: ArrayLike | None, **options: Any) -> Array:
     result = red.all(a, axis, **options)
     return result if initial is None else uf.logical_and(result, initial)
 
 
-def _any(a: ArrayLike, axis: ax.Axis, *, initial: ArrayLike | None, **options: Any) -> Array:
+def _any(a: ArrayLike, axis: ints.Axis, *, initial: ArrayLike | None, **options: Any) -> Array:
     result = red.any(a, axis, **options)
     return result if initial is None else uf.logical_or(result, initial)
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from tinyjax.core.values.array import Array, ArrayLike, Indices
-from tinyjax.core.values.axes import Axis
+from tinyjax.core.values.integers import Axis
 from tinyjax.dtypes import DTypeLike
 from tinyjax.lazy import loader
 

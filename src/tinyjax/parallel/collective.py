@@ -32,7 +32,7 @@ from tinyjax.core.stablehlo.types import TensorType, Value, Values, integer, ten
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.tracing.trace import bind1, enclosing_axes
-from tinyjax.core.values import avals as av, axes as ax
+from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.integers import int_pairs, integers, is_one_of, listed
 from tinyjax.core.values.operands import as_array
@@ -960,7 +960,7 @@ def all_gather(
     def one(leaf: Any) -> Array:
         array = as_array(leaf)
         shape, entries = array.shape, ty.entries(array.aval)
-        place = ax.canonical_axis(axis, array.ndim + (not tiled), "all_gather: axis")
+        place = ints.canonical_axis(axis, array.ndim + (not tiled), "all_gather: axis")
         for name in reversed(names):
             size = count if groups else _size("all_gather", name)
             params = GatherAxisParams(name, size, place, groups)
@@ -1005,7 +1005,9 @@ def psum_scatter(
 
     def one(leaf: Any) -> Array:
         array = as_array(leaf)
-        place = ax.canonical_axis(scatter_dimension, array.ndim, "psum_scatter: scatter_dimension")
+        place = ints.canonical_axis(
+            scatter_dimension, array.ndim, "psum_scatter: scatter_dimension"
+        )
         if tiled:
             array = _tiles("psum_scatter", array, place, count)
         if len(names) > 1 and array.shape[place] == count:
@@ -1168,8 +1170,8 @@ def all_to_all(
 
     def one(leaf: Any) -> Array:
         array = as_array(leaf)
-        split = ax.canonical_axis(split_axis, array.ndim, "all_to_all: split_axis")
-        concat = ax.canonical_axis(concat_axis, array.ndim, "all_to_all: concat_axis")
+        split = ints.canonical_axis(split_axis, array.ndim, "all_to_all: split_axis")
+        concat = ints.canonical_axis(concat_axis, array.ndim, "all_to_all: concat_axis")
         if tiled:
             array = _tiles("all_to_all", array, split, size)
         out = exchanged(array, split, concat)

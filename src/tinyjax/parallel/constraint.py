@@ -8,7 +8,7 @@ from tinyjax.core.primitives import rules as ru
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.tracing import primitive as prim
-from tinyjax.core.tracing.list_partition import present
+from tinyjax.core.tracing.primitive import present
 from tinyjax.core.tracing.program_rules import PLACES
 from tinyjax.core.tracing.trace import bind, bind1, manual_axes, on_devices
 from tinyjax.core.values import avals as av, operands as opd

@@ -14,8 +14,7 @@ import attrs
 from tinyjax import errors, records
 from tinyjax.core.tracing import staging as stg
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, Lit, Var, eval_jaxpr, subjaxprs
-from tinyjax.core.tracing.list_partition import split_list
-from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.tracing.primitive import Primitive, split_list
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import NOWHERE

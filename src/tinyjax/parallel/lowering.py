@@ -12,8 +12,7 @@ from functools import partial
 from typing import Final
 
 from tinyjax.core import lowering as low
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.module import HostFunction, Module
+from tinyjax.core.stablehlo.lowering import HostFunction, Lowering, Module
 from tinyjax.core.stablehlo.types import Value
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.values.avals import ShapedArray

@@ -1,4 +1,4 @@
-"""What the core asks of this plane (``core.elsewhere``), by the modules that know the answers."""
+"""What the core asks of this plane (``core.devices``), by the modules that know the answers."""
 
 from __future__ import annotations
 

@@ -12,8 +12,7 @@ from tinyjax.core.jit import JitFunction, jit
 from tinyjax.core.jit.stages import Lowered
 from tinyjax.core.tracing.checking import checked
 from tinyjax.core.values import avals as av
-from tinyjax.core.values.axes import canonical_axis
-from tinyjax.core.values.integers import one_or_more
+from tinyjax.core.values.integers import canonical_axis, one_or_more
 from tinyjax.core.values.operands import as_array
 from tinyjax.frames import imitate, wraps
 from tinyjax.parallel import meshes, named_sharding as ns, sharding as sd

@@ -27,13 +27,7 @@ from tinyjax.core.primitives.elementwise import convert_element_type, eq, ne, se
 from tinyjax.core.primitives.shape import full_like, reshape, zeros_like
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
-from tinyjax.core.tracing import (
-    jaxpr as jx,
-    list_partition as lp,
-    primitive as prim,
-    program_rules as pr,
-    staging as stg,
-)
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr, staging as stg
 from tinyjax.core.tracing.program_rules import Run, def_program
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
@@ -161,7 +155,7 @@ def _first_code(
     number = prod([size for _, size in params.sizes])
 
     def run(*parts: Array) -> list[Array]:
-        results, (code,), values = lp.split_list(jx.eval_jaxpr(jaxpr, parts), count, 1)
+        results, (code,), values = prim.split_list(jx.eval_jaxpr(jaxpr, parts), count, 1)
         place = axis_index(params.axes)
         fails = ne(code, full_like(code, 0))
         first = pmin(select(fails, place, full_like(place, number)), params.axes)
@@ -249,19 +243,19 @@ def _lowering(b: Lowering, operands: Values, params: ShardMapParams) -> Values:
 
 @shard_map_p.def_jvp
 def _jvp(primals: prim.Arrays, tangents: prim.Tangents, params: ShardMapParams) -> prim.JvpResult:
-    nonzero = lp.nonzeros(tangents)
+    nonzero = prim.nonzeros(tangents)
     with _on_axes(params):
         staged, nonzero_out = jv.jvp_jaxpr(params.jaxpr, nonzero)
     in_specs, out_specs = params.in_specs, params.out_specs
     outs = bind_shard_map(
         staged,
-        [*primals, *lp.present(tangents)],
+        [*primals, *prim.present(tangents)],
         params,
-        (*in_specs, *lp.marked(in_specs, nonzero)),
-        (*out_specs, *lp.marked(out_specs, nonzero_out)),
+        (*in_specs, *prim.marked(in_specs, nonzero)),
+        (*out_specs, *prim.marked(out_specs, nonzero_out)),
     )
     n = len(out_specs)
-    return outs[:n], lp.with_zeros(nonzero_out, outs[n:])
+    return outs[:n], prim.with_zeros(nonzero_out, outs[n:])
 
 
 @attrs.frozen(eq=False)
@@ -350,8 +344,8 @@ def _linearize(
             halves.tangent,
             [*residuals, *tangents],
             params,
-            (*specs, *lp.marked(in_specs, nonzero)),
-            lp.marked(out_specs, halves.nonzero_out),
+            (*specs, *prim.marked(in_specs, nonzero)),
+            prim.marked(out_specs, halves.nonzero_out),
         )
 
     return outs[:n], halves.nonzero_out, tangent_map
@@ -361,18 +355,21 @@ def _linearize(
 def _transpose(
     cotangents: prim.Tangents, operands: prim.Operands, params: ShardMapParams
 ) -> prim.Cotangents:
-    linear, nonzero = lp.are_undefined(operands), lp.nonzeros(cotangents)
+    linear, nonzero = prim.are_undefined(operands), prim.nonzeros(cotangents)
     known = [not unknown for unknown in linear]
     with _on_axes(params):
         transposed = tp.transpose_jaxpr(params.jaxpr, linear, nonzero)
     cotangents_in = bind_shard_map(
         transposed.staged,
-        [*lp.defined(operands), *lp.present(cotangents)],
+        [*prim.defined(operands), *prim.present(cotangents)],
         params,
-        (*lp.marked(params.in_specs, known), *_transposed(lp.marked(params.out_specs, nonzero))),
-        _transposed(lp.marked(lp.marked(params.in_specs, linear), transposed.nonzero_out)),
+        (
+            *prim.marked(params.in_specs, known),
+            *_transposed(prim.marked(params.out_specs, nonzero)),
+        ),
+        _transposed(prim.marked(prim.marked(params.in_specs, linear), transposed.nonzero_out)),
     )
-    return lp.fill_list(linear, lp.with_zeros(transposed.nonzero_out, cotangents_in), None)
+    return prim.fill_list(linear, prim.with_zeros(transposed.nonzero_out, cotangents_in), None)
 
 
 def _transposed(specs: Sequence[PartitionSpec]) -> list[PartitionSpec]:

@@ -297,9 +297,11 @@ TABLE: Final[Mapping[str, Mapping[str, MeshRule]]] = {
     "tinyjax.primitives.tridiagonal_solve": {"tridiagonal_solve_p": MeshRule(_tridiagonal_solve)},
     "tinyjax.primitives.updates": _rows(_MATRICES, "symmetric_product_p cholesky_update_p"),
     "tinyjax.checkpointing.loop_tangent": {"loop_tangent_p": _fits("fit_linear_map")},
-    "tinyjax.core.control_flow.primitives.cond": {"cond_p": _fits("fit_cond")},
-    "tinyjax.core.control_flow.primitives.scan": {"scan_p": _fits("fit_scan")},
-    "tinyjax.core.control_flow.primitives.while_loop": {"while_p": _fits("fit_while")},
+    "tinyjax.core.control_flow.primitives": {
+        "cond_p": _fits("fit_cond"),
+        "scan_p": _fits("fit_scan"),
+        "while_p": _fits("fit_while"),
+    },
     "tinyjax.custom_derivatives.cotangents": {
         "custom_vjp_tangent_p": MeshRule(fits=lambda params, across: (across, params))
     },

@@ -7,8 +7,8 @@ from typing import Any
 
 import attrs
 
-from tinyjax import records
-from tinyjax.core.tracing import jaxpr as jx, nesting, program_rules as pr
+from tinyjax import frames, records
+from tinyjax.core.tracing import jaxpr as jx, program_rules as pr
 from tinyjax.core.values import avals as av
 from tinyjax.parallel import sharded_array as sa, sharding as sd
 
@@ -54,7 +54,7 @@ def wishes_of(jaxpr: jx.Jaxpr) -> Wishes | None:
                 )
             if rules.evaluate is None:  # it runs no programs, as nearly all do not
                 continue
-            with nesting.LEVEL:
+            with frames.LEVEL:
                 below = [wishes_of(inner) for inner in jx.subjaxprs(eqn.params)]
             for wishes in below:
                 if wishes is not None:

@@ -21,8 +21,7 @@ from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.tracing.checking import explained
-from tinyjax.core.tracing.cost_rules import FLOPS
-from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.tracing.primitive import FLOPS, Primitive
 from tinyjax.core.tracing.trace import bind1
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike

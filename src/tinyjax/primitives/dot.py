@@ -13,7 +13,7 @@ from tinyjax import dtypes, errors
 from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
-from tinyjax.core.tracing import cost_rules, primitive as prim, trace as tr
+from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.dtypes import DType, HostArray
@@ -38,7 +38,7 @@ class DotParams(prim.Params):
 dot_general_p: prim.Primitive[DotParams] = prim.Primitive("dot_general", DotParams)
 
 
-@dot_general_p.def_rule(cost_rules.FLOPS)
+@dot_general_p.def_rule(prim.FLOPS)
 def _dot_flops(params: DotParams, avals: prim.Avals, outs: prim.Avals) -> float:
     return 2.0 * outs[0].size * prod(avals[0].shape[i] for i in params.lhs_contract)
 

@@ -28,7 +28,7 @@ from tinyjax.core.stablehlo.types import Values, int_array
 from tinyjax.core.tracing import checking, primitive as prim
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.tracing.trace import bind1
-from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.operands import as_array, splat
@@ -431,7 +431,7 @@ def dynamic_slice_in_dim(
         ShapeError: the size is larger than the axis.
     """
     x = as_array(operand)
-    axis = ax.canonical_axis(axis, x.ndim)
+    axis = ints.canonical_axis(axis, x.ndim)
     sizes = list(x.shape)
     sizes[axis] = ints.integer(slice_size, "slice_size")
     return dynamic_slice(
@@ -461,7 +461,7 @@ def dynamic_index_in_dim(
     """
     x = as_array(operand)
     part = dynamic_slice_in_dim(x, index, 1, axis, allow_negative_indices=allow_negative_indices)
-    return part if keepdims else squeeze(part, (ax.canonical_axis(axis, x.ndim),))
+    return part if keepdims else squeeze(part, (ints.canonical_axis(axis, x.ndim),))
 
 
 def dynamic_update_slice_in_dim(
@@ -485,7 +485,7 @@ def dynamic_update_slice_in_dim(
         ShapeError: the update does not fit.
     """
     x = as_array(operand)
-    starts = _one_start(x, start_index, ax.canonical_axis(axis, x.ndim))
+    starts = _one_start(x, start_index, ints.canonical_axis(axis, x.ndim))
     return dynamic_update_slice(x, update, starts, allow_negative_indices=allow_negative_indices)
 
 
@@ -511,7 +511,7 @@ def dynamic_update_index_in_dim(
         ShapeError: the update does not fit.
     """
     x, value = as_array(operand), as_array(update)
-    axis = ax.canonical_axis(axis, x.ndim)
+    axis = ints.canonical_axis(axis, x.ndim)
     if value.ndim == x.ndim - 1:
         value = reshape(value, (*value.shape[:axis], 1, *value.shape[axis:]))
     return dynamic_update_slice_in_dim(

@@ -11,16 +11,17 @@ from typing import Any
 import attrs
 
 from tinyjax import errors, frames, tree
+from tinyjax.core.jit import program
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitives import rules as ru, shape as sh
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
-from tinyjax.core.tracing import calling, list_partition as lp, primitive as prim
+from tinyjax.core.tracing import calling, primitive as prim
 from tinyjax.core.tracing.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.tracing.program_rules import def_program
 from tinyjax.core.tracing.staging import Staged, close_over, stage
 from tinyjax.core.tracing.trace import bind
-from tinyjax.core.transforms import calls, jvp as jv, linearize as lz
+from tinyjax.core.transforms import jvp as jv, linearize as lz
 from tinyjax.core.transforms.batching import batch_jaxpr
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.operands import as_array
@@ -64,7 +65,7 @@ def def_linear_map(primitive: prim.Primitive[LinearMapParams], called: str, resi
         residuals: what they call its residuals.
     """
     primitive.def_abstract_eval(
-        lambda avals, params: calls.check_call(called, params.forward, avals)
+        lambda avals, params: program.check_call(called, params.forward, avals)
     )
 
     @primitive.def_transpose
@@ -72,7 +73,7 @@ def def_linear_map(primitive: prim.Primitive[LinearMapParams], called: str, resi
         cotangents: prim.Tangents, operands: prim.Operands, params: LinearMapParams
     ) -> prim.Cotangents:
         n = params.num_residuals
-        known = lp.defined(operands[:n])
+        known = prim.defined(operands[:n])
         if len(known) < n:
             raise ru.not_linear(primitive.name, residuals)
         cotangents_out = ru.instantiate_all(
@@ -80,7 +81,7 @@ def def_linear_map(primitive: prim.Primitive[LinearMapParams], called: str, resi
         )
         turned = LinearMapParams(params.backward, params.forward, n)
         cotangents_in = bind(primitive, (*known, *cotangents_out), turned)
-        return [*[None] * n, *lp.of_undefined(operands[n:], cotangents_in)]
+        return [*[None] * n, *prim.of_undefined(operands[n:], cotangents_in)]
 
     @primitive.def_batch
     def map_batch(
@@ -207,8 +208,8 @@ def _call_linearize(
     nonzero_out = [own or has for has in change.nonzero_out]
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
-        of_residuals, of_operands = lp.split_list(tangents, sum(nonzero[:n]))
-        own_tangents = lp.with_zeros(nonzero[n:], of_operands)
-        return lp.present(_add_own(primals, own_tangents, change.apply(of_residuals), params))
+        of_residuals, of_operands = prim.split_list(tangents, sum(nonzero[:n]))
+        own_tangents = prim.with_zeros(nonzero[n:], of_operands)
+        return prim.present(_add_own(primals, own_tangents, change.apply(of_residuals), params))
 
     return outs, nonzero_out, tangent_map

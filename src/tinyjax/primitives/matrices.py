@@ -25,7 +25,7 @@ from tinyjax.core.primitives import (
 from tinyjax.core.primitives.slicing import slice_in_dim
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.tracing import cost_rules, primitive as prim, trace as tr
+from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import DType, HostArray
@@ -59,7 +59,7 @@ def declare(name: str, params: type[P]) -> prim.Primitive[P]:
 def def_cubic_flops(primitive: prim.Primitive[Any]) -> None:
     """Say that a primitive takes about ``10 n^3`` operations for each matrix of its operands."""
 
-    @primitive.def_rule(cost_rules.FLOPS)
+    @primitive.def_rule(prim.FLOPS)
     def flops(params: object, avals: prim.Avals, outs: prim.Avals) -> float:
         return sum(10.0 * x.size * min(x.shape[-2:]) for x in avals if x.ndim > 1)
 

@@ -22,7 +22,7 @@ from tinyjax.core.primitives import elementwise as ew, families as fam
 from tinyjax.core.primitives.shape import full_like
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Value
-from tinyjax.core.tracing.cost_rules import TRANSCENDENTAL
+from tinyjax.core.tracing.primitive import TRANSCENDENTAL
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import DType, HostArray
 

@@ -1,6 +1,6 @@
 """tinyjax's own spans, which are attached while a profile is recorded.
 
-What compiles is rare, and makes its spans by ``core.events.span``. What runs at every call makes
+What compiles is rare, and makes its spans by ``compilation.span``. What runs at every call makes
 none: here is one table of such functions, each with what stands in for it while a profile is
 recorded. So they are no slower while none is. Calls of jitted functions are then made in the usual
 way, since the shortest one has no place for spans.
@@ -17,12 +17,12 @@ from typing import Any, Final, TypeAlias
 
 from tinyjax import tracebacks
 from tinyjax.callbacks.xla import programs
-from tinyjax.core import events, xla
-from tinyjax.core.jit import JitFunction, program, stages, traces
+from tinyjax.core import xla
+from tinyjax.core.jit import JitFunction, program, signatures as sig, stages
 from tinyjax.core.tracing import staging as stg, trace as tr
 from tinyjax.core.transforms import batching as bt, jvp as jv, transpose as tp
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.xla import backend
+from tinyjax.core.xla import backend, compilation
 from tinyjax.parallel.xla import sharded_executable, xla_shardings
 from tinyjax.profiler.notes import Notes
 from tinyjax.profiler.xla import annotation
@@ -42,10 +42,10 @@ def attach(notes: Notes) -> Callable[[], None]:
         original = vars(owner)[name]
         before.append((owner, name, original))
         setattr(owner, name, wraps(original)(stand(original)))
-    events.spans.append(annotation)
+    compilation.spans.append(annotation)
 
     def detach() -> None:
-        events.spans.clear()
+        compilation.spans.clear()
         for owner, name, original in before:
             setattr(owner, name, original)
 
@@ -54,8 +54,8 @@ def attach(notes: Notes) -> Callable[[], None]:
 
 def _table(notes: Notes) -> Iterator[tuple[Any, str, Stand]]:
     yield JitFunction, "__call__", lambda _: _call_usually(notes)
-    yield traces.Traces, "short_for", lambda _: lambda *args: traces.ShortCalls(None)
-    yield traces.Entry, "run", _noting(notes, lambda entry: entry.params.compilation)
+    yield sig.Traces, "short_for", lambda _: lambda *args: sig.ShortCalls(None)
+    yield sig.Entry, "run", _noting(notes, lambda entry: entry.params.compilation)
     yield program.JitParams, "run", _noting(notes, lambda params: params.compilation)
     yield stages.Compiled, "__call__", _noting(notes, lambda compiled: compiled.lowered.compilation)
     yield tr.Running, "__enter__", _begin_trace

@@ -4,9 +4,8 @@ The room is loaded when the setting is first switched on, and attached by a rule
 primitives, ``OBSERVER``.
 """
 
-from tinyjax.core.control_flow.observing import OBSERVER
-from tinyjax.core.control_flow.primitives.scan import scan_p
-from tinyjax.core.control_flow.primitives.while_loop import while_p
+from tinyjax.core.control_flow.common import OBSERVER
+from tinyjax.core.control_flow.primitives import scan_p, while_p
 from tinyjax.progress.reporting import progress_of
 
 for primitive in (scan_p, while_p):

@@ -13,11 +13,11 @@ from typing import Any, Self, TypeVar
 import attrs
 
 from tinyjax import config, dtypes, frames
-from tinyjax.core.control_flow.observing import Observer
+from tinyjax.core.control_flow.common import Observer
 from tinyjax.core.stablehlo.builder import Block
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Value, Values, tensor
-from tinyjax.core.tracing.list_partition import split_list
+from tinyjax.core.tracing.primitive import split_list
 from tinyjax.progress import runs
 
 T = TypeVar("T")

@@ -18,7 +18,7 @@ from typing import Final, TextIO, TypeVar
 import attrs
 import numpy as np
 
-from tinyjax.core.stablehlo.module import Interrupter
+from tinyjax.core.stablehlo.lowering import Interrupter
 from tinyjax.dtypes import HostArray
 from tinyjax.progress.bars import Bar, Display, choose_display
 

@@ -9,7 +9,7 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes
 from tinyjax.core import devices as dev
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.values import axes as ax, integers as ints, operands as opd
+from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.host import replay
@@ -51,7 +51,7 @@ def permutation(
     """
     own = ra.one_key("permutation", key)
     array = opd.as_array(x)
-    axis = ax.canonical_axis(axis, array.ndim or 1)
+    axis = ints.canonical_axis(axis, array.ndim or 1)
     if not array.shape:
         if not dtypes.is_integer(array.dtype):
             raise ArgumentError(
@@ -112,7 +112,7 @@ def choice(
     array, sizes = opd.as_array(a), ra.sizes_of("choice", shape)
     count = math.prod(sizes)
     if array.shape:
-        axis = ax.canonical_axis(axis, array.ndim)
+        axis = ints.canonical_axis(axis, array.ndim)
         size = array.shape[axis]
     else:
         size = ints.integer(array, "what choice draws from")
@@ -202,7 +202,7 @@ def categorical(
     ra.one_key("categorical", key, used=False)
     scores = opd.as_array(logits)
     dtype = ra.float_dtype("categorical", scores.dtype)
-    axis = ax.canonical_axis(axis, scores.ndim)
+    axis = ints.canonical_axis(axis, scores.ndim)
     batch = scores.shape[:axis] + scores.shape[axis + 1 :]
     sizes = ra.result_shape("categorical", shape, batch)
     prefix = sizes[: len(sizes) - len(batch)]

@@ -12,7 +12,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.host import replay
@@ -129,7 +129,7 @@ def _one(
     name: str, x: ArrayLike, type: int, n: int | None, axis: int, norm: Norm, inverse: bool
 ) -> Array:
     a = _prepared(name, x)
-    place = ax.canonical_axis(axis, a.ndim, f"{name}: axis")
+    place = ints.canonical_axis(axis, a.ndim, f"{name}: axis")
     if n is not None:
         a = _resized(a, place, ints.integer(n, "n"))
     return _parts(a, lambda part: _along(name, part, type, place, norm, inverse))
@@ -151,7 +151,7 @@ def _several(
         places = tuple(range(a.ndim - count, a.ndim))
     else:
         indices = ints.integers(ints.one_or_more(axes, "axes"), "axes")
-        places = tuple(ax.canonical_axis(axis, a.ndim, f"{name}: axis") for axis in indices)
+        places = tuple(ints.canonical_axis(axis, a.ndim, f"{name}: axis") for axis in indices)
     if sizes is not None:
         if len(sizes) != len(places) or len(sizes) > a.ndim:
             raise ShapeError(

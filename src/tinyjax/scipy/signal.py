@@ -10,7 +10,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.host import replay
@@ -109,7 +109,7 @@ def fftconvolve(
     indices = (
         range(x.ndim) if axes is None else ints.integers(ints.one_or_more(axes, "axes"), "axes")
     )
-    places = tuple(ax.canonical_axis(a, x.ndim, "fftconvolve: axis") for a in indices)
+    places = tuple(ints.canonical_axis(a, x.ndim, "fftconvolve: axis") for a in indices)
     if any(
         x.shape[i] != y.shape[i] and 1 not in (x.shape[i], y.shape[i])
         for i in range(x.ndim)
@@ -288,7 +288,7 @@ def detrend(
         raise ArgumentError("detrend overwrites nothing: leave overwrite_data out.")
     pm.check_option("detrend", "type", type, ("linear", "constant"))
     x = pm.strong(pm.inexact(data, "detrend"))
-    place = ax.canonical_axis(axis, x.ndim, "detrend: axis")
+    place = ints.canonical_axis(axis, x.ndim, "detrend: axis")
     if type == "constant":
         return x - x.mean(place, keepdims=True)
     n = x.shape[place]
@@ -409,7 +409,7 @@ class _Spectra:
         ]
         if len({z.ndim for z in signals}) > 1:
             raise ShapeError(f"{name} takes signals of as many axes.")
-        place = ax.canonical_axis(self.axis, signals[0].ndim, f"{name}: axis")
+        place = ints.canonical_axis(self.axis, signals[0].ndim, f"{name}: axis")
         signals = [jnp.moveaxis(z, place, -1) for z in signals]
         length = max(z.shape[-1] for z in signals)
         batch = pm.broadcast_shapes(*(z.shape[:-1] for z in signals))
@@ -640,8 +640,8 @@ def istft(  # noqa: PLR0913, PLR0917 (JAX's signature)
     if z.ndim < 2:
         raise ShapeError(f"istft takes two axes at least, but got shape {z.shape}.")
     z = z.astype(dtypes.to_complex(z.dtype))
-    time = ax.canonical_axis(time_axis, z.ndim, "istft: time_axis")
-    frequency = ax.canonical_axis(freq_axis, z.ndim, "istft: freq_axis")
+    time = ints.canonical_axis(time_axis, z.ndim, "istft: time_axis")
+    frequency = ints.canonical_axis(freq_axis, z.ndim, "istft: freq_axis")
     if time == frequency:
         raise ArgumentError("istft takes distinct axes for times and frequencies.")
     bins = z.shape[frequency]

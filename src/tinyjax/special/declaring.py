@@ -17,13 +17,7 @@ from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitives import elementwise as ew, families as fam, reduce as rd, rules as ru
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import (
-    cost_rules,
-    jaxpr as jx,
-    primitive as prim,
-    staging as stg,
-    trace as tr,
-)
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg, trace as tr
 from tinyjax.core.values import avals as av, concrete as conc
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import DType, HostArray
@@ -121,7 +115,7 @@ def special(
         return (fam.elementwise_type(name, avals, kinds),)
 
     function = fam.elementwise(name, evaluate, compiled(name, formula), type_of, *derivatives)
-    function.def_rule(cost_rules.TRANSCENDENTAL)(lambda: 5000.0)
+    function.def_rule(prim.TRANSCENDENTAL)(lambda: 5000.0)
     return function
 
 

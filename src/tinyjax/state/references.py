@@ -18,7 +18,7 @@ import attrs
 import numpy as np
 
 from tinyjax import records
-from tinyjax.core.tracing.holders import HOLDERS, Holder
+from tinyjax.core.tracing.calling import HOLDERS, Holder
 from tinyjax.core.tracing.staging import Irrevocable, Recorder
 from tinyjax.core.tracing.trace import EvalTrace, Trace, Tracer, current_trace
 from tinyjax.core.values.array import Array, ArrayLike

@@ -20,10 +20,10 @@ from tinyjax.core.jit import jit
 from tinyjax.core.jit.program import jit_p
 from tinyjax.core.primitives import elementwise as ew, reduce as rd, shape as sh, slicing as sl
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
-from tinyjax.core.tracing import dependence as dep, jaxpr as jx, primitive as prim
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.core.xla.unnest import unnest
+from tinyjax.core.xla.lowering import unnest
 from tinyjax.primitives import cumulative as cu, dot, sort as so
 from tinyjax.primitives.arg_extrema import argmax
 from tinyjax.testing import comparing
@@ -403,12 +403,12 @@ def check_program(program: TypedProgram, compiled: bool = True) -> None:
             _assert_near(program, args, jx.eval_jaxpr(flat, args), expected, "flattened")
         else:
             _assert_same(jx.eval_jaxpr(flat, args), expected, "flattened")
-        clean = dep.dce(jaxpr)
+        clean = pr.dce(jaxpr)
         jx.typecheck_jaxpr(clean)
         _assert_same(jx.eval_jaxpr(clean, args), expected, "without dead code")
         for i in range(len(jaxpr.outs)):
             used = [k == i for k in range(len(jaxpr.outs))]
-            alone = dep.dce(jaxpr, used)
+            alone = pr.dce(jaxpr, used)
             jx.typecheck_jaxpr(alone)
             _assert_same(jx.eval_jaxpr(alone, args), [expected[i]], f"result {i} alone")
     if compiled:

@@ -28,12 +28,12 @@ from jaxlib.xla_client import ArrayImpl, CompileOptions, DeviceList, LoadedExecu
 
 from tinyjax import config, dtypes, errors
 from tinyjax.core import devices as dev, lowering as low, xla
-from tinyjax.core.stablehlo.module import HostFunction, Interrupter
+from tinyjax.core.stablehlo.lowering import HostFunction, Interrupter
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.xla import compilation, foreign, lowering, waiting
+from tinyjax.core.xla import compilation, loading, lowering, waiting
 from tinyjax.core.xla.backend import Backend, backend
 from tinyjax.core.xla.executable import CallingExecutable
 from tinyjax.core.xla.options import compile_options, compiling
@@ -76,7 +76,7 @@ def compile_with(
         options: the compiler's, the flags among them.
         devices: those that it runs on.
     """
-    foreign.prepare_calls(text)
+    loading.prepare_calls(text)
     module = xla.parse(text)  # of MLIR's bindings, which take long to load
     with compiling(flags):
         return waiting.step(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypeVar, overload
 
 from tinyjax import dtypes, errors, tree
-from tinyjax.core import devices as dev, elsewhere, xla
+from tinyjax.core import devices as dev, xla
 from tinyjax.core.tracing import checking, trace as tr
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
@@ -80,7 +80,7 @@ def _put(leaf: Any, where: dev.Placement) -> Array:
         if isinstance(array, ConcreteArray):
             xla.load(array)
         return array
-    placed: Array = elsewhere.plane().put(leaf, where, "device_put")
+    placed: Array = dev.plane().put(leaf, where, "device_put")
     return placed
 
 

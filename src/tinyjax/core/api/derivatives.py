@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, TypeVarTuple, overload
 
 from tinyjax import tree
+from tinyjax.core.api.arguments import as_tangents, check_per_argument, without_tracers
 from tinyjax.core.api.pullbacks import PullBack, Saveable, Structure, TangentMap, without
-from tinyjax.core.api.tangents import as_tangents, check_per_argument, without_tracers
 from tinyjax.core.primitives.shape import zero_tangent
 from tinyjax.core.tracing.calling import FlatFunction, argument_path, as_arrays, watched
 from tinyjax.core.tracing.primitive import ZERO

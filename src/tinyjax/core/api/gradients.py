@@ -8,7 +8,7 @@ from types import NoneType
 from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 from tinyjax import errors, frames, tree
-from tinyjax.core.api import arguments, tangents, typed
+from tinyjax.core.api import arguments, typed
 from tinyjax.core.primitives import shape as sh
 from tinyjax.core.tracing import calling, checking, primitive as prim
 from tinyjax.core.transforms.linearize import linearize_flat
@@ -286,7 +286,7 @@ def _gradient(
         if ct is prim.ZERO:
             cotangents[i] = sh.zero_tangent(primals[i].aval.cotangent())
     gradient = chosen.result(cotangents)
-    return out, gradient, tangents.without_tracers(flat.aux) if has_aux else None
+    return out, gradient, arguments.without_tracers(flat.aux) if has_aux else None
 
 
 def _describe_result(outs: Sequence[Array], out_tree: tree.PyTreeDef) -> str:

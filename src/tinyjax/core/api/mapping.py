@@ -11,11 +11,11 @@ import attrs
 from tinyjax import errors, tree
 from tinyjax.core.primitives import shape as sh, slicing as sl
 from tinyjax.core.tracing import calling, trace as tr
+from tinyjax.core.tracing.calling import HOLDERS, whole_places
 from tinyjax.core.tracing.checking import checked
-from tinyjax.core.tracing.holders import HOLDERS, whole_places
 from tinyjax.core.tracing.primitive import MappedAxis
 from tinyjax.core.transforms.batching import batch_flat
-from tinyjax.core.values import avals as av, axes as ax
+from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.integers import integer
 from tinyjax.frames import describe_function
@@ -397,4 +397,4 @@ def _place(
             "where the examples should go."
         )
     ndim = out.ndim + (axis is None)
-    return sh.move_batch_axis(out, axis, ax.canonical_axis(to, ndim, "out_axes"), size)
+    return sh.move_batch_axis(out, axis, ints.canonical_axis(to, ndim, "out_axes"), size)

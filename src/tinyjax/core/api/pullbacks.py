@@ -13,10 +13,10 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar, TypeVarTuple, overlo
 import attrs
 
 from tinyjax import dtypes, errors, frames, records, tree
-from tinyjax.core.api.tangents import as_cotangents, as_tangents
+from tinyjax.core.api.arguments import as_cotangents, as_tangents
 from tinyjax.core.primitives.shape import zero_tangent
 from tinyjax.core.tracing import calling, jaxpr as jx
-from tinyjax.core.tracing.holders import whole_places
+from tinyjax.core.tracing.calling import whole_places
 from tinyjax.core.tracing.primitive import ZERO, Tangent
 from tinyjax.core.transforms.linearize import Linearized
 from tinyjax.core.values import avals as av, operands as opd

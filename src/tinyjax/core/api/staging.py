@@ -9,9 +9,8 @@ from tinyjax import tree
 from tinyjax.core.api.mapping import vmap
 from tinyjax.core.jit.signatures import Parameters
 from tinyjax.core.primitives.barrier import optimization_barrier
-from tinyjax.core.tracing.calling import FlatFunction, as_avals
+from tinyjax.core.tracing.calling import FlatFunction, as_avals, opened
 from tinyjax.core.tracing.checking import checked
-from tinyjax.core.tracing.holders import opened
 from tinyjax.core.tracing.jaxpr import ClosedJaxpr, close
 from tinyjax.core.tracing.staging import Staged, stage, stand_ins
 from tinyjax.core.tracing.trace import is_known

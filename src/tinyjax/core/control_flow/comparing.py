@@ -18,7 +18,7 @@ import numpy as np
 from tinyjax import config, dtypes, errors, frames, tree
 from tinyjax.core.control_flow import common as cf
 from tinyjax.core.tracing import trace as tr
-from tinyjax.core.tracing.stage_call import is_called
+from tinyjax.core.tracing.staging import is_called
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.tree.mismatches import with_article

@@ -10,9 +10,9 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, tree
-from tinyjax.core.control_flow import common as cf, dead_code
+from tinyjax.core.control_flow import common as cf, primitives as cfp
 from tinyjax.core.control_flow.comparing import common_types, compared
-from tinyjax.core.control_flow.primitives.cond import (
+from tinyjax.core.control_flow.primitives import (
     CondParams,
     cond_p as cond_p,  # noqa: PLC0414 (with its rules)
 )
@@ -22,20 +22,12 @@ from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce a
 from tinyjax.core.primitives.shape import full, full_like, move_batch_axis, moveaxis
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.tracing import (
-    calling,
-    dependence as dep,
-    jaxpr as jx,
-    list_partition as lp,
-    primitive as prim,
-    program_rules as pr,
-)
+from tinyjax.core.tracing import calling, jaxpr as jx, primitive as prim, program_rules as pr
+from tinyjax.core.tracing.calling import HOLDERS, closed_over
 from tinyjax.core.tracing.checking import checked
-from tinyjax.core.tracing.holders import HOLDERS, closed_over
-from tinyjax.core.tracing.list_partition import fill_list
+from tinyjax.core.tracing.primitive import fill_list
 from tinyjax.core.tracing.program_rules import Run, def_program
-from tinyjax.core.tracing.stage_call import call_one_of
-from tinyjax.core.tracing.staging import Staged, close_over, stage
+from tinyjax.core.tracing.staging import Staged, call_one_of, close_over, stage
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
 from tinyjax.core.values import avals as av, operands as opd
@@ -128,12 +120,12 @@ def _any_of(columns: Sequence[Sequence[bool]]) -> tuple[bool, ...]:
 @cond_p.def_jvp
 def _cond_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: CondParams) -> prim.JvpResult:
     index, *operands = primals
-    nonzero = lp.nonzeros(tangents[1:])
+    nonzero = prim.nonzeros(tangents[1:])
     nonzero_out = _any_of([jv.jvp_jaxpr(branch, nonzero)[1] for branch in params.branches])
     branches = [jv.jvp_jaxpr(branch, nonzero, nonzero_out)[0] for branch in params.branches]
-    outs = bind_branches(index, branches, [*operands, *lp.present(tangents[1:])])
+    outs = bind_branches(index, branches, [*operands, *prim.present(tangents[1:])])
     n = len(nonzero_out)
-    return outs[:n], lp.with_zeros(nonzero_out, outs[n:])
+    return outs[:n], prim.with_zeros(nonzero_out, outs[n:])
 
 
 @cond_p.def_linearize
@@ -145,7 +137,7 @@ def _cond_linearize(
     nonzero_out = _any_of([lz.linearize_jaxpr(b, chosen).nonzero_out for b in params.branches])
     linearized = [lz.linearize_jaxpr(branch, chosen, nonzero_out) for branch in params.branches]
     n = len(nonzero_out)
-    slots, places = dead_code.share_slots([lin.primal.jaxpr.out_avals[n:] for lin in linearized])
+    slots, places = cfp.share_slots([lin.primal.jaxpr.out_avals[n:] for lin in linearized])
     primal = [
         _fill_slots(lin.primal, n, slots, own) for lin, own in zip(linearized, places, strict=True)
     ]
@@ -206,16 +198,16 @@ def _cond_depends(params: CondParams, dependent: tuple[bool, ...]) -> tuple[bool
     chosen, *rest = dependent
     if chosen:
         return (True,) * len(params.branches[0].outs)
-    return _any_of([dep.depends(branch, rest) for branch in params.branches])
+    return _any_of([pr.depends(branch, rest) for branch in params.branches])
 
 
-cond_p.def_rule(pr.PRUNE)(dead_code.prune_cond)
+cond_p.def_rule(pr.PRUNE)(cfp.prune_cond)
 
 
 @cond_p.def_rule(pr.FORWARDS)
 def _cond_forwards(params: CondParams) -> tuple[int | None, ...]:
     """What all branches return as they were given it."""
-    columns = zip(*map(dep.handed_on, params.branches), strict=True)
+    columns = zip(*map(pr.handed_on, params.branches), strict=True)
     return tuple(
         [
             None if first is None or any(place != first for place in rest) else 1 + first
@@ -231,8 +223,8 @@ def _cond_transpose(
     index, *rest = operands
     if isinstance(index, prim.UndefinedPrimal):
         raise ru.not_linear("cond", "what it chooses by")
-    linear = lp.are_undefined(rest)
-    transposed = [tp.transpose_jaxpr(b, linear, lp.nonzeros(cotangents)) for b in params.branches]
+    linear = prim.are_undefined(rest)
+    transposed = [tp.transpose_jaxpr(b, linear, prim.nonzeros(cotangents)) for b in params.branches]
     nonzero_out = _any_of([t.nonzero_out for t in transposed])
     avals = [x.aval for x in rest if isinstance(x, prim.UndefinedPrimal)]
     branches = []
@@ -240,8 +232,8 @@ def _cond_transpose(
         jaxpr = t.staged.jaxpr
         filled, _ = jv.fill_zeros(avals, jaxpr.outs, t.nonzero_out, nonzero_out)
         branches.append(Staged(jx.Jaxpr(jaxpr.in_binders, jaxpr.eqns, filled), t.staged.consts))
-    outs = bind_branches(index, branches, [*lp.defined(rest), *lp.present(cotangents)])
-    return [None, *fill_list(linear, lp.with_zeros(nonzero_out, outs), None)]
+    outs = bind_branches(index, branches, [*prim.defined(rest), *prim.present(cotangents)])
+    return [None, *fill_list(linear, prim.with_zeros(nonzero_out, outs), None)]
 
 
 @cond_p.def_batch
@@ -262,7 +254,7 @@ def _cond_batch(
     same = _same_of_all(params, values, axes)
     programs: Sequence[jx.Jaxpr] = params.branches
     if any(same):
-        programs = [dep.dce(branch, [alike is None for alike in same]) for branch in programs]
+        programs = [pr.dce(branch, [alike is None for alike in same]) for branch in programs]
     results = [
         _of_those_who_take(mapped, branch, ew.eq(index, full_like(index, i)), operands, batched)
         for i, branch in enumerate(programs)

@@ -11,12 +11,11 @@ import attrs
 
 from tinyjax import dtypes, errors, frames, tree
 from tinyjax.core.control_flow import common as cf
-from tinyjax.core.control_flow.observing import Observer, observer_of
+from tinyjax.core.control_flow.common import Observer, observer_of
 from tinyjax.core.tracing import calling, staging as stg
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, Var, eval_jaxpr, zero_literal
-from tinyjax.core.tracing.list_partition import split_list
-from tinyjax.core.tracing.primitive import Primitive
-from tinyjax.core.tracing.stage_call import with_state
+from tinyjax.core.tracing.primitive import Primitive, split_list
+from tinyjax.core.tracing.staging import with_state
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.tree.mismatches import with_article

@@ -18,9 +18,8 @@ from tinyjax.core.tracing.primitive import MappedAxis
 from tinyjax.core.transforms.batching import batch_flat
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.avals import ShapedArray
-from tinyjax.core.values.axes import canonical_axis
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.values.integers import integer
+from tinyjax.core.values.integers import canonical_axis, integer
 from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError
 from tinyjax.frames import describe_function

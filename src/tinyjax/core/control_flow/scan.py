@@ -10,9 +10,9 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, tree
-from tinyjax.core.control_flow import common as cf, dead_code, observing
+from tinyjax.core.control_flow import common as cf, primitives as cfp
 from tinyjax.core.control_flow.looping import stage_loop
-from tinyjax.core.control_flow.primitives.scan import (
+from tinyjax.core.control_flow.primitives import (
     ScanParams,
     bind_scan as bind_scan,  # noqa: PLC0414 (with its rules)
     scan_body_jvp,
@@ -24,18 +24,16 @@ from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.tracing import (
     calling,
-    dependence as dep,
-    list_partition as lp,
     primitive as prim,
     program_rules as pr,
     staging as stg,
     trace as tr,
 )
+from tinyjax.core.tracing.calling import HOLDERS, whole_places
 from tinyjax.core.tracing.checking import checked
-from tinyjax.core.tracing.holders import HOLDERS, whole_places
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, effects_of, eval_jaxpr
 from tinyjax.core.tracing.program_rules import Run
-from tinyjax.core.tracing.stage_call import is_called
+from tinyjax.core.tracing.staging import is_called
 from tinyjax.core.transforms import batching as bt, linearize as lz, transpose as tp
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array
@@ -50,7 +48,7 @@ Y = TypeVar("Y")
 
 def _scan_program(args: Sequence[Any], params: ScanParams, run: Run) -> Sequence[Any]:
     jaxpr, m, length = params.jaxpr, params.num_carry, params.length
-    consts, init, xs = lp.split_list(args, params.num_consts, m)
+    consts, init, xs = prim.split_list(args, params.num_consts, m)
     if not length:
         avals = av.stacked(jaxpr.out_avals[m:], 0)
         return [*init, *[np.empty(aval.shape, aval.dtype) for aval in avals]]
@@ -70,7 +68,7 @@ def _iterate(
     xs: Sequence[Any],
     length: int,
     reverse: bool,
-    observer: observing.Observer | None,
+    observer: cf.Observer | None,
 ) -> tuple[C, Sequence[Any]]:
     """Make the iterations of a loop in Python; return the last carry, and the outputs stacked."""
     stacks: list[Any] = []
@@ -143,7 +141,7 @@ def _reshaped(x: Atom, to: Var) -> JaxprEqn:
 def _scan_forwards(params: ScanParams) -> tuple[int | None, ...]:
     """What an iteration leaves as it is."""
     k, m = params.num_consts, params.num_carry
-    places = enumerate(dep.handed_on(params.jaxpr))
+    places = enumerate(pr.handed_on(params.jaxpr))
     return tuple([k + i if i < m and place == k + i else None for i, place in places])
 
 
@@ -159,7 +157,7 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
     counter = dtypes.int32 if ints.fit_int32((length,)) else dtypes.int64
 
     types = params.jaxpr.out_avals[num_carry:]
-    fixed_types, row_types = lp.split_list(params.jaxpr.in_avals, num_consts + num_carry)
+    fixed_types, row_types = prim.split_list(params.jaxpr.in_avals, num_consts + num_carry)
 
     index = partial(b.scalar, dtype=counter)
     state_types = [*fixed_types, *[_in_rows(aval, length) for aval in (*row_types, *types)]]
@@ -168,11 +166,11 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
         return [b.compare(state[0], index(length - length % params.unroll), "LT")]
 
     def iteration(state: list[hlo.Value]) -> list[hlo.Value]:
-        (i,), consts, carry, xs, ys = lp.split_list(state, 1, num_consts, num_carry, num_xs)
+        (i,), consts, carry, xs, ys = prim.split_list(state, 1, num_consts, num_carry, num_xs)
         place = b.sub(index(length - 1), i) if params.reverse else i
         rows = [_read_row(b, x, place, aval) for x, aval in zip(xs, row_types, strict=True)]
         outs = lower_jaxpr(b, params.jaxpr, [*consts, *carry, *rows])
-        carry, rows = lp.split_list(outs, num_carry)
+        carry, rows = prim.split_list(outs, num_carry)
         ys = [
             _write_row(b, y, row, place, aval) for y, row, aval in zip(ys, rows, types, strict=True)
         ]
@@ -201,7 +199,7 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
             state = b.loop(state, condition, body, ordered)
     for _ in range(length % params.unroll):
         state = iteration(state)
-    _, _, carry, _, ys = lp.split_list(state, 1, num_consts, num_carry, num_xs)
+    _, _, carry, _, ys = prim.split_list(state, 1, num_consts, num_carry, num_xs)
     return [*carry, *[_read_as(b, y, of) for y, of in zip(ys, b.results[num_carry:], strict=True)]]
 
 
@@ -245,30 +243,30 @@ def _kept_as(of: hlo.TensorType, aval: av.ShapedArray) -> hlo.TensorType:
 @scan_p.def_jvp
 def _scan_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: ScanParams) -> prim.JvpResult:
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    nonzero = lp.nonzeros(tangents)
-    nz_consts, _, nz_xs = lp.split_list(nonzero, k, m)
+    nonzero = prim.nonzeros(tangents)
+    nz_consts, _, nz_xs = prim.split_list(nonzero, k, m)
     num_ys = len(jaxpr.outs) - m
     nz_carry, nz_out, staged = scan_body_jvp(params, nonzero)
     # from (consts, carry, xs, their tangents) to consts, carry and xs each with their tangents
     sizes = (len(staged.consts), k, m, len(nz_xs), sum(nz_consts), sum(nz_carry))
-    new, c, s, x, tc, ts, tx = lp.split_list(range(len(staged.jaxpr.in_binders)), *sizes)
-    out_s, out_y, out_ts, out_ty = lp.split_list(
+    new, c, s, x, tc, ts, tx = prim.split_list(range(len(staged.jaxpr.in_binders)), *sizes)
+    out_s, out_y, out_ts, out_ty = prim.split_list(
         range(len(staged.jaxpr.outs)), m, num_ys, sum(nz_carry)
     )
     body = cf.rearrange(
         staged.jaxpr, [*new, *c, *tc, *s, *ts, *x, *tx], [*out_s, *out_ts, *out_y, *out_ty]
     )
-    consts, init, xs = lp.split_list(primals, k, m)
-    t_consts, t_init, t_xs = lp.split_list(tangents, k, m)
+    consts, init, xs = prim.split_list(primals, k, m)
+    t_consts, t_init, t_xs = prim.split_list(tangents, k, m)
     outs = bind_scan(
         body,
-        [*staged.consts, *consts, *lp.present(t_consts)],
+        [*staged.consts, *consts, *prim.present(t_consts)],
         [*init, *cf.first_tangents(init, t_init, nz_carry)],
-        [*xs, *lp.present(t_xs)],
+        [*xs, *prim.present(t_xs)],
         params,
     )
-    carry, carry_tangents, ys, ys_tangents = lp.split_list(outs, m, sum(nz_carry), num_ys)
-    return [*carry, *ys], lp.with_zeros(nz_out, [*carry_tangents, *ys_tangents])
+    carry, carry_tangents, ys, ys_tangents = prim.split_list(outs, m, sum(nz_carry), num_ys)
+    return [*carry, *ys], prim.with_zeros(nz_out, [*carry_tangents, *ys_tangents])
 
 
 def linearize_stacking(
@@ -281,7 +279,7 @@ def linearize_stacking(
     iteration computes, are stacked.
     """
     k, m, num_outs = params.num_consts, params.num_carry, len(params.jaxpr.outs)
-    nz_consts, nz_init, nz_xs = lp.split_list(nonzero, k, m)
+    nz_consts, nz_init, nz_xs = prim.split_list(nonzero, k, m)
 
     def of_body(carry: tuple[bool, ...]) -> lz.LinearizedJaxpr:
         required = (*carry, *(False,) * (num_outs - m))
@@ -289,9 +287,9 @@ def linearize_stacking(
 
     nz_carry = cf.fixed_point(nz_init, lambda carry: of_body(carry).nonzero_out[:m])
     lin = of_body(nz_carry)
-    consts, init, xs = lp.split_list(primals, k, m)
+    consts, init, xs = prim.split_list(primals, k, m)
     primal, all_consts = lin.primal.jaxpr, [*lin.primal.consts, *consts]
-    varies = dead_code.varying(primal, len(all_consts))
+    varies = cfp.varying(primal, len(all_consts))
     inputs = dict[Atom, Array](zip(primal.in_binders[len(all_consts) + m :], xs, strict=True))
     atoms = _residuals(lin, num_outs)
     of_inputs: list[int] = []
@@ -309,8 +307,8 @@ def linearize_stacking(
         all_consts,
         [atoms[i] for i in of_consts],
     )
-    outs, stacks = lp.split_list(bind_scan(body, all_consts, init, xs, params), num_outs)
-    t_consts, t_carry, t_xs = lp.split_list(
+    outs, stacks = prim.split_list(bind_scan(body, all_consts, init, xs, params), num_outs)
+    t_consts, t_carry, t_xs = prim.split_list(
         range(len(atoms), len(lin.tangent.in_binders)), sum(nz_consts), sum(nz_carry)
     )
     tangent = cf.rearrange(
@@ -318,13 +316,13 @@ def linearize_stacking(
     )
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
-        t_consts, t_init, t_xs = lp.split_list(tangents, sum(nz_consts), sum(nz_init))
+        t_consts, t_init, t_xs = prim.split_list(tangents, sum(nz_consts), sum(nz_init))
         return bind_scan(
             tangent,
             [*fixed, *t_consts],
-            cf.first_tangents(init, lp.with_zeros(nz_init, t_init), nz_carry),
+            cf.first_tangents(init, prim.with_zeros(nz_init, t_init), nz_carry),
             [*[inputs[atoms[i]] for i in of_inputs], *stacks, *t_xs],
-            attrs.evolve(params, observer=observing.in_phase(params.observer, "tangent")),
+            attrs.evolve(params, observer=cf.in_phase(params.observer, "tangent")),
         )
 
     return outs, lin.nonzero_out, tangent_map
@@ -362,7 +360,7 @@ def _hoist(
         if not (effects_of(eqn).any or varies.intersection(eqn.out_binders))
     ]
     before = Jaxpr(body.in_binders[: len(consts)], tuple(eqns), tuple(fixed))
-    values = eval_jaxpr(dep.dce(before), consts)
+    values = eval_jaxpr(pr.dce(before), consts)
     parameters = {*body.in_binders}
     computed = {
         x: value
@@ -372,7 +370,7 @@ def _hoist(
     if computed:
         names: dict[Atom, Var] = {x: Var(x.aval) for x in computed}
         taking = Jaxpr((*names.values(), *body.in_binders), body.eqns, body.outs)
-        body = dep.dce(_rename(taking, names))
+        body = pr.dce(_rename(taking, names))
     return values, body, [*computed.values(), *consts]
 
 
@@ -385,7 +383,7 @@ def _scan_linearize(
     return scan_p.rule(pr.CHECKPOINTED)(primals, nonzero, params)
 
 
-scan_p.def_rule(pr.PRUNE)(dead_code.prune_scan)
+scan_p.def_rule(pr.PRUNE)(cfp.prune_scan)
 
 
 def _rename(jaxpr: Jaxpr, names: Mapping[Atom, Var]) -> Jaxpr:
@@ -399,11 +397,11 @@ def _rename(jaxpr: Jaxpr, names: Mapping[Atom, Var]) -> Jaxpr:
 
 @scan_p.def_rule(pr.DEPENDS)
 def _scan_depends(params: ScanParams, dependent: tuple[bool, ...]) -> tuple[bool, ...]:
-    consts, init, xs = lp.split_list(dependent, params.num_consts, params.num_carry)
+    consts, init, xs = prim.split_list(dependent, params.num_consts, params.num_carry)
     m = params.num_carry
 
     def of_body(carry: tuple[bool, ...]) -> tuple[bool, ...]:
-        return dep.depends(params.jaxpr, (*consts, *carry, *xs))
+        return pr.depends(params.jaxpr, (*consts, *carry, *xs))
 
     carry = cf.fixed_point(init, lambda carry: of_body(carry)[:m])
     return (*carry, *of_body(carry)[m:])
@@ -412,7 +410,7 @@ def _scan_depends(params: ScanParams, dependent: tuple[bool, ...]) -> tuple[bool
 @scan_p.def_rule(pr.ASKED)
 def _scan_asked(params: ScanParams) -> bool:
     # an iteration may begin with a cotangent though none comes from outside
-    return dep.asks_within(params.jaxpr)
+    return pr.asks_within(params.jaxpr)
 
 
 @scan_p.def_transpose
@@ -420,46 +418,46 @@ def _scan_transpose(
     cotangents: prim.Tangents, operands: prim.Operands, params: ScanParams
 ) -> prim.Cotangents:
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    lin_consts, lin_init, lin_xs = lp.split_list(lp.are_undefined(operands), k, m)
+    lin_consts, lin_init, lin_xs = prim.split_list(prim.are_undefined(operands), k, m)
 
     def of_body(carry: tuple[bool, ...]) -> Sequence[bool]:
-        return dep.depends(jaxpr, (*lin_consts, *carry, *lin_xs))[:m]
+        return pr.depends(jaxpr, (*lin_consts, *carry, *lin_xs))[:m]
 
     # A carry that starts from a known value (a zero) is linear where it meets linear values later.
     lin_carry = cf.fixed_point(lin_init, of_body)
     known, known_xs = _known_operands(operands, lin_carry, params)
     linear = (*lin_consts, *lin_carry, *lin_xs)
-    known_binders, unknown = lp.partition_list(linear, jaxpr.in_binders)
-    unknown_c, unknown_m, _ = lp.split_list(unknown, sum(lin_consts), sum(lin_carry))
-    ct_carry, ct_ys = lp.split_list(cotangents, m)
+    known_binders, unknown = prim.partition_list(linear, jaxpr.in_binders)
+    unknown_c, unknown_m, _ = prim.split_list(unknown, sum(lin_consts), sum(lin_carry))
+    ct_carry, ct_ys = prim.split_list(cotangents, m)
     staged = _transposed_body(
         Jaxpr((*known_binders, *unknown), jaxpr.eqns, jaxpr.outs),
         [x.aval for x in known],
         av.rows([x.aval for x in known_xs]),
         len(unknown_c),
         lin_carry,
-        lp.nonzeros(ct_ys),
+        prim.nonzeros(ct_ys),
     )
     outs = bind_scan(
         staged.jaxpr,
         [*staged.consts, *known],
         [
             *(_instantiate(prim.ZERO, v) for v in unknown_c),
-            *map(_instantiate, lp.marked(ct_carry, lin_carry), unknown_m),
+            *map(_instantiate, prim.marked(ct_carry, lin_carry), unknown_m),
         ],
-        [*known_xs, *lp.present(ct_ys)],
+        [*known_xs, *prim.present(ct_ys)],
         attrs.evolve(
             params,
             reverse=not params.reverse,
-            observer=observing.in_phase(params.observer, "backward"),
+            observer=cf.in_phase(params.observer, "backward"),
         ),
     )
-    into_c, into_m, into_x = lp.split_list(outs, len(unknown_c), len(unknown_m))
-    into_init = lp.fill_list(lin_carry, into_m, None)
+    into_c, into_m, into_x = prim.split_list(outs, len(unknown_c), len(unknown_m))
+    into_init = prim.fill_list(lin_carry, into_m, None)
     return [
-        *lp.fill_list(lin_consts, into_c, None),
+        *prim.fill_list(lin_consts, into_c, None),
         *[ct if is_linear else None for ct, is_linear in zip(into_init, lin_init, strict=True)],
-        *lp.fill_list(lin_xs, into_x, None),
+        *prim.fill_list(lin_xs, into_x, None),
     ]
 
 
@@ -486,13 +484,13 @@ def _transposed_body(
     """
     m, sizes = len(lin_carry), (len(consts), num_sums, sum(lin_carry), len(slices))
     unknown = body.in_binders[len(consts) + len(slices) :]
-    unknown_c, unknown_m, unknown_x = lp.split_list(unknown, num_sums, sum(lin_carry))
+    unknown_c, unknown_m, unknown_x = prim.split_list(unknown, num_sums, sum(lin_carry))
 
     def iteration(*args: Array) -> list[Array]:
-        fixed, sums, state, rows, parts = lp.split_list(args, *sizes)
-        cotangents_out = [*lp.with_zeros(lin_carry, state), *lp.with_zeros(nz_ys, parts)]
+        fixed, sums, state, rows, parts = prim.split_list(args, *sizes)
+        cotangents_out = [*prim.with_zeros(lin_carry, state), *prim.with_zeros(nz_ys, parts)]
         cotangents_in = tp.backward_pass(body, [*fixed, *rows], cotangents_out)
-        into_c, into_m, into_x = lp.split_list(cotangents_in, num_sums, len(unknown_m))
+        into_c, into_m, into_x = prim.split_list(cotangents_in, num_sums, len(unknown_m))
         return [
             *(
                 s if ct is prim.ZERO else ru.add_arrays(s, ct)
@@ -503,7 +501,7 @@ def _transposed_body(
         ]
 
     linear = [v.aval.cotangent() for v in (*unknown_c, *unknown_m)]
-    outputs = [aval.cotangent() for aval in lp.marked(body.out_avals[m:], nz_ys)]
+    outputs = [aval.cotangent() for aval in prim.marked(body.out_avals[m:], nz_ys)]
     return stg.stage(iteration, [*consts, *linear, *slices, *outputs])
 
 
@@ -515,8 +513,8 @@ def _known_operands(
     A carry that is not linear (a counter) is computed first, by a loop that stacks its values.
     """
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    consts, carry, xs = lp.split_list(operands, k, m)
-    known, known_xs = lp.defined(consts), lp.defined(xs)
+    consts, carry, xs = prim.split_list(operands, k, m)
+    known, known_xs = prim.defined(consts), prim.defined(xs)
     first = [
         x
         for x, is_linear in zip(carry, lin_carry, strict=True)
@@ -524,12 +522,12 @@ def _known_operands(
     ]
     if not first:
         return known, known_xs
-    marks = [*lp.are_undefined(operands)]
+    marks = [*prim.are_undefined(operands)]
     marks[k : k + m] = lin_carry
-    linear = dep.dependents(jaxpr.eqns, lp.marked(jaxpr.in_binders, marks))
-    parts = [dep.independent_part(eqn, linear) for eqn in jaxpr.eqns]
+    linear = pr.dependents(jaxpr.eqns, prim.marked(jaxpr.in_binders, marks))
+    parts = [pr.independent_part(eqn, linear) for eqn in jaxpr.eqns]
     eqns = [eqn for eqn in parts if eqn is not None]
-    binders = tuple(lp.partition_list(marks, jaxpr.in_binders)[0])
+    binders = tuple(prim.partition_list(marks, jaxpr.in_binders)[0])
     states = binders[len(known) : len(known) + len(first)]
     outs = [x for x, is_linear in zip(jaxpr.outs, lin_carry, strict=False) if not is_linear]
     forward = Jaxpr(binders, tuple(eqns), (*outs, *states))
@@ -547,8 +545,8 @@ def _scan_batch(
     mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: ScanParams
 ) -> prim.BatchResult:
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    consts, carry, xs = lp.split_list(values, k, m)
-    ax_consts, ax_carry, ax_xs = lp.split_list(axes, k, m)
+    consts, carry, xs = prim.split_list(values, k, m)
+    ax_consts, ax_carry, ax_xs = prim.split_list(axes, k, m)
     consts = [
         x if a is None else sh.moveaxis(x, a, 0) for x, a in zip(consts, ax_consts, strict=True)
     ]
@@ -736,7 +734,7 @@ def _call_repeatedly(
         n = carry_tree.num_leaves
         return tree.unflatten(carry_tree, outs[:n]), outs[n:]
 
-    observer = observing.observer_of(scan_p, "scan", f, iterations)
+    observer = cf.observer_of(scan_p, "scan", f, iterations)
     last, ys = _iterate(step, carry, inputs, iterations, reverse, observer)
     return last, tree.unflatten(y_trees[0], ys)
 

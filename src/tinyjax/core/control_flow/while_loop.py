@@ -9,9 +9,9 @@ from typing import Any, Final, TypeVar
 
 from tinyjax import dtypes, errors, tree
 from tinyjax.core import lowering as low
-from tinyjax.core.control_flow import common as cf, observing
+from tinyjax.core.control_flow import common as cf
 from tinyjax.core.control_flow.looping import stage_loop
-from tinyjax.core.control_flow.primitives.while_loop import (
+from tinyjax.core.control_flow.primitives import (
     WhileParams,
     bind_while as bind_while,  # noqa: PLC0414 (with its rules)
     while_body_jvp,
@@ -25,17 +25,15 @@ from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.tracing import (
     calling,
     jaxpr as jx,
-    list_partition as lp,
     primitive as prim,
     program_rules as pr,
     staging as stg,
     trace as tr,
 )
 from tinyjax.core.tracing.checking import checked
-from tinyjax.core.tracing.dependence import handed_on
-from tinyjax.core.tracing.list_partition import split_list
-from tinyjax.core.tracing.program_rules import Run
-from tinyjax.core.tracing.stage_call import is_called
+from tinyjax.core.tracing.primitive import split_list
+from tinyjax.core.tracing.program_rules import Run, handed_on
+from tinyjax.core.tracing.staging import is_called
 from tinyjax.core.transforms import batching as bt
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array, ArrayLike
@@ -67,7 +65,7 @@ def _iterate(
     goes_on: Callable[[Sequence[Any]], Any],
     step: Callable[[Sequence[Any]], Sequence[Any]],
     state: Sequence[Any],
-    observer: observing.Observer | None,
+    observer: cf.Observer | None,
 ) -> Sequence[Any]:
     """Make the iterations of a loop in Python, and return the last state."""
     iterations = iter(lambda: bool(goes_on(state)), False)
@@ -143,7 +141,7 @@ def _while_lowering(b: Lowering, operands: hlo.Values, params: WhileParams) -> h
 def _while_jvp(
     primals: prim.Arrays, tangents: prim.Tangents, params: WhileParams
 ) -> prim.JvpResult:
-    nz_other, nz_state, staged = while_body_jvp(params, lp.nonzeros(tangents))
+    nz_other, nz_state, staged = while_body_jvp(params, prim.nonzeros(tangents))
     fixed, other, state = split_list(primals, params.num_condition, params.num_body)
     _, t_other, t_state = split_list(tangents, params.num_condition, params.num_body)
     # from (consts, state, their tangents) to consts and state each with their tangents
@@ -162,13 +160,13 @@ def _while_jvp(
         condition,
         fixed,
         body,
-        [*staged.consts, *other, *lp.present(t_other)],
+        [*staged.consts, *other, *prim.present(t_other)],
         [*state, *cf.first_tangents(state, t_state, nz_state)],
         params.checkpoints,
         params.observer,
     )
     n = len(state)
-    return outs[:n], lp.with_zeros(nz_state, outs[n:])
+    return outs[:n], prim.with_zeros(nz_state, outs[n:])
 
 
 @while_p.def_linearize
@@ -382,7 +380,7 @@ def while_loop(
     if is_called():
         flat_condition = calling.FlatFunction(cond_fun, in_tree)
         flat_body = calling.FlatFunction(body_fun, in_tree)
-        observer = observing.observer_of(while_p, "while_loop", body_fun)
+        observer = cf.observer_of(while_p, "while_loop", body_fun)
         with suppress(errors.TracerBoolConversionError):  # whether to go on is not known
             last = _iterate(
                 lambda state: flat_condition(*state)[0],

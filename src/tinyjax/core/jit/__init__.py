@@ -6,8 +6,8 @@ Evaluating it compiles through XLA.
 
 ``decorator.py`` has ``jit`` itself. The rest is loaded with the first function that is jitted:
 ``function.py`` makes a jitted function of it, ``signatures.py`` has the key by which a call finds
-its program, ``traces.py`` keeps what was traced by function, ``explanation.py`` says what a call
-would do, and ``stages.py`` shows programs before and after compilation.
+its program, and keeps by function what was traced, and ``stages.py`` says what a call would do, and
+shows programs before and after compilation.
 """
 
 from __future__ import annotations
@@ -20,6 +20,6 @@ __all__, __getattr__, __dir__ = namespace(
         "decorator": "jit",
         "function": "JitFunction",
         "program": "JitParams jit_p",
-        "traces": "clear_traces",
+        "signatures": "Parameters clear_traces",
     },
 )

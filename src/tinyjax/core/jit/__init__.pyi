@@ -4,11 +4,13 @@ from tinyjax.core.jit.decorator import jit as jit
 from tinyjax.core.jit.function import JitFunction as JitFunction
 from tinyjax.core.jit.program import JitParams as JitParams
 from tinyjax.core.jit.program import jit_p as jit_p
-from tinyjax.core.jit.traces import clear_traces as clear_traces
+from tinyjax.core.jit.signatures import Parameters as Parameters
+from tinyjax.core.jit.signatures import clear_traces as clear_traces
 
 __all__ = [
     'JitFunction',
     'JitParams',
+    'Parameters',
     'clear_traces',
     'jit',
     'jit_p',

@@ -1,6 +1,6 @@
 """``jit`` as users call it: checks of what it is told, and defaults.
 
-What becomes of a function is loaded when one is first given to it (``deferred.py``).
+What becomes of a function is loaded when one is first given to it (``function.py``).
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from types import EllipsisType
 from typing import Any, Final, Literal, ParamSpec, TypeVar, overload
 
 from tinyjax import config, frames
-from tinyjax.core import devices as dev, elsewhere, xla
-from tinyjax.core.jit import deferred
+from tinyjax.core import devices as dev, jit as jt, xla
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import integers as ints
 from tinyjax.errors import ArgumentError
@@ -49,7 +48,7 @@ def jit(
     backend: str | None = ...,
     in_shardings: Any = ...,
     out_shardings: Any = ...,
-) -> deferred.JitFunction[P, R]: ...
+) -> jt.JitFunction[P, R]: ...
 @overload
 def jit(
     *,
@@ -66,7 +65,7 @@ def jit(
     backend: str | None = ...,
     in_shardings: Any = ...,
     out_shardings: Any = ...,
-) -> Callable[[Callable[P, R]], deferred.JitFunction[P, R]]: ...
+) -> Callable[[Callable[P, R]], jt.JitFunction[P, R]]: ...
 @checking.checked
 def jit(  # noqa: PLR0913 (JAX's signature)
     fun: Callable[P, R] | EllipsisType = ...,
@@ -84,7 +83,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     backend: str | None = None,
     in_shardings: Any = None,
     out_shardings: Any = None,
-) -> deferred.JitFunction[P, R] | Callable[[Callable[P, R]], deferred.JitFunction[P, R]]:
+) -> jt.JitFunction[P, R] | Callable[[Callable[P, R]], jt.JitFunction[P, R]]:
     """Compile a function with XLA.
 
     The first call with a signature runs the function on tracers, to record its program; later calls
@@ -150,7 +149,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     """
     if isinstance(fun, EllipsisType):
 
-        def decorate(fun: Callable[P, R]) -> deferred.JitFunction[P, R]:
+        def decorate(fun: Callable[P, R]) -> jt.JitFunction[P, R]:
             return jit(
                 fun,
                 static_argnums=static_argnums,
@@ -183,7 +182,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     for module in companions:
         import_module(module)
     companions.clear()
-    parameters = deferred.Parameters(
+    parameters = jt.Parameters(
         fun,
         _positions("static_argnums", static_argnums),
         _names(static_argnames),
@@ -195,7 +194,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         _placed(in_shardings, out_shardings, device),
         inline,
     )
-    return deferred.JitFunction(parameters)
+    return jt.JitFunction(parameters)
 
 
 def _check_function(fun: Callable[..., object]) -> None:
@@ -219,9 +218,9 @@ def _names(names: str | Sequence[str] | None) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names or ())
 
 
-def _placed(ins: Any, outs: Any, device: dev.Placement) -> elsewhere.PlacedCall | None:
+def _placed(ins: Any, outs: Any, device: dev.Placement) -> dev.PlacedCall | None:
     """Where arguments and results lie; None where nothing is said of it."""
     if ins is outs is device is None:
         return None
     ins, outs = (device if places is None else places for places in (ins, outs))
-    return elsewhere.plane().placed_call(ins, outs)
+    return dev.plane().placed_call(ins, outs)

@@ -21,19 +21,19 @@ import attrs
 from tinyjax import errors, tracebacks, tree
 from tinyjax.config import Process, is_tracing_forbidden, local_settings, settings
 from tinyjax.core import xla
-from tinyjax.core.events import timed
 from tinyjax.core.jit import signatures as sig
 from tinyjax.core.jit.program import JitParams, jit_p
-from tinyjax.core.jit.traces import NO_TRACES, Entry, Traces, traces_of
+from tinyjax.core.jit.signatures import NO_TRACES, Entry, Traces, traces_of
 from tinyjax.core.tracing import calling, jaxpr as jx, staging as stg, trace as tr
-from tinyjax.core.tracing.holders import HOLDERS, held, opened
-from tinyjax.core.tracing.stage_call import call_staged, is_called, stage_call
+from tinyjax.core.tracing.calling import HOLDERS, held, opened
+from tinyjax.core.tracing.staging import call_staged, is_called, stage_call
 from tinyjax.core.values.array import Array
+from tinyjax.core.xla.compilation import timed
 from tinyjax.frames import describe_function, imitate, warn_user
 
 if TYPE_CHECKING:
     from tinyjax.core.jit import stages
-    from tinyjax.core.jit.explanation import Explanation
+    from tinyjax.core.jit.stages import Explanation
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -289,7 +289,7 @@ class JitFunction(Generic[P, R]):
         return self._explain(signature, entry, program)
 
     def _explain(self, signature: sig.Signature, known: Entry | None, entry: Entry) -> Explanation:
-        from tinyjax.core.jit.explanation import Explanation  # noqa: PLC0415 (likewise)
+        from tinyjax.core.jit.stages import Explanation  # noqa: PLC0415 (likewise)
 
         made: type[Explanation] = tr.eager[Explanation]
         different: tuple[str, ...] = ()

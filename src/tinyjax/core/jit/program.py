@@ -1,8 +1,13 @@
-"""The primitive ``jit``: a program that is compiled as a unit, and its rules."""
+"""The primitive ``jit``, a program that is compiled as a unit, and the rules of all such calls.
+
+Primitives that call a program share their rules: a transformed call is a call of what the program
+becomes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol, TypeVar
 
 import attrs
 
@@ -11,16 +16,117 @@ from tinyjax.core import xla
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
-from tinyjax.core.tracing.jaxpr import Jaxpr
-from tinyjax.core.tracing.primitive import Arrays, LinearizeResult, Params, Primitive
-from tinyjax.core.tracing.program_rules import INLINED
-from tinyjax.core.tracing.staging import Staged
-from tinyjax.core.transforms.calls import def_call
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg
+from tinyjax.core.tracing.program_rules import CALLED, INLINED, def_program
+from tinyjax.core.tracing.trace import bind
+from tinyjax.core.transforms.batching import batch_jaxpr
+from tinyjax.core.transforms.jvp import jvp_jaxpr
 from tinyjax.core.transforms.linearize import linearize_jaxpr
+from tinyjax.core.transforms.transpose import transpose_jaxpr
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import ShapedArray, same_types
+from tinyjax.errors import ArgumentError
+
+
+class CallParams(Protocol):
+    """The parameters of a call."""
+
+    @property
+    def jaxpr(self) -> jx.Jaxpr:
+        """The program that is called."""
+
+
+C = TypeVar("C", bound=CallParams)
+#: Applies a program to arguments, after what it closes over.
+Apply = Callable[[stg.Staged, Sequence[Array]], Sequence[Array]]
+
+
+def inline(staged: stg.Staged, args: Sequence[Array]) -> Sequence[Array]:
+    """Apply a program, equation by equation."""
+    return jx.eval_jaxpr(staged.jaxpr, [*staged.consts, *args])
+
+
+def check_call(called: str, jaxpr: jx.Jaxpr, avals: prim.Avals) -> Sequence[ShapedArray]:
+    """Return the types of a program's results.
+
+    Raises:
+        ArgumentError: the operands are of other types than its parameters.
+    """
+    if not same_types(avals, jaxpr.in_avals):
+        raise ArgumentError(
+            f"{called} of type {jaxpr.type} was applied to ({', '.join(map(str, avals))})."
+        )
+    return jaxpr.out_avals
+
+
+def jvp_of_call(
+    jaxpr: jx.Jaxpr, primals: prim.Arrays, tangents: prim.Tangents, apply: Apply = inline
+) -> prim.JvpResult:
+    """Apply the jvp of a program."""
+    staged, nonzero_out = jvp_jaxpr(jaxpr, prim.nonzeros(tangents))
+    outs = apply(staged, [*primals, *prim.present(tangents)])
+    n = len(nonzero_out)
+    return outs[:n], prim.with_zeros(nonzero_out, outs[n:])
+
+
+def transpose_of_call(
+    jaxpr: jx.Jaxpr, cotangents: prim.Tangents, operands: prim.Operands, apply: Apply = inline
+) -> prim.Cotangents:
+    """Apply the transpose of a program."""
+    transposed = transpose_jaxpr(jaxpr, prim.are_undefined(operands), prim.nonzeros(cotangents))
+    outs = apply(transposed.staged, [*prim.defined(operands), *prim.present(cotangents)])
+    return prim.fill_list(
+        prim.are_undefined(operands), prim.with_zeros(transposed.nonzero_out, outs), None
+    )
+
+
+def def_call(
+    primitive: prim.Primitive[C], called: str, rebuild: Callable[[C, jx.Jaxpr], C]
+) -> Callable[[stg.Staged, Sequence[Array], C], Sequence[Array]]:
+    """Register the rules of a call that stays a call when it is transformed.
+
+    Args:
+        primitive: the primitive.
+        called: what messages call the program.
+        rebuild: the parameters for another program.
+
+    Returns:
+        Binds the call of another program, of what that closes over and of arguments.
+    """
+
+    def bind_call(staged: stg.Staged, args: Sequence[Array], params: C) -> Sequence[Array]:
+        return bind(primitive, (*staged.consts, *args), rebuild(params, staged.jaxpr))
+
+    def_program(primitive, lambda args, params, run: run(params.jaxpr, args))
+    primitive.def_rule(CALLED)(rebuild)
+    primitive.def_abstract_eval(lambda avals, params: check_call(called, params.jaxpr, avals))
+
+    @primitive.def_jvp
+    def call_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: C) -> prim.JvpResult:
+        return jvp_of_call(
+            params.jaxpr, primals, tangents, lambda staged, args: bind_call(staged, args, params)
+        )
+
+    @primitive.def_transpose
+    def call_transpose(
+        cotangents: prim.Tangents, operands: prim.Operands, params: C
+    ) -> prim.Cotangents:
+        return transpose_of_call(
+            params.jaxpr, cotangents, operands, lambda staged, args: bind_call(staged, args, params)
+        )
+
+    @primitive.def_batch
+    def call_batch(
+        mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: C
+    ) -> prim.BatchResult:
+        staged, out_axes = batch_jaxpr(params.jaxpr, mapped, tuple(axes))
+        return bind_call(staged, values, params), out_axes
+
+    return bind_call
 
 
 @attrs.frozen(eq=False, repr=False)
-class JitParams(Params):
+class JitParams(prim.Params):
     """A program to be compiled as a unit.
 
     Attributes:
@@ -31,7 +137,7 @@ class JitParams(Params):
         flags: what XLA is told when it is compiled as a unit.
     """
 
-    jaxpr: Jaxpr
+    jaxpr: jx.Jaxpr
     name: str = attrs.field(default="f", eq=False)
     donated: tuple[int, ...] = ()
     tier: config.Tier | None = attrs.field(default=None, eq=False)
@@ -42,16 +148,16 @@ class JitParams(Params):
         """What is compiled where it is not part of another program."""
         return xla.Compilation(self.jaxpr, self.name, self.donated, self.flags)
 
-    def run(self, args: Arrays) -> tuple[Arrays, xla.Executable | None]:
+    def run(self, args: prim.Arrays) -> tuple[prim.Arrays, xla.Executable | None]:
         """Evaluate it, or run the compiled program, as ``xla.run`` does."""
         return xla.run(self.compilation, args, self.tier or config.settings().tier)
 
 
-jit_p: Primitive[JitParams] = Primitive("jit", JitParams)
+jit_p: prim.Primitive[JitParams] = prim.Primitive("jit", JitParams)
 
 
 @jit_p.def_evaluate
-def _jit_evaluate(args: Arrays, params: JitParams) -> Arrays:
+def _jit_evaluate(args: prim.Arrays, params: JitParams) -> prim.Arrays:
     return params.run(args)[0]
 
 
@@ -69,13 +175,15 @@ _bind_jit = def_call(
 
 
 @jit_p.def_linearize
-def _jit_linearize(primals: Arrays, nonzero: Sequence[bool], params: JitParams) -> LinearizeResult:
+def _jit_linearize(
+    primals: prim.Arrays, nonzero: Sequence[bool], params: JitParams
+) -> prim.LinearizeResult:
     linearized = linearize_jaxpr(params.jaxpr, tuple(nonzero))
     outs = _bind_jit(linearized.primal, primals, params)
     n = len(linearized.nonzero_out)
     residuals = linearized.residuals(primals, outs[n:])
 
-    def tangent_map(tangents: Arrays) -> Arrays:
-        return _bind_jit(Staged(linearized.tangent, ()), [*residuals, *tangents], params)
+    def tangent_map(tangents: prim.Arrays) -> prim.Arrays:
+        return _bind_jit(stg.Staged(linearized.tangent, ()), [*residuals, *tangents], params)
 
     return outs[:n], linearized.nonzero_out, tangent_map

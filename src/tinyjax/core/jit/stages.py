@@ -1,31 +1,86 @@
-"""The results of ``jit(f).lower(...)``: a program before and after it is compiled."""
+"""What a jitted function shows without being called: what a call would do, and its program.
+
+``jit(f).lower(...)`` gives the program, before and after it is compiled.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import attrs
 
-from tinyjax import config, tree
-from tinyjax.core import elsewhere, xla
+from tinyjax import config, records, tree
+from tinyjax.core import devices as dev, xla
+from tinyjax.core.jit.signatures import Signature
 from tinyjax.core.lowering import location_text
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, trace as tr
-from tinyjax.core.tracing.holders import held, opened
-from tinyjax.core.tracing.list_partition import split_list
-from tinyjax.core.tracing.stage_call import call_staged
-from tinyjax.core.tracing.staging import Staged
+from tinyjax.core.tracing.primitive import split_list
+from tinyjax.core.tracing.staging import Staged, call_staged
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import PlacedArray
 from tinyjax.core.values.integers import is_one_of
 from tinyjax.errors import ArgumentError, PlatformError, RefError, described, shortened
-from tinyjax.records import Record
 from tinyjax.tree.treedef import first_difference
 
 if TYPE_CHECKING:
     from tinyjax.core import answers
+
+
+@attrs.frozen(eq=False, repr=False)
+class Explanation(records.Record):
+    """Say what a call of a jitted function would do, and why.
+
+    Attributes:
+        function: the function, and where it is defined.
+        traces: whether the call would run the Python function, to record its program.
+        compiles: whether XLA would compile the program.
+        differences: how the call differs from the most similar earlier call: a line for each
+            argument, static value or setting that differs.
+        reasons: other reasons to trace or compile.
+    """
+
+    function: str
+    traces: bool
+    compiles: bool
+    differences: tuple[str, ...]
+    reasons: tuple[str, ...]
+
+    def __str__(self) -> str:
+        match self.traces, self.compiles:
+            case True, True:
+                verdict = "is traced and compiled"
+            case True, False:
+                verdict = "is traced, but not compiled"
+            case False, True:
+                verdict = "was traced before, and is compiled"
+            case _:
+                verdict = "runs a program that was traced and compiled before"
+        lines = [f"this call of {self.function} {verdict}"]
+        return "\n".join([*lines, *(f"  {line}" for line in (*self.differences, *self.reasons))])
+
+    def log(self) -> None:
+        """Tell the logger ``tinyjax``, as the setting ``explain`` asks for."""
+        logging.getLogger("tinyjax").warning(str(self))
+
+    @classmethod
+    def compare(
+        cls, fun: Callable[..., Any], signature: Signature, earlier: Iterable[Signature]
+    ) -> tuple[str, ...]:
+        """Say how a call differs from the earlier one that it differs from least.
+
+        A room says it (``tinyjax.explaining``); alone, the core says nothing.
+
+        Args:
+            fun: the function, for the names of its parameters.
+            signature: the call.
+            earlier: the signatures of earlier calls.
+        """
+        return ()
+
 
 T = TypeVar("T")
 
@@ -42,7 +97,7 @@ class Wrapped(Protocol):
 
 
 @attrs.frozen(eq=False, repr=False)
-class ArgInfo(av.Typed, Record):
+class ArgInfo(av.Typed, records.Record):
     """The type of an argument, and whether its memory may be reused."""
 
     aval: av.ShapedArray
@@ -212,7 +267,7 @@ class Lowered(_Stage):
             )
         locate = location_text if debug_info else None
         if self.compilation.placement is not None:
-            return elsewhere.plane().lowered(self.compilation, locate)
+            return dev.plane().lowered(self.compilation, locate)
         return xla.lowered(self.jaxpr, self.name, self.compilation.aliases, locate)[0]
 
     def compiler_ir(self, dialect: str | None = None) -> Any:
@@ -287,7 +342,7 @@ class Compiled(_Stage):
         """
         lowered = self.lowered
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
-        leaves, in_tree, objects = opened(leaves, in_tree)
+        leaves, in_tree, objects = calling.opened(leaves, in_tree)
         arrays = self._arguments(leaves, in_tree)
         for note in lowered.staged.notes:
             note.serves(f"'{lowered.name}'", objects)
@@ -345,7 +400,7 @@ class Compiled(_Stage):
         lowered = self.lowered
         first = lowered.num_captured
         shardings = (
-            (elsewhere.plane().on_first(),) * len(lowered.arguments)
+            (dev.plane().on_first(),) * len(lowered.arguments)
             if placement is None
             else [x.plain for x in placement.ins[first:]]
         )
@@ -356,7 +411,7 @@ class Compiled(_Stage):
         """How the results lie, in their structure: where it was not said, as XLA has chosen."""
         placement = self._placement
         if placement is None:
-            first = elsewhere.plane().on_first()
+            first = dev.plane().on_first()
             return tree.unflatten(self.out_tree, (first,) * self.out_tree.num_leaves)
         outs = self._of_result(placement.outs)
         return tree.unflatten(self.out_tree, [x and x.plain for x in outs])
@@ -405,7 +460,7 @@ class Compiled(_Stage):
             >>> found.memory >= 1024 * 8 * 4 // 64
             True
         """
-        told: answers.Communication = elsewhere.plane().communication_of(
+        told: answers.Communication = dev.plane().communication_of(
             self.as_text(), self._placement, self.memory_analysis()
         )
         return told
@@ -456,7 +511,7 @@ def check_arguments(
         RefError: an argument is a reference and was none, or was one and is none.
     """
     if given_tree != in_tree:
-        marks = [held(x) for x in (in_tree, given_tree)]
+        marks = [calling.held(x) for x in (in_tree, given_tree)]
         if len(marks[0]) == len(marks[1]) and marks[0] != marks[1]:
             i = [a == b for a, b in zip(*marks, strict=True)].index(False)
             made_for, came = ["a Ref" if mark[i] else "an array" for mark in marks]

@@ -22,8 +22,14 @@ from tinyjax.core.primitives.shape import full_like
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Value
 from tinyjax.core.tracing import primitive as prim
-from tinyjax.core.tracing.cost_rules import ONE_AT_A_TIME, TRANSCENDENTAL
-from tinyjax.core.tracing.primitive import NO_PARAMS, ZERO, Avals, NoParams
+from tinyjax.core.tracing.primitive import (
+    NO_PARAMS,
+    ONE_AT_A_TIME,
+    TRANSCENDENTAL,
+    ZERO,
+    Avals,
+    NoParams,
+)
 from tinyjax.core.tracing.trace import IGNORE, RAISE_INVALID, bind1, reset_errors, set_errors
 from tinyjax.core.values.array import Array, followed
 from tinyjax.core.values.avals import ShapedArray

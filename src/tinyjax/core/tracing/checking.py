@@ -19,7 +19,7 @@ from typing import Any, Final, Literal, ParamSpec, TypeVar, Union, get_args, get
 
 import numpy as np
 
-from tinyjax.core.elsewhere import Plane
+from tinyjax.core.devices import Plane
 from tinyjax.core.tracing.trace import MAKE_STATIC, Tracer
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.integers import SymbolicSize, holds_items, items_of

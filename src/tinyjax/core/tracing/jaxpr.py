@@ -28,10 +28,10 @@ import numpy as np
 
 from tinyjax import errors, frames, records
 from tinyjax.core.tracing import encoding, primitive as prim, trace as tr
-from tinyjax.core.tracing.nesting import LEVEL
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.frames import LEVEL
 
 if TYPE_CHECKING:
     from hashlib import blake2b

@@ -1,4 +1,4 @@
-"""Primitives and their rules.
+"""Primitives, their rules, and what rules take: lists of operands and of tangents.
 
 A primitive is a name, a class of parameters, and the rules registered on it. Rules all have one
 shape: operands first, as a sequence, then the parameters; results come as a sequence too. The rules
@@ -8,10 +8,12 @@ transformation brings its own typed ``RuleKey``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from enum import Enum
 from importlib import import_module
+from itertools import compress
 from math import prod
+from operator import not_
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -644,3 +646,99 @@ class Primitive(Generic[P]):
                 forget()
         else:
             self.rules.registered.append(name)
+
+
+#: The rule of a primitive that does more, or less, than an operation for each element of its
+#: operands and results: how many, of the parameters and the types of the operands and results.
+FLOPS: Final[RuleKey[Callable[[Any, Avals, Avals], float]]] = RuleKey("flops")
+
+#: The rule of a primitive that is a function such as ``exp``, of each element: about how many
+#: operations that takes, of those that a product of matrices has most of.
+TRANSCENDENTAL: Final[RuleKey[Callable[[], float]]] = RuleKey("transcendental")
+
+#: Marks such a function that XLA computes for one element at a time in any case.
+ONE_AT_A_TIME: Final[RuleKey[Callable[[], bool]]] = RuleKey("one_at_a_time")
+
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+def split_list(values: Sequence[T], *sizes: int) -> list[list[T]]:
+    """Cut a sequence into pieces of the given sizes, and what is left."""
+    pieces, start = [], 0
+    for size in sizes:
+        pieces.append(list(values[start : start + size]))
+        start += size
+    pieces.append(list(values[start:]))
+    return pieces
+
+
+def marked(values: Sequence[T], marks: Sequence[bool]) -> tuple[T, ...]:
+    """Return the values that are marked."""
+    return tuple(compress(values, marks))
+
+
+def partition_list(marks: Sequence[bool], values: Sequence[T]) -> tuple[list[T], list[T]]:
+    """Return the values that are not marked, and those that are."""
+    # in C, since a nest of programs has many
+    return [*compress(values, map(not_, marks))], [*compress(values, marks)]
+
+
+def fill_list(marks: Iterable[bool], marked: Iterable[T], other: U) -> list[T | U]:
+    """Undo ``marked``: put values at the marked places, and one other at the rest."""
+    values = iter(marked)
+    return [next(values) if mark else other for mark in marks]
+
+
+# Tangents and operands
+
+
+def nonzeros(tangents: Tangents) -> tuple[bool, ...]:
+    """Which tangents are there."""
+    return tuple([t is not ZERO for t in tangents])
+
+
+def present(tangents: Tangents) -> list[Array]:
+    """The tangents that are there."""
+    return [t for t in tangents if t is not ZERO]
+
+
+def with_zeros(nonzero: Iterable[bool], tangents: Iterable[Tangent]) -> list[Tangent]:
+    """Undo ``present``: tangents, ``ZERO`` where there is none."""
+    return fill_list(nonzero, tangents, ZERO)
+
+
+def only_present(
+    fun: Callable[..., Tangents],
+) -> tuple[Callable[..., list[Array]], list[bool]]:
+    """Make a function return the tangents that are there; once it has run, the list tells which."""
+    nonzero: list[bool] = []
+
+    def run(*args: Array) -> list[Array]:
+        tangents = fun(*args)
+        nonzero[:] = nonzeros(tangents)
+        return present(tangents)
+
+    return run, nonzero
+
+
+def are_undefined(operands: Operands) -> tuple[bool, ...]:
+    """Which operands of a transposition have no value."""
+    return tuple([type(x) is UndefinedPrimal for x in operands])
+
+
+def defined(operands: Operands) -> list[Array]:
+    """The operands of a transposition that have a value."""
+    return [x for x in operands if not isinstance(x, UndefinedPrimal)]
+
+
+def of_undefined(operands: Operands, cotangents: Tangents) -> Cotangents:
+    """Keep the cotangents of operands without a value; one that has a value is not asked for.
+
+    A linear operand with a value is a zero that was made for the operand's sake.
+    """
+    return [
+        ct if isinstance(x, UndefinedPrimal) else None
+        for x, ct in zip(operands, cotangents, strict=True)
+    ]

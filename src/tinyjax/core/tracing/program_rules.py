@@ -1,12 +1,19 @@
-"""Rules of primitives whose parameters hold programs."""
+"""Programs in equations: the rules by which primitives describe them, and what depends on what.
+
+A primitive whose parameters hold programs says by rules what it does with them, which results
+depend on which operands, and what it can do without. So programs lose what nothing depends on.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence, Set
+from operator import is_
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
-from tinyjax.core.tracing.jaxpr import Jaxpr, JaxprEqn, eval_jaxpr
-from tinyjax.core.tracing.primitive import LinearizeRule, Primitive, RuleKey
+import attrs
+
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+from tinyjax.core.tracing.primitive import RuleKey
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.operands import as_array
 
@@ -14,15 +21,15 @@ P = TypeVar("P")
 
 #: The rule of a primitive that stands for a program: returns it, of the parameters, or None where
 #: it must not be written in the equation's place. It has the equation's operands and results.
-INLINED: Final[RuleKey[Callable[[Any], Jaxpr | None]]] = RuleKey("inlined")
+INLINED: Final[RuleKey[Callable[[Any], jx.Jaxpr | None]]] = RuleKey("inlined")
 
 #: The rule of a primitive that runs one of several programs, by its first operand, and hands them
 #: the others: returns the parameters for other programs. Indices that no program has are not used.
-CHOICE: Final[RuleKey[Callable[[tuple[Jaxpr, ...]], Any]]] = RuleKey("choice")
+CHOICE: Final[RuleKey[Callable[[tuple[jx.Jaxpr, ...]], Any]]] = RuleKey("choice")
 
 #: The rule of a primitive that does nothing but call the one jaxpr in its parameters: it returns
 #: the parameters with another jaxpr in its place.
-CALLED: Final[RuleKey[Callable[[Any, Jaxpr], Any]]] = RuleKey("called")
+CALLED: Final[RuleKey[Callable[[Any, jx.Jaxpr], Any]]] = RuleKey("called")
 
 #: The rule of a primitive with programs in its parameters that says, of the parameters and of which
 #: operands are marked, which results depend on those. Without one, and not called, all do.
@@ -34,10 +41,10 @@ FORWARDS: Final[RuleKey[Callable[[Any], tuple[int | None, ...]]]] = RuleKey("for
 
 #: The rule of a primitive that can do without some of its results: an equation, and which are used.
 #: Only of those must what it returns be an equation.
-PRUNE: Final[RuleKey[Callable[[JaxprEqn, tuple[bool, ...]], JaxprEqn]]] = RuleKey("prune")
+PRUNE: Final[RuleKey[Callable[[jx.JaxprEqn, tuple[bool, ...]], jx.JaxprEqn]]] = RuleKey("prune")
 
 #: The rule of a loop that keeps few states, from which its iterations are run again: linearizes it.
-CHECKPOINTED: Final[RuleKey[LinearizeRule[Any]]] = RuleKey("checkpointed")
+CHECKPOINTED: Final[RuleKey[prim.LinearizeRule[Any]]] = RuleKey("checkpointed")
 
 #: The rule of a primitive that says where its operands and its results lie: of the parameters, the
 #: places of both, in order.
@@ -58,12 +65,12 @@ ITERATIONS: Final[RuleKey[Callable[[Any], int | None]]] = RuleKey("iterations")
 class Run(Protocol):
     """Evaluates a program, and is told how often it will be asked to, where that is known."""
 
-    def __call__(self, jaxpr: Jaxpr, args: Sequence[Any], times: int = 1, /) -> list[Any]: ...
+    def __call__(self, jaxpr: jx.Jaxpr, args: Sequence[Any], times: int = 1, /) -> list[Any]: ...
 
 
-def by_equation(jaxpr: Jaxpr, args: Sequence[Any], times: int = 1) -> list[Any]:
+def by_equation(jaxpr: jx.Jaxpr, args: Sequence[Any], times: int = 1) -> list[Any]:
     """Evaluate a program one equation at a time, under the current trace."""
-    return eval_jaxpr(jaxpr, args)
+    return jx.eval_jaxpr(jaxpr, args)
 
 
 #: What a primitive does with the programs in its parameters: ``rule(operands, params, run)`` gives
@@ -73,7 +80,7 @@ PROGRAM: Final[RuleKey[ProgramRule[Any]]] = RuleKey("program")
 
 
 def evaluate_stepwise(
-    primitive: Primitive[P], args: Sequence[Array], params: P, run: Run = by_equation
+    primitive: prim.Primitive[P], args: Sequence[Array], params: P, run: Run = by_equation
 ) -> list[Array]:
     """Evaluate a primitive that holds programs on arrays.
 
@@ -86,7 +93,7 @@ def evaluate_stepwise(
     return [as_array(x) for x in primitive.rule(PROGRAM)(args, params, run)]
 
 
-def def_program(primitive: Primitive[P], rule: ProgramRule[P]) -> None:
+def def_program(primitive: prim.Primitive[P], rule: ProgramRule[P]) -> None:
     """Register what a primitive does with the programs in its parameters.
 
     It is evaluated so, too, unless it has an ``evaluate`` rule already.
@@ -99,3 +106,177 @@ def def_program(primitive: Primitive[P], rule: ProgramRule[P]) -> None:
     primitive.def_rule(PROGRAM)(rule)
     if primitive.rules.evaluate is None:
         primitive.def_evaluate(lambda args, params: rule(args, params, by_equation))
+
+
+T = TypeVar("T")
+
+
+def depends(jaxpr: jx.Jaxpr, marks: Sequence[bool]) -> tuple[bool, ...]:
+    """Which results depend on the parameters that are marked."""
+
+    def make() -> tuple[bool, ...]:
+        atoms = dependents(jaxpr.eqns, prim.marked(jaxpr.in_binders, marks))
+        return tuple([x in atoms for x in jaxpr.outs])
+
+    return jaxpr.derive(("depends", tuple(marks)), make)
+
+
+def dependents(
+    eqns: Iterable[jx.JaxprEqn],
+    start: Iterable[jx.Atom],
+    as_well: Callable[[jx.JaxprEqn], object] | None = None,
+) -> set[jx.Atom]:
+    """Some atoms, and all that depends on them.
+
+    Args:
+        eqns: the equations of a program.
+        start: the atoms.
+        as_well: tells equations whose results count as dependent, all of them.
+    """
+    atoms = set(start)
+    for eqn in eqns:
+        if as_well is not None and as_well(eqn):
+            atoms.update(eqn.out_binders)
+        elif not atoms.isdisjoint(eqn.inputs):
+            atoms.update(prim.marked(eqn.out_binders, results_that_depend(eqn, atoms)))
+    return atoms
+
+
+def independent_part(eqn: jx.JaxprEqn, atoms: Set[jx.Atom]) -> jx.JaxprEqn | None:
+    """What of an equation does not depend on atoms, given all that does (``dependents``).
+
+    A call, a loop or a choice can have results of both kinds: those that do not depend on them are
+    given by one that gives no others.
+    """
+    if atoms.isdisjoint(eqn.inputs):
+        return eqn
+    others = tuple([var not in atoms for var in eqn.out_binders])
+    return prune_eqn(eqn, others) if any(others) else None
+
+
+def results_that_depend(eqn: jx.JaxprEqn, on: Collection[jx.Atom]) -> tuple[bool, ...]:
+    """Which results of an equation depend on some atoms, of which it has one as an operand."""
+    rules = eqn.primitive.rules.extensions
+    if len(eqn.out_binders) == 1 or not (DEPENDS in rules or CALLED in rules):
+        return (True,) * len(eqn.out_binders)
+    marks = tuple([x in on for x in eqn.inputs])
+    if DEPENDS in rules:
+        return eqn.primitive.rule(DEPENDS)(eqn.params, marks)
+    (inner,) = jx.subjaxprs(eqn.params)
+    return depends(inner, marks)
+
+
+def handed_on(jaxpr: jx.Jaxpr) -> tuple[int | None, ...]:
+    """Find the results that are parameters: for each its number, or None where it is computed.
+
+    Calls, loops and choices that hand a value on are looked through.
+    """
+
+    def make() -> tuple[int | None, ...]:
+        places: dict[jx.Atom, int] = {var: i for i, var in enumerate(jaxpr.in_binders)}
+        for eqn in jaxpr.eqns:
+            for i, var in zip(_forwarded_operands(eqn), eqn.out_binders, strict=False):
+                if i is not None and eqn.inputs[i] in places:
+                    places[var] = places[eqn.inputs[i]]
+        return tuple([places.get(x) for x in jaxpr.outs])
+
+    return jaxpr.derive("handed_on", make)
+
+
+def _forwarded_operands(eqn: jx.JaxprEqn) -> tuple[int | None, ...]:
+    rules = eqn.primitive.rules.extensions
+    if FORWARDS in rules:
+        return eqn.primitive.rule(FORWARDS)(eqn.params)
+    if CALLED not in rules:
+        return ()
+    (inner,) = jx.subjaxprs(eqn.params)
+    return handed_on(inner)
+
+
+def is_asked(eqn: jx.JaxprEqn) -> bool:
+    """Whether an equation's transpose rule is asked though no cotangent reaches it (``ASKED``)."""
+    rule = eqn.primitive.rules.extensions.get(ASKED)
+    return rule is not None and bool(rule(eqn.params))
+
+
+def asks(eqn: jx.JaxprEqn) -> bool:
+    """Whether an equation, or one of the programs in it, is asked (``is_asked``)."""
+    return is_asked(eqn) or any(map(asks_within, jx.subjaxprs(eqn.params)))
+
+
+def asks_within(jaxpr: jx.Jaxpr) -> bool:
+    """Whether a program has an equation that is asked."""
+    return jaxpr.derive("asks", lambda: any(map(asks, jaxpr.eqns)))
+
+
+def same_eqns(a: Sequence[jx.JaxprEqn], b: Sequence[jx.JaxprEqn]) -> bool:
+    """Whether two lists hold the same equations, and not just equal ones."""
+    return len(a) == len(b) and all(map(is_, a, b))
+
+
+def dce(jaxpr: jx.Jaxpr, used: Sequence[bool] | None = None) -> jx.Jaxpr:
+    """Drop what no result depends on, inside nested programs too.
+
+    What is done for its effect stays. A program of which nothing is dropped stays itself.
+
+    Args:
+        jaxpr: the program; its parameters stay as they are.
+        used: which results to keep; all by default.
+    """
+    if used is not None and not all(used):
+        return prune_results(jaxpr, tuple(used))[0]
+
+    def make() -> jx.Jaxpr:
+        live = {x for x in jaxpr.outs if isinstance(x, jx.Var)}
+        eqns: list[jx.JaxprEqn] = []
+        for eqn in reversed(jaxpr.eqns):
+            used = tuple([var in live for var in eqn.out_binders])
+            if not any(used) and not jx.effects_of(eqn).any:
+                continue
+            kept = eqn if all(used) else prune_eqn(eqn, used)
+            eqns.append(kept)
+            live.update(x for x in kept.inputs if isinstance(x, jx.Var))
+        eqns.reverse()
+        if same_eqns(eqns, jaxpr.eqns):
+            return jaxpr
+        return jx.Jaxpr(jaxpr.in_binders, tuple(eqns), jaxpr.outs)
+
+    return jaxpr.derive("dce", make)
+
+
+def prune_eqn(eqn: jx.JaxprEqn, used: tuple[bool, ...]) -> jx.JaxprEqn:
+    """An equation without the results not used, where it can do without; others may need them."""
+    rules = eqn.primitive.rules.extensions
+    if PRUNE in rules:
+        return eqn.primitive.rule(PRUNE)(eqn, used)
+    if CALLED not in rules:
+        return eqn
+    (inner,) = jx.subjaxprs(eqn.params)
+    _, needed = prune_results(inner, used)
+    return attrs.evolve(
+        eqn,
+        inputs=prim.marked(eqn.inputs, needed),
+        params=eqn.primitive.rule(CALLED)(eqn.params, shorten(inner, used, needed)),
+        out_binders=prim.marked(eqn.out_binders, used),
+    )
+
+
+def prune_results(jaxpr: jx.Jaxpr, used: tuple[bool, ...]) -> tuple[jx.Jaxpr, tuple[bool, ...]]:
+    """A program without the results not used; and which of its parameters, all there, it needs."""
+
+    def make() -> tuple[jx.Jaxpr, tuple[bool, ...]]:
+        pruned = dce(jx.Jaxpr(jaxpr.in_binders, jaxpr.eqns, prim.marked(jaxpr.outs, used)))
+        mentioned = {x for e in pruned.eqns for x in e.inputs} | set(pruned.outs)
+        return pruned, tuple([var in mentioned for var in pruned.in_binders])
+
+    return jaxpr.derive(("prune", used), make)
+
+
+def shorten(jaxpr: jx.Jaxpr, used: tuple[bool, ...], needed: tuple[bool, ...]) -> jx.Jaxpr:
+    """The program of ``prune_results`` with some of its parameters, those it needs among them."""
+
+    def make() -> jx.Jaxpr:
+        pruned, _ = prune_results(jaxpr, used)
+        return jx.Jaxpr(prim.marked(pruned.in_binders, needed), pruned.eqns, pruned.outs)
+
+    return jaxpr.derive(("shorten", used, needed), make)

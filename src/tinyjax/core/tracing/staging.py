@@ -1,14 +1,20 @@
-"""Staging: running a function on types to record the jaxpr it stands for.
+"""Staging: running a function on types to record the jaxpr it stands for, and calling that.
 
 A recorder writes down the equations it is asked to process. ``StagingTrace`` hands nothing to its
 parent (it knows it only for the names of the axes around it) and records everything, operations on
 constants too; the trace behind ``linearize`` records only what depends on its own tracers
 (``core.transforms.linearize``).
+
+``jit``, loops and their kin record a user's function by ``stage_call`` and call its program by
+``call_staged``. Planes attach there by notes (``Note``): what they keep in place is passed to the
+program and taken back from it, and they look at its operands and results. With the setting
+``disable_jit`` functions are called themselves, as far as it can be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from operator import itemgetter
 from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
@@ -17,26 +23,27 @@ import attrs
 
 from tinyjax.config import settings
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, typecheck_jaxpr
-from tinyjax.core.tracing.nesting import STAGING_LEVEL
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.tracing.trace import (
     CustomCall,
     Running,
     Trace,
     Tracer,
+    base_trace,
     current_trace,
     evaluated_source,
     leak_check,
     raise_leaked,
     raise_not_concrete,
     stand_in,
+    use_trace,
 )
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
 from tinyjax.core.values.operands import is_splat
 from tinyjax.errors import TinyjaxError
-from tinyjax.frames import Source, describe_function, user_frame
+from tinyjax.frames import STAGING_LEVEL, Source, describe_function, user_frame
 
 P = TypeVar("P")
 
@@ -91,7 +98,7 @@ class Note:
 
         Args:
             by: the function, for messages.
-            objects: the arguments that hold arrays in place (``core.tracing.holders``).
+            objects: the arguments that hold arrays in place (``core.tracing.calling``).
         """
         return True
 
@@ -477,3 +484,149 @@ def close_over(staged: Sequence[Staged]) -> tuple[list[Jaxpr], list[Array]]:
         rest = s.jaxpr.in_binders[len(s.consts) :]
         jaxprs.append(Jaxpr((*binders, *rest), s.jaxpr.eqns, s.jaxpr.outs))
     return jaxprs, list(consts.values())
+
+
+def is_called() -> bool:
+    """Say whether users' functions are called in place of programs: ``disable_jit`` is on."""
+    return settings().disable_jit
+
+
+def stage_call(
+    fun: Callable[..., Sequence[Array]],
+    avals: Sequence[ShapedArray],
+    user_fun: Callable[..., object],
+    *,
+    often: bool = False,
+) -> Staged:
+    """Record a user's function, whose program is called by ``call_one_of`` or in a loop.
+
+    Args:
+        fun: takes one array per type, positionally, and returns a sequence of arrays.
+        avals: the types of its arguments.
+        user_fun: the function to name in messages.
+        often: whether the program is for later calls, too.
+    """
+    restarted: dict[type[Note], Note] = {}
+    while True:
+        staged = stage(fun, avals, user_fun, "types" if often else "data", restarted)
+        if not staged.notes:
+            return staged
+        begun = [(type(note), note.restarted()) for note in staged.notes]
+        restarted = {kind: note for kind, note in begun if note is not None}
+        if not restarted:
+            return staged
+
+
+def call_one_of(
+    branches: Sequence[Staged],
+    args: Sequence[Array],
+    bind: Callable[[Sequence[Staged], Sequence[Array]], Sequence[Array]],
+    objects: Sequence[Any] = (),
+) -> Sequence[Array]:
+    """Call one of some programs, of the same arguments and results.
+
+    Args:
+        branches: the programs.
+        args: their arguments.
+        bind: calls them, given the programs and the arguments, with what they take and leave.
+        objects: the arguments that hold arrays in place.
+    """
+    if not any(staged.notes for staged in branches):
+        return bind(branches, args)
+    planes = dict.fromkeys([type(note) for staged in branches for note in staged.notes])
+    branches = _with_same_state(branches)
+    args = [*args, *[kept.contents for kept in branches[0].taken]]
+    for plane in planes:
+        plane.before(
+            [
+                (note, staged.jaxpr, (*staged.consts, *args))
+                for staged in branches
+                for note in staged.notes
+                if type(note) is plane
+            ]
+        )
+    outs = bind(branches, args)
+    for staged in branches:
+        for note in staged.notes:
+            note.after(staged.jaxpr.outs, outs)
+    n = branches[0].num_results
+    left = [*zip(branches[0].left, outs[n:], strict=True)]
+    for plane in planes:
+        plane.keep(left, objects)
+    return outs[:n]
+
+
+def call_staged(
+    staged: Staged,
+    args: Sequence[Array],
+    bind: Callable[[Staged, Sequence[Array]], Sequence[Array]],
+    objects: Sequence[Any] = (),
+) -> Sequence[Array]:
+    """Call a program, as ``call_one_of`` does."""
+    return call_one_of([staged], args, lambda only, args: bind(only[0], args), objects)
+
+
+def _with_same_state(branches: Sequence[Staged]) -> Sequence[Staged]:
+    """Let all programs take and leave what some of them do."""
+    if len(branches) == 1:
+        return branches
+    taken = tuple(dict.fromkeys([kept for staged in branches for kept in staged.taken]))
+    left = tuple([kept for kept in taken if any(kept in staged.left for staged in branches)])
+    return [
+        attrs.evolve(staged, jaxpr=with_state(staged, taken, left), taken=taken, left=left)
+        for staged in branches
+    ]
+
+
+def with_state(staged: Staged, taken: Sequence[Kept], left: Sequence[Hashable]) -> Jaxpr:
+    """Return a program that takes and leaves this, in this order; what it does not change, too."""
+    jaxpr, results = staged.jaxpr, staged.num_results
+    first = len(jaxpr.in_binders) - len(staged.taken)
+    own = dict(zip(staged.taken, jaxpr.in_binders[first:], strict=True))
+    binders = {kept: own.get(kept) or Var(kept.aval) for kept in taken}
+    outs: dict[Hashable, Atom] = dict(binders.items())
+    outs.update(zip(staged.left, jaxpr.outs[results:], strict=True))
+    return Jaxpr(
+        (*jaxpr.in_binders[:first], *binders.values()),
+        jaxpr.eqns,
+        (*jaxpr.outs[:results], *[outs[kept] for kept in left]),
+    )
+
+
+Q = TypeVar("Q")
+
+
+class FoldingTrace(Trace):
+    """Evaluates what touches no traced value; hands on all else."""
+
+    __slots__ = ()
+
+    transformation = "ensure_compile_time_eval"
+
+    def process(self, primitive: Primitive[Q], args: Sequence[Array], params: Q) -> Sequence[Array]:
+        trace = self.parent if any(isinstance(x, Tracer) for x in args) else base_trace()
+        with use_trace(trace):
+            return trace.process(primitive, args, params)
+
+    def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
+        if any(isinstance(x, Tracer) for x in args):
+            return self.parent.process_custom_call(call.under(self), args)
+        return call.fun(*args)
+
+
+@contextmanager
+def ensure_compile_time_eval() -> Iterator[None]:
+    """Compute at once, while a function is staged, whatever depends on no traced value.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> @tinyjax.jit
+        ... def f(x):
+        ...     with tinyjax.ensure_compile_time_eval():
+        ...         n = int(jnp.sum(jnp.arange(3)))  # data, although the function is staged
+        ...     return x**n
+        >>> float(f(2.0))
+        8.0
+    """
+    with use_trace(FoldingTrace(current_trace())):
+        yield

@@ -26,7 +26,7 @@ from numpy import asarray, ndarray
 
 from tinyjax import tree
 from tinyjax.config import Settings, settings
-from tinyjax.core import elsewhere
+from tinyjax.core import devices as dev
 from tinyjax.core.devices import default_elsewhere, may_be_elsewhere
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_axes, check_size
 from tinyjax.core.tracing.primitive import MappedAxis, Primitive, Tangent, binder
@@ -403,7 +403,7 @@ class PlacedTrace(EvalTrace):
         evaluate = primitive.rules.evaluate
         if evaluate is not None:
             return evaluate(args, params)
-        return elsewhere.plane().evaluate(primitive, args, params)
+        return dev.plane().evaluate(primitive, args, params)
 
 
 #: What NumPy says of sizes that no array has.
@@ -423,7 +423,7 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
     for arg in args:
         if type(arg) is not ConcreteArray:
             check_concrete(args)
-            return elsewhere.plane().evaluate(primitive, args, params)
+            return dev.plane().evaluate(primitive, args, params)
         host = arg._host
         hosts.append(arg.host if host is None else host)
         avals.append(arg._aval or arg.aval)
@@ -719,7 +719,7 @@ def _base_for(current: Settings) -> EvalTrace:
         return debugger().base
     is_elsewhere = may_be_elsewhere(current)
     if is_elsewhere:
-        elsewhere.Default.moved = True
+        dev.Default.moved = True
     if current.guarding:
         return guarded[0]
     return PLACED if is_elsewhere else EVAL

@@ -12,8 +12,15 @@ from typing import ClassVar, TypeVar
 
 from tinyjax.config import settings
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, eval_jaxpr, zero_literal
-from tinyjax.core.tracing.list_partition import marked, nonzeros, present, with_zeros
-from tinyjax.core.tracing.primitive import ZERO, Primitive, Tangent
+from tinyjax.core.tracing.primitive import (
+    ZERO,
+    Primitive,
+    Tangent,
+    marked,
+    nonzeros,
+    present,
+    with_zeros,
+)
 from tinyjax.core.tracing.staging import Staged, StagingTracer, stage
 from tinyjax.core.tracing.trace import (
     CustomCall,

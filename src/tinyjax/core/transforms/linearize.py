@@ -14,10 +14,18 @@ from typing import TypeVar
 import attrs
 
 from tinyjax.config import settings
-from tinyjax.core.tracing.dependence import dependents
 from tinyjax.core.tracing.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
-from tinyjax.core.tracing.list_partition import fill_list, marked, nonzeros, present, with_zeros
-from tinyjax.core.tracing.primitive import ZERO, Primitive, Tangent
+from tinyjax.core.tracing.primitive import (
+    ZERO,
+    Primitive,
+    Tangent,
+    fill_list,
+    marked,
+    nonzeros,
+    present,
+    with_zeros,
+)
+from tinyjax.core.tracing.program_rules import dependents
 from tinyjax.core.tracing.staging import FEW, Recorder, Staged, StagingTracer, stage
 from tinyjax.core.tracing.trace import (
     CustomCall,

@@ -18,15 +18,7 @@ import attrs
 
 from tinyjax.config import settings
 from tinyjax.core.primitives.rules import add_arrays
-from tinyjax.core.tracing.dependence import asks, dependents, independent_part, is_asked, prune_eqn
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
-from tinyjax.core.tracing.list_partition import (
-    marked,
-    nonzeros,
-    partition_list,
-    present,
-    with_zeros,
-)
 from tinyjax.core.tracing.primitive import (
     ZERO,
     Cotangents,
@@ -34,6 +26,18 @@ from tinyjax.core.tracing.primitive import (
     Tangent,
     Tangents,
     UndefinedPrimal,
+    marked,
+    nonzeros,
+    partition_list,
+    present,
+    with_zeros,
+)
+from tinyjax.core.tracing.program_rules import (
+    asks,
+    dependents,
+    independent_part,
+    is_asked,
+    prune_eqn,
 )
 from tinyjax.core.tracing.staging import Staged, stage
 from tinyjax.core.tracing.trace import (

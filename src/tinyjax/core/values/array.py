@@ -28,7 +28,7 @@ from typing import (
 
 import numpy as np
 
-from tinyjax.core import elsewhere
+from tinyjax.core import devices as dev
 from tinyjax.core.devices import Device, Placement, first_device
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.integers import integer, one_or_more
@@ -269,13 +269,13 @@ class Array(_Methods):
     @property
     def sharding(self) -> answers.Sharding:
         """How the array lies on devices: whole on the first, unless it was put elsewhere."""
-        lies: answers.Sharding = elsewhere.plane().on_first()
+        lies: answers.Sharding = dev.plane().on_first()
         return lies
 
     @property
     def format(self) -> answers.Format:
         """How the array lies in memory: with the last axis' elements side by side, and where."""
-        lies: answers.Format = elsewhere.plane().format_of(self)
+        lies: answers.Format = dev.plane().format_of(self)
         return lies
 
     @property
@@ -291,7 +291,7 @@ class Array(_Methods):
     @property
     def addressable_shards(self) -> list[answers.Shard]:
         """The part of the array on each device of this process."""
-        shards: list[answers.Shard] = elsewhere.plane().shards_of(self)
+        shards: list[answers.Shard] = dev.plane().shards_of(self)
         return shards
 
     @property
@@ -775,8 +775,8 @@ Indices: TypeAlias = Index | tuple[Index | ListedIndex, ...]
 def put(x: Array, where: Placement, function: str) -> Array:
     """Return an array where an argument ``device`` or ``out_sharding`` of a function says."""
     if where is None:
-        return elsewhere.plane().put_made(x) if elsewhere.Default.moved else x
-    placed: Array = elsewhere.plane().put(x, where, function)
+        return dev.plane().put_made(x) if dev.Default.moved else x
+    placed: Array = dev.plane().put(x, where, function)
     return placed
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import attrs
 import numpy as np
 
-from tinyjax.core import elsewhere
+from tinyjax.core import devices as dev
 from tinyjax.core.values.integers import integers
 from tinyjax.dtypes import (
     DType,
@@ -216,7 +216,7 @@ class ShapedArray:
     @property
     def sharding(self) -> answers.Sharding:
         """How values lie: whole, on the first device, if they are put nowhere else."""
-        return self.told or elsewhere.plane().on_first()
+        return self.told or dev.plane().on_first()
 
     @property
     def varying(self) -> frozenset[Hashable]:
@@ -226,7 +226,7 @@ class ShapedArray:
     @property
     def mat(self) -> Any:
         """The same, as JAX tells it."""
-        return elsewhere.plane().manual_axis_type(self)
+        return dev.plane().manual_axis_type(self)
 
     manual_axis_type = mat
 
@@ -458,7 +458,7 @@ def _dtype(dtype: DTypeLike) -> DType:
 
 
 def _lies(where: Any) -> answers.Sharding | None:
-    return None if where is None else elsewhere.plane().declared(where)
+    return None if where is None else dev.plane().declared(where)
 
 
 @attrs.frozen(eq=False, repr=False)

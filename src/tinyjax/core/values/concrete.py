@@ -1,7 +1,13 @@
-"""Arrays that hold data: on the host, on a device, or both."""
+"""Arrays that hold data: on the host, on a device, or both; and how others are given that data.
+
+By DLPack, NumPy does not exchange bfloat16. The data goes as integers of 16 bits, and the code of
+the type is changed in the record that the capsule holds. The layout of that record is DLPack's own,
+versions 0.8 and 1.0.
+"""
 
 from __future__ import annotations
 
+import ctypes
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
@@ -10,7 +16,6 @@ import numpy as np
 
 from tinyjax.core.values.array import Array, DeviceBuffer, followed
 from tinyjax.core.values.avals import ShapedArray, interned
-from tinyjax.core.values.dlpack import called, known
 from tinyjax.dtypes import (
     FLOAT8,
     KEYS,
@@ -26,6 +31,40 @@ from tinyjax.dtypes import (
     of_physical,
 )
 from tinyjax.errors import ArgumentError, DonatedArrayError
+
+#: The codes of types.
+UNSIGNED: Final = 1
+BFLOAT: Final = 4
+
+#: Where in the record the code of the type is, by the name of the capsule: behind the pointer to
+#: the data, the device and the number of axes; a version, the context, the deleter and flags come
+#: before them in a versioned one.
+_PLACES: Final = {b"dltensor": 20, b"dltensor_versioned": 52}
+
+_name_of = ctypes.PYFUNCTYPE(ctypes.c_char_p, ctypes.py_object)(
+    ("PyCapsule_GetName", ctypes.pythonapi)
+)
+_record_of = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
+    ("PyCapsule_GetPointer", ctypes.pythonapi)
+)
+
+
+def type_code(capsule: object) -> ctypes.c_uint8:
+    """Return the code of the data's type, which can be written to."""
+    name = _name_of(capsule)
+    return ctypes.c_uint8.from_address(_record_of(capsule, name) + _PLACES[name])
+
+
+def _exchanged(host: HostArray) -> HostArray:
+    """Return the data with a dtype that NumPy exchanges."""
+    return host.view(np.uint16) if host.dtype == bfloat16 else host
+
+
+def _with_type_code(host: HostArray, capsule: Any) -> Any:
+    """Return a capsule of ``_exchanged(host)`` that says the dtype of ``host``."""
+    if host.dtype == bfloat16:
+        type_code(capsule).value = BFLOAT
+    return capsule
 
 
 class _GivenUp:
@@ -229,21 +268,21 @@ class ConcreteArray(Array):
         """
         for look in on_read:
             look(self)
-        data = known(self.host)
+        data = _exchanged(self.host)
         if stream is not _NOT_SAID and copy is not False:
             data = np.asarray(data, order="C")  # JAX takes no other strides
         if max_version is not None and max_version[0] >= 1:
             capsule = data.__dlpack__(max_version=max_version, dl_device=dl_device, copy=copy)
-            return called(self.host, capsule)
+            return _with_type_code(self.host, capsule)
         if copy or (stream is _NOT_SAID and copy is None):
-            return called(self.host, np.array(data).__dlpack__())
+            return _with_type_code(self.host, np.array(data).__dlpack__())
         if stream is _NOT_SAID:
             raise BufferError(
                 "this array is read-only, which cannot be said in a DLPack version below 1: let "
                 "the consumer ask for max_version=(1, 0), or allow a copy."
             )
         alias = _writable_alias(data)
-        return called(self.host, alias.__dlpack__(stream=stream))
+        return _with_type_code(self.host, alias.__dlpack__(stream=stream))
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (1, 0)  # the CPU
@@ -309,7 +348,7 @@ class ConcreteArray(Array):
 
         Both have one buffer until one is donated: ``Executable`` copies it then.
         """
-        if id(self) in followed:  # what is known of its NaNs is known of this array alone
+        if id(self) in followed:  # what is _exchanged of its NaNs is _exchanged of this array alone
             return self
         if self.is_deleted():
             raise_donated(self)
@@ -384,7 +423,7 @@ def _rebuild(host: HostArray, weak_type: bool) -> Array:
 
 
 class PlacedArray(Array):
-    """An array that a plane keeps on devices, and computes with (``core.elsewhere``).
+    """An array that a plane keeps on devices, and computes with (``core.devices``).
 
     It is a class beside ``ConcreteArray``, so that nothing written for data on the host takes it
     for such.

@@ -1,7 +1,6 @@
-"""Ints and sequences as users give them: sizes, axes, counts, places.
+"""Ints and axes as functions take them: what Python takes for an int, sizes, sequences of these.
 
-What Python takes for an int is one here: NumPy's integers, and arrays that hold one. Whatever else
-comes is named in an error, before it can fail somewhere inside.
+An axis is counted from the front or, negative, from the end.
 """
 
 from __future__ import annotations
@@ -9,16 +8,22 @@ from __future__ import annotations
 import operator
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, SupportsIndex
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, Any, Final, SupportsIndex, TypeAlias
 
-from tinyjax.errors import ArgumentError, ConcretizationError, TinyjaxError, described
+from tinyjax.errors import (
+    ArgumentError,
+    AxisError,
+    ConcretizationError,
+    TinyjaxError,
+    described,
+    shortened,
+)
 
 if TYPE_CHECKING:  # shapes are tuples of ints, and sizes are computed with like ints
     _Int = int
 else:
     _Int = object
-
 
 #: Python prints no int of more than 4300 digits, so that messages could not say what came.
 _GREATEST: Final = 1 << 4096
@@ -191,3 +196,45 @@ def one_or_more(values: object, what: str) -> Sequence[Any]:
     if type(values) is not int and holds_items(values):
         return listed(values, what)
     return (values,)
+
+
+Axis: TypeAlias = int | Sequence[int] | None
+
+
+def canonical_axis(axis: int, ndim: int, what: str = "axis") -> int:
+    """Return ``axis`` counted from the front.
+
+    Raises:
+        ArgumentError: it is not an int; a bool is none.
+        AxisError: it is out of range.
+    """
+    if type(axis) is not int:
+        if isinstance(axis, bool):
+            raise ArgumentError(f"{what} must be an int, but got {axis} (bool).")
+        axis = integer(axis, what)
+    if not -ndim <= axis < ndim:
+        raise AxisError(
+            f"{what} {shortened(axis)} is out of bounds for array of dimension "
+            f"{ndim}: it must be in [{-ndim}, {ndim}).",
+            axis,
+            ndim,
+        )
+    return axis + ndim if axis < 0 else axis
+
+
+def canonical_axes(axis: Axis, ndim: int, what: str = "axis") -> tuple[int, ...]:
+    """Return sorted axes counted from the front; None means all of them.
+
+    Raises:
+        ArgumentError: one is not an int; a bool is none.
+        AxisError: one is out of range or repeated.
+    """
+    if axis is None:
+        return tuple(range(ndim))
+    if type(axis) is int:
+        return (canonical_axis(axis, ndim, what),)
+    axes = tuple(sorted([canonical_axis(a, ndim, what) for a in one_or_more(axis, what)]))
+    for a, b in pairwise(axes):
+        if a == b:
+            raise AxisError(f"{what} {a} is repeated in {shortened(axis)}.", a, ndim)
+    return axes

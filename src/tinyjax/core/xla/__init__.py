@@ -16,14 +16,14 @@ from tinyjax.lazy import HOMES, namespace
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 #: The parts that decide whether a program is compiled. They work without loading jaxlib.
-_WITHOUT_JAXLIB: Final = {"compilation", "forks", "running"}
+_WITHOUT_JAXLIB: Final = {"compilation", "forks"}
 
 
 _names, _load, __dir__ = namespace(
     __name__,
     {
         "backend": "has_started load",
-        "compilation": "Compilation CompilerOptions Flags",
+        "compilation": "Compilation CompilerOptions Flags Runner place run run_alone",
         "disk_cache": "DiskCacheInfo disk_cache_clear disk_cache_info own_secret",
         "executable": (
             "CacheInfo CallingExecutable DeviceExecutable Executable cache_clear cache_info "
@@ -32,7 +32,6 @@ _names, _load, __dir__ = namespace(
         "lowering": "lowered",
         "modules": "parse to_computation",
         "options": "as_flags",
-        "running": "Runner place run run_alone",
         "versions": "COMPILER",
     },
 )

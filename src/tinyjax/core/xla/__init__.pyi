@@ -5,6 +5,10 @@ from tinyjax.core.xla.backend import load as load
 from tinyjax.core.xla.compilation import Compilation as Compilation
 from tinyjax.core.xla.compilation import CompilerOptions as CompilerOptions
 from tinyjax.core.xla.compilation import Flags as Flags
+from tinyjax.core.xla.compilation import Runner as Runner
+from tinyjax.core.xla.compilation import place as place
+from tinyjax.core.xla.compilation import run as run
+from tinyjax.core.xla.compilation import run_alone as run_alone
 from tinyjax.core.xla.disk_cache import DiskCacheInfo as DiskCacheInfo
 from tinyjax.core.xla.disk_cache import disk_cache_clear as disk_cache_clear
 from tinyjax.core.xla.disk_cache import disk_cache_info as disk_cache_info
@@ -24,10 +28,6 @@ from tinyjax.core.xla.lowering import lowered as lowered
 from tinyjax.core.xla.modules import parse as parse
 from tinyjax.core.xla.modules import to_computation as to_computation
 from tinyjax.core.xla.options import as_flags as as_flags
-from tinyjax.core.xla.running import Runner as Runner
-from tinyjax.core.xla.running import place as place
-from tinyjax.core.xla.running import run as run
-from tinyjax.core.xla.running import run_alone as run_alone
 from tinyjax.core.xla.versions import COMPILER as COMPILER
 
 __all__ = [

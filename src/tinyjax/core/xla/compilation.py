@@ -1,12 +1,22 @@
-"""What is to be compiled: a program, and how. It is what compiled programs are found by."""
+"""Programs that are called with data: what is compiled, where it runs, and who hears of it."""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from math import inf
+from time import perf_counter
+from typing import Any, Final, TypeAlias
 
 import attrs
+from numpy import ndarray
 
-from tinyjax.core.tracing.jaxpr import Jaxpr
+from tinyjax import config, frames
+from tinyjax.core import devices as dev, xla
+from tinyjax.core.tracing import jaxpr as jx, program_rules as pr, trace as tr
+from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.records import Record
 
 #: Options of XLA's by name, and their values, as users give them.
@@ -28,7 +38,7 @@ class Compilation(Record):
         placement: where it runs, as a plane has it (``elsewhere``); None for the first device.
     """
 
-    jaxpr: Jaxpr
+    jaxpr: jx.Jaxpr
     name: str = attrs.field(eq=False)
     donated: tuple[int, ...] = ()
     flags: Flags = ()
@@ -53,3 +63,140 @@ class Compilation(Record):
         """The parameters whose memory a result takes over."""
         aliases = self.aliases if self.donated else ()
         return tuple([i for i, alias in enumerate(aliases) if alias is not None])
+
+
+class Runner:
+    """Runs programs on the first device: they are compiled when they are first called.
+
+    A room may stand in for it (``trace.eager``).
+    """
+
+    @classmethod
+    def run(
+        cls,
+        request: Compilation,
+        args: Sequence[Array],
+        tier: config.Tier,
+    ) -> tuple[Sequence[Array], xla.Executable | None]:
+        """Run a program, as ``run`` does."""
+        executable = xla.compiled(request)
+        return executable(args), executable
+
+    @classmethod
+    def delay(cls, jaxpr: jx.Jaxpr) -> str:
+        """Say when a program is compiled that may be evaluated before; nothing if at once."""
+        return ""
+
+    @classmethod
+    def functions(cls, jaxpr: jx.Jaxpr) -> float:
+        """Estimate of how many elements a program evaluates functions such as ``exp``."""
+        return inf
+
+    @classmethod
+    def forget(cls) -> None:
+        """Begin anew with every program: it is evaluated at first again."""
+
+
+def place(request: Compilation, args: Sequence[Any]) -> tuple[Compilation, Sequence[Any]]:
+    """Return a program as it is compiled for where its arguments lie, and where they are taken.
+
+    Args:
+        request: the program, without a placement.
+        args: arrays, or types that say where they lie, one for each parameter.
+    """
+    are_here = _HERE.issuperset(map(type, args)) and not dev.may_be_elsewhere(config.settings())
+    if not dev.home or (are_here and not _says_where(request.jaxpr)):
+        return request, args
+    return dev.plane().place(request, args)
+
+
+#: Arguments that are on the first device, or go where they are wanted.
+_HERE: Final = frozenset((ConcreteArray, ndarray, bool, int, float, complex))
+
+
+def _says_where(jaxpr: jx.Jaxpr) -> bool:
+    """Whether a program says of itself where it runs, by its types or by its equations."""
+
+    def find() -> bool:
+        for eqn in jaxpr.eqns:
+            rules = eqn.primitive.rules
+            if pr.PLACES in rules.extensions:
+                return True
+            if rules.evaluate is not None and _calls_what_says(eqn):
+                return True
+        return any(v.aval.where is not None for v in jaxpr.in_binders)
+
+    return jaxpr.derive("says where", find)
+
+
+def _calls_what_says(eqn: jx.JaxprEqn) -> bool:
+    with frames.LEVEL:
+        return any(map(_says_where, jx.subjaxprs(eqn.params)))
+
+
+def run(
+    request: Compilation,
+    args: Sequence[Array],
+    tier: config.Tier,
+) -> tuple[Sequence[Array], xla.Executable | None]:
+    """Run a program: evaluate it, or compile it and run that.
+
+    One that runs on other devices than the first is always compiled, for where its arguments lie.
+
+    Args:
+        request: the program, without a placement.
+        args: arrays with data, one for each parameter.
+        tier: "compiled" to wait for the compiler.
+
+    Returns:
+        The results, and the compiled program that was run.
+    """
+    request, args = place(request, args)
+    if request.placement is not None:
+        outcome: tuple[Sequence[Array], xla.Executable | None] = dev.plane().run(request, args)
+        return outcome
+    runner: type[Runner] = tr.eager[Runner]
+    return runner.run(request, args, tier)
+
+
+def run_alone(primitive: Primitive[Any], args: Sequence[Array], params: Any) -> Sequence[Array]:
+    """Compile a primitive as a program of its own, and run it.
+
+    Args:
+        primitive: the primitive.
+        args: its operands, with data.
+        params: its parameters.
+    """
+    jaxpr = jx.jaxpr_of(primitive, [x.aval for x in args], params)
+    return run(Compilation(jaxpr, primitive.name), args, "compiled")[0]
+
+
+#: Functions that hear how long something took.
+durations: Final[list[Callable[..., Any]]] = []
+
+#: Makes a block a span of a profile, of its name and of what else to show with it.
+MakeSpan: TypeAlias = Callable[[str, dict[str, object]], AbstractContextManager[object]]
+
+#: That of the profile that is being recorded, if one is.
+spans: Final[list[MakeSpan]] = []
+
+_NO_SPAN: Final = nullcontext()
+
+
+@contextmanager
+def timed(event: str) -> Iterator[None]:
+    """Report how long a block took, to those who hear of it."""
+    start = perf_counter()
+    yield
+    for listener in tuple(durations):
+        listener(event, perf_counter() - start)
+
+
+def span(name: str, **told: object) -> AbstractContextManager[object]:
+    """Make a block a span of the profile that is being recorded, if one is.
+
+    Args:
+        name: its name.
+        **told: what else to show with it.
+    """
+    return spans[0](name, told) if spans else _NO_SPAN

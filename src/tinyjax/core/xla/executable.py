@@ -27,12 +27,13 @@ from jaxlib._jax import collect_garbage
 from jaxlib.xla_client import ArrayImpl, LoadedExecutable
 
 from tinyjax.config import settings
-from tinyjax.core import elsewhere, events, lowering as low
+from tinyjax.core import devices as dev, lowering as low
 from tinyjax.core.tracing import jaxpr as jx, trace as tr
 from tinyjax.core.values import avals as av, concrete as conc
 from tinyjax.core.values.array import Array
 from tinyjax.core.xla import (
     backend,
+    compilation,
     forks,
     loading,
     lowering,
@@ -257,7 +258,7 @@ def _compiled(request: Compilation) -> Executable:
             cached = _look_up(key)  # of a thread that had its turn before
         if cached is not None:
             return cached
-        with events.timed("/jax/core/compile/backend_compile_duration"):
+        with compilation.timed("/jax/core/compile/backend_compile_duration"):
             locate = low.location_text if settings().locations else None
             with waiting.announced(request):
                 executable = _compile(request, key.flags, locate)
@@ -351,7 +352,7 @@ def held(jaxpr: jx.Jaxpr) -> list[Executable]:
 def _flags_for(request: Compilation) -> Flags:
     if request.placement is None:
         return options.flags_for(request)
-    flags: Flags = elsewhere.plane().flags_for(request)
+    flags: Flags = dev.plane().flags_for(request)
     return flags
 
 
@@ -363,7 +364,7 @@ def _key(request: Compilation) -> CompileKey:
 def _compile(request: Compilation, flags: Flags, locate: low.Locate | None) -> Executable:
     """Compile a program with these flags, whether or not this was done before."""
     if request.placement is not None:
-        executable: Executable = elsewhere.plane().compile(request, flags, locate)
+        executable: Executable = dev.plane().compile(request, flags, locate)
         return executable
     jaxpr, name, on = request.jaxpr, request.name, backend.backend()
     text, host_functions = lowering.lowered(jaxpr, name, request.aliases, locate)

@@ -1,18 +1,57 @@
-"""Programs compiled by XLA, or loaded where they were kept."""
+"""Programs compiled by XLA, or loaded where they were kept, and the LAPACK that they call by name.
+
+Loading SciPy's copy of LAPACK takes longer than loading tinyjax, so it happens when a program that
+calls it is first compiled or loaded. jax registers the same functions under the same names, before
+or after: XLA takes a name twice where it means the same function.
+"""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+from jaxlib import lapack, xla_client
 from jaxlib.xla_client import CompileOptions, DeviceList, LoadedExecutable
 
 from tinyjax import config
-from tinyjax.core.xla import backend, compilation, foreign, forks, waiting
+from tinyjax.core.xla import backend, compilation, forks, waiting
 from tinyjax.core.xla.options import compiling
 
 if TYPE_CHECKING:
     from tinyjax.core.xla.disk_cache import DiskCache
+
+_MARK: Final = "lapack_"
+#: Functions of the plugin for GPUs that compute on the processor.
+_MARK_OF_GPUS: Final = "cuhybrid_"
+
+
+def prepare_calls(text: str) -> None:
+    """Make LAPACK ready where a program calls it."""
+    if _MARK in text:
+        _prepare()
+    if _MARK_OF_GPUS in text:
+        _prepare_for_gpus()
+
+
+@cache
+def _prepare_for_gpus() -> None:
+    of_plugins: Any = import_module("jaxlib.gpu_solver")  # which looks for them when it is loaded
+    of_plugins.initialize_hybrid_kernels()
+
+
+@cache
+def _prepare() -> None:
+    for platform, targets in lapack.registrations().items():
+        for name, function, version in targets:
+            xla_client.register_custom_call_target(name, function, platform, version)
+    for name in lapack.batch_partitionable_targets():
+        xla_client.register_custom_call_as_batch_partitionable(name)
+    # Any routine's name will do: asking for one is what loads SciPy's library.
+    lapack.prepare_lapack_call("potrf_ffi", np.float32)
+
 
 #: The identities of programs that were loaded, and of some that took the place of one that died.
 _not_compiled: Final[set[int]] = set()
@@ -63,7 +102,7 @@ def _load(
     options: CompileOptions,
     devices: DeviceList,
 ) -> LoadedExecutable | None:
-    foreign.prepare_calls(text)
+    prepare_calls(text)
     folder, key = kept
     code = folder.load(key)
     if code is not None:
@@ -95,7 +134,7 @@ def _compile(
     options: CompileOptions,
     devices: DeviceList,
 ) -> LoadedExecutable:
-    foreign.prepare_calls(text)
+    prepare_calls(text)
     with forks.without_python():
         loaded = on.client.compile_and_load(text.encode(), devices, options)
     if kept is not None:

@@ -1,22 +1,408 @@
-"""The modules that programs are compiled from."""
+"""The modules that programs are compiled from, in which deep nests were made flat.
+
+The time that XLA takes over conditionals within conditionals grows with the cube of their depth,
+and each level of a nest hands everything that comes from within on, one result for each residual of
+a derivative, so that the program itself grows with the square (docs/jaxlib.md). ``unnest`` takes
+programs nested more than ``DEEPEST`` levels deep apart; what XLA compiles then is a list.
+
+A call is replaced by what it calls. Of a choice whose branches hold other choices,
+
+    cond[i] x:  0: A        1: B; cond[j] y: {0: C, 1: D}; E
+
+there become three, one after another, ::
+
+    j' = cond[i] x:  0: 2          1: B; j
+    z  = cond[j'] y: 0: C          1: D          2: zeros
+    w  = cond[i] x z:  0: A        1: E
+
+of which the one that stood within has a further branch, for when it is not reached: all its results
+are zeros then. A result of the inner choice that is a result of the outer one, where the other
+branches have zeros, is therefore handed on by nobody: it is that result.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, TypeAlias
 
-from tinyjax.core import events
+import attrs
+
+from tinyjax import frames, records
 from tinyjax.core.lowering import Locate, write_module
-from tinyjax.core.stablehlo.module import HostFunction
-from tinyjax.core.tracing import jaxpr as jx
-from tinyjax.core.xla.unnest import unnest
+from tinyjax.core.stablehlo.lowering import HostFunction
+from tinyjax.core.tracing import primitive as prim, program_rules as pr
+from tinyjax.core.tracing.jaxpr import (
+    Atom,
+    Jaxpr,
+    JaxprEqn,
+    Lit,
+    Var,
+    effects_of,
+    subjaxprs,
+    zero_literal,
+)
+from tinyjax.core.values import avals as av, operands as opd
+from tinyjax.core.xla import compilation
+
+#: How many levels stay within each other: XLA is no slower with them, and what is not reached takes
+#: no time at all.
+DEEPEST: Final = 16
+
+#: A choice with a larger operand or result, in bytes, stays where it is: taken apart, each of its
+#: parts fills arrays like them with zeros where it is not reached.
+LARGEST: Final = 16_384
+
+
+def unnest(jaxpr: Jaxpr, deepest: int | None = None) -> Jaxpr:
+    """Take deep nests apart.
+
+    Args:
+        jaxpr: the program.
+        deepest: how many levels stay within each other; ``DEEPEST`` by default.
+
+    Returns:
+        A program that computes the same, or ``jaxpr`` itself where nothing in it is nested deeply.
+        Types in it may differ in weakness, which is nothing to a compiler.
+    """
+    most = DEEPEST if deepest is None else deepest
+    return _Flattening(jaxpr, most).of(jaxpr) if depth(jaxpr) > most else jaxpr
+
+
+def depth(jaxpr: Jaxpr) -> int:
+    """How many choices and calls are within each other, at most."""
+    return jaxpr.derive(
+        "depth", lambda: max([_depth(e) for e in jaxpr.eqns if subjaxprs(e.params)], default=0)
+    )
+
+
+def _depth(eqn: JaxprEqn) -> int:
+    inner = max(map(depth, subjaxprs(eqn.params)))
+    rules = eqn.primitive.rules.extensions
+    return inner + 1 if pr.INLINED in rules or pr.CHOICE in rules else inner
+
+
+def _is_small(eqn: JaxprEqn) -> bool:
+    avals = [x.aval for x in (*eqn.inputs, *eqn.out_binders)]
+    return all(aval.nbytes <= LARGEST for aval in avals)
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Arm(records.Printed):
+    """A branch, taken apart: what to run before each of the choices in it, and after the last."""
+
+    segments: list[list[JaxprEqn]]
+    choices: list[_Choice]
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Choice(records.Printed):
+    """A choice that is to be taken apart.
+
+    Attributes:
+        eqn: the equation.
+        index: what it chooses by.
+        arms: its branches.
+        results: its results, except those that one branch's inner choice gives; and what each
+            branch returns for them.
+        end: the number of the first variable that is made after it.
+    """
+
+    eqn: JaxprEqn
+    index: Atom
+    arms: list[_Arm]
+    results: list[tuple[Var, list[Atom]]]
+    end: int
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Step(records.Printed):
+    """A choice in the list: equations for each branch.
+
+    Attributes:
+        eqn: the equation that it is a part of.
+        index: what it chooses by.
+        segments: what is run, by branch.
+        results: what it gives, and what for them each branch returns, besides what equations in
+            the segments bind.
+    """
+
+    eqn: JaxprEqn
+    index: Atom
+    segments: list[Sequence[JaxprEqn]]
+    results: list[tuple[Var, list[Atom]]]
+
+
+_Item: TypeAlias = JaxprEqn | _Choice
+
+
+class _Flattening:
+    """Programs being taken apart; every variable of theirs gets a new one."""
+
+    def __init__(self, program: Jaxpr, deepest: int) -> None:
+        self._deepest = deepest
+        self._calls = _call_sites(program)
+        self._done: dict[bytes, Jaxpr] = {}
+        # Views are equations that are written where they are used. They are handed on through a
+        # nest like what they show.
+        self._views: dict[Atom, JaxprEqn] = {}
+        # the variables in the order of their making: those of a branch are next to each other
+        self._numbers: dict[Atom, int] = {}
+
+    def of(self, jaxpr: Jaxpr) -> Jaxpr:
+        """Take a program apart that nothing is handed to but its parameters."""
+        if depth(jaxpr) <= self._deepest:
+            return jaxpr
+        flat = self._done.get(jaxpr.digest)
+        if flat is None:
+            items: list[_Item] = []
+            outs = [self._seen(x, items) for x in self._read(jaxpr, jaxpr.in_binders, items)]
+            flat = Jaxpr(jaxpr.in_binders, tuple(_written(_listed(items), outs)), tuple(outs))
+            self._done[jaxpr.digest] = flat
+        return flat
+
+    def _new(self, aval: av.ShapedArray) -> Var:
+        var = Var(aval)
+        self._numbers[var] = len(self._numbers)
+        return var
+
+    def _seen(self, x: Atom, items: list[_Item]) -> Atom:
+        """What stands for an atom in an equation."""
+        view = self._views.get(x)
+        if view is None:
+            return x
+        var = self._new(x.aval)
+        items.append(JaxprEqn(view.primitive, view.inputs, view.params, (var,), view.source))
+        return var
+
+    def _read(self, jaxpr: Jaxpr, operands: Sequence[Atom], items: list[_Item]) -> list[Atom]:
+        """Append what a program does with some operands, and return its results."""
+        env: dict[Atom, Atom] = dict(zip(jaxpr.in_binders, operands, strict=True))
+        with frames.LEVEL:
+            for eqn in jaxpr.eqns:
+                inputs = [env.get(x, x) for x in eqn.inputs]
+                env.update(zip(eqn.out_binders, self._read_eqn(eqn, inputs, items), strict=True))
+        return [env.get(x, x) for x in jaxpr.outs]
+
+    def _read_eqn(
+        self, eqn: JaxprEqn, inputs: Sequence[Atom], items: list[_Item]
+    ) -> Sequence[Atom]:
+        primitive, params = eqn.primitive, eqn.params
+        rules = primitive.rules.extensions
+        if prim.VIEW in rules:
+            first = self._views.get(inputs[0])
+            if first is not None:
+                inputs, params = first.inputs, primitive.rule(prim.VIEW)(first.params, params)
+            var = Var(eqn.out_binders[0].aval)
+            self._views[var] = JaxprEqn(primitive, tuple(inputs), params, (var,), eqn.source)
+            return (var,)
+        if pr.INLINED in rules:
+            body = primitive.rule(pr.INLINED)(params)
+            if body is not None and not self._is_shared(body, params):
+                return self._read(body, inputs, items)
+        if pr.CHOICE in rules and _depth(eqn) >= self._deepest and _is_small(eqn):
+            return self._read_choice(eqn, inputs, items)
+        operands = tuple([self._seen(x, items) for x in inputs])
+        binders = tuple([self._new(v.aval) for v in eqn.out_binders])
+        items.append(JaxprEqn(primitive, operands, self._of_params(params), binders, eqn.source))
+        return binders
+
+    def _is_shared(self, body: Jaxpr, params: Any) -> bool:
+        """Whether a program is called at several places: a function, which is written once."""
+        # one that a rule has made is not, and its digest would be computed for this alone
+        return any(body is x for x in subjaxprs(params)) and self._calls[body.digest] > 1
+
+    def _of_params(self, params: Any) -> Any:
+        """Parameters with the programs in them taken apart, those of loops for example."""
+        if all(depth(jaxpr) <= self._deepest for jaxpr in subjaxprs(params)):
+            return params
+        changes: dict[str, Any] = {}
+        for name in records.field_names(type(params)):
+            value = getattr(params, name)
+            if isinstance(value, Jaxpr):
+                changes[name] = self.of(value)
+            elif isinstance(value, tuple):
+                changes[name] = tuple([self.of(x) if isinstance(x, Jaxpr) else x for x in value])
+        return attrs.evolve(params, **changes)
+
+    def _read_choice(
+        self, eqn: JaxprEqn, inputs: Sequence[Atom], items: list[_Item]
+    ) -> Sequence[Atom]:
+        index = self._seen(inputs[0], items)
+        read: list[list[_Item]] = []
+        columns: list[list[Atom]] = []
+        # the variables of each branch that are zero where it is not taken: all before the last step
+        zero_elsewhere: list[range] = []
+        for branch in subjaxprs(eqn.params):
+            first = len(self._numbers)
+            inner: list[_Item] = []
+            columns.append(self._read(branch, inputs[1:], inner))
+            read.append(inner)
+            ends = [item.end for item in inner if isinstance(item, _Choice)]
+            zero_elsewhere.append(range(first, ends[-1] if ends else first))
+        atoms: list[Atom] = []
+        results: list[tuple[Var, list[Atom]]] = []
+        for row in zip(*columns, strict=True):
+            others = [i for i, x in enumerate(row) if not _is_zero(x)]
+            if not others:
+                atoms.append(row[0])
+            elif len(others) == 1 and self._number(row[others[0]]) in zero_elsewhere[others[0]]:
+                atoms.append(row[others[0]])
+            else:
+                var = self._new(row[0].aval)
+                results.append(
+                    (var, [self._seen(x, inner) for x, inner in zip(row, read, strict=True)])
+                )
+                atoms.append(var)
+        arms = [_arm(inner) for inner in read]
+        items.append(_Choice(eqn, index, arms, results, len(self._numbers)))
+        return atoms
+
+    def _number(self, x: Atom) -> int:
+        """The number of a variable, or of what a view shows; -1 for what has none."""
+        view = self._views.get(x)
+        return self._numbers.get(x if view is None else view.inputs[0], -1)
+
+
+def _call_sites(program: Jaxpr) -> Counter[bytes]:
+    """How many equations stand for each program, by its digest."""
+    sites: Counter[bytes] = Counter()
+    seen: set[bytes] = set()
+    pending = [program]
+    while pending:
+        jaxpr = pending.pop()
+        if jaxpr.digest in seen or not depth(jaxpr):
+            continue
+        seen.add(jaxpr.digest)
+        for eqn in jaxpr.eqns:
+            inner = subjaxprs(eqn.params)
+            if pr.INLINED in eqn.primitive.rules.extensions:
+                sites.update([called.digest for called in inner])
+            pending += inner
+    return sites
+
+
+def _is_zero(x: Atom) -> bool:
+    if isinstance(x, Var):
+        return False
+    host = x.value.host
+    # by its bits, so that -0.0 is none
+    return not host.size or not any(opd.first_element(host).tobytes())
+
+
+def _arm(items: Sequence[_Item]) -> _Arm:
+    segments: list[list[JaxprEqn]] = [[]]
+    choices: list[_Choice] = []
+    for item in items:
+        if isinstance(item, _Choice):
+            choices.append(item)
+            segments.append([])
+        else:
+            segments[-1].append(item)
+    return _Arm(segments, choices)
+
+
+def _listed(items: Iterable[_Item]) -> list[JaxprEqn | _Step]:
+    """Write choices one after another."""
+    steps: list[JaxprEqn | _Step] = []
+    for item in items:
+        if isinstance(item, _Choice):
+            _list_choice(item, item.index, False, steps)
+        else:
+            steps.append(item)
+    return steps
+
+
+def _list_choice(choice: _Choice, index: Atom, within: bool, steps: list[JaxprEqn | _Step]) -> None:
+    """Append the steps of a choice; one that was within another has a further branch, of zeros."""
+    arms = choice.arms
+    rounds = max(len(arm.choices) for arm in arms)
+    nothing: list[list[JaxprEqn]] = [[]] * within
+    with frames.LEVEL:
+        for position in range(rounds):
+            segments: list[list[JaxprEqn]] = []
+            inner: list[tuple[_Choice, Var]] = []
+            chosen: list[tuple[Var, list[Atom]]] = []
+            for i, arm in enumerate(arms):
+                if position >= len(arm.choices):
+                    segments.append([])
+                    continue
+                segments.append(arm.segments[position])
+                other = arm.choices[position]
+                aval = other.index.aval
+                column: list[Atom] = [Lit(opd.splat(len(other.arms), aval), aval)]
+                column *= len(arms) + within
+                column[i] = other.index
+                selector = Var(aval)
+                inner.append((other, selector))
+                chosen.append((selector, column))
+            steps.append(_Step(choice.eqn, index, [*segments, *nothing], chosen))
+            for other, selector in inner:
+                _list_choice(other, selector, True, steps)
+    last = [arm.segments[-1] for arm in arms]
+    results = [
+        (var, [*column, zero_literal(var.aval)] if within else column)
+        for var, column in choice.results
+    ]
+    steps.append(_Step(choice.eqn, index, [*last, *nothing], results))
+
+
+def _written(steps: Sequence[JaxprEqn | _Step], outs: Iterable[Atom]) -> list[JaxprEqn]:
+    """The equations for steps, without what is not used; every step returns what later ones use."""
+    live = {x for x in outs if isinstance(x, Var)}
+    eqns: list[JaxprEqn] = []
+    for step in reversed(steps):
+        written = step if isinstance(step, JaxprEqn) else _written_step(step, live)
+        if not live.isdisjoint(written.out_binders) or effects_of(written).any:
+            eqns.append(written)
+            live.update(x for x in written.inputs if isinstance(x, Var))
+    eqns.reverse()
+    return eqns
+
+
+def _written_step(step: _Step, live: set[Var]) -> JaxprEqn:
+    results = [(var, column) for var, column in step.results if var in live]
+    binders: list[Var] = [var for var, _ in results]
+    columns = [column for _, column in results]
+    kept: list[list[JaxprEqn]] = []
+    operands: dict[Var, None] = {}
+    for i, segment in enumerate(step.segments):
+        used = {column[i] for column in columns}
+        eqns: list[JaxprEqn] = []
+        for eqn in reversed(segment):
+            exported = [v for v in eqn.out_binders if v in live]
+            if exported or not used.isdisjoint(eqn.out_binders) or effects_of(eqn).any:
+                eqns.append(eqn)
+                used.update(eqn.inputs)
+            for var in exported:
+                binders.append(var)
+                column: list[Atom] = [zero_literal(var.aval)] * len(step.segments)
+                column[i] = var
+                columns.append(column)
+        eqns.reverse()
+        kept.append(eqns)
+        bound = {v for eqn in eqns for v in eqn.out_binders}
+        # in the order of use, which is the same in every process
+        mentioned = [x for eqn in eqns for x in eqn.inputs] + [column[i] for column in columns]
+        operands.update({x: None for x in mentioned if isinstance(x, Var) and x not in bound})
+    in_binders = tuple(operands)
+    branches = tuple(
+        [
+            Jaxpr(in_binders, tuple(eqns), tuple([column[i] for column in columns]))
+            for i, eqns in enumerate(kept)
+        ]
+    )
+    params = step.eqn.primitive.rule(pr.CHOICE)(branches)
+    inputs = (step.index, *in_binders)
+    return JaxprEqn(step.eqn.primitive, inputs, params, tuple(binders), step.eqn.source)
+
 
 #: What programs without a placement run on.
 PLATFORM: Final = "cpu"
 
 
 def lowered(
-    jaxpr: jx.Jaxpr,
+    jaxpr: Jaxpr,
     name: str,
     aliases: Sequence[int | None] = (),
     locate: Locate | None = None,
@@ -31,5 +417,5 @@ def lowered(
         locate: says where equations come from; nothing does by default.
         platform: where it is to run.
     """
-    with events.span("lower", program=name):
+    with compilation.span("lower", program=name):
         return write_module(unnest(jaxpr), name, aliases, platform, locate)

@@ -22,7 +22,7 @@ from jaxlib.xla_client import CompileOptions
 
 from tinyjax import config, errors
 from tinyjax.core.tracing import trace as tr
-from tinyjax.core.xla import compilation, running, versions
+from tinyjax.core.xla import compilation, versions
 
 #: Programs that evaluate functions such as ``exp`` of so many elements keep the fusions of MLIR.
 _WORTH_FUSING: Final = 1e5
@@ -85,7 +85,7 @@ def flags_for(request: compilation.Compilation) -> compilation.Flags:
     match config.settings().effort:
         case "low":
             chosen = [_WHOLE_LOOPS, *versions.PLAIN_LOOPS, _ONE_THREAD, _UNOPTIMIZED]
-        case "medium" if tr.eager[running.Runner].functions(request.jaxpr) < _WORTH_FUSING:
+        case "medium" if tr.eager[compilation.Runner].functions(request.jaxpr) < _WORTH_FUSING:
             chosen = [_WHOLE_LOOPS, *versions.PLAIN_LOOPS, _ONE_THREAD]
         case "medium":
             chosen = [_WHOLE_LOOPS, *_FEWER_FUSIONS, _ONE_THREAD]

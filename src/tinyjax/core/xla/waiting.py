@@ -24,8 +24,8 @@ from time import perf_counter
 from typing import Any, Final, TypeVar
 
 from tinyjax.config import settings
-from tinyjax.core import events
 from tinyjax.core.tracing.jaxpr import Jaxpr, subjaxprs
+from tinyjax.core.xla import compilation
 from tinyjax.core.xla.compilation import Compilation
 
 T = TypeVar("T")
@@ -139,7 +139,7 @@ def step(kind: str, name: str, work: Callable[[], T]) -> T:
     """
     announcement = _current.get()
     waiting = None if announcement is None else announcement.wait
-    with events.span(kind, program=name):
+    with compilation.span(kind, program=name):
         return aside(work, waiting=waiting)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from tinyjax import dtypes, frames, tree
 from tinyjax.core.jit import JitFunction
 from tinyjax.core.primitives import elementwise as ew, shape as sh
-from tinyjax.core.tracing import jaxpr as jx, list_partition as lp, staging as stg
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg
 from tinyjax.core.tracing.calling import FlatFunction, as_argument, is_data
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
@@ -164,7 +164,7 @@ def checkify(
         staged = stg.stage(of_arrays, [x.aval for x in arrays], f)
         discharged = discharge(staged.jaxpr, frozenset(errors))
         outs = jx.eval_jaxpr(discharged.jaxpr, [*staged.consts, *arrays])
-        results, (code,), values = lp.split_list(outs, flat.out_tree.num_leaves, 1)
+        results, (code,), values = prim.split_list(outs, flat.out_tree.num_leaves, 1)
         result: R = tree.unflatten(flat.out_tree, results)
         return Error(code, tuple(values), discharged.sites), result
 

@@ -15,12 +15,18 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import dtypes
+from tinyjax.core.control_flow import primitives as cfp
 from tinyjax.core.control_flow.common import contains
-from tinyjax.core.control_flow.primitives import scan as scp, while_loop as wlp
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, identities, shape as sh
-from tinyjax.core.tracing import dependence as dep, jaxpr as jx, list_partition as lp, trace as tr
-from tinyjax.core.tracing.list_partition import nonzeros, present, with_zeros
-from tinyjax.core.tracing.primitive import Primitive, RuleKey, Tangent
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr, trace as tr
+from tinyjax.core.tracing.primitive import (
+    Primitive,
+    RuleKey,
+    Tangent,
+    nonzeros,
+    present,
+    with_zeros,
+)
 from tinyjax.core.tracing.program_rules import CALLED, CHOICE
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.values.array import Array
@@ -145,9 +151,9 @@ Holder = Callable[[jx.JaxprEqn, Sequence[Array], Sequence[Discharged], Outcome],
 
 def _holder(primitive: Primitive[Any]) -> Holder | None:
     """How an equation is run that holds programs; None where they are not looked into."""
-    if primitive is scp.scan_p:
+    if primitive is cfp.scan_p:
         return _run_scan
-    if primitive is wlp.while_p:
+    if primitive is cfp.while_p:
         return _run_while
     if CALLED in primitive.rules.extensions:
         return _run_call
@@ -189,7 +195,7 @@ def _run_custom(
     if jx.effects(program.jaxpr).any:  # which happen once
         return _take(results, count, program.sites, outcome)
     _take([identities.stop_gradient(x) for x in results], count, program.sites, outcome)
-    unchecked = dep.dce(program.jaxpr, [i < count for i in range(len(results))])
+    unchecked = pr.dce(program.jaxpr, [i < count for i in range(len(results))])
     rule = eqn.params.rule
     if rule.jvp is not None:
         rule = attrs.evolve(rule, jvp=_without_checks(rule.jvp))
@@ -206,7 +212,7 @@ def _without_checks(jvp: ClosedJvp) -> ClosedJvp:
         nonzero_out: list[bool] = []
 
         def run(*values: Array) -> list[Array]:
-            first, second, moved = lp.split_list(values, len(consts), len(primals))
+            first, second, moved = prim.split_list(values, len(consts), len(primals))
             outs, out_tangents = jvp(first, second, with_zeros(nonzero, moved))
             nonzero_out[:] = nonzeros(out_tangents)
             return [*outs, *present(out_tangents)]
@@ -215,7 +221,7 @@ def _without_checks(jvp: ClosedJvp) -> ClosedJvp:
         staged = stage(run, [x.aval for x in operands])
         program = discharge(staged.jaxpr, frozenset()).jaxpr
         results = jx.eval_jaxpr(program, [*staged.consts, *operands])
-        outs, out_tangents, _ = lp.split_list(results, len(nonzero_out), sum(nonzero_out))
+        outs, out_tangents, _ = prim.split_list(results, len(nonzero_out), sum(nonzero_out))
         return outs, with_zeros(nonzero_out, out_tangents)
 
     return rule
@@ -225,7 +231,7 @@ def _take(
     outs: Sequence[Array], count: int, sites: Sequence[Site], outcome: Outcome
 ) -> Sequence[Array]:
     """Note what a program returned besides its results, and return these."""
-    results, (code,), values = lp.split_list(outs, count, 1)
+    results, (code,), values = prim.split_list(outs, count, 1)
     outcome.extend(sites, code, values)
     return results
 
@@ -249,7 +255,7 @@ def _run_choice(
             after: Sequence[Site] = after,
         ) -> list[Array]:
             outs = jx.eval_jaxpr(program.jaxpr, operands)
-            results, (code,), values = lp.split_list(outs, count, 1)
+            results, (code,), values = prim.split_list(outs, count, 1)
             return [*results, _shifted(code, first), *_zeros(before), *values, *_zeros(after)]
 
         branches.append(stage(run, program.jaxpr.in_avals).jaxpr)
@@ -279,19 +285,19 @@ def _run_scan(
 ) -> Sequence[Array]:
     (program,), params = inner, eqn.params
     start = _start(program.sites)
-    consts, carry, xs = lp.split_list(args, params.num_consts, params.num_carry)
+    consts, carry, xs = prim.split_list(args, params.num_consts, params.num_carry)
     slices = program.jaxpr.in_avals[len(consts) + len(carry) :]
 
     def iteration(*operands: Array) -> list[Array]:
-        fixed, before, state, x = lp.split_list(operands, len(consts), len(carry), len(start))
+        fixed, before, state, x = prim.split_list(operands, len(consts), len(carry), len(start))
         outs = jx.eval_jaxpr(program.jaxpr, [*fixed, *before, *x])
-        after, ys, later = lp.split_list(outs, len(carry), len(params.jaxpr.outs) - len(carry))
+        after, ys, later = prim.split_list(outs, len(carry), len(params.jaxpr.outs) - len(carry))
         return [*after, *_first(state, later), *ys]
 
     avals = [*program.jaxpr.in_avals[: len(consts) + len(carry)], *(x.aval for x in start), *slices]
     body = stage(iteration, avals).jaxpr
-    outs = scp.bind_scan(body, consts, [*carry, *start], xs, params)
-    last, state, ys = lp.split_list(outs, len(carry), len(start))
+    outs = cfp.bind_scan(body, consts, [*carry, *start], xs, params)
+    last, state, ys = prim.split_list(outs, len(carry), len(start))
     outcome.extend(program.sites, state[0], state[1:])
     return [*last, *ys]
 
@@ -300,7 +306,7 @@ def _run_while(
     eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
 ) -> Sequence[Array]:
     (condition, body), params = inner, eqn.params
-    fixed, other, first = lp.split_list(args, params.num_condition, params.num_body)
+    fixed, other, first = prim.split_list(args, params.num_condition, params.num_body)
     # the condition is looked at before the loop, and after each iteration
     _, *at_first = jx.eval_jaxpr(condition.jaxpr, [*fixed, *first])
     sites = [*condition.sites, *body.sites]
@@ -308,8 +314,10 @@ def _run_while(
     n, m, k = len(fixed), len(other), len(first)
 
     def iteration(*operands: Array) -> list[Array]:
-        fixed_, other_, before, failed = lp.split_list(operands, n, m, k)
-        after, (code,), values = lp.split_list(jx.eval_jaxpr(body.jaxpr, [*other_, *before]), k, 1)
+        fixed_, other_, before, failed = prim.split_list(operands, n, m, k)
+        after, (code,), values = prim.split_list(
+            jx.eval_jaxpr(body.jaxpr, [*other_, *before]), k, 1
+        )
         shifted = _shifted(code, len(condition.sites))
         failed = _first(failed, [shifted, *_zeros(condition.sites), *values])
         _, *later = jx.eval_jaxpr(condition.jaxpr, [*fixed_, *after])
@@ -320,7 +328,7 @@ def _run_while(
 
     carried = [*params.body.in_avals[m:], *(x.aval for x in state)]
     others = [x.aval for x in (*fixed, *other)]
-    outs = wlp.bind_while(
+    outs = cfp.bind_while(
         stage(goes_on, [*others[:n], *carried]).jaxpr,
         fixed,
         stage(iteration, [*others, *carried]).jaxpr,
@@ -328,6 +336,6 @@ def _run_while(
         [*first, *state],
         params.checkpoints,
     )
-    last, (code,), values = lp.split_list(outs, k, 1)
+    last, (code,), values = prim.split_list(outs, k, 1)
     outcome.extend(sites, code, values)
     return last

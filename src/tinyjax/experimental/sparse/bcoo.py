@@ -11,7 +11,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, tree
-from tinyjax.core.values import axes as ax, integers as ints, operands as opd
+from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError, SparseRuleError, shortened
@@ -164,7 +164,7 @@ class BCOO(JAXSparse):
     def transpose(self, axes: Sequence[int] | None = None) -> BCOO:
         """Return the array with its axes in another order, reversed by default."""
         axes_in = range(self.ndim)[::-1] if axes is None else axes
-        order = [ax.canonical_axis(axis, self.ndim) for axis in axes_in]
+        order = [ints.canonical_axis(axis, self.ndim) for axis in axes_in]
         if sorted(order) != list(range(self.ndim)):
             raise ArgumentError(f"axes must be an order of {self.ndim} axes, but got {axes}.")
         indices = self.indices[:, np.array(order, int)]
@@ -243,7 +243,7 @@ class BCOO(JAXSparse):
 
     def summed(self, axes: Sequence[int]) -> BCOO:
         """Return the sums over axes, a sparse array in which places may occur several times."""
-        dropped = {ax.canonical_axis(each, self.ndim) for each in axes}
+        dropped = {ints.canonical_axis(each, self.ndim) for each in axes}
         rest = [i for i in range(self.ndim) if i not in dropped]
         data = jnp.where(self.is_inside(), self.data, False)
         indices, shape = (self.indices[:, np.array(rest, int)], [self.shape[i] for i in rest])

@@ -15,7 +15,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, random
 from tinyjax.core.tracing.checking import explained
-from tinyjax.core.values import axes as ax, operands as opd
+from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.integers import integers
 from tinyjax.dtypes import DTypeLike
@@ -115,7 +115,7 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     Raises:
         ShapeError: one of them has another size.
     """
-    dropped = {ax.canonical_axis(axis, arr.ndim) for axis in dimensions}
+    dropped = {ints.canonical_axis(axis, arr.ndim) for axis in dimensions}
     if any(arr.shape[axis] != 1 for axis in dropped):
         raise ShapeError(f"bcoo_squeeze drops axes of size 1, but got {dimensions} of {arr}.")
     return arr.reshape(tuple([n for i, n in enumerate(arr.shape) if i not in dropped]))
@@ -195,7 +195,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     """
     if not operands:
         raise ShapeError("bcoo_concatenate takes at least one array.")
-    axis = ax.canonical_axis(dimension, operands[0].ndim)
+    axis = ints.canonical_axis(dimension, operands[0].ndim)
     rest = {(*x.shape[:axis], *x.shape[axis + 1 :]) for x in operands}
     if len(rest) > 1:
         raise ShapeError(
@@ -252,7 +252,7 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
 @explained
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     """Return the array with the elements along axes in reverse."""
-    axes = {ax.canonical_axis(axis, operand.ndim) for axis in dimensions}
+    axes = {ints.canonical_axis(axis, operand.ndim) for axis in dimensions}
     columns = [
         jnp.where((x >= 0) & (x < n), n - 1 - x, n) if i in axes else x
         for i, (x, n) in enumerate(zip(operand.indices.T, operand.shape, strict=True))
@@ -309,7 +309,7 @@ def bcoo_dot_general(
     right = rhs if isinstance(rhs, BCOO) else opd.as_array(rhs)
     (of_left, of_right), (left_batch, right_batch) = [
         [
-            [ax.canonical_axis(i, x.ndim) for i in axes]
+            [ints.canonical_axis(i, x.ndim) for i in axes]
             for x, axes in zip((left, right), pair, strict=True)
         ]
         for pair in dimension_numbers

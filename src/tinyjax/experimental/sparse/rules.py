@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from tinyjax import lax, tree
 from tinyjax.checkpointing.program import checkpoint_p
-from tinyjax.core.control_flow.primitives import cond, scan as scp, while_loop as wlp
+from tinyjax.core.control_flow import primitives as cfp
 from tinyjax.core.jit.program import jit_p
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.core.tracing.calling import FlatFunction
@@ -188,14 +188,14 @@ def _call(params: Any, *operands: Value) -> Sequence[Value]:
     return _evaluate(params.jaxpr, operands)
 
 
-def _cond(params: cond.CondParams, index: Value, *operands: Value) -> Sequence[Value]:
+def _cond(params: cfp.CondParams, index: Value, *operands: Value) -> Sequence[Value]:
     branches = [lambda *xs, b=branch: _evaluate(b, xs) for branch in params.branches]
     assert isinstance(index, Array), "it is a scalar"
     result: Sequence[Value] = lax.switch(index, branches, *operands)
     return result
 
 
-def _scan(params: scp.ScanParams, *operands: Value) -> Sequence[Value]:
+def _scan(params: cfp.ScanParams, *operands: Value) -> Sequence[Value]:
     n, m = params.num_consts, params.num_consts + params.num_carry
     consts, carry, xs = operands[:n], list(operands[n:m]), list(operands[m:])
     if any(isinstance(x, bcoo.BCOO) for x in xs):
@@ -209,7 +209,7 @@ def _scan(params: scp.ScanParams, *operands: Value) -> Sequence[Value]:
     return [*last, *ys]
 
 
-def _while(params: wlp.WhileParams, *operands: Value) -> Sequence[Value]:
+def _while(params: cfp.WhileParams, *operands: Value) -> Sequence[Value]:
     n, m = params.num_condition, params.num_condition + params.num_body
     fixed, other = operands[:n], operands[n:m]
 
@@ -269,6 +269,6 @@ lxp.reshape_p.def_rule(SPARSE)(lambda params, x: [x.reshape(params.shape)])
 lxp.broadcast_in_dim_p.def_rule(SPARSE)(_broadcast)
 jit_p.def_rule(SPARSE)(_call)
 checkpoint_p.def_rule(SPARSE)(_call)
-cond.cond_p.def_rule(SPARSE)(_cond)
-scp.scan_p.def_rule(SPARSE)(_scan)
-wlp.while_p.def_rule(SPARSE)(_while)
+cfp.cond_p.def_rule(SPARSE)(_cond)
+cfp.scan_p.def_rule(SPARSE)(_scan)
+cfp.while_p.def_rule(SPARSE)(_while)

@@ -24,9 +24,8 @@ from jaxlib._jax import collect_garbage
 from numpy import ndarray
 
 from tinyjax import config, frames, records, tree
-from tinyjax.core import elsewhere
-from tinyjax.core.jit.signatures import same_value
-from tinyjax.core.jit.traces import ShortCall
+from tinyjax.core import devices as dev
+from tinyjax.core.jit.signatures import ShortCall, same_value
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
@@ -104,7 +103,7 @@ def written_call(
             return None
         parts = _on_one(program, consts, leaves)
     else:
-        parts = elsewhere.plane().call_parts(program, consts, leaves)
+        parts = dev.plane().call_parts(program, consts, leaves)
     on_several = parts.memory is None
     compared = [_compared(x, on_several) for x in leaves]
     # Of one structure are equal trees whose metadata is plain: their texts hold the same.

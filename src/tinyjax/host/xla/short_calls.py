@@ -8,13 +8,13 @@ from typing import Any
 
 from tinyjax import config, tree
 from tinyjax.core import xla
-from tinyjax.core.jit import signatures as sig, traces
+from tinyjax.core.jit import signatures as sig
 from tinyjax.core.tracing.trace import eager
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.host.xla import call_keys, call_writer
 
 
-class WrittenCalls(traces.ShortCalls):
+class WrittenCalls(sig.ShortCalls):
     """Calls that are written out in Python.
 
     Attributes:
@@ -26,7 +26,7 @@ class WrittenCalls(traces.ShortCalls):
 
     def __init__(self, settings: config.Settings | None) -> None:
         super().__init__(settings)
-        self.calls: dict[tuple[Hashable, ...], traces.ShortCall | None] = {}
+        self.calls: dict[tuple[Hashable, ...], sig.ShortCall | None] = {}
 
     def call(
         self, parameters: sig.Parameters, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -46,7 +46,7 @@ class WrittenCalls(traces.ShortCalls):
         leaves: Sequence[Any],
         in_tree: tree.PyTreeDef,
         static: sig.StaticArguments,
-        entry: traces.Entry,
+        entry: sig.Entry,
         program: xla.Executable,
     ) -> None:
         if isinstance(program, xla.CallingExecutable):
@@ -64,10 +64,10 @@ class WrittenCalls(traces.ShortCalls):
             leaves,
             (*static.positional, *static.keywords),
         )
-        if len(self.calls) >= traces.MOST_SIGNATURES:
+        if len(self.calls) >= sig.MOST_SIGNATURES:
             self.calls.clear()
         self.calls[key[1]] = call
-        self.last = call or traces.no_call
+        self.last = call or sig.no_call
 
 
 def _key(
@@ -95,4 +95,4 @@ def _key(
     return key and (key[0], (*key[1], static))
 
 
-eager[traces.ShortCalls] = WrittenCalls
+eager[sig.ShortCalls] = WrittenCalls

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyjax.core import events, platforms as pf
+from tinyjax.core import platforms as pf
 from tinyjax.core.lowering import Locate
-from tinyjax.core.stablehlo.module import HostFunction, Interrupter
+from tinyjax.core.stablehlo.lowering import HostFunction, Interrupter
 from tinyjax.core.tracing import jaxpr as jx
+from tinyjax.core.xla import compilation
 from tinyjax.core.xla.compilation import Compilation
-from tinyjax.core.xla.unnest import unnest
+from tinyjax.core.xla.lowering import unnest
 from tinyjax.errors import ShardingError
 from tinyjax.parallel.lowering import write_sharded_module
 from tinyjax.parallel.placement import Placement, placement_in
@@ -52,7 +53,7 @@ def lowered_for(
     ins, outs = placement.ins, placement.outs
     may_call = calls_from(placement)
     if may_call or not jx.effects(jaxpr).any:
-        with events.span("lower", program=name):
+        with compilation.span("lower", program=name):
             flat = unnest(jaxpr)
             rules = pf.platform_at(placement.ids[0]).rules
             text, functions = write_sharded_module(flat, name, ins, outs, donated, rules, locate)

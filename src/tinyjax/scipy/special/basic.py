@@ -9,7 +9,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.primitives import elementwise as ew, identities, shape as sh
-from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError
 from tinyjax.host import replay
@@ -373,7 +373,7 @@ def _with_finite_exponential(x: Array) -> Array:
 @overload
 def logsumexp(
     a: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     b: ArrayLike | None = None,
     keepdims: bool = False,
     return_sign: Literal[False] = False,
@@ -382,7 +382,7 @@ def logsumexp(
 @overload
 def logsumexp(
     a: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     b: ArrayLike | None = None,
     keepdims: bool = False,
     *,
@@ -391,7 +391,7 @@ def logsumexp(
 ) -> tuple[Array, Array]: ...
 def logsumexp(
     a: ArrayLike,
-    axis: ax.Axis = None,
+    axis: ints.Axis = None,
     b: ArrayLike | None = None,
     keepdims: bool = False,
     return_sign: bool = False,
@@ -433,7 +433,7 @@ def logsumexp(
     if where is not None:
         values = uf.pick(where, values, -math.inf)
         factors = None if factors is None else uf.pick(where, factors, 0)
-    axes = ax.canonical_axes(axis, values.ndim)
+    axes = ints.canonical_axes(axis, values.ndim)
     real = ew.real(values) if dtypes.is_complex(values.dtype) else values
     absent = None if factors is None else ew.eq(factors, sh.full_like(factors, 0))
     if absent is not None:
@@ -470,7 +470,7 @@ def logsumexp(
     return ew.select(ew.lt(sign, sh.full_like(sign, 0.0)), sh.full_like(out, math.nan), out)
 
 
-def log_softmax(x: ArrayLike, /, *, axis: ax.Axis = None) -> Array:
+def log_softmax(x: ArrayLike, /, *, axis: ints.Axis = None) -> Array:
     """Return ``log(softmax(x))``, accurate where that is small.
 
     Args:
@@ -492,7 +492,7 @@ def log_softmax(x: ArrayLike, /, *, axis: ax.Axis = None) -> Array:
     return shifted - ew.log(red.sum(ew.exp(shifted), axis, keepdims=True))
 
 
-def softmax(x: ArrayLike, /, *, axis: ax.Axis = None) -> Array:
+def softmax(x: ArrayLike, /, *, axis: ints.Axis = None) -> Array:
     """Return ``exp(x) / sum(exp(x))``, without overflow.
 
     Args:

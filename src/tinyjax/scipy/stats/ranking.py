@@ -9,7 +9,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax.core import api
-from tinyjax.core.values import axes as ax, integers as ints
+from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.host import replay
 from tinyjax.numpy import creation as cr, elementwise as uf, manipulation as mn, promotion as pm
@@ -64,7 +64,7 @@ def mode(
         shape = (1,) * x.ndim if keepdims else ()
         rows = x.reshape((1, x.size))
     else:
-        place = ax.canonical_axis(axis, x.ndim)
+        place = ints.canonical_axis(axis, x.ndim)
         rest = x.shape[:place] + x.shape[place + 1 :]
         shape = (*x.shape[:place], 1, *x.shape[place + 1 :]) if keepdims else rest
         rows = mn.moveaxis(x, place, -1).reshape((int(np.prod(rest)), x.shape[place]))
@@ -140,7 +140,7 @@ def rankdata(
     if axis is None:
         x = mn.ravel(x)
         return _ranks(method)(x) if x.size else x.astype(dtypes.default_float())
-    place = ax.canonical_axis(axis, x.ndim)
+    place = ints.canonical_axis(axis, x.ndim)
     if not x.size:
         return x.astype(dtypes.default_float())
     moved = mn.moveaxis(x, place, -1)
@@ -178,7 +178,7 @@ def sem(
     x = pm.inexact(a, "sem")
     pm.check_option("sem", "nan_policy", nan_policy, ("propagate", "omit"))
     if nan_policy == "propagate":
-        size = x.size if axis is None else x.shape[ax.canonical_axis(axis, x.ndim)]
+        size = x.size if axis is None else x.shape[ints.canonical_axis(axis, x.ndim)]
         return std(x, axis, ddof=ddof, keepdims=keepdims) / float(np.sqrt(size))
     count = sum_of(uf.logical_not(uf.isnan(x)), axis, keepdims=keepdims)
     spread = nanstd(x, axis, ddof=ddof, keepdims=keepdims)

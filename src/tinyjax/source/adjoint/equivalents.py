@@ -18,7 +18,7 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.core.tracing import nesting
+from tinyjax import frames
 from tinyjax.scipy import special
 from tinyjax.source.adjoint.rules import arrays, registry
 from tinyjax.source.ir import runtime
@@ -130,11 +130,11 @@ def with_room(fun: Any, *args: Any) -> Any:
         if _room.given:
             raise
     _room.given = True
-    nesting.raise_limit(_FRAMES)
+    frames.raise_limit(_FRAMES)
     try:
         return fun(*args)
     finally:
-        nesting.raise_limit(-_FRAMES)
+        frames.raise_limit(-_FRAMES)
         _room.given = False
 
 

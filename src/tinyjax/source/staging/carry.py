@@ -8,9 +8,8 @@ from typing import Any, TypeAlias, TypeVar
 import attrs
 
 from tinyjax import tree
-from tinyjax.core.control_flow import scan as sc
+from tinyjax.core.control_flow import primitives as cfp, scan as sc
 from tinyjax.core.control_flow.looping import match_carry
-from tinyjax.core.control_flow.primitives import scan as scp
 from tinyjax.core.primitives.elementwise import convert_element_type
 from tinyjax.core.tracing import staging as stg, trace as tr
 from tinyjax.core.values import avals as av, operands as opd
@@ -141,7 +140,7 @@ class Carry:
         self, body: stg.Staged, state: Sequence[Array], rows: Sequence[Array], length: int
     ) -> Sequence[Array]:
         """Make a ``scan`` of the program of an iteration."""
-        params = scp.ScanParams(body.jaxpr, len(body.consts), len(state), length)
+        params = cfp.ScanParams(body.jaxpr, len(body.consts), len(state), length)
         return sc.bind_scan(body.jaxpr, body.consts, state, rows, params)
 
     def with_first_values(self, make: Callable[[Carry], T]) -> T:

@@ -16,7 +16,7 @@ import numpy as np
 from tinyjax import dtypes, errors, frames, tree
 from tinyjax.core.control_flow import common as cf, cond
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew
-from tinyjax.core.tracing import dependence as dep, jaxpr as jx, staging as stg, trace as tr
+from tinyjax.core.tracing import jaxpr as jx, program_rules as pr, staging as stg, trace as tr
 from tinyjax.core.values import avals as av, concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.source.staging import session as ses, values as vals
@@ -189,7 +189,7 @@ class Piece:
 
 def pruned(staged: stg.Staged) -> stg.Staged:
     """A program without the equations and the constants that it does not need."""
-    jaxpr, n = dep.dce(staged.jaxpr), len(staged.consts)
+    jaxpr, n = pr.dce(staged.jaxpr), len(staged.consts)
     used = {x for eqn in jaxpr.eqns for x in eqn.inputs} | set(jaxpr.outs)
     places = [i for i in range(n) if jaxpr.in_binders[i] in used]
     binders = (*[jaxpr.in_binders[i] for i in places], *jaxpr.in_binders[n:])
