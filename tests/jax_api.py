@@ -106,6 +106,7 @@ ACCURATE: Final = "of no effect: functions are as accurate as NumPy's and XLA's"
 VERSIONS: Final = "the version of tinyjax's own format"
 NO_EFFECT: Final = "of no effect: equations bear the user's line"
 CHUNKS: Final = "has `chunk_size=`"
+PORTIONS: Final = "has `chunk_size=` and `threads=`"
 
 HELD: Final = "is used in what `jit` and control flow stage, and is no argument of `vjp` and `jvp`"
 
@@ -163,7 +164,7 @@ DIFFERS: Final = {
     "jacfwd": CHUNKS,
     "jacobian": CHUNKS,
     "jacrev": CHUNKS,
-    "vmap": CHUNKS,
+    "vmap": PORTIONS,
     "core.Tracer": "made by its trace alone",
     "custom_batching.custom_vmap": "also `tinyjax.custom_batch`",
     "dlpack.from_dlpack": "shares the data with its owner, who must not write to it",

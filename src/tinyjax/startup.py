@@ -25,6 +25,7 @@ eager.homes.update(
     ProgramTrace="tinyjax.host.plans",
     CallingExecutable="tinyjax.callbacks.xla.programs",
     Explanation="tinyjax.explaining",
+    Portions="tinyjax.portions",
     Runner="tinyjax.host.tiers",
     ShortCalls="tinyjax.host.xla.short_calls",
 )

@@ -9,7 +9,7 @@ import pytest
 #: Rooms upon the core, each of which attaches to it by rules and by what stands in for traces.
 PLANES: Final = (
     *("callbacks", "checkpointing", "custom_derivatives", "debug", "ffi", "host", "inspecting"),
-    *("nans", "parallel", "progress", "state", "transfers"),
+    *("nans", "parallel", "portions", "progress", "state", "transfers"),
 )
 TOOLS: Final = ("distributed", "experimental", "export", "exploring", "profiler", "source")
 

@@ -4,11 +4,13 @@ import jax
 import numpy as np
 
 from specs import ArraySpec, Case, Spec
+from tinyjax.core.api.mapping import vmap
 from tinyjax.core.jit import jit, jit_p
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.core.primitives.elementwise import add, exp, mul, select, sin
 from tinyjax.core.primitives.shape import transpose
 from tinyjax.core.values.array import Array
+from tinyjax.portions.concurrent import concurrent_p
 
 F = ArraySpec((2, 3))
 
@@ -34,6 +36,11 @@ def linear(x: Array, y: Array) -> Array:
 def mixed(mask: Array, x: Array, y: Array) -> tuple[Array, Array]:
     """A bool among the operands and the results."""
     return select(mask, x, mul(x, y)), mask
+
+
+def in_threads(x: Array, w: Array) -> Array:
+    """Two parts of the rows of one operand, with all of the other."""
+    return vmap(jit(lambda row, w: mul(sin(row), w)), (0, None), threads=2)(x, w)
 
 
 def outer(x: Array) -> Array:
@@ -72,6 +79,17 @@ SPECS = [
         lambda mask, x, y: (np.where(mask, x, x * y), mask),
         dtypes=("float64",),
         grad=2,
+    ),
+    Spec(
+        "concurrent",
+        concurrent_p,
+        in_threads,
+        [Case(F, ArraySpec((3,))), Case(ArraySpec((3, 2)), ArraySpec((2,)))],
+        lambda x, w: np.sin(x) * w,
+        jax=lambda x, w: jax.numpy.sin(x) * w,
+        dtypes=("float32", "float64", "complex128"),
+        grad=2,
+        grad_dtypes=("float64",),
     ),
     Spec("jit, nested", jit_p, outer, [Case(F)], dtypes=("float64",), grad=2),
     Spec(

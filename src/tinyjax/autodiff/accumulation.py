@@ -31,7 +31,7 @@ from tinyjax.autodiff.elimination import (
 from tinyjax.autodiff.local_jacobians import Block, Tangents, flat_size
 from tinyjax.core.api import jacobians, typed
 from tinyjax.core.api.arguments import Choice, Chosen, without_tracers
-from tinyjax.core.api.mapping import check_chunk_size
+from tinyjax.core.api.mapping import check_positive
 from tinyjax.core.jit import jit_p
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, trace as tr
 from tinyjax.core.transforms.linearize import Linearized, linearize_flat
@@ -101,7 +101,7 @@ def jacobian(
         Array([[2., 0.],
                [0., 4.]], dtype=float32)
     """
-    check_chunk_size("jacobian", chunk_size)
+    check_positive("jacobian", chunk_size=chunk_size)
     choice = Choice("jacobian", fun, argnums, holomorphic)
 
     @partial(calling.watched, named=fun)

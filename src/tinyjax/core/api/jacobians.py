@@ -78,7 +78,7 @@ def jacfwd(
         Array([[2., 0.],
                [0., 4.]], dtype=float32)
     """
-    mapping.check_chunk_size("jacfwd", chunk_size)
+    mapping.check_positive("jacfwd", chunk_size=chunk_size)
     choice = arguments.Choice("jacfwd", fun, argnums, holomorphic)
 
     @partial(calling.watched, named=fun)
@@ -143,7 +143,7 @@ def jacrev(
         Array([[2., 0.],
                [0., 4.]], dtype=float32)
     """
-    mapping.check_chunk_size("jacrev", chunk_size)
+    mapping.check_positive("jacrev", chunk_size=chunk_size)
     choice = arguments.Choice("jacrev", fun, argnums, holomorphic)
 
     @partial(calling.watched, named=fun)
@@ -198,7 +198,7 @@ def hessian(
         Array([[ 6.,  0.],
                [ 0., 12.]], dtype=float32)
     """
-    mapping.check_chunk_size("hessian", chunk_size)
+    mapping.check_positive("hessian", chunk_size=chunk_size)
     rows = jacrev(fun, argnums, has_aux, holomorphic, chunk_size=chunk_size)
     return jacfwd(rows, argnums, has_aux, holomorphic, chunk_size=chunk_size)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache, partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 import attrs
 
 from tinyjax import errors, tree
-from tinyjax.core.primitives import shape as sh, slicing as sl
+from tinyjax.core.primitives import shape as sh
 from tinyjax.core.tracing import calling, trace as tr
 from tinyjax.core.tracing.calling import HOLDERS, whole_places
 from tinyjax.core.tracing.checking import checked
@@ -28,6 +28,35 @@ def _is_none(x: object) -> bool:
     return x is None
 
 
+@attrs.frozen(eq=False, repr=False)
+class Portions:
+    """How many examples to take at once: here, all.
+
+    A room stands in for it (``trace.eager``).
+
+    Attributes:
+        chunk_size: so many, and then the next; None for all.
+        threads: in how many threads; None where it is not for threads to do.
+    """
+
+    chunk_size: int | None = None
+    threads: int | None = None
+
+    def batched(
+        self,
+        flat: Callable[..., Sequence[Array]],
+        mapped: MappedAxis,
+        arrays: Sequence[Any],
+        axes: Sequence[int | None],
+        fun: Callable[..., Any],
+    ) -> tuple[list[Array], list[int | None]]:
+        """Apply a function to every slice of its arguments, as ``batch_flat`` does."""
+        return batch_flat(flat, mapped, arrays, axes, fun)
+
+
+ALL_AT_ONCE: Final = Portions()
+
+
 @checked
 def vmap(
     fun: Callable[P, R],
@@ -38,6 +67,7 @@ def vmap(
     *,
     spmd_axis_name: Hashable | tuple[Hashable, ...] | None = None,
     chunk_size: int | None = None,
+    threads: int | None = None,
 ) -> Callable[P, R]:
     """Map a function over an axis of its arguments, as one program and without a loop.
 
@@ -56,6 +86,15 @@ def vmap(
         chunk_size: how many examples to compute at once, to save memory. A ``scan`` goes through
             the chunks, and a smaller chunk holds the examples that are left over. The results are
             the same.
+        threads: into how many parts to divide the examples, each computed by a thread of its own,
+            so that they use as many cores of the processor. Each part is compiled as by ``jit``;
+            parts differ in size by one at most, and those of one size share a program. ``fun`` is
+            traced at each call, so give a jitted function if it takes long to trace. The parts also
+            run in threads where the function that ``vmap`` returns is differentiated, or mapped
+            again. Where it is a part of a compiled program, they are parts of that program, and XLA
+            decides. With ``chunk_size``, each thread goes through its part in chunks. The results
+            are to the bit those of ``jit(vmap(fun))`` called with one part after another; XLA may
+            round last bits otherwise in a batch of another size.
 
     Returns:
         A function of the same signature whose mapped arguments and results have one more axis.
@@ -64,8 +103,8 @@ def vmap(
         BatchSizeError: when called, if the mapped axes differ in size, or there are none.
         AxisError: when called, if an axis is out of range.
         TreeMismatchError: when called, if ``in_axes`` or ``out_axes`` is not a prefix of its tree.
-        ArgumentError: ``in_axes`` is a dict; or ``chunk_size`` is not positive, or is given with an
-            ``axis_name``, since a collective would see one chunk only.
+        ArgumentError: ``in_axes`` is a dict; or ``chunk_size`` or ``threads`` is not positive, or
+            is given with an ``axis_name``, since a collective would see some examples only.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -75,11 +114,12 @@ def vmap(
         >>> tinyjax.vmap(jnp.dot, in_axes=(0, None), chunk_size=2)(xs, y)
         Array([ 2.,  8., 14.], dtype=float32)
     """
-    check_chunk_size("vmap", chunk_size)
-    if chunk_size is not None and axis_name is not None:
+    check_positive("vmap", chunk_size=chunk_size, threads=threads)
+    if axis_name is not None and (chunk_size or threads):
         raise errors.ArgumentError(
-            f"vmap was given chunk_size and the axis_name {errors.shortened(axis_name)}, but a "
-            "collective over a named axis needs all examples at once. Leave out one of the two."
+            f"vmap was given {'chunk_size' if chunk_size else 'threads'} and the axis_name "
+            f"{errors.shortened(axis_name)}, but a collective over a named axis needs all examples "
+            "at once. Leave out one of the two."
         )
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
@@ -89,7 +129,8 @@ def vmap(
             f"argument, but got {errors.shortened(in_axes)}."
         )
     spmd = _spmd_axes(spmd_axis_name)
-    return _mapped(fun, in_axes, out_axes, axis_name, axis_size, chunk_size, spmd=spmd)
+    portions = tr.eager[Portions](chunk_size, threads) if chunk_size or threads else ALL_AT_ONCE
+    return _mapped(fun, in_axes, out_axes, axis_name, axis_size, portions, spmd=spmd)
 
 
 def _spmd_axes(option: object) -> tuple[str, ...]:
@@ -119,7 +160,8 @@ def over_basis(
 ) -> Callable[[Any], R]:
     """``vmap`` over the directions of a Jacobian, which stand first, or last."""
     axis = -1 if last else 0
-    return _mapped(fun, axis, out_axes, chunk_size=chunk_size, of_basis=True)
+    portions = ALL_AT_ONCE if chunk_size is None else tr.eager[Portions](chunk_size)
+    return _mapped(fun, axis, out_axes, portions=portions, of_basis=True)
 
 
 def _mapped(
@@ -128,7 +170,7 @@ def _mapped(
     out_axes: Any,
     axis_name: Hashable | None = None,
     axis_size: int | None = None,
-    chunk_size: int | None = None,
+    portions: Portions = ALL_AT_ONCE,
     of_basis: bool = False,
     spmd: tuple[str, ...] = (),
 ) -> Callable[P, R]:
@@ -149,9 +191,7 @@ def _mapped(
         flat = calling.FlatFunction(fun, in_tree)
         refs = [i for i in whole_places(leaves) if axes[i] is not None]
         if refs:
-            outs, sources = _over_refs(
-                flat, arrays, axes, size, axis_name, chunk_size, leaves, refs
-            )
+            outs, sources = _over_refs(flat, arrays, axes, size, axis_name, portions, leaves, refs)
         else:
             over = _axis(size, axis_name, of_basis, of_basis and in_axes == -1, spmd)
             if tr.of_places.extensions:  # else no type says where values lie
@@ -159,7 +199,7 @@ def _mapped(
                 where = av.where_of(mapped)
                 if where is not None:
                     over = attrs.evolve(over, divided=where.mapped_over(arrays, axes))
-            outs, sources = _batched(flat, over, arrays, axes, chunk_size, fun)
+            outs, sources = portions.batched(flat, over, arrays, axes, fun)
         if type(out_axes) is int:  # nearly always
             targets = [out_axes] * len(outs)
         else:
@@ -190,7 +230,7 @@ def _over_refs(
     axes: Sequence[int | None],
     size: int,
     axis_name: Hashable | None,
-    chunk_size: int | None,
+    portions: Portions,
     leaves: Sequence[Any],
     refs: Sequence[int],
 ) -> tuple[list[Array], list[int | None]]:
@@ -202,7 +242,7 @@ def _over_refs(
         axes: what is mapped.
         size: the number of examples.
         axis_name: the name of their axis.
-        chunk_size: how many to take at once, or None.
+        portions: how many examples to take at once.
         leaves: the arguments.
         refs: which of these are references.
     """
@@ -215,7 +255,7 @@ def _over_refs(
 
     with parts.mapped("vmap"):
         mapped = _axis(size, axis_name)
-        outs, mapped_outs = _batched(run, mapped, arrays, axes, chunk_size, flat.fun)
+        outs, mapped_outs = portions.batched(run, mapped, arrays, axes, flat.fun)
     n = len(outs) - len(parts.written)
     parts.keep(
         [
@@ -237,78 +277,13 @@ def _axis(
     return MappedAxis(size, name, of_basis, last=last, spmd=spmd)
 
 
-def check_chunk_size(function: str, chunk_size: int | None) -> None:
-    """Raise ArgumentError unless it is None or positive."""
-    if chunk_size is not None and chunk_size < 1:
-        raise errors.ArgumentError(
-            f"chunk_size of {function} must be positive, but it is {chunk_size}."
-        )
-
-
-def _batched(
-    flat: Callable[..., Sequence[Array]],
-    mapped: MappedAxis,
-    arrays: Sequence[Any],
-    axes: Sequence[int | None],
-    chunk_size: int | None,
-    fun: Callable[..., Any],
-) -> tuple[list[Array], list[int | None]]:
-    """``batch_flat``, with no more than ``chunk_size`` examples at a time if that is given."""
-    if chunk_size is None or chunk_size >= mapped.size:
-        return batch_flat(flat, mapped, arrays, axes, fun)
-    return _in_chunks(flat, mapped, arrays, axes, chunk_size, fun)
-
-
-def _in_chunks(
-    flat: Callable[..., Sequence[Array]],
-    mapped: MappedAxis,
-    arrays: Sequence[Any],
-    axes: Sequence[int | None],
-    chunk_size: int,
-    fun: Callable[..., Any],
-) -> tuple[list[Array], list[int | None]]:
-    """``batch_flat`` with no more than some examples at a time."""
-    # not at the top: half of the programs have no loop, and importing takes its time
-    from tinyjax.core.control_flow.scan import scan  # noqa: PLC0415
-
-    size = mapped.size
-    chunks, rest = divmod(size, chunk_size)
-    whole = chunks * chunk_size
-    examples = [
-        sh.moveaxis(x, axis, 0) for x, axis in zip(arrays, axes, strict=True) if axis is not None
-    ]
-    in_axes = [None if axis is None else 0 for axis in axes]
-    outs_axes: list[int | None] = []
-
-    def of_some(*slices: Array) -> list[Array]:
-        nonlocal outs_axes
-        rows = iter(slices)
-        args = [x if a is None else next(rows) for x, a in zip(arrays, axes, strict=True)]
-        number = slices[0].shape[0] if slices else size
-        chunk = MappedAxis(number, of_basis=mapped.of_basis, last=mapped.last)
-        outs, outs_axes = batch_flat(flat, chunk, args, in_axes, fun)
-        return outs
-
-    slices = [
-        sh.reshape(sl.slice_in_dim(x, 0, whole), (chunks, chunk_size, *x.shape[1:]))
-        for x in examples
-    ]
-    if not slices:  # the same for all examples: one is enough
-        return of_some(), outs_axes
-    _, stacked = scan(lambda _, xs: (None, of_some(*xs)), None, slices)
-    if not rest:
-        last = [sh.reshape(sl.slice_in_dim(y, 0, 1), y.shape[1:]) for y in stacked]
-    else:
-        last = of_some(*(sl.slice_in_dim(x, whole, size) for x in examples))
-    joined = []
-    for y, end, axis in zip(stacked, last, outs_axes, strict=True):
-        if axis is None:
-            joined.append(end)
-            continue
-        apart = sh.moveaxis(y, 0, axis)
-        together = sh.reshape(apart, (*apart.shape[:axis], whole, *apart.shape[axis + 2 :]))
-        joined.append(sl.concatenate([together, end], axis) if rest else together)
-    return joined, outs_axes
+def check_positive(function: str, **options: int | None) -> None:
+    """Raise ArgumentError unless each option is None or positive."""
+    for name, number in options.items():
+        if number is not None and number < 1:
+            raise errors.ArgumentError(
+                f"{name} of {function} must be positive, but it is {number}."
+            )
 
 
 def _argument_axes(
