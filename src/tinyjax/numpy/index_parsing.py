@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from types import EllipsisType
+from typing import Any
 
 import numpy as np
 
@@ -160,6 +161,70 @@ def parse_index(shape: tuple[int, ...], index: Indices, wrap: bool = True) -> Pa
     return Parsed(tuple(sizes), tuple(entries))
 
 
+class Masked:
+    """An index of slices, ints and one mask, whose values need not be known.
+
+    Attributes:
+        index: with whole slices in place of the mask.
+        mask: it broadcasts to what ``index`` takes.
+        rank: the number of axes of what ``index`` takes.
+        axes: how many of them the mask stands for.
+        behind: how many come after those.
+        at: which axis of ``x[mask]`` has the elements that the mask takes.
+    """
+
+    __slots__ = ("at", "axes", "behind", "index", "mask", "rank")
+
+    def __init__(self, shape: tuple[int, ...], items: tuple[Any, ...], place: int) -> None:
+        mask = opd.as_array(items[place])
+        left = len(shape) - sum(map(_consumed, items))
+        sizes = [left if e is ... else _consumed(e) for e in items]
+        _check_mask(mask.shape, shape, sum(sizes[:place]))
+        picks = [i for i, e in enumerate(items) if i == place or _is_int(e)]
+        kept = [0 if _is_int(e) else left if e is ... else 1 for e in items]
+        self.index: Indices = (*items[:place], *[slice(None)] * mask.ndim, *items[place + 1 :])
+        self.axes: int = mask.ndim
+        self.behind: int = sum(kept[place + 1 :]) + (0 if any(e is ... for e in items) else left)
+        self.rank: int = sum(kept[:place]) + self.axes + self.behind
+        self.mask: Array = sh.reshape(mask, (*mask.shape, *[1] * self.behind))
+        # ints that are parted from the mask bring its axis to the front, as NumPy has it
+        is_parted = picks[-1] - picks[0] >= len(picks)
+        self.at: int = 0 if is_parted else sum(kept[:place])
+
+    def spread(self, update: Array) -> Array:
+        """Reshape an update of what the mask takes to one of what ``index`` takes."""
+        rank = self.rank - self.axes + 1
+        axis = update.ndim - rank + self.at
+        if update.ndim > rank or (axis >= 0 and update.shape[axis] != 1):
+            raise errors.ConcreteIndexError(
+                f"an update of shape {update.shape} has an element for each that the mask takes, "
+                "but how many those are is not known. Update with one value for all of them, or "
+                "choose between arrays of one shape: jnp.where(mask, update, x)."
+            )
+        shape = [n for i, n in enumerate(update.shape) if i != axis]
+        end = max(len(shape) - self.behind, 0)
+        return sh.reshape(update, (*shape[:end], *[1] * self.axes * bool(end), *shape[end:]))
+
+
+def one_mask(shape: tuple[int, ...], index: Indices, known: bool) -> Masked | None:
+    """Take an index apart that has one mask and no array of indices; None where it has others.
+
+    Args:
+        shape: of the array that is indexed.
+        index: the index.
+        known: whether the mask's values may be known.
+    """
+    items = index if isinstance(index, tuple) else (index,)
+    masks = [i for i, e in enumerate(items) if _is_mask(e) and (known or isinstance(e, tr.Tracer))]
+    others = sum(e is None or e is ... or isinstance(e, slice) or _is_int(e) for e in items)
+    dots = sum(e is ... for e in items)
+    if len(masks) != 1 or others != len(items) - 1 or dots > 1:
+        return None
+    if sum(map(_consumed, items)) > len(shape):
+        return None
+    return Masked(shape, items, masks[0])
+
+
 class ScalarBool:
     """True or False among the indices: a new axis, taken once or not at all."""
 
@@ -180,6 +245,13 @@ def _is_array(entry: object) -> bool:
     return isinstance(entry, (Array, np.ndarray)) and bool(entry.shape)
 
 
+def _is_int(entry: object) -> bool:
+    """Whether an entry takes one place of an axis."""
+    if isinstance(entry, (Array, np.ndarray, np.generic)):
+        return not entry.shape and not _is_mask(entry)
+    return isinstance(entry, int) and not isinstance(entry, bool)
+
+
 def _is_mask(entry: object) -> bool:
     if isinstance(entry, (Array, np.ndarray, np.generic)):
         return bool(entry.dtype == dtypes.bool_)
@@ -195,21 +267,27 @@ def _consumed(entry: object) -> int:
     return 1
 
 
+def _check_mask(mask: tuple[int, ...], shape: tuple[int, ...], axis: int) -> None:
+    """Refuse a mask that has not the shape of the axes it stands for, from ``axis`` on."""
+    if mask != shape[axis : axis + len(mask)]:
+        raise errors.IndexingError(
+            f"a mask must have the shape of the axes it stands for: axes {axis} to "
+            f"{axis + len(mask) - 1} of an array of shape {shape} are "
+            f"{shape[axis : axis + len(mask)]}, but the mask's shape is {mask}."
+        )
+
+
 def _mask_positions(entry: object, shape: tuple[int, ...], axis: int) -> list[Index | ScalarBool]:
     """The arrays of positions that a mask stands for: one for each of its axes."""
     if isinstance(entry, tr.Tracer):
         raise errors.ConcreteIndexError(
             f"a mask whose values are not known, {entry.aval}, cannot be an index: the shape of "
             "the result depends on them. Use jnp.where(mask, x, y) to choose between values, or "
-            "jnp.nonzero(mask, size=n) for a fixed number of positions."
+            "jnp.nonzero(mask, size=n) for a fixed number of positions. x.at[mask] can be "
+            "changed, and read by .get(fill_value=...), if no array of indices is beside the mask."
         )
     mask = np.asarray(entry)
-    if mask.shape != shape[axis : axis + mask.ndim]:
-        raise errors.IndexingError(
-            f"a mask must have the shape of the axes it stands for: axes {axis} to "
-            f"{axis + mask.ndim - 1} of an array of shape {shape} are "
-            f"{shape[axis : axis + mask.ndim]}, but the mask's shape is {mask.shape}."
-        )
+    _check_mask(mask.shape, shape, axis)
     if not mask.ndim:
         return [ScalarBool(bool(mask))]
     return [ConcreteArray(positions) for positions in np.nonzero(mask)]

@@ -2,9 +2,10 @@
 
 The static parts of an index (ints, slices, None, ...) become slices, reversals and reshapes. Traced
 integers become one dynamic_slice if they are scalars, and one gather or scatter if they are arrays.
-Masks become the positions where they are true, and must therefore be known. Negative indices count
-from the end. As in JAX, an index out of bounds raises nothing: reading moves it to the nearest
-element, and writing drops the update.
+Masks become the positions where they are true, and must therefore be known; but an update by one
+value is a choice, element by element, whatever the mask. Negative indices count from the end. As in
+JAX, an index out of bounds raises nothing: reading moves it to the nearest element, and writing
+drops the update.
 
 Eager indexing is NumPy's own, which has all of these rules but the last. Where it raises
 IndexError, the general rules apply.
@@ -77,7 +78,9 @@ def getitem(
         index: what NumPy takes; a list of positions only within a tuple, as in ``x[:, [0, 2]]``.
         mode: for indices out of bounds: ``"clip"`` moves them to the nearest element, as does
             ``"promise_in_bounds"``, the default; ``"fill"`` gives ``fill_value``.
-        fill_value: by default NaN for floats, the least integer for signed and the greatest for
+        fill_value: with a mask among ints and slices: what is read where it does not hold, so that
+            the result has the shape of all the mask chooses from; otherwise for indices out of
+            bounds, by default NaN for floats, the least integer for signed and the greatest for
             unsigned ones, True for bools.
         indices_are_sorted: a promise that the indices increase.
         unique_indices: a promise that no element is taken twice.
@@ -92,7 +95,7 @@ def getitem(
         AxisError: there are more entries than axes.
         ShapeError: arrays of indices do not broadcast.
         DtypeError: an array of indices is of floats.
-        ConcreteIndexError: a mask or a bound of a slice is traced.
+        ConcreteIndexError: a mask, without a ``fill_value``, or a bound of a slice is traced.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -104,6 +107,8 @@ def getitem(
         Array([0, 2], dtype=int32)
         >>> x.at[0, jnp.array([0, 7])].get(mode="fill", fill_value=-1)
         Array([ 0, -1], dtype=int32)
+        >>> x.at[0, x[0] > 0].get(fill_value=-1)
+        Array([-1,  1,  2], dtype=int32)
     """
     if out_sharding is not None:
         return put_result(
@@ -129,6 +134,11 @@ def getitem(
             f"wrap_negative_indices of x.at[...] must be a bool, but got {errors.described(wrap)}."
         )
     x = opd.as_array(x)
+    if fill_value is not None:
+        masked = index_parsing.one_mask(x.shape, index, known=True)
+        if masked is not None:
+            taken = getitem(x, masked.index)
+            return uf.pick(masked.mask, taken, update_at(taken, ..., fill_value, "set"))
     how = GatherScatterMode.from_any(mode)
     parsed = index_parsing.parse_index(x.shape, index, wrap_negative_indices)
     looks = parsed.looks
@@ -276,12 +286,16 @@ def update_at(  # noqa: PLR0913 (JAX's options)
         AxisError: there are more entries than axes.
         ShapeError: the value does not broadcast to the shape of ``x[index]``.
         DtypeError: the value is of a kind that ``x`` cannot hold.
-        ConcreteIndexError: a mask or a bound of a slice is traced.
+        ConcreteIndexError: a bound of a slice is traced; or a mask is, and an array of indices is
+            beside it or the update has an element for each that it takes.
 
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.zeros(3).at[jnp.array([0, 0, 7])].add(1.0)
         Array([2., 0., 0.], dtype=float32)
+        >>> import tinyjax as tj
+        >>> tj.jit(lambda x: x.at[x < 0].set(0.0))(jnp.array([1.0, -1.0]))
+        Array([1., 0.], dtype=float32)
     """
     if kind == "div" and not dtypes.is_inexact(x.dtype):
         x = pm.convert(x, dtypes.to_inexact(x.dtype, x.weak_type), x.weak_type)
@@ -308,6 +322,18 @@ def update_at(  # noqa: PLR0913 (JAX's options)
         result = _eager_update(host, data, index, kind)
         if result is not None:
             return result
+    masked = index_parsing.one_mask(x.shape, index, known=False)
+    if masked is not None:
+        taken = getitem(x, masked.index, wrap_negative_indices=wrap_negative_indices)
+        changed = update_at(taken, ..., masked.spread(update), kind)
+        return update_at(
+            x,
+            masked.index,
+            uf.pick(masked.mask, changed, taken),
+            "set",
+            mode=mode,
+            wrap_negative_indices=wrap_negative_indices,
+        )
     how = GatherScatterMode.from_any(mode)
     parsed = index_parsing.parse_index(x.shape, index, wrap_negative_indices)
     if not parsed.looks:
