@@ -1,4 +1,4 @@
-"""Names that a module loads when they are first asked for, so that importing it costs little."""
+"""Names and rooms that are loaded when they are first asked for, so that importing costs little."""
 
 from __future__ import annotations
 
@@ -12,6 +12,17 @@ from typing import Any, Final, NoReturn
 HOMES: Final[dict[str, dict[str, tuple[str, str]]]] = {}
 #: Of a namespace that has the names of another one without listing them: the other.
 UNLISTED: Final[dict[str, str]] = {}
+
+#: By the word that the core asks by, the module that answers: a room that stands upon the core. The
+#: word is the name of a class that another may stand in for, of a key under which the room has
+#: rules, or of what else is asked. "with jit" stands for several, with blanks between them.
+ROOMS: Final[dict[str, str]] = {}
+
+
+def room(word: str) -> Any:
+    """Return the module that answers the core, loaded now; None where there is none."""
+    home = ROOMS.get(word)
+    return None if home is None else import_module(home)
 
 
 class UnknownNameError(AttributeError):

@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from importlib import import_module
 
-from tinyjax import config, numpy
-from tinyjax.core import devices as dev
-from tinyjax.core.platforms import loaders
+from tinyjax import config, lazy, numpy
 from tinyjax.core.values.array import install_namespace
 
 # isort: split
 # NumPy is loaded by the line before: from deeper in a nest of imports Python takes longer for it.
-from tinyjax.core.jit.decorator import companions, readers
-from tinyjax.core.tracing import primitive
-from tinyjax.core.tracing.trace import choose_base, eager, guarded
+from tinyjax.core.tracing.trace import choose_base, guarded
 
 install_namespace(numpy)
-dev.home[:] = ["tinyjax.parallel.plane"]
-loaders[:] = ["tinyjax.parallel.xla.plugins"]
-eager.homes.update(
+lazy.ROOMS.update(
+    # classes that others stand in for
     LinearizeTrace="tinyjax.host.steps",
     Transposer="tinyjax.host.backward",
     ProgramTrace="tinyjax.host.plans",
@@ -28,19 +23,22 @@ eager.homes.update(
     Portions="tinyjax.portions",
     Runner="tinyjax.host.tiers",
     ShortCalls="tinyjax.host.xla.short_calls",
+    # keys of rules
+    checkpointed="tinyjax.checkpointing.loops",
+    large="tinyjax.host.large",
+    # where arrays lie elsewhere, what makes platforms known, and whether there may be others
+    plane="tinyjax.parallel.plane",
+    platforms="tinyjax.parallel.xla.plugins",
+    plugins="tinyjax.parallel.discovery",
+    # a value of jit's control_flow
+    source="tinyjax.source",
 )
-primitive.homes.update(checkpointed="tinyjax.checkpointing.loops", large="tinyjax.host.large")
-companions[:] = [
-    *("tinyjax.core.api.gradients", "tinyjax.numpy.contraction", "tinyjax.numpy.indexing"),
-    *("tinyjax.numpy.lookups", "tinyjax.numpy.reductions", "tinyjax.numpy.selection"),
-    *(
-        "tinyjax.core.api.mapping",
-        "tinyjax.core.control_flow.scan",
-        "tinyjax.core.control_flow.loops",
-        "tinyjax.host.tiers",
-    ),
-]
-readers["source"] = "tinyjax.source"
+lazy.ROOMS["with jit"] = (
+    "tinyjax.core.api.gradients tinyjax.numpy.contraction tinyjax.numpy.indexing "
+    "tinyjax.numpy.lookups tinyjax.numpy.reductions tinyjax.numpy.selection "
+    "tinyjax.core.api.mapping tinyjax.core.control_flow.scan tinyjax.core.control_flow.loops "
+    "tinyjax.host.tiers"
+)
 
 
 def _evaluate_as_set(current: config.Settings) -> Callable[[], None]:

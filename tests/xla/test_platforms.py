@@ -19,12 +19,12 @@ import tinyjax
 import tinyjax.export
 import tinyjax.numpy as jnp
 from tinyjax import Array, NamedSharding, P, config, io_callback, lax, random
-from tinyjax.core import platforms as pf
 from tinyjax.core.devices import Device, device_at
 from tinyjax.core.platforms import known
 from tinyjax.core.xla.backend import add_platform
 from tinyjax.errors import ArgumentError, CheckFailedError, PlatformError, ShardingError
 from tinyjax.memory import Space
+from tinyjax.parallel import discovery
 from tinyjax.sharding import AxisType, SingleDeviceSharding
 
 if "stand_in" not in [platform.name for platform in known()]:
@@ -238,18 +238,18 @@ def test_devices() -> None:
 def test_the_plugin_is_found_without_running_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert pf.installed() is None
+    assert discovery.installed() is None
     for part, packages in {"a": ("xla_other",), "b": ("xla_cuda12", "xla_cuda13")}.items():
         for package in packages:  # the parts of a namespace
             folder = tmp_path / part / "jax_plugins" / package
             folder.mkdir(parents=True)
             (folder / "__init__.py").write_text("raise AssertionError('it was run')")
         monkeypatch.syspath_prepend(tmp_path / part)
-    assert pf.installed() is None
+    assert discovery.installed() is None
     library = tmp_path / "b" / "jax_plugins" / "xla_cuda12" / "xla_cuda_plugin.so"
     library.touch()
-    found = pf.installed()
-    assert found == pf.Plugin(library, "jax_cuda12_plugin", 12)
+    found = discovery.installed()
+    assert found == discovery.Plugin(library, "jax_cuda12_plugin", 12)
     # of its functions there is no package of jaxlib's version
     with pytest.raises(PlatformError, match="jax-cuda12-plugin is not installed: pip install"):
         tinyjax.devices("cuda")

@@ -11,12 +11,11 @@ import os
 import re
 from collections.abc import Callable, Hashable, Sequence
 from functools import cache, lru_cache
-from importlib import import_module
 from typing import Any, Final, Protocol, TypeAlias
 
 import attrs
 
-from tinyjax import config, errors, frames, records
+from tinyjax import config, errors, frames, lazy, records
 from tinyjax.core import platforms as pf
 
 #: The processor's platform.
@@ -433,20 +432,15 @@ class Default:
     moved: bool = False
 
 
-#: The module that answers, if there is one: it is loaded when it is first asked.
-home: Final[list[str]] = []
-
-
 def plane() -> Plane:
     """Return the plane.
 
     Raises:
         ShardingError: there is none.
     """
-    if not home:
+    answers: Plane | None = lazy.room("plane")
+    if answers is None:
         raise errors.ShardingError(
             "arrays lie on the first device: tinyjax.parallel puts them elsewhere."
         )
-    module: Any = import_module(home[0])
-    answers: Plane = module
     return answers

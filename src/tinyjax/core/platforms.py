@@ -1,9 +1,7 @@
-"""Platforms: the kinds of devices that programs run on, and the plugins that bring them.
+"""Platforms: the kinds of devices that programs run on.
 
 The processor is always there. Others come with a client of XLA's, which ``tinyjax.core.xla``
-makes when they are first asked for, from a plugin: a package with a shared library, which jax would
-import to be told where that is. Such a package imports jax, so that its folder is found here by
-name; none is loaded, nor is jaxlib.
+makes when they are first asked for.
 
 All devices of a process are told apart by one number each, which compiled programs, and places of
 arrays, name them by. XLA numbers the devices of each client from 0. So the number of a device is
@@ -15,12 +13,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
-from importlib.util import find_spec
-from pathlib import Path
 from threading import RLock
 from typing import Final
 
+from tinyjax import lazy
 from tinyjax.errors import PlatformError, shortened
 
 #: The numbers of a platform's devices begin with a multiple of this.
@@ -41,7 +37,8 @@ def is_accelerated() -> bool:
     """Say whether this machine shows a GPU for which a plugin is installed; neither is loaded."""
     if not any(map(os.path.exists, _DRIVERS)):
         return False
-    return installed() is not None
+    plugins = lazy.room("plugins")
+    return plugins is not None and plugins.installed() is not None
 
 
 def _nothing_known(number: int) -> None:
@@ -91,8 +88,6 @@ class Platform:
 CPU: Final = Platform("cpu", "cpu", "cpu")
 
 _known: Final[dict[str, Platform]] = {"cpu": CPU}
-#: The modules whose ``load`` makes a platform known by its name, or returns why it cannot.
-loaders: Final[list[str]] = []
 _finding: Final = RLock()
 
 
@@ -122,8 +117,8 @@ def platform_named(name: str) -> Platform:
             if name in (platform.name, platform.maker):
                 return platform
         with _finding:
-            for module in loaders:
-                said = import_module(module).load(name)
+            room = lazy.room("platforms")
+            said = "" if room is None else room.load(name)
         for platform in known():
             if name in (platform.name, platform.maker):
                 return platform
@@ -144,45 +139,3 @@ def platform_at(number: int) -> Platform:
     if not place:
         return CPU
     return platform_named(next(name for name, other in _PLACES.items() if other == place))
-
-
-class Plugin:
-    """An installed plugin for GPUs by Nvidia; not of attrs either.
-
-    Attributes:
-        library: XLA's compiler and runtime.
-        extensions: the package of functions for its programs: of linear algebra, callbacks.
-        cuda: the major version of CUDA that it was built for.
-    """
-
-    __slots__ = ("cuda", "extensions", "library")
-
-    def __init__(self, library: Path, extensions: str, cuda: int) -> None:
-        self.library, self.extensions, self.cuda = library, extensions, cuda
-
-
-#: The plugins of which one is loaded, the first that is there.
-_VERSIONS: Final = (13, 12)
-
-
-def installed() -> Plugin | None:
-    """Return the plugin for GPUs that is installed, if one is."""
-    for cuda in _VERSIONS:
-        folder = folder_of(f"jax_plugins.xla_cuda{cuda}")
-        library = None if folder is None else folder / "xla_cuda_plugin.so"
-        if library is not None and library.exists():
-            return Plugin(library, f"jax_cuda{cuda}_plugin", cuda)
-    return None
-
-
-def folder_of(package: str) -> Path | None:
-    """Return the folder of a package in a namespace, if it is installed; nothing of it is run.
-
-    Args:
-        package: its name, such as "nvidia.cublas"; each distribution has a part of the namespace.
-    """
-    namespace, _, name = package.partition(".")
-    spec = find_spec(namespace)
-    parts = None if spec is None else spec.submodule_search_locations
-    folders = [Path(part, name) for part in parts or ()]
-    return next((folder for folder in folders if folder.is_dir()), None)

@@ -9,9 +9,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from types import EllipsisType
-from typing import Any, Final, Literal, ParamSpec, TypeVar, overload
+from typing import Any, Literal, ParamSpec, TypeVar, overload
 
-from tinyjax import config, frames
+from tinyjax import config, frames, lazy
 from tinyjax.core import devices as dev, jit as jt, xla
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import integers as ints
@@ -21,14 +21,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 ControlFlow = Literal["python", "source"]
-
-#: Modules with what most jitted functions are made of. They are loaded with the first jitted
-#: function, so that its first call need not wait for them; programs without ``jit`` load what they
-#: use.
-companions: Final[list[str]] = []
-
-#: By the value of ``control_flow``, the module whose ``stage`` reads functions so.
-readers: Final[dict[ControlFlow, str]] = {}
 
 
 @overload
@@ -176,12 +168,12 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         raise ArgumentError("jit takes a device or shardings of arguments and results, not both.")
     if isinstance(in_shardings, list):  # as in JAX, for the tuple of arguments
         in_shardings = tuple(in_shardings)
-    if control_flow in readers:
-        read: Callable[P, R] = import_module(readers[control_flow]).stage(fun)
+    if control_flow != "python":
+        read: Callable[P, R] = lazy.room(control_flow).stage(fun)
         fun = read
-    for module in companions:
+    # what most jitted functions are made of: their first calls need not wait for it
+    for module in lazy.ROOMS.pop("with jit", "").split():
         import_module(module)
-    companions.clear()
     parameters = jt.Parameters(
         fun,
         _positions("static_argnums", static_argnums),

@@ -30,7 +30,7 @@ from typing import (
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors, records
+from tinyjax import dtypes, errors, lazy, records
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.values import operands as opd
@@ -275,10 +275,6 @@ VIEW: Final[RuleKey[Callable[[Any, Any], Any]]] = RuleKey("view")
 LARGE: Final[RuleKey[HostRule[Any]]] = RuleKey("large")
 _MANY: Final = 50_000
 
-#: By the name of a key, the module that registers the rules under it, where that is loaded when the
-#: first of them is asked for.
-homes: Final[dict[str, str]] = {}
-
 
 class Rules(Generic[P]):
     """The rules of one primitive; each field is a rule, or one that raises ``MissingRuleError``."""
@@ -483,8 +479,7 @@ class Primitive(Generic[P]):
 
     def _large_host(self, avals: Avals, params: P) -> HostCall | Kernel | None:
         """Ask the rule for large arrays what NumPy does, and then the usual one."""
-        if LARGE.name in homes:
-            import_module(homes[LARGE.name])
+        lazy.room(LARGE.name)
         rules = self.rules
         rule = rules.extensions.get(LARGE)
         host: HostCall | Kernel | None = None if rule is None else rule(avals, params)
@@ -595,8 +590,7 @@ class Primitive(Generic[P]):
         """
         extensions = self.rules.extensions
         rule: R | None = extensions.get(key)
-        if rule is None and key.name in homes:
-            import_module(homes[key.name])
+        if rule is None and lazy.room(key.name) is not None:
             rule = extensions.get(key)
         if rule is None:
             raise errors.MissingRuleError(self.name, key.name, self.rules.registered, keyed=True)

@@ -15,7 +15,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, Token, copy_context
-from importlib import import_module
 from types import FrameType
 from typing import Any, ClassVar, Final, NoReturn, Self, TypeAlias, TypeVar
 from weakref import ref
@@ -24,7 +23,7 @@ import attrs
 import numpy as np
 from numpy import asarray, ndarray
 
-from tinyjax import tree
+from tinyjax import lazy, tree
 from tinyjax.config import Settings, settings
 from tinyjax.core import devices as dev
 from tinyjax.core.devices import default_elsewhere, may_be_elsewhere
@@ -661,18 +660,14 @@ class _StandIns(dict[type[Any], type[Any]]):
     """What stands in for classes; it is loaded, or made, when it is first asked for.
 
     Attributes:
-        homes: by the name of a class, the module that registers what stands in for it.
         extensions: by class, what is put before it, and before each class that is made of it.
     """
 
     def __init__(self) -> None:
-        self.homes: Final[dict[str, str]] = {}
         self.extensions: Final[dict[type[Any], type[Any]]] = {}
 
     def __missing__(self, kind: type[Any]) -> type[Any]:
-        home = self.homes.get(kind.__name__)
-        if home is not None:
-            import_module(home)
+        lazy.room(kind.__name__)  # which registers what stands in
         for base, extension in self.extensions.items():
             if issubclass(kind, base) and not issubclass(kind, extension):
                 self[kind] = type(kind.__name__, (extension, kind), {"__slots__": ()})

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 from numpy import ndarray
 
-from tinyjax import config, frames
+from tinyjax import config, frames, lazy
 from tinyjax.core import devices as dev, xla
 from tinyjax.core.tracing import jaxpr as jx, program_rules as pr, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
@@ -105,7 +105,7 @@ def place(request: Compilation, args: Sequence[Any]) -> tuple[Compilation, Seque
         args: arrays, or types that say where they lie, one for each parameter.
     """
     are_here = _HERE.issuperset(map(type, args)) and not dev.may_be_elsewhere(config.settings())
-    if not dev.home or (are_here and not _says_where(request.jaxpr)):
+    if "plane" not in lazy.ROOMS or (are_here and not _says_where(request.jaxpr)):
         return request, args
     return dev.plane().place(request, args)
 

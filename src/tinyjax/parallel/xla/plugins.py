@@ -19,6 +19,7 @@ from jaxlib import xla_client
 
 from tinyjax.core import devices as dev, platforms as pf
 from tinyjax.core.xla import backend, versions
+from tinyjax.parallel import discovery
 
 #: The name by which XLA knows the plugin, and which lowering rules are for.
 CUDA: Final = "cuda"
@@ -63,7 +64,7 @@ def toolkit() -> Path | None:
     That is what ``CUDA_ROOT`` in the environment says, or else a package of Nvidia's.
     """
     said = os.environ.get("CUDA_ROOT")
-    packages = map(pf.folder_of, ("nvidia.cu13", "nvidia.cuda_nvcc"))
+    packages = map(discovery.folder_of, ("nvidia.cu13", "nvidia.cuda_nvcc"))
     return Path(said) if said else next((folder for folder in packages if folder), None)
 
 
@@ -78,7 +79,7 @@ def load(name: str) -> str:
     """
     if name not in _NAMES:
         return ""
-    plugin = pf.installed()
+    plugin = discovery.installed()
     if plugin is None:
         return (
             "GPUs by Nvidia are used by XLA's plugin: pip install 'tinyjax[cuda12]', or "
@@ -90,7 +91,7 @@ def load(name: str) -> str:
 
 
 @cache  # XLA takes a plugin once
-def _loaded(plugin: pf.Plugin) -> str:
+def _loaded(plugin: discovery.Plugin) -> str:
     """Load a plugin, and make its devices known; return why there are none."""
     load_libraries(plugin)
     try:
@@ -104,7 +105,7 @@ def _loaded(plugin: pf.Plugin) -> str:
     return ""
 
 
-def _wrong_version(plugin: pf.Plugin) -> str:
+def _wrong_version(plugin: discovery.Plugin) -> str:
     """Say what is wrong with the versions of what is installed; nothing where they agree."""
     version, name = versions.VERSION, plugin.extensions.replace("_", "-")
     try:
@@ -116,16 +117,16 @@ def _wrong_version(plugin: pf.Plugin) -> str:
     return f"{name} {has} is for another jaxlib than {version}: pip install {name}=={version}."
 
 
-def load_libraries(plugin: pf.Plugin) -> None:
+def load_libraries(plugin: discovery.Plugin) -> None:
     """Load Nvidia's libraries from their packages; the system looks for those not there."""
     for package, names in _LIBRARIES[plugin.cuda]:
-        folder = pf.folder_of(f"nvidia.{package}")
+        folder = discovery.folder_of(f"nvidia.{package}")
         for name in names if folder is not None else ():
             with suppress(OSError):
                 ctypes.CDLL(os.path.join(str(folder), "lib", name), mode=ctypes.RTLD_GLOBAL)
 
 
-def load_api(plugin: pf.Plugin) -> Any:
+def load_api(plugin: discovery.Plugin) -> Any:
     """Load the plugin's library, and return its interface."""
     api = xla_client.load_pjrt_plugin_dynamically(CUDA, str(plugin.library))
     if not xla_client.pjrt_plugin_initialized(CUDA):
@@ -133,7 +134,7 @@ def load_api(plugin: pf.Plugin) -> Any:
     return api
 
 
-def register_calls(plugin: pf.Plugin, api: Any) -> None:
+def register_calls(plugin: discovery.Plugin, api: Any) -> None:
     """Make known to XLA which functions of the plugin's programs may call, and by which names."""
     extension: Any = import_module(f"{plugin.extensions}.cuda_plugin_extension")
     xla_client.register_custom_type_handler("CUDA", partial(extension.register_custom_type, api))
