@@ -61,6 +61,7 @@ NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
         "docs/inside/symbolic-sizes",
         "docs/inside/callbacks",
         "docs/inside/source",
+        "docs/inside/laplacians",
         "docs/inside/package",
         "docs/jaxlib",
     ),

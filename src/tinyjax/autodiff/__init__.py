@@ -13,5 +13,6 @@ __all__, __getattr__, __dir__ = namespace(
         "accumulation": "Order jacobian multiplications",
         "products": "gauss_newton_vp hutchinson_trace hvp jvp_from_vjp vjp_from_jvp",
         "taylor": "jet",
+        "tinyjax.laplacians.functions": "Laplacian directional_derivatives divergence laplacian",
     },
 )

@@ -9,15 +9,23 @@ from tinyjax.autodiff.products import hvp as hvp
 from tinyjax.autodiff.products import jvp_from_vjp as jvp_from_vjp
 from tinyjax.autodiff.products import vjp_from_jvp as vjp_from_jvp
 from tinyjax.autodiff.taylor import jet as jet
+from tinyjax.laplacians.functions import Laplacian as Laplacian
+from tinyjax.laplacians.functions import directional_derivatives as directional_derivatives
+from tinyjax.laplacians.functions import divergence as divergence
+from tinyjax.laplacians.functions import laplacian as laplacian
 
 __all__ = [
+    'Laplacian',
     'Order',
+    'directional_derivatives',
+    'divergence',
     'gauss_newton_vp',
     'hutchinson_trace',
     'hvp',
     'jacobian',
     'jet',
     'jvp_from_vjp',
+    'laplacian',
     'multiplications',
     'vjp_from_jvp',
 ]

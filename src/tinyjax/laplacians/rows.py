@@ -1,0 +1,211 @@
+"""What a value carries: its Laplacian term, and its derivatives in the inputs it depends on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import attrs
+import numpy as np
+
+from tinyjax import numpy as jnp
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.transforms import batching as bt, jvp as jv
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.laplacians.numbering import NONE, Numbers
+
+#: ``(primals, tangents) -> results, their tangents``, as ``jvp`` rules are.
+Rule = tr.DerivativeRule
+
+
+@attrs.frozen(eq=False)
+class Rows:
+    """The derivatives of a value.
+
+    Attributes:
+        values: of shape ``(1 + k, *shape)``: first the Laplacian term, which a linear function
+            treats as it does the derivatives, then ``k`` derivatives of each element.
+        numbers: in which inputs these are.
+    """
+
+    values: Array
+    numbers: Numbers
+
+    def at(self, numbers: Numbers) -> Array:
+        """Return the term and the derivatives in other inputs, which include those there are."""
+        have, want = self.numbers, numbers
+        if have is want or (have.shape == want.shape and bool((have == want).all())):
+            return self.values
+        matches = (have[:, None] == want[None]) & (have[:, None] != NONE)
+        present, sources = matches.any(axis=0), matches.argmax(axis=0) + 1
+        axes = tuple(range(1, sources.ndim))
+        greatest = np.where(present, sources, 0).max(axis=axes, initial=0)
+        least = np.where(present, sources, len(have) + 1).min(axis=axes, initial=len(have) + 1)
+        shape = self.values.shape[1:]
+        if bool((greatest <= least).all()):  # each row comes from one
+            rows = np.concatenate([[0], np.maximum(greatest, 1)])
+            whole = np.array_equal(rows, np.arange(len(have) + 1))
+            taken = self.values if whole else self.values[rows]
+        else:
+            first = np.zeros((1, *sources.shape[1:]), sources.dtype)
+            places = np.broadcast_to(np.concatenate([first, sources]), (len(want) + 1, *shape))
+            taken = jnp.take_along_axis(self.values, jnp.asarray(places), axis=0)
+        if bool(present.all()):
+            return taken
+        kept = np.concatenate([np.ones((1, *present.shape[1:]), np.bool_), present])
+        mask = jnp.asarray(np.broadcast_to(kept, taken.shape))
+        return ew.select(mask, taken, sh.full_like(taken, 0))
+
+
+def zeros(aval: av.ShapedArray, size: int) -> Array:
+    """Return rows of a constant."""
+    zero = sh.zero_tangent(aval)
+    return bc.broadcast_in_dim(zero, (size, *aval.shape), tuple(range(1, 1 + aval.ndim)))
+
+
+def with_term(rows: Array, term: Array) -> Array:
+    """Add to the Laplacian term."""
+    padding = [(0, rows.shape[0] - 1, 0), *[(0, 0, 0)] * term.ndim]
+    padded = sl.pad(sh.expand_dims(term, (0,)), sh.full((), 0, term.dtype), padding)
+    return ew.add(rows, padded)
+
+
+def _over_rows(
+    fun: Callable[..., Sequence[Array]], size: int, shared: Sequence[Array], rows: Sequence[Array]
+) -> list[tuple[Array, bool]]:
+    """Apply a function to what rows share and to each of them; say which results have rows."""
+    mapped = prim.MappedAxis(size, of_basis=True)
+    axes = [*[None] * len(shared), *[0] * len(rows)]
+    outs, out_axes = bt.batch_flat(fun, mapped, [*shared, *rows], axes)
+    return [
+        (out, False) if axis is None else (sh.move_batch_axis(out, axis, 0, size), True)
+        for out, axis in zip(outs, out_axes, strict=True)
+    ]
+
+
+def _results(
+    pairs: Sequence[tuple[Array, bool]], nonzero: Sequence[bool], size: int
+) -> tuple[list[Array], list[Array | None]]:
+    """Part results from their rows, which follow them where there are any."""
+    n = len(nonzero)
+    outs = [sh.squeeze(sl.slice_in_dim(x, 0, 1), (0,)) if has else x for x, has in pairs[:n]]
+    found = iter([x if has else sh.move_batch_axis(x, None, 0, size) for x, has in pairs[n:]])
+    return outs, [next(found) if has else None for has in nonzero]
+
+
+def pushed(
+    rule: Rule, primals: Sequence[Array], rows: Sequence[Array | None]
+) -> tuple[list[Array], list[Array | None]]:
+    """Apply a derivative to each row: all there is to a linear function.
+
+    Args:
+        rule: the derivative rule.
+        primals: the operands.
+        rows: theirs; None for constants.
+
+    Returns:
+        The results, and their rows; None for one without derivatives.
+    """
+    nonzero_in = tuple([r is not None for r in rows])
+    nonzero_out: list[bool] = []
+    n = len(primals)
+
+    def run(*args: Array) -> list[Array]:
+        outs, tangents = rule(args[:n], prim.with_zeros(nonzero_in, args[n:]))
+        nonzero_out[:] = prim.nonzeros(tangents)
+        return [*outs, *prim.present(tangents)]
+
+    present = [r for r in rows if r is not None]
+    size = present[0].shape[0]
+    return _results(_over_rows(run, size, primals, present), nonzero_out, size)
+
+
+def curved(
+    rule: Rule, primals: Sequence[Array], rows: Sequence[Array | None]
+) -> tuple[list[Array], list[Array | None]]:
+    """Apply a derivative to each row, and add the second derivatives along them to the terms.
+
+    The second derivative along ``v`` is the derivative along ``v`` of ``x -> rule(x, v)``.
+    """
+    nonzero_in = tuple([r is not None for r in rows])
+    nonzero: list[bool] = []
+    bent: list[bool] = []
+    n = len(primals)
+
+    def run(*args: Array) -> list[Array]:
+        tangents, moves = prim.split_list(args[n:], sum(nonzero_in))
+
+        def slope(*moved: Array) -> list[Array]:
+            rest = iter(moved)
+            point = [next(rest) if has else x for x, has in zip(args[:n], nonzero_in, strict=True)]
+            outs, out_tangents = rule(point, prim.with_zeros(nonzero_in, tangents))
+            nonzero[:] = prim.nonzeros(out_tangents)
+            return [*outs, *prim.present(out_tangents)]
+
+        active = prim.marked(args[:n], nonzero_in)
+        results, changes = jv.jvp_flat(slope, active, moves)
+        seconds = changes[len(nonzero) :]  # those of the tangents, not of the results
+        bent[:] = prim.nonzeros(seconds)
+        return [*results, *prim.present(seconds)]
+
+    present = [r for r in rows if r is not None]
+    size = present[0].shape[0]
+    moves = [_without_term(r) for r in present]
+    pairs = _over_rows(run, size, primals, [*present, *moves])
+    count = len(nonzero) + sum(nonzero)
+    outs, outs_rows = _results(pairs[:count], nonzero, size)
+    seconds = iter(pairs[count:])
+    flags = iter(bent)
+    for i, r in enumerate(outs_rows):
+        if r is not None and next(flags):
+            second, _ = next(seconds)
+            outs_rows[i] = with_term(r, bc.reduce_sum(second, (0,)))
+    return outs, outs_rows
+
+
+def _without_term(rows: Array) -> Array:
+    """Put zero in the place of the Laplacian term."""
+    return sl.pad_in_dim(sl.slice_in_dim(rows, 1, rows.shape[0]), 1, 0, 0)
+
+
+def elementwise_curvature(
+    rule: Rule, primals: Sequence[Array], rows: Sequence[Array | None]
+) -> Array | None:
+    """Return the sum of the second derivatives of a real elementwise function along the rows.
+
+    It is the sum over pairs of operands of a second partial derivative times the scalar product of
+    their rows, so that the derivative is computed once for all rows.
+    """
+    total: Array | None = None
+    places = [i for i, r in enumerate(rows) if r is not None]
+    for k, i in enumerate(places):
+        for j in places[k:]:
+            partial = _second_partial(rule, primals, i, j)
+            if partial is None:
+                continue
+            part = ew.mul(partial, _scalar_product(rows[i], rows[j]))
+            if i != j:
+                part = ew.add(part, part)
+            total = part if total is None else ew.add(total, part)
+    return total
+
+
+def _second_partial(rule: Rule, primals: Sequence[Array], i: int, j: int) -> Array | None:
+    def slope(x: Array) -> list[Array]:
+        point = [x if k == j else p for k, p in enumerate(primals)]
+        one = sh.full_like(primals[i], 1)
+        _, tangents = rule(point, [one if k == i else prim.ZERO for k in range(len(primals))])
+        return prim.present(tangents)
+
+    _, seconds = jv.jvp_flat(slope, [primals[j]], [sh.full_like(primals[j], 1)])
+    present = prim.present(seconds)
+    return present[0] if present else None
+
+
+def _scalar_product(x: Array | None, y: Array | None) -> Array:
+    assert x is not None, "an operand with rows"
+    assert y is not None, "an operand with rows"
+    size = x.shape[0]
+    first, second = sl.slice_in_dim(x, 1, size), sl.slice_in_dim(y, 1, size)
+    return bc.reduce_sum(ew.mul(first, second), (0,))

@@ -1,0 +1,350 @@
+"""The trace: every value carries its derivatives in the inputs, and its Laplacian term.
+
+For ``z = f(x)`` with derivatives ``x_i`` of ``x`` in the inputs and the sum ``Lx`` of its second
+derivatives, the chain rule gives ``z_i = Df(x)[x_i]`` and ``Lz = Df(x)[Lx] + sum_i D2f(x)[x_i,
+x_i]``. ``Df(x)`` is the ``jvp`` rule of ``f``, and the second term the derivative of that rule. So
+no primitive needs a rule of its own (R. Li et al., *A computational framework for neural
+network-based variational Monte Carlo with Forward Laplacian*, 2023).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, Final, TypeVar
+
+from tinyjax import checkpointing, errors
+from tinyjax.core import api
+from tinyjax.core.control_flow import cond, scan as sc, while_loop as wl
+from tinyjax.core.jit import jit_p
+from tinyjax.core.primitives import shape as sh
+from tinyjax.core.tracing import (
+    jaxpr as jx,
+    primitive as prim,
+    staging as stg,
+    trace as tr,
+)
+from tinyjax.core.tracing.program_rules import ASKED
+from tinyjax.core.values import avals as av
+from tinyjax.core.values.array import Array
+from tinyjax.custom_derivatives.custom_calls import custom_call_p
+from tinyjax.dtypes import HostArray, is_float, is_inexact
+from tinyjax.laplacians import numbering as nb, rows as rw
+from tinyjax.primitives import convolution as cv, dot
+
+P = TypeVar("P")
+
+
+class LaplacianTracer(tr.Tracer):
+    """A value and its derivatives."""
+
+    __slots__ = ("primal", "rows")
+
+    def __init__(self, trace: tr.Trace, primal: Array, rows: rw.Rows) -> None:
+        self._trace = trace
+        self.primal: Array = primal
+        self.rows: rw.Rows = rows
+
+    @property
+    def aval(self) -> av.ShapedArray:
+        return self.primal.aval
+
+    def concrete(self, purpose: str) -> HostArray:
+        return self.primal.concrete(purpose)
+
+    def components(self) -> Sequence[Array]:
+        return self.primal, self.rows.values
+
+
+class LaplacianTrace(tr.Trace):
+    """Carries derivatives through what depends on its tracers.
+
+    Attributes:
+        second: whether second derivatives are wanted.
+    """
+
+    __slots__ = ("second",)
+
+    transformation = "laplacian"
+
+    def __init__(
+        self, parent: tr.Trace, second: bool, fun: Callable[..., object] | None = None
+    ) -> None:
+        super().__init__(parent, fun)
+        self.second: bool = second
+
+    def process(
+        self, primitive: prim.Primitive[P], args: Sequence[Array], params: P
+    ) -> Sequence[Array]:
+        if not any(self.owns(x) for x in args):
+            return self.parent.process(primitive, args, params)
+        if primitive is jit_p or primitive is checkpointing.checkpoint_p:
+            program: Any = params
+            with tr.use_trace(self):
+                return jx.eval_jaxpr(program.jaxpr, args)
+        loop = _LOOPS.get(primitive)
+        with tr.use_trace(self.parent):
+            if loop is not None:
+                return loop(self, args, params)
+            return self._apply(primitive, args, params)
+
+    def process_custom_call(self, call: tr.CustomCall, args: Sequence[Array]) -> Sequence[Array]:
+        """Differentiate the derivative rule once more; look through a call that has none.
+
+        So it is with a function that closes over a tracer, in which no rule knows the derivative.
+        """
+        if call.jvp is None or call.touches(self, ()) or not any(self.owns(x) for x in args):
+            return super().process_custom_call(call, args)
+        rule = call.jvp
+        if call.reverse:
+            rule = _by_reverse_mode(lambda *xs: tr.current_trace().process_custom_call(call, xs))
+        with tr.use_trace(self.parent):
+            return self._with_rule(rule, args)
+
+    def _apply(
+        self, primitive: prim.Primitive[P], args: Sequence[Array], params: P
+    ) -> Sequence[Array]:
+        primals = [self.primal(x) for x in args]
+        rule: rw.Rule = partial(_jvp, primitive, params)
+        asked = primitive.rules.extensions.get(ASKED)
+        if asked is not None and asked(params):
+            rule = _by_reverse_mode(lambda *xs: tr.bind(primitive, xs, params))
+        avals = primitive.check_types([x.aval for x in primals], params)
+        if avals is None or primitive is custom_call_p:
+            return self._with_rule(rule, args)
+        plan = nb.plan_of(primitive, params, primals, [self.numbers(x) for x in args], avals)
+        rows = self._rows(args, plan)
+        real = len(avals) == 1 and all(map(is_float, [avals[0].dtype, *[x.dtype for x in primals]]))
+        is_linear = prim.LINEAR in primitive.rules.extensions
+        if (
+            not self.second
+            or is_linear
+            or (primitive in _BILINEAR and any(r is None for r in rows))
+        ):
+            outs, out_rows = rw.pushed(rule, primals, rows)
+        elif prim.ELEMENTWISE in primitive.rules.extensions and real:
+            outs, out_rows = rw.pushed(rule, primals, rows)
+            (changes,) = out_rows
+            curvature = rw.elementwise_curvature(rule, primals, rows)
+            if changes is not None and curvature is not None:
+                out_rows = [rw.with_term(changes, curvature)]
+        else:
+            outs, out_rows = rw.curved(rule, primals, rows)
+        return self._joined(outs, out_rows, plan.results)
+
+    def _with_rule(self, rule: rw.Rule, args: Sequence[Array]) -> Sequence[Array]:
+        """Apply a derivative rule, whatever it is of."""
+        primals = [self.primal(x) for x in args]
+        numbers = [self.numbers(x) for x in args]
+        plan: nb.Plan | None = None
+        if not all(n is None or nb.shared(n) for n in numbers):
+            outs = _outs_if_elementwise(rule, primals, [n is not None for n in numbers])
+            plan = None if outs is None else nb.elementwise(None, primals, numbers, outs)
+        if plan is None:
+            plan = nb.same(primals, numbers, ())
+        push = rw.curved if self.second else rw.pushed
+        results, rows = push(rule, primals, self._rows(args, plan))
+        every = nb.all_joined(plan.operands)
+        shared = [nb.column(every, out.ndim) for out in results]
+        return self._joined(results, rows, plan.results or shared)
+
+    def _rows(self, args: Sequence[Array], plan: nb.Plan) -> list[Array | None]:
+        return [
+            x.rows.at(numbers)
+            if isinstance(x, LaplacianTracer) and self.owns(x) and numbers is not None
+            else None
+            for x, numbers in zip(args, plan.operands, strict=True)
+        ]
+
+    def _joined(
+        self,
+        outs: Sequence[Array],
+        rows: Sequence[Array | None],
+        numbers: Sequence[nb.Numbers],
+    ) -> list[Array]:
+        return [
+            out if r is None else LaplacianTracer(self, out, rw.Rows(r, n))
+            for out, r, n in zip(outs, rows, numbers, strict=True)
+        ]
+
+    def primal(self, x: Array) -> Array:
+        """Return the value alone."""
+        return x.primal if isinstance(x, LaplacianTracer) and self.owns(x) else x
+
+    def numbers(self, x: Array) -> nb.Numbers | None:
+        """Return which inputs a value depends on; None for a constant."""
+        return x.rows.numbers if isinstance(x, LaplacianTracer) and self.owns(x) else None
+
+    def rows_at(self, x: Array, numbers: nb.Numbers) -> Array:
+        """Return rows in these inputs; zeros for a constant."""
+        if isinstance(x, LaplacianTracer) and self.owns(x):
+            return x.rows.at(numbers)
+        return rw.zeros(x.aval, len(numbers) + 1)
+
+
+#: What is linear in each operand, but not in both.
+_BILINEAR: Final = frozenset((dot.dot_general_p, cv.conv_general_dilated_p))
+
+
+def _jvp(
+    primitive: prim.Primitive[P], params: P, primals: prim.Arrays, tangents: prim.Tangents
+) -> prim.JvpResult:
+    return primitive.rules.jvp(primals, tangents, params)
+
+
+def _outs_if_elementwise(
+    rule: rw.Rule, primals: Sequence[Array], nonzero: Sequence[bool]
+) -> list[av.ShapedArray] | None:
+    """Return the types of the results of a rule that works element by element; else None."""
+    n = len(primals)
+    types: list[av.ShapedArray] = []
+
+    def run(*args: Array) -> list[Array]:
+        outs, tangents = rule(args[:n], prim.with_zeros(nonzero, args[n:]))
+        types[:] = [out.aval for out in outs]
+        return [*outs, *prim.present(tangents)]
+
+    avals = [x.aval for x in primals]
+    try:
+        staged = stg.stage(run, [*avals, *[a.tangent() for a in prim.marked(avals, nonzero)]])
+    except errors.ConcretizationError:  # it asks for data
+        return None
+    return types if nb.works_elementwise(staged.jaxpr, len(staged.consts)) else None
+
+
+def _by_reverse_mode(fun: Callable[..., Sequence[Array]]) -> rw.Rule:
+    """Make a derivative rule of a function that has one for reverse mode only.
+
+    The pull-back is linear, and its own pull-back is the push-forward.
+    """
+
+    def rule(primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
+        nonzero = prim.nonzeros(tangents)
+
+        def of_active(*active: Array) -> tuple[list[Array], list[Array]]:
+            rest = iter(active)
+            outs = fun(*[next(rest) if has else x for x, has in zip(primals, nonzero, strict=True)])
+            return [x for x in outs if is_inexact(x.dtype)], list(outs)
+
+        values, pull, outs = api.vjp(of_active, *prim.marked(primals, nonzero), has_aux=True)
+        _, push = api.vjp(pull, [sh.zero_tangent(x.aval) for x in values])
+        (moved,) = push(tuple(prim.present(tangents)))
+        return outs, prim.with_zeros([is_inexact(x.dtype) for x in outs], moved)
+
+    return rule
+
+
+def run(
+    trace: LaplacianTrace,
+    fun: Callable[..., Sequence[Array]],
+    args: Sequence[Array],
+    rows: Sequence[rw.Rows | None],
+) -> list[Array]:
+    """Apply a function of arrays to values with rows, under a trace that has not run.
+
+    Returns:
+        The results, which may be tracers.
+    """
+    with tr.Running(trace):
+        tracers = [
+            x if r is None else LaplacianTracer(trace, x, r)
+            for x, r in zip(args, rows, strict=True)
+        ]
+        return list(fun(*tracers))
+
+
+# Loops and choices of values with rows are loops and choices. All in them has rows of all inputs
+# that an operand depends on.
+
+#: A value and its rows; of a value that has no derivatives, itself.
+Pair = list[Array]
+
+
+def _pairs(trace: LaplacianTrace, values: Sequence[Array], every: nb.Numbers) -> list[Pair]:
+    return [
+        [trace.primal(x), trace.rows_at(x, nb.column(every, x.ndim))]
+        if is_inexact(x.dtype)
+        else [x]
+        for x in values
+    ]
+
+
+def _program(
+    trace: LaplacianTrace, jaxpr: jx.Jaxpr, pairs: Sequence[Pair], every: nb.Numbers
+) -> list[Pair]:
+    """Apply a program to values that all have rows; so do all results."""
+    rows = [rw.Rows(rest[0], nb.column(every, x.ndim)) if rest else None for x, *rest in pairs]
+    inner = LaplacianTrace(tr.current_trace(), trace.second)
+    outs = run(inner, lambda *xs: jx.eval_jaxpr(jaxpr, xs), [x for x, *_ in pairs], rows)
+    return _pairs(inner, outs, every)
+
+
+def _unpaired(trace: LaplacianTrace, pairs: Sequence[Pair], every: nb.Numbers) -> list[Array]:
+    return [
+        LaplacianTracer(trace, x, rw.Rows(rest[0], nb.column(every, x.ndim))) if rest else x
+        for x, *rest in pairs
+    ]
+
+
+def _every(trace: LaplacianTrace, values: Sequence[Array]) -> nb.Numbers:
+    return nb.all_joined([trace.numbers(x) for x in values])
+
+
+def _scan(trace: LaplacianTrace, args: Sequence[Array], params: Any) -> Sequence[Array]:
+    every = _every(trace, args)
+    consts, init, xs = prim.split_list(
+        _pairs(trace, args, every), params.num_consts, params.num_carry
+    )
+
+    def body(carry: Any, x: Any) -> Any:
+        outs = _program(trace, params.jaxpr, [*consts, *carry, *x], every)
+        return outs[: params.num_carry], outs[params.num_carry :]
+
+    slices = [[x, *(sh.moveaxis(r, 1, 0) for r in rest)] for x, *rest in xs]
+    last, stacked = sc.scan(
+        body,
+        init,
+        slices,
+        params.length,
+        params.reverse,
+        params.unroll,
+        checkpoints=params.checkpoints,
+    )
+    ys = [[y, *(sh.moveaxis(r, 1, 0) for r in rest)] for y, *rest in stacked]
+    return _unpaired(trace, [*last, *ys], every)
+
+
+def _while(trace: LaplacianTrace, args: Sequence[Array], params: Any) -> Sequence[Array]:
+    every = _every(trace, args)
+    of_condition, of_body, init = prim.split_list(
+        _pairs(trace, args, every), params.num_condition, params.num_body
+    )
+
+    def condition(state: Any) -> Any:
+        values = [x for x, *_ in (*of_condition, *state)]
+        return jx.eval_jaxpr(params.condition, values)[0]
+
+    def body(state: Any) -> Any:
+        return _program(trace, params.body, [*of_body, *state], every)
+
+    return _unpaired(trace, wl.while_loop(condition, body, init), every)
+
+
+def _cond(trace: LaplacianTrace, args: Sequence[Array], params: Any) -> Sequence[Array]:
+    every = _every(trace, args)
+    index, *operands = args
+    branches = [
+        lambda pairs, branch=branch: _program(trace, branch, pairs, every)
+        for branch in params.branches
+    ]
+    results = cond.switch(index, branches, _pairs(trace, operands, every))
+    return _unpaired(trace, results, every)
+
+
+_LOOPS: Final[
+    dict[prim.Primitive[Any], Callable[[LaplacianTrace, Sequence[Array], Any], Sequence[Array]]]
+] = {
+    sc.scan_p: _scan,
+    wl.while_p: _while,
+    cond.cond_p: _cond,
+}
