@@ -1058,6 +1058,31 @@ def test_a_rule_that_refuses_lets_no_result_vary() -> None:
         jit(lambda x: jvp(lambda x: mapped(xs, x)[1], (x,), (x,)))(y)
 
 
+def test_numbers_copied_for_every_example_are_not_simplified_for_long(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """XLA moves such a copy by one operation at a time, and complains after 50 of them."""
+
+    @custom_jvp
+    def constant(x: Any, t: Any) -> Any:
+        return x, t
+
+    @constant.defjvp
+    def _(primals: Any, tangents: Any) -> Any:
+        raise AssertionError("not differentiable")
+
+    def late(x: Any, t: Any) -> Any:
+        x, t = constant(x, t)
+        for _ in range(60):
+            t = jnp.nextafter(t, jnp.inf)
+        return x + t
+
+    xs, t = np.arange(3, dtype=np.float32), np.float32(1.0)
+    found = jit(vmap(late, (0, None))).lower(xs, t).compile()(xs, t)
+    np.testing.assert_array_equal(found, xs + (t + 60 * np.spacing(t)))
+    assert "circular" not in capfd.readouterr().err
+
+
 def test_a_tangent_that_varies_makes_its_result_vary() -> None:
     """What the function gives all examples alike, its rule need not."""
     k = custom_derivative(lambda x, y: y + 1.0)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 import attrs
 
+from tinyjax.core.primitives.barrier import optimization_barrier
 from tinyjax.core.primitives.shape import move_batch_axis, squeeze
 from tinyjax.core.primitives.slicing import slice_in_dim
 from tinyjax.core.tracing.primitive import ZERO, MappedAxis, Tangent, fill_list, marked, with_zeros
@@ -87,6 +88,10 @@ def _is_part_of(trace: Trace, value: Array) -> bool:
     )
 
 
+#: So many elements are kept, where they might be computed again for each use.
+_FEW: Final = 4096
+
+
 class _PlacedResults:
     """The batch axes of a call's results.
 
@@ -101,6 +106,8 @@ class _PlacedResults:
         #: Which results have differed from example to example; None before the first run.
         self.varying: list[bool] | None = None
         self.axes: list[bt.BatchAxis] = []
+        #: Which results are the same for all examples, though they are said to differ.
+        self.alike: list[bool] = []
 
     def place(self, outs: Sequence[Array], counts: bool = True) -> list[Array]:
         """Move the batch axes of results, or of their tangents, to where they are wanted.
@@ -125,9 +132,15 @@ class _PlacedResults:
         """The results of the call below, as this trace's."""
         assert self.varying is not None, "the function or its rule has run"
         results: list[Array] = []
-        for out, axis, varies in zip(outs, self.axes, self.varying, strict=True):
+        alike = self.alike or [False] * len(outs)
+        for out, axis, varies, same in zip(outs, self.axes, self.varying, alike, strict=True):
             if axis is None:
                 results.append(out)
+            elif same and out.size <= _FEW:
+                # XLA would move the copies, as of times, behind what is computed with them, by one
+                # operation in each run of its simplifier, and after 50 say that it is stuck.
+                (kept,) = optimization_barrier([out])
+                results.append(bt.BatchTracer(self.trace, kept, axis))
             elif varies or not self.size:
                 results.append(bt.BatchTracer(self.trace, out, axis))
             else:
@@ -146,6 +159,8 @@ class _PlacedResults:
 
     def let_all_vary(self) -> None:
         """Take every result for one that may differ from example to example."""
+        assert self.varying is not None, "the function or its rule has run"
+        self.alike = [not varies for varies in self.varying]
         self.varying = [True] * len(self.axes)
 
     @property
