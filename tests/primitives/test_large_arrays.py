@@ -1,22 +1,26 @@
 """What NumPy computes in another way where arrays are large is what it computes of small ones."""
 
 import importlib
+import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import jax
+import jax.scipy.special
 import numpy as np
 import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, lax
-from tinyjax.core.tracing import primitive as prim
+from tinyjax.core.tracing import primitive as prim, staging
 from tinyjax.core.tracing.primitive import NO_PARAMS
 from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.xla import forks
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError
-from tinyjax.primitives import convolution, sort
+from tinyjax.primitives import compiled_formulas, convolution, sort, special
+from tinyjax.scipy import special as scipy_special
 
 importlib.import_module("tinyjax.host.large")
 
@@ -140,6 +144,8 @@ def operands_of(name: str, dtype: dtypes.DType, layout: str) -> list[HostArray]:
             x = np.broadcast_to(x[3, 0], SIZE)
         case _:
             pass
+    if name == "erf":
+        return [x]
     return [generator.random(SIZE) < 0.5, x, y] if name == "select" else [x, y]
 
 
@@ -225,3 +231,100 @@ def test_convolutions_are_the_same_place_by_place(
     assert calls
     np.testing.assert_array_equal(result, usual)
     np.testing.assert_array_equal(result, jax.lax.conv_general_dilated(x, y, strides, **options))
+
+
+# Formulas that XLA computes
+
+#: Ends of the ranges of float32, by their bits: zeros, the least numbers, the normal ones, NaNs.
+BITS: Final = (0, 1, 2, 3, 0x7FFFFF, 0x800000, 0x717A6D, 0x717A6E, 0x3F800000, 0x407CCCCD)
+SPECIAL: Final = (*BITS, 0x7F7FFFFF, 0x7F800000, 0x7F800001, 0x7FC00000, 0x7FFFFFFF)
+
+
+def any_float32(shape: tuple[int, ...], layout: str) -> HostArray:
+    """Numbers of all magnitudes, and as many between -8 and 8."""
+    generator = np.random.default_rng(0)
+    size = 2 * math.prod(shape)
+    x = generator.integers(0, 2**32, size, np.uint32).view(np.float32)
+    x[::3] = generator.uniform(-8, 8, x[::3].size)
+    ends = np.array(SPECIAL, np.uint32).view(np.float32)
+    x[1 : 2 * ends.size : 2], x[-ends.size :] = ends, -ends
+    match layout:
+        case "steps":
+            return x[::2].reshape(shape)
+        case "columns":
+            return x[: size // 2].reshape(shape[::-1]).T
+        case _:
+            return x[-size // 2 :].reshape(shape)
+
+
+def by_numpy(x: HostArray) -> HostArray:
+    with np.errstate(all="ignore"):
+        return np.asarray(special.erf.rules.impl([x], NO_PARAMS)[0])
+
+
+@pytest.fixture
+def staged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How often a formula was staged, to be compiled at the first large array."""
+    calls = list[int]()
+
+    def noted(*args: Any) -> Any:
+        calls.append(1)
+        return staging.stage(*args)
+
+    monkeypatch.setattr(compiled_formulas, "PAYS", 0)
+    monkeypatch.setattr("tinyjax.primitives.compiled_formulas.stage", noted)
+    special.erf.rules.types.clear()
+    return calls
+
+
+def erf_of(shape: tuple[int, ...]) -> prim.Kernel:
+    call = special.erf.host_function([ShapedArray(shape, dtypes.float32)], NO_PARAMS)
+    assert call is not None
+    return call
+
+
+@pytest.mark.parametrize("layout", ["rows", "columns", "steps"])
+@pytest.mark.parametrize("shape", [(49_999,), (50_000,), (50_001,), (3, 5, 5_003)])
+def test_formulas_are_to_the_bit_those_of_numpy(
+    staged: list[int], shape: tuple[int, ...], layout: str
+) -> None:
+    x = any_float32(shape, layout)
+    expected, numbers, call = by_numpy(x), ~np.isnan(x), erf_of(shape)
+    for _ in range(2):
+        with np.errstate(all="ignore"):
+            result = call(x)
+        assert result[numbers].tobytes() == expected[numbers].tobytes()
+        assert np.isnan(result[~numbers]).all()
+    assert len(staged) == (x.size >= 50_000)
+
+
+def test_formulas_under_transformations(staged: list[int]) -> None:
+    x = np.random.default_rng(0).normal(size=(2, 60_000)).astype(np.float32)
+    erf, expected = scipy_special.erf, by_numpy(x)
+    np.testing.assert_allclose(expected, jax.scipy.special.erf(x), rtol=2e-6)
+    for fun in (erf, tinyjax.vmap(erf), tinyjax.vmap(erf, 1, 1), tinyjax.jit(erf, tier="first")):
+        for _ in range(2):
+            np.testing.assert_array_equal(fun(x), expected)
+    assert staged
+    slope = tinyjax.grad(lambda x: erf(x).sum())(x)
+    np.testing.assert_allclose(slope, 2 / np.sqrt(np.pi) * np.exp(-x * x), rtol=2e-5, atol=1e-37)
+    y = erf(x)
+    np.testing.assert_array_equal(y * y + 1, np.multiply(expected, expected) + np.float32(1))
+    with tinyjax.config.scoped(wide_dtypes=False):
+        np.testing.assert_array_equal(erf(x[:, 1:]), expected[:, 1:])
+
+
+def test_formulas_are_numpys_until_compiling_pays(
+    staged: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(compiled_formulas, "PAYS", 200_000)
+    call, x, counts = erf_of((70_001,)), np.ones(70_001, np.float32), list[int]()
+    for _ in range(4):
+        call(x)
+        counts.append(len(staged))
+    assert counts == [0, 0, 1, 1]
+    monkeypatch.setattr(forks, "lacks_threads", lambda: True)
+    erf_of((70_002,))(np.ones(70_002, np.float32))
+    assert len(staged) == 1
+    rule = special.erf.rules.extensions[prim.LARGE]
+    assert rule([ShapedArray((70_000,), dtypes.float64)], NO_PARAMS) is None

@@ -25,6 +25,7 @@ from tinyjax.core.stablehlo.types import Value
 from tinyjax.core.tracing.primitive import TRANSCENDENTAL
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import DType, HostArray
+from tinyjax.primitives import compiled_formulas as formulas
 
 Coefficients = tuple[float, ...]
 
@@ -209,6 +210,14 @@ def _erf_single(x: HostArray) -> HostArray:
     return inside * _ratio(inside * inside, _ERF_SINGLE)
 
 
+def _erf_compiled(x: Array) -> Array:
+    """Do the same as ``_erf_single``, step by step."""
+    inside = ew.clamp(full_like(x, -_ERF_SINGLE_END), x, full_like(x, _ERF_SINGLE_END))
+    square = ew.mul(inside, inside)
+    numerator, denominator = [formulas.polynomial(square, c) for c in _ERF_SINGLE]
+    return ew.mul(inside, ew.div(numerator, denominator))
+
+
 _erf_in_single, _erf_in_double = _in_float64(_erf_single, math.erf), _in_float64(_erf)
 
 
@@ -241,6 +250,7 @@ def _lower_erfc(b: Lowering, x: Value) -> Value:
 erf: fam.Elementwise = fam.elementwise(
     "erf", _erf_impl, "chlo.erf", "f", lambda t, z, x: ew.mul(t, _gaussian(x))
 )
+formulas.def_formula(erf, _erf_impl, _erf_compiled, _ERF_SINGLE[0][-1])
 erfc: fam.Elementwise = fam.elementwise(
     "erfc",
     _in_float64(_erfc, math.erfc),
