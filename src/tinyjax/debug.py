@@ -17,7 +17,7 @@ from typing import Any, ParamSpec, TextIO, TypeVar, overload
 
 from tinyjax import config, dtypes, errors, frames, tracebacks, tree
 from tinyjax.callbacks import debug_callback
-from tinyjax.core import platforms as pf
+from tinyjax.core import devices as dev
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, staging as stg
 from tinyjax.core.values import concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
@@ -545,10 +545,12 @@ def visualize_sharding(
             f"visualize_sharding shows arrays of one axis or two, but the shape is {tuple(shape)}. "
             "sharding.devices_indices_map(shape) tells the same of any array."
         )
-    kind = pf.platform_at(sharding.ids[0]).name.upper()
+    kind = dev.platform_at(sharding.ids[0]).name.upper()
     numbers: dict[tuple[int, ...], list[int]] = {}
     for number, part in zip(sharding.ids, sharding.parts(shape), strict=True):
-        numbers.setdefault(tuple([s.start or 0 for s in part]), []).append(number % pf.PER_PLATFORM)
+        numbers.setdefault(tuple([s.start or 0 for s in part]), []).append(
+            number % dev.PER_PLATFORM
+        )
     places = sorted(numbers)
     count = len({place[-1] for place in places})
     names = [f"{kind} {','.join(map(str, sorted(numbers[place])))}" for place in places]

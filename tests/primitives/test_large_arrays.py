@@ -16,7 +16,7 @@ from tinyjax import dtypes, lax
 from tinyjax.core.tracing import primitive as prim, staging
 from tinyjax.core.tracing.primitive import NO_PARAMS
 from tinyjax.core.values.avals import ShapedArray
-from tinyjax.core.xla import forks
+from tinyjax.core.xla import threads
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError
 from tinyjax.primitives import compiled_formulas, convolution, sort, special
@@ -323,7 +323,7 @@ def test_formulas_are_numpys_until_compiling_pays(
         call(x)
         counts.append(len(staged))
     assert counts == [0, 0, 1, 1]
-    monkeypatch.setattr(forks, "lacks_threads", lambda: True)
+    monkeypatch.setattr(threads, "lacks_threads", lambda: True)
     erf_of((70_002,))(np.ones(70_002, np.float32))
     assert len(staged) == 1
     rule = special.erf.rules.extensions[prim.LARGE]

@@ -7,7 +7,7 @@ import jax
 import numpy as np
 
 from specs import ArraySpec, Case, Spec
-from tinyjax.core.primitives import barrier, identities
+from tinyjax.core.primitives import identities
 from tinyjax.core.tracing.primitive import NO_PARAMS, Primitive
 from tinyjax.core.tracing.trace import bind, bind1
 from tinyjax.core.values.array import Array
@@ -26,7 +26,7 @@ def by_conversion(x: HostArray, exponent_bits: int, mantissa_bits: int) -> HostA
 
 
 def doubled(x: Array, y: Array) -> Any:
-    return tuple(barrier.optimization_barrier([x, y]))
+    return tuple(identities.optimization_barrier([x, y]))
 
 
 def bound(primitive: Primitive[Any], x: Array) -> Array:
@@ -72,7 +72,7 @@ SPECS = [
     ),
     Spec(
         "optimization_barrier",
-        barrier.optimization_barrier_p,
+        identities.optimization_barrier_p,
         doubled,
         [Case(ArraySpec((2, 3)), ArraySpec((4,))), Case(ArraySpec(()), ArraySpec((0,)))],
         lambda x, y: (np.asarray(x), np.asarray(y)),

@@ -9,11 +9,12 @@ import numpy as np
 
 from specs import ArraySpec, Case, Spec
 from tinyjax import dtypes
-from tinyjax.core.primitives import broadcast as bc, dimension, shape as sh, slicing as sl
+from tinyjax.core.primitives import broadcast as bc, shape as sh, slicing as sl
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.tracing.trace import bind1
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import HostArray
+from tinyjax.export import dimension
 
 ALL = "biufce"
 BOTH = ("float64", "complex128")

@@ -8,7 +8,7 @@ import pytest
 
 import tinyjax.numpy as jnp
 from tinyjax import config, debug, jit, lax
-from tinyjax.core.xla import waiting
+from tinyjax.core.xla import threads
 
 
 class Terminal(io.StringIO):
@@ -18,8 +18,8 @@ class Terminal(io.StringIO):
 
 @pytest.fixture(autouse=True)
 def _slow_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(waiting, "SECONDS", 1.0)
-    aside = waiting.aside
+    monkeypatch.setattr(threads, "SECONDS", 1.0)
+    aside = threads.aside
 
     def slowly(call: Any, *args: Any, **kwargs: Any) -> Any:
         def late() -> Any:
@@ -28,7 +28,7 @@ def _slow_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
 
         return aside(late, *args, **kwargs)
 
-    monkeypatch.setattr(waiting, "aside", slowly)
+    monkeypatch.setattr(threads, "aside", slowly)
 
 
 def compile_something(size: int, with_callback: bool = False) -> None:
@@ -61,6 +61,6 @@ def test_nothing_else_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stderr", terminal)
     with config.scoped(announce=False):
         compile_something(34)
-    monkeypatch.setattr(waiting, "SECONDS", 60)
+    monkeypatch.setattr(threads, "SECONDS", 60)
     compile_something(35)
     assert stream.getvalue() == terminal.getvalue() == ""

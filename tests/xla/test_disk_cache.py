@@ -27,7 +27,7 @@ from tinyjax import config
 from tinyjax.core import xla
 from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive, registry
 from tinyjax.core.tracing.trace import bind1
-from tinyjax.core.xla import disk_cache, loading
+from tinyjax.core.xla import disk_cache, executable
 from tinyjax.core.xla.disk_cache import DiskCache, DiskCacheInfo, program_key
 from tinyjax.core.xla.options import compile_options
 from tinyjax.errors import ArgumentError, DiskCacheWarning
@@ -522,7 +522,9 @@ def test_code_that_xla_does_not_serialise_is_not_kept(folder: Path) -> None:
     client = Client()
     on = SimpleNamespace(client=client, devices=(), compiler="a compiler")
     how = (compile_options(()), unchecked(()))
-    assert loading.load_or_compile(unchecked(on), "module {}", "f", (), *how) is unchecked(client)
+    assert executable.load_or_compile(unchecked(on), "module {}", "f", (), *how) is unchecked(
+        client
+    )
     assert not folder.exists()
 
 

@@ -19,15 +19,14 @@ import tinyjax
 import tinyjax.export
 import tinyjax.numpy as jnp
 from tinyjax import Array, NamedSharding, P, config, io_callback, lax, random
-from tinyjax.core.devices import Device, device_at
-from tinyjax.core.platforms import known
+from tinyjax.core.devices import Device, device_at, known_platforms
 from tinyjax.core.xla.backend import add_platform
 from tinyjax.errors import ArgumentError, CheckFailedError, PlatformError, ShardingError
 from tinyjax.memory import Space
 from tinyjax.parallel import discovery
 from tinyjax.sharding import AxisType, SingleDeviceSharding
 
-if "stand_in" not in [platform.name for platform in known()]:
+if "stand_in" not in [platform.name for platform in known_platforms()]:
     add_platform(make_cpu_client(asynchronous=True, num_devices=2), "stand_in", "stand_in", "cpu")
 
 FIRST, SECOND = tinyjax.devices("stand_in")

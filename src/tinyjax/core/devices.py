@@ -1,4 +1,10 @@
-"""Devices, which of them is the default one, and who answers for arrays that lie elsewhere.
+"""Devices and their platforms, which is the default one, and who answers for other places.
+
+The processor is always there. Other platforms come with a client of XLA's, which
+``tinyjax.core.xla`` makes when they are first asked for. All devices of a process are told apart by
+one number each, which compiled programs, and places of arrays, name them by. XLA numbers the
+devices of each client from 0. So the number of a device is that, and a multiple of
+``PER_PLATFORM`` for its platform, which is 0 for the processor.
 
 A plane may put arrays on other devices than the first, whole or in parts. The core asks it where a
 user names a place or asks for one, and where an array is a ``PlacedArray``. What the answers mean
@@ -11,12 +17,134 @@ import os
 import re
 from collections.abc import Callable, Hashable, Sequence
 from functools import cache, lru_cache
+from threading import RLock
 from typing import Any, Final, Protocol, TypeAlias
 
 import attrs
 
 from tinyjax import config, errors, frames, lazy, records
-from tinyjax.core import platforms as pf
+
+#: The numbers of a platform's devices begin with a multiple of this.
+PER_PLATFORM: Final = 1 << 31
+
+#: The places of platforms among all, which are the same in every process.
+_PLACES: Final = {"cpu": 0, "gpu": 1}
+
+#: The platform that is the default one where it is there.
+ACCELERATOR: Final = "gpu"
+
+#: What a machine with a GPU shows: its driver, within a container too; or that of WSL.
+_DRIVERS: Final = ("/dev/nvidiactl", "/dev/nvidia0", "/dev/dxg")
+
+
+@cache
+def is_accelerated() -> bool:
+    """Say whether this machine shows a GPU for which a plugin is installed; neither is loaded."""
+    if not any(map(os.path.exists, _DRIVERS)):
+        return False
+    plugins = lazy.room("plugins")
+    return plugins is not None and plugins.installed() is not None
+
+
+def _nothing_known(number: int) -> None:
+    return None
+
+
+class Platform:
+    """A kind of device; not of attrs, which every import would wait for.
+
+    Attributes:
+        name: what devices call it, such as "gpu".
+        maker: what it is called besides, by who makes it, such as "cuda".
+        rules: the platform for which lowering rules are taken (``def_lowering(platform=...)``).
+        kinds: what each device calls itself, by its number in XLA.
+        stats: returns what is known of the memory of a device, by its number in XLA.
+    """
+
+    __slots__ = ("kinds", "maker", "name", "rules", "stats")
+
+    def __init__(
+        self,
+        name: str,
+        maker: str,
+        rules: str,
+        kinds: tuple[str, ...] = (),
+        stats: Callable[[int], dict[str, int] | None] = _nothing_known,
+    ) -> None:
+        self.name: str = name
+        self.maker: str = maker
+        self.rules: str = rules
+        self.kinds: tuple[str, ...] = kinds
+        self.stats: Callable[[int], dict[str, int] | None] = stats
+
+    @property
+    def place(self) -> int:
+        """Its place among platforms."""
+        return _PLACES[self.name]
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of its devices."""
+        first = self.place * PER_PLATFORM
+        return range(first, first + len(self.kinds))
+
+
+#: The processor: how many devices it is divided into ``core.devices`` knows.
+CPU: Final = Platform("cpu", "cpu", "cpu")
+
+_known: Final[dict[str, Platform]] = {"cpu": CPU}
+_finding: Final = RLock()
+
+
+def make_known(platform: Platform) -> None:
+    """Make a platform known, whose devices are there from now on."""
+    _PLACES.setdefault(platform.name, len(_PLACES))
+    _known[platform.name] = platform
+
+
+def known_platforms() -> tuple[Platform, ...]:
+    """Return the platforms whose devices are there, the processor first."""
+    return tuple(_known.values())
+
+
+def platform_named(name: str) -> Platform:
+    """Return a platform, whose devices are looked for when they are first asked for.
+
+    Args:
+        name: its name, such as "gpu", or that of who makes it, such as "cuda".
+
+    Raises:
+        PlatformError: this process has no devices of it.
+    """
+    said = ""
+    if isinstance(name, str):
+        for platform in known_platforms():
+            if name in (platform.name, platform.maker):
+                return platform
+        with _finding:
+            room = lazy.room("platforms")
+            said = "" if room is None else room.load(name)
+        for platform in known_platforms():
+            if name in (platform.name, platform.maker):
+                return platform
+    names = ", ".join(repr(platform.name) for platform in known_platforms())
+    raise errors.PlatformError(
+        f"there are no devices of the platform {errors.shortened(name)}: there are those of "
+        f"{names}." + (f" {said}" if said else "")
+    )
+
+
+def platform_at(number: int) -> Platform:
+    """Return the platform of a device, by the device's number.
+
+    Raises:
+        PlatformError: this process has no devices of it.
+    """
+    place = number // PER_PLATFORM
+    if not place:
+        return CPU
+    return platform_named(next(name for name, other in _PLACES.items() if other == place))
+
 
 #: The processor's platform.
 PLATFORM: Final = "cpu"
@@ -53,8 +181,8 @@ class Device(Place, records.Record):
         return self._platform.numbers.start + self.id
 
     @property
-    def _platform(self) -> pf.Platform:
-        return pf.platform_named(self.platform)
+    def _platform(self) -> Platform:
+        return platform_named(self.platform)
 
     @property
     def process_index(self) -> int:
@@ -98,9 +226,9 @@ class Device(Place, records.Record):
 
 def device_at(number: int) -> Device:
     """Return a device by its number among those of all platforms."""
-    if number < pf.PER_PLATFORM:
+    if number < PER_PLATFORM:
         return Device(id=number)
-    return Device(pf.platform_at(number).name, number % pf.PER_PLATFORM)
+    return Device(platform_at(number).name, number % PER_PLATFORM)
 
 
 #: What the memory of a device is called, and the kinds of memory that it has. The processor has one
@@ -199,7 +327,7 @@ def all_devices() -> tuple[Device, ...]:
     return tuple([Device(id=i) for i in numbers])
 
 
-def default_platform() -> pf.Platform:
+def default_platform() -> Platform:
     """Return the platform of the devices that are meant where none is named.
 
     Raises:
@@ -209,25 +337,25 @@ def default_platform() -> pf.Platform:
 
 
 @lru_cache(maxsize=64)
-def _default_platform(platforms: str) -> pf.Platform:
+def _default_platform(platforms: str) -> Platform:
     first = platforms.partition(",")[0]
     if first:
         try:
-            return pf.platform_named(first)
+            return platform_named(first)
         except errors.PlatformError as error:
             raise errors.PlatformError(
                 f"the setting platforms, or JAX_PLATFORMS, is {platforms!r}, but {error.message}"
             ) from None
-    if not pf.is_accelerated():
-        return pf.CPU
+    if not is_accelerated():
+        return CPU
     try:
-        return pf.platform_named(pf.ACCELERATOR)
+        return platform_named(ACCELERATOR)
     except errors.PlatformError as error:
         frames.warn_user(
             f"This machine shows a GPU, and a plugin for it is installed, but programs run on the "
             f"processor: {error.message} JAX_PLATFORMS=cpu says that they should."
         )
-        return pf.CPU
+        return CPU
 
 
 def default_device() -> Device:
@@ -255,7 +383,7 @@ def _default_elsewhere(device: object, platforms: str) -> Device | None:
         device, *_ = devices_of(group().process_index, device)
     elif device is None:
         platform = _default_platform(platforms)
-        device = device_at(platform.numbers.start) if platform is not pf.CPU else first_device()
+        device = device_at(platform.numbers.start) if platform is not CPU else first_device()
     assert isinstance(device, Device), "the setting takes nothing else"
     return None if device == first_device() else device
 
@@ -284,7 +412,7 @@ def may_be_elsewhere(current: config.Settings) -> bool:
     if device is not None:
         return device not in (PLATFORM, first_device())
     first = current.platforms.partition(",")[0]
-    return first != PLATFORM if first else pf.is_accelerated()
+    return first != PLATFORM if first else is_accelerated()
 
 
 def devices_on(name: str | None = None) -> tuple[Device, ...]:
@@ -296,8 +424,8 @@ def devices_on(name: str | None = None) -> tuple[Device, ...]:
     Raises:
         PlatformError: there is no such platform.
     """
-    platform = default_platform() if name is None else pf.platform_named(name)
-    if platform is pf.CPU:
+    platform = default_platform() if name is None else platform_named(name)
+    if platform is CPU:
         return all_devices()
     return tuple([device_at(number) for number in platform.numbers])
 

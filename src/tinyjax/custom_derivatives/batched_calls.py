@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 import attrs
 
-from tinyjax.core.primitives.barrier import optimization_barrier
+from tinyjax.core.primitives.identities import optimization_barrier
 from tinyjax.core.primitives.shape import move_batch_axis, squeeze
 from tinyjax.core.primitives.slicing import slice_in_dim
 from tinyjax.core.tracing.primitive import ZERO, MappedAxis, Tangent, fill_list, marked, with_zeros

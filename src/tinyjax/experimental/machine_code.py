@@ -9,8 +9,14 @@ from tinyjax import config
 from tinyjax.core.xla.backend import backend
 from tinyjax.core.xla.compilation import Compilation
 from tinyjax.core.xla.disk_cache import program_key
-from tinyjax.core.xla.executable import DeviceExecutable, compile_anew, compiled
-from tinyjax.core.xla.loading import from_code, is_compiled_here, prepare_calls
+from tinyjax.core.xla.executable import (
+    DeviceExecutable,
+    compile_anew,
+    compiled,
+    from_code,
+    is_compiled_here,
+    prepare_calls,
+)
 from tinyjax.core.xla.options import compile_options, flags_for
 
 

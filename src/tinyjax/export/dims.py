@@ -15,12 +15,14 @@ from typing import Any, Final, SupportsIndex, TypeAlias, TypeGuard
 
 import attrs
 
-from tinyjax.core.primitives.dimension import dim_as_value
+from tinyjax.core.tracing.trace import bind1
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.integers import SymbolicSize
+from tinyjax.dtypes import DType
 from tinyjax.errors import ArgumentError, InconclusiveDimensionOperation, shortened
 from tinyjax.export import parsing, polynomials as poly
 from tinyjax.export.bounds import Bounds, Knowledge
+from tinyjax.export.dimension import DimensionParams, dim_as_value, dim_as_value_p
 from tinyjax.export.polynomials import Polynomial, Term
 from tinyjax.frames import Location, user_location
 
@@ -243,6 +245,9 @@ class SymbolicDim(SymbolicSize):
         return f"{self._scope._number}:{self}"
 
     # Conversions
+
+    def as_array(self, dtype: DType) -> Array:
+        return bind1(dim_as_value_p, (), DimensionParams(self, dtype))
 
     def __jax_array__(self) -> Array:
         return dim_as_value(self)

@@ -36,7 +36,7 @@ T = TypeVar("T")
 _ROOMS: Final = (
     *("checkpointing.", "core.control_flow.", "core.jit.", "custom_derivatives."),
     *("core.primitives.", "implicit.", "lax.", "numpy.", "primitives.", "random.", "special."),
-    *("parallel.",),
+    *("export.", "parallel."),
 )
 _OWN: Final = "tinyjax."
 #: Programs nested deeper, and larger numbers, are refused.

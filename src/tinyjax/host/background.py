@@ -22,7 +22,7 @@ import attrs
 
 from tinyjax.core import xla
 from tinyjax.core.xla.compilation import Compilation
-from tinyjax.core.xla.forks import in_background
+from tinyjax.core.xla.threads import in_background
 from tinyjax.records import Printed
 
 #: As many programs are compiled at once as there are cores, but one: the caller goes on.

@@ -25,7 +25,7 @@ from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.values import concrete as conc
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.xla import compilation, forks
+from tinyjax.core.xla import compilation, threads
 from tinyjax.host import background, blas, costs
 
 #: What evaluation may cost before the program is compiled, as a share of what that costs.
@@ -156,7 +156,7 @@ class TieredRunner(compilation.Runner):
 
 def _must_wait(tier: config.Tier, request: compilation.Compilation) -> bool:
     """Whether a program is not compiled yet and must not be waited for."""
-    return forks.lacks_threads() or (tier == "ready" and background.is_under_way(request))
+    return threads.lacks_threads() or (tier == "ready" and background.is_under_way(request))
 
 
 def _progress_of(request: compilation.Compilation) -> Progress:

@@ -7,7 +7,6 @@ from typing import Any, Final, Literal, Protocol, TypeVar
 
 from tinyjax import dtypes, tree
 from tinyjax.core.primitives import (
-    barrier as _barrier,
     broadcast as _bc,
     elementwise as _ew,
     identities as _id,
@@ -452,7 +451,5 @@ def optimization_barrier(operand: T, /) -> T:
     leaves, structure = tree.flatten(operand)
     if not leaves:
         return operand
-    outs: T = tree.unflatten(
-        structure, _barrier.optimization_barrier([opd.as_array(x) for x in leaves])
-    )
+    outs: T = tree.unflatten(structure, _id.optimization_barrier([opd.as_array(x) for x in leaves]))
     return outs

@@ -15,7 +15,6 @@ __all__, __getattr__, __dir__ = namespace(
         "tinyjax.core.control_flow.scan": "scan_p",
         "tinyjax.core.control_flow.while_loop": "while_p",
         "tinyjax.implicit.linear_operators": "linear_solve_p=custom_linear_solve_p",
-        "tinyjax.core.primitives.barrier": "optimization_barrier_p",
         "tinyjax.primitives.bitcast": "bitcast_convert_type_p reduce_precision_p",
         "tinyjax.primitives.bits": "clz_p=clz mulhi_p=mulhi",
         "tinyjax.core.primitives.broadcast": "broadcast_in_dim_p reduce_sum_p",
@@ -46,7 +45,9 @@ __all__, __getattr__, __dir__ = namespace(
             "gather_p scatter_add_p scatter_max_p scatter_min_p scatter_mul_p scatter_p "
             "scatter_sub_p"
         ),
-        "tinyjax.core.primitives.identities": "copy_p dce_sink_p stage_p stop_gradient_p",
+        "tinyjax.core.primitives.identities": (
+            "copy_p dce_sink_p optimization_barrier_p stage_p stop_gradient_p"
+        ),
         "tinyjax.primitives.philox": "rng_bit_generator_p",
         "tinyjax.primitives.arg_extrema": "argmax_p argmin_p",
         "tinyjax.core.primitives.reduce": (

@@ -3,7 +3,6 @@
 from tinyjax.core.control_flow.cond import cond_p as cond_p
 from tinyjax.core.control_flow.scan import scan_p as scan_p
 from tinyjax.core.control_flow.while_loop import while_p as while_p
-from tinyjax.core.primitives.barrier import optimization_barrier_p as optimization_barrier_p
 from tinyjax.core.primitives.broadcast import broadcast_in_dim_p as broadcast_in_dim_p
 from tinyjax.core.primitives.broadcast import reduce_sum_p as reduce_sum_p
 from tinyjax.core.primitives.elementwise import abs_ as abs_p
@@ -70,6 +69,7 @@ from tinyjax.core.primitives.elementwise import tanh as tanh_p
 from tinyjax.core.primitives.elementwise import xor_ as xor_p
 from tinyjax.core.primitives.identities import copy_p as copy_p
 from tinyjax.core.primitives.identities import dce_sink_p as dce_sink_p
+from tinyjax.core.primitives.identities import optimization_barrier_p as optimization_barrier_p
 from tinyjax.core.primitives.identities import stage_p as stage_p
 from tinyjax.core.primitives.identities import stop_gradient_p as stop_gradient_p
 from tinyjax.core.primitives.reduce import reduce_and_p as reduce_and_p

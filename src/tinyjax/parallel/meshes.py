@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyjax import config
-from tinyjax.core import devices as dev, platforms as pf
+from tinyjax.core import devices as dev
 from tinyjax.core.values.integers import integers, listed
 from tinyjax.errors import ShardingError, shortened
 from tinyjax.parallel import sharding as sd
@@ -280,7 +280,7 @@ class Mesh(_Grid):
     @property
     def device_ids(self) -> NDArray[np.int64]:
         """Their numbers, as an array of the mesh's shape."""
-        return np.array([i % pf.PER_PLATFORM for i in self.ids], np.int64).reshape(self.axis_sizes)
+        return np.array([i % dev.PER_PLATFORM for i in self.ids], np.int64).reshape(self.axis_sizes)
 
     @property
     def local_devices(self) -> list[dev.Device]:

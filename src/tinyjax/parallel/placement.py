@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 
 from tinyjax import records
-from tinyjax.core import devices as dev, platforms as pf
+from tinyjax.core import devices as dev
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.xla.compilation import Compilation
 from tinyjax.errors import ShardingError
@@ -204,7 +204,7 @@ def undivided(shardings: Sequence[sd.Sharding], ids: Sequence[int]) -> sd.Shardi
 
 def _named(these: Sequence[int], others: Sequence[int]) -> list[str]:
     """Name the devices of two groups: by their numbers alone, if all are the processor's."""
-    are_processors = all(pf.platform_at(i) is pf.CPU for i in (*these, *others))
+    are_processors = all(dev.platform_at(i) is dev.CPU for i in (*these, *others))
     return [
         ", ".join([str(i if are_processors else dev.device_at(i)) for i in ids])
         for ids in (these, others)

@@ -10,7 +10,7 @@ from typing import Any, Final, Self, TypeAlias, overload
 import attrs
 
 from tinyjax import errors, records
-from tinyjax.core import devices as dev, platforms as pf
+from tinyjax.core import devices as dev
 from tinyjax.core.devices import Device, device_at, first_device
 from tinyjax.core.values.avals import ShapedArray
 
@@ -273,7 +273,7 @@ Part: TypeAlias = tuple[slice, ...]
 def places_of(process: int, ids: tuple[int, ...]) -> Sequence[int]:
     """Return the places of one process's devices among several, in their order."""
     return tuple(
-        [place for place, i in enumerate(ids) if i % pf.PER_PLATFORM // dev.PER_PROCESS == process]
+        [place for place, i in enumerate(ids) if i % dev.PER_PLATFORM // dev.PER_PROCESS == process]
     )
 
 

@@ -227,7 +227,6 @@ _GONE_ALONG: Final = _along(lambda params, x: (params.axis,), "which is gone alo
 
 #: By the name of the module, and of the primitive in it.
 TABLE: Final[Mapping[str, Mapping[str, MeshRule]]] = {
-    "tinyjax.core.primitives.barrier": {"optimization_barrier_p": MeshRule(dv.each, dv.each_sum)},
     "tinyjax.primitives.bitcast": {"bitcast_convert_type_p": MeshRule(_bitcast)},
     "tinyjax.core.primitives.broadcast": {
         "broadcast_in_dim_p": MeshRule(_broadcast),
@@ -291,7 +290,10 @@ TABLE: Final[Mapping[str, Mapping[str, MeshRule]]] = {
         "top_k_p": _along(lambda params, x: (x.ndim - 1,), "which is searched"),
     },
     "tinyjax.primitives.spectral": _rows(_MATRICES, "eigh_p svd_p"),
-    "tinyjax.core.primitives.identities": {"stop_gradient_p": MeshRule(dv.same, dv.together())},
+    "tinyjax.core.primitives.identities": {
+        "optimization_barrier_p": MeshRule(dv.each, dv.each_sum),
+        "stop_gradient_p": MeshRule(dv.same, dv.together()),
+    },
     "tinyjax.primitives.sylvester": _rows(_MATRICES, "sylvester_p sqrtm_p"),
     "tinyjax.primitives.triangular": _rows(_MATRICES, "triangular_solve_p cholesky_p"),
     "tinyjax.primitives.tridiagonal_solve": {"tridiagonal_solve_p": MeshRule(_tridiagonal_solve)},

@@ -25,7 +25,7 @@ from tinyjax.core.tracing.staging import stage
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.xla import forks
+from tinyjax.core.xla import threads
 from tinyjax.dtypes import HostArray
 from tinyjax.primitives.bitcast import bitcast_convert_type
 
@@ -88,7 +88,7 @@ def def_formula(
         def evaluate(x: HostArray) -> HostArray:
             nonlocal compiled, left
             left -= x.size
-            if left > 0 or forks.lacks_threads():
+            if left > 0 or threads.lacks_threads():
                 return np.asarray(usual(x))
             if compiled is None:
                 compiled = compile_for(x.size)

@@ -17,7 +17,13 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, families as fam, rules as ru
+from tinyjax.core.primitives import (
+    broadcast as bc,
+    elementwise as ew,
+    families as fam,
+    identities as id,
+    rules as ru,
+)
 from tinyjax.core.primitives.reduce import highest, lowest
 from tinyjax.core.primitives.shape import full_like, iota, move_batch_axis, zeros_like
 from tinyjax.core.primitives.slicing import pad_in_dim
@@ -252,7 +258,7 @@ def cumulative(
     if derivative is None:
         ru.def_linear(primitive)
     else:
-        ru.def_derivatives(primitive, derivative, compares=compares)
+        ru.def_derivatives(primitive, derivative, prepare=id.once if compares else None)
     _def_batch(primitive)
     return primitive
 

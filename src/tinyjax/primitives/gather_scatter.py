@@ -20,7 +20,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core.primitives import barrier, broadcast as bc, families as fam, rules as ru
+from tinyjax.core.primitives import broadcast as bc, families as fam, identities as id, rules as ru
 from tinyjax.core.primitives.elementwise import convert_element_type, div, eq, mul, neg, select
 from tinyjax.core.primitives.reduce import highest, lowest
 from tinyjax.core.primitives.shape import (
@@ -660,7 +660,7 @@ def _declare_extremum(name: str, ufunc: np.ufunc, combine: bc.Combine) -> Primit
         primals: prim.Arrays, tangents: prim.Tangents, params: ScatterParams
     ) -> prim.JvpResult:
         (x, indices, updates), (tx, _, tu) = primals, tangents
-        x, updates = barrier.once(x), barrier.once(updates)
+        x, updates = id.once(x), id.once(updates)
         out = bind1(primitive, (x, indices, updates), params)
         # Whatever equals the result, operand or updates, shares the tangent.
         reading = _as_gather(params, _windows_of(x, updates, params))

@@ -16,6 +16,7 @@ from tinyjax import dtypes, errors
 from tinyjax.core.primitives.broadcast import Combine, accumulator
 from tinyjax.core.primitives.elementwise import eq, gt, lt, max_, min_, ne, select
 from tinyjax.core.primitives.families import Elementwise
+from tinyjax.core.primitives.identities import once
 from tinyjax.core.primitives.reduce import highest, lowest
 from tinyjax.core.primitives.rules import check_kind, def_derivatives, def_linear, def_transposes
 from tinyjax.core.primitives.shape import def_simple_batch, full, zeros_like
@@ -226,7 +227,7 @@ def _def_extremum_jvp(
                 x, t = _follow(extremum, beats, x, t, axis, params, identity(x.dtype))
         return t
 
-    def_derivatives(primitive, derivative, compares=True)
+    def_derivatives(primitive, derivative, prepare=once)
 
 
 def _follow(

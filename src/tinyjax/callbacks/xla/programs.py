@@ -33,9 +33,9 @@ from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.xla import compilation, loading, lowering, waiting
+from tinyjax.core.xla import compilation, lowering, threads
 from tinyjax.core.xla.backend import Backend, backend
-from tinyjax.core.xla.executable import CallingExecutable
+from tinyjax.core.xla.executable import CallingExecutable, prepare_calls
 from tinyjax.core.xla.options import compile_options, compiling
 
 # A program ends at one error, but several callbacks may have failed by then.
@@ -76,10 +76,10 @@ def compile_with(
         options: the compiler's, the flags among them.
         devices: those that it runs on.
     """
-    loading.prepare_calls(text)
+    prepare_calls(text)
     module = xla.parse(text)  # of MLIR's bindings, which take long to load
     with compiling(flags):
-        return waiting.step(
+        return threads.step(
             "compile",
             name,
             lambda: on.client.compile_and_load(
@@ -163,7 +163,7 @@ class HostProgram(CallingExecutable):
         if not self._interrupters:
             return self._run(args)
         try:
-            return waiting.aside(partial(self._run, args), daemon=True)
+            return threads.aside(partial(self._run, args), daemon=True)
         except BaseException:
             for interrupter in self._interrupters:
                 interrupter.stop()

@@ -8,7 +8,7 @@ from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar, overload
 from tinyjax import tree
 from tinyjax.core.api.mapping import vmap
 from tinyjax.core.jit.signatures import Parameters
-from tinyjax.core.primitives.barrier import optimization_barrier
+from tinyjax.core.primitives.identities import optimization_barrier
 from tinyjax.core.tracing.calling import FlatFunction, as_avals, opened
 from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.jaxpr import ClosedJaxpr, close

@@ -9,7 +9,13 @@ from typing import Final
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, rules as ru, shape as sh
+from tinyjax.core.primitives import (
+    broadcast as bc,
+    elementwise as ew,
+    identities as id,
+    rules as ru,
+    shape as sh,
+)
 from tinyjax.core.primitives.slicing import pad_in_dim
 from tinyjax.core.stablehlo import builder
 from tinyjax.core.stablehlo.lowering import Lowering
@@ -140,8 +146,8 @@ def _extremum_derivative(t: Array, out: Array, x: Array, params: bc.ReduceParams
     return ew.div(bc.reduce_sum(ew.mul(t, chosen), params.axes), count)
 
 
-ru.def_derivatives(reduce_max_p, _extremum_derivative, compares=True)
-ru.def_derivatives(reduce_min_p, _extremum_derivative, compares=True)
+ru.def_derivatives(reduce_max_p, _extremum_derivative, prepare=id.once)
+ru.def_derivatives(reduce_min_p, _extremum_derivative, prepare=id.once)
 ru.def_derivatives(
     reduce_prod_p,
     lambda t, out, x, params: bc.reduce_sum(

@@ -12,7 +12,6 @@ from types import FunctionType
 from typing import Any, NoReturn, TypeVar
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives.barrier import once
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.values import avals as av, operands as opd
@@ -140,22 +139,26 @@ def def_linear(primitive: Primitive[P], *places: int) -> None:
         return process(primitive, primals, params), process(primitive, tangents_in, params)
 
 
-def def_derivatives(primitive: Primitive[P], *formulas: Derivative, compares: bool = False) -> None:
+def def_derivatives(
+    primitive: Primitive[P],
+    *formulas: Derivative,
+    prepare: Callable[[Array], Array] | None = None,
+) -> None:
     """Register the jvp of a primitive with one result, by a formula for each operand.
 
     Args:
         primitive: the primitive.
         formulas: the derivatives. With parameters, the last operands may have none, and then no
             tangents.
-        compares: whether they compare operands with the result, or with each other: a compiler is
-            to compute the operands once, so that equal numbers are equal.
+        prepare: makes the operands what they are computed of. Where they are compared with the
+            result, or with each other, that is ``identities.once``, for equal numbers to be equal.
     """
     with_params = has_params(primitive)
     first, second = formulas[0], formulas[-1]
 
     def jvp(primals: prim.Arrays, tangents: prim.Tangents, params: P) -> prim.JvpResult:
-        if compares:
-            primals = [once(x) for x in primals]
+        if prepare is not None:
+            primals = [prepare(x) for x in primals]
         (out,) = tr.current_trace().process(primitive, primals, params)
         arguments = (*primals, params) if with_params else primals
         total: prim.Tangent = prim.ZERO
@@ -180,7 +183,7 @@ def def_derivatives(primitive: Primitive[P], *formulas: Derivative, compares: bo
 
     # these two are nearly all, and need no loop
     few = {1: jvp_of_one, 2: jvp_of_two}
-    rule = jvp if with_params or compares else few.get(len(formulas), jvp)
+    rule = jvp if with_params or prepare else few.get(len(formulas), jvp)
     primitive.def_jvp(_by(rule, formulas))
 
 

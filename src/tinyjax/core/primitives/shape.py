@@ -41,13 +41,7 @@ def _full_of_size(value: bool | int | float | complex, aval: ShapedArray) -> Arr
             f"an array of type {aval} is made outside of a function that is exported, where its "
             "sizes are not known."
         )
-    from tinyjax.core.primitives.dimension import (  # noqa: PLC0415 (for programs of all sizes)
-        DimensionParams,
-        dim_as_value_p,
-    )
-
-    number = tr.bind1(dim_as_value_p, (), DimensionParams(value, aval.dtype))
-    return bc.broadcast_in_dim(number, aval.shape, ())
+    return bc.broadcast_in_dim(value.as_array(aval.dtype), aval.shape, ())
 
 
 def full_like(x: Array, value: bool | int | float | complex) -> Array:

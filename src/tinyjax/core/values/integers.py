@@ -54,6 +54,10 @@ class SymbolicSize(_Int):
         """Return the smaller of this size and another."""
         raise NotImplementedError
 
+    def as_array(self, dtype: Any) -> Any:
+        """Return the size as an array of a dtype."""
+        raise NotImplementedError
+
 
 def larger(x: int, y: int) -> int:
     """Return the larger of two sizes, which may be symbolic."""

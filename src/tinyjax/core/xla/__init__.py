@@ -16,7 +16,7 @@ from tinyjax.lazy import HOMES, namespace
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
 #: The parts that decide whether a program is compiled. They work without loading jaxlib.
-_WITHOUT_JAXLIB: Final = {"compilation", "forks"}
+_WITHOUT_JAXLIB: Final = {"compilation", "threads"}
 
 
 _names, _load, __dir__ = namespace(

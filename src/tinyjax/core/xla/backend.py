@@ -29,11 +29,11 @@ from jaxlib.xla_client import (
 )
 
 from tinyjax import dtypes, errors
-from tinyjax.core import devices as dev, platforms as pf
+from tinyjax.core import devices as dev
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.xla import forks, versions
+from tinyjax.core.xla import threads, versions
 
 
 class _Placement(SingleDeviceSharding):
@@ -73,7 +73,7 @@ class Backend:
 
     def __init__(self, client: Client) -> None:
         self.client: Client = client
-        forks.note_client(self.client)
+        threads.note_client(self.client)
         self._by_id: dict[int, Device] = {device.id: device for device in self.client.devices()}
         self.device: Device = self.client.local_devices()[0]
         self.devices: DeviceList = DeviceList((self.device,))
@@ -84,7 +84,7 @@ class Backend:
         """Return devices by their numbers, among all platforms'; lists of equal devices are one."""
         devices = self._lists.get(ids)
         if devices is None:
-            own = [self._by_id[i % pf.PER_PLATFORM] for i in ids]
+            own = [self._by_id[i % dev.PER_PLATFORM] for i in ids]
             devices = self._lists[ids] = DeviceList(tuple(own))
         return devices
 
@@ -134,7 +134,7 @@ def physical(aval: av.ShapedArray) -> av.ShapedArray:
 _made: Final[dict[int | None, Backend]] = {}
 #: XLA ends the process where two threads start it at once.
 _making: Final = Lock()
-forks.hold_at_forks(_making)
+threads.hold_at_forks(_making)
 
 
 def backend(depth: int | None = None) -> Backend:
@@ -160,11 +160,11 @@ _others: Final[dict[str, Backend]] = {}
 
 def backend_of(ids: Sequence[int]) -> Backend:
     """Return the backend of devices, by their numbers, which are of one platform."""
-    platform = pf.platform_at(ids[0])
-    return backend() if platform is pf.CPU else _others[platform.name]
+    platform = dev.platform_at(ids[0])
+    return backend() if platform is dev.CPU else _others[platform.name]
 
 
-def add_platform(client: Client, name: str, maker: str, rules: str) -> pf.Platform:
+def add_platform(client: Client, name: str, maker: str, rules: str) -> dev.Platform:
     """Make the devices of a client known, as a platform of their own.
 
     Args:
@@ -185,9 +185,9 @@ def add_platform(client: Client, name: str, maker: str, rules: str) -> pf.Platfo
         return numbers
 
     kinds = tuple([device.device_kind for device in devices])
-    platform = pf.Platform(name, maker, rules, kinds, stats)
+    platform = dev.Platform(name, maker, rules, kinds, stats)
     _others[name] = other
-    pf.add(platform)
+    dev.make_known(platform)
     return platform
 
 

@@ -3,7 +3,12 @@
 The cache in memory is keyed on the structural digest of the jaxpr (which holds the types of its
 parameters), the device and the options, so that a fresh lambda which expresses a program seen
 before compiles nothing. It is bounded; what was not used for longest is dropped first. What it does
-not have may be in the cache on disk (``disk_cache``), where the settings ask for one.
+not have may be in the cache on disk (``disk_cache``), where the settings ask for one; else XLA
+compiles it.
+
+Programs call LAPACK by name. Loading SciPy's copy of it takes longer than loading tinyjax, so it
+happens when a program that calls it is first compiled or loaded. jax registers the same functions
+under the same names, before or after: XLA takes a name twice where it means the same function.
 """
 
 from __future__ import annotations
@@ -14,35 +19,158 @@ import os
 from abc import ABC, abstractmethod
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
 from contextvars import copy_context
-from functools import partial
+from functools import cache, partial
+from importlib import import_module
 from itertools import cycle, repeat
 from sys import getrefcount
 from threading import Lock, Thread
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import WeakValueDictionary
 
 import attrs
+import numpy as np
+from jaxlib import lapack, xla_client
 from jaxlib._jax import collect_garbage
-from jaxlib.xla_client import ArrayImpl, LoadedExecutable
+from jaxlib.xla_client import ArrayImpl, CompileOptions, DeviceList, LoadedExecutable
 
-from tinyjax.config import settings
+from tinyjax import config
 from tinyjax.core import devices as dev, lowering as low
 from tinyjax.core.tracing import jaxpr as jx, trace as tr
 from tinyjax.core.values import avals as av, concrete as conc
 from tinyjax.core.values.array import Array
-from tinyjax.core.xla import (
-    backend,
-    compilation,
-    forks,
-    loading,
-    lowering,
-    options,
-    waiting,
-)
-from tinyjax.core.xla.compilation import Compilation, Flags
+from tinyjax.core.xla import backend, lowering, options, threads
+from tinyjax.core.xla.compilation import Compilation, Flags, timed
+from tinyjax.core.xla.options import compiling
 from tinyjax.errors import CallbackError, ForkError
 from tinyjax.records import Record
+
+if TYPE_CHECKING:
+    from tinyjax.core.xla.disk_cache import DiskCache
+
+_MARK: Final = "lapack_"
+#: Functions of the plugin for GPUs that compute on the processor.
+_MARK_OF_GPUS: Final = "cuhybrid_"
+
+
+def prepare_calls(text: str) -> None:
+    """Make LAPACK ready where a program calls it."""
+    if _MARK in text:
+        _prepare()
+    if _MARK_OF_GPUS in text:
+        _prepare_for_gpus()
+
+
+@cache
+def _prepare_for_gpus() -> None:
+    of_plugins: Any = import_module("jaxlib.gpu_solver")  # which looks for them when it is loaded
+    of_plugins.initialize_hybrid_kernels()
+
+
+@cache
+def _prepare() -> None:
+    for platform, targets in lapack.registrations().items():
+        for name, function, version in targets:
+            xla_client.register_custom_call_target(name, function, platform, version)
+    for name in lapack.batch_partitionable_targets():
+        xla_client.register_custom_call_as_batch_partitionable(name)
+    # Any routine's name will do: asking for one is what loads SciPy's library.
+    lapack.prepare_lapack_call("potrf_ffi", np.float32)
+
+
+#: The identities of programs that were loaded, and of some that took the place of one that died.
+_not_compiled: Final[set[int]] = set()
+
+
+def load_or_compile(
+    on: backend.Backend,
+    text: str,
+    name: str,
+    flags: Flags,
+    options: CompileOptions,
+    devices: DeviceList,
+) -> LoadedExecutable:
+    """Load a program from the cache on disk, if there is one and it is there, or compile it.
+
+    Args:
+        on: the client.
+        text: the program's module.
+        name: the program's name.
+        flags: XLA's, and their values.
+        options: the compiler's, the flags among them.
+        devices: those that it runs on.
+
+    Raises:
+        ArgumentError: XLA has no such flag, or it does not take the value.
+    """
+    with compiling(flags):
+        kept = _place(on, text, options) if config.settings().cache_dir else None
+        if kept is not None:
+            loaded = threads.step("load", name, lambda: _load(on, text, kept, options, devices))
+            if loaded is not None:
+                return loaded
+        return threads.step(
+            "compile", name, lambda: _compile_text(on, text, kept, options, devices)
+        )
+
+
+def _place(on: backend.Backend, text: str, options: CompileOptions) -> tuple[DiskCache, bytes]:
+    """Return the cache on disk, and what the program is called there."""
+    # Most processes have no such cache, and need not load what it takes.
+    from tinyjax.core.xla.disk_cache import disk_cache, program_key  # noqa: PLC0415
+
+    return disk_cache(), program_key(text, options.SerializeAsString(), on.compiler)
+
+
+def _load(
+    on: backend.Backend,
+    text: str,
+    kept: tuple[DiskCache, bytes],
+    options: CompileOptions,
+    devices: DeviceList,
+) -> LoadedExecutable | None:
+    prepare_calls(text)
+    folder, key = kept
+    code = folder.load(key)
+    if code is not None:
+        try:
+            return from_code(on, code, options, devices)
+        except (RuntimeError, ValueError) as error:  # whole, but not to XLA's liking
+            folder.discard(key, str(error))
+    return None
+
+
+def from_code(
+    on: backend.Backend, code: bytes, options: CompileOptions, devices: DeviceList
+) -> LoadedExecutable:
+    """Load a program from its machine code."""
+    loaded: LoadedExecutable = on.client.deserialize_executable(code, devices, options)
+    _not_compiled.add(id(loaded))
+    return loaded
+
+
+def is_compiled_here(loaded: LoadedExecutable) -> bool:
+    """Whether a program can be serialised: of one that was loaded, XLA writes what does not run."""
+    return id(loaded) not in _not_compiled
+
+
+def _compile_text(
+    on: backend.Backend,
+    text: str,
+    kept: tuple[DiskCache, bytes] | None,
+    options: CompileOptions,
+    devices: DeviceList,
+) -> LoadedExecutable:
+    prepare_calls(text)
+    with threads.without_python():
+        loaded = on.client.compile_and_load(text.encode(), devices, options)
+    if kept is not None:
+        folder, key = kept
+        with suppress(RuntimeError):  # one that XLA cannot serialise, every process compiles
+            folder.store(key, loaded.serialize())
+    return loaded
+
 
 #: Runs a compiled program on buffers; the results may still be under way when it returns.
 Execute: TypeAlias = Callable[[list[Any]], list[ArrayImpl]]
@@ -163,9 +291,9 @@ class DeviceExecutable(Executable):
 
     def executing(self) -> Execute:
         """How the settings in force want the program to be run."""
-        if not settings().interruptible:
+        if not config.settings().interruptible:
             return self.execute
-        return waiting.interruptible(self.execute)
+        return threads.interruptible(self.execute)
 
 
 class CallingExecutable(Executable):
@@ -247,7 +375,7 @@ def _compiled(request: Compilation) -> Executable:
         turn = _turns.get(key)
         if turn is None:
             turn = _turns[key] = Lock()
-    if forks.lacks_threads():
+    if threads.lacks_threads():
         raise ForkError(
             f"'{request.name}' cannot be compiled here: this process was forked from one that had "
             "begun to use XLA, whose threads it does not have. Start processes otherwise "
@@ -258,9 +386,9 @@ def _compiled(request: Compilation) -> Executable:
             cached = _look_up(key)  # of a thread that had its turn before
         if cached is not None:
             return cached
-        with compilation.timed("/jax/core/compile/backend_compile_duration"):
-            locate = low.location_text if settings().locations else None
-            with waiting.announced(request):
+        with timed("/jax/core/compile/backend_compile_duration"):
+            locate = low.location_text if config.settings().locations else None
+            with threads.announced(request):
                 executable = _compile(request, key.flags, locate)
         with _lock:
             _info.misses += 1
@@ -280,7 +408,7 @@ def _look_up(key: CompileKey) -> Executable | None:
     return cached
 
 
-forks.hold_at_forks(_lock)
+threads.hold_at_forks(_lock)
 os.register_at_fork(after_in_child=_turns.clear)  # of threads that the new process does not have
 
 
@@ -291,7 +419,7 @@ def compile_anew(request: Compilation, locate: low.Locate | None = None) -> Exec
         request: the program.
         locate: says where equations come from, in the metadata of the compiled program.
     """
-    with waiting.announced(request):
+    with threads.announced(request):
         return _compile(request, _flags_for(request), locate)
 
 
@@ -372,7 +500,7 @@ def _compile(request: Compilation, flags: Flags, locate: low.Locate | None) -> E
         calling: type[CallingExecutable] = tr.eager[CallingExecutable]
         return calling.compile(request, flags, locate)
     compiled_options = options.compile_options(flags)
-    loaded = loading.load_or_compile(on, text, name, flags, compiled_options, on.devices)
+    loaded = load_or_compile(on, text, name, flags, compiled_options, on.devices)
     return DeviceExecutable(request, on, loaded)
 
 

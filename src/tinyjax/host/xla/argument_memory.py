@@ -18,7 +18,7 @@ from jaxlib._jax import ShardedToken
 
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.avals import ShapedArray
-from tinyjax.core.xla import backend, forks
+from tinyjax.core.xla import backend, threads
 from tinyjax.dtypes import PHYSICAL
 
 _MIB: Final = 1024 * 1024
@@ -96,7 +96,7 @@ class _Budget:
         self._memories: WeakSet[ArgumentMemory] = WeakSet()
         self._made: int = 0
         self._lock: Lock = Lock()
-        forks.hold_at_forks(self._lock)
+        threads.hold_at_forks(self._lock)
 
     def spend(self, nbytes: int, by: ArgumentMemory) -> None:
         """Note that a set is made; where too many were, give up all that were made before."""

@@ -29,7 +29,7 @@ from tinyjax.core.jit.signatures import ShortCall, same_value
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
-from tinyjax.core.xla import backend, executable, waiting
+from tinyjax.core.xla import backend, executable, threads
 from tinyjax.host.xla.argument_memory import ArgumentMemory
 
 #: So many levels there may be in a tree. Python's compiler refuses 200 brackets one in another.
@@ -172,7 +172,7 @@ def _on_one(
     run: Callable[..., Any] = program.loaded.execute_sharded
     run_noted: Callable[..., Any] = partial(run, with_tokens=True)
     if config.settings().interruptible:
-        run, run_noted = waiting.interruptible(run), waiting.interruptible(run_noted)
+        run, run_noted = threads.interruptible(run), threads.interruptible(run_noted)
     return CallParts(
         run,
         on.handlers(program.out_avals),

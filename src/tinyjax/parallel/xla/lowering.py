@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyjax.core import platforms as pf
+from tinyjax.core import devices as dev
 from tinyjax.core.lowering import Locate
 from tinyjax.core.stablehlo.lowering import HostFunction, Interrupter
 from tinyjax.core.tracing import jaxpr as jx
@@ -28,7 +28,7 @@ def lowered(request: Compilation, locate: Locate | None = None) -> str:
 
 def calls_from(placement: Placement) -> bool:
     """Whether programs on these devices call Python: on one, which is not the processor's."""
-    return len(placement.ids) == 1 and pf.platform_at(placement.ids[0]) is not pf.CPU
+    return len(placement.ids) == 1 and dev.platform_at(placement.ids[0]) is not dev.CPU
 
 
 def lowered_for(
@@ -55,7 +55,7 @@ def lowered_for(
     if may_call or not jx.effects(jaxpr).any:
         with compilation.span("lower", program=name):
             flat = unnest(jaxpr)
-            rules = pf.platform_at(placement.ids[0]).rules
+            rules = dev.platform_at(placement.ids[0]).rules
             text, functions = write_sharded_module(flat, name, ins, outs, donated, rules, locate)
         if not functions or (may_call and not any(isinstance(f, Interrupter) for f in functions)):
             return text, functions

@@ -10,8 +10,7 @@ import numpy as np
 from jaxlib.xla_client import ArrayCopySemantics, batched_copy_array_to_devices_with_sharding
 
 from tinyjax import dtypes, errors
-from tinyjax.core.devices import device_at
-from tinyjax.core.platforms import CPU, platform_at
+from tinyjax.core.devices import CPU, device_at, platform_at
 from tinyjax.core.tracing.jaxpr import Jaxpr, Var
 from tinyjax.core.tracing.trace import raise_not_concrete
 from tinyjax.core.values.array import Array

@@ -17,13 +17,13 @@ from typing import Any, Final
 
 from jaxlib import xla_client
 
-from tinyjax.core import devices as dev, platforms as pf
+from tinyjax.core import devices as dev
 from tinyjax.core.xla import backend, versions
 from tinyjax.parallel import discovery
 
 #: The name by which XLA knows the plugin, and which lowering rules are for.
 CUDA: Final = "cuda"
-_NAMES: Final = (pf.ACCELERATOR, CUDA)
+_NAMES: Final = (dev.ACCELERATOR, CUDA)
 
 #: Nvidia's libraries that XLA and the extensions load, by the packages that have them, for each
 #: version of CUDA. They are found under their names once they are loaded.
@@ -101,7 +101,7 @@ def _loaded(plugin: discovery.Plugin) -> str:
         client = xla_client.make_c_api_client(CUDA, options, None)
     except (ImportError, RuntimeError) as error:
         return f"The plugin for CUDA {plugin.cuda} finds none: {error}"
-    backend.add_platform(client, pf.ACCELERATOR, CUDA, CUDA)
+    backend.add_platform(client, dev.ACCELERATOR, CUDA, CUDA)
     return ""
 
 

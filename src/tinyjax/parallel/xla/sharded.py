@@ -14,8 +14,8 @@ import attrs
 import numpy as np
 
 from tinyjax import config
+from tinyjax.core.devices import CPU, platform_at
 from tinyjax.core.lowering import Locate
-from tinyjax.core.platforms import CPU, platform_at
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.tracing.jaxpr import Jaxpr, ProgramTrace, eval_jaxpr
 from tinyjax.core.tracing.primitive import P, Primitive

@@ -30,13 +30,13 @@ from jaxlib.xla_client import (
 )
 
 from tinyjax.callbacks.xla import programs
-from tinyjax.core import lowering as low, platforms as pf
+from tinyjax.core import devices as dev, lowering as low
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.values import concrete as conc
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.xla import backend, compilation, forks, loading
+from tinyjax.core.xla import backend, compilation, executable, threads
 from tinyjax.core.xla.executable import Executable
 from tinyjax.core.xla.options import compile_options
 from tinyjax.parallel.communication import COLLECTIVES
@@ -55,7 +55,7 @@ _under_way: Final[deque[tuple[Any, int]]] = deque()
 _lock: Final = Lock()
 
 
-forks.hold_at_forks(_lock)
+threads.hold_at_forks(_lock)
 os.register_at_fork(after_in_child=_under_way.clear)  # they run in the other process
 
 
@@ -102,7 +102,7 @@ class ShardedExecutable(Executable):
         outs = [x for x in placement.outs if x is not None]
         self._devices = len(loaded.local_devices())
         #: whether its devices wait for each other, in threads of the processor
-        self._waits = pf.platform_at(placement.ids[0]) is pf.CPU and any(
+        self._waits = dev.platform_at(placement.ids[0]) is dev.CPU and any(
             _WAITS.search(m.to_string()) for m in loaded.hlo_modules()
         )
         self._handlers = [
@@ -254,7 +254,7 @@ def compile_placed(
     loaded = (
         programs.compile_with(on, text, guarded, name, flags, options, devices)
         if functions
-        else loading.load_or_compile(on, text, name, flags, options, devices)
+        else executable.load_or_compile(on, text, name, flags, options, devices)
     )
     outs = _read_back(loaded, request.jaxpr, placement)
     lie = (*placement.ins, *([] if placement.whole is None else [placement.whole]))
@@ -276,9 +276,9 @@ def placed_options(flags: compilation.Flags, placement: Placement) -> CompileOpt
     free = [sharding is None for sharding in placement.outs]
     build.allow_spmd_sharding_propagation_to_output = free or [True]
     assignment = DeviceAssignment.create(
-        np.array([[i % pf.PER_PLATFORM for i in placement.ids]], np.int32)
+        np.array([[i % dev.PER_PLATFORM for i in placement.ids]], np.int32)
     )
-    on_gpus = pf.platform_at(placement.ids[0]).rules == "cuda"
+    on_gpus = dev.platform_at(placement.ids[0]).rules == "cuda"
     if on_gpus and (folder := plugins.toolkit()) is not None:
         build.debug_options.xla_gpu_cuda_data_dir = str(folder)
     options.device_assignment = build.device_assignment = assignment
