@@ -328,3 +328,27 @@ def test_formulas_are_numpys_until_compiling_pays(
     assert len(staged) == 1
     rule = special.erf.rules.extensions[prim.LARGE]
     assert rule([ShapedArray((70_000,), dtypes.float64)], NO_PARAMS) is None
+
+
+@pytest.mark.parametrize("shape", [(262_143,), (262_144,), (300_001,), (700, 600), (3, 200, 500)])
+@pytest.mark.parametrize("dtype", ["float32", "complex64", "float64", "complex128"])
+def test_large_fourier_transforms(shape: tuple[int, ...], dtype: str) -> None:
+    generator = np.random.default_rng(0)
+    x = (generator.normal(size=shape) + 1j * generator.normal(size=shape)).astype("complex128")
+    x = (x if dtype[0] == "c" else x.real).astype(dtype)
+    wide = np.asarray(x, "complex128" if dtype[0] == "c" else "float64")
+    single, real = dtype in ("float32", "complex64"), dtype[0] == "f"
+    for name in ("rfft", "rfft2") if real else ("fft", "fft2", "ifft"):
+        if name[-1] == "2" and len(shape) == 1:
+            continue
+        expected = getattr(np.fft, name)(wide)
+        scale = np.sqrt((np.abs(expected) ** 2).mean())
+        for layout in (x, np.asfortranarray(x)):
+            result = np.asarray(getattr(jnp.fft, name)(layout))
+            error = np.abs(result - expected) / scale
+            assert result.dtype == ("complex64" if single else "complex128")
+            assert error.max() < (3e-6 if single else 1e-14)
+            assert (error**2).mean() < (4e-7 if single else 1e-15) ** 2
+    mapped = tinyjax.vmap(jnp.fft.rfft if real else jnp.fft.fft)
+    if len(shape) > 1:
+        np.testing.assert_array_equal(mapped(x), (jnp.fft.rfft if real else jnp.fft.fft)(x))

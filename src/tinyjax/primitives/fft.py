@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
+from importlib import import_module
 from math import prod
 from typing import Final
 
@@ -66,6 +67,32 @@ def _fft_impl(operands: prim.Hosts, params: FftParams) -> prim.Hosts:
     if len(lengths) == 1:
         return (along(x, *lengths),)
     return (over(x, lengths, range(-len(lengths), 0)),)
+
+
+#: From so many elements on, SciPy transforms numbers of single precision, in single precision.
+_MANY: Final = 1 << 18
+
+
+@fft_p.def_rule(prim.LARGE)
+def _large_fft(avals: prim.Avals, params: FftParams) -> prim.HostCall | None:
+    """Have SciPy transform large arrays where NumPy does it in double precision: not back.
+
+    At 10^6 elements NumPy takes 31 ms, and SciPy 10; of a thousand rows 5.2 and 2.0. The errors are
+    as large then as those of NumPy's inverse, and of XLA: some 2e-7 in place of 3e-8. Of few rows
+    of real numbers SciPy's transform is no faster.
+    """
+    (x,), kind = avals, params.kind
+    is_faster = kind is FftKind.FFT or (kind is FftKind.RFFT and x.size > 8 * x.shape[-1])
+    if not is_faster or x.dtype not in (dtypes.float32, dtypes.complex64) or x.size < _MANY:
+        return None
+    axes = range(-len(params.lengths), 0)
+
+    def transform(x: HostArray) -> HostArray:
+        scipy_fft = import_module("scipy.fft")  # takes long, so when it is first needed
+        over = scipy_fft.fftn if kind is FftKind.FFT else scipy_fft.rfftn
+        return np.asarray(over(x, axes=axes))
+
+    return prim.HostCall(transform, fresh=True)
 
 
 @fft_p.def_abstract_eval

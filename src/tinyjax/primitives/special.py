@@ -25,7 +25,7 @@ from tinyjax.core.stablehlo.types import Value
 from tinyjax.core.tracing.primitive import TRANSCENDENTAL
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.primitives import compiled_formulas as formulas
+from tinyjax.primitives import compiled_formulas
 
 Coefficients = tuple[float, ...]
 
@@ -214,7 +214,7 @@ def _erf_compiled(x: Array) -> Array:
     """Do the same as ``_erf_single``, step by step."""
     inside = ew.clamp(full_like(x, -_ERF_SINGLE_END), x, full_like(x, _ERF_SINGLE_END))
     square = ew.mul(inside, inside)
-    numerator, denominator = [formulas.polynomial(square, c) for c in _ERF_SINGLE]
+    numerator, denominator = [compiled_formulas.polynomial(square, c) for c in _ERF_SINGLE]
     return ew.mul(inside, ew.div(numerator, denominator))
 
 
@@ -250,7 +250,7 @@ def _lower_erfc(b: Lowering, x: Value) -> Value:
 erf: fam.Elementwise = fam.elementwise(
     "erf", _erf_impl, "chlo.erf", "f", lambda t, z, x: ew.mul(t, _gaussian(x))
 )
-formulas.def_formula(erf, _erf_impl, _erf_compiled, _ERF_SINGLE[0][-1])
+compiled_formulas.def_formula(erf, _erf_impl, _erf_compiled, _ERF_SINGLE[0][-1])
 erfc: fam.Elementwise = fam.elementwise(
     "erfc",
     _in_float64(_erfc, math.erfc),
