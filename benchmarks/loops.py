@@ -6,8 +6,8 @@ Four tables, each with a bar, and whether it is met:
 - how many iterations reverse mode runs, beside the fewest it could run if it knew their number;
 - how much longer it takes to transform, and to compile, a program nested twice as deep.
 
-And two without: how long nests take from the call of ``jit`` to the compiled program, and loops of
-small steps, beside jax.
+And three without: how long nests take from the call of ``jit`` to the compiled program, loops of
+small steps, and other small programs, beside jax.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ import numpy as np
 
 import tinyjax
 import tinyjax.numpy as jnp
-from benchmarks import small_steps as small
+from benchmarks import small_programs, small_steps as small
 from benchmarks.command import new_console, parser
 from benchmarks.libraries import OWN, library
 from benchmarks.measure import THOROUGH, Spread, interleaved
@@ -437,10 +437,10 @@ def beside_jax() -> Findings:
     )
 
 
-def small_steps() -> Findings:
-    """Measure loops whose steps take few numbers."""
+def small_steps(programs: Sequence[small.Steps]) -> Findings:
+    """Measure programs whose operations take few numbers."""
     rows: list[list[str]] = []
-    for steps in small.PROGRAMS:
+    for steps in programs:
         samples = interleaved(small.calls(steps, library), THOROUGH, False)
         own, *peers = (duration(Spread.of(samples[name]).median) for name in samples)
         ratios = [Spread.of_ratios(samples[OWN], samples[name]).median for name in steps.peers]
@@ -455,7 +455,8 @@ PARTS: Final[dict[str, Callable[[], Findings]]] = {
     "tracing": tracing,
     "compiling": compiling,
     "beside jax": beside_jax,
-    "small steps": small_steps,
+    "small steps": partial(small_steps, small.PROGRAMS),
+    "small programs": partial(small_steps, small_programs.PROGRAMS),
 }
 
 
