@@ -15,11 +15,11 @@ from benchmarks.report import (
     CAPTION,
     COMPILED_CAPTION,
     COMPILED_HEADINGS,
-    HEADINGS,
     Result,
     as_json,
     compiled_rows,
     environment,
+    headings,
     insert,
     markdown,
     plot,
@@ -27,9 +27,9 @@ from benchmarks.report import (
     table_rows,
     write_json,
 )
-from benchmarks.rows import ADBENCH_ROWS, PROGRAM_ROWS, ROWS
+from benchmarks.rows import ADBENCH_ROWS, LAPLACIAN_ROWS, PROGRAM_ROWS, ROWS
 
-#: The picture of each table.
+#: The pictures of tables.
 _PLOTS = {"times": "performance", "adbench": "adbench"}
 
 
@@ -58,7 +58,11 @@ def main() -> int:
     described = _describe(options.quick)
     console.print(described)
     effort = QUICK if options.quick else THOROUGH
-    tables = {"times": (*ROWS, *PROGRAM_ROWS), "adbench": ADBENCH_ROWS}
+    tables = {
+        "times": (*ROWS, *PROGRAM_ROWS),
+        "adbench": ADBENCH_ROWS,
+        "laplacian": LAPLACIAN_ROWS,
+    }
     chosen = [
         (table, row) for table, rows in tables.items() for row in rows if options.only in row.title
     ]
@@ -66,7 +70,7 @@ def main() -> int:
     measured = [(table, Result(row, row.measure(effort))) for table, row in shown]
     results = [result for _, result in measured]
     comparisons = [compare(program) for program in PROGRAMS if options.only in program.title]
-    print_table(HEADINGS, table_rows(results), CAPTION, console)
+    print_table(headings(results), table_rows(results), CAPTION, console)
     compiled_table = compiled_rows(comparisons)
     if comparisons:
         print_table(COMPILED_HEADINGS, compiled_table, COMPILED_CAPTION, console)
@@ -83,9 +87,10 @@ def main() -> int:
         for table in tables:
             rows = [result for name, result in measured if name == table]
             if rows:
-                text = f"{markdown(HEADINGS, table_rows(rows))}\n\n{CAPTION} {described}"
+                text = f"{markdown(headings(rows), table_rows(rows))}\n\n{CAPTION} {described}"
                 insert(page, table, text)
-                plot(rows, options.docs / f"{_PLOTS[table]}.svg")
+                if table in _PLOTS:
+                    plot(rows, options.docs / f"{_PLOTS[table]}.svg")
         if comparisons:
             text = f"{markdown(COMPILED_HEADINGS, compiled_table)}\n\n{COMPILED_CAPTION}"
             insert(page, "compiled", text)

@@ -12,7 +12,7 @@ import attrs
 from benchmarks.measure import Call
 
 OWN: Final = "tinyjax"
-PEERS: Final = ("jax", "autograd", "torch")
+PEERS: Final = ("jax", "autograd", "torch", "folx")
 
 
 def _map(fun: Callable[[Any], Any], tree: Any) -> Any:
@@ -109,7 +109,18 @@ def _torch() -> Library:
     return Library("torch", torch, torch, torch.tensor, torch.sin, torch.tanh, gradient)
 
 
-_MAKERS: Final = {"tinyjax": _tinyjax, "jax": _jax, "autograd": _autograd, "torch": _torch}
+def _folx() -> Library:
+    """Functions of JAX, which its add-on ``folx`` differentiates."""
+    return attrs.evolve(_jax(), name="folx")
+
+
+_MAKERS: Final = {
+    "tinyjax": _tinyjax,
+    "jax": _jax,
+    "autograd": _autograd,
+    "torch": _torch,
+    "folx": _folx,
+}
 
 
 @cache

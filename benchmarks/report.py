@@ -77,10 +77,10 @@ def _held(result: Result, bar: Bar) -> str:
     return f"{factor(bar.most)} of {bar.peer}: {ratio} {verdict(not result.misses(bar))}"
 
 
-def _cells(result: Result) -> list[str]:
+def _cells(result: Result, peers: Sequence[str]) -> list[str]:
     own = result.spread(OWN)
     cells = [result.title, f"{duration(own.median)} ±{own.relative:.0%}"]
-    for peer in PEERS:
+    for peer in peers:
         if peer not in result.samples:
             cells.append("")
             continue
@@ -92,17 +92,26 @@ def _cells(result: Result) -> list[str]:
     return [*cells, "" if floor is None else f"{floor.what} {time}"]
 
 
-HEADINGS: Final = ("", OWN, *PEERS, "floor", "to reach")
 CAPTION: Final = (
     "Medians ± half the range between the quartiles; in parentheses our time over the peer's, "
     "turn by turn."
 )
 
 
+def headings(results: Sequence[Result]) -> tuple[str, ...]:
+    """What the columns of a table are: those of peers that were measured."""
+    return ("", OWN, *_peers(results), "floor", "to reach")
+
+
+def _peers(results: Sequence[Result]) -> list[str]:
+    return [peer for peer in PEERS if any(peer in result.samples for result in results)]
+
+
 def table_rows(results: Sequence[Result]) -> list[list[str]]:
     """The table's cells; bars are on lines of their own."""
+    peers = _peers(results)
     return [
-        [*_cells(result), "\n".join(_held(result, bar) for bar in result.row.bars)]
+        [*_cells(result, peers), "\n".join(_held(result, bar) for bar in result.row.bars)]
         for result in results
     ]
 
@@ -165,7 +174,8 @@ def plot(results: Sequence[Result], path: Path) -> None:
 
     plt.rcParams["svg.hashsalt"] = "tinyjax"
     plt.rcParams["svg.fonttype"] = "none"
-    colours = {"jax": "tab:blue", "autograd": "tab:orange", "torch": "tab:green"}
+    names = ("tab:blue", "tab:orange", "tab:green", "tab:purple")
+    colours = dict(zip(PEERS, names, strict=True))
     shown = list(reversed(results))
     figure, axes = plt.subplots(figsize=(9, 0.6 + 0.32 * len(shown)), layout="constrained")
     for y, result in enumerate(shown):
@@ -193,13 +203,14 @@ def plot(results: Sequence[Result], path: Path) -> None:
 
 
 def environment() -> dict[str, str | int | None]:
-    """What the figures depend on."""
-    libraries = ("tinyjax", "jax", "jaxlib", "autograd", "torch", "numpy")
+    """What the figures depend on; of libraries those that are installed."""
+    installed = {each.name for each in metadata.distributions()}
+    libraries = ("tinyjax", "jax", "jaxlib", "autograd", "torch", "folx", "numpy")
     return {
         "python": platform.python_version(),
         "machine": platform.machine(),
         "cores": os.cpu_count(),
-        **{library: metadata.version(library) for library in libraries},
+        **{name: metadata.version(name) for name in libraries if name in installed},
     }
 
 

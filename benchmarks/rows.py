@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks.adbench.numerics import NUMERICS
 from benchmarks.adbench.problem import Problem
 from benchmarks.adbench.vision import VISION
+from benchmarks.laplacian import laplacian, taylor
 from benchmarks.libraries import OWN, Library, library
 from benchmarks.measure import Call, Effort, Samples, Script, in_subprocesses, interleaved
 from benchmarks.programs import chain, descend, mlp_data, mlp_loss
@@ -551,4 +552,40 @@ ADBENCH_ROWS: Final = tuple(
             (Bar("jax", LEVEL),),
         ),
     )
+)
+
+
+#: Forward Laplacians, and derivatives along a direction by Taylor mode and by nested jvp.
+LAPLACIAN_ROWS: Final = (
+    Row(
+        "laplacian, network on 20 nodes, without sparsity",
+        partial(laplacian, "network", False),
+        ("jax", "folx"),
+        (Bar("jax", 0.6), Bar("folx", 0.93)),
+    ),
+    Row(
+        "laplacian, network on 20 nodes",
+        partial(laplacian, "network", True),
+        ("jax", "folx"),
+        (Bar("jax", 0.1), Bar("folx", 0.97)),
+    ),
+    Row(
+        "laplacian, pairs of 20 particles",
+        partial(laplacian, "particles", True),
+        ("jax", "folx"),
+        (Bar("jax", 0.2), Bar("folx", LEVEL)),
+    ),
+    *(
+        Row(
+            f"laplacian, Taylor mode of order {order}",
+            partial(taylor, order, False),
+            ("jax",),
+            (Bar("jax", LEVEL),),
+        )
+        for order in (2, 4, 6, 8, 10)
+    ),
+    *(
+        Row(f"laplacian, nested jvp of order {order}", partial(taylor, order, True), ("jax",))
+        for order in (2, 4, 6)
+    ),
 )

@@ -199,6 +199,42 @@ def _along(axes_of: Callable[[Any], Sequence[int]], removes: bool = False) -> Pl
     return rule
 
 
+def addends(
+    numbers: Numbers, shape: Sequence[int], axes: Sequence[int], wanted: Numbers
+) -> tuple[Numbers, np.ndarray[Any, np.dtype[np.bool_]]] | None:
+    """Say which rows of which elements are the derivatives in each input, where axes are summed.
+
+    Args:
+        numbers: those of the operand.
+        shape: its shape.
+        axes: along which elements are added.
+        wanted: the inputs in which derivatives are wanted.
+
+    Returns:
+        For each input the places among rows and elements along the axes, counted in this order, and
+        which of these are there; None where that differs between sums, or is not fewer than all.
+    """
+    places = [a + 1 for a in axes]
+    rest = [a for a in range(1, numbers.ndim) if a not in places]
+    if not shared(wanted) or any(numbers.shape[a] > 1 for a in rest):
+        return None
+    ordered = np.transpose(numbers, [0, *places, *rest])
+    sizes = [shape[a] for a in axes]
+    flat = np.broadcast_to(
+        ordered.reshape(ordered.shape[: len(places) + 1]), [len(numbers), *sizes]
+    )
+    by_number = np.argsort(flat.reshape(-1), kind="stable")
+    in_order = flat.reshape(-1)[by_number]
+    starts = np.searchsorted(in_order, wanted.reshape(-1), "left")
+    ends = np.searchsorted(in_order, wanted.reshape(-1), "right")
+    most = int((ends - starts).max(initial=0))
+    if most >= prod(sizes):
+        return None
+    steps = starts[:, None] + np.arange(most)
+    present = steps < ends[:, None]
+    return by_number[np.where(present, steps, 0)], present
+
+
 def _moving(primitive: prim.Primitive[Any]) -> PlanRule:
     """Make the rule of a primitive each element of whose result is one of the operands, or none."""
 
@@ -286,8 +322,10 @@ def _dot(
     return Plan(placed, [together])
 
 
-def _over_axes(params: bc.ReduceParams) -> Sequence[int]:
-    return params.axes
+def over_axes(params: Any) -> Sequence[int]:
+    """Return the axes that a reduction removes."""
+    axes: tuple[int, ...] = params.axes
+    return axes
 
 
 def _over_axis(params: Any) -> Sequence[int]:
@@ -310,7 +348,7 @@ _RULES: Final[dict[prim.Primitive[Any], PlanRule]] = {
         )
     },
     **{
-        p: _along(_over_axes, removes=True)
+        p: _along(over_axes, removes=True)
         for p in (bc.reduce_sum_p, rd.reduce_prod_p, rd.reduce_max_p, rd.reduce_min_p)
     },
     **{

@@ -17,7 +17,7 @@ from tinyjax import checkpointing, errors
 from tinyjax.core import api
 from tinyjax.core.control_flow import cond, scan as sc, while_loop as wl
 from tinyjax.core.jit import jit_p
-from tinyjax.core.primitives import shape as sh
+from tinyjax.core.primitives import broadcast as bc, shape as sh
 from tinyjax.core.tracing import (
     jaxpr as jx,
     primitive as prim,
@@ -113,6 +113,13 @@ class LaplacianTrace(tr.Trace):
         if avals is None or primitive is custom_call_p:
             return self._with_rule(rule, args)
         plan = nb.plan_of(primitive, params, primals, [self.numbers(x) for x in args], avals)
+        if primitive is bc.reduce_sum_p:
+            (x,) = args
+            assert isinstance(x, LaplacianTracer), "it has one operand"
+            sums = rw.summed(x.rows, nb.over_axes(params), plan.results[0])
+            if sums is not None:
+                outs = tr.bind(primitive, primals, params)
+                return self._joined(outs, [sums], plan.results)
         rows = self._rows(args, plan)
         real = len(avals) == 1 and all(map(is_float, [avals[0].dtype, *[x.dtype for x in primals]]))
         is_linear = prim.LINEAR in primitive.rules.extensions
