@@ -110,6 +110,7 @@ OF_LEAVES = "the leaves of a tree may be anything"
 OF_SOURCE = "the function is read while the program runs, and so is its signature"
 OF_JACOBIANS = "a decorator gives them the types of api.typed.Jacobians"
 OF_SOLVERS = "a decorator gives them the types of scipy.sparse.linalg.Solver"
+OF_PATTERNS = "a pattern for each pair of a result and an argument, as a tree of them"
 NUMPY = "what NumPy's class of limits takes, for any dtype"
 #: Why a type checker is told Any of these functions, or of one of their overloads.
 WHY_ANY = {
@@ -152,7 +153,9 @@ WHY_ANY = {
     },
     "tinyjax.autodiff": {
         "gauss_newton_vp": "an array or a tuple, by the number of arguments",
+        "hessian_sparsity": OF_PATTERNS,
         "hvp": "more arguments than overloads",
+        "jacobian_sparsity": OF_PATTERNS,
         "jet": "what the function returns, with lists in the place of its arrays",
         "vjp_from_jvp": "a tuple like the arguments",
     },

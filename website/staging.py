@@ -58,6 +58,7 @@ NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
         "docs/inside/devices",
         "docs/inside/state",
         "docs/inside/debugging",
+        "docs/inside/sparsity",
         "docs/inside/symbolic-sizes",
         "docs/inside/callbacks",
         "docs/inside/source",

@@ -27,10 +27,10 @@ __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
         "tinyjax.core.api": (
-            "block_until_ready device_get device_put eval_shape grad hessian jacfwd jacrev jvp "
-            "linearize make_jaxpr value_and_grad vjp vmap"
+            "block_until_ready device_get device_put eval_shape grad jacfwd jacrev jvp linearize "
+            "make_jaxpr value_and_grad vjp vmap"
         ),
-        "autodiff": "jacobian",
+        "autodiff": "hessian jacobian",
         "tinyjax.autodiff.transposition": "linear_transpose",
         "callbacks": "error_if io_callback pure_callback",
         "checkpointing": (

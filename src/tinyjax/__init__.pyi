@@ -40,6 +40,7 @@ from tinyjax import tree as tree
 from tinyjax import tree_util as tree_util
 from tinyjax import typing as typing
 from tinyjax import version as version
+from tinyjax.autodiff import hessian as hessian
 from tinyjax.autodiff import jacobian as jacobian
 from tinyjax.autodiff.transposition import linear_transpose as linear_transpose
 from tinyjax.callbacks import error_if as error_if
@@ -86,7 +87,6 @@ from tinyjax.core.api import device_get as device_get
 from tinyjax.core.api import device_put as device_put
 from tinyjax.core.api import eval_shape as eval_shape
 from tinyjax.core.api import grad as grad
-from tinyjax.core.api import hessian as hessian
 from tinyjax.core.api import jacfwd as jacfwd
 from tinyjax.core.api import jacrev as jacrev
 from tinyjax.core.api import jvp as jvp

@@ -1,6 +1,6 @@
 """Curvature, higher derivatives along curves, one mode from the other, cheap Jacobians.
 
-``jacobian`` is ``tinyjax.jacobian`` too.
+``hessian`` and ``jacobian`` are ``tinyjax.hessian`` and ``tinyjax.jacobian`` too.
 """
 
 from __future__ import annotations
@@ -10,9 +10,12 @@ from tinyjax.lazy import namespace
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
-        "accumulation": "Order jacobian multiplications",
+        "accumulation": "Order Sparse jacobian multiplications",
         "products": "gauss_newton_vp hutchinson_trace hvp jvp_from_vjp vjp_from_jvp",
+        "second_derivatives": "hessian",
         "taylor": "jet",
         "tinyjax.laplacians.functions": "Laplacian directional_derivatives divergence laplacian",
+        "tinyjax.sparsity.detection": "hessian_sparsity jacobian_sparsity",
+        "tinyjax.sparsity.pattern": "SparsityPattern",
     },
 )

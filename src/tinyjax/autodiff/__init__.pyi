@@ -1,6 +1,7 @@
 # Written by `python -m exports` in tests/, from the table of the module beside it.
 
 from tinyjax.autodiff.accumulation import Order as Order
+from tinyjax.autodiff.accumulation import Sparse as Sparse
 from tinyjax.autodiff.accumulation import jacobian as jacobian
 from tinyjax.autodiff.accumulation import multiplications as multiplications
 from tinyjax.autodiff.products import gauss_newton_vp as gauss_newton_vp
@@ -8,21 +9,30 @@ from tinyjax.autodiff.products import hutchinson_trace as hutchinson_trace
 from tinyjax.autodiff.products import hvp as hvp
 from tinyjax.autodiff.products import jvp_from_vjp as jvp_from_vjp
 from tinyjax.autodiff.products import vjp_from_jvp as vjp_from_jvp
+from tinyjax.autodiff.second_derivatives import hessian as hessian
 from tinyjax.autodiff.taylor import jet as jet
 from tinyjax.laplacians.functions import Laplacian as Laplacian
 from tinyjax.laplacians.functions import directional_derivatives as directional_derivatives
 from tinyjax.laplacians.functions import divergence as divergence
 from tinyjax.laplacians.functions import laplacian as laplacian
+from tinyjax.sparsity.detection import hessian_sparsity as hessian_sparsity
+from tinyjax.sparsity.detection import jacobian_sparsity as jacobian_sparsity
+from tinyjax.sparsity.pattern import SparsityPattern as SparsityPattern
 
 __all__ = [
     'Laplacian',
     'Order',
+    'Sparse',
+    'SparsityPattern',
     'directional_derivatives',
     'divergence',
     'gauss_newton_vp',
+    'hessian',
+    'hessian_sparsity',
     'hutchinson_trace',
     'hvp',
     'jacobian',
+    'jacobian_sparsity',
     'jet',
     'jvp_from_vjp',
     'laplacian',

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from typing import Any, Final, Literal, ParamSpec, TypeAlias
 
 import attrs
@@ -45,11 +46,15 @@ P = ParamSpec("P")
 #: cheapest that is found, which costs no more than either.
 Order: TypeAlias = Literal["auto", "forward", "reverse"]
 
+#: Whether derivatives are sparse arrays, and of which kind: ``True`` for ``BCOO``, or
+#: ``"scipy"`` for ``scipy.sparse.csr_array``.
+Sparse: TypeAlias = bool | Literal["scipy"]
+
 #: Above so many elements of local derivatives, zeros included, ``jacobian`` takes one of the modes.
 _MOST_ELEMENTS: Final = 2**24
 
 
-def _with_order(function: Callable[..., Any]) -> typed.Jacobians[bool, Order, Array]:
+def _with_order(function: Callable[..., Any]) -> typed.Jacobians[bool, Order, Sparse, Array]:
     transform: Callable[..., Any] = checking.checked(function)
     return transform
 
@@ -64,6 +69,7 @@ def jacobian(
     *,
     chunk_size: int | None = None,
     order: Order = "auto",
+    sparse: Sparse = False,
 ) -> Callable[..., Any]:
     """Return a function that computes the Jacobian with few multiplications.
 
@@ -86,6 +92,11 @@ def jacobian(
         allow_int: whether integer arguments may be differentiated.
         chunk_size: how many rows or columns to compute at once, to save memory.
         order: ``"auto"``, ``"forward"`` or ``"reverse"``.
+        sparse: whether to return sparse arrays. The elements that differ from zero for some
+            arguments (``autodiff.jacobian_sparsity``) are then found from products with few
+            vectors: columns without a common row are asked for together, or rows. ``True`` gives
+            ``experimental.sparse.BCOO``; ``"scipy"`` compiles the function, and gives a
+            ``scipy.sparse.csr_array`` of shape (result.size, argument.size).
 
     Returns:
         A function of the same signature; its result is that of ``jacrev``.
@@ -93,15 +104,25 @@ def jacobian(
     Raises:
         DifferentiationError: when called, if an argument or a result is not float (or complex, with
             ``holomorphic``).
-        ArgumentError: ``chunk_size`` is not positive.
+        ArgumentError: ``chunk_size`` is not positive; or with ``sparse``, ``holomorphic``,
+            ``allow_int`` or an ``order`` is asked for, or the Jacobian has too many elements.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
         >>> tinyjax.jacobian(lambda x: x**2)(jnp.array([1.0, 2.0]))
         Array([[2., 0.],
                [0., 4.]], dtype=float32)
+        >>> tinyjax.jit(tinyjax.jacobian(jnp.diff, sparse=True))(jnp.ones(1000))
+        BCOO(float32[999, 1000], nse=1998)
     """
     check_positive("jacobian", chunk_size=chunk_size)
+    if sparse:
+        if allow_int or order != "auto":
+            raise errors.ArgumentError(
+                "jacobian(sparse=...) takes neither allow_int nor order: which products it takes "
+                "follows from where zeros are. Leave them out, or leave out sparse."
+            )
+        return sparse_derivative("jacobian", fun, argnums, has_aux, holomorphic, chunk_size, sparse)
     choice = Choice("jacobian", fun, argnums, holomorphic)
 
     @partial(calling.watched, named=fun)
@@ -130,6 +151,14 @@ def jacobian(
         return (jacobian, without_tracers(call.aux)) if has_aux else jacobian
 
     return computed
+
+
+def sparse_derivative(name: str, *options: object) -> Callable[..., Any]:
+    """Return what computes a sparse derivative, from the module for that, which is loaded late."""
+    transform: Callable[..., Callable[..., Any]] = getattr(
+        import_module("tinyjax.sparsity.derivatives"), name
+    )
+    return transform(*options)
 
 
 @checking.checked

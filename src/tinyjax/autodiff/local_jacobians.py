@@ -3,7 +3,7 @@
 Where the zeros are is found by trial: the equation is applied to a basis, with random numbers for
 the values that it takes besides the tangents. A linear primitive has no other zeros than those that
 it has for almost all values. Where integers or booleans that are not at hand choose what goes
-where, or a program is inside the equation, no zeros are assumed.
+where, or a program is inside the equation, zeros are those that the rules for sparsity find.
 
 The elements are then found in few applications: columns without a common nonzero row are asked for
 together, in one direction, and so are rows in reverse mode (A. R. Curtis, M. J. D. Powell and J. K.
@@ -14,6 +14,8 @@ All matrices are real: a complex number is a pair, all real parts before all ima
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Final
 
 import attrs
@@ -22,7 +24,7 @@ import numpy as np
 from tinyjax import numpy as jnp
 from tinyjax.autodiff.elimination import Mask, Pattern
 from tinyjax.core.api.mapping import over_basis
-from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
+from tinyjax.core.primitives import rules as ru, shape as sh
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
@@ -142,7 +144,7 @@ class Tangents:
         aval, out = self._type(v), self.eqn.out_binders[position].aval
         shape = flat_size(out), flat_size(aval)
         if self.eqn.primitive in _BACKWARD_ONLY or jx.subjaxprs(self.eqn.params):
-            return Pattern(np.ones(shape, np.bool_)), None
+            return self._detected(v, position), None
         rng = np.random.default_rng(0)
         operands: list[Array | int] = list(self.operands)
         chance: list[int] = []  # which operands stand for any numbers
@@ -151,10 +153,8 @@ class Tangents:
                 continue
             if is_inexact(o.dtype):
                 chance.append(i)
-            elif self.eqn.primitive is ew.select_p and shape[0] == shape[1]:
-                return Pattern(np.eye(shape[0], dtype=np.bool_)), None
             else:
-                return Pattern(np.ones(shape, np.bool_)), None
+                return self._detected(v, position), None
         basis = np.eye(shape[1], dtype=real_part(aval.dtype))
         directions = ConcreteArray(np.vstack([np.zeros((1, shape[1]), basis.dtype), basis]))
         tried: list[HostArray] = []
@@ -175,6 +175,18 @@ class Tangents:
             if bool((matrix[nonzero] == sign).all()):
                 return Pattern(nonzero, sign), matrix
         return Pattern(nonzero), matrix
+
+    def _detected(self, v: int, position: int) -> Pattern:
+        """Where the elements are by the rules for sparsity, whatever the floats are."""
+        depends: Callable[..., HostArray] = import_module("tinyjax.sparsity.detection").depends
+        known = [
+            o if type(o) is ConcreteArray and not is_inexact(o.dtype) else None
+            for o in self.operands
+        ]
+        places = [i for i, o in enumerate(self.operands) if _is_vertex(o, v)]
+        dense = depends(self.eqn, places, known, position)
+        rows = 2 if is_complex(self.eqn.out_binders[position].aval.dtype) else 1
+        return Pattern(np.tile(dense, (rows, 2 if is_complex(self._type(v).dtype) else 1)))
 
 
 def _is_vertex(operand: Array | int, v: int) -> bool:

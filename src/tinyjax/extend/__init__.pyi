@@ -43,6 +43,8 @@ from tinyjax.exploring.numpy_text import numpy_text as numpy_text
 from tinyjax.extend import core as core
 from tinyjax.parallel.mesh_rule import MESH as MESH
 from tinyjax.parallel.mesh_rule import MeshRule as MeshRule
+from tinyjax.sparsity.rules import SPARSITY as SPARSITY
+from tinyjax.sparsity.rules import SparsityRule as SparsityRule
 
 __all__ = [
     'Array',
@@ -63,7 +65,9 @@ __all__ = [
     'Primitive',
     'RuleKey',
     'Running',
+    'SPARSITY',
     'ShapedArray',
+    'SparsityRule',
     'Tangent',
     'Trace',
     'Tracer',

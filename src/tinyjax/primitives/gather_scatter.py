@@ -340,7 +340,7 @@ def scatter_windows(
     return wn.Windows(shape, sizes, *_of_scatter(numbers)[1:])
 
 
-def _as_gather(params: ScatterParams, windows: wn.Windows) -> GatherParams:
+def as_gather(params: ScatterParams, windows: wn.Windows) -> GatherParams:
     """The gather that reads the windows that a scatter writes; zero where it drops them."""
     return GatherParams(
         GatherDimensionNumbers(*_of_scatter(params.dimension_numbers)),
@@ -550,7 +550,7 @@ _def_accumulating_jvp(scatter_add_p)
 def _into_updates(
     ct: Array, x: Operand, indices: Array, updates: prim.UndefinedPrimal, params: ScatterParams
 ) -> Array:
-    return bind1(gather_p, (ct, indices), _as_gather(params, _windows_of(x, updates, params)))
+    return bind1(gather_p, (ct, indices), as_gather(params, _windows_of(x, updates, params)))
 
 
 ru.def_transposes(
@@ -613,7 +613,7 @@ def _winners(
     numbers = reshape(iota((updates.size,), dtype, 0), updates.shape)
     nobody = opd.splat(-1, ShapedArray(x.shape, dtype))
     written = bind1(scatter_p, (nobody, indices, numbers), params)
-    return eq(bind1(gather_p, (written, indices), _as_gather(params, windows)), numbers)
+    return eq(bind1(gather_p, (written, indices), as_gather(params, windows)), numbers)
 
 
 # scatter_mul
@@ -631,7 +631,7 @@ def _of_factors(
             "these may. If they do not, say so with unique_indices=True; "
             "otherwise multiply the updates that meet beforehand."
         )
-    before = bind1(gather_p, (x, indices), _as_gather(params, windows))
+    before = bind1(gather_p, (x, indices), as_gather(params, windows))
     return bind1(scatter_add_p, (opd.splat(0, x.aval), indices, mul(t, before)), params)
 
 
@@ -663,7 +663,7 @@ def _declare_extremum(name: str, ufunc: np.ufunc, combine: bc.Combine) -> Primit
         x, updates = id.once(x), id.once(updates)
         out = bind1(primitive, (x, indices, updates), params)
         # Whatever equals the result, operand or updates, shares the tangent.
-        reading = _as_gather(params, _windows_of(x, updates, params))
+        reading = as_gather(params, _windows_of(x, updates, params))
         best = bind1(gather_p, (out, indices), reading)
         x_wins = convert_element_type(eq(x, out), x.dtype)
         updates_win = convert_element_type(eq(updates, best), x.dtype)

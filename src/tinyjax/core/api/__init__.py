@@ -13,7 +13,7 @@ __all__, __getattr__, __dir__ = namespace(
         "arrays": "block_until_ready device_get device_put",
         "derivatives": "jvp linearize vjp",
         "gradients": "grad value_and_grad",
-        "jacobians": "hessian jacfwd jacrev",
+        "jacobians": "jacfwd jacrev",
         "mapping": "vmap",
         "staging": "eval_shape make_jaxpr",
         "tinyjax.core.values.avals": "ShapeDtypeStruct",

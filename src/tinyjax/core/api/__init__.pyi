@@ -8,7 +8,6 @@ from tinyjax.core.api.derivatives import linearize as linearize
 from tinyjax.core.api.derivatives import vjp as vjp
 from tinyjax.core.api.gradients import grad as grad
 from tinyjax.core.api.gradients import value_and_grad as value_and_grad
-from tinyjax.core.api.jacobians import hessian as hessian
 from tinyjax.core.api.jacobians import jacfwd as jacfwd
 from tinyjax.core.api.jacobians import jacrev as jacrev
 from tinyjax.core.api.mapping import vmap as vmap
@@ -23,7 +22,6 @@ __all__ = [
     'device_put',
     'eval_shape',
     'grad',
-    'hessian',
     'jacfwd',
     'jacrev',
     'jvp',

@@ -1,4 +1,4 @@
-"""``jacfwd``, ``jacrev`` and ``hessian``: whole matrices, by ``vmap`` over a basis."""
+"""``jacfwd`` and ``jacrev``: whole matrices, by ``vmap`` over a basis."""
 
 from __future__ import annotations
 
@@ -18,17 +18,14 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 
 
-def _with_plain_options(function: Callable[..., Any]) -> typed.Jacobians[Never, Never, Array]:
+def _with_plain_options(
+    function: Callable[..., Any],
+) -> typed.Jacobians[Never, Never, Never, Array]:
     transform: Callable[..., Any] = checking.checked(function)
     return transform
 
 
-def _with_allow_int(function: Callable[..., Any]) -> typed.Jacobians[bool, Never, Array]:
-    transform: Callable[..., Any] = checking.checked(function)
-    return transform
-
-
-def _of_second_order(function: Callable[..., Any]) -> typed.Jacobians[Never, Never, Never]:
+def _with_allow_int(function: Callable[..., Any]) -> typed.Jacobians[bool, Never, Never, Array]:
     transform: Callable[..., Any] = checking.checked(function)
     return transform
 
@@ -164,43 +161,6 @@ def jacrev(
         return (jacobian, aux[0]) if has_aux else jacobian
 
     return jacobian_at
-
-
-@_of_second_order
-def hessian(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int] = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    *,
-    chunk_size: int | None = None,
-) -> Callable[..., Any]:
-    """Return a function that computes the matrix of second derivatives, forward over reverse.
-
-    Args:
-        fun: takes and returns arrays in any containers.
-        argnums: which positional arguments to differentiate; an int, or several.
-        has_aux: whether ``fun`` returns ``(value, aux)``; ``aux`` is not differentiated.
-        holomorphic: whether ``fun`` is a complex-differentiable function of complex arguments.
-        chunk_size: how many columns to compute at once, and how many rows of each where ``fun`` is
-            no scalar, to save memory.
-
-    Returns:
-        A function of the same signature. For a scalar ``fun`` of one array ``x``, its result has
-        shape ``x.shape + x.shape``.
-
-    Raises:
-        ArgumentError: ``chunk_size`` is not positive.
-
-    Example:
-        >>> import tinyjax, tinyjax.numpy as jnp
-        >>> tinyjax.hessian(lambda x: jnp.sum(x**3))(jnp.array([1.0, 2.0]))
-        Array([[ 6.,  0.],
-               [ 0., 12.]], dtype=float32)
-    """
-    mapping.check_positive("hessian", chunk_size=chunk_size)
-    rows = jacrev(fun, argnums, has_aux, holomorphic, chunk_size=chunk_size)
-    return jacfwd(rows, argnums, has_aux, holomorphic, chunk_size=chunk_size)
 
 
 class _Constants:

@@ -27,6 +27,7 @@ R = TypeVar("R")
 A = TypeVar("A", bound=Any)
 I_contra = TypeVar("I_contra", contravariant=True)
 O_contra = TypeVar("O_contra", contravariant=True)
+S_contra = TypeVar("S_contra", contravariant=True)
 V_contra = TypeVar("V_contra", contravariant=True)
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
@@ -99,11 +100,12 @@ class JacobianOf(Protocol[P]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any: ...
 
 
-class Jacobians(Protocol[I_contra, O_contra, V_contra]):
+class Jacobians(Protocol[I_contra, O_contra, S_contra, V_contra]):
     """What makes Jacobians; an option that it has not is Never.
 
     The Jacobian in an array has the structure of the result. In a tree it is such a tree where the
-    result is a ``V_contra``, which is Never of second derivatives; else it has no type in Python.
+    result is a ``V_contra``, which is Never of second derivatives; else, and where it is sparse, it
+    has no type in Python.
     """
 
     @overload
@@ -165,4 +167,5 @@ class Jacobians(Protocol[I_contra, O_contra, V_contra]):
         *,
         chunk_size: int | None = ...,
         order: O_contra = ...,
+        sparse: S_contra = ...,
     ) -> JacobianOf[P]: ...

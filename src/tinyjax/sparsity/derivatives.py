@@ -1,0 +1,204 @@
+"""Sparse Jacobians and Hessians, from as few products as their colourings need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache, partial
+from importlib import import_module
+from typing import Any, Final
+
+import numpy as np
+
+from tinyjax import errors, frames, numpy as jnp, tree
+from tinyjax.autodiff.accumulation import Sparse
+from tinyjax.core.api.arguments import Choice, without_tracers
+from tinyjax.core.api.mapping import over_basis
+from tinyjax.core.jit.decorator import jit
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
+from tinyjax.core.primitives.identities import optimization_barrier
+from tinyjax.core.tracing import calling, primitive as prim
+from tinyjax.core.tracing.trace import Tracer
+from tinyjax.core.transforms.linearize import Linearized, linearize_flat
+from tinyjax.core.values import avals as av, concrete as conc
+from tinyjax.core.values.array import Array
+from tinyjax.dtypes import HostArray, int32
+from tinyjax.sparsity import colouring as co, pattern as pt
+from tinyjax.sparsity.detection import Detected, detect, detect_hessian
+
+_coloured: Final = lru_cache(maxsize=64)(co.coloured)
+_symmetric: Final = lru_cache(maxsize=64)(co.symmetric)
+
+
+def jacobian(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool,
+    holomorphic: bool,
+    chunk_size: int | None,
+    sparse: Sparse,
+) -> Callable[..., Any]:
+    """Return the function that computes a sparse Jacobian; see ``tinyjax.jacobian``."""
+    choice = _choice("jacobian", fun, argnums, holomorphic)
+
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        detected = detect(choice, args, kwargs, has_aux)
+        colouring = _coloured(detected.pattern, not detected.backward_only)
+        return _computed(detected, colouring, has_aux, chunk_size, sparse)
+
+    return _of_kind(computed, fun, has_aux, sparse)
+
+
+def hessian(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int],
+    has_aux: bool,
+    holomorphic: bool,
+    chunk_size: int | None,
+    sparse: Sparse,
+) -> Callable[..., Any]:
+    """Return the function that computes a sparse Hessian; see ``tinyjax.hessian``."""
+    choice = _choice("hessian", fun, argnums, holomorphic)
+
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        detected = detect_hessian(choice, args, kwargs, has_aux)
+        return _computed(detected, _symmetric(detected.pattern), has_aux, chunk_size, sparse)
+
+    return _of_kind(computed, fun, has_aux, sparse)
+
+
+def _choice(
+    name: str, fun: Callable[..., Any], argnums: int | Sequence[int], holomorphic: bool
+) -> Choice:
+    if holomorphic:
+        raise errors.ArgumentError(
+            f"{name}(sparse=...) takes real arguments. Leave out holomorphic=True, or leave out "
+            "sparse."
+        )
+    return Choice(name, fun, argnums, False)
+
+
+def _computed(
+    detected: Detected,
+    colouring: co.Colouring,
+    has_aux: bool,
+    chunk_size: int | None,
+    sparse: Sparse,
+) -> Any:
+    chosen = detected.chosen
+    flat = calling.FlatFunction(chosen, chosen.in_tree, has_aux, chosen.choice.fun)
+    linearized = linearize_flat(flat, chosen.primals, None, chosen.choice.fun)
+    elements = _elements(linearized, chosen.primals, colouring, chunk_size)
+    bcoo = import_module("tinyjax.experimental.sparse").BCOO
+    rows, columns = detected.pattern.rows, detected.pattern.columns
+
+    def block(i: int, j: int) -> Any:
+        out, x = detected.outs[i], detected.ins[j]
+        row = rows - sum(aval.size for aval in detected.outs[:i])
+        column = columns - sum(aval.size for aval in detected.ins[:j])
+        inside = (row >= 0) & (row < out.size) & (column >= 0) & (column < x.size)
+        data = elements[_constant(colouring.places[inside])].astype(x.dtype)
+        matrix = row[inside], column[inside]
+        of_out, of_x = (out.shape, x.shape) if sparse is True else ((out.size,), (x.size,))
+        axes = [
+            *np.unravel_index(matrix[0], of_out or (1,))[: len(of_out)],
+            *np.unravel_index(matrix[1], of_x or (1,))[: len(of_x)],
+        ]
+        indices = np.stack(axes, 1) if axes else np.zeros((data.size, 0))
+        return bcoo(
+            (data, _constant(indices)),
+            shape=of_out + of_x,
+            indices_sorted=True,
+            unique_indices=True,
+        )
+
+    result = detected.tree_of(block)
+    return (result, without_tracers(flat.aux)) if has_aux else result
+
+
+def _constant(places: HostArray) -> Array:
+    return conc.ConcreteArray(places.astype(np.int32))
+
+
+def _elements(
+    linearized: Linearized,
+    primals: Sequence[Array],
+    colouring: co.Colouring,
+    chunk_size: int | None,
+) -> Array:
+    """The products, flat: sums of columns, (width, rows), and of rows, (height, columns)."""
+    outs = linearized.primals_out
+    parts: list[Array] = []
+    if colouring.width:
+
+        def push(tangents: list[Array]) -> list[Array]:
+            directions = linearized.apply(tangents)
+            return [_filled(t, x.aval) for t, x in zip(directions, outs, strict=True)]
+
+        seeds = _directions([x.aval for x in primals], colouring.columns, colouring.width)
+        sums = over_basis(push, 0, chunk_size)(seeds)
+        parts.append(_joined([jnp.reshape(x, (colouring.width, -1)) for x in sums], 1))
+    if colouring.height:
+
+        def pull(cotangents: list[Array]) -> list[Array]:
+            directions = linearized.pull_back(cotangents)
+            return [_filled(t, x.aval) for t, x in zip(directions, primals, strict=True)]
+
+        seeds = _directions([x.aval for x in outs], colouring.rows, colouring.height)
+        sums = over_basis(pull, 0, chunk_size)(seeds)
+        parts.append(_joined([jnp.reshape(x, (colouring.height, -1)) for x in sums], 1))
+    if not parts:
+        return jnp.zeros(0)
+    # or else XLA computes the products anew for each element that is read
+    return _joined([jnp.ravel(x) for x in optimization_barrier(parts)], 0)
+
+
+def _filled(t: prim.Tangent, aval: av.ShapedArray) -> Array:
+    return sh.full(aval.shape, 0, aval.dtype) if t is prim.ZERO else t
+
+
+def _joined(parts: Sequence[Array], axis: int) -> Array:
+    return parts[0] if len(parts) == 1 else jnp.concatenate(parts, axis)
+
+
+def _directions(avals: Sequence[av.ShapedArray], colours: HostArray, number: int) -> list[Array]:
+    """For each colour the sum of the unit vectors that have it, stacked."""
+    directions: list[Array] = []
+    first = 0
+    for aval in avals:
+        own = _constant(colours[first : first + aval.size].reshape(aval.shape))
+        first += aval.size
+        shape = (number, *aval.shape)
+        spread = bc.broadcast_in_dim(own, shape, tuple(range(1, aval.ndim + 1)))
+        chosen = ew.eq(spread, sh.iota(shape, int32, 0))
+        directions.append(ew.convert_element_type(chosen, aval.dtype))
+    return [*optimization_barrier(directions)]
+
+
+def _of_kind(
+    computed: Callable[..., Any], fun: Callable[..., Any], has_aux: bool, sparse: Sparse
+) -> Callable[..., Any]:
+    """Return a function whose sparse arrays are of the kind asked for."""
+    if sparse != "scipy":
+        return partial(calling.watched, named=fun)(computed)
+    compiled = jit(frames.imitate(computed, fun))
+
+    @partial(calling.watched, named=fun)
+    def converted(*args: Any, **kwargs: Any) -> Any:
+        result = compiled(*args, **kwargs)
+        matrices, aux = result if has_aux else (result, None)
+        matrices = tree.map(_as_scipy, matrices, is_leaf=lambda x: hasattr(x, "todense"))
+        return (matrices, aux) if has_aux else matrices
+
+    return converted
+
+
+def _as_scipy(matrix: Any) -> Any:
+    """Return a sparse matrix whose elements are in order as one of SciPy's."""
+    if isinstance(matrix.data, Tracer):
+        raise errors.ArgumentError(
+            'sparse="scipy" makes matrices of numbers, and not of traced values. Ask for '
+            "sparse=True under jit and other transformations."
+        )
+    rows, columns = np.asarray(matrix.indices).T
+    starts = pt.starts_of(rows, matrix.shape[0])
+    return pt.of_scipy("csr_array")((np.asarray(matrix.data), columns, starts), shape=matrix.shape)

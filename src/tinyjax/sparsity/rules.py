@@ -1,0 +1,474 @@
+"""The rules of primitives: which elements of results depend on which of operands.
+
+They are asked of programs that are linear in their *active* operands: of tangent maps. The other
+operands have values that are known, or not. Most rules are one for a family. What moves elements
+about is asked where it does, by applying the primitive to the numbers of the elements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import product
+from math import prod
+from typing import Any, Final, TypeAlias
+
+import attrs
+import numpy as np
+
+from tinyjax.core.primitives import (
+    broadcast as bc,
+    elementwise as ew,
+    identities as id,
+    shape as sh,
+    slicing as sl,
+)
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+from tinyjax.core.values.avals import ShapedArray
+from tinyjax.dtypes import HostArray, is_inexact
+from tinyjax.primitives import (
+    convolution as cv,
+    cumulative as cu,
+    dot,
+    dynamic_slice as ds,
+    fft,
+    gather_scatter as gs,
+    reduce_window as wi,
+    triangular,
+    tridiagonal_solve as tridiagonal,
+)
+from tinyjax.primitives.lu import solve_p
+from tinyjax.sparsity import pattern as pt
+from tinyjax.sparsity.pattern import SparsityPattern
+
+
+@attrs.frozen(eq=False, repr=False)
+class Operand:
+    """What is known of a value.
+
+    Attributes:
+        aval: its type.
+        value: its elements, where they are known.
+        depends: on which elements of the arguments its elements depend; None where on none.
+    """
+
+    aval: ShapedArray
+    value: HostArray | None = None
+    depends: SparsityPattern | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether it depends on an argument."""
+        return self.depends is not None
+
+    @property
+    def numbers(self) -> HostArray:
+        """The numbers of its elements, in its shape."""
+        return np.arange(self.aval.size).reshape(self.aval.shape)
+
+
+#: A pattern as a product of some, so that none of them need have many elements; the empty product
+#: stands for an identity matrix, and None for zeros.
+Factors: TypeAlias = tuple[SparsityPattern, ...] | None
+
+#: An equation and its operands to how each result depends on each operand that is active, whose
+#: elements, and those of the result, are numbered as in a flattened array. What it says of other
+#: operands is not used.
+SparsityRule: TypeAlias = Callable[[jx.JaxprEqn, Sequence[Operand]], Sequence[Sequence[Factors]]]
+
+#: The rule of a primitive that says where its derivative is zero, in operands in which it is
+#: linear. Without one, what works element by element depends so, and else all on all.
+SPARSITY: Final[prim.RuleKey[SparsityRule]] = prim.RuleKey("sparsity")
+
+_SAME: Final[Factors] = ()
+
+
+def rule_of(primitive: prim.Primitive[Any]) -> SparsityRule:
+    """Return the rule of a primitive, or what follows from what it is."""
+    extensions = primitive.rules.extensions
+    rule: SparsityRule | None = extensions.get(SPARSITY)
+    if rule is None:
+        rule = _elementwise if prim.ELEMENTWISE in extensions else _everything
+    return rule
+
+
+def _everything(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
+    return [[pt.full(out.size, x.aval.size) for x in operands] for out in eqn.out_avals]
+
+
+def _elementwise(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
+    return [[_SAME] * len(operands)] * len(eqn.out_binders)
+
+
+def _each(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
+    n = len(operands)
+    return [[_SAME if i == j else None for j in range(n)] for i in range(n)]
+
+
+def _mul(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
+    factors: list[Factors] = []
+    for other in reversed(operands):
+        if other.value is None or other.value.all():
+            factors.append(_SAME)
+        else:
+            n = other.value.size
+            factors.append((pt.picked(np.where(other.value.ravel() != 0, np.arange(n), -1), n),))
+    return [factors]
+
+
+# Elements in other places
+
+
+def _moved(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
+    """Ask the primitive where elements go: what it takes to choose places must be known."""
+    numbered: list[HostArray] = []
+    ends: list[int] = [0]
+    for x in operands:
+        ends.append(ends[-1] + (x.aval.size if x.active else 0))
+        if x.active:  # counted from 1, as floats, which hold these numbers
+            numbered.append(np.asarray(x.numbers + (ends[-2] + 1.0)))
+        elif is_inexact(x.aval.dtype) or x.value is None:
+            numbered.append(np.zeros(x.aval.shape))
+        else:
+            numbered.append(x.value)
+    dependences: list[list[Factors]] = []
+    for out in eqn.primitive.rules.impl(numbered, eqn.params):
+        places = np.ravel(np.nan_to_num(out, nan=0.0)).astype(np.int64) - 1
+        parts: list[Factors] = []
+        for x, first, end in zip(operands, ends, ends[1:], strict=False):
+            own = np.where((places >= first) & (places < end), places - first, -1)
+            parts.append((pt.picked(own, x.aval.size),) if x.active else None)
+        dependences.append(parts)
+    return dependences
+
+
+def _is_known(operands: Iterable[Operand]) -> bool:
+    return all(x.value is not None for x in operands)
+
+
+def _select(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
+    return (_moved if _is_known(operands[:1]) else _elementwise)(eqn, operands)
+
+
+def _along(shape: Sequence[int], to: Sequence[int], whole: Iterable[int]) -> Factors:
+    """How elements depend on those of an array with whose axes theirs belong together.
+
+    Args:
+        shape: of the array.
+        to: of the result, with as many axes.
+        whole: the axes along which it depends on all; along others it does on the same element.
+    """
+    axes = set(whole)
+    kept = [1 if i in axes else n for i, n in enumerate(shape)]
+    groups = np.arange(prod(kept)).reshape(kept)
+    sources = np.broadcast_to(groups, [n if i in axes else kept[i] for i, n in enumerate(to)])
+    return (
+        pt.picked(sources, groups.size),
+        pt.grouping(np.broadcast_to(groups, shape), groups.size),
+    )
+
+
+def _dynamic_slice(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
+    x, *starts = operands
+    if _is_known(starts):
+        return _moved(eqn, operands)
+    sizes = eqn.params.sizes
+    whole = [i for i, n in enumerate(x.aval.shape) if sizes[i] != n]
+    return [[_along(x.aval.shape, sizes, whole), *[None] * len(starts)]]
+
+
+def _dynamic_update_slice(
+    eqn: jx.JaxprEqn, operands: Sequence[Operand]
+) -> Sequence[Sequence[Factors]]:
+    x, update, *starts = operands
+    if _is_known(starts):
+        return _moved(eqn, operands)
+    whole = [i for i, n in enumerate(x.aval.shape) if update.aval.shape[i] != n]
+    return [[_SAME, _along(update.aval.shape, x.aval.shape, whole), *[None] * len(starts)]]
+
+
+def _gather(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
+    x, indices = operands
+    if indices.value is not None:
+        return _moved(eqn, operands)
+    # wherever they lie, windows have the elements of the axes along which they are whole
+    windows = gs.gather_windows(x.aval.shape, eqn.params)
+    kept = [
+        n if i in windows.batching or windows.sizes[i] == n else 1
+        for i, n in enumerate(x.aval.shape)
+    ]
+    groups = np.arange(prod(kept)).reshape(kept)
+    spread = np.broadcast_to(groups, x.aval.shape)
+    places = np.zeros(indices.aval.shape, np.int64)
+    (sources,) = eqn.primitive.rules.impl([spread.astype(np.float64), places], eqn.params)
+    return [
+        [
+            (
+                pt.picked(np.asarray(sources).astype(np.int64), groups.size),
+                pt.grouping(spread, groups.size),
+            ),
+            None,
+        ]
+    ]
+
+
+def _scatter(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
+    x, indices, updates = operands
+    params, n = eqn.params, x.aval.size
+    windows = gs.scatter_windows(x.aval.shape, updates.aval.shape, params)
+    if indices.value is None:
+        inside = params.dimension_numbers.update_window_dims
+        if len(inside) < updates.aval.ndim or windows.batching:
+            return [[_SAME, None, pt.full(n, updates.aval.size)]]
+        # one window, somewhere
+        whole = [i for i, size in enumerate(x.aval.shape) if windows.sizes[i] != size]
+        return [[_SAME, None, _along(windows.sizes, x.aval.shape, whole)]]
+    reading = gs.as_gather(params, windows)
+    numbers = np.asarray(x.numbers + 1.0)
+    (read,) = gs.gather_p.rules.impl([numbers, indices.value], reading)
+    places = np.ravel(read).astype(np.int64) - 1
+    lands = places >= 0
+    written = pt.of_pairs(places[lands], np.flatnonzero(lands), (n, updates.aval.size))
+    of_x: Factors = _SAME
+    if eqn.primitive is gs.scatter_p:
+        kept = np.arange(n)
+        kept[places[lands]] = -1
+        of_x = (pt.picked(kept, n),)
+    return [[of_x, None, (written,)]]
+
+
+# Sums
+
+
+def _reduce(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
+    shape, axes = operands[0].aval.shape, eqn.params.axes
+    return [[_along(shape, [1 if i in axes else n for i, n in enumerate(shape)], axes)]]
+
+
+def _cumulative(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
+    shape, axis = operands[0].aval.shape, eqn.params.axis
+    n, later = shape[axis], prod(shape[axis + 1 :])
+    pt.check_size(prod(shape) * (n + 1) // 2)
+    rows, columns = np.nonzero(np.triu(np.ones((n, n))) if eqn.params.reverse else np.tri(n))
+    triangle = pt.of_pairs(rows, columns, (n, n))
+    whole = pt.identity(prod(shape[:axis])).kron(triangle).kron(pt.identity(later))
+    return [[(whole,)] * len(operands)]
+
+
+def _last(axes: Callable[[Any], int]) -> SparsityRule:
+    """Make the rule of what depends on all elements along some last axes of arrays."""
+
+    def rule(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
+        return [
+            [_along(x.aval.shape, out.shape, range(out.ndim)[out.ndim - axes(eqn.params) :])
+             if x.aval.ndim == out.ndim else pt.full(out.size, x.aval.size)
+             for x in operands]
+            for out in eqn.out_avals
+        ]  # fmt: skip
+
+    return rule
+
+
+def _solve(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
+    """Each column of the solution depends on that column of what is on the right, and on no other.
+
+    It comes last, or from the left where ``left_side`` is false.
+    """
+    *matrices, b = operands
+    (out,) = eqn.out_avals
+    axis = out.ndim - (2 if getattr(eqn.params, "left_side", True) else 1)
+    fits = b.aval.ndim >= 2 and b.aval.shape == out.shape
+    return [
+        [
+            *[pt.full(out.size, x.aval.size) for x in matrices],
+            _along(b.aval.shape, out.shape, [axis]) if fits else pt.full(out.size, b.aval.size),
+        ]
+    ]
+
+
+# Windows
+
+#: Along one axis: which elements of the operand each element of the result sees.
+_Seen: TypeAlias = Sequence[SparsityPattern]
+
+
+def _windows(
+    size: int,
+    out: int,
+    window: int,
+    stride: int,
+    padding: tuple[int, int],
+    dilation: int,
+    window_dilation: int,
+) -> _Seen:
+    """Return, for each place in a window along an axis, which element stands there."""
+    seen: list[SparsityPattern] = []
+    for k in range(window):
+        places = np.arange(out) * stride + k * window_dilation - padding[0]
+        elements, between = np.divmod(places, dilation)
+        inside = (between == 0) & (elements >= 0) & (elements < size)
+        seen.append(pt.picked(np.where(inside, elements, -1), size))
+    return seen
+
+
+def _krons(parts: Iterable[SparsityPattern]) -> SparsityPattern:
+    whole = pt.identity(1)
+    for part in parts:
+        whole = whole.kron(part)
+    return whole
+
+
+def _reduce_window(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
+    params, (out,) = eqn.params, eqn.out_avals
+    fields = zip(
+        operands[0].aval.shape,
+        out.shape,
+        params.window,
+        params.strides,
+        params.padding,
+        params.base_dilation,
+        params.window_dilation,
+        strict=True,
+    )
+    axes = [_windows(*along) for along in fields]
+    return [[(_krons([seen[0].also(*seen[1:]) for seen in axes]),)] * len(operands)]
+
+
+def _convolution(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
+    (x, kernel), (out,), params = operands, eqn.out_avals, eqn.params
+    lhs, rhs, to = params.numbers
+    if params.batch_groups > 1 or 0 in (x.aval.size, kernel.aval.size, out.size):
+        return _everything(eqn, operands)
+    batch, features = [x.aval.shape[i] for i in lhs[:2]]
+    groups, out_features = params.feature_groups, kernel.aval.shape[rhs[0]]
+    space, sizes = [x.aval.shape[i] for i in lhs[2:]], [out.shape[i] for i in to[2:]]
+    fields = zip(
+        space,
+        sizes,
+        [kernel.aval.shape[i] for i in rhs[2:]],
+        params.strides,
+        params.padding,
+        params.lhs_dilation,
+        params.rhs_dilation,
+        strict=True,
+    )
+    axes = [_windows(*along) for along in fields]
+    if kernel.value is None:
+        seen = _krons([along[0].also(*along[1:]) for along in axes])
+    else:
+        used = (np.transpose(kernel.value, rhs) != 0).any((0, 1))
+        each = [_krons(parts) for parts, is_used in zip(product(*axes), used.ravel(), strict=True)
+                if is_used]  # fmt: skip
+        seen = pt.none(prod(sizes), prod(space)).also(*each)
+    # features of a group are added up, seen in windows, and are behind the features of the result
+    channels = np.arange(batch * groups).reshape(batch, groups, 1)
+    channels = np.broadcast_to(channels, (batch, groups, features // groups))
+    grouped = np.arange(prod(space)) + channels.reshape(-1, 1) * prod(space)
+    order = np.argsort(lhs)
+    of_x = np.transpose(grouped.reshape(batch, features, *space), order)
+    behind = np.repeat(np.arange(groups), out_features // groups)
+    sources = (np.arange(batch)[:, None] * groups + behind)[:, :, None] * prod(sizes)
+    shown = (sources + np.arange(prod(sizes))).reshape(batch, out_features, *sizes)
+    spread = np.transpose(shown, np.argsort(to))
+    within = pt.identity(batch * groups).kron(seen)
+    of_kernel = np.broadcast_to(
+        np.arange(out_features).reshape(
+            [-1 if i == rhs[0] else 1 for i in range(kernel.aval.ndim)]
+        ),
+        kernel.aval.shape,
+    )
+    of_features = np.broadcast_to(
+        np.arange(out_features).reshape([-1 if i == to[1] else 1 for i in range(out.ndim)]),
+        out.shape,
+    )
+    return [
+        [
+            (pt.picked(spread, within.shape[0]), within, pt.grouping(of_x, within.shape[1])),
+            (pt.picked(of_features, out_features), pt.grouping(of_kernel, out_features)),
+        ]
+    ]
+
+
+# Products
+
+
+def _dot(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
+    x, y = operands
+    p = eqn.params
+    left = _batch_free_contracted(x, p.lhs_batch, p.lhs_contract)
+    right = _batch_free_contracted(y, p.rhs_batch, p.rhs_contract)
+    (b, f, _), (_, j, _) = left.shape, right.shape
+    out = np.arange(b * f * j).reshape(b, f, j)
+    return [
+        [
+            _factor(left, y, right, out),
+            _factor(right, x, left, out.transpose(0, 2, 1)),
+        ]
+    ]
+
+
+def _batch_free_contracted(
+    x: Operand, batch: Sequence[int], contracted: Sequence[int]
+) -> HostArray:
+    """The numbers of elements, with the batch axes, the free and the contracted as one each."""
+    free = [i for i in range(x.aval.ndim) if i not in (*batch, *contracted)]
+    shape = x.aval.shape
+    sizes = [prod([shape[i] for i in axes]) for axes in (batch, free, contracted)]
+    return np.transpose(x.numbers, (*batch, *free, *contracted)).reshape(sizes)
+
+
+def _factor(own: HostArray, other: Operand, places: HostArray, out: HostArray) -> Factors:
+    """How products depend on one factor.
+
+    Args:
+        own: the numbers of its elements: batch, free, contracted.
+        other: the other factor.
+        places: the numbers of that one's elements.
+        out: those of the products: batch, free axes of this factor, of the other one.
+    """
+    if other.value is not None and not other.value.all():
+        batch, column, k = np.nonzero(other.value.ravel()[places])
+        rows, columns = out[batch, :, column], own[batch, :, k]
+        return (pt.of_pairs(rows.ravel(), columns.ravel(), (out.size, own.size)),)
+    b, f, _ = own.shape
+    groups = np.empty(own.size, np.int64)
+    groups[own] = np.arange(b * f).reshape(b, f, 1)
+    sources = np.empty(out.size, np.int64)
+    sources[out] = np.arange(b * f).reshape(b, f, 1)
+    return (pt.picked(sources, b * f), pt.grouping(groups, b * f))
+
+
+_RULES: Final[Sequence[tuple[SparsityRule, Sequence[prim.Primitive[Any]]]]] = (
+    (_mul, (ew.mul,)),
+    (_each, (id.optimization_barrier_p,)),
+    (_select, (ew.select_p,)),
+    (
+        _moved,
+        (
+            *(bc.broadcast_in_dim_p, sh.reshape_p, sh.transpose_p, sh.rev_p),
+            *(sl.slice_p, sl.pad_p, sl.concatenate_p, sl.split_p),
+        ),
+    ),
+    (_dynamic_slice, (ds.dynamic_slice_p,)),
+    (_dynamic_update_slice, (ds.dynamic_update_slice_p,)),
+    (_gather, (gs.gather_p,)),
+    (
+        _scatter,
+        (gs.scatter_p, gs.scatter_add_p, gs.scatter_sub_p, gs.scatter_mul_p),
+    ),
+    (_reduce, (bc.reduce_sum_p,)),
+    (_cumulative, (cu.cumsum_p, cu.linear_recurrence_p)),
+    (_last(lambda params: len(params.lengths)), (fft.fft_p,)),
+    (_solve, (triangular.triangular_solve_p, solve_p, tridiagonal.tridiagonal_solve_p)),
+    (_reduce_window, (wi.reduce_window_sum_p,)),
+    (_convolution, (cv.conv_general_dilated_p,)),
+    (_dot, (dot.dot_general_p,)),
+)
+
+
+def _register() -> None:
+    for rule, primitives in _RULES:
+        for primitive in primitives:
+            primitive.def_rule(SPARSITY)(rule)
+
+
+_register()
