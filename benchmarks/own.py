@@ -7,7 +7,7 @@ import sys
 
 import tinyjax
 from benchmarks.measure import QUICK, THOROUGH
-from benchmarks.rows import PROGRAM_ROWS, ROWS
+from benchmarks.rows import ARGUMENT_ROWS, PROGRAM_ROWS, ROWS
 
 
 def main() -> int:
@@ -16,7 +16,8 @@ def main() -> int:
     parser.add_argument("--only", metavar="TEXT", default="", help="rows whose title holds TEXT")
     options = parser.parse_args()
     effort = QUICK if options.quick else THOROUGH
-    chosen = [row for row in (*ROWS, *PROGRAM_ROWS) if options.only in row.title]
+    rows = (*ROWS, *ARGUMENT_ROWS, *PROGRAM_ROWS)
+    chosen = [row for row in rows if options.only in row.title]
     found = {row.title: statistics.median(row.measure_own(effort)) for row in chosen}
     print(json.dumps({"package": tinyjax.__file__, "seconds": found}))
     return 0

@@ -312,8 +312,8 @@ def _newton_logistic_data() -> Data:
     return x, np.sign(x @ w + normal(1000))
 
 
-def hamiltonian(lib: Library) -> Callable[..., Any]:
-    """One step of Hamiltonian Monte Carlo for many chains at once."""
+def hamiltonian_step(lib: Library) -> Callable[..., Any]:
+    """One step of Hamiltonian Monte Carlo of one chain."""
     jnp, lax = lib.numpy, lib.lax
 
     def density(x: Any) -> Any:
@@ -334,7 +334,12 @@ def hamiltonian(lib: Library) -> Callable[..., Any]:
         accepted = jnp.log(uniform) < after - before
         return jnp.where(accepted, proposal, x), accepted
 
-    chains: Callable[..., Any] = lib.vmap(step)
+    return step
+
+
+def hamiltonian(lib: Library) -> Callable[..., Any]:
+    """One step of Hamiltonian Monte Carlo for many chains at once."""
+    chains: Callable[..., Any] = lib.vmap(hamiltonian_step(lib))
     return chains
 
 
