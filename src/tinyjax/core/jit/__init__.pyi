@@ -6,11 +6,17 @@ from tinyjax.core.jit.program import JitParams as JitParams
 from tinyjax.core.jit.program import jit_p as jit_p
 from tinyjax.core.jit.signatures import Parameters as Parameters
 from tinyjax.core.jit.signatures import clear_traces as clear_traces
+from tinyjax.core.jit.stages import Explanation as Explanation
+from tinyjax.core.jit.stages import Lowered as Lowered
+from tinyjax.core.jit.stages import Traced as Traced
 
 __all__ = [
+    'Explanation',
     'JitFunction',
     'JitParams',
+    'Lowered',
     'Parameters',
+    'Traced',
     'clear_traces',
     'jit',
     'jit_p',

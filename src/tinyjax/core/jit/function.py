@@ -14,13 +14,13 @@ from contextlib import suppress
 from copy import deepcopy
 from operator import attrgetter
 from types import MethodType
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 import attrs
 
 from tinyjax import errors, tracebacks, tree
 from tinyjax.config import Process, is_tracing_forbidden, local_settings, settings
-from tinyjax.core import xla
+from tinyjax.core import jit as jt, xla
 from tinyjax.core.jit import signatures as sig
 from tinyjax.core.jit.program import JitParams, jit_p
 from tinyjax.core.jit.signatures import NO_TRACES, Entry, Traces, traces_of
@@ -30,10 +30,6 @@ from tinyjax.core.tracing.staging import call_staged, is_called, stage_call
 from tinyjax.core.values.array import Array
 from tinyjax.core.xla.compilation import timed
 from tinyjax.frames import describe_function, imitate, warn_user
-
-if TYPE_CHECKING:
-    from tinyjax.core.jit import stages
-    from tinyjax.core.jit.stages import Explanation
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -209,7 +205,7 @@ class JitFunction(Generic[P, R]):
         static, dynamic, keywords = self._parameters.separate(args, kwargs)
         return static.bind(self), dynamic, keywords
 
-    def lower(self, *args: P.args, **kwargs: P.kwargs) -> stages.Lowered:
+    def lower(self, *args: P.args, **kwargs: P.kwargs) -> jt.Lowered:
         """Stage and lower the function for these arguments without running it.
 
         Args:
@@ -222,8 +218,6 @@ class JitFunction(Generic[P, R]):
             >>> "stablehlo.sine" in lowered.as_text()
             True
         """
-        from tinyjax.core.jit.stages import Lowered  # noqa: PLC0415 (most programs do not use it)
-
         leaves, in_tree, static = self._parameters.split(args, kwargs)
         leaves, in_tree, objects = opened(leaves, in_tree)
         avals = calling.as_avals(leaves, self._fun, in_tree, static.positions)
@@ -233,9 +227,9 @@ class JitFunction(Generic[P, R]):
         kept = [x.contents for x in entry.staged.taken]
         operands = [*entry.consts, *leaves, *kept]
         compilation, _ = xla.place(entry.params.compilation, operands)
-        return Lowered(compilation, entry.staged, signature.in_tree, entry.out_tree)
+        return jt.Lowered(compilation, entry.staged, signature.in_tree, entry.out_tree)
 
-    def trace(self, *args: P.args, **kwargs: P.kwargs) -> stages.Traced:
+    def trace(self, *args: P.args, **kwargs: P.kwargs) -> jt.Traced:
         """Stage the function for these arguments without lowering it.
 
         Args:
@@ -249,15 +243,13 @@ class JitFunction(Generic[P, R]):
               let b:float32[] = sin a
               in ( b ) }
         """
-        from tinyjax.core.jit.stages import Traced  # noqa: PLC0415 (most programs do not use it)
-
-        return Traced(self.lower(*args, **kwargs))
+        return jt.Traced(self.lower(*args, **kwargs))
 
     def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> Any:
         """Return the shapes and dtypes of the result without computing it."""
         return self.trace(*args, **kwargs).out_info
 
-    def explain(self, *args: P.args, **kwargs: P.kwargs) -> Explanation:
+    def explain(self, *args: P.args, **kwargs: P.kwargs) -> jt.Explanation:
         """Say whether a call with these arguments would trace or compile, and why.
 
         The function is traced if the call would trace it, but nothing is compiled, run or kept.
@@ -288,10 +280,10 @@ class JitFunction(Generic[P, R]):
             )
         return self._explain(signature, entry, program)
 
-    def _explain(self, signature: sig.Signature, known: Entry | None, entry: Entry) -> Explanation:
-        from tinyjax.core.jit.stages import Explanation  # noqa: PLC0415 (likewise)
-
-        made: type[Explanation] = tr.eager[Explanation]
+    def _explain(
+        self, signature: sig.Signature, known: Entry | None, entry: Entry
+    ) -> jt.Explanation:
+        made: type[jt.Explanation] = tr.eager[jt.Explanation]
         different: tuple[str, ...] = ()
         reasons: list[str] = []
         if known is None:

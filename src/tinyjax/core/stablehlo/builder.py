@@ -388,9 +388,9 @@ class Builder:
             text += " {" + ", ".join(map(" = ".join, attributes.items())) + "}"
         text += f" : ({', '.join(in_types)}) -> "
         if len(results) == 1:  # nearly always
-            result = self.fresh(results[0])
-            self.lines.append(f"{result.name} = {text}({result.type.text})")
-            return [result]
+            self._count += 1
+            self.lines.append(f"%{self._count} = {text}({results[0].text})")
+            return [Value(f"%{self._count}", results[0])]
         text += f"({', '.join([of.text for of in results])})"
         if not results:
             self.lines.append(text)
