@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from tinyjax import frames
-from tinyjax.core.stablehlo.lowering import Axes, HostFunction, Lowering, Module, function_text
+from tinyjax.core.stablehlo.lowering import HostFunction, Lowering, Module, function_text
 from tinyjax.core.stablehlo.types import TensorType, Value, tensor
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.values import integers as ints
@@ -73,26 +73,14 @@ class LocatedLowering(Lowering):
         platform: str,
         locate: Locate,
         location: str = "",
-        manual: Axes = (),
-        partly: bool = False,
-        free: tuple[str, ...] = (),
-        mesh: str = "",
+        part: Any = None,
     ) -> None:
-        super().__init__(module, platform, manual, partly, free, mesh)
+        super().__init__(module, platform, part)
         self.locate = locate
         self.location = location
 
     def beside(self) -> LocatedLowering:
-        return LocatedLowering(
-            self.module,
-            self.platform,
-            self.locate,
-            self.location,
-            self.manual,
-            self.partly,
-            self.free,
-            self.mesh,
-        )
+        return LocatedLowering(self.module, self.platform, self.locate, self.location, self.part)
 
     def emit(
         self,
@@ -193,12 +181,8 @@ def call_jaxpr(b: Lowering, jaxpr: jx.Jaxpr, name: str, operands: Sequence[Value
     """
     if jx.effects(jaxpr).ordered:
         return lower_jaxpr(b, jaxpr, operands)
-    # on devices that have values of their own, collectives are written for their mesh
-    key = (
-        jaxpr.digest + repr((b.manual, b.partly, b.free, b.mesh)).encode()
-        if b.manual
-        else jaxpr.digest
-    )
+    # on devices that have values of their own, what they tell each other depends on which they are
+    key = jaxpr.digest if b.part is None else jaxpr.digest + repr(b.part).encode()
     function = b.module.called(
         key,
         name,

@@ -27,7 +27,7 @@ from tinyjax.core.primitives import reduce as rd, rules as ru, shape as sh
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.core.primitives.elementwise import add, convert_element_type, div, eq, mul
 from tinyjax.core.primitives.slicing import concatenate, slice_in_dim
-from tinyjax.core.stablehlo.lowering import Axes, Lowering
+from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import TensorType, Value, Values, integer, tensor
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.tracing.primitive import Primitive
@@ -39,6 +39,7 @@ from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, ShapeError, ShardingError, UnboundAxisError, shortened
 from tinyjax.parallel import constraint as con, types as ty
 from tinyjax.parallel.division import DivisionRule, kept, same, whole
+from tinyjax.parallel.lowering import Axes, Part, channel, mesh_name
 from tinyjax.parallel.mesh_rule import MESH, MeshRule
 from tinyjax.parallel.sharding import Entries
 from tinyjax.parallel.varying import union
@@ -153,9 +154,10 @@ def _def_unbound(
     @primitive.def_lowering
     def collective_lowering(b: Lowering, operands: Values, params: P) -> Values:
         name = getattr(params, "axis_name", None)
-        if name not in [axis for axis, _ in b.manual]:
+        part: Part | None = b.part
+        if part is None or name not in [axis for axis, _ in part.axes]:
             _raise_unbound(primitive.name, name)
-        line = _Line.of(b.manual, name)
+        line = _Line.of(part.axes, name)
         groups: Groups | None = getattr(params, "groups", None)
         if groups is not None:
             line = line.divided(groups)
@@ -190,7 +192,7 @@ def _collective(
     groups = line.groups
     shape = "x".join(map(str, groups.shape))
     entries = {
-        "channel_handle": b.module.channel(),
+        "channel_handle": channel(b.module),
         "replica_groups": f"dense<{groups.tolist()}> : tensor<{shape}xi64>",
         **attributes,
     }
@@ -709,11 +711,12 @@ def _write_axis_index(b: Lowering, line: _Line, x: Value, params: CollectivePara
             place = b.op(f"stablehlo.{name}", place, number)
         return b.convert(place, dtypes.int32)
 
-    if not b.free:
+    part: Part = b.part
+    if not part.free:
         return numbered()
     # XLA numbers devices for those programs alone that are of one device along every axis
-    axes = ", ".join([f'"{name}"' for name in b.free])
-    copies = f"#sdy.sharding_per_value<[<@{b.module.mesh(b.mesh)}, []>]>"
+    axes = ", ".join([f'"{name}"' for name in part.free])
+    copies = f"#sdy.sharding_per_value<[<@{mesh_name(b.module, part.mesh)}, []>]>"
     attributes = {
         "in_shardings": "#sdy.sharding_per_value<[]>",
         "manual_axes": f"#sdy<manual_axes{{{axes}}}>",
@@ -1204,7 +1207,7 @@ def _write_ppermute(b: Lowering, line: _Line, x: Value, params: PermuteParams) -
     if not pairs:
         return b.full_like(x, 0)
     text = f"dense<{pairs}> : tensor<{len(pairs)}x2xi64>"
-    attributes = {"channel_handle": b.module.channel(), "source_target_pairs": text}
+    attributes = {"channel_handle": channel(b.module), "source_target_pairs": text}
     return b.emit("stablehlo.collective_permute", (x,), (x.type,), attributes)[0]
 
 

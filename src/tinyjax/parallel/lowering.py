@@ -7,17 +7,21 @@ equations, loops and conditionals are written (``core.lowering``).
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
-from typing import Final
+from itertools import count
+from typing import Final, TypeAlias
+
+import attrs
 
 from tinyjax.core import lowering as low
 from tinyjax.core.stablehlo.lowering import HostFunction, Lowering, Module
-from tinyjax.core.stablehlo.types import Value
+from tinyjax.core.stablehlo.types import TensorType, Value
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.dtypes import is_complex, real_part
 from tinyjax.parallel import sharding as sd
+from tinyjax.records import Record
 
 
 def equation(b: Lowering, eqn: jx.JaxprEqn, values: Sequence[Value]) -> Sequence[Value]:
@@ -65,9 +69,103 @@ def whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
     return _said(b, x, aval.sharding.settled, aval.ndim)
 
 
+class _Declared:
+    """What a module declares: meshes, by their texts; and how many collectives it has so far."""
+
+    def __init__(self) -> None:
+        self.meshes: dict[str, str] = {}
+        self.channels = count(1)
+
+    def __str__(self) -> str:
+        return "".join([f"  sdy.mesh @{mesh} = {of}\n" for of, mesh in self.meshes.items()])
+
+
+def _declared(module: Module) -> _Declared:
+    declared = module.declared
+    if not isinstance(declared, _Declared):
+        declared = module.declared = _Declared()
+    return declared
+
+
+def mesh_name(module: Module, text: str) -> str:
+    """Return the name of a mesh of devices in a module, given as Shardy writes it."""
+    meshes = _declared(module).meshes
+    return meshes.setdefault(text, f"mesh_{len(meshes)}")
+
+
+def channel(module: Module) -> str:
+    """Return what tells one collective of a module from the others."""
+    return f"#stablehlo.channel_handle<handle = {next(_declared(module).channels)}, type = 1>"
+
+
+#: The axes of a mesh of devices, with their sizes.
+Axes: TypeAlias = tuple[tuple[str, int], ...]
+
+
+@attrs.frozen(eq=False, repr=False)
+class Part(Record):
+    """Where each device runs a function on values of its own.
+
+    Attributes:
+        axes: those of its mesh, with their sizes.
+        partly: whether it is one program of the devices along other axes of the mesh.
+        free: these axes, but for those along which a program around it is of one device.
+        mesh: the mesh as Shardy writes it.
+    """
+
+    axes: Axes
+    partly: bool
+    free: tuple[str, ...]
+    mesh: str
+
+
+def _divided_mesh(b: Lowering) -> str | None:
+    """Return the name of a mesh over which XLA divides what is written; None if it does not."""
+    part: Part | None = b.part
+    is_divided = part is None or part.partly
+    return next(iter(_declared(b.module).meshes.values()), None) if is_divided else None
+
+
+def undivided(b: Lowering, x: Value, axes: Iterable[int]) -> Value:
+    """Return a value some of whose axes are not divided: XLA does it wrongly, or refuses."""
+    mesh = _divided_mesh(b)
+    if mesh is None:
+        return x
+    entries = ", ".join(["{}" if i in axes else "{?}" for i in range(x.ndim)])
+    return b.op("sdy.sharding_constraint", x, sharding=f"#sdy.sharding<@{mesh}, [{entries}]>")
+
+
+def batched(b: Lowering, types: Sequence[TensorType], operands: int, batch: int) -> dict[str, str]:
+    """Return the attributes by which XLA divides a call along the first axes of all its values."""
+    if _divided_mesh(b) is None:
+        return {}
+    return {
+        "sdy.sharding_rule": _batched_rule(types, operands, batch),
+        "mhlo.frontend_attributes": f'{{num_batch_dims = "{batch}"}}',
+    }
+
+
+def _batched_rule(types: Sequence[TensorType], operands: int, batch: int) -> str:
+    """Say in Shardy's words that the first axes of all are divided alike, and others are not."""
+    sizes = [*types[0].shape[:batch]]
+    texts: list[str] = []
+    for of in types:
+        own = [*range(batch), *range(len(sizes), len(sizes) + len(of.shape) - batch)]
+        sizes += of.shape[batch:]
+        texts.append(f"[{', '.join(map(_factor, own))}]")
+    lengths = ", ".join([f"{_factor(i)}={n}" for i, n in enumerate(sizes)])
+    ins, outs = ", ".join(texts[:operands]), ", ".join(texts[operands:])
+    return f"#sdy.op_sharding_rule<({ins})->({outs}) {{{lengths}}}, custom>"
+
+
+def _factor(number: int) -> str:
+    """The name of an axis in a rule of Shardy's: i to z, then z_1 and so on."""
+    return chr(ord("i") + number) if number < 18 else f"z_{number - 17}"
+
+
 def _said(b: Lowering, x: Value, sharding: sd.Sharding, ndim: int) -> Value:
     """Write what a type says of where a value lies."""
-    text = sharding.constraint_text(ndim, b.module.mesh(sharding.mesh_text or ""))
+    text = sharding.constraint_text(ndim, mesh_name(b.module, sharding.mesh_text or ""))
     return b.op("sdy.sharding_constraint", x, sharding=f"#sdy.sharding{text}")
 
 
@@ -174,4 +272,4 @@ def sharding_text(module: Module, sharding: sd.Sharding | None, ndim: int) -> st
     mesh = sharding.mesh_text if sharding is not None else None
     if sharding is None or mesh is None:
         return None
-    return sharding.text(ndim, module.mesh(mesh))
+    return sharding.text(ndim, mesh_name(module, mesh))

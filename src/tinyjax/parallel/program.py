@@ -38,6 +38,7 @@ from tinyjax.parallel import emulation, lowering, types as ty
 from tinyjax.parallel.collective import axis_index, pmin, psum
 from tinyjax.parallel.fitting import refit
 from tinyjax.parallel.inside import erased, on_axes
+from tinyjax.parallel.lowering import Part, mesh_name
 from tinyjax.parallel.mesh_rule import MESH, MeshRule
 from tinyjax.parallel.meshes import AnyMesh, AxisType
 from tinyjax.parallel.named_sharding import NamedSharding
@@ -189,11 +190,11 @@ def _shardings(params: ShardMapParams) -> tuple[list[NamedSharding], list[NamedS
 @shard_map_p.def_lowering
 def _lowering(b: Lowering, operands: Values, params: ShardMapParams) -> Values:
     mesh, jaxpr = params.mesh, erased(params.jaxpr)
-    outer, b.manual = (b.manual, b.partly, b.free, b.mesh), mesh.shape_tuple
-    b.partly = params.is_partial
-    left = b.free if outer[0] else mesh.axis_names
-    b.free = tuple([name for name in left if name not in params.axes])
-    b.mesh = text = NamedSharding(mesh, COPIES).mesh_text or ""  # with one device there is none
+    outer: Part | None = b.part
+    left = mesh.axis_names if outer is None else outer.free
+    free = tuple([name for name in left if name not in params.axes])
+    text = NamedSharding(mesh, COPIES).mesh_text or ""  # with one device there is none
+    b.part = Part(mesh.shape_tuple, params.is_partial, free, text)
     try:
         if len(mesh.ids) == 1:
             return low.call_jaxpr(b, jaxpr, "part", operands)
@@ -201,10 +202,10 @@ def _lowering(b: Lowering, operands: Values, params: ShardMapParams) -> Values:
         # a function, since the block must not mention what is outside of it
         region = b.region(types, lambda xs: low.call_jaxpr(b, jaxpr, "part", xs), "sdy.return")
     finally:
-        b.manual, b.partly, b.free, b.mesh = outer
+        b.part = outer
 
     def lie(specs: Sequence[PartitionSpec], ndims: Sequence[int]) -> str:
-        name = b.module.mesh(text)
+        name = mesh_name(b.module, text)
         # along other axes XLA divides as it likes
         told = mesh.of_types(AxisType.Auto if params.is_partial else AxisType.Explicit)
         texts = [

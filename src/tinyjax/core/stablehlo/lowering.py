@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import count
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
@@ -39,32 +38,20 @@ class Module:
     Attributes:
         host_functions: the Python functions that it calls, by their number.
         divided: of a program for several devices, what writes it (``parallel.lowering``).
+        declared: what that has declared, whose text stands before the functions.
     """
 
     def __init__(self, divided: Any = None) -> None:
         self.divided: Any = divided
+        self.declared: object = ""
         self.host_functions: list[HostFunction] = []
         self._functions: list[str] = []
         self._names: dict[bytes, str] = {}
-        self._meshes: dict[str, str] = {}
-        self._channels = count(1)
 
     @property
     def is_divided(self) -> bool:
         """Whether it is a program for several devices, which call no Python functions."""
         return self.divided is not None
-
-    def mesh(self, text: str) -> str:
-        """Return the name of a mesh of devices, given as Shardy writes it."""
-        return self._meshes.setdefault(text, f"mesh_{len(self._meshes)}")
-
-    def a_mesh(self) -> str | None:
-        """Return the name of a mesh that the program runs on; None where it has one device."""
-        return next(iter(self._meshes.values()), None)
-
-    def channel(self) -> str:
-        """Return what tells one collective of the module from the others."""
-        return f"#stablehlo.channel_handle<handle = {next(self._channels)}, type = 1>"
 
     def define(self, text: str) -> None:
         """Add a function."""
@@ -96,8 +83,7 @@ class Module:
 
     def text(self, name: str) -> str:
         functions = "\n".join(reversed(self._functions))
-        meshes = "".join([f"  sdy.mesh @{mesh} = {of}\n" for of, mesh in self._meshes.items()])
-        return f"module @{_identifier(name)} {{\n{meshes}{functions}\n}}\n"
+        return f"module @{_identifier(name)} {{\n{self.declared}{functions}\n}}\n"
 
 
 _DEFINITION: Final = r"func\.func (?:public |private )?@([\w$.-]+)"
@@ -128,41 +114,22 @@ def _identifier(name: str) -> str:
     return f"_{letters}" if letters[:1].isdigit() else letters or "f"
 
 
-#: The axes of a mesh of devices, with their sizes.
-Axes: TypeAlias = tuple[tuple[str, int], ...]
-
-
 class Lowering(Builder):
     """A function under construction, and the equation being lowered.
 
     Attributes:
         module: the module that the function belongs to.
         platform: what the program runs on, such as ``"cpu"``.
-        manual: the axes of a mesh, with their sizes, each of whose devices runs this function on
-            values of its own; none where it is one program of them all.
-        partly: whether it is one program of those along the other axes of the mesh.
-        free: these axes, but for those along which a program around it is of one device.
-        mesh: the mesh as Shardy writes it, where there are such axes.
+        part: where each device runs this function on values of its own, what a plane says of that.
         results: the types of the current equation's results.
         counter: the number of the iteration, in the body of a loop that counts.
     """
 
-    def __init__(
-        self,
-        module: Module,
-        platform: str,
-        manual: Axes = (),
-        partly: bool = False,
-        free: tuple[str, ...] = (),
-        mesh: str = "",
-    ) -> None:
+    def __init__(self, module: Module, platform: str, part: Any = None) -> None:
         super().__init__()
         self.module = module
         self.platform = platform
-        self.manual = manual
-        self.partly = partly
-        self.free = free
-        self.mesh = mesh
+        self.part: Any = part
         self.results: Sequence[hlo.TensorType] = ()
         self.counter: hlo.Value | None = None
         # What the ordered callbacks written so far in this block leave to the next one.
@@ -170,7 +137,7 @@ class Lowering(Builder):
 
     def beside(self) -> Lowering:
         """Return a builder of another function of the same module."""
-        return Lowering(self.module, self.platform, self.manual, self.partly, self.free, self.mesh)
+        return Lowering(self.module, self.platform, self.part)
 
     # Ordered callbacks. Each hands data to the next, the one order that XLA keeps: what it is, only
     # the call knows, so that nothing can be simplified. Loops carry it, and branches return it.
@@ -268,22 +235,14 @@ class Lowering(Builder):
         self.token = outs[0]
         return outs[1:]
 
-    @property
-    def is_divided(self) -> bool:
-        """Whether XLA divides what is written here over devices."""
-        return self.module.a_mesh() is not None and (self.partly or not self.manual)
-
     def undivided(self, x: hlo.Value, axes: Iterable[int]) -> hlo.Value:
         """Return a value some of whose axes are not divided over devices.
 
         It is for operations that XLA refuses to divide so, or divides wrongly.
         """
-        mesh = self.module.a_mesh()
-        if mesh is None or not self.is_divided:
-            return x
-        entries = ", ".join(["{}" if i in axes else "{?}" for i in range(x.ndim)])
-        text = f"#sdy.sharding<@{mesh}, [{entries}]>"
-        return self.op("sdy.sharding_constraint", x, sharding=text)
+        divided = self.module.divided
+        whole: hlo.Value = x if divided is None else divided.undivided(self, x, axes)
+        return whole
 
     def outlined(
         self,
@@ -371,28 +330,9 @@ class Lowering(Builder):
             ]
             attributes["output_operand_aliases"] = f"[{', '.join(texts)}]"
         types = [*[x.type for x in operands], *results]
-        if batch and self.is_divided and all(0 not in of.shape for of in types):
-            attributes["sdy.sharding_rule"] = _batched_rule(types, len(operands), batch)
-            attributes["mhlo.frontend_attributes"] = f'{{num_batch_dims = "{batch}"}}'
+        if batch and self.module.divided is not None and all(0 not in of.shape for of in types):
+            attributes.update(self.module.divided.batched(self, types, len(operands), batch))
         return self.emit("stablehlo.custom_call", operands, results, attributes)
-
-
-def _batched_rule(types: Sequence[hlo.TensorType], operands: int, batch: int) -> str:
-    """Say in Shardy's words that the first axes of all are divided alike, and others are not."""
-    sizes = [*types[0].shape[:batch]]
-    texts: list[str] = []
-    for of in types:
-        own = [*range(batch), *range(len(sizes), len(sizes) + len(of.shape) - batch)]
-        sizes += of.shape[batch:]
-        texts.append(f"[{', '.join(map(_factor, own))}]")
-    lengths = ", ".join([f"{_factor(i)}={n}" for i, n in enumerate(sizes)])
-    ins, outs = ", ".join(texts[:operands]), ", ".join(texts[operands:])
-    return f"#sdy.op_sharding_rule<({ins})->({outs}) {{{lengths}}}, custom>"
-
-
-def _factor(number: int) -> str:
-    """The name of an axis in a rule of Shardy's: i to z, then z_1 and so on."""
-    return chr(ord("i") + number) if number < 18 else f"z_{number - 17}"
 
 
 def function_text(
