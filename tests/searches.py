@@ -21,6 +21,8 @@ TRIED: Final[Mapping[str, str]] = {
     " transformations three deep, in float64: against Python loops, JAX and finite differences",
     "test_transformations_commute_where_all_nests_are_taken_apart": "the same, where every nest"
     " of loops and conditionals is compiled in parts",
+    "test_laplacians_are_sums_of_second_derivatives_at_length": "Laplacians of the same programs,"
+    " with and without sparsity, compiled and not: against nested `jvp`",
     "test_shard_map_commutes": "programs with `shard_map` and shardings in the stack, against"
     " one device",
     "test_collectives_against_numpy_at_length": "collectives within `shard_map`, over all or some"

@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from typing import Final
 
 import pytest
-from hypothesis import example, given, settings, strategies as st
+from hypothesis import assume, example, given, settings, strategies as st
 
 from fuzz import effects
 from fuzz.drawing import CASES, Case
 from fuzz.effects import Statement
 from fuzz.forgetting import forget_sometimes
 from fuzz.programs import Program
-from fuzz.stacks import affordable, check, check_by_differences
+from fuzz.stacks import affordable, check, check_by_differences, check_laplacian
 from tinyjax.core.xla import lowering
 from tinyjax.testing.random_programs import Step
 from tinyjax.testing.stacks import Layer
@@ -33,6 +33,10 @@ ROUNDED_TWICE = Case(
     ),
     (Layer("jit", 7), Layer("grad", 12)),
 )
+
+
+#: What a Laplacian takes, about.
+TWICE = (Layer("jvp", 0), Layer("grad", 0))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -68,6 +72,22 @@ def test_transformations_commute_where_all_nests_are_taken_apart(case: Case) -> 
         patch.setattr(lowering, "DEEPEST", 0)
         patch.setattr(lowering, "LARGEST", 1 << 60)
         check(case.program, affordable(case.program, case.layers))
+    forget_sometimes()
+
+
+@pytest.mark.slow
+@settings(max_examples=10)
+@given(CASES)
+def test_laplacians_are_sums_of_second_derivatives(case: Case) -> None:
+    assume(affordable(case.program, TWICE) == TWICE)
+    check_laplacian(case.program)
+
+
+@pytest.mark.fuzz
+@given(CASES)
+def test_laplacians_are_sums_of_second_derivatives_at_length(case: Case) -> None:
+    assume(affordable(case.program, TWICE) == TWICE)
+    check_laplacian(case.program)
     forget_sometimes()
 
 

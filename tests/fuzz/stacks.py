@@ -1,12 +1,13 @@
 """Random programs under stacks of transformations, held against the same by other means."""
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 import numpy as np
 
 from fuzz.programs import Program
-from tinyjax import make_jaxpr
+from tinyjax import jit, jvp, make_jaxpr
+from tinyjax.autodiff import laplacian
 from tinyjax.core.tracing.jaxpr import Jaxpr, subjaxprs
 from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import HostArray
@@ -23,6 +24,40 @@ def check(program: Program, layers: Sequence[Layer]) -> None:
     inputs = tuple(program.inputs())
     ours, reference = program.function(with_jit=True), program.function(with_jit=False)
     check_stack(Side(ours, inputs), Side(reference, inputs), layers)
+
+
+def check_laplacian(program: Program) -> None:
+    """Hold Laplacians, compiled and with and without sparsity, to nested jvp, which is not."""
+    inputs = tuple(program.inputs())
+    places = tuple(range(len(inputs)))
+    ours, reference = program.function(with_jit=True), program.function(with_jit=False)
+    expected: list[HostArray] | None = None
+    for place, x in enumerate(inputs):
+        for i in range(x.size):
+            direction = np.zeros(x.size)
+            direction[i] = 1
+            seconds = _second(reference, inputs, place, direction.reshape(x.shape))
+            expected = seconds if expected is None else list(map(np.add, expected, seconds))
+    assert expected is not None, "a program has inputs"
+    of_all = laplacian(ours, places, sparse=False)(*inputs).laplacian
+    for got in (of_all, jit(laplacian(ours, places))(*inputs).laplacian):
+        for total, other in zip(got, expected, strict=True):
+            scale = max(1.0, float(np.max(np.abs(other), initial=0.0)))
+            np.testing.assert_allclose(total, other, 1e-7, 1e-8 * scale)
+
+
+def _second(
+    fun: Callable[..., Any], inputs: Sequence[HostArray], place: int, direction: HostArray
+) -> list[HostArray]:
+    """The second derivative along a direction of one input."""
+
+    def of_one(x: Any) -> Any:
+        return fun(*(as_array(x if k == place else y) for k, y in enumerate(inputs)))
+
+    def slope(x: Any) -> Any:
+        return jvp(of_one, (x,), (direction,))[1]
+
+    return [np.asarray(y) for y in jvp(slope, (inputs[place],), (direction,))[1]]
 
 
 def affordable(program: Program, layers: Sequence[Layer]) -> tuple[Layer, ...]:
