@@ -29,6 +29,7 @@ NAMES: Final = (
     "neural_ode",
     "hamiltonian",
     "laplace",
+    "ground_state",
     "transport",
     "adjoint",
     "new_primitive",
@@ -38,7 +39,7 @@ COLUMNS: Final = 3
 LARGE: Final = 150_000
 INDEX: Final = """# Gallery
 
-Twelve short programs, each with the picture that it draws. You run one by `python
+Short programs, each with the picture that it draws. You run one by `python
 examples/gallery/NAME.py picture.png`; it needs matplotlib, and some need SciPy or scikit-learn
 (`pip install matplotlib scikit-learn`). Each page shows the whole program, with a word on each of
 its parts: in a notebook, copy its code and call `main()`. Most run on JAX too: change the imports,

@@ -9,6 +9,8 @@ import scipy.integrate
 import scipy.ndimage
 import scipy.optimize
 import scipy.signal
+import scipy.sparse
+import scipy.sparse.linalg
 from sklearn.gaussian_process import GaussianProcessRegressor, kernels
 
 import tinyjax as jax
@@ -27,6 +29,7 @@ from gallery import (
     convolution,
     digits,
     gaussian_process,
+    ground_state,
     hamiltonian,
     ink,
     laplace,
@@ -183,6 +186,21 @@ def test_laplace(picture: str) -> None:
     # harmonic functions have no maximum inside: the network comes close
     assert found["least potential"] > -0.1
     assert found["greatest potential"] < 1.1
+
+
+def test_ground_state(picture: str) -> None:
+    """Against the least eigenvalue of the energy, by finite differences."""
+    found = ground_state.main(picture, steps=300, width=12, points=32)
+    axis = np.linspace(-4, 4, 81)
+    second = np.diff(np.eye(83), 2, axis=0)[:, 1:-1] / (axis[1] - axis[0]) ** 2
+    places = np.stack(np.meshgrid(axis, axis), -1).reshape(-1, 2)
+    squares = ((places[:, None] - ground_state.WELLS) ** 2).sum(-1)
+    potential = (places**2).sum(-1) / 4 - np.exp(-squares / 0.8) @ ground_state.DEPTHS
+    moving = -scipy.sparse.kronsum(second, second) / 2
+    operator = (moving + scipy.sparse.diags(potential)).tocsc()
+    (least,) = scipy.sparse.linalg.eigsh(operator, 1, sigma=-4.0)[0]
+    assert abs(found["energy"] - least) < 0.05
+    assert found["standard deviation of the energy"] < 0.3
 
 
 def test_exact_potential_is_harmonic() -> None:
