@@ -22,8 +22,8 @@ from typing import (
 
 import numpy as np
 
-from tinyjax import dtypes
-from tinyjax.core import devices as dev
+from tinyjax import dtypes, numpy as jnp
+from tinyjax.core import devices as dev, primitives
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew, identities, shape as sh
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_size
@@ -283,9 +283,7 @@ def _nest(x: Any, leaves: Any) -> Any:
 
 
 def _concatenate(parts: Sequence[Array], axis: int) -> Array:
-    from tinyjax.core.primitives.slicing import concatenate  # noqa: PLC0415 (a first operation does without)
-
-    return concatenate(parts, axis)
+    return primitives.concatenate(parts, axis)
 
 
 def _stack(nested: Any, x: object) -> Array:
@@ -1012,12 +1010,10 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     n = max(min(rows - top, columns - left), 0)
     if n == 0:
         return sh.full((*batch, 0), 0, x.dtype)
-    from tinyjax.core.primitives.slicing import slice_  # noqa: PLC0415 (a first operation does without)
-
     # in a square matrix, laid out row by row, the diagonal is every (n + 1)-th element
-    square = slice_(x, (*[0] * len(batch), top, left), (*batch, top + n, left + n))
+    square = primitives.slice_(x, (*[0] * len(batch), top, left), (*batch, top + n, left + n))
     line = sh.reshape(square, (*batch, n * n))
-    return slice_(line, [0] * line.ndim, line.shape, (*[1] * len(batch), n + 1))
+    return primitives.slice_(line, [0] * line.ndim, line.shape, (*[1] * len(batch), n + 1))
 
 
 @replayed
@@ -1042,13 +1038,11 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
         return diagonal(x, k)
     if x.ndim != 1:
         raise ShapeError(f"diag needs an array with one or two axes, but got shape {x.shape}.")
-    from tinyjax.core.primitives.slicing import pad  # noqa: PLC0415 (a first operation does without)
-
     n = x.shape[0]
     zero = sh.full((), 0, x.dtype)
-    x = sh.reshape(pad(x, zero, ((0, 0, n),)), (n, n)) if n else sh.reshape(x, (0, 0))
+    x = sh.reshape(primitives.pad(x, zero, ((0, 0, n),)), (n, n)) if n else sh.reshape(x, (0, 0))
     top, left = max(-k, 0), max(k, 0)
-    return pad(x, zero, ((top, left, 0), (left, top, 0)))
+    return primitives.pad(x, zero, ((top, left, 0), (left, top, 0)))
 
 
 @replayed
@@ -1074,9 +1068,7 @@ def trace(
         >>> jnp.trace(jnp.array([[1, 2], [3, 4]]))
         Array(5, dtype=int32)
     """
-    from tinyjax.numpy.reductions import sum  # noqa: PLC0415 (a first operation does without)
-
-    return sum(diagonal(a, offset, axis1, axis2), -1, dtype, out)
+    return jnp.sum(diagonal(a, offset, axis1, axis2), -1, dtype, out)
 
 
 #: Each is a product of its own.
@@ -1201,9 +1193,7 @@ def array_equal(a1: Nested, a2: Nested, equal_nan: bool = False) -> Array:
 
 
 def _all(x: Array) -> Array:
-    from tinyjax.core.primitives.reduce import reduce_and  # noqa: PLC0415 (a first operation does without)
-
-    return reduce_and(x, tuple(range(x.ndim)))
+    return primitives.reduce_and(x, tuple(range(x.ndim)))
 
 
 @replayed

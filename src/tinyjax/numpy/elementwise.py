@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, primitives
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.primitives.identities import another, stop_gradient
@@ -281,9 +281,7 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Array:
     a, b = operands("power", x, y)
     if dtypes.is_inexact(a.dtype):
         return ew.pow_(a, b)
-    from tinyjax.primitives.bits import power as power_of_integers  # noqa: PLC0415 (seldom needed)
-
-    return power_of_integers(_integers(a), _integers(b))
+    return primitives.power(_integers(a), _integers(b))
 
 
 pow = power
@@ -435,11 +433,9 @@ def no_out(name: str, out: object) -> None:
 
 def signbit(x: ArrayLike, /) -> Array:
     """Say where the sign is negative, also that of ``-0.0`` and of NaN."""
-    from tinyjax.primitives.bitcast import bitcast_convert_type  # noqa: PLC0415 (as for ldexp)
-
     a = _no_complex("signbit", array_of("signbit", x))
     if dtypes.is_float(a.dtype):
-        a = bitcast_convert_type(a, np.dtype(f"i{a.dtype.itemsize}"))
+        a = primitives.bitcast_convert_type(a, np.dtype(f"i{a.dtype.itemsize}"))
     return _false(a) if dtypes.kind(a.dtype) in "bu" else ew.lt(a, full_like(a, 0))
 
 
@@ -509,15 +505,13 @@ def _scaled(x: Array, exponent: Array) -> Array:
 
 def _power_of_two(exponent: Array, like: Array) -> Array:
     """``2**exponent`` in the type of another array, by its bits."""
-    from tinyjax.primitives.bitcast import bitcast_convert_type  # noqa: PLC0415 (for ldexp)
-
     limits = dtypes.finfo(like.dtype)
     integers = dtypes.int64 if like.dtype == dtypes.float64 else dtypes.int32
     biased = ew.add(exponent, full_like(exponent, int(limits.maxexp) - 1))
     bits = ew.shift_left(
         convert(biased, integers), full(exponent.shape, int(limits.nmant), integers)
     )
-    return convert(bitcast_convert_type(bits, like.dtype), like.dtype, like.weak_type)
+    return convert(primitives.bitcast_convert_type(bits, like.dtype), like.dtype, like.weak_type)
 
 
 @replayed

@@ -11,7 +11,7 @@ from typing import overload
 
 import numpy as np
 
-from tinyjax import dtypes, errors
+from tinyjax import dtypes, errors, primitives
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
 from tinyjax.core.values import concrete as conc, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
@@ -149,10 +149,8 @@ def nonzero(
         )
     if not n:
         return tuple([mn.filled(fill, (size,), index_type) for fill in fills])
-    from tinyjax.primitives.cumulative import cumsum  # noqa: PLC0415 (for positions alone)
-
     # where the mask holds for the k-th time, the place goes to position k
-    counted = cumsum(ew.convert_element_type(flat, index_type), 0)
+    counted = primitives.cumsum(ew.convert_element_type(flat, index_type), 0)
     one = sh.full_like(counted, 1)
     position = ew.select(flat, ew.sub(counted, one), ew.neg(one))
     places = (

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final
 
-from tinyjax import dtypes
+from tinyjax import dtypes, primitives
 from tinyjax.core.tracing.primitive import Avals, Primitive
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.parallel import division as dv, types as ty
@@ -126,10 +126,8 @@ def _convolution(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
 
 
 def _gather(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
-    from tinyjax.primitives.gather_scatter import gather_windows  # noqa: PLC0415 (loaded by then)
-
     x, indices = avals
-    windows = gather_windows(x.shape, params)
+    windows = primitives.gather_windows(x.shape, params)
     inside = _whole_windows(x, windows)
     places = iter(_places(x, indices, windows))
     of_windows = dict(zip(params.dimension_numbers.offset_dims, inside, strict=True))
@@ -138,10 +136,8 @@ def _gather(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
 
 
 def _scatter(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
-    from tinyjax.primitives.gather_scatter import scatter_windows  # noqa: PLC0415 (loaded by then)
-
     x, indices, updates = avals
-    windows = scatter_windows(x.shape, updates.shape, params)
+    windows = primitives.scatter_windows(x.shape, updates.shape, params)
     entries, update_entries = [*ty.entries(x)], ty.entries(updates)
     inside = params.dimension_numbers.update_window_dims
     _whole_windows(x, windows)

@@ -13,7 +13,7 @@ from typing import Final
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, primitives
 from tinyjax.core.primitives import elementwise as ew, rules as ru, slicing as sl
 from tinyjax.core.primitives.shape import (
     are_last,
@@ -169,10 +169,7 @@ def _dynamic_slice_batch(
     if axis is not None and not mapped.size:
         return (moveaxis(x, axis, 0),), (0,)
     batched = axis is not None
-    # few slices are mapped
-    from tinyjax.primitives import gather_scatter as gs  # noqa: PLC0415
-
-    numbers = gs.GatherDimensionNumbers(
+    numbers = primitives.GatherDimensionNumbers(
         offset_dims=tuple(range(1, len(shape) + 1)),
         collapsed_slice_dims=(),
         start_index_map=tuple([i + batched for i in chosen]),
@@ -182,8 +179,8 @@ def _dynamic_slice_batch(
     if axis is not None:
         x = moveaxis(x, axis, 0)
         sizes = (1, *sizes)
-    clipped = gs.GatherParams(numbers, sizes, GatherScatterMode.CLIP)
-    return (bind1(gs.gather_p, (x, indices), clipped),), (0,)
+    clipped = primitives.GatherParams(numbers, sizes, GatherScatterMode.CLIP)
+    return (bind1(primitives.gather_p, (x, indices), clipped),), (0,)
 
 
 # dynamic_update_slice
@@ -257,18 +254,15 @@ def _dynamic_update_slice_batch(
     chosen, indices = _index_vectors(x.shape[1:], update.shape[1:], starts, start_axes, mapped.size)
     if not chosen or not mapped.size:
         return (update if not chosen else x,), (0,)
-    # few updates are mapped
-    from tinyjax.primitives import gather_scatter as gs  # noqa: PLC0415
-
-    numbers = gs.ScatterDimensionNumbers(
+    numbers = primitives.ScatterDimensionNumbers(
         update_window_dims=tuple(range(1, x.ndim)),
         inserted_window_dims=(),
         scatter_dims_to_operand_dims=tuple([i + 1 for i in chosen]),
         operand_batching_dims=(0,),
         scatter_indices_batching_dims=(0,),
     )
-    clipped = gs.ScatterParams(numbers, GatherScatterMode.CLIP, False, True)
-    return (bind1(gs.scatter_p, (x, indices, update), clipped),), (0,)
+    clipped = primitives.ScatterParams(numbers, GatherScatterMode.CLIP, False, True)
+    return (bind1(primitives.scatter_p, (x, indices, update), clipped),), (0,)
 
 
 # The public functions
