@@ -105,3 +105,18 @@ def test_the_core_works_with_nothing_upon_it() -> None:
 @pytest.mark.parametrize("plane", PLANES)
 def test_the_core_works_without_a_plane(plane: str) -> None:
     assert without(plane) == "agrees\n"
+
+
+def test_rooms_replace_no_rule() -> None:
+    """A rule that a room replaces as it is loaded lets programs count as others than before."""
+    program = """
+from importlib import import_module
+import tinyjax
+from tinyjax.core.tracing.primitive import _revisions
+from tinyjax.lazy import ROOMS
+for homes in ROOMS.values():
+    for home in homes.split():
+        import_module(home)
+print({name for name, revision in _revisions.items() if revision})
+"""
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "set()\n"

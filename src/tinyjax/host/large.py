@@ -120,7 +120,7 @@ def _large_arithmetic(
     return None
 
 
-for _primitive in [x for x in vars(ew).values() if isinstance(x, Elementwise)]:
+for _primitive in {x for x in vars(ew).values() if isinstance(x, Elementwise)} - {ew.div}:
     _primitive.def_rule(prim.LARGE)(partial(_large_arithmetic, _primitive))
 
 
@@ -128,4 +128,6 @@ for _primitive in [x for x in vars(ew).values() if isinstance(x, Elementwise)]:
 def _large_quotient(avals: prim.Avals, params: Any) -> prim.HostCall | None:
     dtype = avals[0].dtype
     is_exact = dtypes.is_integer(dtype) and dtype.itemsize <= 4
-    return prim.HostCall(_quotient, fresh=True) if is_exact else None
+    if is_exact:
+        return prim.HostCall(_quotient, fresh=True)
+    return _large_arithmetic(ew.div, avals, params)
