@@ -2,6 +2,7 @@
 
 import importlib
 import math
+import threading
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -19,6 +20,7 @@ from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.xla import threads
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError
+from tinyjax.host import cores
 from tinyjax.primitives import compiled_formulas, convolution, sort, special
 from tinyjax.scipy import special as scipy_special
 
@@ -109,7 +111,7 @@ LARGE: dict[str, prim.Primitive[Any]] = {
     for x in prim.registry.values()
     if prim.LARGE in x.rules.extensions and x.params is prim.NoParams
 }
-SIZE = (310, 301)
+SIZE = (310, 901)  # so many that blocks are divided among cores
 
 
 def operands_of(name: str, dtype: dtypes.DType, layout: str) -> list[HostArray]:
@@ -352,3 +354,44 @@ def test_large_fourier_transforms(shape: tuple[int, ...], dtype: str) -> None:
     mapped = tinyjax.vmap(jnp.fft.rfft if real else jnp.fft.fft)
     if len(shape) > 1:
         np.testing.assert_array_equal(mapped(x), (jnp.fft.rfft if real else jnp.fft.fft)(x))
+
+
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_blocks_are_done_once_each_on_several_cores(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cores, "CORES", number)
+    done, threads, size = list[slice](), set[int](), 1_000_001
+    meeting = threading.Barrier(number)
+
+    def work(block: slice) -> None:
+        if threading.get_ident() not in threads:
+            threads.add(threading.get_ident())
+            meeting.wait(60)
+        done.append(block)
+
+    for _ in range(2):
+        done.clear()
+        threads.clear()
+        cores.over_blocks(size, 65_536, work)
+        assert len(threads) == number
+        places = np.concatenate([np.arange(size)[block] for block in sorted(done, key=str)])
+        np.testing.assert_array_equal(np.sort(places), np.arange(size))
+
+
+def test_an_error_on_another_core_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cores, "CORES", 2)
+    own, meeting = threading.get_ident(), threading.Barrier(2)
+    met = set[int]()
+
+    def work(block: slice) -> None:
+        if threading.get_ident() not in met:
+            met.add(threading.get_ident())
+            meeting.wait(60)
+        if threading.get_ident() != own:
+            raise OSError("elsewhere")
+
+    for _ in range(2):
+        met.clear()
+        with pytest.raises(OSError, match="elsewhere"):
+            cores.over_blocks(1_000_000, 65_536, work)

@@ -9,7 +9,7 @@ Python's lock while it runs. As a part of a compiled program it is written in pl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextvars import copy_context
 
 import attrs
@@ -24,6 +24,7 @@ from tinyjax.core.tracing.staging import Staged
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms.linearize import linearize_jaxpr
 from tinyjax.core.values.array import Array
+from tinyjax.host import cores
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -56,8 +57,7 @@ def _evaluate(args: prim.Arrays, params: ConcurrentParams) -> prim.Arrays:
         return all(isinstance(x, jx.Lit) or x in values for x in eqn.inputs)
 
     running: dict[Future[Sequence[Array]], jx.JaxprEqn] = {}
-    # threads of this call only: a function of the host that a part calls may come here again
-    with ThreadPoolExecutor(params.threads) as pool:
+    with cores.pool_of(params.threads) as pool:
         left = [*jaxpr.eqns]
         while left or running:
             later: list[jx.JaxprEqn] = []
