@@ -220,3 +220,13 @@ def test_expressions_of_integers_are_those_of_numpy(seed: int, dtype: str) -> No
         for one, found in zip(drawn_ones, compiled, strict=True):
             wrong = np.flatnonzero(np.asarray(found) != np.asarray(one.call(x, y)))
             assert not wrong.size, f"{one.text} at {[pairs[i] for i in wrong[:3]]}"
+
+
+def test_only_what_is_computed_is_kept_from_being_computed_twice() -> None:
+    """Ties are found by comparing an array with its maximum, of which no copy is needed."""
+    of_parameter, of_computed = (
+        tinyjax.jit(tinyjax.grad(f)).lower(np.ones(8, np.float32)).as_text()
+        for f in (jnp.max, lambda x: jnp.max(jnp.sin(x)))
+    )
+    assert "inlineable" not in of_parameter
+    assert "inlineable" in of_computed

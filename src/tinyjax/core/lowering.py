@@ -243,6 +243,7 @@ def write_module(
                 "compiled. Export it, and call what is exported: export.export(f)(*types)."
             )
     b = new_lowering(platform, locate)
+    b.is_entry = True
     attributes = [
         "" if alias is None else f" {{tf.aliasing_output = {alias} : i32}}" for alias in aliases
     ]

@@ -123,6 +123,7 @@ class Lowering(Builder):
         part: where each device runs this function on values of its own, what a plane says of that.
         results: the types of the current equation's results.
         counter: the number of the iteration, in the body of a loop that counts.
+        is_entry: whether it is the function that is called from outside.
     """
 
     def __init__(self, module: Module, platform: str, part: Any = None) -> None:
@@ -132,6 +133,7 @@ class Lowering(Builder):
         self.part: Any = part
         self.results: Sequence[hlo.TensorType] = ()
         self.counter: hlo.Value | None = None
+        self.is_entry = False
         # What the ordered callbacks written so far in this block leave to the next one.
         self._token: hlo.Value | None = None
 
