@@ -15,15 +15,17 @@ from typing import Any, Final, SupportsIndex, TypeAlias, TypeGuard
 
 import attrs
 
-from tinyjax.core.tracing.trace import bind1
+from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.integers import SymbolicSize
-from tinyjax.dtypes import DType
+from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, InconclusiveDimensionOperation, shortened
 from tinyjax.export import parsing, polynomials as poly
 from tinyjax.export.bounds import Bounds, Knowledge
 from tinyjax.export.dimension import DimensionParams, dim_as_value, dim_as_value_p
 from tinyjax.export.polynomials import Polynomial, Term
+from tinyjax.export.unsized import unsized
 from tinyjax.frames import Location, user_location
 
 _numbers: Final = itertools.count()
@@ -247,7 +249,15 @@ class SymbolicDim(SymbolicSize):
     # Conversions
 
     def as_array(self, dtype: DType) -> Array:
-        return bind1(dim_as_value_p, (), DimensionParams(self, dtype))
+        return tr.bind1(dim_as_value_p, (), DimensionParams(self, dtype))
+
+    def splat(self, host: HostArray, aval: ShapedArray) -> HostArray:
+        if not tr.is_in_program():
+            raise InconclusiveDimensionOperation(
+                f"an array of type {aval} has symbolic sizes, so it has no data. Symbolic sizes "
+                "are for functions that are exported: make such arrays within one."
+            )
+        return unsized(host, aval)
 
     def __jax_array__(self) -> Array:
         return dim_as_value(self)

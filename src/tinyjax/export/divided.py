@@ -17,10 +17,11 @@ from tinyjax.core.tracing.jaxpr import Jaxpr, Lit, effects
 from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
-from tinyjax.core.values.operands import first_element, literal_splat
+from tinyjax.core.values.operands import first_element
 from tinyjax.errors import ArgumentError, ExportError
 from tinyjax.export.platforms import calls_python
 from tinyjax.export.symbolic_programs import Rewriting, closed
+from tinyjax.export.unsized import literal_splat
 from tinyjax.parallel import meshes, named_sharding as ns, sharded_array as sa, types as ty
 from tinyjax.parallel.constraint import constrain
 from tinyjax.parallel.placement import Placement

@@ -25,7 +25,7 @@ import numpy as np
 from tinyjax import dtypes, errors
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.core.values import avals as av, integers as ints, operands as opd
-from tinyjax.export import dims, parsing, symbolic_programs
+from tinyjax.export import dims, parsing, symbolic_programs, unsized
 from tinyjax.parallel import meshes, named_sharding as ns, sharding as sd, types as ty
 from tinyjax.parallel.types import OnMesh, Share, with_varying
 from tinyjax.primitives import convolution as cv, fft, gather_scatter as gs, modes
@@ -344,7 +344,7 @@ class _Reader:
             if len(data) != literal_aval.dtype.itemsize:
                 raise ValueError("a literal is not one number")
             return jx.Lit(
-                opd.literal_splat(np.frombuffer(data, literal_aval.dtype)[0], literal_aval),
+                unsized.literal_splat(np.frombuffer(data, literal_aval.dtype)[0], literal_aval),
                 literal_aval,
             )
 

@@ -17,7 +17,7 @@ from tinyjax import errors, frames, records, tree
 from tinyjax.core.jit import JitParams, jit_p
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr
 from tinyjax.core.values import avals as av, integers as ints, operands as opd
-from tinyjax.export import dims, polynomials as poly
+from tinyjax.export import dims, polynomials as poly, unsized
 from tinyjax.parallel.inside import on_axes
 from tinyjax.parallel.primitive import ShardMapParams
 
@@ -199,7 +199,7 @@ class _Substitution(Rewriting):
         aval = self.aval(x.aval)
         if aval is x.aval:
             return x
-        return jx.Lit(opd.literal_splat(opd.first_element(x.value.host), aval), aval)
+        return jx.Lit(unsized.literal_splat(opd.first_element(x.value.host), aval), aval)
 
     def size(self, value: dims.SymbolicDim) -> int:
         return dims.substituted(value, self._sizes)

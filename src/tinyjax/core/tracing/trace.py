@@ -32,7 +32,6 @@ from tinyjax.core.tracing.primitive import MappedAxis, Primitive, Tangent, binde
 from tinyjax.core.values.array import Array, DeviceBuffer
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
-from tinyjax.core.values.operands import is_staging
 from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import (
     ArgumentError,
@@ -553,9 +552,6 @@ def enclosing_traces() -> Iterator[Trace]:
 def is_in_program() -> bool:
     """Say whether a function is being staged."""
     return any(trace.stages for trace in enclosing_traces())
-
-
-is_staging.append(is_in_program)
 
 
 def enclosing_axes() -> tuple[MappedAxis, ...]:

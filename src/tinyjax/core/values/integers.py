@@ -58,6 +58,10 @@ class SymbolicSize(_Int):
         """Return the size as an array of a dtype."""
         raise NotImplementedError
 
+    def splat(self, host: Any, aval: Any) -> Any:
+        """Return the data of an array of one value, of a type with such sizes."""
+        raise NotImplementedError
+
 
 def larger(x: int, y: int) -> int:
     """Return the larger of two sizes, which may be symbolic."""

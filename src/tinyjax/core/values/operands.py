@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from math import copysign, prod
 from types import BuiltinFunctionType, FunctionType, MethodType
-from typing import Any, Final, NoReturn, TypeGuard
+from typing import Any, Final, TypeGuard
 
 import numpy as np
 
@@ -117,65 +117,14 @@ def splat(value: bool | int | float | complex | np.generic, aval: ShapedArray) -
         try:
             host = np.ndarray(aval.shape, aval.dtype, host, 0, (0,) * len(aval.shape))
         except InconclusiveDimensionOperation:
-            host = _without_sizes(host, aval)
+            size = next(n for n in aval.shape if isinstance(n, SymbolicSize))
+            host = size.splat(host, aval)
         except ValueError:
             check_axes(aval.shape)
             raise ShapeError(
                 f"an array of type {aval} has more bytes than memory has addresses."
             ) from None
     return ConcreteArray(host, aval)
-
-
-#: Says whether a function is being staged (``core.tracing.trace``).
-is_staging: Final[list[Callable[[], bool]]] = []
-
-
-def _without_sizes(host: HostArray, aval: ShapedArray) -> HostArray:
-    """Return the data of a splat whose sizes are symbolic: a literal of a program, without data."""
-    if not any(staging() for staging in is_staging):
-        raise InconclusiveDimensionOperation(
-            f"an array of type {aval} has symbolic sizes, so it has no data. Symbolic sizes are "
-            "for functions that are exported: make such arrays within one."
-        )
-    return _unsized(host, aval)
-
-
-def literal_splat(value: np.generic, aval: ShapedArray) -> ConcreteArray:
-    """Make a ``splat`` for a literal, whose sizes may be symbolic."""
-    if any(isinstance(n, SymbolicSize) for n in aval.shape):
-        return ConcreteArray(_unsized(np.array(value, aval.dtype), aval), aval)
-    return splat(value, aval)
-
-
-def _unsized(host: HostArray, aval: ShapedArray) -> HostArray:
-    operand = _Unsized((1,) * aval.ndim, aval.dtype, host, 0, (0,) * aval.ndim)
-    operand.symbolic_shape = aval.shape
-    operand.flags.writeable = False  # else a view would be made, without this shape
-    return operand
-
-
-class _Unsized(np.ndarray[Any, Any]):
-    """The one element of a splat with symbolic sizes; nothing else can be asked of its data.
-
-    Attributes:
-        symbolic_shape: the shape that such an array is said to have.
-    """
-
-    symbolic_shape: tuple[int, ...]
-
-    shape: Any = property(lambda self: self.symbolic_shape)
-    size: Any = property(lambda self: prod(self.symbolic_shape))
-
-    def _refuse(self, *args: object, **kwargs: object) -> NoReturn:
-        raise InconclusiveDimensionOperation(
-            "the data of an array is needed whose sizes are symbolic, which has none until they "
-            "are known. Compute it from an argument of the exported function, or export for sizes "
-            "that are numbers."
-        )
-
-    __array_ufunc__ = __array_function__ = _refuse
-    astype = reshape = copy = view = tobytes = tolist = item = _refuse
-    any = all = sum = min = max = ravel = transpose = _refuse
 
 
 #: Splats met before, by number, its type and theirs: a look-up is faster than making one.
