@@ -406,6 +406,8 @@ def describe_function(fun: Callable[..., object]) -> str:
     return f"{name} ({place(code.co_filename, code.co_firstlineno)})"
 
 
+# Room on the stack
+
 _FRAMES: Final = 40
 #: By weight; so many levels find room in Python's own limit.
 _FREE: Final = 6

@@ -24,6 +24,8 @@ import attrs
 
 from tinyjax import config, errors, frames, lazy, records
 
+# Platforms
+
 #: The numbers of a platform's devices begin with a multiple of this.
 PER_PLATFORM: Final = 1 << 31
 
@@ -145,6 +147,8 @@ def platform_at(number: int) -> Platform:
         return CPU
     return platform_named(next(name for name, other in _PLACES.items() if other == place))
 
+
+# Devices
 
 #: The processor's platform.
 PLATFORM: Final = "cpu"
@@ -462,6 +466,9 @@ Placement: TypeAlias = Place | None
 def is_place(x: object) -> bool:
     """Say whether something tells where an array lies, or None: a leaf in trees of such."""
     return x is None or isinstance(x, Place)
+
+
+# Who answers for other places
 
 
 class PlacedCall(Protocol):

@@ -200,6 +200,9 @@ class Chosen:
         return tree.path_str(calling.parameter_name(self.choice.fun, number), rest)
 
 
+# Tangents and cotangents
+
+
 def check_per_argument(function: str, **given: object) -> None:
     """Check what a function takes for each argument of another: ``primals``, ``tangents``.
 

@@ -262,6 +262,9 @@ def check_checkpoints(name: str, checkpoints: int) -> None:
 W = TypeVar("W", bound="Observer")
 
 
+# Observers
+
+
 class Observer:
     """What looks on while a loop runs. It is a parameter of the loop, and so a frozen attrs class.
 

@@ -162,7 +162,7 @@ def run_while(
     )
 
 
-# Loops
+# What is needed of loops
 
 
 def varying(jaxpr: jx.Jaxpr, num_consts: int) -> set[jx.Atom]:
@@ -205,7 +205,7 @@ def prune_scan(eqn: jx.JaxprEqn, used: tuple[bool, ...]) -> jx.JaxprEqn:
     )
 
 
-# Conditionals
+# What is needed of conditionals, and where residuals of these lie
 
 
 def share_slots(

@@ -125,6 +125,9 @@ def def_call(
     return bind_call
 
 
+# The primitive
+
+
 @attrs.frozen(eq=False, repr=False)
 class JitParams(prim.Params):
     """A program to be compiled as a unit.

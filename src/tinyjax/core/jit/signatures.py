@@ -374,6 +374,9 @@ class Parameters:
         return sorted(leaves)
 
 
+# What calls of a function have become
+
+
 class Entry:
     """One signature of a jitted function: its program, and how to run it."""
 

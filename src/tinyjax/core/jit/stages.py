@@ -85,6 +85,9 @@ class Explanation(records.Record):
 T = TypeVar("T")
 
 
+# Programs
+
+
 @runtime_checkable
 class Wrapped(Protocol):
     """The methods of a jitted function that look at it without a call."""

@@ -22,6 +22,8 @@ from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 
+# The barrier
+
 optimization_barrier_p: Primitive[prim.NoParams] = Primitive("optimization_barrier", prim.NoParams)
 
 
@@ -101,6 +103,9 @@ def once(x: Array) -> Array:
 
 
 T = TypeVar("T")
+
+
+# Identities that mark, and the sink
 
 
 def _identity(name: str) -> Primitive[prim.NoParams]:

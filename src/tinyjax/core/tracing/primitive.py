@@ -38,6 +38,8 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 
 P = TypeVar("P")
+T = TypeVar("T")
+U = TypeVar("U")
 R = TypeVar("R")
 
 
@@ -274,6 +276,17 @@ VIEW: Final[RuleKey[Callable[[Any, Any], Any]]] = RuleKey("view")
 #: has so many elements; it may return None.
 LARGE: Final[RuleKey[HostRule[Any]]] = RuleKey("large")
 _MANY: Final = 50_000
+
+#: The rule of a primitive that does more, or less, than an operation for each element of its
+#: operands and results: how many, of the parameters and the types of the operands and results.
+FLOPS: Final[RuleKey[Callable[[Any, Avals, Avals], float]]] = RuleKey("flops")
+
+#: The rule of a primitive that is a function such as ``exp``, of each element: about how many
+#: operations that takes, of those that a product of matrices has most of.
+TRANSCENDENTAL: Final[RuleKey[Callable[[], float]]] = RuleKey("transcendental")
+
+#: Marks such a function that XLA computes for one element at a time in any case.
+ONE_AT_A_TIME: Final[RuleKey[Callable[[], bool]]] = RuleKey("one_at_a_time")
 
 
 class Rules(Generic[P]):
@@ -642,20 +655,7 @@ class Primitive(Generic[P]):
             self.rules.registered.append(name)
 
 
-#: The rule of a primitive that does more, or less, than an operation for each element of its
-#: operands and results: how many, of the parameters and the types of the operands and results.
-FLOPS: Final[RuleKey[Callable[[Any, Avals, Avals], float]]] = RuleKey("flops")
-
-#: The rule of a primitive that is a function such as ``exp``, of each element: about how many
-#: operations that takes, of those that a product of matrices has most of.
-TRANSCENDENTAL: Final[RuleKey[Callable[[], float]]] = RuleKey("transcendental")
-
-#: Marks such a function that XLA computes for one element at a time in any case.
-ONE_AT_A_TIME: Final[RuleKey[Callable[[], bool]]] = RuleKey("one_at_a_time")
-
-
-T = TypeVar("T")
-U = TypeVar("U")
+# Lists of values of two kinds: cut, picked and put together again. They are told apart by marks.
 
 
 def split_list(values: Sequence[T], *sizes: int) -> list[list[T]]:
@@ -685,7 +685,7 @@ def fill_list(marks: Iterable[bool], marked: Iterable[T], other: U) -> list[T | 
     return [next(values) if mark else other for mark in marks]
 
 
-# Tangents and operands
+# Tangents are told apart by ZERO, operands of a transposition by whether they have a value.
 
 
 def nonzeros(tangents: Tangents) -> tuple[bool, ...]:

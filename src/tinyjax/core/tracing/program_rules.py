@@ -111,6 +111,9 @@ def def_program(primitive: prim.Primitive[P], rule: ProgramRule[P]) -> None:
 T = TypeVar("T")
 
 
+# What depends on what
+
+
 def depends(jaxpr: jx.Jaxpr, marks: Sequence[bool]) -> tuple[bool, ...]:
     """Which results depend on the parameters that are marked."""
 

@@ -486,6 +486,9 @@ def close_over(staged: Sequence[Staged]) -> tuple[list[Jaxpr], list[Array]]:
     return jaxprs, list(consts.values())
 
 
+# Users' functions, staged and called
+
+
 def is_called() -> bool:
     """Say whether users' functions are called in place of programs: ``disable_jit`` is on."""
     return settings().disable_jit
@@ -594,6 +597,9 @@ def with_state(staged: Staged, taken: Sequence[Kept], left: Sequence[Hashable]) 
 
 
 Q = TypeVar("Q")
+
+
+# Computing while a function is staged
 
 
 class FoldingTrace(Trace):

@@ -206,6 +206,8 @@ def one_or_more(values: object, what: str) -> Sequence[Any]:
     return (values,)
 
 
+# Axes
+
 Axis: TypeAlias = int | Sequence[int] | None
 
 

@@ -171,6 +171,8 @@ def run_alone(primitive: Primitive[Any], args: Sequence[Array], params: Any) -> 
     return run(Compilation(jaxpr, primitive.name), args, "compiled")[0]
 
 
+# Who hears of it
+
 #: Functions that hear how long something took.
 durations: Final[list[Callable[..., Any]]] = []
 

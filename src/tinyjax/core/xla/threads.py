@@ -34,6 +34,8 @@ from tinyjax.config import settings
 from tinyjax.core.tracing.jaxpr import Jaxpr, subjaxprs
 from tinyjax.core.xla.compilation import Compilation, span
 
+# Forks
+
 _clients: Final[list[object]] = []
 _inherited: Final[list[object]] = []
 
@@ -118,6 +120,8 @@ os.register_at_fork(before=_before_fork, after_in_parent=_let_go, after_in_child
 
 
 T = TypeVar("T")
+
+# Waiting
 
 #: How often the main thread looks for signals, where waiting itself does not hear them.
 _SECONDS: Final = 0.2
