@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import tracemalloc
 from collections.abc import Callable
 from typing import Any
@@ -31,6 +32,9 @@ from tinyjax.testing.random_programs import TypedProgram
 
 @pytest.fixture(autouse=True)
 def fresh() -> None:
+    workers = background._workers
+    while workers.jobs or workers.idle < len(workers.threads):  # programs of other tests
+        time.sleep(0.01)
     tinyjax.cache.clear()
 
 
