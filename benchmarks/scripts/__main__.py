@@ -2,7 +2,7 @@
 
 Each run is a process of its own, whose processor time is counted from its start to its end, in all
 of its threads. The ways take turns; the least time of each counts. What the scripts print is
-compared.
+compared, and what XLA complains of is shown.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import sys
 from collections.abc import Mapping
 from math import exp, log
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, Final
 
 import numpy as np
@@ -40,17 +41,23 @@ def run(script: str, way: str) -> tuple[float, list[Any]]:
     """Run a script in a process; return its processor time in seconds, and what it printed."""
     # A run of a user's finds what Python has compiled, of both libraries.
     inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    process = subprocess.Popen(
-        [sys.executable, "-m", f"benchmarks.scripts.{script}"],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=inherited | WAYS[way],
-    )
-    assert process.stdout is not None, "it is a pipe"
-    lines = process.stdout.read().splitlines()
-    _, status, usage = os.wait4(process.pid, 0)
+    with TemporaryFile("w+", encoding="utf-8") as said:
+        process = subprocess.Popen(
+            [sys.executable, "-m", f"benchmarks.scripts.{script}"],
+            stdout=subprocess.PIPE,
+            stderr=said,
+            text=True,
+            env=inherited | WAYS[way],
+        )
+        assert process.stdout is not None, "it is a pipe"
+        lines = process.stdout.read().splitlines()
+        _, status, usage = os.wait4(process.pid, 0)
+        said.seek(0)
+        complaint = said.read()
     if status:
-        raise SystemExit(f"{script} failed with {way}.")
+        raise SystemExit(f"{script} failed with {way}.\n{complaint}")
+    if complaint:  # such as of a simplifier that is likely stuck
+        print(f"{script}, {way}: {complaint}")
     return usage.ru_utime + usage.ru_stime, [json.loads(line) for line in lines]
 
 
