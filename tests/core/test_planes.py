@@ -1,10 +1,14 @@
 """The core works without the rooms that stand upon it: each is taken away, and then all."""
 
+import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Final
 
 import pytest
+
+import tinyjax
 
 #: Rooms upon the core, each of which attaches to it by rules and by what stands in for traces.
 PLANES: Final = (
@@ -120,3 +124,18 @@ for homes in ROOMS.values():
 print({name for name, revision in _revisions.items() if revision})
 """
     assert subprocess.check_output([sys.executable, "-c", program], text=True) == "set()\n"
+
+
+def test_the_core_asks_by_the_words_of_the_table() -> None:
+    """A room by a word that nobody asks by would never be loaded."""
+    program = "import tinyjax; from tinyjax.lazy import ROOMS; print(*ROOMS, sep='\\n')"
+    words = subprocess.check_output([sys.executable, "-c", program], text=True).splitlines()
+    core = Path(tinyjax.__file__).parent / "core"
+    text = "".join(path.read_text(encoding="utf-8") for path in sorted(core.rglob("*.py")))
+    patterns = (
+        *(r"^class (\w+)", r'RuleKey\(\s*"(\w+)"', r'lazy\.room\("([^"]+)"\)'),
+        *(r'ROOMS\.pop\("([^"]+)"', r'^ControlFlow = Literal\["python", "(\w+)"\]'),
+    )
+    asked = {word for pattern in patterns for word in re.findall(pattern, text, re.MULTILINE)}
+    assert "plane" in words
+    assert {*words} <= asked
