@@ -33,7 +33,7 @@ from tinyjax.core import xla
 from tinyjax.core.tracing.trace import EVAL, current_trace
 from tinyjax.errors import ArgumentError
 from tinyjax.experimental import io_callback
-from tinyjax.host import background, tiers
+from tinyjax.host import tiers
 
 THREADS: Final = 16
 TIERS: Final[tuple[Literal["compiled", "first", "ready"], ...]] = ("compiled", "first", "ready")
@@ -278,9 +278,9 @@ def held() -> int:
 
 def settled() -> dict[str, int]:
     """What is left when all has ended, and what can be forgotten is."""
-    while left := len(background._asked):
+    while left := len(tiers._asked):
         time.sleep(0.1)
-        if len(background._asked) == left:  # while there is progress, collecting would slow it down
+        if len(tiers._asked) == left:  # while there is progress, collecting would slow it down
             gc.collect()  # one that was lost to an interrupt may be part of a cycle
     tinyjax.cache.clear()
     # errors of callbacks that nobody was there to raise any more: some are kept, with their frames

@@ -33,7 +33,6 @@ from tinyjax.export import (
     register_namedtuple_serialization,
     register_pytree_node_serialization,
     symbolic_shape,
-    trees,
 )
 from tinyjax.scipy import linalg as slinalg
 
@@ -54,9 +53,9 @@ def loaded(fun: Any, *args: Any, vjp_order: int = 0, **kwargs: Any) -> Exported:
 
 @pytest.fixture(autouse=True)
 def registrations_stay_as_they_were() -> Iterator[None]:
-    before = dict(trees._by_type), dict(trees._by_name)
+    before = dict(format._by_type), dict(format._by_name)
     yield
-    for table, was in zip((trees._by_type, trees._by_name), before, strict=True):
+    for table, was in zip((format._by_type, format._by_name), before, strict=True):
         unchecked(table).clear()
         unchecked(table).update(was)
 
@@ -289,10 +288,10 @@ def test_named_tuples_of_the_package_need_no_name() -> None:
     found = there.call(matrix)
     assert type(found) is jnp.linalg.EighResult
     np.testing.assert_allclose(found.eigenvalues, np.linalg.eigvalsh(matrix), 1e-6, 1e-6)
-    data = trees.encode_tree(there.out_tree, "the results")
+    data = format.encode_tree(there.out_tree, "the results")
     data[-1][2][1] = "NoResult"
     with pytest.raises(ExportError, match=r"numpy.linalg.NoResult, which this version"):
-        trees.decode_tree(data)
+        format.decode_tree(data)
 
 
 def test_pickling() -> None:
@@ -319,7 +318,7 @@ def test_classes_that_have_none() -> None:
 def test_a_name_that_is_not_known_where_it_is_loaded() -> None:
     register_namedtuple_serialization(Interval, serialized_name="interval")
     data = export(jit(lambda x: x))(Interval(1.0, 2.0)).serialize()
-    trees._by_name.clear()
+    format._by_name.clear()
     with pytest.raises(ExportError, match="nodes called 'interval'"):
         deserialize(data)
 

@@ -17,7 +17,7 @@ import pytest
 import tinyjax.numpy as jnp
 from tinyjax import config, jit, lax
 from tinyjax.errors import DonatedArrayError
-from tinyjax.host import background
+from tinyjax.host import tiers
 
 
 @jit
@@ -120,9 +120,9 @@ def test_no_interrupt_keeps_a_program_from_being_compiled(name: str) -> None:
     lines, raised = 0, True
     while raised:
         wanted = jit(lambda x, k=lines: x * k + 1.0).lower(jnp.ones(lines + 1)).compilation
-        end = interrupt_at(lines, name, background.__file__)
+        end = interrupt_at(lines, name, tiers.__file__)
         try:
-            with background.compile_afterwards(wanted):
+            with tiers.compile_afterwards(wanted):
                 pass
         except KeyboardInterrupt:
             pass
@@ -130,7 +130,7 @@ def test_no_interrupt_keeps_a_program_from_being_compiled(name: str) -> None:
             raised = end()
         gc.collect()
         deadline = time.monotonic() + 30
-        while background.is_under_way(wanted):
+        while tiers.is_under_way(wanted):
             assert time.monotonic() < deadline, f"interrupted at line {lines}"
             time.sleep(0.005)
         lines += 1

@@ -12,8 +12,8 @@ from fuzz.library.differences import DIFFERENCES, explanation
 from fuzz.library.libraries import JAX, TINYJAX
 from fuzz.library.signatures import draw_call, functions
 from fuzz.library.survey import compare, plan
+from tinyjax.testing.libraries.check import differences, in_phase, run
 from tinyjax.testing.libraries.drawing import Draw
-from tinyjax.testing.libraries.results import differences, in_phase, run
 from tinyjax.testing.libraries.signatures import Function
 
 FUNCTIONS: Final = functions(TINYJAX, JAX)

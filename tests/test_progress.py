@@ -17,7 +17,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import NamedSharding, P, config, debug, lax
-from tinyjax.progress import bars, runs
+from tinyjax.progress import runs
 
 
 def body(c: Any, x: Any) -> Any:
@@ -88,11 +88,11 @@ def test_bars_below_a_cell(monkeypatch: pytest.MonkeyPatch) -> None:
         return Handle()
 
     monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))
-    monkeypatch.setattr(bars, "in_notebook", lambda: True)
+    monkeypatch.setattr(runs, "in_notebook", lambda: True)
     for total, end in ((4, '<progress value="1.0000">'), (None, "<span")):
-        drawing = bars.choose_display()
+        drawing = runs.choose_display()
         assert drawing is not None
-        bar = bars.Bar("scan of <lambda>", total)
+        bar = runs.Bar("scan of <lambda>", total)
         for bar.done in (1, 2, 4):
             drawing.draw(bar)
         bar.ended = "done"
@@ -302,7 +302,7 @@ def test_a_terminal_has_one_line_for_a_bar(monkeypatch: pytest.MonkeyPatch) -> N
     with debug.progress(file=stream, after=0):  # by rich
         tinyjax.jit(scanned)(X)
     assert "30/30" in stream.getvalue()
-    monkeypatch.setattr(bars, "find_spec", lambda name: None)
+    monkeypatch.setattr(runs, "find_spec", lambda name: None)
     stream = Terminal()
     with debug.progress(file=stream, after=0):
         tinyjax.jit(scanned)(X)
@@ -314,7 +314,7 @@ def test_a_terminal_has_one_line_for_a_bar(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_reports_are_few_however_short_iterations_are() -> None:
-    screen = runs.Screen(bars.TextDisplay(io.StringIO()), 60.0)
+    screen = runs.Screen(runs.TextDisplay(io.StringIO()), 60.0)
     with runs.shown_on(screen):
         run, count = runs.Run("a loop", None), 0
         reports = 0

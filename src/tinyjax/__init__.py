@@ -72,10 +72,10 @@ __all__, __getattr__, __dir__ = namespace(
         "tinyjax.parallel.meshes": "make_mesh set_mesh",
         "tinyjax.parallel.named_sharding": "NamedSharding",
         "tinyjax.core.jit.stages": "precompile",
-        "tinyjax.parallel.placing": "reshard",
+        "tinyjax.parallel.constraint": "reshard",
         "tinyjax.parallel.pmap": "pmap",
         "tinyjax.parallel.shard_map": "shard_map smap",
-        "tinyjax.parallel.shards": (
+        "tinyjax.parallel.putting": (
             "make_array_from_callback make_array_from_process_local_data "
             "make_array_from_single_device_arrays"
         ),

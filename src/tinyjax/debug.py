@@ -23,7 +23,7 @@ from tinyjax.core.values import concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.lazy import answer_for
 from tinyjax.parallel import sharding as sd
-from tinyjax.progress import bars, runs
+from tinyjax.progress import runs
 
 answer_for(
     __name__,
@@ -411,7 +411,7 @@ def _draw(x: dtypes.HostArray) -> None:
     from tinyjax.display import Shown  # noqa: PLC0415 (most programs draw nothing)
 
     shown = Shown(x)
-    if bars.in_notebook():
+    if runs.in_notebook():
         import_module("IPython.display").display(shown)
     else:
         sys.stdout.write(f"{shown!r}\n")
@@ -451,7 +451,7 @@ def progress(*, file: TextIO | None = None, after: float = runs.AFTER) -> Iterat
         >>> print(written.getvalue().splitlines()[-1])
         fori_loop of ...: 100% ████████████████████████ 1,000/1,000 [00:00, ...]
     """
-    display = bars.choose_display(file)
+    display = runs.choose_display(file)
     if display is None:  # nobody would see a bar, so nothing is compiled for it
         yield
         return

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tinyjax import dtypes
 from tinyjax.dtypes import DTypeLike
 from tinyjax.lazy import answer_for
-from tinyjax.numpy.standard import from_dlpack
+from tinyjax.numpy.exchange import from_dlpack
 
 __all__ = ["from_dlpack"]
 answer_for(__name__, "is_supported_dtype")

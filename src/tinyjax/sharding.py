@@ -12,10 +12,9 @@ __all__, __getattr__, __dir__ = namespace(
         ),
         "tinyjax.parallel.meshes": "AbstractMesh AxisType Mesh get_mesh set_mesh",
         "tinyjax.parallel.named_sharding": "NamedSharding",
-        "tinyjax.parallel.axis_types": (
-            "auto_axes explicit_axes get_abstract_mesh use_abstract_mesh"
+        "tinyjax.parallel.constraint": (
+            "auto_axes explicit_axes get_abstract_mesh reshard use_abstract_mesh"
         ),
-        "tinyjax.parallel.placing": "reshard",
         "tinyjax.parallel.types": "ManualAxisType",
     },
     why_missing("OF_SHARDING"),

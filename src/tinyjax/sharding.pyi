@@ -1,16 +1,16 @@
 # Written by `python -m exports` in tests/, from the table of the module beside it.
 
-from tinyjax.parallel.axis_types import auto_axes as auto_axes
-from tinyjax.parallel.axis_types import explicit_axes as explicit_axes
-from tinyjax.parallel.axis_types import get_abstract_mesh as get_abstract_mesh
-from tinyjax.parallel.axis_types import use_abstract_mesh as use_abstract_mesh
+from tinyjax.parallel.constraint import auto_axes as auto_axes
+from tinyjax.parallel.constraint import explicit_axes as explicit_axes
+from tinyjax.parallel.constraint import get_abstract_mesh as get_abstract_mesh
+from tinyjax.parallel.constraint import reshard as reshard
+from tinyjax.parallel.constraint import use_abstract_mesh as use_abstract_mesh
 from tinyjax.parallel.meshes import AbstractMesh as AbstractMesh
 from tinyjax.parallel.meshes import AxisType as AxisType
 from tinyjax.parallel.meshes import Mesh as Mesh
 from tinyjax.parallel.meshes import get_mesh as get_mesh
 from tinyjax.parallel.meshes import set_mesh as set_mesh
 from tinyjax.parallel.named_sharding import NamedSharding as NamedSharding
-from tinyjax.parallel.placing import reshard as reshard
 from tinyjax.parallel.sharding import PartitionSpec as PartitionSpec
 from tinyjax.parallel.sharding import Sharding as Sharding
 from tinyjax.parallel.sharding import SingleDeviceSharding as SingleDeviceSharding

@@ -16,7 +16,7 @@ install_namespace(numpy)
 lazy.ROOMS.update(
     # classes that others stand in for
     LinearizeTrace="tinyjax.host.steps",
-    Transposer="tinyjax.host.backward",
+    Transposer="tinyjax.host.steps",
     ProgramTrace="tinyjax.host.plans",
     CallingExecutable="tinyjax.callbacks.xla.programs",
     Explanation="tinyjax.explaining",

@@ -13,7 +13,7 @@ import pytest
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import lax
-from tinyjax.checkpointing.loop_tangent import loop_tangent_p
+from tinyjax.checkpointing.loops import loop_tangent_p
 from tinyjax.checkpointing.schedule import advance, cost
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.tracing.trace import bind

@@ -11,7 +11,7 @@ import tinyjax
 import tinyjax.numpy as jnp
 from fuzz.forgetting import forget_sometimes
 from tinyjax import lax
-from tinyjax.checkpointing import stacked_states
+from tinyjax.checkpointing import schedule
 from tinyjax.checkpointing.schedule import integer, plus
 from tinyjax.core.control_flow.while_loop import while_p
 from tinyjax.core.primitives.elementwise import lt
@@ -101,7 +101,7 @@ def test_which_states_are_kept(n: int, stride: int) -> None:
     """With room for 8: all, of a loop that has no more; none is dropped before the loop goes on."""
 
     def record(x: Any) -> Any:
-        return stacked_states.record(lambda x: lt(x, integer(n)), lambda x: [plus(x, 1)], [x], 8)
+        return schedule.record(lambda x: lt(x, integer(n)), lambda x: [plus(x, 1)], [x], 8)
 
     _, iterations, apart, stack = tinyjax.jit(record)(integer(0))
     assert (iterations, apart) == (n, stride)

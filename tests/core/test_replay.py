@@ -22,7 +22,7 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError
-from tinyjax.host import backward, recording, replay, text
+from tinyjax.host import plans, recording, replay, steps
 from tinyjax.host.replay import replayed
 from tinyjax.lax import optimization_barrier
 from tinyjax.primitives.wrap_index import WrapParams
@@ -366,12 +366,12 @@ def test_a_backward_pass_is_replayed() -> None:
         return jnp.sum(jnp.exp(jnp.sin(x) ** 3 * factor))
 
     x = np.array([0.5, 1.5, 2.5])
-    before = len(backward._programs.known)
+    before = len(steps._programs.known)
     for factor in (2.0, 3.0):  # by which alone the second program differs
         found = _after(MANY, tinyjax.grad(f), jnp.array(x), factor)
         slope = np.exp(np.sin(x) ** 3 * factor) * 3 * np.sin(x) ** 2 * np.cos(x) * factor
         np.testing.assert_allclose(np.asarray(found), slope, 1e-5)
-    assert len(backward._programs.known) > before
+    assert len(steps._programs.known) > before
 
 
 def test_a_backward_pass_of_some_results_is_replayed() -> None:
@@ -381,14 +381,14 @@ def test_a_backward_pass_of_some_results_is_replayed() -> None:
         lambda x, _: [jnp.sin(x) * x, optimization_barrier((jnp.cos(x) * 2,))[0] * 3, x * 5], [x, x]
     )
     slopes = [np.cos(x) * x + np.sin(x), -6 * np.sin(x), np.full(3, 5.0)]
-    before = len(backward._programs.known)
+    before = len(steps._programs.known)
     for place in [0, 1, 2, 1, 0] * MANY:
         cotangents: list[Tangent] = [ZERO] * 3
         cotangents[place] = jnp.ones(3)
         found, of_unused = linearized.pull_back(cotangents)
         np.testing.assert_allclose(np.asarray(found), slopes[place], 1e-5)
         assert of_unused is ZERO
-    assert len(backward._programs.known) == before + 3
+    assert len(steps._programs.known) == before + 3
 
 
 @pytest.mark.parametrize("name", ["sum", "mean", "prod", "max"])
@@ -454,13 +454,13 @@ def test_sizes_that_are_equal_and_of_other_types_are_told_apart() -> None:
 
 def test_what_is_undone_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay, "CALLS", (1,))
-    written, write = list[str](), text._Writer.write
+    written, write = list[str](), plans._Writer.write
 
-    def noting(writer: text._Writer, eqn: JaxprEqn, *more: Any) -> None:
+    def noting(writer: plans._Writer, eqn: JaxprEqn, *more: Any) -> None:
         written.append(eqn.primitive.name)
         write(writer, eqn, *more)
 
-    monkeypatch.setattr(text._Writer, "write", noting)
+    monkeypatch.setattr(plans._Writer, "write", noting)
 
     @replayed
     def children(key: Array) -> Array:

@@ -16,7 +16,7 @@ import tinyjax.numpy as jnp
 from tinyjax import Array, NamedSharding, P, ShapeDtypeStruct, random, tree
 from tinyjax.errors import CheckpointError, ShardingError
 from tinyjax.experimental import checkpoints
-from tinyjax.experimental.checkpoints import files, saving
+from tinyjax.experimental.checkpoints import files
 
 MESH = tinyjax.make_mesh((2, 2), ("x", "y"))
 ROW = tinyjax.make_mesh((4,), ("i",))
@@ -125,17 +125,17 @@ def test_saved_in_another_thread(tmp_path: Path) -> None:
 def test_several_processes(tmp_path: Path) -> None:
     # two in one process, each of which writes the shards of its own devices
     x = tinyjax.device_put(DATA, NamedSharding(ROW, P("i")))
-    whole = saving._snapshot({"x": x, "n": 7}, copy=False)
+    whole = files._snapshot({"x": x, "n": 7}, copy=False)
     parts = [
-        saving._Snapshot(whole.types, [s for i, s in enumerate(whole.shards) if i % 2 == p])
+        files._Snapshot(whole.types, [s for i, s in enumerate(whole.shards) if i % 2 == p])
         for p in range(2)
     ]
     version = "0123456789abcdef"
-    other = threading.Thread(target=saving._write, args=(tmp_path, parts[1], version, 1, 2))
+    other = threading.Thread(target=files._write, args=(tmp_path, parts[1], version, 1, 2))
     other.start()
     while not (tmp_path / f"data-{version}" / "1.json").exists():
         other.join(0.01)
-    saving._write(tmp_path, parts[0], version, 0, 2)
+    files._write(tmp_path, parts[0], version, 0, 2)
     other.join()
     like: Any = {"x": NamedSharding(MESH, P("y", "x")), "n": 0}
     found = checkpoints.restore(tmp_path, like)
@@ -144,10 +144,10 @@ def test_several_processes(tmp_path: Path) -> None:
 
 
 def test_a_process_that_does_not_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(saving, "_LONGEST_WAIT", 0.0)
-    snapshot = saving._snapshot(DATA, copy=False)
+    monkeypatch.setattr(files, "_LONGEST_WAIT", 0.0)
+    snapshot = files._snapshot(DATA, copy=False)
     with pytest.raises(CheckpointError, match="process 1 did not write its part"):
-        saving._write(tmp_path, snapshot, "0" * 16, 0, 2)
+        files._write(tmp_path, snapshot, "0" * 16, 0, 2)
     with pytest.raises(CheckpointError, match="there is no checkpoint"):
         checkpoints.restore(tmp_path)
 

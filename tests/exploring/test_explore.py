@@ -25,8 +25,8 @@ from tinyjax import lax
 from tinyjax.core.xla.backend import backend
 from tinyjax.errors import ArgumentError
 from tinyjax.exploring import Exploration
+from tinyjax.exploring.costs import compiled_times
 from tinyjax.exploring.model import Computation, Instruction, Work
-from tinyjax.exploring.profiled import compiled_times
 from tinyjax.profiler.xla import OpEvent
 
 XLA: Any = import_module("jaxlib._jax")

@@ -25,14 +25,14 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.errors import ArgumentError, CallbackError, DonatedArrayError, JaxprTypeError
 from tinyjax.experimental import io_callback
-from tinyjax.host import background, blas, plans, simplify, tiers
+from tinyjax.host import blas, plans, simplify, tiers
 from tinyjax.host.plans import ProgramEvaluation
 from tinyjax.testing.random_programs import TypedProgram
 
 
 @pytest.fixture(autouse=True)
 def fresh() -> None:
-    workers = background._workers
+    workers = tiers._workers
     while workers.jobs or workers.idle < len(workers.threads):  # programs of other tests
         time.sleep(0.01)
     tinyjax.cache.clear()
@@ -64,7 +64,7 @@ def test_a_program_is_evaluated_a_known_number_of_times() -> None:
     for _ in range(calls - 1):
         np.testing.assert_array_equal(fun(X), expected)
         assert compiled() == 0
-        assert not background.is_under_way(jit(chain).lower(X).compilation)
+        assert not tiers.is_under_way(jit(chain).lower(X).compilation)
     np.testing.assert_array_equal(fun(X), expected)  # the last, which sets the compiler to work
     np.testing.assert_allclose(fun(X), expected, rtol=1e-6)
     assert compiled() == 1
@@ -571,7 +571,7 @@ import os, sys, time
 import numpy as np, tinyjax, tinyjax.numpy as jnp
 from tinyjax import config
 from tinyjax.testing.random_programs import TypedProgram
-from tinyjax.host import background
+from tinyjax.host import tiers
 config.update("tier", "ready")
 
 def chain(k, x):
@@ -583,7 +583,7 @@ funs = [tinyjax.jit(lambda x, k=k: chain(k, x)) for k in range(8)]
 for fun in funs:
     for _ in range(2000):  # enough for the compiler to be asked for
         fun(1.0)
-        if "fork at once" in sys.argv and background._asked:
+        if "fork at once" in sys.argv and tiers._asked:
             time.sleep(0.02)  # in which a thread begins to load jaxlib
             break
     else:

@@ -33,7 +33,6 @@ ROOMS: Final[dict[str, tuple[str, ...]]] = {
         "core/xla/compilation.py",
         "parallel/placement.py",
         "core/xla/disk_cache.py",
-        "host/xla/call_keys.py",
         "host/xla/call_writer.py",
     ),
 }

@@ -28,7 +28,7 @@ from tinyjax.dtypes import HostArray
 from tinyjax.errors import MissingRuleError
 from tinyjax.test_util import check_grads
 from tinyjax.testing import compare, rules
-from tinyjax.testing.comparing import describe, hosts
+from tinyjax.testing.specs import describe, hosts
 from tinyjax.testing.stacks import check_stacks
 
 #: Rows of primitives whose lowerings no other test of a plain run writes.

@@ -18,7 +18,7 @@ import tinyjax.numpy as jnp
 from tinyjax import tree
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, DifferentiationError, DtypeError, ShapeError
-from tinyjax.primitives import sylvester
+from tinyjax.primitives import schur_forms
 from tinyjax.scipy import linalg
 from tinyjax.test_util import check_grads
 
@@ -310,7 +310,7 @@ def test_square_roots_by_the_public_function(monkeypatch: pytest.MonkeyPatch) ->
     a = regular(4, 4)
     expected = linalg.sqrtm(a), linalg.sqrtm(np.array([[0.0, 1.0], [0.0, 0.0]]))
     monkeypatch.setitem(sys.modules, "scipy.linalg._matfuncs_schur_sqrtm", None)
-    monkeypatch.setattr(sylvester, "_root_of_scipy", sylvester._root_of_scipy.__wrapped__)
+    monkeypatch.setattr(schur_forms, "_root_of_scipy", schur_forms._root_of_scipy.__wrapped__)
     found = linalg.sqrtm(a), linalg.sqrtm(np.array([[0.0, 1.0], [0.0, 0.0]]))
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_array_equal(one, other)

@@ -18,7 +18,7 @@ from tinyjax.errors import (
 )
 from tinyjax.experimental import checkify, shard_map as older
 from tinyjax.experimental.pjit import pjit
-from tinyjax.parallel.emulation import _divided
+from tinyjax.parallel.program import _divided
 
 GRID = tinyjax.make_mesh((2, 2), ("x", "y"))
 LINE = tinyjax.make_mesh((4,), ("x",))

@@ -12,7 +12,7 @@ import tinyjax.numpy as jnp
 from tinyjax import source
 from tinyjax.core.tracing.jaxpr import Jaxpr, subjaxprs
 from tinyjax.errors import CheckFailedError
-from tinyjax.source.staging import rolling
+from tinyjax.source.staging import loops
 
 Function = Callable[[Any], Any]
 ROLLED: list[Any] = []
@@ -279,7 +279,7 @@ def test_values(fun: Function) -> None:
 def test_single_precision(fun: Function, monkeypatch: pytest.MonkeyPatch) -> None:
     """What Python knows is of double precision, so each decision is that of the unrolled loop."""
     found = [float(tinyjax.jit(fun, control_flow="source")(x)) for x in POINTS]
-    monkeypatch.setattr(rolling, "_WORTH_IT", math.inf)
+    monkeypatch.setattr(loops, "_WORTH_IT", math.inf)
     expected = [float(tinyjax.jit(source.stage(fun))(x)) for x in POINTS]
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
 

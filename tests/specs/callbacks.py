@@ -9,7 +9,7 @@ from specs import ArraySpec, Case, Spec
 from tinyjax import callbacks, debug, error_if, io_callback, pure_callback
 from tinyjax.core.values.array import Array
 from tinyjax.experimental.checkify import debug_check
-from tinyjax.experimental.checkify.sites import check_p
+from tinyjax.experimental.checkify.discharge import check_p
 from tinyjax.numpy import cos, sum
 
 

@@ -16,8 +16,7 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.operands import as_array
 from tinyjax.custom_derivatives import custom_batch, custom_derivative, custom_jvp, custom_vjp
-from tinyjax.custom_derivatives.cotangents import custom_vjp_tangent_p
-from tinyjax.custom_derivatives.custom_calls import custom_call_p
+from tinyjax.custom_derivatives.custom_calls import custom_call_p, custom_vjp_tangent_p
 from tinyjax.experimental.hijax import AxisData, VJPHiPrimitive, hi_call_p, instantiate_zeros
 
 F = ArraySpec((2, 3))

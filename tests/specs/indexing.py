@@ -11,9 +11,8 @@ from specs import ArraySpec, Case, Spec
 from tinyjax.dtypes import HostArray
 from tinyjax.primitives import (
     dynamic_slice as ds,
-    gather as ga,
     gather_scatter as gs,
-    scatter as sc,
+    scatter as sct,
     wrap_index as wi,
 )
 
@@ -119,7 +118,7 @@ def numpy_gather(
 
 
 def gather(x: Any, indices: Any, sizes: Any, mode: str, fill: float = 0, **numbers: Any) -> Any:
-    return ga.gather(
+    return sct.gather(
         x, indices, gs.GatherDimensionNumbers(*ordered(numbers, "offset")), sizes,
         mode=mode, fill_value=fill,
     )  # fmt: skip
@@ -400,7 +399,7 @@ SPECS = [
     ),
     scatter_row(
         gs.scatter_p,
-        sc.scatter,
+        sct.scatter,
         jax.lax.scatter,
         lambda old, new: new,
         "biufc",
@@ -411,7 +410,7 @@ SPECS = [
     ),
     scatter_row(
         gs.scatter_add_p,
-        sc.scatter_add,
+        sct.scatter_add,
         jax.lax.scatter_add,
         lambda old, new: old + new,
         "iufc",
@@ -422,7 +421,7 @@ SPECS = [
     ),
     scatter_row(
         gs.scatter_sub_p,
-        sc.scatter_sub,
+        sct.scatter_sub,
         jax.lax.scatter_sub,
         lambda old, new: old - new,
         "iufc",
@@ -433,7 +432,7 @@ SPECS = [
     ),
     scatter_row(
         gs.scatter_mul_p,
-        sc.scatter_mul,
+        sct.scatter_mul,
         jax.lax.scatter_mul,
         lambda old, new: old * new,
         "iufc",
@@ -443,7 +442,7 @@ SPECS = [
     attrs.evolve(
         scatter_row(
             gs.scatter_mul_p,
-            sc.scatter_mul,
+            sct.scatter_mul,
             jax.lax.scatter_mul,
             lambda old, new: old * new,
             "iufc",
@@ -453,7 +452,7 @@ SPECS = [
     ),
     scatter_row(
         gs.scatter_min_p,
-        sc.scatter_min,
+        sct.scatter_min,
         jax.lax.scatter_min,
         np.minimum,
         "biufc",
@@ -462,7 +461,7 @@ SPECS = [
     ),
     scatter_row(
         gs.scatter_max_p,
-        sc.scatter_max,
+        sct.scatter_max,
         jax.lax.scatter_max,
         np.maximum,
         "biufc",

@@ -19,13 +19,11 @@ from tinyjax.core.values.array import Array
 from tinyjax.dtypes import HostArray
 from tinyjax.primitives import (
     determinant,
-    eigen,
     householder,
     lu,
     qr,
     schur_forms,
     spectral,
-    sylvester,
     triangular,
     tridiagonal_solve,
     updates,
@@ -510,8 +508,8 @@ SPECS = [
     ),
     Spec(
         "eig",
-        eigen.eig_p,
-        on(jnp, lambda x: tuple(eigen.eig(x)), small),
+        spectral.eig_p,
+        on(jnp, lambda x: tuple(spectral.eig(x)), small),
         SQUARE,
         on(np, numpy_eig, small),
         jax=on(jax.numpy, lambda x: tuple(jax.lax.linalg.eig(x)), small),
@@ -522,8 +520,8 @@ SPECS = [
     ),
     Spec(
         "eig, of values alone",
-        eigen.eig_p,
-        on(jnp, partial(eigen.eig, left=False, right=False), small),
+        spectral.eig_p,
+        on(jnp, partial(spectral.eig, left=False, right=False), small),
         SQUARE,
         on(np, lambda x: numpy_eig(x)[:1], small),
         jax=None,
@@ -534,8 +532,8 @@ SPECS = [
     ),
     Spec(
         "schur",
-        eigen.schur_p,
-        on(jnp, eigen.schur, small),
+        spectral.schur_p,
+        on(jnp, spectral.schur, small),
         SQUARE,
         on(np, partial(stacked, scipy.linalg.schur), small),
         jax=on(jax.numpy, jax.lax.linalg.schur, small),
@@ -598,8 +596,8 @@ SPECS = [
     ),
     Spec(
         "solve_sylvester",
-        sylvester.sylvester_p,
-        on(jnp, sylvester.solve_sylvester),
+        schur_forms.sylvester_p,
+        on(jnp, schur_forms.solve_sylvester),
         [
             Case(array(3, 3), array(2, 2), array(3, 2)),
             Case(array(2, 2, 2), array(2, 1, 1), array(2, 2, 1)),
@@ -614,8 +612,8 @@ SPECS = [
     ),
     Spec(
         "sqrtm",
-        sylvester.sqrtm_p,
-        on(jnp, sylvester.sqrtm),
+        schur_forms.sqrtm_p,
+        on(jnp, schur_forms.sqrtm),
         SQUARE,
         on(np, lambda x: stacked(scipy.linalg.sqrtm, x).astype(np.result_type(x, np.complex64))),
         jax=None,

@@ -10,8 +10,13 @@ from specs import ArraySpec, Case, Spec
 from tinyjax import dtypes
 from tinyjax.dtypes import HostArray
 from tinyjax.primitives import random_bits as rb
-from tinyjax.primitives.keys import random_unwrap, random_unwrap_p, random_wrap, random_wrap_p
 from tinyjax.primitives.philox import rng_bit_generator, rng_bit_generator_p
+from tinyjax.primitives.random_bits import (
+    random_unwrap,
+    random_unwrap_p,
+    random_wrap,
+    random_wrap_p,
+)
 
 
 def words(*shape: int) -> Case:

@@ -12,7 +12,7 @@ import tinyjax.numpy as jnp
 from tinyjax import lax
 from tinyjax.core.xla.backend import Backend
 from tinyjax.dtypes import HostArray
-from tinyjax.host.xla import argument_memory
+from tinyjax.host.xla import call_writer
 
 MIB = 1024 * 1024
 
@@ -31,7 +31,7 @@ def called(fun: Any, *args: HostArray) -> Any:
 
 def held_bytes() -> int:
     """How many bytes of arguments all programs have memory for."""
-    memories = [*argument_memory._budget._memories]
+    memories = [*call_writer._budget._memories]
     return sum(m._nbytes * (len(m.free) + len(m.in_use)) for m in memories)
 
 

@@ -29,7 +29,7 @@ from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.custom_derivatives.cotangents import custom_vjp_tangent_p
+from tinyjax.custom_derivatives.custom_calls import custom_vjp_tangent_p
 from tinyjax.dtypes import HostArray, is_complex, is_inexact, real_part
 
 #: Equations that can be transposed and not applied.

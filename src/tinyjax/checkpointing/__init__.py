@@ -16,9 +16,8 @@ __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
         "policies": "Policy checkpoint_policies",
-        "program": "checkpoint_p",
+        "transformation": "checkpoint checkpoint_p remat",
         "residuals": "Residual print_saved_residuals saved_residuals",
-        "transformation": "checkpoint remat",
         "tinyjax.core.primitives.identities": "checkpoint_name",
     },
 )

@@ -2,11 +2,11 @@
 
 from tinyjax.checkpointing.policies import Policy as Policy
 from tinyjax.checkpointing.policies import checkpoint_policies as checkpoint_policies
-from tinyjax.checkpointing.program import checkpoint_p as checkpoint_p
 from tinyjax.checkpointing.residuals import Residual as Residual
 from tinyjax.checkpointing.residuals import print_saved_residuals as print_saved_residuals
 from tinyjax.checkpointing.residuals import saved_residuals as saved_residuals
 from tinyjax.checkpointing.transformation import checkpoint as checkpoint
+from tinyjax.checkpointing.transformation import checkpoint_p as checkpoint_p
 from tinyjax.checkpointing.transformation import remat as remat
 from tinyjax.core.primitives.identities import checkpoint_name as checkpoint_name
 

@@ -1,8 +1,7 @@
-"""Reverse mode through loops, in memory that does not grow with the number of iterations.
+"""The tangent of a loop whose way back is not the transpose of its way forward.
 
-A loop is run once, and a fixed number of its states are kept. The way back starts every iteration
-from the nearest state kept before it, runs the body from there, and keeps further states in the
-places that have become free. ``schedule`` says which.
+Reverse mode that runs iterations again is no transposition of a recorded program. So the tangent
+map is one equation, which holds both directions.
 """
 
 from __future__ import annotations
@@ -12,18 +11,21 @@ from typing import Final
 
 import attrs
 
-import tinyjax.core.control_flow.while_loop  # noqa: F401 (the rules of loops that are bound here)
-from tinyjax.checkpointing import stacked_states
-from tinyjax.checkpointing.loop_tangent import loop_tangent_p
+from tinyjax.checkpointing import schedule
 from tinyjax.checkpointing.schedule import Kept, Online, advance, element, integer, plus, write
 from tinyjax.config import settings
 from tinyjax.core.control_flow import primitives as cfp
-from tinyjax.core.control_flow.common import Observer, first_tangents, in_phase, rearrange
+from tinyjax.core.control_flow.common import Observer, def_loop, first_tangents, in_phase, rearrange
 from tinyjax.core.control_flow.primitives import ScanParams, bind_scan, scan_body_jvp, scan_p
 from tinyjax.core.control_flow.scan import linearize_stacking
+from tinyjax.core.jit.program import jvp_of_call
+from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitives.elementwise import add, and_, gt, lt, sub
+from tinyjax.core.primitives.rules import instantiate_all
 from tinyjax.core.primitives.shape import full, zero_cotangent
-from tinyjax.core.tracing import program_rules as pr
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.tracing import primitive as prim, program_rules as pr, trace as tr
 from tinyjax.core.tracing.jaxpr import Jaxpr, effects as effects_of_program, eval_jaxpr
 from tinyjax.core.tracing.primitive import (
     ZERO,
@@ -34,13 +36,75 @@ from tinyjax.core.tracing.primitive import (
     split_list,
     with_zeros,
 )
-from tinyjax.core.tracing.program_rules import dce
+from tinyjax.core.tracing.program_rules import asks_within, dce
 from tinyjax.core.tracing.staging import Staged, close_over, stage
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms import linearize as lz, transpose as tp
+from tinyjax.core.transforms.linearize import linearize_flat
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray, stacked
-from tinyjax.primitives.linear_maps import LinearMapParams
+from tinyjax.primitives.linear_maps import LinearMapParams, def_linear_map
+
+loop_tangent_p: prim.Primitive[LinearMapParams] = prim.Primitive("loop_tangent", LinearMapParams)
+def_linear_map(
+    loop_tangent_p, "the tangent of a loop,", "the state at which the loop is differentiated"
+)
+
+
+def_loop(loop_tangent_p, lambda args, params, run: run(params.forward, args), lambda params: None)
+
+
+loop_tangent_p.def_rule(pr.ASKED)(lambda params: asks_within(params.forward))
+
+
+@loop_tangent_p.def_lowering
+def _tangent_lowering(b: Lowering, operands: Values, params: LinearMapParams) -> Values:
+    return lower_jaxpr(b, params.forward, list(operands))
+
+
+def _along(
+    primals: Sequence[Array], tangents: Sequence[prim.Tangent], params: LinearMapParams
+) -> Sequence[Array]:
+    """Apply the map to tangents of its linear operands alone: it is its own derivative."""
+    n = params.num_residuals
+    linear = instantiate_all(tangents[n:], [x.aval for x in primals[n:]])
+    return tr.bind(loop_tangent_p, (*primals[:n], *linear), params)
+
+
+@loop_tangent_p.def_jvp
+def _tangent_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: LinearMapParams
+) -> prim.JvpResult:
+    if any(prim.nonzeros(tangents[: params.num_residuals])):
+        return jvp_of_call(params.forward, primals, tangents)
+    return tr.bind(loop_tangent_p, primals, params), _along(primals, tangents, params)
+
+
+@loop_tangent_p.def_linearize
+def _tangent_linearize(
+    primals: prim.Arrays, nonzero: Sequence[bool], params: LinearMapParams
+) -> prim.LinearizeResult:
+    if not any(nonzero[: params.num_residuals]):
+        outs = tr.bind(loop_tangent_p, primals, params)
+
+        def same_map(tangents: Sequence[Array]) -> Sequence[Array]:
+            return _along(primals, prim.with_zeros(nonzero, tangents), params)
+
+        return outs, [True] * len(outs), same_map
+    linearized = linearize_flat(lambda *xs: eval_jaxpr(params.forward, xs), primals, nonzero)
+
+    def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
+        return eval_jaxpr(linearized.jaxpr, [*linearized.residuals, *tangents])
+
+    return linearized.primals_out, linearized.nonzero_out, tangent_map
+
+
+# Reverse mode through loops, in memory that does not grow with the number of iterations.
+#
+# A loop is run once, and a fixed number of its states are kept. The way back starts every
+# iteration from the nearest state kept before it, runs the body from there, and keeps further
+# states in the places that have become free. ``schedule`` says which.
+
 
 #: With room for so many states they are all stacked; with room for fewer, few are kept, and well
 #: chosen.
@@ -280,7 +344,7 @@ def _stacks_states(params: cfp.WhileParams) -> bool:
 def _record_stacked(args: Arrays, params: cfp.WhileParams, body: _Body) -> Arrays:
     """Run a loop; return the last state and, of its iterations, what ``stacked_states`` keeps."""
     fixed, other, init = split_list(args, params.num_condition, params.num_body)
-    return stacked_states.record(
+    return schedule.record(
         lambda *state: eval_jaxpr(params.condition, [*fixed, *state])[0],
         lambda *state: body(*other, *state),
         init,
@@ -337,7 +401,7 @@ def _pull_while(
 
     sums = [_zeros(x) for x, has in zip(other, nz_other, strict=True) if has]
     if stacks:
-        return stacked_states.go_back(
+        return schedule.go_back(
             [n, *kept],
             [x.aval for x in init],
             lambda *state: body(*other, *state),

@@ -1,36 +1,284 @@
-"""Calls with rules of their own, through every transformation.
+"""Tangents and cotangents that are known to be zero, for rules with ``symbolic_zeros``."""
 
-A call goes down the chain of traces with its callables, and each trace makes of it a call for the
-next (``Trace.process_custom_call``): ``vmap`` batches the function and its rule, a derivative
-applies the rule or, where the call has no tangent, passes it on. What user code closes over may
-belong to any trace of the chain, so it always runs under the trace that it was written under, put
-on top of the one it is called from. A recorder stages the function and writes ``custom_call``,
-whose rules make a call with callables again.
-"""
+from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from typing import Self
+from typing import Any, NoReturn, Self
 
 import attrs
 
+from tinyjax import errors, tree
 from tinyjax.core.jit import program
 from tinyjax.core.lowering import call_jaxpr
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
 from tinyjax.core.primitives.rules import instantiate_all
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
+from tinyjax.core.tracing import checking, jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.tracing.primitive import marked, nonzeros, present, with_zeros
-from tinyjax.core.tracing.program_rules import ASKED, INLINED, def_program
+from tinyjax.core.tracing.program_rules import ASKED, INLINED, def_program, depends
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz
 from tinyjax.core.transforms.linearize import linear_trace
-from tinyjax.core.values import avals as av
+from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.custom_derivatives import batched_calls, closures, differentiated_calls
+from tinyjax.custom_derivatives import closures, differentiated_calls
+from tinyjax.custom_derivatives.differentiated_calls import tell
 from tinyjax.dtypes import is_inexact
 from tinyjax.errors import DifferentiationError
+
+
+@attrs.frozen
+class SymbolicZero(av.Typed):
+    """Stand for a tangent or cotangent that is known to be zero, without data.
+
+    Attributes:
+        aval: its type.
+    """
+
+    aval: av.ShapedArray
+
+    @property
+    def weak_type(self) -> bool:
+        return self.aval.weak_type
+
+    @staticmethod
+    def from_primal_value(val: Any) -> SymbolicZero:
+        """The zero tangent of a value."""
+        return SymbolicZero(opd.as_array(val).aval.tangent())
+
+
+@attrs.frozen
+class Zero:
+    """A tangent or cotangent that is known to be zero, as rules of primitives meet it.
+
+    It is a node of a tree, without leaves.
+
+    Attributes:
+        aval: its type.
+    """
+
+    aval: av.ShapedArray
+
+    @staticmethod
+    def from_primal_value(val: Any) -> Zero:
+        """The zero tangent of a value."""
+        return Zero(opd.as_array(val).aval.tangent())
+
+
+tree.register_static(Zero)
+
+
+def instantiate_zeros(tangent: Any) -> Any:
+    """Return a tangent or cotangent as an array: of zeros, if that is what it is known to be."""
+    return sh.zero_tangent(tangent.aval) if isinstance(tangent, Zero) else tangent
+
+
+@checking.explained
+def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
+    """Return the zero tangent of a value.
+
+    Args:
+        val: arrays and numbers in any containers.
+        symbolic_zeros: whether to return ``SymbolicZero`` in place of arrays.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.custom_derivatives import zero_from_primal
+        >>> zero_from_primal(jnp.ones(2))
+        Array([0., 0.], dtype=float32)
+    """
+    if symbolic_zeros:
+        return tree.map(SymbolicZero.from_primal_value, val)
+    return tree.map(lambda leaf: sh.zero_tangent(opd.as_array(leaf).aval), val)
+
+
+@attrs.frozen
+class CustomVJPPrimal:
+    """Pass an array to the forward rule of a ``custom_vjp`` with symbolic zeros.
+
+    Attributes:
+        value: the array.
+        perturbed: whether a derivative is taken in it.
+    """
+
+    value: Array
+    perturbed: bool
+
+
+def custom_vjp_primal_tree_values(primals: Any) -> Any:
+    """Replace each ``CustomVJPPrimal`` in a tree by its value.
+
+    Raises:
+        ArgumentError: a leaf is something else.
+    """
+    return tree.map(_value, primals)
+
+
+def _value(leaf: object) -> Array:
+    if not isinstance(leaf, CustomVJPPrimal):
+        raise errors.ArgumentError(f"expected a CustomVJPPrimal, but got {type(leaf).__name__}.")
+    return leaf.value
+
+
+# The tangent map of a ``custom_vjp`` function: known only by its transpose.
+
+
+#: Residuals and the cotangents of the results to those of the linear operands.
+Backward = Callable[[Sequence[Array], Sequence[prim.Tangent]], Sequence[prim.Tangent]]
+
+
+@attrs.frozen(eq=False, repr=False)
+class PullBackParams(prim.Params):
+    """A linear map that is given by its transpose.
+
+    Attributes:
+        backward: the transpose.
+        num_residuals: how many operands come first in which it is not linear.
+        out_avals: the types of its results.
+        name: the function whose derivative it is.
+    """
+
+    backward: Backward
+    num_residuals: int
+    out_avals: tuple[av.ShapedArray, ...]
+    name: str = attrs.field(eq=False)
+
+
+custom_vjp_tangent_p: prim.Primitive[PullBackParams] = prim.Primitive(
+    "custom_vjp_tangent", PullBackParams
+)
+
+
+def _refuse_forward_mode(*operands: Any) -> NoReturn:
+    params: PullBackParams = operands[-1]
+    raise DifferentiationError(
+        "can't apply forward-mode autodiff (jvp) to a custom_vjp function: the rule of "
+        f"{params.name} serves reverse mode (grad, vjp, jacrev), but its derivative was asked for "
+        "in forward mode (jvp, jacfwd, or a linearized function applied). Define it with "
+        "custom_derivative or custom_jvp, whose rules serve both."
+    )
+
+
+custom_vjp_tangent_p.def_evaluate(_refuse_forward_mode)
+custom_vjp_tangent_p.def_lowering(_refuse_forward_mode)
+custom_vjp_tangent_p.def_jvp(_refuse_forward_mode)
+
+
+# The transpose is the user's: of each operand it gives the cotangent as it is, summed or not.
+
+
+custom_vjp_tangent_p.def_rule(ASKED)(lambda params: True)
+
+
+@custom_vjp_tangent_p.def_abstract_eval
+def _tangent_type(avals: prim.Avals, params: PullBackParams) -> prim.Avals:
+    return params.out_avals
+
+
+@custom_vjp_tangent_p.def_transpose
+def _tangent_transpose(
+    cotangents: prim.Tangents, operands: prim.Operands, params: PullBackParams
+) -> prim.Cotangents:
+    n = params.num_residuals
+    residuals = prim.defined(operands[:n])
+    assert len(residuals) == n, "residuals are no tangents"
+    of_operands = params.backward(residuals, cotangents)
+    return [*[None] * n, *prim.of_undefined(operands[n:], of_operands)]
+
+
+def _gather(ct: Array, axis: int | None, to: int | None, size: int) -> Array:
+    """Bring a cotangent to the operand's batch axis; where it has none, all examples add."""
+    if to is not None:
+        return sh.move_batch_axis(ct, axis, to, size)
+    return ew.mul(ct, sh.full_like(ct, size)) if axis is None else bc.reduce_sum(ct, (axis,))
+
+
+def pull_back_batch(
+    pull: Callable[..., Sequence[prim.Tangent]],
+    mapped: prim.MappedAxis,
+    values: prim.Arrays,
+    axes: prim.BatchAxes,
+    to: prim.BatchAxes,
+) -> list[prim.Tangent]:
+    """Pull cotangents back for each example.
+
+    Args:
+        pull: takes arrays of one example, and returns cotangents of its operands.
+        mapped: the batch.
+        values: the arrays, of all examples.
+        axes: their batch axes.
+        to: the batch axes of the operands.
+    """
+    run, nonzero = prim.only_present(pull)
+    results, result_axes = bt.batch_flat(run, mapped, values, axes)
+    pairs = iter(zip(results, result_axes, strict=True))
+    return [
+        _gather(*next(pairs), axis, mapped.size) if has else prim.ZERO
+        for has, axis in zip(nonzero, to, strict=True)
+    ]
+
+
+@custom_vjp_tangent_p.def_batch
+def _tangent_batch(
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: PullBackParams
+) -> prim.BatchResult:
+    n, size = params.num_residuals, mapped.size
+
+    def backward(
+        residuals: Sequence[Array], cotangents: Sequence[prim.Tangent]
+    ) -> list[prim.Tangent]:
+        nonzero, cts = prim.nonzeros(cotangents), prim.present(cotangents)
+
+        def pull(*operands: Array) -> Sequence[prim.Tangent]:
+            return params.backward(operands[:n], prim.with_zeros(nonzero, operands[n:]))
+
+        at = [*axes[:n], *([0] * len(cts))]
+        return pull_back_batch(pull, mapped, [*residuals, *cts], at, axes[n:])
+
+    tell(mapped, lambda: _varying([x.aval for x in values], axes, params))
+    out_avals = tuple(bt.batched_aval(a, 0, size) for a in params.out_avals)
+    outs = tr.bind(
+        custom_vjp_tangent_p, values, PullBackParams(backward, n, out_avals, params.name)
+    )
+    return outs, [0] * len(outs)
+
+
+def _varying(avals: prim.Avals, axes: prim.BatchAxes, params: PullBackParams) -> list[bool]:
+    """Find of which results the cotangents are pulled back by numbers of each example's own."""
+    n, count = params.num_residuals, len(params.out_avals)
+    run, nonzero = prim.only_present(lambda *xs: params.backward(xs[:n], xs[n:]))
+    residuals = [
+        a if axis is None else bt.unbatched_aval(a, axis)
+        for a, axis in zip(avals[:n], axes[:n], strict=True)
+    ]
+    try:
+        staged = stage(run, [*residuals, *params.out_avals])
+    except Exception:
+        return [True] * count
+    batched = [axis is not None for axis in axes]
+    from_outside = [isinstance(x, tr.Tracer) for x in staged.consts]
+    none = [False] * count
+    own = depends(staged.jaxpr, [*from_outside, *batched[:n], *none])
+    there = marked(batched[n:], nonzero)
+    flags = []
+    for i in range(count):
+        alone = [False] * (len(from_outside) + n) + [i == j for j in range(count)]
+        reached = depends(staged.jaxpr, alone)
+        flags.append(any(r and (a or b) for r, a, b in zip(reached, own, there, strict=True)))
+    return flags
+
+
+# Calls with rules of their own, through every transformation.
+#
+# A call goes down the chain of traces with its callables, and each trace makes of it a call for
+# the next (``Trace.process_custom_call``): ``vmap`` batches the function and its rule, a
+# derivative applies the rule or, where the call has no tangent, passes it on. What user code
+# closes over may belong to any trace of the chain, so it always runs under the trace that it was
+# written under, put on top of the one it is called from. A recorder stages the function and writes
+# ``custom_call``, whose rules make a call with callables again.
 
 
 @attrs.frozen(eq=False)
@@ -82,7 +330,7 @@ class Call(tr.CustomCall):
         )
 
     def batched(self, trace: bt.BatchTrace, args: Sequence[Array]) -> Sequence[Array]:
-        return batched_calls.batched(trace, self, args)
+        return differentiated_calls.batched(trace, self, args)
 
     def differentiated(self, trace: jv.JVPTrace, args: Sequence[Array]) -> Sequence[Array]:
         return differentiated_calls.differentiated(trace, self, args)

@@ -39,10 +39,9 @@ from tinyjax.core.tracing.staging import stage
 from tinyjax.core.tracing.trace import at_own_lines, bind, current_trace
 from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.custom_derivatives import cotangents as cot
+from tinyjax.custom_derivatives import custom_calls
 from tinyjax.custom_derivatives.closures import holds_tracer
-from tinyjax.custom_derivatives.custom_calls import Call
-from tinyjax.custom_derivatives.zeros import CustomVJPPrimal, SymbolicZero
+from tinyjax.custom_derivatives.custom_calls import Call, CustomVJPPrimal, SymbolicZero
 from tinyjax.dtypes import DType, is_inexact, kind
 from tinyjax.frames import Function, describe_function, imitate, wraps
 from tinyjax.tree.treedef import in_words
@@ -729,7 +728,9 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
                 for x, number in zip(leaves, numbers, strict=True)
                 if number is None
             ]
-            pull_back: cot.Backward = _backward(flat, bwd, (saved_tree, numbers), primals, outs)
+            pull_back: custom_calls.Backward = _backward(
+                flat, bwd, (saved_tree, numbers), primals, outs
+            )
             has_tangent = [is_inexact(out.dtype) for out in outs]
             if holds_tracer((bwd, *flat.static.values())):
                 # which may be gone when the rule is applied
@@ -741,10 +742,10 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             marks = [is_inexact(aval.dtype) for aval in avals]
             operands = marked(ru.instantiate_all(tangents, avals), marks)
             out_avals = tuple([out.aval for out in marked(outs, has_tangent)])
-            params = cot.PullBackParams(
+            params = custom_calls.PullBackParams(
                 pull_back, len(residuals), out_avals, describe_function(self.fun)
             )
-            tangents_out = bind(cot.custom_vjp_tangent_p, (*residuals, *operands), params)
+            tangents_out = bind(custom_calls.custom_vjp_tangent_p, (*residuals, *operands), params)
             return outs, with_zeros(has_tangent, tangents_out)
 
         return Call(flat.fun, self.name, jvp, key=id(self), holds=flat.holds, reverse=True)
@@ -756,7 +757,7 @@ def _backward(
     saved: tuple[tree.PyTreeDef, Sequence[Any]],
     primals: Sequence[Array],
     outs: Sequence[Array],
-) -> cot.Backward:
+) -> custom_calls.Backward:
     """The backward rule on arrays: of what is differentiable only, on either side.
 
     What was saved comes as the tree of it and its numbers, None standing for arrays.
@@ -800,8 +801,10 @@ def _put_in(numbers: Sequence[Any], arrays: Sequence[Array]) -> list[Any]:
 
 
 def _closed(
-    pull_back: cot.Backward, residuals: Sequence[av.ShapedArray], outs: Sequence[av.ShapedArray]
-) -> tuple[cot.Backward, Sequence[Array]]:
+    pull_back: custom_calls.Backward,
+    residuals: Sequence[av.ShapedArray],
+    outs: Sequence[av.ShapedArray],
+) -> tuple[custom_calls.Backward, Sequence[Array]]:
     """Stage a backward rule; return it as one of more residuals: what it closes over."""
     cotangents = [a.cotangent() for a in outs if is_inexact(a.dtype)]
     count = len(residuals)

@@ -58,13 +58,15 @@ from tinyjax.core.transforms.batching import BatchAxis, batch_flat, batched_aval
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.operands import as_array
-from tinyjax.custom_derivatives.cotangents import (
+from tinyjax.custom_derivatives.custom_calls import (
     Backward,
     PullBackParams,
+    SymbolicZero,
+    Zero,
     custom_vjp_tangent_p,
+    instantiate_zeros,
     pull_back_batch,
 )
-from tinyjax.custom_derivatives.zeros import SymbolicZero, Zero, instantiate_zeros
 from tinyjax.errors import ArgumentError, DifferentiationError, MissingMethodError, TinyjaxError
 from tinyjax.lazy import answer_for
 

@@ -17,9 +17,9 @@ from tinyjax.core.primitives.shape import expand_dims
 from tinyjax.core.values import concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.lazy import answer_for
-from tinyjax.parallel import meshes, named_sharding as ns, shards
+from tinyjax.parallel import meshes, named_sharding as ns, putting
 from tinyjax.parallel.sharding import PartitionSpec
-from tinyjax.parallel.xla import exchanging, moving
+from tinyjax.parallel.xla import moving
 
 T = TypeVar("T")
 
@@ -61,7 +61,7 @@ def broadcast_one_to_all(in_tree: T, is_source: bool | None = None) -> T:
         one: T = tree.map(opd.as_array, in_tree)
         return one
     source = group().process_index == 0 if is_source is None else is_source
-    sources = exchanging.exchanged(np.array([source], np.uint8), _everyone())[:, 0]
+    sources = moving.exchanged(np.array([source], np.uint8), _everyone())[:, 0]
     if sources.sum() != 1:
         raise errors.ArgumentError(
             "broadcast_one_to_all: one process is the source, but is_source is true in the "
@@ -70,9 +70,7 @@ def broadcast_one_to_all(in_tree: T, is_source: bool | None = None) -> T:
 
     def broadcast(leaf: Any) -> Array:
         array = opd.as_array(leaf)
-        content = exchanging.exchanged(exchanging.bytes_of(array), _everyone())[
-            int(sources.argmax())
-        ]
+        content = moving.exchanged(moving.bytes_of(array), _everyone())[int(sources.argmax())]
         return _array_of(content, array, array.shape)
 
     result: T = tree.map(broadcast, in_tree)
@@ -104,7 +102,7 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
             return _gathered(array, tiled)
         if group().size == 1:
             return array if tiled else expand_dims(array, (0,))
-        content = exchanging.exchanged(exchanging.bytes_of(array), _everyone())
+        content = moving.exchanged(moving.bytes_of(array), _everyone())
         each = array.shape
         joined = tiled and array.ndim > 0
         shape = (len(content) * each[0], *each[1:]) if joined else (len(content), *each)
@@ -140,7 +138,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
         return
     leaves, treedef = tree.flatten_with_path(in_tree)
     begin = f"{fail_message}: " if fail_message else ""
-    digests = [exchanging.digest_of(opd.as_array(leaf)) for _, leaf in leaves]
+    digests = [moving.digest_of(opd.as_array(leaf)) for _, leaf in leaves]
     first = sha256(str(treedef).encode()).digest() + sha256(b"".join(digests)).digest()
     trees, contents = np.split(_exchanged(first), 2, axis=1)
     others = _unlike_first(trees)
@@ -162,7 +160,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
 
 
 def _exchanged(data: bytes) -> dtypes.HostArray:
-    return exchanging.exchanged(np.frombuffer(data, np.uint8), _everyone())
+    return moving.exchanged(np.frombuffer(data, np.uint8), _everyone())
 
 
 def _unlike_first(rows: dtypes.HostArray) -> list[int]:
@@ -246,7 +244,7 @@ def _to_global(x: Array, mesh: meshes.Mesh, spec: PartitionSpec) -> Array:
     global_shape = [
         n if whole else size for n, whole, size in zip(x.shape, local, shape, strict=True)
     ]
-    return shards.make_array_from_process_local_data(sharding, x, tuple(global_shape))
+    return putting.make_array_from_process_local_data(sharding, x, tuple(global_shape))
 
 
 def _to_local(x: Array, mesh: meshes.Mesh, spec: PartitionSpec) -> Array:
@@ -256,4 +254,4 @@ def _to_local(x: Array, mesh: meshes.Mesh, spec: PartitionSpec) -> Array:
     moved = moving.put(x, sharding)
     shape = [n // sharding.factor(i) * here.factor(i) for i, n in enumerate(x.shape)]
     parts = [shard.data for shard in moved.addressable_shards]
-    return shards.make_array_from_single_device_arrays(shape, here, parts)
+    return putting.make_array_from_single_device_arrays(shape, here, parts)

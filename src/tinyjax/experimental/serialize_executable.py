@@ -21,7 +21,8 @@ from tinyjax.core import devices as dev, xla
 from tinyjax.core.jit import jit, stages
 from tinyjax.core.values import avals as av
 from tinyjax.experimental import machine_code
-from tinyjax.export import Exported, deserialize, exporting
+from tinyjax.export import Exported, deserialize
+from tinyjax.export.exported import exported_of
 from tinyjax.lazy import answer_for
 from tinyjax.parallel import meshes, sharding as sd
 from tinyjax.tree import PyTreeDef
@@ -77,7 +78,7 @@ def serialize(
     lowered = compiled.lowered
     # the caller keeps the structures, which may hold classes that are not registered for export
     exported = attrs.evolve(
-        exporting.exported_of(lambda: lowered, (dev.PLATFORM,), ()),
+        exported_of(lambda: lowered, (dev.PLATFORM,), ()),
         in_tree=tree.structure((("",) * lowered.in_tree.num_leaves, {})),
         out_tree=tree.structure(("",) * lowered.out_tree.num_leaves),
     )

@@ -14,7 +14,6 @@ from tinyjax.lazy import namespace
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
-        "drawing": "Drawing draw",
-        "exploration": "Exploration explore",
+        "exploration": "Drawing Exploration draw explore",
     },
 )

@@ -1,8 +1,8 @@
 # Written by `python -m exports` in tests/, from the table of the module beside it.
 
-from tinyjax.exploring.drawing import Drawing as Drawing
-from tinyjax.exploring.drawing import draw as draw
+from tinyjax.exploring.exploration import Drawing as Drawing
 from tinyjax.exploring.exploration import Exploration as Exploration
+from tinyjax.exploring.exploration import draw as draw
 from tinyjax.exploring.exploration import explore as explore
 
 __all__ = [

@@ -12,7 +12,7 @@ import attrs
 from tinyjax.core.tracing.jaxpr import JaxprEqn
 from tinyjax.exploring.model import Computation, Instruction
 from tinyjax.exploring.numbering import Programs
-from tinyjax.parallel.hlo import called_by, computations_of
+from tinyjax.parallel.communication import called_by, computations_of
 
 _LOCATION: Final = re.compile(r' loc\("(\d+)"\)$')
 

@@ -13,14 +13,13 @@ __all__, __getattr__, __dir__ = namespace(
     {
         "calling": "call_exported_p exported_tangent_p",
         "dims": "SymbolicScope is_symbolic_dim",
-        "exported": "Exported deserialize",
-        "exporting": "export",
+        "exported": "Exported deserialize export",
         "format": (
             "DisabledSafetyCheck maximum_supported_calling_convention_version=VERSION "
-            "minimum_supported_calling_convention_version=VERSION"
+            "minimum_supported_calling_convention_version=VERSION "
+            "register_namedtuple_serialization register_pytree_node_serialization"
         ),
-        "platforms": "default_export_platform",
+        "families": "default_export_platform",
         "symbolic": "max_dim min_dim symbolic_args_specs symbolic_shape",
-        "trees": "register_namedtuple_serialization register_pytree_node_serialization",
     },
 )

@@ -6,17 +6,17 @@ from tinyjax.export.dims import SymbolicScope as SymbolicScope
 from tinyjax.export.dims import is_symbolic_dim as is_symbolic_dim
 from tinyjax.export.exported import Exported as Exported
 from tinyjax.export.exported import deserialize as deserialize
-from tinyjax.export.exporting import export as export
+from tinyjax.export.exported import export as export
+from tinyjax.export.families import default_export_platform as default_export_platform
 from tinyjax.export.format import DisabledSafetyCheck as DisabledSafetyCheck
 from tinyjax.export.format import VERSION as maximum_supported_calling_convention_version
 from tinyjax.export.format import VERSION as minimum_supported_calling_convention_version
-from tinyjax.export.platforms import default_export_platform as default_export_platform
+from tinyjax.export.format import register_namedtuple_serialization as register_namedtuple_serialization
+from tinyjax.export.format import register_pytree_node_serialization as register_pytree_node_serialization
 from tinyjax.export.symbolic import max_dim as max_dim
 from tinyjax.export.symbolic import min_dim as min_dim
 from tinyjax.export.symbolic import symbolic_args_specs as symbolic_args_specs
 from tinyjax.export.symbolic import symbolic_shape as symbolic_shape
-from tinyjax.export.trees import register_namedtuple_serialization as register_namedtuple_serialization
-from tinyjax.export.trees import register_pytree_node_serialization as register_pytree_node_serialization
 
 __all__ = [
     'DisabledSafetyCheck',

@@ -1,27 +1,30 @@
-"""``Exported``: a program that needs nothing of its source."""
+"""``export``, and ``Exported``: a program that needs nothing of its source."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final, ParamSpec, TypeVar
 
 import attrs
+import numpy as np
 
-from tinyjax import errors, tree
-from tinyjax.core import devices as dev, lowering as low
-from tinyjax.core.jit import JitParams, jit_p
+from tinyjax import config, dtypes, errors, frames, tree
+from tinyjax.core import api, devices as dev, lowering as low
+from tinyjax.core.jit import JitFunction, JitParams, jit, jit_p, stages
 from tinyjax.core.jit.stages import check_arguments
-from tinyjax.core.tracing import trace as tr
+from tinyjax.core.tracing import jaxpr as jx, trace as tr
 from tinyjax.core.tracing.calling import as_arrays
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
-from tinyjax.export import families, format, polynomials as poly, xla
+from tinyjax.core.values.concrete import PlacedArray
+from tinyjax.export import families, format, polynomials as poly, symbolic_programs, xla
 from tinyjax.export.calling import CallExportedParams, Program, call_exported_p, calling
-from tinyjax.export.divided import Divided, devices_of, laid
-from tinyjax.export.platforms import listed, main_first, portable_form
 from tinyjax.export.symbolic_programs import refusing, told, with_sizes
-from tinyjax.parallel import meshes, named_sharding as ns
+from tinyjax.parallel import meshes, named_sharding as ns, sharding as sd
 from tinyjax.parallel.constraint import constrain
+
+# ``Exported``: a program that needs nothing of its source.
+
 
 T = TypeVar("T")
 
@@ -51,7 +54,7 @@ class Exported(format.Description):
 
     _make_vjp: Callable[[], Exported] | None = None
     _family: families.Family | None = None
-    _divided: Divided | None = None
+    _divided: families.Divided | None = None
     _cache: dict[Any, Any] = attrs.field(init=False, factory=dict)
 
     def __repr__(self) -> str:
@@ -97,17 +100,17 @@ class Exported(format.Description):
         donated = tuple([len(self.consts) + i for i in self.donated])
         return tree.unflatten(self.out_tree, _run(self.program, operands, donated))
 
-    def _call_on_devices(self, divided: Divided, operands: Sequence[Array]) -> Any:
+    def _call_on_devices(self, divided: families.Divided, operands: Sequence[Array]) -> Any:
         """Call a program for several devices, on those where its arguments lie."""
         arrays = operands[len(self.consts) :]
-        devices = devices_of(self.fun_name, arrays, divided.nr_devices)
+        devices = families.devices_of(self.fun_name, arrays, divided.nr_devices)
         on_devices = divided
         if devices is not None:
             on_devices = self._once(("on devices", devices), lambda: divided.on(devices))
         mesh = on_devices.mesh if devices is None else meshes.Mesh(devices, ("devices",))
         for sharding in (*on_devices.ins, *on_devices.outs):
             mesh = mesh if sharding is None else sharding.mesh
-        operands = laid(operands, on_devices.ins, mesh)
+        operands = families.laid(operands, on_devices.ins, mesh)
         program = Program(
             self.fun_name,
             "",
@@ -130,8 +133,8 @@ class Exported(format.Description):
             if format.DisabledSafetyCheck.platform() in self.disabled_safety_checks:
                 return self
             raise errors.ArgumentError(
-                f"'{self.fun_name}' was exported for {listed(self.platforms)}, but is called on "
-                f"'{platform}'. Export it for that, too: platforms=['{platform}', ...]."
+                f"'{self.fun_name}' was exported for {families.listed(self.platforms)}, but is "
+                f"called on '{platform}'. Export it for that, too: platforms=['{platform}', ...]."
             )
         return self._once(
             ("on", platform),
@@ -142,7 +145,7 @@ class Exported(format.Description):
 
     def _portables(self) -> dict[str, str]:
         """The program in portable form, by platform."""
-        main, *others = main_first(self.platforms)
+        main, *others = families.main_first(self.platforms)
         texts = self.others or ("",) * len(others)  # of a program for many sizes
         return {main: self.portable, **dict(zip(others, texts, strict=True))}
 
@@ -196,8 +199,8 @@ class Exported(format.Description):
         with refusing(f"'{self.fun_name}' is not valid for the sizes {told(sizes)}"):
             jaxpr = with_sizes(family.jaxpr, sizes)
             if not names:
-                platforms = main_first(self.platforms)
-                portables = [portable_form(jaxpr, self.fun_name, p) for p in platforms]
+                platforms = families.main_first(self.platforms)
+                portables = [families.portable_form(jaxpr, self.fun_name, p) for p in platforms]
         return attrs.evolve(
             self,
             in_avals=jaxpr.in_avals[len(self.consts) :],
@@ -272,7 +275,7 @@ class Exported(format.Description):
         divided = self._on_mesh(mesh)
         return (None,) * len(self.out_avals) if divided is None else divided.outs
 
-    def _on_mesh(self, mesh: meshes.Mesh) -> Divided | None:
+    def _on_mesh(self, mesh: meshes.Mesh) -> families.Divided | None:
         if self._divided is None:
             return None
         if mesh.size != self.nr_devices:
@@ -304,8 +307,8 @@ class Exported(format.Description):
         if platform is not None:
             if platform not in self.platforms:
                 raise errors.ArgumentError(
-                    f"'{self.fun_name}' was exported for {listed(self.platforms)}, but its "
-                    f"program for '{platform}' is asked for."
+                    f"'{self.fun_name}' was exported for {families.listed(self.platforms)}, but "
+                    f"its program for '{platform}' is asked for."
                 )
             portable = self._portables()[platform]
         ins, outs = low.tensors(self._parameters), low.tensors(self.out_avals)
@@ -435,7 +438,7 @@ def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exporte
     with poly.limited(_STEPS_OF_A_BYTE * len(data)):
         content = format.decode(bytes(data), key)
         if content.jaxpr is not None and content.shardings is not None:
-            divided = Divided(content.fun_name, content.jaxpr, *content.shardings)
+            divided = families.Divided(content.fun_name, content.jaxpr, *content.shardings)
         elif content.jaxpr is not None:
             with refusing("what was exported is no program for symbolic sizes"):
                 number = len(content.consts)
@@ -454,3 +457,227 @@ def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exporte
             for platform in exported.platforms:
                 exported.mlir_module(platform)
     return exported
+
+
+# ``export``: makes of a jitted function a program that needs nothing of its source.
+
+
+P = ParamSpec("P")
+
+
+def export(
+    fun: Callable[P, Any],
+    *,
+    platforms: Sequence[str] | None = None,
+    disabled_checks: Sequence[format.DisabledSafetyCheck] = (),
+) -> Callable[P, Exported]:
+    """Return a function that exports ``fun`` for its arguments, without running it.
+
+    Shapes are fixed, and so are the values of static arguments and of what the function closes
+    over; arrays among these are kept with the program.
+
+    Args:
+        fun: what ``jit`` returned, or a function of this library.
+        platforms: where the program is to run: some of "cpu", "cuda", "rocm" and "tpu"; None for
+            the CPU. Each has a program of its own. Here only that for the CPU can be called.
+        disabled_checks: what is not checked: with ``DisabledSafetyCheck.platform()`` a program for
+            other platforms is called on the CPU.
+
+    Returns:
+        A function of the same arguments (a ``ShapeDtypeStruct`` may stand for an array) that
+        returns an ``Exported``.
+
+    Raises:
+        ArgumentError: ``fun`` is not what ``jit`` returned, or there is no such platform.
+        ExportError: when called, if the program calls Python functions (``pure_callback``,
+            ``debug.print`` and kin), or closes over a traced value; or, for other platforms than
+            the CPU, if it calls LAPACK.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import export
+        >>> @tinyjax.jit
+        ... def norm(x):
+        ...     return jnp.sqrt(jnp.sum(x**2))
+        >>> data = export.export(norm)(jnp.zeros(2)).serialize(vjp_order=1)
+
+        Another process, that has ``data`` only:
+
+        >>> loaded = export.deserialize(data)
+        >>> loaded
+        <exported norm: (float32[2]) -> (float32[])>
+        >>> loaded.call(jnp.array([3.0, 4.0]))
+        Array(5., dtype=float32)
+        >>> tinyjax.grad(loaded.call)(jnp.array([3.0, 4.0]))
+        Array([0.6, 0.8], dtype=float32)
+    """
+    jitted: object = fun
+    if not isinstance(jitted, JitFunction):
+        if str(getattr(fun, "__module__", "")).startswith("tinyjax."):
+            return export(jit(fun), platforms=platforms, disabled_checks=disabled_checks)
+        raise errors.ArgumentError(
+            f"export takes a jitted function, but got {frames.describe_function(fun)}. Write "
+            "export(jit(f))(*args)."
+        )
+
+    program: JitFunction[P, Any] = jitted
+    targets = (families.default_export_platform(),) if platforms is None else tuple(platforms)
+    unknown = [p for p in targets if p not in families.PLATFORMS]
+    if unknown or not targets or len({*targets}) < len(targets):
+        raise errors.ArgumentError(
+            f"export takes platforms out of {families.listed(families.PLATFORMS)}, each once, but "
+            f"got {[*targets]!r:.100}."
+        )
+
+    @frames.wraps(fun)
+    def exporter(*args: P.args, **kwargs: P.kwargs) -> Exported:
+        def lower() -> stages.Lowered:
+            return program.lower(*args, **kwargs)
+
+        with config.scoped(progress=False):  # bars are this process's
+            return exported_of(lower, targets, tuple(disabled_checks))
+
+    return exporter
+
+
+def exported_of(
+    lower: Callable[[], stages.Lowered],
+    platforms: tuple[str, ...],
+    disabled_checks: tuple[format.DisabledSafetyCheck, ...],
+) -> Exported:
+    """Export a lowered function.
+
+    Args:
+        lower: lowers it for the platform in view.
+        platforms: where the program is to run.
+        disabled_checks: what is not checked.
+
+    Raises:
+        ExportError: as of ``export``.
+    """
+    by_platform: dict[str, stages.Lowered] = {}
+    for platform in families.main_first(platforms):
+        with config.scoped(default_device=dev.PLATFORM):  # which is another in other processes
+            if platform == dev.PLATFORM:
+                by_platform[platform] = lower()
+            else:
+                with dev.platform_in_view(platform):  # functions for platforms are chosen by it
+                    by_platform[platform] = lower()
+    lowered = next(iter(by_platform.values()))
+    if any(isinstance(const, tr.Tracer) for const in lowered.consts):
+        raise errors.ExportError(
+            f"'{lowered.name}' closes over a value that is being traced, so it is no program of "
+            "its own. Make that value an argument, or export outside of the transformation."
+        )
+    if not all(note.lasting for note in lowered.staged.notes):
+        raise errors.ExportError(
+            f"'{lowered.name}' uses a Ref that was made outside of it, which is no part of a "
+            "program. Pass in ref[...], and return the new value."
+        )
+    placement = lowered.compilation.placement
+    if placement is not None and platforms != (dev.PLATFORM,):
+        raise errors.ExportError(
+            f"'{lowered.name}' is a program for several devices, which is exported for "
+            f"'{dev.PLATFORM}' alone, but platforms are {families.listed(platforms)}."
+        )
+    for platform, other in by_platform.items():
+        _check_alike(platform, other, lowered)
+    jaxpr, num_consts = lowered.jaxpr, len(lowered.consts)
+    family, divided, portables = None, None, [""]
+    if placement is not None:
+        if symbolic_programs.is_symbolic(jaxpr):
+            raise errors.ExportError(
+                f"'{lowered.name}' is a program for several devices, and is exported for symbolic "
+                "sizes: export it for sizes that are numbers."
+            )
+        divided = families.divided_of(lowered.name, jaxpr, placement)
+        jaxpr = divided.jaxpr
+    elif symbolic_programs.is_symbolic(jaxpr):
+        jaxpr = symbolic_programs.closed(jaxpr)
+        if any(symbolic_programs.closed(other.jaxpr) != jaxpr for other in by_platform.values()):
+            raise errors.ExportError(
+                f"'{lowered.name}' does different things on different platforms, and is exported "
+                "for symbolic sizes: export it for each platform by itself."
+            )
+        family = families.family_of(lowered.name, jaxpr, lowered.in_tree, num_consts)
+    else:
+        portables = [
+            families.portable_form(x.jaxpr, x.name, platform) for platform, x in by_platform.items()
+        ]
+    return Exported(
+        lowered.name,
+        lowered.in_tree,
+        lowered.out_tree,
+        jaxpr.in_avals[num_consts:],
+        jaxpr.out_avals,
+        tuple([i - num_consts for i in lowered.donated]),
+        tuple([x.gathered if isinstance(x, PlacedArray) else x for x in lowered.consts]),
+        portables[0],
+        platforms,
+        tuple(portables[1:]),
+        disabled_checks,
+        lambda: _export_vjp(by_platform, platforms, disabled_checks),
+        family,
+        divided,
+    )
+
+
+def _check_alike(platform: str, other: stages.Lowered, lowered: stages.Lowered) -> None:
+    """Check that a program for another platform is called like the first."""
+    types = [(x.out_tree, x.jaxpr.type, len(x.consts)) for x in (other, lowered)]
+    if types[0] != types[1] or not all(
+        x is y or np.array_equal(np.asarray(x), np.asarray(y), equal_nan=dtypes.is_inexact(x.dtype))
+        for x, y in zip(other.consts, lowered.consts, strict=True)
+    ):
+        raise errors.ExportError(
+            f"'{lowered.name}' closes over other arrays or returns other types on '{platform}' "
+            "than on other platforms. Export it for each platform by itself."
+        )
+
+
+def _export_vjp(
+    by_platform: Mapping[str, stages.Lowered],
+    platforms: tuple[str, ...],
+    disabled_checks: tuple[format.DisabledSafetyCheck, ...],
+) -> Exported:
+    lowered = next(iter(by_platform.values()))
+    in_avals, out_avals = lowered.arguments, lowered.jaxpr.out_avals
+    varies = [dtypes.is_inexact(aval.dtype) for aval in in_avals]
+
+    def pull_back(*primals_and_cotangents: Array) -> tuple[Array, ...]:
+        primals = primals_and_cotangents[: len(in_avals)]
+        cotangents = primals_and_cotangents[len(in_avals) :]
+        jaxpr = by_platform[dev.platform_in_view.value].jaxpr
+
+        def differentiable(*operands: Array) -> list[Array]:
+            rest = iter(operands)
+            args = [next(rest) if v else x for x, v in zip(primals, varies, strict=True)]
+            outs = jx.eval_jaxpr(jaxpr, (*lowered.consts, *args))
+            return [out for out in outs if dtypes.is_inexact(out.dtype)]
+
+        _, pull = api.vjp(differentiable, *[x for x, v in zip(primals, varies, strict=True) if v])
+        return tuple(pull(list(cotangents)))
+
+    pull_back.__name__ = f"vjp_{lowered.name}"
+    avals = (*in_avals, *(aval for aval in out_avals if dtypes.is_inexact(aval.dtype)))
+    # lower takes these in place of arrays, which is beyond what the signature of a function says
+    structs: list[Any] = [av.ShapeDtypeStruct(a.shape, a.dtype, a.weak_type) for a in avals]
+    placement = lowered.compilation.placement
+    if placement is not None:  # cotangents lie as results do
+        outs = zip(placement.outs, out_avals, strict=True)
+        lie = [
+            *placement.ins[len(lowered.consts) :],
+            *[sharding for sharding, aval in outs if dtypes.is_inexact(aval.dtype)],
+        ]
+        structs = [
+            struct.update(
+                sharding=_of_cotangent(aval, sharding) if i >= len(in_avals) else sharding
+            )
+            for i, (struct, aval, sharding) in enumerate(zip(structs, avals, lie, strict=True))
+        ]
+    return exported_of(lambda: jit(pull_back).lower(*structs), platforms, disabled_checks)
+
+
+def _of_cotangent(aval: av.ShapedArray, sharding: sd.Sharding | None) -> sd.Sharding | None:
+    """How the cotangent of a result lies."""
+    return aval.cotangent().sharding if aval.told is not None else sharding

@@ -45,7 +45,7 @@ __all__, __getattr__, __dir__ = namespace(
         "tinyjax.core.tracing.trace": (
             "CustomCall Running Trace Tracer bind bind1 current_trace use_trace"
         ),
-        "tinyjax.exploring.numpy_text": "numpy_text",
+        "tinyjax.exploring.numbering": "numpy_text",
         "tinyjax.core.primitives.families": "composed def_elementwise_batch elementwise",
         "tinyjax.core.primitives.rules": "def_constant def_derivatives def_linear def_transposes",
         "tinyjax.core.primitives.shape": "def_simple_batch",

@@ -39,7 +39,7 @@ from tinyjax.core.tracing.trace import use_trace as use_trace
 from tinyjax.core.values.array import Array as Array
 from tinyjax.core.values.avals import ShapedArray as ShapedArray
 from tinyjax.core.values.operands import as_array as as_array
-from tinyjax.exploring.numpy_text import numpy_text as numpy_text
+from tinyjax.exploring.numbering import numpy_text as numpy_text
 from tinyjax.extend import core as core
 from tinyjax.parallel.mesh_rule import MESH as MESH
 from tinyjax.parallel.mesh_rule import MeshRule as MeshRule

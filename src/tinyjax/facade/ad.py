@@ -8,7 +8,7 @@ from typing import Any, Final
 from tinyjax.core.primitives.shape import zero_tangent
 from tinyjax.core.tracing.primitive import Primitive, UndefinedPrimal
 from tinyjax.core.transforms.jvp import JVPTrace, JVPTracer
-from tinyjax.custom_derivatives.zeros import Zero, instantiate_zeros
+from tinyjax.custom_derivatives.custom_calls import Zero, instantiate_zeros
 from tinyjax.facade import primitives
 
 __all__ = [

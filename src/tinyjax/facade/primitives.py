@@ -22,7 +22,7 @@ from tinyjax.core.tracing import encoding, primitive as prim, staging as stg
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.custom_derivatives.zeros import Zero
+from tinyjax.custom_derivatives.custom_calls import Zero
 
 _counter: Final = itertools.count()
 

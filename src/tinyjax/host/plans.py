@@ -1,25 +1,21 @@
-"""Evaluation of whole programs by NumPy, at the least cost for an equation.
-
-``EvalTrace`` evaluates operations as they come. Of a program the types are known, so here no
-operation looks them up, and none wraps its results: a plan, made once, says for each equation which
-NumPy function to call and in which places of a list its operands lie. What no later equation reads
-is dropped, so that its memory serves again while it is in the processor's cache. The body of a loop
-with many iterations is written as a Python function, which takes a quarter of a microsecond less
-for each equation.
-"""
+"""Programs as lists of steps of NumPy, and as the text of a Python function."""
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import count
 from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 import attrs
+import numpy as np
 from numpy import asarray, empty, ndarray, uint8
 
 from tinyjax import frames
-from tinyjax.core.tracing import jaxpr as jx, trace as tr
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.tracing.primitive import Hosts, Kernel, P, Primitive, on_replaced
 from tinyjax.core.tracing.program_rules import PROGRAM, evaluate_stepwise
 from tinyjax.core.values import avals as av, operands as opd
@@ -27,7 +23,405 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import JaxprTypeError
-from tinyjax.host import simplify, text
+from tinyjax.frames import run_text
+from tinyjax.host import simplify
+
+# Programs as Python functions of NumPy arrays, written from equations.
+#
+# Most readers of a value that only repeats elements take these as they are, in a shape from which
+# NumPy broadcasts. A value of one element is kept as what computed it gave, an array or a number
+# of NumPy's, until a reader wants the other. A function of NumPy's that works element by element
+# puts a large result into the memory of an operand that it reads last, if nothing else can refer
+# to that.
+
+
+#: The dtypes whose numbers NumPy computes with by itself, and rounds as it does those of arrays.
+_REAL: Final = frozenset(map(np.dtype, "?bhilqBHILQefd"))
+
+
+@attrs.frozen(eq=False, repr=False)
+class Body:
+    """A program as lines of Python, which compute with NumPy arrays named ``a0``, ``a1``, ...
+
+    Attributes:
+        lines: are to run where NumPy's warnings are off.
+        results: the names of the results, which are arrays.
+        constant_results: the values of those that depend on no argument.
+        scope: what the names in these stand for.
+        constants: the arrays in it.
+        large: the names of values that take much memory.
+    """
+
+    lines: list[str]
+    results: list[str]
+    constant_results: list[Array | None]
+    scope: dict[str, Any]
+    constants: list[HostArray]
+    large: set[str]
+
+    def function(
+        self, name: str, parameters: str, after: Sequence[str], before: Sequence[str] = ()
+    ) -> Callable[..., Any]:
+        """Make a function of it, whose text debuggers find.
+
+        Args:
+            name: the function's.
+            parameters: between its brackets.
+            after: the lines that follow, which take the results.
+            before: what is done first.
+        """
+        lines = self.text(after)
+        if lines:
+            lines = ["token = set_errors(IGNORE)", "try:", *[f"    {line}" for line in lines]]
+            lines += ["finally:", "    reset_errors(token)"]
+        body = "\n    ".join([f"def {name}({parameters}):", *before, *lines, *after])
+        run_text("host", name, f"{body}\n", self.scope)
+        function: Callable[..., Any] = self.scope[name]
+        return function
+
+    def text(self, after: Sequence[str]) -> list[str]:
+        """Return its lines, for those that follow and take the results."""
+        return _freeing(_nested(self.lines, after), after, self.large)
+
+
+def write_body(jaxpr: jx.Jaxpr, consts: Sequence[Array] = (), run: str = "") -> Body:
+    """Write a program as lines of Python.
+
+    Args:
+        jaxpr: the program.
+        consts: the values of its first parameters; the others are the function's.
+        run: the name of a function that is called with equations of primitives that are programs,
+            and their operands. By default these are evaluated as eager operations are.
+    """
+    program = simplify.simplify(jaxpr, consts)
+    writer = _Writer(
+        program, {x: f"a{i}" for i, x in enumerate(jaxpr.in_binders[len(consts) :])}, run
+    )
+    places = simplify.reused_operands([eqn for eqn, _ in program.eqns], program.outs)
+    for (eqn, call), place in zip(program.eqns, places, strict=True):
+        writer.write(eqn, call, place)
+    results = [writer.read(x) for x in program.outs]
+    constant_results = [program.value(x) for x in program.outs]
+    scope, constants = writer.scope, writer.constants
+    return Body(writer.lines, results, constant_results, scope, constants, writer.large)
+
+
+#: A name that the writer gives, or a word.
+_NAME: Final = re.compile(r"[A-Za-z_]\w*")
+_OTHER: Final = re.compile(r"\W")
+_CALL: Final = re.compile(r"\w+\([^()]*\)")
+_ASSIGNED: Final = re.compile(r"(\w+) = (.*)")
+_MOST_NESTED: Final = 20
+
+
+def _nested(lines: Sequence[str], after: Sequence[str]) -> list[str]:
+    """Write what is read once where it is read.
+
+    Memory of intermediate results is then free for the next ones, of which NumPy keeps few for
+    reuse.
+
+    Args:
+        lines: of a program.
+        after: what comes after them.
+    """
+    counts = Counter(name for line in (*lines, *after) for name in _NAME.findall(line))
+    kept = {name for text in after for name in _NAME.findall(text)}
+    expressions: dict[str, tuple[str, int]] = {}
+    out: list[str] = []
+    for line in lines:
+        depth = 0
+
+        def read(match: re.Match[str]) -> str:
+            nonlocal depth
+            text, nested = expressions.pop(match[0], (match[0], 0))
+            depth = max(depth, nested)
+            return text
+
+        assigned = _ASSIGNED.fullmatch(line)
+        target, text = assigned.groups() if assigned else ("", line)
+        is_call = _CALL.fullmatch(text)
+        text = _NAME.sub(read, text)
+        if target and counts[target] == 2 and target not in kept and depth < _MOST_NESTED:
+            expressions[target] = text if is_call else f"({text})", depth + 1
+        else:
+            if not target:  # a name stands for another value, or for the same in another form
+                changed = set(_NAME.findall(text))
+                out += [
+                    f"{name} = {expressions.pop(name)[0]}"
+                    for name, (expression, _) in [*expressions.items()]
+                    if not changed.isdisjoint(_NAME.findall(expression))
+                ]
+            out.append(f"{target} = {text}" if target else text)
+    return out
+
+
+def _freeing(lines: Sequence[str], after: Sequence[str], large: set[str]) -> list[str]:
+    """Drop names of large values behind the lines that read them last."""
+    kept = {name for text in after for name in _NAME.findall(text)}
+    out: list[str] = []
+    for line in reversed(lines):
+        names = {name for name in _NAME.findall(line) if name in large}
+        last_read = sorted(names.difference(kept))
+        kept |= names
+        if last_read:
+            out.append(f"del {', '.join(last_read)}")
+        out.append(line)
+    out.reverse()
+    return out
+
+
+def same_bits(x: HostArray, y: HostArray) -> bool:
+    """Say whether two arrays of one type are the same to the last bit."""
+    return x.tobytes() == y.tobytes()
+
+
+class _Writer:
+    """Writes equations as lines of Python.
+
+    Attributes:
+        lines: what is written.
+        scope: what the names in it stand for.
+        constants: the arrays among these.
+        large: the names of values that take much memory.
+    """
+
+    def __init__(self, program: simplify.Simplified, names: dict[jx.Atom, str], run: str) -> None:
+        self._run = run
+        self.lines: list[str] = []
+        self.constants: list[HostArray] = []
+        self.large: set[str] = set()
+        self.scope: dict[str, Any] = {
+            "set_errors": tr.set_errors,
+            "reset_errors": tr.reset_errors,
+            "IGNORE": tr.IGNORE,
+            "asarray": asarray,
+            "ndarray": ndarray,
+            "ConcreteArray": ConcreteArray,
+        }
+        self._value = program.value
+        #: The names of values as arrays, as numbers, and of what is one or the other.
+        self._names = names
+        self._numbers: dict[jx.Atom, str] = {}
+        #: The names of arrays of these.
+        self._arrays: set[str] = set()
+        self._either: dict[jx.Atom, str] = {}
+        self._elements: dict[jx.Atom, tuple[jx.Atom, tuple[int, ...]]] = {}
+        self._waiting: dict[jx.Atom, tuple[jx.JaxprEqn, prim.HostCall]] = {}
+        self._repeated: dict[jx.Atom, tuple[jx.Atom, tuple[int, ...]]] = {}
+        self._views: dict[tuple[str, tuple[int, ...]], str] = {}
+        self._named: dict[object, str] = {}
+        self._results = count()
+
+    def read(self, x: jx.Atom) -> str:
+        """Name a value, in its own shape."""
+        constant = self._value(x)
+        if constant is not None:
+            return self._constant(constant.concrete("data"))
+        if x not in self._names:
+            if x in self._numbers:
+                self._names[x] = self._array(x, x.aval.shape)
+            elif x in self._either:
+                name = self._names[x] = self._either.pop(x)
+                self.lines.append(f"if type({name}) is not ndarray: {name} = asarray({name})")
+            elif x in self._repeated and self._repeated[x][1] == x.aval.shape:
+                self._names[x] = self._view(*self._repeated[x])
+            else:
+                self._call(*self._waiting[x])
+        return self._names[x]
+
+    def _array(self, x: jx.Atom, shape: tuple[int, ...]) -> str:
+        """Name an array of a number."""
+        number = self._numbers[x]
+        name = f"{number}a"
+        if name not in self._arrays:
+            self._arrays.add(name)
+            self.lines.append(f"{name} = asarray({number})")
+        if not shape:
+            return name
+        self.lines.append(f"{name}{len(shape)} = {name}.reshape({shape})")
+        return f"{name}{len(shape)}"
+
+    def _number(self, x: jx.Atom) -> str:
+        """Name the one element of a value."""
+        constant = self._value(x)
+        if constant is not None:
+            return self._add("c", constant.concrete("data").reshape(-1)[0])
+        if x not in self._numbers:
+            if x in self._repeated and x not in self._names:
+                self._numbers[x] = self._number(self._repeated[x][0])
+                return self._numbers[x]
+            if x in self._elements and x not in self._names:
+                of, place = self._elements[x]
+                name = self.read(of)
+                number = f"{name}[{', '.join(map(str, place))}]"
+                name = self._add("e", None)
+            elif x in self._either:  # to take an element of a number would cost more
+                name = self._either[x]
+                number = f"{name}[()] if type({name}) is ndarray else {name}"
+            else:
+                name = self.read(x)
+                number = f"{name}[{', '.join('0' * x.aval.ndim) or '()'}]"
+            self._numbers[x] = f"{name}n"
+            self.lines.append(f"{name}n = {number}")
+        return self._numbers[x]
+
+    def write(self, eqn: jx.JaxprEqn, call: prim.HostCall | None, place: jx.Var | None) -> None:
+        """Write an equation.
+
+        Args:
+            eqn: the equation.
+            call: what NumPy does for it.
+            place: the operand in whose memory the result is put, if there is one.
+        """
+        if call is not None and call.repeats is not None:
+            (x,), (out,) = eqn.inputs, eqn.out_binders
+            root, shape = self._repeated.get(x, (x, x.aval.shape))
+            self._repeated[out] = root if shape == x.aval.shape else x, call.repeats
+            self._waiting[out] = eqn, call
+        elif call is not None and call.element is not None and _is_number(eqn.out_binders[0]):
+            self._elements[eqn.out_binders[0]] = eqn.inputs[0], call.element
+            self._waiting[eqn.out_binders[0]] = eqn, call
+        elif call is None:
+            self._call_rule(eqn)
+        elif not self._call_with_numbers(eqn, call):
+            self._call(eqn, call, place)
+
+    def _constant(self, data: HostArray) -> str:
+        self.constants.append(data)
+        return self._add("c", data)
+
+    def _add(self, letter: str, value: object) -> str:
+        """Give a value a name that begins with a letter."""
+        name = f"{letter}{len(self.scope)}"
+        self.scope[name] = value
+        return name
+
+    def _function(self, eqn: jx.JaxprEqn, call: Callable[..., Any]) -> str:
+        """Name a function by the primitive that it computes."""
+        if call not in self._named:
+            self._named[call] = self._add(f"{_OTHER.sub('_', eqn.primitive.name)}_", call)
+        return self._named[call]
+
+    def _view(self, root: jx.Atom, shape: tuple[int, ...]) -> str:
+        """Name the elements of a value in another shape."""
+        if shape == root.aval.shape:
+            return self.read(root)
+        if root in self._numbers:
+            return self._array(root, shape)
+        name = self.read(root)
+        if (name, shape) not in self._views:
+            self._views[name, shape] = f"r{len(self._views)}"
+            self.lines.append(f"{self._views[name, shape]} = {name}.reshape({shape})")
+        return self._views[name, shape]
+
+    def _few(self, x: jx.Atom) -> tuple[tuple[int, ...], Callable[[], str]]:
+        """Find the fewest elements that NumPy broadcasts to a value: their shape, and a name."""
+        constant = self._value(x)
+        if constant is not None:
+            number = opd.as_number(constant.concrete("data"))
+            return number.shape, lambda: self._constant(number)
+        root, shape = self._repeated.get(x, (x, x.aval.shape))
+        if root.aval.size == 1:  # a view costs less than what NumPy takes to broadcast
+            shape = ()
+        return shape, lambda: self._view(root, shape)
+
+    def _operands(self, eqn: jx.JaxprEqn, call: Callable[..., Any]) -> list[str]:
+        """Name the operands of an equation: in fewer elements, where NumPy broadcasts them."""
+        if call in opd.EXACT:
+            few = [self._few(x) for x in eqn.inputs]
+            shapes = [shape for shape, _ in few]
+            if np.broadcast_shapes(*shapes) == eqn.out_binders[0].aval.shape:
+                return [name() for _, name in few]
+        return [self.read(x) for x in eqn.inputs]
+
+    def _call_with_numbers(self, eqn: jx.JaxprEqn, call: prim.HostCall) -> bool:
+        """Write an equation of numbers, if it is one that Python computes with them."""
+        values = (*eqn.inputs, *eqn.out_binders)
+        if not all(map(_is_number, values)):
+            return False
+        text = call.numbers
+        if text is None:
+            if not isinstance(call.call, np.ufunc):
+                return False
+            text = f"{self._function(eqn, call.call)}({', '.join('{}' for _ in eqn.inputs)})"
+        (out,) = eqn.out_binders
+        name = self._numbers[out] = f"n{len(self._numbers)}"
+        self.lines.append(f"{name} = {text.format(*map(self._number, eqn.inputs))}")
+        return True
+
+    def _call(self, eqn: jx.JaxprEqn, call: prim.HostCall, place: jx.Var | None = None) -> None:
+        """Write the call of what NumPy does."""
+        outs = [f"v{next(self._results)}" for _ in eqn.out_binders]
+        if call.text is not None:
+            expression = call.text.format(*[self.read(x) for x in eqn.inputs])
+        else:
+            operands = self._operands(eqn, call.call)
+            if place is not None:
+                outs = [self.read(place)]
+                operands += outs
+            expression = f"{self._function(eqn, call.call)}({', '.join(operands)})"
+        left = ", ".join(outs) + ("" if len(outs) == 1 else ",")
+        self.lines.append(f"{left} = {expression}" if place is None else expression)
+        self._bind(eqn, outs)
+
+    def _call_rule(self, eqn: jx.JaxprEqn) -> None:
+        """Write an equation that the ``impl`` rule evaluates, or that is a program."""
+        rules = eqn.primitive.rules
+        outs = [f"v{next(self._results)}" for _ in eqn.out_binders]
+        if rules.evaluate is not None and self._run:
+            operands = ", ".join([self.read(x) for x in eqn.inputs])
+            expression = f"{self._run}({self._add('e', eqn)}, [{operands}])"
+        elif rules.evaluate is not None:
+            fixed = [self._value(x) for x in eqn.inputs]
+            operands = ", ".join(self.read(x) for x in eqn.inputs if self._value(x) is None)
+            expression = f"{self._function(eqn, _evaluation(eqn, fixed))}({operands})"
+        else:
+            operands = ", ".join(self.read(x) for x in eqn.inputs)
+            params = self._add("p", eqn.params)
+            expression = f"{self._function(eqn, rules.impl)}([{operands}], {params})"
+        self.lines.append(f"{', '.join(outs)}, = {expression}" if outs else expression)
+        self._bind(eqn, outs)
+
+    def _bind(self, eqn: jx.JaxprEqn, outs: Sequence[str]) -> None:
+        for x, name in zip(eqn.out_binders, outs, strict=True):
+            if simplify.is_large(x):
+                self.large.add(name)
+            # NumPy gives numbers in place of arrays without axes
+            (self._names if x.aval.shape else self._either)[x] = name
+
+
+def _is_number(x: jx.Atom) -> bool:
+    return x.aval.size == 1 and x.aval.dtype in _REAL
+
+
+def _evaluation(eqn: jx.JaxprEqn, fixed: Sequence[Array | None]) -> Callable[..., list[HostArray]]:
+    """An equation of a primitive that is a program, as a function of NumPy arrays.
+
+    Args:
+        eqn: the equation.
+        fixed: its operands that depend on no argument, whose device buffers are kept; and None for
+            each that is given.
+    """
+    avals = [x.aval for x, constant in zip(eqn.inputs, fixed, strict=True) if constant is None]
+
+    def evaluate(*hosts: HostArray) -> list[HostArray]:
+        arrays = map(ConcreteArray, hosts, avals)
+        args = [next(arrays) if constant is None else constant for constant in fixed]
+        outs = tr.EVAL.process(eqn.primitive, args, eqn.params)
+        return [opd.raw_host(x) for x in outs if isinstance(x, ConcreteArray)]
+
+    return evaluate
+
+
+# Evaluation of whole programs by NumPy, at the least cost for an equation.
+#
+# ``EvalTrace`` evaluates operations as they come. Of a program the types are known, so here no
+# operation looks them up, and none wraps its results: a plan, made once, says for each equation
+# which NumPy function to call and in which places of a list its operands lie. What no later
+# equation reads is dropped, so that its memory serves again while it is in the processor's cache.
+# The body of a loop with many iterations is written as a Python function, which takes a quarter of
+# a microsecond less for each equation.
+
 
 #: How an equation is evaluated: by a function of its one operand, of its several operands, by the
 #: ``impl`` rule, or as programs.
@@ -113,7 +507,7 @@ class ProgramEvaluation(jx.ProgramTrace):
         if max(plan.runs, times) > _RUNS_TO_WRITE and not plan.is_settled:
             plan.is_settled = True
             written = None if jx.effects(jaxpr).any else _written(jaxpr)
-            if written is not None and all(map(text.same_bits, outs, written(self._run, *hosts))):
+            if written is not None and all(map(same_bits, outs, written(self._run, *hosts))):
                 plan.written = written
         return outs
 
@@ -222,7 +616,7 @@ def _taking_params(call: Kernel) -> Callable[..., Any]:
 
 def _written(jaxpr: jx.Jaxpr) -> Callable[..., list[HostArray]]:
     """Write a program as a Python function of NumPy arrays."""
-    body = text.write_body(jaxpr, run="run")
+    body = write_body(jaxpr, run="run")
     parameters = ", ".join(["run", *[f"a{i}" for i in range(len(jaxpr.in_binders))]])
     return body.function("evaluate", parameters, [f"return [{', '.join(body.results)}]"])
 

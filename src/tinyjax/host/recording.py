@@ -12,7 +12,7 @@ from tinyjax.core.tracing import jaxpr as jx, staging as stg, trace as tr
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.operands import raw_host
-from tinyjax.host import LARGEST, Program, text
+from tinyjax.host import LARGEST, Program, plans
 
 
 class Replay(stg.StagingTrace):
@@ -64,10 +64,10 @@ def make_program(
 
 def same(x: Array, y: Array) -> bool:
     """Say whether two arrays are the same to the last bit."""
-    return x.aval is y.aval and text.same_bits(x.concrete("data"), y.concrete("data"))
+    return x.aval is y.aval and plans.same_bits(x.concrete("data"), y.concrete("data"))
 
 
-def write_staged(staged: stg.Staged) -> text.Body | None:
+def write_staged(staged: stg.Staged) -> plans.Body | None:
     """Write a program whose results are expressions of arrays, if it can be replayed."""
     jaxpr = staged.jaxpr
     largest = max(
@@ -75,7 +75,7 @@ def write_staged(staged: stg.Staged) -> text.Body | None:
     )
     if staged.notes or jx.effects(jaxpr).any or largest > LARGEST:
         return None
-    body = text.write_body(jaxpr, staged.consts)
+    body = plans.write_body(jaxpr, staged.consts)
     if not {f"a{i}" for i in range(len(jaxpr.in_binders))}.isdisjoint(body.results):
         return None
     for i, (x, constant) in enumerate(zip(jaxpr.outs, body.constant_results, strict=True)):
@@ -87,7 +87,7 @@ def write_staged(staged: stg.Staged) -> text.Body | None:
     return body
 
 
-def _function(body: text.Body, result: Any, arity: int) -> Program:
+def _function(body: plans.Body, result: Any, arity: int) -> Program:
     """Make the function of a program; the results go into containers like those of ``result``."""
     results, scope = body.results, body.scope
     shown = ", ".join(results)

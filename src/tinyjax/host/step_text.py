@@ -18,9 +18,9 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import HostArray
 from tinyjax.frames import STAGING_LEVEL
+from tinyjax.host.plans import Body
 from tinyjax.host.recording import Replay, same, write_staged
 from tinyjax.host.replay import NotHereError
-from tinyjax.host.text import Body
 
 #: Takes the trace of a linearization and the one that records its tangents, and of each operand the
 #: array and the tangent, which is None if there is none. It returns the results.

@@ -1,32 +1,283 @@
-"""Which tier computes a call: NumPy while a program is new, or what XLA has compiled.
-
-Every primitive has a NumPy implementation, so a program that was traced can be evaluated, equation
-by equation, before it is compiled: in a millisecond where the compiler takes a quarter of a second.
-How often that is done depends on the program alone, on what it is estimated to cost to evaluate and
-to compile (``costs``), never on how long either took: so a run can be repeated bit for
-bit, but for the tier "ready", which is told so. Of loops of unknown length the iterations count.
-"""
+"""Tiers: which programs NumPy runs, at what cost, and what XLA compiles meanwhile."""
 
 from __future__ import annotations
 
+import atexit
+import os
+from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext, suppress
-from contextvars import ContextVar
+from contextlib import contextmanager, nullcontext, suppress
+from contextvars import Context, ContextVar, copy_context
 from itertools import count
 from math import inf
+from threading import Condition, RLock, Thread
+from time import monotonic
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 import attrs
 
 from tinyjax import config, records
 from tinyjax.core import xla
-from tinyjax.core.tracing import jaxpr as jx, trace as tr
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.values import concrete as conc
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.xla import compilation, threads
-from tinyjax.host import background, blas, costs
+from tinyjax.core.xla.compilation import Compilation
+from tinyjax.core.xla.threads import in_background
+from tinyjax.host import blas
+from tinyjax.records import Printed, Record
+
+# What a program costs, estimated from its equations: to evaluate with NumPy, and to compile.
+
+
+# Fitted to the programs of ``benchmarks.scripts``, in processor time on a busy machine, with BLAS
+# in one thread: half of them take between 0.7 and 1.5 of what is estimated, nearly all between a
+# third and three times of it. Constants and no measurement: a program is estimated alike in every
+# process. Equations of loops cost little, as scalars are Python's numbers and what repeats is
+# computed once. XLA takes less time for each equation of a program that has many.
+_SECONDS_PER_EQUATION: Final = 6e-7
+#: Of what another equation costs, one of single numbers takes so much in a long loop, whose body
+#: NumPy's compiler writes as Python's arithmetic.
+_NUMBERS: Final = 0.1
+_LONG: Final = 80
+_SECONDS_PER_ELEMENT: Final = 4e-10
+_SECONDS_PER_FLOP: Final = 1e-11
+_SECONDS_TO_COMPILE: Final = 1.7e-2
+_GROWTH_OF_COMPILATION: Final = 0.7
+
+
+@attrs.frozen(eq=False, repr=False)
+class Cost(Record):
+    """An estimate of what a program costs.
+
+    Attributes:
+        equations: those written in it, nested programs included.
+        evaluated: those that evaluation goes through, in all iterations of loops; of single numbers
+            in long loops each counts a tenth.
+        numbers: those of ``evaluated`` that are of single numbers, outside of long loops.
+        elements: of the operands and results of these.
+        flops: operations of those for which they are not one an element.
+        functions: elements of which functions such as ``exp`` are evaluated, those that XLA can
+            compute for several elements at once.
+        bounded: whether all loops run as often as is known.
+    """
+
+    equations: int = 0
+    evaluated: float = 0.0
+    numbers: float = 0.0
+    elements: float = 0.0
+    flops: float = 0.0
+    functions: float = 0.0
+    bounded: bool = True
+
+    @property
+    def seconds_to_evaluate(self) -> float:
+        """How long NumPy takes, where the loops are bounded."""
+        return (
+            self.evaluated * _SECONDS_PER_EQUATION
+            + self.elements * _SECONDS_PER_ELEMENT
+            + self.flops * _SECONDS_PER_FLOP
+        )
+
+    @property
+    def seconds_to_compile(self) -> float:
+        """How long XLA takes to compile it."""
+        return float(_SECONDS_TO_COMPILE * (self.equations + 1) ** _GROWTH_OF_COMPILATION)
+
+
+def cost_of(jaxpr: jx.Jaxpr) -> Cost:
+    """Estimate what a program costs. Of several branches all are counted."""
+    return jaxpr.derive("cost", lambda: _cost(jaxpr))
+
+
+def _cost(jaxpr: jx.Jaxpr) -> Cost:
+    # Numbers are added up here, and not costs of equations: no object for each equation.
+    equations, bounded = len(jaxpr.eqns), True
+    evaluated, numbers, elements, flops, functions = float(equations), 0.0, 0.0, 0.0, 0.0
+    for eqn in jaxpr.eqns:
+        largest = 0
+        for x in (*eqn.inputs, *eqn.out_binders):
+            size = x.aval.size
+            elements += size
+            largest = max(largest, size)
+        numbers += largest <= 1
+        rules = eqn.primitive.rules.extensions
+        if prim.FLOPS in rules:
+            avals, outs = [x.aval for x in eqn.inputs], [v.aval for v in eqn.out_binders]
+            flops += eqn.primitive.rule(prim.FLOPS)(eqn.params, avals, outs)
+        elif prim.TRANSCENDENTAL in rules:
+            size = eqn.out_binders[0].aval.size
+            if prim.ONE_AT_A_TIME not in rules:
+                functions += size
+            flops += size * eqn.primitive.rule(prim.TRANSCENDENTAL)()
+        programs = jx.subjaxprs(eqn.params)
+        if programs or pr.ITERATIONS in rules:
+            times = iterations(eqn)
+            bounded &= times is not None
+            n = 1 if times is None else times
+            for inner in map(cost_of, programs):
+                equations += inner.equations
+                bounded &= inner.bounded
+                if n > _LONG:
+                    evaluated += n * (inner.evaluated - (1 - _NUMBERS) * inner.numbers)
+                else:
+                    evaluated += n * inner.evaluated
+                    numbers += n * inner.numbers
+                elements += n * inner.elements
+                flops += n * inner.flops
+                functions += n * inner.functions
+    return Cost(equations, evaluated, numbers, elements, flops, functions, bounded)
+
+
+def iterations(eqn: jx.JaxprEqn) -> int | None:
+    """How often an equation runs its programs; None where that is not known."""
+    if pr.ITERATIONS not in eqn.primitive.rules.extensions:
+        return 1
+    return eqn.primitive.rule(pr.ITERATIONS)(eqn.params)
+
+
+# Compilation in threads of its own, while Python goes on.
+#
+# XLA compiles without Python's lock. A thread that ended while Python shuts down would end the
+# process with a message, so the end of a process waits for the programs that are being compiled,
+# and drops those that have not been begun.
+
+
+#: As many programs are compiled at once as there are cores, but one: the caller goes on.
+_MOST_THREADS: Final = max(1, (os.cpu_count() or 2) - 1)
+#: A program is begun so many seconds after it was asked for. At once, the thread would load jaxlib
+#: and lower the program with Python's lock, which the caller needs to hand on its first result.
+_HEAD_START: Final = 0.005
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Job(Printed):
+    """A program to be compiled, and the settings for it."""
+
+    wanted: Compilation
+    context: Context
+
+    def run(self) -> None:
+        with in_background():
+            self.context.run(xla.compiled, self.wanted)  # loads jaxlib, in the thread that needs it
+
+
+class _Workers:
+    """Threads that wait for jobs, made when there are more jobs than threads to take them."""
+
+    lock: RLock  # Python's, which an interrupt leaves free or held, and not in between
+    changed: Condition
+    jobs: deque[tuple[float, _Job]]  # and when they may be begun
+    threads: list[Thread]
+    idle: int
+    ending: bool
+
+    def __init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin without threads, as a forked process must: its parent's are not there."""
+        self.lock = RLock()
+        self.changed = Condition(self.lock)
+        self.jobs = deque()
+        self.threads = []
+        self.idle = 0
+        self.ending = False
+
+    def prepare(self) -> None:
+        """Have a thread for the next job, if there may be one more."""
+        with self.lock:
+            if self.ending:
+                return
+            # one whose start was interrupted is none
+            self.threads = [thread for thread in self.threads if thread.is_alive()]
+            if self.idle <= len(self.jobs) and len(self.threads) < _MOST_THREADS:
+                thread = Thread(target=self.work, name="tinyjax compiler", daemon=True)
+                self.threads.append(thread)
+                thread.start()
+
+    def submit(self, job: _Job) -> None:
+        """Give a thread a job. An interrupt, wherever it comes, loses it, or leaves it there."""
+        with self.lock:
+            if self.ending:
+                return
+            self.changed.notify_all()  # who waits looks for jobs when the lock is free
+            self.jobs.append((monotonic() + _HEAD_START, job))
+
+    def work(self) -> None:
+        while True:
+            with self.lock:
+                self.idle += 1
+                self.changed.wait_for(lambda: self.jobs or self.ending)
+                self.idle -= 1
+                if self.ending:
+                    return
+                begin, job = self.jobs.popleft()
+                if self.changed.wait_for(lambda: self.ending, begin - monotonic()):
+                    return
+            with suppress(Exception):  # whoever needs the program compiles it, and is told
+                job.run()
+            del job
+
+    def end(self) -> None:
+        """Drop what has not been begun, and wait for the rest."""
+        with self.lock:
+            self.ending = True
+            self.jobs.clear()
+            self.changed.notify_all()
+        for thread in self.threads:
+            if thread.is_alive():
+                thread.join()
+
+
+_workers = _Workers()
+#: The jobs that there are: one that is lost to an interrupt is not waited for.
+_asked: Final[WeakValueDictionary[Compilation, _Job]] = WeakValueDictionary()
+
+
+@contextmanager
+def compile_afterwards(request: Compilation) -> Iterator[None]:
+    """Have a program compiled in the background when the block has been left.
+
+    From the start of the block the program is under way, so that no other thread waits for it.
+    """
+    job = _Job(request, copy_context())
+    _asked[request] = job
+    # The program in the block may leave threads of BLAS that spin, and keep a new thread, which is
+    # waited for, from its core for milliseconds.
+    _workers.prepare()
+    try:
+        yield
+    finally:
+        _workers.submit(job)
+
+
+def is_under_way(request: Compilation) -> bool:
+    """Whether a program was asked for and is not there yet."""
+    return request in _asked
+
+
+def _begin_anew() -> None:
+    _workers.begin()
+    _asked.clear()
+
+
+atexit.register(_workers.end)
+os.register_at_fork(after_in_child=_begin_anew)
+
+
+# Which tier computes a call: NumPy while a program is new, or what XLA has compiled.
+#
+# Every primitive has a NumPy implementation, so a program that was traced can be evaluated,
+# equation by equation, before it is compiled: in a millisecond where the compiler takes a quarter
+# of a second. How often that is done depends on the program alone, on what it is estimated to cost
+# to evaluate and to compile (``costs``), never on how long either took: so a run can be repeated
+# bit for bit, but for the tier "ready", which is told so. Of loops of unknown length the
+# iterations count.
+
 
 #: What evaluation may cost before the program is compiled, as a share of what that costs.
 _SHARE: Final = 0.25
@@ -61,10 +312,10 @@ class Decision(records.Record):
 
 def decide(jaxpr: jx.Jaxpr) -> Decision:
     """Decide how often a program is evaluated before it is compiled."""
-    return jaxpr.derive("tier", lambda: _decide(jaxpr, costs.cost_of(jaxpr)))
+    return jaxpr.derive("tier", lambda: _decide(jaxpr, cost_of(jaxpr)))
 
 
-def _decide(jaxpr: jx.Jaxpr, cost: costs.Cost) -> Decision:
+def _decide(jaxpr: jx.Jaxpr, cost: Cost) -> Decision:
     compiling, evaluating = cost.seconds_to_compile, _SECONDS_PER_CALL + cost.seconds_to_evaluate
     if not cost.bounded and jx.effects(jaxpr).any:
         # It could not be begun again.
@@ -132,7 +383,7 @@ class TieredRunner(compilation.Runner):
                 if calls == times:
                     # The last that is evaluated in any case. The compiler is set to work after it:
                     # beside it, loading jaxlib would slow it down.
-                    with background.compile_afterwards(request):
+                    with compile_afterwards(request):
                         return _evaluate(request, args, progress), None
                 if times and _must_wait(tier, request):
                     progress.left = progress.decision.equations
@@ -147,7 +398,7 @@ class TieredRunner(compilation.Runner):
 
     @classmethod
     def functions(cls, jaxpr: jx.Jaxpr) -> float:
-        return costs.cost_of(jaxpr).functions
+        return cost_of(jaxpr).functions
 
     @classmethod
     def forget(cls) -> None:
@@ -156,7 +407,7 @@ class TieredRunner(compilation.Runner):
 
 def _must_wait(tier: config.Tier, request: compilation.Compilation) -> bool:
     """Whether a program is not compiled yet and must not be waited for."""
-    return threads.lacks_threads() or (tier == "ready" and background.is_under_way(request))
+    return threads.lacks_threads() or (tier == "ready" and is_under_way(request))
 
 
 def _progress_of(request: compilation.Compilation) -> Progress:
@@ -179,7 +430,7 @@ def _evaluate(
     if taken:
         conc.check_donated_once(args, taken, jaxpr.in_avals, request.name)
     trace = tr.eager[jx.ProgramTrace](progress.left)
-    divided = costs.cost_of(jaxpr).flops > _DIVIDED
+    divided = cost_of(jaxpr).flops > _DIVIDED
     token = _depth.set(_depth.get() + 1)
     try:
         with blas.one_thread() if divided else nullcontext(), tr.use_trace(trace):

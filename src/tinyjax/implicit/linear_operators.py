@@ -28,7 +28,7 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.implicit.vectors import strong
-from tinyjax.parallel import collective as col, types as ty, varying
+from tinyjax.parallel import collective as col, mesh_rule as mr, types as ty
 from tinyjax.parallel.fitting import refit
 from tinyjax.parallel.mesh_rule import MESH, MeshRule
 from tinyjax.parallel.types import Axes
@@ -73,16 +73,16 @@ def _fit_solve(
     params: LinearSolveParams, own_axes: Sequence[Axes]
 ) -> tuple[Sequence[Axes], LinearSolveParams]:
     n, k, back = params.num_consts, params.size, params.transpose_solve
-    axes_in = varying.joined(varying.axes_of(params.solve.in_avals), own_axes)
+    axes_in = mr.joined(mr.axes_of(params.solve.in_avals), own_axes)
     while True:  # until vectors vary along all axes along which the matrix makes them
-        axes = varying.union(axes_in[n:])
+        axes = mr.union(axes_in[n:])
         axes_in = (*axes_in[:n], *[axes] * k)
         matvec, solve = [refit(p, axes_in, [axes] * k) for p in (params.matvec, params.solve)]
         transposed = None if back is None else refit(back, axes_in, [axes] * k)
         outs = [*matvec.out_avals, *solve.out_avals[:k]]
         if transposed is not None:
             outs += transposed.out_avals[:k]
-        after = varying.union(varying.axes_of(outs))
+        after = mr.union(mr.axes_of(outs))
         if after == axes:
             return axes_in, LinearSolveParams(matvec, solve, transposed, n)
         axes_in = (*axes_in[:n], *[after] * k)
@@ -294,7 +294,7 @@ def custom_linear_solve(
     while True:
         avals = [x.aval for x in right]
         operator, out_tree = _record(matvec, in_tree, avals)
-        axes = varying.union(varying.axes_of([*avals, *operator.jaxpr.out_avals]))
+        axes = mr.union(mr.axes_of([*avals, *operator.jaxpr.out_avals]))
         if all(axes == ty.across(aval) for aval in avals):
             break
         # of a matrix of which each device has its own, the solution is each device's own too

@@ -18,7 +18,7 @@ from tinyjax.implicit.information import Info
 from tinyjax.implicit.vectors import Closed, Space, close, follow, space_of, strong
 from tinyjax.numpy.promotion import check_option
 from tinyjax.parallel import collective as col
-from tinyjax.parallel.varying import axes_of, union
+from tinyjax.parallel.mesh_rule import axes_of, union
 from tinyjax.primitives.linear_maps import linear_call
 
 T = TypeVar("T")

@@ -16,9 +16,9 @@ __all__, __getattr__, __dir__ = namespace(
         "elementwise": (
             "RoundingMethod abs acos acosh add asin asinh atan atan2 atanh bitcast_convert_type "
             "bitwise_and bitwise_not bitwise_or bitwise_xor cbrt ceil clamp clz complex conj "
-            "convert_element_type cos cosh dce_sink digamma div eq erf erf_inv erfc exp exp2 "
-            "expm1 floor ge gt imag integer_pow is_finite le lgamma log log1p logistic lt max min "
-            "mul mulhi ne neg nextafter optimization_barrier polygamma population_count pow real "
+            "convert_element_type cos cosh dce_sink digamma div eq erf erf_inv erfc exp exp2 expm1 "
+            "floor ge gt imag integer_pow is_finite le lgamma log log1p logistic lt max min mul "
+            "mulhi ne neg nextafter optimization_barrier polygamma population_count pow real "
             "reciprocal reduce_precision rem round rsqrt select select_n shift_left "
             "shift_right_arithmetic shift_right_logical sign sin sinh sqrt square stage "
             "stop_gradient sub tan tanh zeta"
@@ -27,33 +27,30 @@ __all__, __getattr__, __dir__ = namespace(
         "placement": "after_all composite create_token pbroadcast pcast platform_dependent",
         "products": (
             "AccuracyMode DotAlgorithm DotAlgorithmPreset DotDimensionNumbers Precision "
-            "PrecisionLike Tolerance batch_matmul dot dot_general scaled_dot"
+            "PrecisionLike RaggedDotDimensionNumbers Tolerance batch_matmul dot dot_general "
+            "ragged_dot ragged_dot_general scaled_dot"
         ),
-        "ragged": "RaggedDotDimensionNumbers ragged_dot ragged_dot_general",
         "reductions": (
-            "argmax argmin cumlogsumexp cummax cummin cumprod cumsum reduce reduce_and reduce_max "
-            "reduce_min reduce_or reduce_prod reduce_sum reduce_window reduce_xor"
+            "ConvGeneralDilatedDimensionNumbers argmax argmin conv_general_dilated_local "
+            "conv_general_dilated_patches conv_general_permutations conv_general_shape_tuple "
+            "conv_shape_tuple conv_transpose_shape_tuple cumlogsumexp cummax cummin cumprod cumsum "
+            "reduce reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum "
+            "reduce_window reduce_window_shape_tuple reduce_xor"
         ),
         "shapes": (
-            "broadcast broadcast_in_dim broadcast_like broadcast_to_rank broadcasted_iota "
-            "collapse concatenate dtype empty expand_dims full full_like index_in_dim iota pad "
-            "reshape rev shape_as_value slice slice_in_dim split squeeze stack tile transpose "
-            "unstack"
+            "approx_max_k approx_min_k broadcast broadcast_in_dim broadcast_like broadcast_to_rank "
+            "broadcasted_iota collapse concatenate dtype empty expand_dims full full_like "
+            "index_in_dim index_take iota pad reshape rev shape_as_value slice slice_in_dim sort "
+            "sort_key_val split squeeze stack tile top_k transpose unstack"
         ),
-        "sorting": "approx_max_k approx_min_k index_take sort sort_key_val top_k",
         "special": "bessel_i0e bessel_i1e betainc igamma igamma_grad_a igammac random_gamma_grad",
         "spectral": "FftType fft",
-        "windows": (
-            "ConvGeneralDilatedDimensionNumbers conv_general_dilated_local "
-            "conv_general_dilated_patches conv_general_permutations conv_general_shape_tuple "
-            "conv_shape_tuple conv_transpose_shape_tuple reduce_window_shape_tuple"
-        ),
         "tinyjax.core.control_flow.cond": "cond switch",
         "tinyjax.core.control_flow.loops": "associative_scan fori_loop map=map_",
         "tinyjax.core.control_flow.scan": "scan",
         "tinyjax.core.control_flow.while_loop": "while_loop",
         "tinyjax.implicit": "custom_linear_solve custom_root",
-        "tinyjax.parallel.placing": "with_sharding_constraint",
+        "tinyjax.parallel.constraint": "with_sharding_constraint",
         "tinyjax.numpy.promotion": "broadcast_shapes",
         "tinyjax.parallel.collective": (
             "all_gather all_to_all axis_index axis_size pmax pmean pmin ppermute pshuffle psum "
@@ -67,12 +64,12 @@ __all__, __getattr__, __dir__ = namespace(
             "dynamic_index_in_dim dynamic_slice dynamic_slice_in_dim dynamic_update_index_in_dim "
             "dynamic_update_slice dynamic_update_slice_in_dim"
         ),
-        "tinyjax.primitives.gather": "gather",
+        "tinyjax.primitives.scatter": (
+            "gather scatter scatter_add scatter_apply scatter_max scatter_min scatter_mul "
+            "scatter_sub"
+        ),
         "tinyjax.primitives.gather_scatter": "GatherDimensionNumbers ScatterDimensionNumbers",
         "tinyjax.primitives.modes": "GatherScatterMode",
-        "tinyjax.primitives.scatter": (
-            "scatter scatter_add scatter_apply scatter_max scatter_min scatter_mul scatter_sub"
-        ),
         "": "linalg",
     },
     unlisted="tinyjax.lax.primitives",

@@ -20,17 +20,15 @@ from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.lazy import loader
 from tinyjax.primitives import (
-    eigen as _eigen,
     householder as _householder,
     lu as _lu,
     matrices as _matrices,
     qr as _qr,
-    spectral as _spectral,
+    spectral,
     triangular as _triangular,
     tridiagonal_solve as _tridiagonal,
     updates as _updates,
 )
-from tinyjax.primitives.eigen import eig_p, schur_p
 from tinyjax.primitives.householder import (
     hessenberg_p,
     householder_product_p,
@@ -39,7 +37,7 @@ from tinyjax.primitives.householder import (
 )
 from tinyjax.primitives.lu import lu_p, pivots_to_permutation_p as lu_pivots_to_permutation_p
 from tinyjax.primitives.qr import qr_p
-from tinyjax.primitives.spectral import eigh_p, svd_p
+from tinyjax.primitives.spectral import eig_p, eigh_p, schur_p, svd_p
 from tinyjax.primitives.triangular import cholesky_p, triangular_solve_p
 from tinyjax.primitives.tridiagonal_solve import tridiagonal_solve_p
 from tinyjax.primitives.updates import cholesky_update_p, symmetric_product_p
@@ -206,7 +204,7 @@ def eig(
             f"eig is computed by LAPACK, but got implementation={shortened(implementation)}."
         )
     return list(
-        _eigen.eig(as_array(x), left=compute_left_eigenvectors, right=compute_right_eigenvectors)
+        spectral.eig(as_array(x), left=compute_left_eigenvectors, right=compute_right_eigenvectors)
     )
 
 
@@ -246,7 +244,7 @@ def eigh(
     """
     a = as_array(x)
     _matrices.check_matrices("eigh", a.aval, square=True)
-    vectors, values = _spectral.eigh(
+    vectors, values = spectral.eigh(
         a if lower else _matrices.mH(a), symmetrize_input=symmetrize_input
     )
     if subset_by_index is None:
@@ -499,7 +497,7 @@ def schur(
     """
     if sort_eig_vals:
         raise ArgumentError("schur does not sort eigenvalues: leave sort_eig_vals out.")
-    form, vectors = _eigen.schur(as_array(x))
+    form, vectors = spectral.schur(as_array(x))
     return (form, vectors) if compute_schur_vectors else (form,)
 
 
@@ -552,9 +550,9 @@ def svd(
     a = as_array(x)
     first, last = subset_by_index or (0, min(a.shape[-2:], default=0))
     if not compute_uv:
-        values = _spectral.singular_values(a)
+        values = spectral.singular_values(a)
         return values if subset_by_index is None else _between(values, first, last)
-    u, s, vh = _spectral.svd(a, full_matrices=full_matrices)
+    u, s, vh = spectral.svd(a, full_matrices=full_matrices)
     if subset_by_index is None:
         return u, s, vh
     if full_matrices:

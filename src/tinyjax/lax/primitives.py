@@ -64,7 +64,9 @@ __all__, __getattr__, __dir__ = namespace(
             "polygamma_p=polygamma zeta_p=zeta"
         ),
         "tinyjax.special.bessel": "bessel_i0e_p=bessel_i0e bessel_i1e_p=bessel_i1e",
-        "tinyjax.special.beta": "regularized_incomplete_beta_p=regularized_incomplete_beta",
-        "tinyjax.special.gamma": "igamma_grad_a_p=igamma_grad_a igamma_p=igamma igammac_p=igammac",
+        "tinyjax.special.gamma": (
+            "igamma_grad_a_p=igamma_grad_a igamma_p=igamma igammac_p=igammac "
+            "regularized_incomplete_beta_p=regularized_incomplete_beta"
+        ),
     },
 )

@@ -133,10 +133,10 @@ from tinyjax.primitives.special import polygamma as polygamma_p
 from tinyjax.primitives.special import zeta as zeta_p
 from tinyjax.special.bessel import bessel_i0e as bessel_i0e_p
 from tinyjax.special.bessel import bessel_i1e as bessel_i1e_p
-from tinyjax.special.beta import regularized_incomplete_beta as regularized_incomplete_beta_p
 from tinyjax.special.gamma import igamma_grad_a as igamma_grad_a_p
 from tinyjax.special.gamma import igamma as igamma_p
 from tinyjax.special.gamma import igammac as igammac_p
+from tinyjax.special.gamma import regularized_incomplete_beta as regularized_incomplete_beta_p
 
 __all__ = [
     'abs_p',

@@ -9,7 +9,7 @@ from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DTypeLike, check
 from tinyjax.lax.operands import pair
-from tinyjax.special import bessel as _bessel, beta as _beta, gamma as _gamma
+from tinyjax.special import bessel as _bessel, gamma as sga
 
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
@@ -30,7 +30,7 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
         0.6875
     """
     operands = pair("betainc", as_array(a), as_array(b), as_array(x))
-    return bind1(_beta.regularized_incomplete_beta, operands, NO_PARAMS)
+    return bind1(sga.regularized_incomplete_beta, operands, NO_PARAMS)
 
 
 def igamma(a: ArrayLike, x: ArrayLike) -> Array:
@@ -49,7 +49,7 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(lax.igamma(2.0, 1.0)), 6)
         0.264241
     """
-    return bind1(_gamma.igamma, pair("igamma", as_array(a), as_array(x)), NO_PARAMS)
+    return bind1(sga.igamma, pair("igamma", as_array(a), as_array(x)), NO_PARAMS)
 
 
 def igammac(a: ArrayLike, x: ArrayLike) -> Array:
@@ -68,7 +68,7 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(lax.igammac(2.0, 1.0)), 6)
         0.735759
     """
-    return bind1(_gamma.igammac, pair("igammac", as_array(a), as_array(x)), NO_PARAMS)
+    return bind1(sga.igammac, pair("igammac", as_array(a), as_array(x)), NO_PARAMS)
 
 
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
@@ -87,7 +87,7 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(lax.igamma_grad_a(2.0, 1.0)), 6)
         -0.276196
     """
-    return bind1(_gamma.igamma_grad_a, pair("igamma_grad_a", as_array(a), as_array(x)), NO_PARAMS)
+    return bind1(sga.igamma_grad_a, pair("igamma_grad_a", as_array(a), as_array(x)), NO_PARAMS)
 
 
 def random_gamma_grad(a: ArrayLike, x: ArrayLike, *, dtype: DTypeLike = None) -> Array:
@@ -110,7 +110,7 @@ def random_gamma_grad(a: ArrayLike, x: ArrayLike, *, dtype: DTypeLike = None) ->
         0.750779
     """
     operands = pair("random_gamma_grad", as_array(a), as_array(x))
-    out = bind1(_gamma.random_gamma_grad, operands, NO_PARAMS)
+    out = bind1(sga.random_gamma_grad, operands, NO_PARAMS)
     return out if dtype is None else convert_element_type(out, check(dtype))
 
 

@@ -6,16 +6,16 @@ traces, the one that stands in for it.
 
 from tinyjax.core.tracing.trace import Debugger, attach_debugger
 from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
-from tinyjax.nans import provenance, trace
+from tinyjax.nans import trace
 
 attach_debugger(
     Debugger(
         trace.NANS,
         {
-            bt.BatchTrace: provenance.LaneTrace,
-            jv.JVPTrace: provenance.SourcedJVPTrace,
-            lz.LinearTrace: provenance.SourcedLinearTrace,
-            tp.Transposer: provenance.SourcedTransposer,
+            bt.BatchTrace: trace.LaneTrace,
+            jv.JVPTrace: trace.SourcedJVPTrace,
+            lz.LinearTrace: trace.SourcedLinearTrace,
+            tp.Transposer: trace.SourcedTransposer,
         },
         trace.watch,
         trace.run_program,

@@ -20,6 +20,8 @@ from tinyjax.nn.functions import mish as mish
 from tinyjax.nn.functions import one_hot as one_hot
 from tinyjax.nn.functions import relu as relu
 from tinyjax.nn.functions import relu6 as relu6
+from tinyjax.nn.functions import scaled_dot_general as scaled_dot_general
+from tinyjax.nn.functions import scaled_matmul as scaled_matmul
 from tinyjax.nn.functions import selu as selu
 from tinyjax.nn.functions import sigmoid as sigmoid
 from tinyjax.nn.functions import silu as silu
@@ -31,8 +33,6 @@ from tinyjax.nn.functions import sparse_sigmoid as sparse_sigmoid
 from tinyjax.nn.functions import squareplus as squareplus
 from tinyjax.nn.functions import standardize as standardize
 from tinyjax.nn.functions import swish as swish
-from tinyjax.nn.scaled import scaled_dot_general as scaled_dot_general
-from tinyjax.nn.scaled import scaled_matmul as scaled_matmul
 from tinyjax.numpy.elementwise import tanh as tanh
 from tinyjax.scipy.special import logsumexp as logsumexp
 

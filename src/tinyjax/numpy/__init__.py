@@ -56,7 +56,11 @@ __all__, __getattr__, __dir__ = namespace(
             "radians real reciprocal remainder right_shift rint round sign signbit sin sinc sinh "
             "sqrt square subtract tan tanh true_divide trunc"
         ),
-        "files": "frombuffer fromfile fromiter fromstring load save savez",
+        "exchange": (
+            "ComplexWarning __array_namespace_info__ array_repr array_str from_dlpack frombuffer "
+            "fromfile fromiter fromstring get_printoptions iterable load printoptions save savez "
+            "set_printoptions"
+        ),
         "index_tricks": "c_ diag_indices_from index_exp mask_indices mgrid ogrid r_ s_",
         "indexing": "getitem update_at",
         "manipulation": (
@@ -67,10 +71,6 @@ __all__, __getattr__, __dir__ = namespace(
             "unravel_index unstack vsplit vstack"
         ),
         "polynomials": "poly polyadd polyder polydiv polyfit polyint polymul polysub roots",
-        "printing": (
-            "ComplexWarning array_repr array_str get_printoptions iterable printoptions "
-            "set_printoptions"
-        ),
         "promotion": "broadcast_shapes",
         "reductions": (
             "all allclose amax=max amin=min any argmax argmin average count_nonzero max mean min "
@@ -82,9 +82,9 @@ __all__, __getattr__, __dir__ = namespace(
             "complex128 complex64 complex_ complexfloating csingle double dtype e euler_gamma "
             "float16 float32 float64 float8_e3m4 float8_e4m3 float8_e4m3b11fnuz float8_e4m3fn "
             "float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float_ floating generic half inexact inf "
-            "int16 int2 int32 int4 int64 int8 int_ integer iscomplexobj isdtype isrealobj "
-            "isscalar nan ndim newaxis number pi shape signedinteger single size uint uint16 "
-            "uint2 uint32 uint4 uint64 uint8 unsignedinteger"
+            "int16 int2 int32 int4 int64 int8 int_ integer iscomplexobj isdtype isrealobj isscalar "
+            "nan ndim newaxis number pi shape signedinteger single size uint uint16 uint2 uint32 "
+            "uint4 uint64 uint8 unsignedinteger"
         ),
         "selection": "argwhere flatnonzero nonzero select where",
         "sets": (
@@ -96,7 +96,6 @@ __all__, __getattr__, __dir__ = namespace(
             "nancumprod nancumsum nanmedian nanpercentile nanquantile partition percentile "
             "quantile sort sort_complex"
         ),
-        "standard": "__array_namespace_info__ from_dlpack",
         "statistics": (
             "bincount convolve corrcoef correlate cov histogram histogram2d histogram_bin_edges "
             "histogramdd"

@@ -28,8 +28,7 @@ from tinyjax.core.values.operands import first_element, is_splat
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.host import data_at_hand
-from tinyjax.host.operators import at_once
-from tinyjax.host.replay import by_host, replayed
+from tinyjax.host.replay import at_once, by_host, replayed
 from tinyjax.numpy.promotion import (
     array_of,
     arrays,

@@ -34,7 +34,6 @@ from tinyjax.numpy.sorting import argsort
 from tinyjax.numpy.taking import take_along_axis
 from tinyjax.primitives import (
     determinant,
-    eigen,
     lu as lu_,
     matrices as ma,
     qr as _qr,
@@ -194,7 +193,7 @@ def eig(a: ArrayLike) -> EigResult:
         >>> jnp.linalg.eig(jnp.array([[0.0, -1.0], [1.0, 0.0]])).eigenvalues
         Array([0.+1.j, 0.-1.j], dtype=complex64)
     """
-    values, vectors = eigen.eig(matrices("eig", a, square=True), left=False)
+    values, vectors = spectral.eig(matrices("eig", a, square=True), left=False)
     return EigResult(values, vectors)
 
 
@@ -207,7 +206,7 @@ def eigvals(a: ArrayLike) -> Array:
     Raises:
         ShapeError: ``a`` does not hold square matrices.
     """
-    return eigen.eig(matrices("eigvals", a, square=True), left=False, right=False)[0]
+    return spectral.eig(matrices("eigvals", a, square=True), left=False, right=False)[0]
 
 
 def eigh(

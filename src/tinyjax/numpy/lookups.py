@@ -9,7 +9,7 @@ from tinyjax.core.primitives import shape as sh
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.numpy import index_parsing
-from tinyjax.primitives import gather, gather_scatter as gs, modes
+from tinyjax.primitives import gather_scatter as gs, modes, scatter as sct
 
 _SCATTER: Final[dict[str, prim.Primitive[gs.ScatterParams]]] = {
     "set": gs.scatter_p,
@@ -36,7 +36,7 @@ def taken_at(
         gs.GatherDimensionNumbers(lookup.window_dims, sorted(lookup.axes), lookup.axes),
         tuple(sizes),
         mode,
-        gather.canonical_fill(fill_value, x.dtype),
+        sct.canonical_fill(fill_value, x.dtype),
         indices_are_sorted,
         unique_indices,
     )

@@ -22,7 +22,12 @@ from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.host import replay
 from tinyjax.numpy import elementwise as uf, promotion as pm
-from tinyjax.primitives import cumulative as cu, gather, result_placement as placing, sort as so
+from tinyjax.primitives import (
+    cumulative as cu,
+    result_placement as placing,
+    scatter as sct,
+    sort as so,
+)
 
 Method = Literal["linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf"]
 
@@ -663,7 +668,7 @@ def _take_front(line: Array, places: Array) -> Array:
         return sh.full(places.shape, 0, line.dtype)
     coordinates = [sh.iota(places.shape, dtypes.int32, i) for i in range(1, places.ndim)]
     flat = [sh.reshape(i, (i.size,)) for i in (places, *coordinates)]
-    elements = gather.take_front(line, flat, tuple(range(line.ndim)))
+    elements = sct.take_front(line, flat, tuple(range(line.ndim)))
     return sh.reshape(elements, (places.shape[0], *rest))
 
 

@@ -27,9 +27,8 @@ from tinyjax.numpy import creation as cr, elementwise as uf, indexing, promotion
 from tinyjax.numpy.manipulation import filled
 from tinyjax.numpy.sorting import cumsum
 from tinyjax.primitives import gather_scatter as gs, modes
-from tinyjax.primitives.gather import gather
 from tinyjax.primitives.result_placement import placed
-from tinyjax.primitives.scatter import scatter
+from tinyjax.primitives.scatter import gather, scatter
 from tinyjax.primitives.wrap_index import canonical_indices, wrap_index
 
 

@@ -38,11 +38,9 @@ from tinyjax.core.values.integers import int_pairs, integers, is_one_of, listed
 from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, ShapeError, ShardingError, UnboundAxisError, shortened
 from tinyjax.parallel import constraint as con, types as ty
-from tinyjax.parallel.division import DivisionRule, kept, same, whole
 from tinyjax.parallel.lowering import Axes, Part, channel, mesh_name
-from tinyjax.parallel.mesh_rule import MESH, MeshRule
+from tinyjax.parallel.mesh_rule import MESH, DivisionRule, MeshRule, kept, same, union, whole
 from tinyjax.parallel.sharding import Entries
-from tinyjax.parallel.varying import union
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 
 T = TypeVar("T")

@@ -19,9 +19,8 @@ from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import NOWHERE
 from tinyjax.parallel import collective as col, types as ty
-from tinyjax.parallel.mesh_rule import rule_of
+from tinyjax.parallel.mesh_rule import axes_of, check_reached, is_checked, joined, rule_of, union
 from tinyjax.parallel.types import SHARING, Axes, Share, with_varying
-from tinyjax.parallel.varying import axes_of, check_reached, is_checked, joined, union
 
 P = TypeVar("P")
 

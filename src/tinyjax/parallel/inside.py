@@ -39,11 +39,17 @@ from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.frames import Source
 from tinyjax.parallel import collective as col, constraint as con, types as ty
 from tinyjax.parallel.fitting import fit, lifted, varied, with_programs
-from tinyjax.parallel.mesh_rule import is_alike, known_result_types, rule_of
+from tinyjax.parallel.mesh_rule import (
+    is_alike,
+    is_checked,
+    known_result_types,
+    named,
+    rule_of,
+    union,
+)
 from tinyjax.parallel.meshes import get_mesh
 from tinyjax.parallel.stand_ins import MeshBatchTrace, MeshJVPTrace, MeshTransposer
 from tinyjax.parallel.types import SHARING, Axes, Share, settled, transposed, with_varying
-from tinyjax.parallel.varying import is_checked, named, union
 
 P = TypeVar("P")
 

@@ -11,15 +11,14 @@ __getattr__ = loader(
         "layout": "format_of",
         "named_sharding": "declared",
         "placement": "place",
-        "placing": "placed_call",
+        "constraint": "placed_call",
         "putting": "put put_like put_made put_result",
         "sharded_array": "shards_of",
         "sharding": "on_first",
         "types": "manual_axis_type",
         "tinyjax.parallel.xla.lowering": "lowered",
-        "tinyjax.parallel.xla.sharded": (
-            "compile=compile_request evaluate flags_for=flags_of run=run_sharded"
+        "tinyjax.parallel.xla.sharded_executable": (
+            "call_parts compile=compile_request evaluate flags_for=flags_of run=run_sharded"
         ),
-        "tinyjax.parallel.xla.written_calls": "call_parts",
     },
 )

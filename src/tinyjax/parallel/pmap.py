@@ -16,7 +16,7 @@ from tinyjax.core.values.integers import canonical_axis, one_or_more
 from tinyjax.core.values.operands import as_array
 from tinyjax.frames import imitate, wraps
 from tinyjax.parallel import meshes, named_sharding as ns, sharding as sd
-from tinyjax.parallel.placing import with_sharding_constraint
+from tinyjax.parallel.constraint import with_sharding_constraint
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -10,8 +10,8 @@ from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.core.values import avals as av
 from tinyjax.parallel import meshes, named_sharding as ns, sharding as sd, types as ty
 from tinyjax.parallel.inside import part_type
+from tinyjax.parallel.mesh_rule import along
 from tinyjax.parallel.types import is_summed, with_varying
-from tinyjax.parallel.varying import along
 
 #: How operands are divided, or results joined.
 Specs = tuple[sd.PartitionSpec, ...]

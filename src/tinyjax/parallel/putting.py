@@ -1,21 +1,33 @@
-"""``device_put`` and its kin: arrays and numbers that are put somewhere."""
+"""Arrays that are put somewhere: on a device, over several, by one process or by each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, overload
+
+import numpy as np
 
 from tinyjax import tree
 from tinyjax.core import devices as dev
+from tinyjax.core.devices import Device, device_at, is_place
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray, PlacedArray, raise_donated
+from tinyjax.core.values.integers import integers
+from tinyjax.core.values.operands import as_array
+from tinyjax.dtypes import PHYSICAL, DTypeLike, HostArray, to_physical
+from tinyjax.errors import ArgumentError, ShardingError, shortened
 from tinyjax.parallel import constraint as con, named_sharding as ns, sharding as sd, types as ty
 from tinyjax.parallel.collective import sharing
+from tinyjax.parallel.named_sharding import NamedSharding, checked, resolve
 from tinyjax.parallel.parts_of_sums import keeping_sums
-from tinyjax.parallel.xla import exchanging, moving
+from tinyjax.parallel.sharded_array import ShardedArray
+from tinyjax.parallel.sharding import Sharding, places_of
+from tinyjax.parallel.xla import moving
+
+# ``device_put`` and its kin: arrays and numbers that are put somewhere.
 
 
 def put(leaf: Any, where: dev.Placement, function: str) -> Array:
@@ -47,7 +59,7 @@ def put(leaf: Any, where: dev.Placement, function: str) -> Array:
     if not holds_data:
         return con.constrain(array, sharding)
     if isinstance(array, ConcreteArray) and not sharding.is_fully_addressable:
-        exchanging.check_same(array, sharding)
+        moving.check_same(array, sharding)
     return moving.put(array, sharding)
 
 
@@ -99,3 +111,280 @@ def put_result(
         return put(out, where, fun.__name__)
     operands = tree.map(lambda x: x.aval.untold(x) if isinstance(x, Array) else x, args)
     return put(fun(*operands, **kwargs), where, fun.__name__)
+
+
+# Arrays over several devices, made of what each process has for its own.
+
+
+T = TypeVar("T")
+
+
+def make_array_from_callback(
+    shape: Sequence[int],
+    sharding: Sharding,
+    data_callback: Callable[[tuple[slice, ...]], Any],
+    dtype: DTypeLike = None,
+) -> Array:
+    """Return an array over several devices whose parts a function gives.
+
+    Each process calls the function for what lies on its own devices, once for each part.
+
+    Args:
+        shape: the shape of the whole.
+        sharding: how it lies.
+        data_callback: is given which part is wanted, as slices, and returns it.
+        dtype: the dtype; by default that of the first part.
+
+    Raises:
+        ShardingError: an array of this shape cannot lie so, or a part has another shape.
+
+    Example:
+        >>> import numpy as np, tinyjax
+        >>> from tinyjax import NamedSharding, P
+        >>> rows = NamedSharding(tinyjax.make_mesh((1,), ("x",)), P("x"))
+        >>> data = np.arange(6).reshape(3, 2)
+        >>> tinyjax.make_array_from_callback((3, 2), rows, lambda index: data[index]).sharding.spec
+        P('x',)
+    """
+    name = "make_array_from_callback"
+    sizes = integers(shape, f"shape of {name}")
+    resolved = checked(sharding, sizes, name, "the array")
+    _check_no_sum(name, resolved)
+    kind = None if dtype is None else np.dtype(dtype)
+    by_part: dict[str, ConcreteArray] = {}
+    parts: list[ConcreteArray] = []
+    for part in resolved.addressable_devices_indices_map(sizes).values():
+        if str(part) not in by_part:
+            data = _on_host(data_callback(part), name)
+            kind = data.dtype if kind is None else kind
+            by_part[str(part)] = _on_host(data.astype(kind), name)
+        parts.append(by_part[str(part)])
+    if kind is None:
+        raise _nothing_here(name, resolved)
+    _check_parts(name, resolved, sizes, parts)
+    aval = ShapedArray(sizes, kind)
+    return moving.of_parts(aval, resolved, [_contiguous(x.host, ...) for x in parts])
+
+
+def make_array_from_single_device_arrays(
+    shape: Sequence[int], sharding: Sharding, arrays: Sequence[Array], *, dtype: DTypeLike = None
+) -> Array:
+    """Return an array over several devices, made of arrays that lie on one of them each.
+
+    Nothing is copied.
+
+    Args:
+        shape: the shape of the whole.
+        sharding: how it lies.
+        arrays: for each device of this process the part that lies there, in any order.
+        dtype: the dtype; by default that of the arrays.
+
+    Raises:
+        ShardingError: an array of this shape cannot lie so, or a device of this process has no
+            array, or one of another shape or dtype.
+
+    Example:
+        >>> import numpy as np, tinyjax
+        >>> from tinyjax import NamedSharding, P
+        >>> rows = NamedSharding(tinyjax.make_mesh((1,), ("x",)), P("x"))
+        >>> part = tinyjax.device_put(np.ones(3), tinyjax.local_devices()[0])
+        >>> tinyjax.make_array_from_single_device_arrays((3,), rows, [part]).sharding.spec
+        P('x',)
+    """
+    name = "make_array_from_single_device_arrays"
+    sizes = integers(shape, f"shape of {name}")
+    resolved = checked(sharding, sizes, name, "the array")
+    by_device: dict[Device, Array] = {}
+    for array in arrays:
+        if not isinstance(array, ConcreteArray | ShardedArray) or len(array.devices()) != 1:
+            raise ShardingError(
+                f"{name} takes arrays that lie on one device each, but got {shortened(array)}."
+            )
+        by_device[array.devices().pop()] = array
+    own = [device_at(resolved.ids[place]) for place in resolved.addressable_places]
+    if {*by_device} != {*own} or len(arrays) != len(own):
+        raise ShardingError(
+            f"{name} takes one array for each device of this process that {resolved!r} has, {own}, "
+            f"but got {len(arrays)} arrays on {[*by_device]}."
+        )
+    if not own:
+        raise _nothing_here(name, resolved)
+    parts = [by_device[device] for device in own]
+    _check_parts(name, resolved, sizes, parts)
+    kind = parts[0].dtype if dtype is None else np.dtype(dtype)
+    for part in parts:
+        if part.dtype != kind:
+            raise ShardingError(
+                f"{name}: arrays of {kind.name} were expected, but got {part.aval}."
+            )
+    return moving.of_arrays(ShapedArray(sizes, kind), resolved, parts)
+
+
+@overload
+def make_array_from_process_local_data(
+    sharding: Any, local_data: ArrayLike, global_shape: Any = ...
+) -> Array: ...
+@overload
+def make_array_from_process_local_data(
+    sharding: Any, local_data: T, global_shape: Any = ...
+) -> T: ...
+def make_array_from_process_local_data(
+    sharding: Any, local_data: Any, global_shape: Any = None
+) -> Any:
+    """Return arrays over several devices, of which each process has a part.
+
+    So a batch is made of what each process has read. Along an axis that is divided over the
+    processes, data is that of this process's devices, one after the other; along the others it is
+    whole, and the same in all processes.
+
+    Args:
+        sharding: how each array lies, a tree that may end above the leaves of ``local_data``.
+        local_data: arrays in any containers.
+        global_shape: the shapes of the whole arrays, a tree likewise; by default they are found. An
+            axis as long as that of ``local_data`` is whole in each process.
+
+    Returns:
+        The same tree of arrays over several devices.
+
+    Raises:
+        ShardingError: the data does not have the shape of this process's part, or an array cannot
+            lie so.
+
+    Example:
+        >>> import numpy as np, tinyjax
+        >>> from tinyjax import NamedSharding, P
+        >>> rows = NamedSharding(tinyjax.make_mesh((1,), ("x",)), P("x"))
+        >>> tinyjax.make_array_from_process_local_data(rows, np.ones((3, 2))).shape
+        (3, 2)
+    """
+    leaves, treedef = tree.flatten(local_data)
+    places = tree.flatten_prefix(sharding, treedef, is_place, "sharding")
+    shapes = tree.flatten_prefix(global_shape, treedef, _is_shape, "global_shape")
+    arrays = [_of_local(*each) for each in zip(places, leaves, shapes, strict=True)]
+    return tree.unflatten(treedef, arrays)
+
+
+def _of_local(where: object, leaf: Any, shape: Sequence[int] | None) -> Array:
+    name = "make_array_from_process_local_data"
+    local = _on_host(leaf, name)
+    sharding = resolve(where, name)
+    _check_no_sum(name, sharding)
+    lengths = (None,) * local.ndim if shape is None else integers(shape, f"global_shape of {name}")
+    if len(lengths) != local.ndim:
+        raise ShardingError(
+            f"{name}: the array has the shape {local.shape}, and global_shape {shape} another "
+            "number of axes."
+        )
+    axes = [_Axis(sharding, axis, local.ndim) for axis in range(local.ndim)]
+    sizes = [axis.size(n, of, name) for axis, n, of in zip(axes, local.shape, lengths, strict=True)]
+    sharding.check(sizes, f"the array of {name}")
+    host = local.host
+    parts = [
+        _contiguous(host, tuple([a.own(s, n) for a, s, n in zip(axes, part, sizes, strict=True)]))
+        for part in sharding.addressable_devices_indices_map(sizes).values()
+    ]
+    return moving.of_parts(ShapedArray(tuple(sizes), local.dtype), sharding, parts)
+
+
+def _check_no_sum(name: str, sharding: Sharding) -> None:
+    if sharding.summed:
+        raise ShardingError(
+            f"{name} takes parts of an array, but by {sharding.spec} devices have parts of a sum. "
+            "Make it without unreduced, and give tinyjax.reshard the specification; or make it of "
+            "the devices' own, by make_array_from_single_device_arrays."
+        )
+
+
+class _Axis:
+    """How one axis of an array is divided over processes."""
+
+    def __init__(self, sharding: Sharding, axis: int, ndim: int) -> None:
+        self._axis = axis
+        # an array with one element in each part says by its slices which parts there are
+        counts = [
+            sharding.factor(i) if isinstance(sharding, NamedSharding) else 1 for i in range(ndim)
+        ]
+        self._count = counts[axis]
+        numbers = [part[axis].start or 0 for part in sharding.parts(counts)]
+        self._by_process = {
+            process: sorted({numbers[i] for i in places_of(process, sharding.ids)})
+            for process in {device_at(i).process_index for i in sharding.ids}
+        }
+        self._own = sorted({numbers[i] for i in sharding.addressable_places})
+        self._whole = False
+
+    @property
+    def _is_uniform(self) -> bool:
+        """Whether processes have as many parts, which are the same or others."""
+        every = [{*numbers} for numbers in self._by_process.values()]
+        own = {*self._own}
+        return all(len(x) == len(own) and (x == own or not x & own) for x in every)
+
+    def size(self, local: int, expected: int | None, name: str) -> int:
+        """The length of the axis where this process has so much of it.
+
+        Args:
+            local: the length of this process's data.
+            expected: the length of the whole, where it is given.
+            name: the function, for messages.
+
+        Raises:
+            ShardingError: this process has not as much as that.
+        """
+        implied = local * self._count // max(len(self._own), 1)
+        if expected == local or (expected is None and len(self._own) == self._count):
+            self._whole = True
+            return local
+        if self._is_uniform and expected in (None, implied):
+            return implied
+        raise ShardingError(
+            f"{name}: along axis {self._axis} this process has {len(self._own)} of {self._count} "
+            f"parts, and data of the length {local}"
+            + ("." if expected is None else f", but global_shape says {expected}.")
+            + ("" if self._is_uniform else " Parts of processes overlap: give global_shape.")
+        )
+
+    def own(self, part: slice, size: int) -> slice:
+        """The same part of this process's data."""
+        if self._whole or part.start is None:
+            return part
+        length = size // self._count
+        place = self._own.index(part.start // length) if length else 0
+        return slice(place * length, (place + 1) * length)
+
+
+def _is_shape(x: object) -> bool:
+    return x is None or (
+        isinstance(x, tuple | list) and all(isinstance(n, int | np.integer) for n in x)
+    )
+
+
+def _on_host(data: object, name: str) -> ConcreteArray:
+    array = as_array(data)
+    if isinstance(array, ShardedArray):
+        array = array.gathered
+    if not isinstance(array, ConcreteArray):
+        raise ArgumentError(f"{name} takes data, but got the traced value {array}.")
+    return array
+
+
+def _contiguous(host: HostArray, part: Any) -> HostArray:
+    """A part of data as XLA holds it, which nobody writes to."""
+    piece = host[part]
+    return np.asarray(to_physical(piece) if piece.dtype in PHYSICAL else piece, order="C")
+
+
+def _check_parts(
+    name: str, sharding: Sharding, shape: Sequence[int], parts: Sequence[Array]
+) -> None:
+    expected = sharding.shard_shape(shape)
+    for part in parts:
+        if part.shape != expected:
+            raise ShardingError(
+                f"{name}: the parts of an array of the shape {tuple(shape)} have the shape "
+                f"{expected}, but one has {part.shape}."
+            )
+
+
+def _nothing_here(name: str, sharding: Sharding) -> ShardingError:
+    return ShardingError(f"{name}: no device of {sharding!r} is of this process.")

@@ -31,10 +31,10 @@ from tinyjax.parallel import (
     types as ty,
 )
 from tinyjax.parallel.inside import on_axes, part_type
+from tinyjax.parallel.mesh_rule import named
 from tinyjax.parallel.primitive import COPIES, ShardMapParams, local_type
 from tinyjax.parallel.program import bind_shard_map
 from tinyjax.parallel.sharded_array import ShardedArray
-from tinyjax.parallel.varying import named
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -15,7 +15,7 @@ from typing import Any, Final
 from tinyjax import dtypes, primitives
 from tinyjax.core.tracing.primitive import Avals, Primitive
 from tinyjax.core.values.avals import ShapedArray
-from tinyjax.parallel import division as dv, types as ty
+from tinyjax.parallel import mesh_rule as mr, types as ty
 from tinyjax.parallel.mesh_rule import FitsRule, MeshRule
 from tinyjax.parallel.sharding import Entries
 from tinyjax.parallel.types import Axes
@@ -24,14 +24,14 @@ from tinyjax.parallel.types import Axes
 
 
 def _broadcast(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
-    entries = [*dv.undivided(len(params.shape))]
+    entries = [*mr.undivided(len(params.shape))]
     for axis, names in zip(params.dims, ty.entries(avals[0]), strict=True):
         entries[axis] = names
     return [tuple(entries)]
 
 
 def _reshape(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
-    return [dv.reshaped(avals[0], params.shape)]
+    return [mr.reshaped(avals[0], params.shape)]
 
 
 def _transpose(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
@@ -41,38 +41,38 @@ def _transpose(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
 
 def _bitcast(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
     entries, n = ty.entries(avals[0]), outs[0].ndim
-    dv.whole(entries, range(n, len(entries)), "whose elements become one")
-    return [(*entries[:n], *dv.undivided(n - len(entries)))]
+    mr.whole(entries, range(n, len(entries)), "whose elements become one")
+    return [(*entries[:n], *mr.undivided(n - len(entries)))]
 
 
-def _convert_sums(params: Any, avals: Avals, outs: Avals) -> list[dv.Sums]:
+def _convert_sums(params: Any, avals: Avals, outs: Avals) -> list[mr.Sums]:
     of, to = avals[0].dtype, params.dtype
     # of integers sums may have wrapped around, which wider ones do not
     is_narrower = dtypes.is_integer(of) and dtypes.is_integer(to) and to.itemsize <= of.itemsize
     is_linear = is_narrower or (dtypes.is_inexact(of) and dtypes.is_inexact(to))
-    return (dv.together() if is_linear else dv.whole_sums)(params, avals, outs)
+    return (mr.together() if is_linear else mr.whole_sums)(params, avals, outs)
 
 
 # Reductions and products
 
 
 def _reduce(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
-    return [dv.kept(avals[0], params.axes)]
+    return [mr.kept(avals[0], params.axes)]
 
 
-def _reduce_sums(params: Any, avals: Avals, outs: Avals) -> list[dv.Sums]:
-    ((names, reduced),) = dv.together()(params, avals, outs)
+def _reduce_sums(params: Any, avals: Avals, outs: Avals) -> list[mr.Sums]:
+    ((names, reduced),) = mr.together()(params, avals, outs)
     more = _left_to_devices(params)
     return [(names.union(more), reduced.difference(more))]
 
 
 def _left_to_devices(params: Any) -> frozenset[str]:
     """The axes of the mesh over which devices do not add."""
-    return frozenset(getattr(params, "unreduced", dv.NO_NAMES))
+    return frozenset(getattr(params, "unreduced", mr.NO_NAMES))
 
 
 def _arg_reduce(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
-    return [dv.kept(avals[0], (params.axis,))]
+    return [mr.kept(avals[0], (params.axis,))]
 
 
 def _dot(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
@@ -83,38 +83,38 @@ def _dot(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
         if left and x[i] == y[j]:
             divided.update(x[i])
         elif x[i] and y[j]:
-            raise dv.AmbiguousError(
+            raise mr.AmbiguousError(
                 f"axis {i} of one and axis {j} of the other, which are multiplied and summed, are "
                 "both divided, and so would be their products"
             )
     if left != divided:
-        raise dv.AmbiguousError(
+        raise mr.AmbiguousError(
             f"it is to be unreduced over {sorted(left)}, but what is multiplied and summed is "
             f"divided over {sorted(divided)} in both operands"
         )
     pairs = zip(params.lhs_batch, params.rhs_batch, strict=True)
     free = [names for i, names in enumerate(x) if i not in params.lhs_batch + params.lhs_contract]
     free += [names for i, names in enumerate(y) if i not in params.rhs_batch + params.rhs_contract]
-    return [(*[dv.agreed((x[i], y[j])) for i, j in pairs], *free)]
+    return [(*[mr.agreed((x[i], y[j])) for i, j in pairs], *free)]
 
 
-def _dot_sums(params: Any, avals: Avals, outs: Avals) -> list[dv.Sums]:
-    if any(map(dv.summed_over, avals)):
-        raise dv.AmbiguousError(
+def _dot_sums(params: Any, avals: Avals, outs: Avals) -> list[mr.Sums]:
+    if any(map(mr.summed_over, avals)):
+        raise mr.AmbiguousError(
             "a product of a sum of which each device has a part is not contracted. Let devices add "
             "first, by tinyjax.reshard(x, P(...)) without unreduced"
         )
-    return [(_left_to_devices(params), dv.NO_NAMES)]
+    return [(_left_to_devices(params), mr.NO_NAMES)]
 
 
 def _convolution(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
     x, w = [ty.entries(aval) for aval in avals]
     (batch, inside, *space), (features, *window) = params.numbers.lhs_spec, params.numbers.rhs_spec
-    dv.whole(x, (inside,), "of features")
-    dv.whole(w, window, "of features, or of the window")
+    mr.whole(x, (inside,), "of features")
+    mr.whole(w, window, "of features, or of the window")
     if (x[batch] and params.batch_groups > 1) or (w[features] and params.feature_groups > 1):
-        raise dv.AmbiguousError("groups are divided")
-    entries = [*dv.undivided(len(x))]
+        raise mr.AmbiguousError("groups are divided")
+    entries = [*mr.undivided(len(x))]
     entries[params.numbers.out_spec[0]] = x[batch]
     entries[params.numbers.out_spec[1]] = w[features]
     for axis, moved in zip(params.numbers.out_spec[2:], space, strict=True):
@@ -142,31 +142,31 @@ def _scatter(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
     inside = params.dimension_numbers.update_window_dims
     _whole_windows(x, windows)
     for i, j in zip(windows.window_axes, inside, strict=True):
-        entries[i] = dv.agreed((entries[i], update_entries[j]))
+        entries[i] = mr.agreed((entries[i], update_entries[j]))
     places = _places(x, indices, windows)
     own = [names for j, names in enumerate(update_entries) if j not in inside]
     for j, names in enumerate(own):
-        dv.agreed((names, places[j]))
+        mr.agreed((names, places[j]))
         if (names or places[j]) and j not in windows.indices_batching:
-            raise dv.AmbiguousError("updates of the same place may be on several devices")
+            raise mr.AmbiguousError("updates of the same place may be on several devices")
     for i, j in zip(windows.batching, windows.indices_batching, strict=True):
-        entries[i] = dv.agreed((places[j], own[j]))
+        entries[i] = mr.agreed((places[j], own[j]))
     return [tuple(entries)]
 
 
-def _whole_windows(x: ShapedArray, windows: Any) -> list[dv.Names]:
+def _whole_windows(x: ShapedArray, windows: Any) -> list[mr.Names]:
     """How the axes of windows are divided, which must be whole where the array is divided."""
     entries, read = ty.entries(x), [i for i, n in enumerate(windows.sizes) if n != x.shape[i]]
-    dv.whole(entries, [i for i in read if i not in windows.batching], "of which parts are taken")
+    mr.whole(entries, [i for i in read if i not in windows.batching], "of which parts are taken")
     return [entries[i] for i in windows.window_axes]
 
 
 def _places(x: ShapedArray, indices: ShapedArray, windows: Any) -> Entries:
     """How the index vectors are divided, along their own axes."""
-    dv.whole(ty.entries(indices), (indices.ndim - 1,), "that of the index vectors")
+    mr.whole(ty.entries(indices), (indices.ndim - 1,), "that of the index vectors")
     entries = [*ty.entries(indices)[:-1]]
     for i, j in zip(windows.batching, windows.indices_batching, strict=True):
-        entries[j] = dv.agreed((ty.entries(x)[i], entries[j]))
+        entries[j] = mr.agreed((ty.entries(x)[i], entries[j]))
     return tuple(entries)
 
 
@@ -178,21 +178,21 @@ def _wrap(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
 
 
 def _unwrap(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
-    return [(*ty.entries(avals[0]), *dv.undivided(1))]
+    return [(*ty.entries(avals[0]), *mr.undivided(1))]
 
 
 def _random_bits(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
-    return [(*_keys_of(avals[0]), *dv.undivided(len(params.shape)))]
+    return [(*_keys_of(avals[0]), *mr.undivided(len(params.shape)))]
 
 
 def _keys_of(words: ShapedArray) -> Entries:
     """How keys are divided, by how their words are."""
-    return dv.whole(ty.entries(words), (words.ndim - 1,), "of the words of keys")[:-1]
+    return mr.whole(ty.entries(words), (words.ndim - 1,), "of the words of keys")[:-1]
 
 
 def _tridiagonal_solve(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
     *diagonals, b = avals
-    return dv.of_stacks(params, [b, *diagonals], outs)
+    return mr.of_stacks(params, [b, *diagonals], outs)
 
 
 # Programs
@@ -213,11 +213,11 @@ def _rows(rule: MeshRule, names: str) -> dict[str, MeshRule]:
 
 
 def _along(axes: Callable[[Any, ShapedArray], Sequence[int]], why: str) -> MeshRule:
-    return MeshRule(dv.same_but(axes, why))
+    return MeshRule(mr.same_but(axes, why))
 
 
-_SAME: Final = MeshRule(dv.same)
-_MATRICES: Final = MeshRule(dv.of_stacks)
+_SAME: Final = MeshRule(mr.same)
+_MATRICES: Final = MeshRule(mr.of_stacks)
 _REDUCTION: Final = MeshRule(_reduce)
 _GONE_ALONG: Final = _along(lambda params, x: (params.axis,), "which is gone along")
 
@@ -236,15 +236,14 @@ TABLE: Final[Mapping[str, Mapping[str, MeshRule]]] = {
     "tinyjax.primitives.dot": {"dot_general_p": MeshRule(_dot, _dot_sums)},
     "tinyjax.primitives.dynamic_slice": {
         "dynamic_slice_p": _SAME,
-        "dynamic_update_slice_p": MeshRule(dv.alike),
+        "dynamic_update_slice_p": MeshRule(mr.alike),
     },
-    "tinyjax.primitives.eigen": _rows(_MATRICES, "eig_p schur_p"),
     "tinyjax.core.primitives.elementwise": {
-        "add": MeshRule(dv.same, dv.together()),
-        "sub": MeshRule(dv.same, dv.together()),
-        "mul": MeshRule(dv.same, dv.factors(0, 1)),
-        "div": MeshRule(dv.same, dv.factors(0)),
-        "convert_element_type_p": MeshRule(dv.same, _convert_sums),
+        "add": MeshRule(mr.same, mr.together()),
+        "sub": MeshRule(mr.same, mr.together()),
+        "mul": MeshRule(mr.same, mr.factors(0, 1)),
+        "div": MeshRule(mr.same, mr.factors(0)),
+        "convert_element_type_p": MeshRule(mr.same, _convert_sums),
     },
     "tinyjax.primitives.fft": {"fft_p": _SAME},
     "tinyjax.primitives.gather_scatter": {
@@ -257,13 +256,13 @@ TABLE: Final[Mapping[str, Mapping[str, MeshRule]]] = {
     "tinyjax.primitives.householder": _rows(
         _MATRICES, "householder_product_p ormqr_p hessenberg_p tridiagonal_p"
     ),
-    "tinyjax.primitives.keys": {
+    "tinyjax.primitives.random_bits": {
+        "random_bits_p": MeshRule(_random_bits),
         "random_wrap_p": MeshRule(_wrap),
         "random_unwrap_p": MeshRule(_unwrap),
     },
-    "tinyjax.primitives.lu": _rows(_MATRICES, "lu_p solve_p"),
+    "tinyjax.primitives.lu": _rows(_MATRICES, "lu_p solve_p det_p slogdet_p adjugate_p"),
     "tinyjax.primitives.qr": _rows(_MATRICES, "qr_p geqrf_p"),
-    "tinyjax.primitives.random_bits": {"random_bits_p": MeshRule(_random_bits)},
     "tinyjax.core.primitives.reduce": _rows(
         _REDUCTION,
         "reduce_prod_p reduce_max_p reduce_min_p reduce_and_p reduce_or_p reduce_xor_p",
@@ -279,31 +278,31 @@ TABLE: Final[Mapping[str, Mapping[str, MeshRule]]] = {
     },
     "tinyjax.core.primitives.slicing": {
         **_rows(_SAME, "slice_p pad_p split_p"),
-        "concatenate_p": MeshRule(dv.alike),
+        "concatenate_p": MeshRule(mr.alike),
     },
     "tinyjax.primitives.sort": {
         "sort_p": _along(lambda params, x: (params.axis,), "which is sorted"),
         "top_k_p": _along(lambda params, x: (x.ndim - 1,), "which is searched"),
     },
-    "tinyjax.primitives.spectral": _rows(_MATRICES, "eigh_p svd_p"),
+    "tinyjax.primitives.spectral": _rows(_MATRICES, "eigh_p svd_p eig_p schur_p"),
     "tinyjax.core.primitives.identities": {
-        "optimization_barrier_p": MeshRule(dv.each, dv.each_sum),
-        "stop_gradient_p": MeshRule(dv.same, dv.together()),
+        "optimization_barrier_p": MeshRule(mr.each, mr.each_sum),
+        "stop_gradient_p": MeshRule(mr.same, mr.together()),
     },
-    "tinyjax.primitives.sylvester": _rows(_MATRICES, "sylvester_p sqrtm_p"),
+    "tinyjax.primitives.schur_forms": _rows(_MATRICES, "sylvester_p sqrtm_p"),
     "tinyjax.primitives.triangular": _rows(_MATRICES, "triangular_solve_p cholesky_p"),
     "tinyjax.primitives.tridiagonal_solve": {"tridiagonal_solve_p": MeshRule(_tridiagonal_solve)},
     "tinyjax.primitives.updates": _rows(_MATRICES, "symmetric_product_p cholesky_update_p"),
-    "tinyjax.checkpointing.loop_tangent": {"loop_tangent_p": _fits("fit_linear_map")},
+    "tinyjax.checkpointing.loops": {"loop_tangent_p": _fits("fit_linear_map")},
     "tinyjax.core.control_flow.primitives": {
         "cond_p": _fits("fit_cond"),
         "scan_p": _fits("fit_scan"),
         "while_p": _fits("fit_while"),
     },
-    "tinyjax.custom_derivatives.cotangents": {
-        "custom_vjp_tangent_p": MeshRule(fits=lambda params, across: (across, params))
+    "tinyjax.custom_derivatives.custom_calls": {
+        "custom_vjp_tangent_p": MeshRule(fits=lambda params, across: (across, params)),
+        "custom_call_p": _fits("fit_call"),
     },
-    "tinyjax.custom_derivatives.custom_calls": {"custom_call_p": _fits("fit_call")},
     "tinyjax.primitives.linear_maps": {"linear_call_p": _fits("fit_linear_map")},
 }
 

@@ -24,8 +24,8 @@ from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.primitives import dynamic_slice as ds, matrices as ma, sort as so
-from tinyjax.primitives.gather import gather
 from tinyjax.primitives.gather_scatter import GatherDimensionNumbers
+from tinyjax.primitives.scatter import gather
 from tinyjax.primitives.triangular import triangular_solve
 
 # lu

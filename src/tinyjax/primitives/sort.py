@@ -35,7 +35,7 @@ from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array
 from tinyjax.primitives import gather_scatter as gs, modes
-from tinyjax.primitives.gather import gather
+from tinyjax.primitives.scatter import gather
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -23,7 +23,7 @@ from tinyjax.core.tracing import staging as stg, trace as tr
 from tinyjax.core.transforms import batching as bt, jvp as jv, transpose as tp
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.xla import backend, compilation
-from tinyjax.parallel.xla import sharded_executable, xla_shardings
+from tinyjax.parallel.xla import moving, sharded_executable
 from tinyjax.profiler.notes import Notes
 from tinyjax.profiler.xla import annotation
 
@@ -66,7 +66,7 @@ def _table(notes: Notes) -> Iterator[tuple[Any, str, Stand]]:
     yield programs.HostProgram, "_run", _spanned("execute", _program)
     yield backend.Backend, "put", _spanned("transfer", lambda on, host, aval: _moved(aval.nbytes))
     yield (
-        xla_shardings,
+        moving,
         "batched_device_put",
         _spanned("transfer", lambda aval, *rest: _moved(aval.nbytes)),
     )

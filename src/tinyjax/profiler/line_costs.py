@@ -13,7 +13,7 @@ import attrs
 from tinyjax import errors, frames
 from tinyjax.core import xla
 from tinyjax.core.tracing import jaxpr as jx
-from tinyjax.exploring import exploration, profiled
+from tinyjax.exploring import costs, exploration
 from tinyjax.profiler import recording
 from tinyjax.profiler.notes import SPANS, Notes
 from tinyjax.profiler.xla import OpEvent, Profile, SpanEvent, read_profile
@@ -74,7 +74,7 @@ class _Candidate:
     @property
     def runs(self) -> int:
         """How often it ran."""
-        return len(profiled.runs_of(self.events))
+        return len(costs.runs_of(self.events))
 
 
 def _candidates(notes: Notes) -> list[_Candidate]:
@@ -90,7 +90,7 @@ def _candidates(notes: Notes) -> list[_Candidate]:
 def _programs(profile: Profile, notes: Notes, most: int) -> list[str]:
     """The lines that took longest, and of how many runs of which programs."""
     candidates = _candidates(notes)
-    for events in profiled.runs_of(profile.ops).values():
+    for events in costs.runs_of(profile.ops).values():
         ran = frozenset([(event.module, event.op) for event in events])
         for candidate in candidates:
             if candidate.has(ran):
@@ -101,8 +101,8 @@ def _programs(profile: Profile, notes: Notes, most: int) -> list[str]:
     heads: list[str] = []
     for candidate in candidates:
         if candidate.events:
-            hlo = profiled.read_compiled(candidate.text, candidate.compilation)
-            times = profiled.line_times(candidate.events, hlo, candidate.jaxpr)
+            hlo = costs.read_compiled(candidate.text, candidate.compilation)
+            times = costs.line_times(candidate.events, hlo, candidate.jaxpr)
             for line, seconds in times.lines.items():
                 total[line] += seconds
             untold += times.untold

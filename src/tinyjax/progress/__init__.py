@@ -6,7 +6,7 @@ primitives, ``OBSERVER``.
 
 from tinyjax.core.control_flow.common import OBSERVER
 from tinyjax.core.control_flow.primitives import scan_p, while_p
-from tinyjax.progress.reporting import progress_of
+from tinyjax.progress.runs import progress_of
 
 for primitive in (scan_p, while_p):
     primitive.def_rule(OBSERVER)(progress_of)

@@ -19,15 +19,16 @@ from tinyjax.lazy import namespace
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
-        "choices": "categorical choice permutation",
+        "counts": "binomial categorical choice geometric multinomial permutation poisson",
         "continuous": (
             "cauchy double_sided_maxwell exponential gumbel laplace logistic lognormal maxwell "
             "normal pareto rayleigh triangular truncated_normal wald weibull_min"
         ),
-        "counts": "binomial geometric multinomial poisson",
-        "gammas": "ball beta chisquare dirichlet f gamma generalized_normal loggamma t",
+        "gammas": (
+            "ball beta chisquare dirichlet f gamma generalized_normal loggamma multivariate_normal "
+            "orthogonal t"
+        ),
         "keys": "PRNGKey clone fold_in key key_data key_dtype key_impl split wrap_key_data",
-        "multivariate": "multivariate_normal orthogonal",
         "uniforms": "bernoulli bits rademacher randint uniform",
     },
 )

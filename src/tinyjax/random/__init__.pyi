@@ -1,8 +1,5 @@
 # Written by `python -m exports` in tests/, from the table of the module beside it.
 
-from tinyjax.random.choices import categorical as categorical
-from tinyjax.random.choices import choice as choice
-from tinyjax.random.choices import permutation as permutation
 from tinyjax.random.continuous import cauchy as cauchy
 from tinyjax.random.continuous import double_sided_maxwell as double_sided_maxwell
 from tinyjax.random.continuous import exponential as exponential
@@ -19,8 +16,11 @@ from tinyjax.random.continuous import truncated_normal as truncated_normal
 from tinyjax.random.continuous import wald as wald
 from tinyjax.random.continuous import weibull_min as weibull_min
 from tinyjax.random.counts import binomial as binomial
+from tinyjax.random.counts import categorical as categorical
+from tinyjax.random.counts import choice as choice
 from tinyjax.random.counts import geometric as geometric
 from tinyjax.random.counts import multinomial as multinomial
+from tinyjax.random.counts import permutation as permutation
 from tinyjax.random.counts import poisson as poisson
 from tinyjax.random.gammas import ball as ball
 from tinyjax.random.gammas import beta as beta
@@ -30,6 +30,8 @@ from tinyjax.random.gammas import f as f
 from tinyjax.random.gammas import gamma as gamma
 from tinyjax.random.gammas import generalized_normal as generalized_normal
 from tinyjax.random.gammas import loggamma as loggamma
+from tinyjax.random.gammas import multivariate_normal as multivariate_normal
+from tinyjax.random.gammas import orthogonal as orthogonal
 from tinyjax.random.gammas import t as t
 from tinyjax.random.keys import PRNGKey as PRNGKey
 from tinyjax.random.keys import clone as clone
@@ -40,8 +42,6 @@ from tinyjax.random.keys import key_dtype as key_dtype
 from tinyjax.random.keys import key_impl as key_impl
 from tinyjax.random.keys import split as split
 from tinyjax.random.keys import wrap_key_data as wrap_key_data
-from tinyjax.random.multivariate import multivariate_normal as multivariate_normal
-from tinyjax.random.multivariate import orthogonal as orthogonal
 from tinyjax.random.uniforms import bernoulli as bernoulli
 from tinyjax.random.uniforms import bits as bits
 from tinyjax.random.uniforms import rademacher as rademacher

@@ -16,12 +16,16 @@ from tinyjax.dtypes import DTypeLike
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import promotion as pm
 from tinyjax.primitives import special as sp
-from tinyjax.random import arguments as ra, generators, uniforms
+from tinyjax.random import generators, uniforms
 
 
-@ra.sampler
+@uniforms.sampler
 def normal(
-    key: ArrayLike, shape: ra.Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
+    key: ArrayLike,
+    shape: uniforms.Shape = (),
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the standard normal distribution, by the inverse of its distribution function.
 
@@ -42,10 +46,10 @@ def normal(
         >>> abs(float(x.mean())) < 0.03, abs(float(x.std()) - 1) < 0.03
         (True, True)
     """
-    own, sizes = ra.one_key("normal", key), ra.sizes_of("normal", shape)
+    own, sizes = uniforms.one_key("normal", key), uniforms.sizes_of("normal", shape)
     kind = dtypes.default_float() if dtype is None else dtypes.check(dtype)
     if not dtypes.is_complex(kind):
-        return normal_of(own, sizes, ra.float_dtype("normal", kind))
+        return normal_of(own, sizes, uniforms.float_dtype("normal", kind))
     part = dtypes.real_part(kind)
     real, imag = (normal_of(child, sizes, part) for child in own.children())
     return ew.div(ew.complex_(real, imag), full(sizes, math.sqrt(2), kind))
@@ -59,12 +63,12 @@ def normal_of(own: generators.Key, shape: tuple[int, ...], dtype: dtypes.DType) 
     return ew.mul(full(shape, math.sqrt(2), dtype), sp.erf_inv(sample))
 
 
-@ra.sampler
+@uniforms.sampler
 def truncated_normal(
     key: ArrayLike,
     lower: ArrayLike,
     upper: ArrayLike,
-    shape: ra.Shape | None = None,
+    shape: uniforms.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: Placement = None,
@@ -90,10 +94,10 @@ def truncated_normal(
         >>> bool((x > -1).all()), bool((x < 2).all())
         (True, True)
     """
-    own = ra.one_key("truncated_normal", key)
-    kind = ra.float_dtype("truncated_normal", dtype)
-    low, high = ra.converted(lower, kind), ra.converted(upper, kind)
-    sizes = ra.result_shape("truncated_normal", shape, low.shape, high.shape)
+    own = uniforms.one_key("truncated_normal", key)
+    kind = uniforms.float_dtype("truncated_normal", dtype)
+    low, high = uniforms.converted(lower, kind), uniforms.converted(upper, kind)
+    sizes = uniforms.result_shape("truncated_normal", shape, low.shape, high.shape)
     a, b = (sp.erf(ew.div(x, full_like(x, math.sqrt(2)))) for x in (low, high))
     sample = uniforms.uniform_of("truncated_normal", own, sizes, kind, a, b)
     out = ew.mul(full(sizes, math.sqrt(2), kind), sp.erf_inv(sample))
@@ -103,9 +107,13 @@ def truncated_normal(
     return ew.clamp(least, out, most)
 
 
-@ra.sampler
+@uniforms.sampler
 def exponential(
-    key: ArrayLike, shape: ra.Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
+    key: ArrayLike,
+    shape: uniforms.Shape = (),
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the exponential distribution of density ``exp(-x)`` for ``x >= 0``.
 
@@ -125,16 +133,16 @@ def exponential(
         True
     """
     # the logarithm is taken of numbers in (0, 1]
-    sample = uniforms.uniform(key, shape, ra.float_dtype("exponential", dtype))
+    sample = uniforms.uniform(key, shape, uniforms.float_dtype("exponential", dtype))
     return ew.neg(ew.log1p(ew.neg(sample)))
 
 
-@ra.sampler
+@uniforms.sampler
 def gumbel(
     key: ArrayLike,
-    shape: ra.Shape = (),
+    shape: uniforms.Shape = (),
     dtype: DTypeLike = None,
-    mode: ra.GumbelMode | None = None,
+    mode: uniforms.GumbelMode | None = None,
     *,
     out_sharding: Placement = None,
 ) -> Array:
@@ -157,8 +165,8 @@ def gumbel(
         >>> tinyjax.random.gumbel(tinyjax.random.key(0), (2, 3)).shape
         (2, 3)
     """
-    own, sizes = ra.one_key("gumbel", key), ra.sizes_of("gumbel", shape)
-    kind = ra.float_dtype("gumbel", dtype)
+    own, sizes = uniforms.one_key("gumbel", key), uniforms.sizes_of("gumbel", shape)
+    kind = uniforms.float_dtype("gumbel", dtype)
     tiny = float(jnp.finfo(kind).smallest_normal)
     pm.check_option("gumbel", "mode", mode, (None, "low", "high"))
     if mode != "high":
@@ -171,9 +179,13 @@ def gumbel(
     return ew.neg(ew.log(ew.neg(ew.log1p(ew.neg(x)))))
 
 
-@ra.sampler
+@uniforms.sampler
 def laplace(
-    key: ArrayLike, shape: ra.Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
+    key: ArrayLike,
+    shape: uniforms.Shape = (),
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the Laplace distribution of density ``exp(-|x|) / 2``.
 
@@ -192,15 +204,19 @@ def laplace(
         >>> tinyjax.random.laplace(tinyjax.random.key(0), (3,)).dtype
         dtype('float32')
     """
-    kind = ra.float_dtype("laplace", dtype)
+    kind = uniforms.float_dtype("laplace", dtype)
     low = -1.0 + float(jnp.finfo(kind).epsneg)
     sample = uniforms.uniform(key, shape, kind, low, 1.0)
     return ew.mul(ew.sign(sample), ew.log1p(ew.neg(ew.abs_(sample))))
 
 
-@ra.sampler
+@uniforms.sampler
 def logistic(
-    key: ArrayLike, shape: ra.Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
+    key: ArrayLike,
+    shape: uniforms.Shape = (),
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the logistic distribution, whose distribution function is ``1 / (1 + exp(-x))``.
 
@@ -219,15 +235,19 @@ def logistic(
         >>> tinyjax.random.logistic(tinyjax.random.key(0), (3,)).shape
         (3,)
     """
-    kind = ra.float_dtype("logistic", dtype)
+    kind = uniforms.float_dtype("logistic", dtype)
     tiny = float(jnp.finfo(kind).smallest_normal)
     sample = uniforms.uniform(key, shape, kind, tiny, 1.0)
     return ew.sub(ew.log(sample), ew.log1p(ew.neg(sample)))
 
 
-@ra.sampler
+@uniforms.sampler
 def cauchy(
-    key: ArrayLike, shape: ra.Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
+    key: ArrayLike,
+    shape: uniforms.Shape = (),
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the Cauchy distribution of density ``1 / (pi (1 + x^2))``.
 
@@ -246,17 +266,17 @@ def cauchy(
         >>> tinyjax.random.cauchy(tinyjax.random.key(0), (3,)).shape
         (3,)
     """
-    kind = ra.float_dtype("cauchy", dtype)
+    kind = uniforms.float_dtype("cauchy", dtype)
     sample = uniforms.uniform(key, shape, kind, float(jnp.finfo(kind).eps), 1.0)
     centred = ew.sub(sample, full_like(sample, 0.5))
     return ew.tan(ew.mul(full_like(sample, math.pi), centred))
 
 
-@ra.sampler
+@uniforms.sampler
 def lognormal(
     key: ArrayLike,
     sigma: ArrayLike = 1.0,
-    shape: ra.Shape | None = None,
+    shape: uniforms.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: Placement = None,
@@ -280,15 +300,15 @@ def lognormal(
         >>> bool((tinyjax.random.lognormal(tinyjax.random.key(0), 0.5, (9,)) > 0).all())
         True
     """
-    (width,), sizes, kind = ra.parameters_of("lognormal", shape, dtype, sigma)
+    (width,), sizes, kind = uniforms.parameters_of("lognormal", shape, dtype, sigma)
     return ew.exp(ew.mul(normal(key, sizes, kind), width))
 
 
-@ra.sampler
+@uniforms.sampler
 def pareto(
     key: ArrayLike,
     b: ArrayLike,
-    shape: ra.Shape | None = None,
+    shape: uniforms.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: Placement = None,
@@ -312,15 +332,15 @@ def pareto(
         >>> bool((tinyjax.random.pareto(tinyjax.random.key(0), 2.0, (9,)) >= 1).all())
         True
     """
-    (exponent,), sizes, kind = ra.parameters_of("pareto", shape, dtype, b)
+    (exponent,), sizes, kind = uniforms.parameters_of("pareto", shape, dtype, b)
     return ew.exp(ew.div(exponential(key, sizes, kind), exponent))
 
 
-@ra.sampler
+@uniforms.sampler
 def rayleigh(
     key: ArrayLike,
     scale: ArrayLike,
-    shape: ra.Shape | None = None,
+    shape: uniforms.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: Placement = None,
@@ -344,7 +364,7 @@ def rayleigh(
         >>> bool((tinyjax.random.rayleigh(tinyjax.random.key(0), 2.0, (9,)) > 0).all())
         True
     """
-    (width,), sizes, kind = ra.parameters_of("rayleigh", shape, dtype, scale)
+    (width,), sizes, kind = uniforms.parameters_of("rayleigh", shape, dtype, scale)
     sample = ew.log(uniforms.uniform(key, sizes, kind))
     return ew.mul(width, ew.sqrt(ew.mul(sample, full_like(sample, -2.0))))
 
@@ -354,7 +374,7 @@ def weibull_min(
     key: ArrayLike,
     scale: ArrayLike,
     concentration: ArrayLike,
-    shape: ra.Shape = (),
+    shape: uniforms.Shape = (),
     dtype: DTypeLike = None,
 ) -> Array:
     """Draw from the Weibull distribution of ``1 - exp(-(x / scale)^concentration)`` for ``x >= 0``.
@@ -376,16 +396,20 @@ def weibull_min(
         >>> tinyjax.random.weibull_min(tinyjax.random.key(0), 1.0, 2.0, (3,)).shape
         (3,)
     """
-    (width, power), sizes, kind = ra.parameters_of(
+    (width, power), sizes, kind = uniforms.parameters_of(
         "weibull_min", shape, dtype, scale, concentration
     )
     sample = exponential(key, sizes, kind)
     return ew.mul(ew.pow_(sample, ew.div(full_like(power, 1.0), power)), width)
 
 
-@ra.sampler
+@uniforms.sampler
 def maxwell(
-    key: ArrayLike, shape: ra.Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
+    key: ArrayLike,
+    shape: uniforms.Shape = (),
+    dtype: DTypeLike = None,
+    *,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the Maxwell distribution of density ``sqrt(2/pi) x^2 exp(-x^2 / 2)`` for ``x > 0``.
 
@@ -406,8 +430,8 @@ def maxwell(
         >>> bool((tinyjax.random.maxwell(tinyjax.random.key(0), (9,)) > 0).all())
         True
     """
-    own, sizes = ra.one_key("maxwell", key), ra.sizes_of("maxwell", shape)
-    return _maxwell(own, sizes, ra.float_dtype("maxwell", dtype))
+    own, sizes = uniforms.one_key("maxwell", key), uniforms.sizes_of("maxwell", shape)
+    return _maxwell(own, sizes, uniforms.float_dtype("maxwell", dtype))
 
 
 def _maxwell(own: generators.Key, shape: tuple[int, ...], dtype: dtypes.DType) -> Array:
@@ -416,7 +440,11 @@ def _maxwell(own: generators.Key, shape: tuple[int, ...], dtype: dtypes.DType) -
 
 @replayed
 def double_sided_maxwell(
-    key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape: ra.Shape = (), dtype: DTypeLike = None
+    key: ArrayLike,
+    loc: ArrayLike,
+    scale: ArrayLike,
+    shape: uniforms.Shape = (),
+    dtype: DTypeLike = None,
 ) -> Array:
     """Draw ``loc + scale s x`` for ``x`` of the Maxwell distribution and a random sign ``s``.
 
@@ -441,21 +469,26 @@ def double_sided_maxwell(
         >>> tinyjax.random.double_sided_maxwell(tinyjax.random.key(0), 1.0, 2.0, (3,)).shape
         (3,)
     """
-    own, sizes = ra.one_key("double_sided_maxwell", key), ra.sizes_of("double_sided_maxwell", shape)
-    (centre, width), inner, kind = ra.parameters_of("double_sided_maxwell", None, dtype, loc, scale)
+    own, sizes = (
+        uniforms.one_key("double_sided_maxwell", key),
+        uniforms.sizes_of("double_sided_maxwell", shape),
+    )
+    (centre, width), inner, kind = uniforms.parameters_of(
+        "double_sided_maxwell", None, dtype, loc, scale
+    )
     sizes = (*(sizes or inner), *inner)
     first, second = own.children()
     signs = uniforms.rademacher_of(second, sizes, kind)
     return signs * _maxwell(first, sizes, kind) * width + centre
 
 
-@ra.sampler
+@uniforms.sampler
 def triangular(
     key: ArrayLike,
     left: ArrayLike,
     mode: ArrayLike,
     right: ArrayLike,
-    shape: ra.Shape | None = None,
+    shape: uniforms.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: Placement = None,
@@ -482,7 +515,7 @@ def triangular(
         >>> bool((x >= 0).all()), bool((x <= 3).all())
         (True, True)
     """
-    own, (low, top, high), sizes, kind = ra.drawing(
+    own, (low, top, high), sizes, kind = uniforms.drawing(
         "triangular", key, shape, dtype, left, mode, right
     )
     sample = uniforms.uniform_of("triangular", own, sizes, kind)
@@ -491,11 +524,11 @@ def triangular(
     return jnp.where(sample < (top - low) / (high - low), rising, falling)
 
 
-@ra.sampler
+@uniforms.sampler
 def wald(
     key: ArrayLike,
     mean: ArrayLike,
-    shape: ra.Shape | None = None,
+    shape: uniforms.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: Placement = None,
@@ -522,7 +555,7 @@ def wald(
         >>> bool((tinyjax.random.wald(tinyjax.random.key(0), 2.0, (9,)) > 0).all())
         True
     """
-    own, (centre,), sizes, kind = ra.drawing("wald", key, shape, dtype, mean)
+    own, (centre,), sizes, kind = uniforms.drawing("wald", key, shape, dtype, mean)
     first, second = own.children()
     y = normal_of(first, sizes, kind) ** 2
     sample = uniforms.uniform_of("wald", second, sizes, kind)

@@ -1,7 +1,8 @@
-"""Discrete distributions."""
+"""Discrete distributions, random order, and choices among elements."""
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import Final
 
@@ -12,15 +13,22 @@ from tinyjax import dtypes, errors
 from tinyjax.core import devices as dev
 from tinyjax.core.control_flow import scan as sc, while_loop as wl
 from tinyjax.core.jit import jit
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.values import operands as opd
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
+from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DType, DTypeLike
+from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.host import replay
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import promotion as pm
-from tinyjax.primitives import cumulative as cu, special as sp
-from tinyjax.random import arguments as ra, uniforms
+from tinyjax.numpy.promotion import promote_inexact
+from tinyjax.primitives import cumulative as cu, sort as so, special as sp
+from tinyjax.primitives.arg_extrema import argmax
+from tinyjax.random import continuous, generators, uniforms
 from tinyjax.random.generators import Generator, Key
+
+# Discrete distributions.
+
 
 #: Up to this rate, arrivals are counted one by one.
 _FEW_ARRIVALS: Final = 10
@@ -41,11 +49,11 @@ _STIRLING_TAILS: Final = (
 )
 
 
-@ra.sampler
+@uniforms.sampler
 def geometric(
     key: ArrayLike,
     p: ArrayLike,
-    shape: ra.Shape | None = None,
+    shape: uniforms.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: dev.Placement = None,
@@ -69,20 +77,20 @@ def geometric(
         >>> bool((tinyjax.random.geometric(tinyjax.random.key(0), 0.2, (9,)) >= 1).all())
         True
     """
-    own, kind = ra.one_key("geometric", key), ra.integer_dtype("geometric", dtype)
+    own, kind = uniforms.one_key("geometric", key), uniforms.integer_dtype("geometric", dtype)
     (probability,) = pm.promote_inexact(opd.as_array(p))
-    sizes = ra.result_shape("geometric", shape, probability.shape)
+    sizes = uniforms.result_shape("geometric", shape, probability.shape)
     sample = uniforms.uniform_of("geometric", own, sizes, probability.dtype)
     sample = jnp.where(sample == 0, 1, sample)
     failure = pm.broadcast_to_shape(jnp.log1p(-probability), sizes)
     return ew.convert_element_type(jnp.floor(jnp.log(sample) / failure) + 1, kind)
 
 
-@ra.sampler
+@uniforms.sampler
 def poisson(
     key: ArrayLike,
     lam: ArrayLike,
-    shape: ra.Shape | None = None,
+    shape: uniforms.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: dev.Placement = None,
@@ -114,13 +122,13 @@ def poisson(
         >>> abs(float(x.mean()) - 30) < 1
         True
     """
-    own, kind = ra.one_key("poisson", key), ra.integer_dtype("poisson", dtype)
+    own, kind = uniforms.one_key("poisson", key), uniforms.integer_dtype("poisson", dtype)
     if own.generator.name != "threefry2x32":
         raise errors.ArgumentError(
             f"poisson draws with keys of threefry2x32, but key is for {own.generator.name}."
         )
-    rate = ra.converted(lam, dtypes.float32)
-    sizes = ra.result_shape("poisson", shape, rate.shape)
+    rate = uniforms.converted(lam, dtypes.float32)
+    sizes = uniforms.result_shape("poisson", shape, rate.shape)
     rate = pm.broadcast_to_shape(rate, sizes)
     sample: Array = _poisson(own.generator, kind, own.words, rate)
     return sample
@@ -200,7 +208,7 @@ def binomial(
     key: ArrayLike,
     n: ArrayLike,
     p: ArrayLike,
-    shape: ra.Shape | None = None,
+    shape: uniforms.Shape | None = None,
     dtype: DTypeLike = None,
 ) -> Array:
     """Draw how many of ``n`` trials succeed.
@@ -230,10 +238,10 @@ def binomial(
         >>> abs(float(x.mean()) - 30) < 1
         True
     """
-    own, kind = ra.one_key("binomial", key), ra.float_dtype("binomial", dtype)
+    own, kind = uniforms.one_key("binomial", key), uniforms.float_dtype("binomial", dtype)
     (probability,) = pm.promote_inexact(opd.as_array(p))
-    count = ra.converted(n, probability.dtype)
-    sizes = ra.result_shape("binomial", shape, count.shape, probability.shape)
+    count = uniforms.converted(n, probability.dtype)
+    sizes = uniforms.result_shape("binomial", shape, count.shape, probability.shape)
     count, probability = (pm.broadcast_to_shape(x, sizes) for x in (count, probability))
     sample: Array = _binomial(own.generator, kind, own.words, count, probability)
     return sample
@@ -342,7 +350,7 @@ def multinomial(
     n: ArrayLike,
     p: ArrayLike,
     *,
-    shape: ra.Shape | None = None,
+    shape: uniforms.Shape | None = None,
     dtype: DTypeLike = None,
     unroll: int | bool = 1,
 ) -> Array:
@@ -373,16 +381,16 @@ def multinomial(
         >>> float(tinyjax.random.multinomial(tinyjax.random.key(0), 100, p).sum())
         100.0
     """
-    own, kind = ra.one_key("multinomial", key), ra.float_dtype("multinomial", dtype)
+    own, kind = uniforms.one_key("multinomial", key), uniforms.float_dtype("multinomial", dtype)
     trials, probabilities = pm.promote_inexact(opd.as_array(n), opd.as_array(p))
-    sizes = probabilities.shape if shape is None else ra.sizes_of("multinomial", shape)
+    sizes = probabilities.shape if shape is None else uniforms.sizes_of("multinomial", shape)
     if not sizes or not probabilities.shape:
         raise errors.ShapeError(
             "multinomial takes the probabilities of several outcomes, along the last axis of p, "
             f"but got p of type {probabilities.aval} and the shape {sizes}."
         )
-    ra.check_broadcast("multinomial", sizes, probabilities.shape)
-    ra.check_broadcast("multinomial", sizes[:-1], trials.shape)
+    uniforms.check_broadcast("multinomial", sizes, probabilities.shape)
+    uniforms.check_broadcast("multinomial", sizes[:-1], trials.shape)
     trials = pm.broadcast_to_shape(trials, sizes[:-1])
     p_first = jnp.moveaxis(pm.broadcast_to_shape(probabilities, sizes), -1, 0)
     left = cu.cumsum(p_first, 0, reverse=True)
@@ -395,3 +403,211 @@ def multinomial(
 
     _, counts = sc.scan(draw, trials, (shares, own.split((sizes[-1],))), unroll=unroll)
     return ew.convert_element_type(jnp.moveaxis(counts, 0, -1), kind)
+
+
+# Random order, and choices among elements.
+
+
+_WORD: Final = 0xFFFFFFFF
+
+
+@uniforms.sampler
+def permutation(
+    key: ArrayLike,
+    x: int | ArrayLike,
+    axis: int = 0,
+    independent: bool = False,
+    *,
+    out_sharding: dev.Placement = None,
+) -> Array:
+    """Return an array with its elements in random order, or a random order of ``range(x)``.
+
+    Args:
+        key: a key.
+        x: an array of at least one axis, or an integer.
+        axis: along which ``x`` is shuffled.
+        independent: whether each line along the axis is shuffled in its own way, rather than all
+            in the same.
+        out_sharding: where the result is to lie.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``x`` is a scalar that is not an integer.
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.random.permutation(tinyjax.random.key(0), 6)
+        Array([0, 1, 5, 4, 3, 2], dtype=int32)
+    """
+    own = uniforms.one_key("permutation", key)
+    array = opd.as_array(x)
+    axis = ints.canonical_axis(axis, array.ndim or 1)
+    if not array.shape:
+        if not dtypes.is_integer(array.dtype):
+            raise ArgumentError(
+                f"permutation takes an array or an integer, but got a scalar of type {array.aval}."
+            )
+        return _shuffle(own, sh.iota((max(int(array), 0),), dtypes.default_int(), 0), 0)
+    if independent or array.ndim == 1:
+        return _shuffle(own, array, axis)
+    order = _shuffle(own, sh.iota((array.shape[axis],), dtypes.default_int(), 0), 0)
+    return jnp.take(array, order, axis)
+
+
+def _shuffle(own: generators.Key, x: Array, axis: int) -> Array:
+    # Sorting by random keys of 32 bits; keys collide, so it is repeated until, with probability
+    # 1 - 1/n, no two elements had equal keys every time.
+    rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(_WORD))
+    for _ in range(rounds):
+        own, child = own.children()
+        _, x = so.sort((child.bits(dtypes.uint32, x.shape), x), axis)
+    return x
+
+
+@replay.replayed
+def choice(
+    key: ArrayLike,
+    a: int | ArrayLike,
+    shape: uniforms.Shape = (),
+    replace: bool = True,
+    p: ArrayLike | None = None,
+    axis: int = 0,
+    mode: uniforms.GumbelMode | None = None,
+) -> Array:
+    """Draw elements of an array, or of ``range(a)``.
+
+    Args:
+        key: a key.
+        a: an array of at least one axis, or an integer.
+        shape: how many elements are drawn, in what shape.
+        replace: whether an element can be drawn again.
+        p: the elements' probabilities, of shape (n,), which sum to 1; equal if None.
+        axis: of ``a``, along which is drawn.
+        mode: of the Gumbel numbers by which is drawn with ``p`` and without replacement.
+
+    Returns:
+        ``a.shape`` with ``shape`` in place of the axis.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or there are fewer elements than are to be drawn.
+        ShapeError: ``p`` has not the shape (n,).
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.random.choice(tinyjax.random.key(0), 10, (3,), replace=False)
+        Array([0, 1, 8], dtype=int32)
+    """
+    uniforms.one_key("choice", key, used=False)
+    array, sizes = opd.as_array(a), uniforms.sizes_of("choice", shape)
+    count = math.prod(sizes)
+    if array.shape:
+        axis = ints.canonical_axis(axis, array.ndim)
+        size = array.shape[axis]
+    else:
+        size = ints.integer(array, "what choice draws from")
+    before, after = array.shape[:axis], array.shape[axis + 1 :]
+    result_shape = (*before, *sizes, *after) if array.shape else sizes
+    if count == 0:
+        return sh.full(result_shape, 0, array.dtype)
+    if size <= 0:
+        raise ArgumentError(f"choice draws from at least one element, but a has {max(size, 0)}.")
+    if not replace and count > size:
+        raise ArgumentError(f"choice cannot draw {count} elements from {size} unless replace=True.")
+    if p is None and not replace:
+        shuffled = permutation(key, array if array.shape else size, axis)
+        return sh.reshape(sl.slice_in_dim(shuffled, 0, count, axis=axis), result_shape)
+    indices = _choose(key, size, sizes, replace, p, mode)
+    if array.shape:
+        return sh.reshape(jnp.take(array, indices, axis), result_shape)
+    return sh.reshape(indices, result_shape)
+
+
+def _choose(
+    key: ArrayLike,
+    size: int,
+    shape: tuple[int, ...],
+    replace: bool,
+    p: ArrayLike | None,
+    mode: uniforms.GumbelMode | None,
+) -> Array:
+    """Draw indices."""
+    if p is None:
+        return uniforms.randint(key, shape, 0, size)
+    (weights,) = promote_inexact(opd.as_array(p))
+    if weights.shape != (size,):
+        raise ShapeError(
+            f"choice among {size} elements takes p of shape ({size},), but got {weights.aval}."
+        )
+    if replace:
+        cumulative = jnp.cumsum(weights)
+        sample = uniforms.uniform(key, shape, cumulative.dtype)
+        level = jnp.multiply(cumulative[-1], jnp.subtract(1, sample))
+        return jnp.searchsorted(cumulative, level).astype(dtypes.default_int())
+    # The greatest of log p plus Gumbel noise are a draw without replacement: T. Vieira, "Gumbel-max
+    # trick and weighted reservoir sampling" (2014).
+    noise = continuous.gumbel(key, (size,), weights.dtype, mode)
+    _, indices = so.top_k(ew.add(noise, ew.log(weights)), math.prod(shape))
+    return ew.convert_element_type(indices, dtypes.default_int())
+
+
+@uniforms.sampler
+def categorical(
+    key: ArrayLike,
+    logits: ArrayLike,
+    axis: int = -1,
+    shape: uniforms.Shape | None = None,
+    replace: bool = True,
+    mode: uniforms.GumbelMode | None = None,
+    *,
+    out_sharding: dev.Placement = None,
+) -> Array:
+    """Draw categories with probabilities ``softmax(logits)``.
+
+    Args:
+        key: a key.
+        logits: unnormalised log probabilities; floats.
+        axis: along which the categories lie.
+        shape: the shape of the result: the shape of ``logits`` without the axis, with axes for
+            further draws in front; no further draws if None.
+        replace: whether the further draws can give the same category again.
+        mode: of the Gumbel numbers by which is drawn.
+        out_sharding: where the result is to lie.
+
+    Returns:
+        Indices along the axis, of the default int.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or there are fewer categories than are to be drawn.
+        ShapeError: ``shape`` does not end in that of the logits without the axis.
+        AxisError: there is no such axis.
+        DtypeError: the logits are not floats.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> logits = jnp.log(jnp.array([0.2, 0.8]))
+        >>> tinyjax.random.categorical(tinyjax.random.key(0), logits, shape=(5,))
+        Array([1, 1, 1, 1, 0], dtype=int32)
+    """
+    uniforms.one_key("categorical", key, used=False)
+    scores = opd.as_array(logits)
+    dtype = uniforms.float_dtype("categorical", scores.dtype)
+    axis = ints.canonical_axis(axis, scores.ndim)
+    batch = scores.shape[:axis] + scores.shape[axis + 1 :]
+    sizes = uniforms.result_shape("categorical", shape, batch)
+    prefix = sizes[: len(sizes) - len(batch)]
+    if replace:
+        rest = list(sizes[len(prefix) :])
+        rest.insert(axis, scores.shape[axis])
+        noisy = jnp.add(continuous.gumbel(key, (*prefix, *rest), dtype, mode), scores)
+        return argmax(noisy, len(prefix) + axis, dtypes.default_int())
+    count = math.prod(prefix)
+    if count > scores.shape[axis]:
+        raise ArgumentError(
+            f"categorical cannot draw {count} of {scores.shape[axis]} categories unless "
+            "replace=True."
+        )
+    noisy = jnp.add(continuous.gumbel(key, scores.shape, dtype, mode), scores)
+    _, indices = so.top_k(sh.moveaxis(noisy, axis, scores.ndim - 1), count)
+    sample = sh.transpose(indices, (indices.ndim - 1, *range(indices.ndim - 1)))
+    return ew.convert_element_type(sh.reshape(sample, sizes), dtypes.default_int())

@@ -1,17 +1,13 @@
-"""The gamma distribution, and those made of it.
-
-A number of the gamma distribution is differentiable in its parameter: it moves so that the
-distribution function stays what it is (M. Figurnov, S. Mohamed, A. Mnih, "Implicit
-reparameterization gradients", 2018). So are numbers of the distributions below.
-"""
+"""The gamma distribution and those made of it, and distributions of vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Literal
 
 import tinyjax.numpy as jnp
-from tinyjax import custom_derivatives
+from tinyjax import custom_derivatives, dtypes, errors
 from tinyjax.core import api, devices as dev
 from tinyjax.core.control_flow import loops, while_loop as wl
 from tinyjax.core.jit import jit
@@ -20,10 +16,17 @@ from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ShapeError
+from tinyjax.numpy import promotion as pm
 from tinyjax.numpy.promotion import broadcast_to_shape
-from tinyjax.random import arguments as ra, continuous, uniforms
+from tinyjax.random import continuous, uniforms
 from tinyjax.random.generators import Generator, Key
 from tinyjax.special.gamma import random_gamma_grad
+
+# The gamma distribution, and those made of it.
+#
+# A number of the gamma distribution is differentiable in its parameter: it moves so that the
+# distribution function stays what it is (M. Figurnov, S. Mohamed, A. Mnih, "Implicit
+# reparameterization gradients", 2018). So are numbers of the distributions below.
 
 
 def _one(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
@@ -119,11 +122,11 @@ def _gamma(own: Key, a: Array, is_log: bool = False) -> Array:
     return _draw(own.generator, is_log, own.words, a)
 
 
-@ra.sampler
+@uniforms.sampler
 def gamma(
     key: ArrayLike,
     a: ArrayLike,
-    shape: ra.Shape | None = None,
+    shape: uniforms.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: dev.Placement = None,
@@ -148,15 +151,15 @@ def gamma(
         >>> abs(float(x.mean()) - 3) < 0.2
         True
     """
-    own, (shape_parameter,), _, _ = ra.drawing("gamma", key, shape, dtype, a)
+    own, (shape_parameter,), _, _ = uniforms.drawing("gamma", key, shape, dtype, a)
     return _gamma(own, shape_parameter)
 
 
-@ra.sampler
+@uniforms.sampler
 def loggamma(
     key: ArrayLike,
     a: ArrayLike,
-    shape: ra.Shape | None = None,
+    shape: uniforms.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: dev.Placement = None,
@@ -182,16 +185,16 @@ def loggamma(
         >>> bool(jnp.isfinite(tinyjax.random.loggamma(tinyjax.random.key(0), 1e-3, (9,))).all())
         True
     """
-    own, (shape_parameter,), _, _ = ra.drawing("loggamma", key, shape, dtype, a)
+    own, (shape_parameter,), _, _ = uniforms.drawing("loggamma", key, shape, dtype, a)
     return _gamma(own, shape_parameter, is_log=True)
 
 
-@ra.sampler
+@uniforms.sampler
 def beta(
     key: ArrayLike,
     a: ArrayLike,
     b: ArrayLike,
-    shape: ra.Shape | None = None,
+    shape: uniforms.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: dev.Placement = None,
@@ -217,7 +220,7 @@ def beta(
         >>> bool((x > 0).all()), bool((x < 1).all())
         (True, True)
     """
-    own, parameters, _, _ = ra.drawing("beta", key, shape, dtype, a, b)
+    own, parameters, _, _ = uniforms.drawing("beta", key, shape, dtype, a, b)
     x, y = (
         _gamma(child, each, is_log=True)
         for child, each in zip(own.children(), parameters, strict=True)
@@ -227,11 +230,11 @@ def beta(
     return x / (x + y)
 
 
-@ra.sampler
+@uniforms.sampler
 def dirichlet(
     key: ArrayLike,
     alpha: ArrayLike,
-    shape: ra.Shape | None = None,
+    shape: uniforms.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: dev.Placement = None,
@@ -261,21 +264,21 @@ def dirichlet(
         >>> x.shape, bool((abs(x.sum(-1) - 1) < 1e-6).all())
         ((4, 3), True)
     """
-    own, kind = ra.one_key("dirichlet", key), ra.float_dtype("dirichlet", dtype)
-    weights = ra.converted(alpha, kind)
+    own, kind = uniforms.one_key("dirichlet", key), uniforms.float_dtype("dirichlet", dtype)
+    weights = uniforms.converted(alpha, kind)
     if not weights.shape:
         raise ShapeError(f"dirichlet takes an alpha of shape (..., n), but got {weights.aval}.")
-    sizes = ra.result_shape("dirichlet", shape, weights.shape[:-1])
+    sizes = uniforms.result_shape("dirichlet", shape, weights.shape[:-1])
     logs = _gamma(own, broadcast_to_shape(weights, (*sizes, weights.shape[-1])), is_log=True)
     scaled = jnp.exp(logs - jnp.max(logs, -1, keepdims=True))
     return scaled / jnp.sum(scaled, -1, keepdims=True)
 
 
-@ra.sampler
+@uniforms.sampler
 def chisquare(
     key: ArrayLike,
     df: ArrayLike,
-    shape: ra.Shape | None = None,
+    shape: uniforms.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: dev.Placement = None,
@@ -299,7 +302,7 @@ def chisquare(
         >>> bool((tinyjax.random.chisquare(tinyjax.random.key(0), 2.0, (9,)) > 0).all())
         True
     """
-    own, (freedom,), _, _ = ra.drawing("chisquare", key, shape, dtype, df)
+    own, (freedom,), _, _ = uniforms.drawing("chisquare", key, shape, dtype, df)
     return _chisquare(own, freedom)
 
 
@@ -307,12 +310,12 @@ def _chisquare(own: Key, freedom: Array) -> Array:
     return jnp.exp(_gamma(own, freedom / 2, is_log=True)) * 2
 
 
-@ra.sampler
+@uniforms.sampler
 def f(
     key: ArrayLike,
     dfnum: ArrayLike,
     dfden: ArrayLike,
-    shape: ra.Shape | None = None,
+    shape: uniforms.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: dev.Placement = None,
@@ -338,16 +341,16 @@ def f(
         >>> bool((tinyjax.random.f(tinyjax.random.key(0), 3.0, 5.0, (9,)) > 0).all())
         True
     """
-    own, (above, below), _, _ = ra.drawing("f", key, shape, dtype, dfnum, dfden)
+    own, (above, below), _, _ = uniforms.drawing("f", key, shape, dtype, dfnum, dfden)
     for_below, for_above = own.children()
     return (_chisquare(for_above, above) / above) / (_chisquare(for_below, below) / below)
 
 
-@ra.sampler
+@uniforms.sampler
 def t(
     key: ArrayLike,
     df: ArrayLike,
-    shape: ra.Shape | None = None,
+    shape: uniforms.Shape | None = None,
     dtype: DTypeLike = None,
     *,
     out_sharding: dev.Placement = None,
@@ -371,17 +374,17 @@ def t(
         >>> tinyjax.random.t(tinyjax.random.key(0), 4.0, (3,)).shape
         (3,)
     """
-    own, (freedom,), sizes, kind = ra.drawing("t", key, shape, dtype, df)
+    own, (freedom,), sizes, kind = uniforms.drawing("t", key, shape, dtype, df)
     for_normal, for_gamma = own.children()
     half = freedom / 2
     return continuous.normal_of(for_normal, sizes, kind) * jnp.sqrt(half / _gamma(for_gamma, half))
 
 
-@ra.sampler
+@uniforms.sampler
 def generalized_normal(
     key: ArrayLike,
     p: ArrayLike,
-    shape: ra.Shape = (),
+    shape: uniforms.Shape = (),
     dtype: DTypeLike = None,
     *,
     out_sharding: dev.Placement = None,
@@ -405,7 +408,7 @@ def generalized_normal(
         >>> tinyjax.random.generalized_normal(tinyjax.random.key(0), 4.0, (3,)).shape
         (3,)
     """
-    own, (power,), sizes, kind = ra.drawing("generalized_normal", key, shape, dtype, p)
+    own, (power,), sizes, kind = uniforms.drawing("generalized_normal", key, shape, dtype, p)
     return _generalized_normal(own, power, sizes, kind)
 
 
@@ -416,12 +419,12 @@ def _generalized_normal(own: Key, power: Array, shape: tuple[int, ...], dtype: D
     return uniforms.rademacher_of(for_sign, shape, dtype) * sample**inverse
 
 
-@ra.sampler
+@uniforms.sampler
 def ball(
     key: ArrayLike,
     d: int,
     p: ArrayLike = 2,
-    shape: ra.Shape = (),
+    shape: uniforms.Shape = (),
     dtype: DTypeLike = None,
     *,
     out_sharding: dev.Placement = None,
@@ -453,13 +456,128 @@ def ball(
         >>> bool(((x**2).sum(-1) <= 1).all())
         True
     """
-    own, kind = ra.one_key("ball", key), ra.float_dtype("ball", dtype)
-    sizes = ra.sizes_of("ball", shape)
-    power = ra.converted(p, kind)
+    own, kind = uniforms.one_key("ball", key), uniforms.float_dtype("ball", dtype)
+    sizes = uniforms.sizes_of("ball", shape)
+    power = uniforms.converted(p, kind)
     if power.shape:
         raise ShapeError(f"ball takes a scalar p, but got {opd.as_array(p).aval}.")
     for_direction, for_length = own.children()
-    inside = ra.sizes_of("ball", (*sizes, ints.integer(d, "the number of dimensions of ball")))
+    inside = uniforms.sizes_of(
+        "ball", (*sizes, ints.integer(d, "the number of dimensions of ball"))
+    )
     x = _generalized_normal(for_direction, power, inside, kind)
     rest = -jnp.log1p(-uniforms.uniform_of("ball", for_length, sizes, kind))
     return x / (((jnp.abs(x) ** power).sum(-1) + rest) ** (1 / power))[..., None]
+
+
+# Distributions of vectors and matrices.
+
+
+@uniforms.sampler
+def multivariate_normal(
+    key: ArrayLike,
+    mean: ArrayLike,
+    cov: ArrayLike,
+    shape: uniforms.Shape | None = None,
+    dtype: DTypeLike = None,
+    method: Literal["cholesky", "eigh", "svd"] = "cholesky",
+    *,
+    out_sharding: dev.Placement = None,
+) -> Array:
+    """Draw vectors from normal distributions with given means and covariances.
+
+    Args:
+        key: a key.
+        mean: of shape (..., n); differentiable, as is ``cov``.
+        cov: covariance matrices, of shape (..., n, n).
+        shape: the shape of the result without its last axis; what the leading axes of ``mean`` and
+            ``cov`` broadcast to if None.
+        dtype: a float type; that of the parameters if None.
+        method: how ``cov`` is factored: ``"eigh"`` and ``"svd"`` take singular matrices as well.
+        out_sharding: where the result is to lie.
+
+    Returns:
+        An array of shape ``(*shape, n)``.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, ``shape`` is not a shape, or there is no such method.
+        ShapeError: ``cov`` is not of such matrices, or the leading axes do not broadcast.
+        DtypeError: ``dtype`` is not a float type.
+
+    Example:
+        >>> import numpy as np, tinyjax
+        >>> cov = np.array([[2.0, 0.5], [0.5, 1.0]], np.float32)
+        >>> tinyjax.random.multivariate_normal(tinyjax.random.key(0), np.zeros(2), cov, (5,)).shape
+        (5, 2)
+    """
+    uniforms.one_key("multivariate_normal", key, used=False)
+    centre, covariance = pm.promote_inexact(opd.as_array(mean), opd.as_array(cov))
+    kind = uniforms.float_dtype("multivariate_normal", centre.dtype if dtype is None else dtype)
+    n = centre.shape[-1] if centre.shape else -1
+    if covariance.shape[-2:] != (n, n):
+        raise errors.ShapeError(
+            "multivariate_normal takes a mean of shape (..., n) and a cov of shape (..., n, n), "
+            f"but got {centre.aval} and {covariance.aval}."
+        )
+    sizes = uniforms.result_shape(
+        "multivariate_normal", shape, centre.shape[:-1], covariance.shape[:-2]
+    )
+    pm.check_option("multivariate_normal", "method", method, ("cholesky", "eigh", "svd"))
+    if method == "cholesky":
+        factor = jnp.linalg.cholesky(covariance)
+    elif method == "eigh":
+        values, vectors = jnp.linalg.eigh(covariance)
+        factor = vectors * jnp.sqrt(values[..., None, :])
+    else:
+        u, s, _ = jnp.linalg.svd(covariance)
+        factor = u * jnp.sqrt(s[..., None, :])
+    noise = continuous.normal(key, (*sizes, n), kind)
+    return centre + jnp.einsum("...ij,...j->...i", factor, noise)
+
+
+@uniforms.sampler
+def orthogonal(
+    key: ArrayLike,
+    n: int,
+    shape: uniforms.Shape = (),
+    dtype: DTypeLike = None,
+    m: int | None = None,
+    *,
+    out_sharding: dev.Placement = None,
+) -> Array:
+    """Draw orthogonal matrices, or unitary ones, uniformly (by the Haar measure).
+
+    By the QR factorisation of normal matrices, with the signs of R's diagonal moved into Q (F.
+    Mezzadri, "How to generate random matrices from the classical compact groups", 2007).
+
+    Args:
+        key: a key.
+        n: the number of rows.
+        shape: the leading axes of the result.
+        dtype: a float or complex type; the default float if None.
+        m: the number of columns; ``n`` if None. Where the numbers differ, the shorter of rows and
+            columns are orthonormal.
+        out_sharding: where the result is to lie.
+
+    Returns:
+        An array of shape ``(*shape, n, m)``.
+
+    Raises:
+        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
+        DtypeError: ``dtype`` is neither a float nor a complex type.
+
+    Example:
+        >>> import tinyjax
+        >>> q = tinyjax.random.orthogonal(tinyjax.random.key(0), 3)
+        >>> bool(abs(q @ q.T - tinyjax.numpy.eye(3)).max() < 1e-5)
+        True
+    """
+    rows = ints.integer(n, "the number of rows of orthogonal")
+    columns = rows if m is None else ints.integer(m, "the number of columns of orthogonal")
+    kind = dtypes.default_float() if dtype is None else dtypes.check(dtype)
+    most, least = max(rows, columns), min(rows, columns)
+    sizes = uniforms.sizes_of("orthogonal", (*uniforms.sizes_of("orthogonal", shape), most, least))
+    sample = continuous.normal(key, sizes, kind)
+    q, r = jnp.linalg.qr(sample)
+    signed = q * jnp.expand_dims(jnp.sign(jnp.diagonal(r, axis1=-2, axis2=-1)), -2)
+    return signed.mT if rows < columns else signed

@@ -15,8 +15,8 @@ from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DType, default_int
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.host import replay
-from tinyjax.primitives.keys import random_unwrap, random_wrap
-from tinyjax.random import arguments as ra, generators, threefry
+from tinyjax.primitives.random_bits import random_unwrap, random_wrap
+from tinyjax.random import generators, threefry, uniforms
 
 _WORD: Final = 0xFFFFFFFF
 
@@ -24,7 +24,7 @@ _WORD: Final = 0xFFFFFFFF
 def _generator(impl: object) -> generators.Generator:
     if isinstance(impl, np.dtype) and dtypes.is_key(impl):
         return generators.of_keys(impl)
-    return ra.default_generator() if impl is None else generators.named(impl)
+    return uniforms.default_generator() if impl is None else generators.named(impl)
 
 
 def _named_once(impl: str | DType | None, dtype: str | DType | None) -> str | DType | None:
@@ -142,7 +142,7 @@ def _raw(words: Array) -> Array:
     """
     if words.dtype != dtypes.uint32:
         raise DtypeError(f"the words of keys are uint32, but got {words.aval}.")
-    count = ra.default_generator().words
+    count = uniforms.default_generator().words
     if words.shape[-1:] != (count,):
         raise ShapeError(f"keys have {count} words along the last axis, but got {words.aval}.")
     return words
@@ -188,7 +188,7 @@ def key_impl(keys: ArrayLike) -> str:
     if dtypes.is_key(array.dtype):
         return generators.of_keys(array.dtype).name
     _raw(array)
-    return ra.default_generator().name
+    return uniforms.default_generator().name
 
 
 def key_dtype(impl: str | DType | None = None) -> DType:
@@ -227,7 +227,7 @@ def clone(key: ArrayLike) -> Array:
 
 
 @replay.replayed
-def split(key: ArrayLike, num: ra.Shape = 2) -> Array:
+def split(key: ArrayLike, num: uniforms.Shape = 2) -> Array:
     """Make new keys from one, which is not to be used again.
 
     Args:
@@ -248,8 +248,8 @@ def split(key: ArrayLike, num: ra.Shape = 2) -> Array:
         Array((), dtype=key<fry>) overlaying:
         [ 928981903 3453687069]
     """
-    own = ra.one_key("split", key)
-    return _like(key, own.split(ra.sizes_of("split", num)), own.generator)
+    own = uniforms.one_key("split", key)
+    return _like(key, own.split(uniforms.sizes_of("split", num)), own.generator)
 
 
 def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
@@ -282,7 +282,7 @@ def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
 @replay.replayed
 def _folded(key: ArrayLike, number: Array) -> Array:
     """Make a new key from a key and a number, which is an array so that all are one program."""
-    own = ra.one_key("fold_in", key, used=False)
+    own = uniforms.one_key("fold_in", key, used=False)
     if not dtypes.is_integer(number.dtype):
         raise DtypeError(f"fold_in takes an integer, but got {number.aval}.")
     if number.shape:

@@ -16,7 +16,7 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.host.replay import by_host, is_evaluating
 from tinyjax.numpy.promotion import broadcast_to_shape
-from tinyjax.primitives import keys
+from tinyjax.primitives import random_bits as rb
 from tinyjax.primitives.random_bits import (
     few_bits_of_children as few_children_kernel,
     few_floats as few_floats_kernel,
@@ -53,7 +53,7 @@ def seed(words: Array) -> Array:
 def split(words: Array, shape: tuple[int, ...]) -> Array:
     """Return the words of new keys, of shape (*shape, 2)."""
     if config.settings().threefry_partitionable:
-        return keys.random_unwrap(random_bits(words, shape, dtypes.key_threefry))
+        return rb.random_unwrap(random_bits(words, shape, dtypes.key_threefry))
     count = iota((2 * math.prod(shape),), dtypes.uint32, 0)
     return reshape(_hash_halves(_pair(words), count), (*shape, 2))
 

@@ -1,27 +1,193 @@
-"""Bits, and numbers that are uniform: floats, integers, bools."""
+"""Uniform numbers and bits, and the arguments that samplers share."""
 
 from __future__ import annotations
 
 import math
-from typing import Literal
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, errors
+from tinyjax import config, dtypes, errors
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.values import operands as opd
+from tinyjax.core.stablehlo.types import check_axes
+from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DType, DTypeLike, default_float, default_int
+from tinyjax.host.replay import replayed
 from tinyjax.numpy import promotion as pm
-from tinyjax.primitives import bitcast
-from tinyjax.random import arguments as ra, generators
+from tinyjax.primitives import bitcast, result_placement as placing
+from tinyjax.primitives.random_bits import random_unwrap
+from tinyjax.random import generators
+
+# Arguments that samplers share: keys, shapes, dtypes and parameters.
 
 
-@ra.sampler
+F = TypeVar("F", bound=Callable[..., Any])
+Shape: TypeAlias = int | Sequence[int]
+GumbelMode: TypeAlias = Literal["low", "high"]
+
+
+def sampler(fun: F) -> F:
+    """Decorate a function that draws: calls are replayed, and ``out_sharding`` is obeyed."""
+    return replayed(placing.placed(fun))
+
+
+def default_generator() -> generators.Generator:
+    """Return the generator of raw keys, and of keys that are made without naming one."""
+    return generators.named(config.settings().default_prng_impl)
+
+
+def one_key(name: str, key: ArrayLike, *, used: bool = True) -> generators.Key:
+    """Return the key that a sampler is given, typed or raw.
+
+    Args:
+        name: the sampler.
+        key: what it is given.
+        used: whether it uses the key itself, rather than hand it to another one.
+
+    Raises:
+        ArgumentError: it is not a key, or there are several.
+        KeyReuseError: it was used before, and the setting ``debug_key_reuse`` asks for that.
+    """
+    if isinstance(key, tuple):
+        raise errors.ArgumentError(
+            f"{name} takes a key first: {name}(key, ...), where key is tinyjax.random.key(seed). "
+            f"It got {key}, which looks like a shape."
+        )
+    keys = opd.as_array(key)
+    if dtypes.is_key(keys.dtype):
+        if keys.shape:
+            raise errors.ArgumentError(
+                f"{name} takes one key, but got {keys.aval}. Use vmap, or index one of them."
+            )
+        if used and config.settings().debug_key_reuse:
+            from tinyjax.state.key_reuse import use  # noqa: PLC0415 (few programs ask for it)
+
+            use(keys, name)
+        return generators.Key(generators.of_keys(keys.dtype), random_unwrap(keys))
+    generator = default_generator()
+    count = generator.words
+    if keys.dtype != dtypes.uint32 or keys.shape != (count,):
+        if keys.dtype == dtypes.uint32 and keys.shape[-1:] == (count,):
+            advice = "These are several keys: use vmap, or index one of them."
+        elif dtypes.is_integer(keys.dtype) and not keys.shape:
+            advice = "This looks like a seed: make a key of it with tinyjax.random.key(seed)."
+        else:
+            advice = "Make a key with tinyjax.random.key(seed)."
+        raise errors.ArgumentError(
+            f"{name} takes a key: one of tinyjax.random.key(seed), or a uint32 array of shape "
+            f"({count},), but got {keys.aval}. {advice}"
+        )
+    return generators.Key(generator, keys)
+
+
+def sizes_of(name: str, shape: Shape) -> tuple[int, ...]:
+    """Return the sizes of a shape, which may be one size.
+
+    Raises:
+        ArgumentError: it is not a shape.
+        ShapeError: it has more axes than an array of NumPy's has.
+    """
+    try:
+        sizes = tuple(
+            [
+                n if isinstance(n, ints.SymbolicSize) else operator.index(n)
+                for n in ints.one_or_more(shape, "shape")
+            ]
+        )
+    except errors.ConcretizationError:  # says to make the argument static
+        raise
+    except TypeError:
+        sizes = (-1,)
+    if any(n < 0 for n in sizes):
+        raise errors.ArgumentError(
+            f"{name} takes a shape: a tuple of sizes, or one size, but got "
+            f"{errors.shortened(shape)}."
+        )
+    check_axes(sizes)
+    return sizes
+
+
+def check_broadcast(name: str, shape: tuple[int, ...], *parameters: tuple[int, ...]) -> None:
+    """Raise unless parameters of these shapes broadcast to ``shape``, without widening it."""
+    if parameters and pm.broadcast_shapes(shape, *parameters) != shape:
+        raise errors.ShapeError(
+            f"{name} takes parameters that broadcast to its shape {shape}, but they have shapes "
+            f"{' and '.join(map(str, parameters))}."
+        )
+
+
+def result_shape(name: str, shape: Shape | None, *parameters: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of the result: what the parameters broadcast to, unless one is given."""
+    if shape is None:
+        return pm.broadcast_shapes(*parameters)
+    sizes = sizes_of(name, shape)
+    check_broadcast(name, sizes, *parameters)
+    return sizes
+
+
+def integer_dtype(name: str, dtype: DTypeLike) -> dtypes.DType:
+    """Return the integer type that a sampler is asked for: the default one if None.
+
+    Raises:
+        DtypeError: it is no integer type.
+    """
+    kind = dtypes.default_int() if dtype is None else dtypes.check(dtype)
+    if not dtypes.is_integer(kind):
+        raise errors.DtypeError(f"{name} draws integers, but dtype is {kind.name}.")
+    return kind
+
+
+def float_dtype(name: str, dtype: DTypeLike) -> dtypes.DType:
+    """Return the float type that a sampler is asked for: the default one if None.
+
+    Raises:
+        DtypeError: it is not a float type.
+    """
+    kind = dtypes.default_float() if dtype is None else dtypes.check(dtype)
+    if not dtypes.is_float(kind):
+        raise errors.DtypeError(f"{name} draws floats, but dtype is {kind.name}.")
+    return kind
+
+
+def converted(x: ArrayLike, dtype: dtypes.DType) -> Array:
+    """Make an array of a parameter; a Python number without a detour through the default float."""
+    if isinstance(x, (bool, int, float)):
+        return opd.scalar(x, dtype)
+    return ew.convert_element_type(opd.as_array(x), dtype)
+
+
+def drawing(
+    name: str, key: ArrayLike, shape: Shape | None, dtype: DTypeLike, *values: ArrayLike
+) -> tuple[generators.Key, list[Array], tuple[int, ...], dtypes.DType]:
+    """Return the key, and the parameters, shape and dtype of the result as ``parameters_of``."""
+    return one_key(name, key), *parameters_of(name, shape, dtype, *values)
+
+
+def parameters_of(
+    name: str, shape: Shape | None, dtype: DTypeLike, *values: ArrayLike
+) -> tuple[list[Array], tuple[int, ...], dtypes.DType]:
+    """Convert parameters to the dtype and the shape of the result."""
+    kind = float_dtype(name, dtype)
+    parameters = [opd.as_array(x) if not isinstance(x, (bool, int, float)) else x for x in values]
+    for x in parameters:
+        if isinstance(x, Array) and dtypes.is_complex(x.dtype):
+            raise errors.DtypeError(f"{name} takes real parameters, but got {x.aval}.")
+    arrays = [converted(x, kind) for x in parameters]
+    sizes = result_shape(name, shape, *[x.shape for x in arrays])
+    return [pm.broadcast_to_shape(x, sizes) for x in arrays], sizes, kind
+
+
+# Bits, and numbers that are uniform: floats, integers, bools.
+
+
+@sampler
 def bits(
-    key: ArrayLike, shape: ra.Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Draw unsigned integers, all of their bits random.
 
@@ -40,17 +206,17 @@ def bits(
         >>> tinyjax.random.bits(tinyjax.random.key(0), (3,), "uint8")
         Array([167, 146,  40], dtype=uint8)
     """
-    own = ra.one_key("bits", key)
+    own = one_key("bits", key)
     kind = np.dtype(f"uint{default_int().itemsize * 8}") if dtype is None else dtypes.check(dtype)
     if kind not in dtypes.UNSIGNED:
         raise errors.DtypeError(f"bits draws unsigned integers, but dtype is {kind.name}.")
-    return own.bits(kind, ra.sizes_of("bits", shape))
+    return own.bits(kind, sizes_of("bits", shape))
 
 
-@ra.sampler
+@sampler
 def uniform(
     key: ArrayLike,
-    shape: ra.Shape = (),
+    shape: Shape = (),
     dtype: DTypeLike = None,
     minval: ArrayLike = 0.0,
     maxval: ArrayLike = 1.0,
@@ -79,8 +245,8 @@ def uniform(
         >>> bool((x >= -1).all()), bool((x < 1).all())
         (True, True)
     """
-    own = ra.one_key("uniform", key)
-    kind, sizes = ra.float_dtype("uniform", dtype), ra.sizes_of("uniform", shape)
+    own = one_key("uniform", key)
+    kind, sizes = float_dtype("uniform", dtype), sizes_of("uniform", shape)
     return uniform_of("uniform", own, sizes, kind, minval, maxval)
 
 
@@ -102,12 +268,12 @@ def uniform_of(
     floats = _floats(own, shape, dtype)
     if isinstance(minval, float) and isinstance(maxval, float) and (minval, maxval) == (0.0, 1.0):
         return floats
-    low, high = ra.converted(minval, dtype), ra.converted(maxval, dtype)
+    low, high = converted(minval, dtype), converted(maxval, dtype)
     if not shape and (low.ndim or high.ndim) and low.size == high.size == 1:
         # One number between bounds that are arrays of one element: JAX shapes it like the lower.
         number = uniform_between(floats, jnp.reshape(low, ()), jnp.reshape(high, ()))
         return jnp.reshape(number, low.shape)
-    ra.check_broadcast(name, shape, low.shape, high.shape)
+    check_broadcast(name, shape, low.shape, high.shape)
     return uniform_between(floats, low, high)
 
 
@@ -147,10 +313,10 @@ def uniform_between(floats: Array, low: Array, high: Array) -> Array:
     return ew.max_(low, ew.add(ew.mul(floats, span), low))
 
 
-@ra.sampler
+@sampler
 def randint(
     key: ArrayLike,
-    shape: ra.Shape,
+    shape: Shape,
     minval: ArrayLike,
     maxval: ArrayLike,
     dtype: DTypeLike = None,
@@ -181,14 +347,14 @@ def randint(
         >>> tinyjax.random.randint(tinyjax.random.key(0), (5,), 0, 10)
         Array([9, 0, 2, 3, 1], dtype=int32)
     """
-    own, sizes = ra.one_key("randint", key), ra.sizes_of("randint", shape)
-    kind = ra.integer_dtype("randint", dtype)
+    own, sizes = one_key("randint", key), sizes_of("randint", shape)
+    kind = integer_dtype("randint", dtype)
     # narrower types are drawn in 32 bits, for the sake of equal likelihood
     wide = kind if kind.itemsize >= 4 else dtypes.int32
     ends = np.iinfo(kind)
     low, _ = _bound(minval, wide, int(ends.min), int(ends.max))
     high, beyond = _bound(maxval, wide, int(ends.min), int(ends.max) + (wide != kind))
-    ra.check_broadcast("randint", sizes, low.shape, high.shape)
+    check_broadcast("randint", sizes, low.shape, high.shape)
     inner = pm.broadcast_shapes(low.shape, high.shape)
     low, high, beyond = (pm.broadcast_to_shape(x, inner) for x in (low, high, beyond))
 
@@ -238,11 +404,11 @@ def _bound(value: ArrayLike, dtype: DType, least: int, most: int) -> tuple[Array
     return ew.convert_element_type(kept, dtype), beyond
 
 
-@ra.sampler
+@sampler
 def bernoulli(
     key: ArrayLike,
     p: ArrayLike = 0.5,
-    shape: ra.Shape | None = None,
+    shape: Shape | None = None,
     mode: Literal["low", "high"] = "low",
     *,
     out_sharding: Placement = None,
@@ -266,12 +432,12 @@ def bernoulli(
         >>> tinyjax.random.bernoulli(tinyjax.random.key(0), 0.3, (4,))
         Array([False, False, False, False], dtype=bool)
     """
-    own = ra.one_key("bernoulli", key)
+    own = one_key("bernoulli", key)
     probability = opd.as_array(p)
     pm.check_option("bernoulli", "mode", mode, ("low", "high"))
     if not dtypes.is_float(probability.dtype):
         raise errors.DtypeError(f"bernoulli takes a float p, but got {probability.aval}.")
-    sizes, dtype = ra.result_shape("bernoulli", shape, probability.shape), probability.dtype
+    sizes, dtype = result_shape("bernoulli", shape, probability.shape), probability.dtype
     probability = pm.broadcast_to_shape(ew.convert_element_type(probability, dtype), sizes)
     if mode == "low":
         return ew.lt(uniform_of("bernoulli", own, sizes, dtype), probability)
@@ -279,9 +445,9 @@ def bernoulli(
     return ew.lt(fine, ew.sub(probability, coarse))
 
 
-@ra.sampler
+@sampler
 def rademacher(
-    key: ArrayLike, shape: ra.Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Draw -1 and 1 with equal probability.
 
@@ -299,7 +465,7 @@ def rademacher(
         >>> tinyjax.random.rademacher(tinyjax.random.key(0), (4,))
         Array([-1, -1,  1,  1], dtype=int32)
     """
-    own, sizes = ra.one_key("rademacher", key), ra.sizes_of("rademacher", shape)
+    own, sizes = one_key("rademacher", key), sizes_of("rademacher", shape)
     return rademacher_of(own, sizes, default_int() if dtype is None else dtypes.check(dtype))
 
 

@@ -16,7 +16,7 @@ from tinyjax.core.values.array import ArrayLike
 from tinyjax.source.adjoint import codegen, equivalents, pullbacks
 from tinyjax.source.adjoint.cotangents import gradient_like, is_differentiable, is_record, one_like
 from tinyjax.source.adjoint.rules import arrays, containers, formulas, operators, registry
-from tinyjax.source.ir import signature
+from tinyjax.source.ir import find
 
 P = ParamSpec("P")
 X = TypeVar("X")
@@ -328,5 +328,5 @@ def adjoint_source(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
         )
     if not args and not kwargs:
         args = codegen.sample_arguments(fun)
-    values = signature.bound(fun, args, kwargs).values
+    values = find.bound(fun, args, kwargs).values
     return codegen.adjoint_text(pullbacks.plan_of(fun, values).adjoint, fun, values)

@@ -22,7 +22,7 @@ from tinyjax import errors, frames
 from tinyjax.core.tracing import checking
 from tinyjax.source.adjoint import activity, equivalents, pullbacks
 from tinyjax.source.adjoint.rules import operators, registry
-from tinyjax.source.ir import read, runtime, signature
+from tinyjax.source.ir import find, read, runtime
 from tinyjax.source.ir.program import IR, Atom, Constant, Return, Statement, Variable
 from tinyjax.source.staging import session
 
@@ -202,7 +202,7 @@ def enter(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
     if not isinstance(fun, FunctionType):
         return enter(layer, type(fun).__call__, (fun, *args), kwargs)
     ir = read.ir_of(fun)
-    values = (fun, *signature.bound(fun, args, kwargs).values)
+    values = (fun, *find.bound(fun, args, kwargs).values)
     before = _line.get()
     try:
         return run_program(ir, values, Interpreter(layer, ir))
@@ -296,7 +296,7 @@ def evaluate(ir: IR, *args: Any, **kwargs: Any) -> Any:
     if ir.function is None:
         values: tuple[Any, ...] = args
     else:
-        values = (ir.function, *signature.bound(ir.function, args, kwargs).values)
+        values = (ir.function, *find.bound(ir.function, args, kwargs).values)
     return run_program(ir, values)
 
 

@@ -20,8 +20,8 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, frames, tree
-from tinyjax.checkpointing.loop_tangent import loop_tangent_p
-from tinyjax.checkpointing.program import checkpoint_p
+from tinyjax.checkpointing.loops import loop_tangent_p
+from tinyjax.checkpointing.transformation import checkpoint_p
 from tinyjax.core import api
 from tinyjax.core.api.arguments import Choice, Chosen
 from tinyjax.core.control_flow.primitives import cond_p, scan_p, while_p
@@ -38,8 +38,7 @@ from tinyjax.core.transforms.linearize import Linearized, linearize_flat
 from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.custom_derivatives.cotangents import custom_vjp_tangent_p
-from tinyjax.custom_derivatives.custom_calls import custom_call_p
+from tinyjax.custom_derivatives.custom_calls import custom_call_p, custom_vjp_tangent_p
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.primitives.linear_maps import linear_call_p
 from tinyjax.sparsity import pattern as pt

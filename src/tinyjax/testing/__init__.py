@@ -16,13 +16,9 @@ from tinyjax.lazy import namespace
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
-        "comparing": "compare",
-        "errors": "CheckError",
-        "functions": "check_function",
+        "specs": "ArraySpec Case CheckError KINDS Spec compare",
+        "primitives": "Report check_function check_primitive check_transform",
         "libraries": "check_library",
-        "primitives": "Report check_primitive",
-        "specs": "ArraySpec Case KINDS Spec",
-        "transforms": "check_transform",
         "": "strategies",
     },
 )

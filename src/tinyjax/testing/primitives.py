@@ -1,22 +1,29 @@
-"""``check_primitive``: every rule of a primitive against the others, and stacks of them."""
+"""Checks of primitives, functions and transformations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors
+from tinyjax import callbacks, checkpointing, custom_derivatives, dtypes, errors, frames, lax, tree
+from tinyjax.core.api.mapping import vmap
 from tinyjax.core.api.staging import eval_shape
+from tinyjax.core.jit import jit, jit_p
 from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.operands import as_array
-from tinyjax.testing import comparing, rules
-from tinyjax.testing.specs import ArraySpec, Case, Operand, Spec, Values, expanded
+from tinyjax.errors import ArgumentError
+from tinyjax.testing import rules, specs as ts
+from tinyjax.testing.specs import ArraySpec, Case, Operand, Spec, Values, blaming, expanded
 from tinyjax.testing.stacks import check_stacks
+
+# ``check_primitive``: every rule of a primitive against the others, and stacks of them.
+
 
 #: What a primitive without a rule cannot do.
 _WITHOUT: Final = {
@@ -257,7 +264,7 @@ def _in_wide(reference: Callable[..., Any]) -> Callable[..., Any]:
 
     def rounded(*operands: dtypes.HostArray, **params: Any) -> Any:
         dtype = next((x.dtype for x in operands if dtypes.is_inexact(x.dtype)), None)
-        out = reference(*map(comparing.wide, operands), **params)
+        out = reference(*map(ts.wide, operands), **params)
 
         def narrow(y: Any) -> dtypes.HostArray:
             host = np.asarray(y)
@@ -269,3 +276,305 @@ def _in_wide(reference: Callable[..., Any]) -> Callable[..., Any]:
         return tuple(map(narrow, out)) if isinstance(out, (tuple, list)) else narrow(out)
 
     return rounded
+
+
+# ``check_function``: a function's derivatives, and what it is under ``jit`` and ``vmap``.
+
+
+def check_function(
+    f: Callable[..., Any],
+    *examples: tuple[Any, ...],
+    reference: Callable[..., Any] | None = None,
+    order: int = 2,
+    depth: int = 2,
+    stacks: int | None = 6,
+    vmap: bool = True,
+    stable: bool = True,
+    tol: float = 1.0,
+) -> Report:
+    """Hold a function of arrays to all that transformations make of it.
+
+    Compiled it must give what it gives eagerly, in single and in double precision; its derivatives
+    must be those of finite differences, in both modes and to second order; and ``vmap`` must be a
+    loop. Its results must have the precision of its arguments, and be weakly typed only if these
+    are.
+
+    Args:
+        f: takes and returns arrays in any containers.
+        examples: arguments, a tuple for each call. Derivatives are taken there: not at a kink.
+        reference: the same with NumPy, which gets the same arguments.
+        order: how many times to differentiate; 0 for a function without derivatives.
+        depth: how many transformations there are in a stack, at most.
+        stacks: how many stacks of ``jit``, ``vmap``, ``jvp`` and ``vjp`` are tried; None for all.
+        vmap: whether it can be mapped.
+        stable: whether its results have the precision of the arguments.
+        tol: by how much tolerances are widened.
+
+    Returns:
+        What was checked.
+
+    Raises:
+        CheckError: something is wrong. The message says what, and on which arguments.
+        DerivativeMismatchError: a derivative is; it is the cause of a ``CheckError``.
+        ArgumentError: there are no examples.
+
+    Example:
+        >>> import numpy as np, tinyjax.numpy as jnp
+        >>> from tinyjax.testing import check_function
+        >>> def loss(w, x):
+        ...     return jnp.sum(jnp.tanh(x @ w["a"]))
+        >>> w, x = {"a": np.array([0.1, 0.2])}, np.array([[0.3, 0.4], [-0.5, 0.6]])
+        >>> check_function(loss, (w, x), stacks=1).checked
+        ('values', 'jit', 'types', 'derivatives', 'vmap', 'stacks')
+    """
+    if not examples:
+        raise errors.ArgumentError("check_function needs arguments: tuples, one for each call.")
+    name = frames.describe_function(f)
+    cases = [_case(args) for args in examples]
+
+    def flat(*leaves: Any, structure: tree.PyTreeDef) -> Any:
+        args, _ = tree.unflatten(structure, leaves)
+        return f(*args)
+
+    def flat_reference(*leaves: dtypes.HostArray, structure: tree.PyTreeDef) -> Any:
+        args, _ = tree.unflatten(structure, leaves)
+        return None if reference is None else reference(*args)
+
+    spec = ts.Spec(
+        name,
+        jit_p,
+        flat,
+        cases,
+        None if reference is None else flat_reference,
+        (dtypes.float64,),
+        grad=order,
+        tol=tol,
+    )
+    rules.check_values(spec)
+    rules.check_lowering(spec)
+    checked, left_out = ["values", "jit"], {}
+    for what, is_asked, why, check in (
+        ("types", stable, "stable is False", _check_stable),
+        ("derivatives", order, "order is 0", rules.check_derivatives),
+        ("vmap", vmap, "vmap is False", rules.check_batch),
+    ):
+        if is_asked:
+            check(spec)
+            checked.append(what)
+        else:
+            left_out[what] = why
+    if not vmap:
+        spec = attrs.evolve(spec, skip={"vmap": "it cannot be mapped"})
+    check_stacks(spec, depth, stacks)
+    return Report(name, (*checked, "stacks"), {}, left_out)
+
+
+def _case(args: tuple[Any, ...]) -> ts.Case:
+    if not isinstance(args, tuple):
+        raise errors.ArgumentError(
+            "check_function takes a tuple of arguments for each call, "
+            f"but got {errors.shortened(args)}: write "
+            "check_function(f, (x,))."
+        )
+    leaves, structure = tree.flatten_arguments(args, {})
+    return ts.Case(*map(np.asarray, leaves), structure=structure)
+
+
+def _check_stable(spec: ts.Spec) -> None:
+    """Hold that results have the precision of arguments, and are no weaker."""
+    for case, _, operands in spec.samples():
+        fun = spec.applied(case.params)
+        if not any(dtypes.is_inexact(x.dtype) for x in operands):
+            continue
+        for precision in (dtypes.float32, dtypes.float64):
+            args = [_of_precision(x, precision.itemsize) for x in operands]
+            on = ts.describe({}, args)
+            out = fun(*args)
+            with blaming(spec.name, "the type of a result", on):
+                for i, y in enumerate(map(opd.as_array, tree.leaves(out))):
+                    real = dtypes.real_part(y.dtype)
+                    if dtypes.is_inexact(y.dtype) and real != precision:
+                        raise AssertionError(f"result {i} is {y.dtype}, of another precision")
+                    if y.weak_type:
+                        raise AssertionError(
+                            f"result {i} is weakly typed, though no argument is: convert it by "
+                            "jnp.asarray(y, x.dtype)"
+                        )
+            with blaming(spec.name, "jit", on):
+                compiled = jit(fun)(*args)
+                ts.assert_types(compiled, out, "compiled, against eager evaluation")
+                ts.compare(compiled, out, spec.tol, "compiled, against eager evaluation")
+
+
+def _of_precision(x: dtypes.HostArray, size: int) -> dtypes.HostArray:
+    match dtypes.kind(x.dtype):
+        case "f":
+            return x.astype(f"f{size}")
+        case "c":
+            return x.astype(f"c{2 * size}")
+        case _:
+            return x
+
+
+# ``check_transform``: what holds of every transformation, for one that is written elsewhere.
+
+
+Function: TypeAlias = Callable[..., Any]
+
+
+def _in_custom_jvp(fun: Function) -> Function:
+    ruled = custom_derivatives.custom_jvp(fun)
+    ruled.defjvp(lambda primals, tangents: (fun(*primals), fun(*primals)))
+    return ruled
+
+
+def _in_custom_vjp(fun: Function) -> Function:
+    ruled = custom_derivatives.custom_vjp(fun)
+    ruled.defvjp(lambda *args: (fun(*args), args), lambda args, _: args)
+    return ruled
+
+
+def _in_scan(fun: Function) -> Function:
+    def scanned(*args: Any) -> Any:
+        _, outs = lax.scan(lambda carry, _: (carry, fun(*args)), (), None, length=1)
+        return tree.map(lambda y: y[0], outs)
+
+    return scanned
+
+
+def _in_while(fun: Function) -> Function:
+    """A loop that goes round once; what it starts with are the results, at other places."""
+
+    def looped(*args: Any) -> Any:
+        start = tree.map(lambda y: 0 * y, fun(*args))
+        _, out = lax.while_loop(lambda s: s[0] < 1, lambda s: (s[0] + 1, fun(*args)), (0, start))
+        return out
+
+    return looped
+
+
+#: The ways in which a function is hidden, without another value: calls, rules, branches, loops.
+THROUGH: Final[dict[str, Callable[[Function], Function]]] = {
+    "jit": jit,
+    "checkpoint": checkpointing.checkpoint,
+    "custom_jvp": _in_custom_jvp,
+    "custom_vjp": _in_custom_vjp,
+    "cond": lambda fun: lambda *args: lax.cond(True, fun, fun, *args),
+    "scan": _in_scan,
+    "while": _in_while,
+}
+
+
+def check_transform(
+    transform: Callable[[Function], Function],
+    fun: Function,
+    *examples: tuple[Any, ...],
+    takes: Callable[..., tuple[Any, ...]] | None = None,
+    through: Sequence[str] = tuple(THROUGH),
+    vmap_commutes: bool = True,
+    effects: bool = True,
+    tol: float = 1.0,
+) -> Report:
+    """Hold a transformation, yours for instance, to what holds of tinyjax's own.
+
+    Transformed and then compiled, a function gives what it gives transformed alone; so does one
+    that is compiled first. Mapped by ``vmap``, it gives what a loop does. A function hidden in a
+    call, a loop, a branch or a custom rule is transformed like itself. Its side effects take place.
+
+    Args:
+        transform: takes a function, and returns one.
+        fun: what is transformed: of arrays, elementwise or not; with rules for your transformation.
+        examples: arguments of the transformed function, a tuple for each call.
+        takes: arguments of ``fun`` made of those of the transformed function, to try it before it
+            is transformed; by default they are the same.
+        through: the ways of hiding a function to be looked through: names in ``THROUGH``.
+        vmap_commutes: whether the transformed function can be mapped.
+        effects: whether side effects of the function take place when the transformed one is called.
+        tol: by how much tolerances are widened.
+
+    Returns:
+        What was checked, and what was left out.
+
+    Raises:
+        CheckError: one of these does not hold. The message says which, and on which arguments.
+        ArgumentError: there are no examples, or a name in ``through`` is unknown.
+
+    Example:
+        >>> import numpy as np, tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.testing import check_transform
+        >>> slope = lambda fun: lambda x: tinyjax.jvp(fun, (x,), (jnp.ones_like(x),))[1]
+        >>> report = check_transform(slope, jnp.sin, (np.array([0.5, 1.0]),), through=("jit",))
+        >>> print(report)
+        a transformation of sin: checked value, jit, vmap, through jit, effects
+          not checked, through checkpoint: not asked for
+          not checked, through custom_jvp: not asked for
+          not checked, through custom_vjp: not asked for
+          not checked, through cond: not asked for
+          not checked, through scan: not asked for
+          not checked, through while: not asked for
+    """
+    if not examples:
+        raise ArgumentError("check_transform needs arguments: tuples, one for each call.")
+    unknown = set(through) - set(THROUGH)
+    if unknown:
+        raise ArgumentError(f"there is no way called {unknown}; the ways are {tuple(THROUGH)}.")
+    subject = f"a transformation of {getattr(fun, '__name__', 'a function')}"
+    rng = np.random.default_rng(0)
+    checked = ["value", "jit"]
+    left_out = {f"through {name}": "not asked for" for name in THROUGH if name not in through}
+    for args in examples:
+        operands = [np.asarray(x) for x in args]
+        on = ts.describe({}, operands)
+        with ts.blaming(subject, "the function itself", on):
+            fun(*(operands if takes is None else takes(*operands)))
+        transformed = _of_arrays(transform(fun))
+        with ts.blaming(subject, "the transformed function", on):
+            expected = transformed(*operands)
+        with ts.blaming(subject, "jit of it", on):
+            ts.compare(jit(transformed)(*operands), expected, tol, "compiled")
+        with ts.blaming(subject, "jit of it, of jit,", on):
+            got = jit(_of_arrays(transform(jit(fun))))(*operands)
+            ts.compare(got, expected, tol, "compiled inside and outside")
+        if vmap_commutes and operands:
+            many = [ts.stacked(rng, x, 0, 2) for x in operands]
+            with ts.blaming(subject, "vmap of it", f"{on}, each mapped along its first axis"):
+                one_by_one = ts.loop(transformed, [0] * len(many), 2, many)
+                ts.compare(vmap(transformed)(*many), one_by_one, tol, "vmap against a loop")
+        for name in through:
+            with ts.blaming(subject, f"through {name}, it", on):
+                got = _of_arrays(transform(THROUGH[name](fun)))(*operands)
+                ts.compare(got, expected, tol, f"of the function in {name}, against itself")
+        if effects:
+            _check_effects(transform, fun, operands, subject, on)
+    checked += ["vmap"] if vmap_commutes else []
+    checked += [f"through {name}" for name in through]
+    checked += ["effects"] if effects else []
+    left_out |= {} if vmap_commutes else {"vmap": "vmap_commutes is False"}
+    left_out |= {} if effects else {"effects": "effects is False"}
+    return Report(subject, tuple(checked), {}, left_out)
+
+
+def _of_arrays(fun: Function) -> Function:
+    return lambda *args: fun(*map(as_array, args))
+
+
+def _check_effects(
+    transform: Callable[[Function], Function],
+    fun: Function,
+    operands: Sequence[dtypes.HostArray],
+    subject: str,
+    on: str,
+) -> None:
+    """Hold that what a function does besides its results is done once, eagerly and compiled."""
+    calls: list[int] = []
+
+    def noting(*args: Any) -> Any:
+        callbacks.io_callback(lambda: calls.append(1), None, ordered=True)
+        return fun(*args)
+
+    for how, run in (("eagerly", _of_arrays(transform(noting))), ("compiled", None)):
+        calls.clear()
+        with ts.blaming(subject, f"an effect of the function, {how},", on):
+            ts.hosts((jit(_of_arrays(transform(noting))) if run is None else run)(*operands))
+            if len(calls) != 1:
+                raise AssertionError(f"it took place {len(calls)} times, expected once")

@@ -26,7 +26,7 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.xla.lowering import unnest
 from tinyjax.primitives import cumulative as cu, dot, sort as so
 from tinyjax.primitives.arg_extrema import argmax
-from tinyjax.testing import comparing
+from tinyjax.testing import specs as ts
 
 __all__ = ["MISTAKES", "Step", "TypedProgram", "check_program", "check_refused"]
 
@@ -396,7 +396,7 @@ def check_program(program: TypedProgram, compiled: bool = True) -> None:
         raise AssertionError(f"the program that it gives, written as Python, is another:\n{again}")
     with np.errstate(all="ignore"):
         expected = jx.eval_jaxpr(jaxpr, args)
-        comparing.assert_types(expected, jaxpr.out_avals, "evaluated, against its types")
+        ts.assert_types(expected, jaxpr.out_avals, "evaluated, against its types")
         flat = unnest(jaxpr, deepest=0)
         jx.typecheck_jaxpr(flat, weakness=False)
         if _calls_compiled(jaxpr):  # XLA rounds sin(16) otherwise than NumPy
@@ -417,17 +417,17 @@ def check_program(program: TypedProgram, compiled: bool = True) -> None:
 
 def _assert_same(got: Sequence[Array], expected: Sequence[Array], what: str) -> None:
     """Hold values equal to the last bit; weakness of types is nothing to an evaluator."""
-    for x, y in zip(comparing.hosts(list(got)), comparing.hosts(list(expected)), strict=True):
+    for x, y in zip(ts.hosts(list(got)), ts.hosts(list(expected)), strict=True):
         if (x.dtype, x.shape) != (y.dtype, y.shape):
             raise AssertionError(f"{what}: {x.dtype}{x.shape}, expected {y.dtype}{y.shape}")
-        np.testing.assert_array_equal(comparing.wide(x), comparing.wide(y), err_msg=what)
+        np.testing.assert_array_equal(ts.wide(x), ts.wide(y), err_msg=what)
 
 
 def _check_compiled(
     program: TypedProgram, args: Sequence[Array], expected: Sequence[Array]
 ) -> None:
     got = jit(program)(*args)
-    comparing.assert_types(got, expected, "compiled, against evaluated")
+    ts.assert_types(got, expected, "compiled, against evaluated")
     if len(got) != len(expected):
         raise AssertionError("compiled, it has another number of results")
     _assert_near(program, args, got, expected, "compiled")
@@ -461,7 +461,7 @@ def _assert_near(
 
 
 def _values(arrays: Sequence[Array]) -> list[Any]:
-    return [np.asarray(comparing.wide(x), np.complex128) for x in comparing.hosts(list(arrays))]
+    return [np.asarray(ts.wide(x), np.complex128) for x in ts.hosts(list(arrays))]
 
 
 def _moved(args: Sequence[Array], turn: int) -> list[Array]:
@@ -473,7 +473,7 @@ def _moved(args: Sequence[Array], turn: int) -> list[Array]:
         if dtypes.is_inexact(x.dtype) and not x.weak_type:
             eps = float(dtypes.finfo(dtypes.real_part(x.dtype)).eps)
             step = 1 + 4 * eps * rng.choice([-1.0, 1.0], host.shape)
-            result.append(opd.as_array(np.asarray(comparing.wide(host) * step).astype(x.dtype)))
+            result.append(opd.as_array(np.asarray(ts.wide(host) * step).astype(x.dtype)))
         else:
             result.append(x)
     return result

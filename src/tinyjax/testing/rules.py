@@ -28,19 +28,7 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.operands import as_array, splat
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.testing.batches import axes_to_map, loop, stacked
-from tinyjax.testing.comparing import (
-    assert_close,
-    assert_types,
-    compare,
-    describe,
-    hosts,
-    pairing,
-    tangent_like,
-    wide,
-)
-from tinyjax.testing.errors import CheckError, blaming
-from tinyjax.testing.specs import ArraySpec, Case, Spec
+from tinyjax.testing import specs as ts
 
 __all__ = [
     "check_batch",
@@ -70,10 +58,10 @@ DTYPES_COMPILED: Final = 2
 # Evaluation
 
 
-def check_host(spec: Spec) -> None:
+def check_host(spec: ts.Spec) -> None:
     """Hold the ``host`` rule to the bits of ``impl``, however operands lie in memory."""
     for case, _, operands in spec.samples():
-        on = describe(case.params, operands)
+        on = ts.describe(case.params, operands)
         jaxpr = make_jaxpr(spec.applied(case.params))(*map(as_array, operands)).jaxpr
         binders = jaxpr.in_binders[len(jaxpr.in_binders) - len(operands) :]  # after constants
         known = dict(zip(binders, operands, strict=True))
@@ -86,42 +74,42 @@ def check_host(spec: Spec) -> None:
             columns = [np.array(x, order="F") for x in known_values]
             backwards = [np.flip(np.flip(x).copy()) if x.ndim else x for x in known_values]
             for laid_out in (known_values, columns, backwards):
-                with blaming(eqn.primitive.name, "host", on), np.errstate(all="ignore"):
+                with ts.blaming(eqn.primitive.name, "host", on), np.errstate(all="ignore"):
                     expected = [*map(np.asarray, eqn.primitive.rules.impl(laid_out, eqn.params))]
                     out = host.call(*laid_out)
                     outs = [*map(np.asarray, out)] if len(expected) > 1 else [np.asarray(out)]
                     for got, x in zip(outs, expected, strict=True):
-                        assert_close(got, x, 0.0, "its result against that of impl")
+                        ts.assert_close(got, x, 0.0, "its result against that of impl")
                         if got.tobytes() != x.tobytes():
                             raise AssertionError("zeros or NaNs differ from those of impl")
 
 
-def check_values(spec: Spec) -> None:
+def check_values(spec: ts.Spec) -> None:
     """Hold eager evaluation to the reference, and to the types that ``abstract_eval`` says."""
     for case, _, operands in spec.samples():
-        on = describe(case.params, operands)
+        on = ts.describe(case.params, operands)
         arrays = [as_array(x) for x in operands]
         fun = spec.applied(case.params)
-        with blaming(spec.name, "impl", on):
+        with ts.blaming(spec.name, "impl", on):
             out = fun(*arrays)
-        with blaming(spec.name, "abstract_eval", on):
+        with ts.blaming(spec.name, "abstract_eval", on):
             structs = eval_shape(fun, *operands)
-        with blaming(spec.name, "impl or abstract_eval", on):
-            assert_types(out, structs, "what impl gives, and abstract_eval expects")
+        with ts.blaming(spec.name, "impl or abstract_eval", on):
+            ts.assert_types(out, structs, "what impl gives, and abstract_eval expects")
             for aval, x in zip(
                 map(type_of_data, tree.leaves(out)), tree.leaves(structs), strict=True
             ):
                 if aval != (x.shape, x.dtype):
                     raise AssertionError(f"impl gives {aval}, but abstract_eval says {x}")
-        with blaming(spec.name, "impl", on):
+        with ts.blaming(spec.name, "impl", on):
             for i, (x, array) in enumerate(zip(operands, arrays, strict=True)):
                 np.testing.assert_array_equal(
-                    wide(np.asarray(array)), wide(x), err_msg=f"operand {i} was written to"
+                    ts.wide(np.asarray(array)), ts.wide(x), err_msg=f"operand {i} was written to"
                 )
             if spec.numpy is not None:
                 with np.errstate(all="ignore"):
                     expected = spec.numpy(*operands, **case.params)
-                compare(out, expected, spec.tol, "evaluated, against the reference")
+                ts.compare(out, expected, spec.tol, "evaluated, against the reference")
 
 
 def type_of_data(x: Array) -> tuple[tuple[int, ...], DType]:
@@ -132,7 +120,7 @@ def type_of_data(x: Array) -> tuple[tuple[int, ...], DType]:
     return host.shape, host.dtype
 
 
-def every_case(spec: Spec, fun: Function) -> tuple[Function, list[Arrays]]:
+def every_case(spec: ts.Spec, fun: Function) -> tuple[Function, list[Arrays]]:
     """One function that runs every case: one compilation in place of many."""
     samples = spec.samples(DTYPES_COMPILED)
 
@@ -145,19 +133,19 @@ def every_case(spec: Spec, fun: Function) -> tuple[Function, list[Arrays]]:
     return run, [operands for _, _, operands in samples]
 
 
-def check_lowering(spec: Spec) -> None:
+def check_lowering(spec: ts.Spec) -> None:
     """Hold what is compiled to eager evaluation."""
     run, operands = every_case(spec, spec.fun)
-    types = [describe({}, x) for x in operands]
-    with blaming(spec.name, "lowering", "; ".join(dict.fromkeys(types))):
+    types = [ts.describe({}, x) for x in operands]
+    with ts.blaming(spec.name, "lowering", "; ".join(dict.fromkeys(types))):
         compiled = jit(run)(operands)
     for (case, _, args), got in zip(spec.samples(DTYPES_COMPILED), compiled, strict=True):
         expected = spec.applied(case.params)(*args)
-        with blaming(spec.name, "lowering or impl", describe(case.params, args)):
-            compare(got, expected, spec.tol, "compiled, against eager evaluation")
+        with ts.blaming(spec.name, "lowering or impl", ts.describe(case.params, args)):
+            ts.compare(got, expected, spec.tol, "compiled, against eager evaluation")
 
 
-def check_weak_types(spec: Spec) -> None:
+def check_weak_types(spec: ts.Spec) -> None:
     """Hold weak types to what ``abstract_eval`` says: eagerly, staged and compiled."""
     for case, _, operands in spec.smooth_samples():
         if not operands or any(dtypes.is_key(x.dtype) for x in operands):
@@ -165,13 +153,13 @@ def check_weak_types(spec: Spec) -> None:
         fun = spec.applied(case.params)
         for chosen in subsets(len(operands)):
             args = [weakened(x) if i in chosen else as_array(x) for i, x in enumerate(operands)]
-            on = f"{describe(case.params, operands)}, of which {list(chosen)} are weakly typed"
+            on = f"{ts.describe(case.params, operands)}, of which {list(chosen)} are weakly typed"
             said = refusal(partial(eval_shape, fun), *args)
             if said:
                 continue
-            with blaming(spec.name, "abstract_eval or impl", on):
-                assert_types(fun(*args), eval_shape(fun, *args), "impl against types")
-        with blaming(spec.name, "abstract_eval", describe(case.params, operands)):
+            with ts.blaming(spec.name, "abstract_eval or impl", on):
+                ts.assert_types(fun(*args), eval_shape(fun, *args), "impl against types")
+        with ts.blaming(spec.name, "abstract_eval", ts.describe(case.params, operands)):
             for i, out in enumerate(tree.leaves(eval_shape(fun, *operands))):
                 if out.weak_type:
                     raise AssertionError(f"result {i} is weakly typed, though no operand is")
@@ -179,7 +167,7 @@ def check_weak_types(spec: Spec) -> None:
 
 def weakened(x: HostArray) -> Array:
     """An array of the same type, weakly typed, of one value."""
-    value = wide(x).reshape(-1)[0].item() if x.size else 0
+    value = ts.wide(x).reshape(-1)[0].item() if x.size else 0
     return splat(value, ShapedArray(x.shape, x.dtype, True))
 
 
@@ -206,7 +194,7 @@ def misfits(operands: Arrays) -> list[Arrays]:
     return result
 
 
-def applications(spec: Spec, fun: Function, operands: Arrays) -> list[tuple[Function, Arrays]]:
+def applications(spec: ts.Spec, fun: Function, operands: Arrays) -> list[tuple[Function, Arrays]]:
     """The primitive as a spec's function applies it, and operands of the types that it gets.
 
     A collective is gone before it is staged, and no NumPy array holds keys.
@@ -215,7 +203,7 @@ def applications(spec: Spec, fun: Function, operands: Arrays) -> list[tuple[Func
     return [
         (
             lambda *xs, params=eqn.params: bind(spec.primitive, [as_array(x) for x in xs], params),
-            tuple(ArraySpec(x.aval.shape, x.aval.dtype).sample(rng) for x in eqn.inputs),
+            tuple(ts.ArraySpec(x.aval.shape, x.aval.dtype).sample(rng) for x in eqn.inputs),
         )
         for jaxpr in nested(make_jaxpr(fun)(*operands).jaxpr)
         for eqn in jaxpr.eqns
@@ -223,23 +211,23 @@ def applications(spec: Spec, fun: Function, operands: Arrays) -> list[tuple[Func
     ]
 
 
-def same_taken(spec: Spec, fun: Function, operands: Arrays, on: str) -> bool:
+def same_taken(spec: ts.Spec, fun: Function, operands: Arrays, on: str) -> bool:
     """Hold that a call is refused by its types, evaluated and mapped, or by none of these."""
-    with blaming(spec.name, "abstract_eval", on):
+    with ts.blaming(spec.name, "abstract_eval", on):
         said = refusal(partial(eval_shape, fun), *operands)
-    with blaming(spec.name, "abstract_eval or impl", on):
+    with ts.blaming(spec.name, "abstract_eval or impl", on):
         evaluated = refusal(fun, *operands)
         if bool(said) != bool(evaluated):
             raise AssertionError(f"typed {said or 'it is taken'!r}, evaluated {evaluated!r}")
     if operands:
-        with blaming(spec.name, "abstract_eval or batch", on):
+        with ts.blaming(spec.name, "abstract_eval or batch", on):
             mapped = refusal(vmap(fun), *[np.stack([x, x]) for x in operands])
             if bool(said) != bool(mapped):
                 raise AssertionError(f"typed {said or 'it is taken'!r}, mapped {mapped!r}")
     return not said
 
 
-def check_dtypes(spec: Spec) -> None:
+def check_dtypes(spec: ts.Spec) -> None:
     """Hold that nobody computes what the type rule refuses, and everybody what it takes.
 
     Operands are tried in every dtype; and with another dtype, an axis more and an axis less.
@@ -251,33 +239,33 @@ def check_dtypes(spec: Spec) -> None:
         for dtype in dtypes.ALL if case.generic else spec.dtypes[:1]:
             with np.errstate(all="ignore"):
                 operands = case.sample(rng, dtype)
-            on = describe(case.params, operands)
+            on = ts.describe(case.params, operands)
             if same_taken(spec, fun, operands, on) and dtype not in spec.dtypes:
                 taken.setdefault(dtype, (case.params, operands, fun(*operands)))
         with np.errstate(all="ignore"):
             for apply, fitting in applications(spec, fun, case.sample(rng, spec.dtypes[0])):
                 for operands in misfits(fitting):
-                    same_taken(spec, apply, operands, describe(case.params, operands))
+                    same_taken(spec, apply, operands, ts.describe(case.params, operands))
 
     def run(all_operands: list[Any]) -> list[Any]:
         pairs = zip(taken.values(), all_operands, strict=True)
         return [spec.fun(*operands, **params) for (params, _, _), operands in pairs]
 
     arguments = [operands for _, operands, _ in taken.values()]
-    with blaming(spec.name, "lowering", ", ".join(map(str, taken))):
+    with ts.blaming(spec.name, "lowering", ", ".join(map(str, taken))):
         compiled = jit(run)(arguments) if taken else []
     for (params, operands, expected), got in zip(taken.values(), compiled, strict=True):
-        with blaming(spec.name, "lowering or impl", describe(params, operands)):
-            compare(got, expected, spec.tol, "compiled, against eager evaluation")
+        with ts.blaming(spec.name, "lowering or impl", ts.describe(params, operands)):
+            ts.compare(got, expected, spec.tol, "compiled, against eager evaluation")
 
 
-def resized(spec: Spec) -> list[tuple[Case, Arrays]]:
+def resized(spec: ts.Spec) -> list[tuple[ts.Case, Arrays]]:
     """Operands without elements, and without axes, of the types that ``abstract_eval`` takes.
 
     Every size that an axis of the operands has is made zero, wherever it occurs.
     """
     rng = spec.rng("sizes")
-    result: list[tuple[Case, Arrays]] = []
+    result: list[tuple[ts.Case, Arrays]] = []
     for case in spec.cases[:3]:
         operands = case.sample(rng, spec.dtypes[-1] if case.generic else None, special=False)
         shapes = [x.shape for x in operands]
@@ -300,7 +288,7 @@ def resized(spec: Spec) -> list[tuple[Case, Arrays]]:
     return result
 
 
-def check_sizes(spec: Spec) -> None:
+def check_sizes(spec: ts.Spec) -> None:
     """Hold that arrays without elements, and without axes, are evaluated if their types are taken.
 
     They are evaluated, compiled and mapped.
@@ -309,17 +297,17 @@ def check_sizes(spec: Spec) -> None:
     cases = resized(spec)
     expected = []
     for case, operands in cases:
-        on = describe(case.params, operands)
+        on = ts.describe(case.params, operands)
         fun = spec.applied(case.params)
-        with blaming(spec.name, "impl", on), np.errstate(all="ignore"):
+        with ts.blaming(spec.name, "impl", on), np.errstate(all="ignore"):
             out = fun(*operands)
-            assert_types(out, eval_shape(fun, *operands), "impl against abstract_eval")
+            ts.assert_types(out, eval_shape(fun, *operands), "impl against abstract_eval")
         expected.append(out)
         if operands and "vmap" not in spec.skip:
-            many = [stacked(rng, x, 0, 2) for x in operands]
-            with blaming(spec.name, "batch", f"{on}, each mapped along its first axis"):
+            many = [ts.stacked(rng, x, 0, 2) for x in operands]
+            with ts.blaming(spec.name, "batch", f"{on}, each mapped along its first axis"):
                 got = vmap(fun)(*many)
-                compare(got, loop(fun, [0] * len(many), 2, many), spec.tol, "vmap")
+                ts.compare(got, ts.loop(fun, [0] * len(many), 2, many), spec.tol, "vmap")
 
     def run(all_operands: list[Any]) -> list[Any]:
         pairs = zip(cases, all_operands, strict=True)
@@ -328,11 +316,11 @@ def check_sizes(spec: Spec) -> None:
     if "compiled" in spec.skip:
         return
     arguments = [operands for _, operands in cases]
-    with blaming(spec.name, "lowering", "; ".join(describe({}, x) for x in arguments)):
+    with ts.blaming(spec.name, "lowering", "; ".join(ts.describe({}, x) for x in arguments)):
         compiled = jit(run)(arguments) if cases else []
     for (case, operands), out, got in zip(cases, expected, compiled, strict=True):
-        with blaming(spec.name, "lowering or impl", describe(case.params, operands)):
-            compare(got, out, spec.tol, "compiled, against eager evaluation")
+        with ts.blaming(spec.name, "lowering or impl", ts.describe(case.params, operands)):
+            ts.compare(got, out, spec.tol, "compiled, against eager evaluation")
 
 
 # Derivatives
@@ -362,10 +350,10 @@ def of_some(fun: Function, operands: Sequence[Any], chosen: Sequence[int]) -> Fu
     return of_chosen
 
 
-def check_derivatives(spec: Spec) -> None:
+def check_derivatives(spec: ts.Spec) -> None:
     """Hold derivatives to finite differences, to the spec's order, in both modes."""
     for case, _, operands in spec.smooth_samples(spec.grad_cases):
-        on = describe(case.params, operands)
+        on = ts.describe(case.params, operands)
         try:
             test_util.check_grads(spec.applied(case.params), operands, spec.grad)
         except errors.MissingRuleError:
@@ -373,40 +361,40 @@ def check_derivatives(spec: Spec) -> None:
         except test_util.DerivativeMismatchError as error:
             # if it were the jvp rule, forward mode would have failed first
             rule = "transpose, or what jvp applies to tangents," if error.mode == "rev" else "jvp"
-            raise CheckError(spec.name, rule, on, error.message) from error
+            raise ts.CheckError(spec.name, rule, on, error.message) from error
         except Exception as error:
             detail = f"{type(error).__name__}: {error}"
-            raise CheckError(spec.name, "a rule for derivatives", on, detail) from error
+            raise ts.CheckError(spec.name, "a rule for derivatives", on, detail) from error
 
 
-def check_tangents(spec: Spec) -> None:
+def check_tangents(spec: ts.Spec) -> None:
     """Hold the derivative to finite differences whichever operands have tangents.
 
     Tangents that are known to be zero are symbols, which a rule must neither drop nor compute with.
     """
     for of_chosen, xs, on in _of_subsets(spec):
-        with blaming(spec.name, "jvp", on):
+        with ts.blaming(spec.name, "jvp", on):
             test_util.check_grads(of_chosen, xs, 1, "fwd")
 
 
-def check_cotangents(spec: Spec) -> None:
+def check_cotangents(spec: ts.Spec) -> None:
     """Hold pull-backs to finite differences whichever operands and results have derivatives."""
     for of_chosen, xs, on in _of_subsets(spec):
-        with blaming(spec.name, "transpose, or what jvp applies to tangents,", on):
+        with ts.blaming(spec.name, "transpose, or what jvp applies to tangents,", on):
             test_util.check_grads(of_chosen, xs, 1, "rev")
         results = len(tree.leaves(eval_shape(of_chosen, *xs)))
         for i in range(results) if results > 1 else ():
-            with blaming(spec.name, "transpose", f"{on}, with a cotangent of result {i} alone"):
+            with ts.blaming(spec.name, "transpose", f"{on}, with a cotangent of result {i} alone"):
                 test_util.check_grads(lambda *xs, i=i, f=of_chosen: f(*xs)[i], xs, 1, "rev")
 
 
-def _of_subsets(spec: Spec) -> Iterator[tuple[Function, list[HostArray], str]]:
+def _of_subsets(spec: ts.Spec) -> Iterator[tuple[Function, list[HostArray], str]]:
     """Functions of some operands each, with these, and what to call it."""
     for case, _, operands in spec.smooth_samples(spec.grad_cases):
         for chosen in subsets(len(operands)):
             if all(dtypes.is_inexact(operands[i].dtype) for i in chosen):
                 more = "" if len(chosen) == len(operands) else "; other tangents are known zeros"
-                on = f"{describe(case.params, operands)}, with tangents of {list(chosen)}{more}"
+                on = f"{ts.describe(case.params, operands)}, with tangents of {list(chosen)}{more}"
                 of_chosen = of_some(spec.applied(case.params), operands, chosen)
                 yield of_chosen, [operands[i] for i in chosen], on
 
@@ -415,7 +403,7 @@ def _of_subsets(spec: Spec) -> Iterator[tuple[Function, list[HostArray], str]]:
 _STEP: Final = 1e-30
 
 
-def check_complex_step(spec: Spec) -> str:
+def check_complex_step(spec: ts.Spec) -> str:
     """Hold the derivative to ``Im f(x + ih) / h``, where ``f`` is holomorphic and real on reals.
 
     (W. Squire and G. Trapp, SIAM Review 40(1), 1998.) It is exact to the last places.
@@ -433,19 +421,21 @@ def check_complex_step(spec: Spec) -> str:
         rng = spec.rng("complex step")
         fun = of_some(spec.applied(case.params), operands, chosen)
         xs = [operands[i] for i in chosen]
-        ts = [tangent_like(rng, x) for x in xs]
+        tangents = [ts.tangent_like(rng, x) for x in xs]
 
-        def moved(by: complex, fun: Function = fun, xs: Any = xs, ts: Any = ts) -> list[HostArray]:
+        def moved(
+            by: complex, fun: Function = fun, xs: Any = xs, tangents: Any = tangents
+        ) -> list[HostArray]:
             with np.errstate(all="ignore"):
-                return hosts(fun(*(x + by * t for x, t in zip(xs, ts, strict=True))))
+                return ts.hosts(fun(*(x + by * t for x, t in zip(xs, tangents, strict=True))))
 
         if why := no_complex_step(moved):
             continue
         slopes = [y.imag / _STEP for y in moved(1j * _STEP)]
-        on = f"{describe(case.params, operands)}, with tangents of {chosen}"
-        with blaming(spec.name, "jvp", on):
+        on = f"{ts.describe(case.params, operands)}, with tangents of {chosen}"
+        with ts.blaming(spec.name, "jvp", on):
             scale = max([1.0, *[float(np.max(np.abs(y), initial=0.0)) for y in slopes]])
-            for got, slope in zip(hosts(jvp(fun, xs, ts)[1]), slopes, strict=True):
+            for got, slope in zip(ts.hosts(jvp(fun, xs, tangents)[1]), slopes, strict=True):
                 rtol = 1e-13 * spec.tol
                 np.testing.assert_allclose(
                     got, slope, rtol, rtol * scale, err_msg="jvp against the complex step"
@@ -475,7 +465,7 @@ def no_complex_step(moved: Callable[[complex], list[HostArray]]) -> str:
 # Linearity
 
 
-def linear_sets(spec: Spec, case: Case, operands: Arrays) -> list[tuple[int, ...]]:
+def linear_sets(spec: ts.Spec, case: ts.Case, operands: Arrays) -> list[tuple[int, ...]]:
     """The operands in which, jointly, a function is linear: as the spec says, or by trial."""
     if spec.linear or not spec.primitive.has_rule("transpose"):
         chosen = tuple([i for i in spec.linear if i < len(operands)])
@@ -487,27 +477,30 @@ def linear_sets(spec: Spec, case: Case, operands: Arrays) -> list[tuple[int, ...
             set(some) <= set(larger) for larger in sets
         ):
             fun = of_some(spec.applied(case.params), operands, some)
-            xs, ys = ([tangent_like(rng, operands[i]) for i in some] for _ in range(2))
+            xs, ys = ([ts.tangent_like(rng, operands[i]) for i in some] for _ in range(2))
             sums = [1.25 * x - 0.75 * y for x, y in zip(xs, ys, strict=True)]
-            together, apart = hosts(fun(*sums)), zip(hosts(fun(*xs)), hosts(fun(*ys)), strict=True)
+            together, apart = (
+                ts.hosts(fun(*sums)),
+                zip(ts.hosts(fun(*xs)), ts.hosts(fun(*ys)), strict=True),
+            )
             if together and all(
-                np.allclose(wide(z), wide(1.25 * x - 0.75 * y), 1e-2, 1e-2)
+                np.allclose(ts.wide(z), ts.wide(1.25 * x - 0.75 * y), 1e-2, 1e-2)
                 for z, (x, y) in zip(together, apart, strict=True)
             ):
                 sets.append(some)
     return sets
 
 
-def check_linear(spec: Spec) -> None:
+def check_linear(spec: ts.Spec) -> None:
     """Hold a function linear, and its transpose to the pairing of results and operands."""
     for case, _, operands in spec.smooth_samples():
         for linear in linear_sets(spec, case, operands):
             _check_linear(spec, case, operands, linear)
 
 
-def _check_linear(spec: Spec, case: Case, operands: Arrays, linear: tuple[int, ...]) -> None:
+def _check_linear(spec: ts.Spec, case: ts.Case, operands: Arrays, linear: tuple[int, ...]) -> None:
     rng = spec.rng("linear")
-    on = f"{describe(case.params, operands)}, linear in {list(linear)}"
+    on = f"{ts.describe(case.params, operands)}, linear in {list(linear)}"
     fun = spec.applied(case.params)
 
     def of_linear(*xs: Any) -> Any:
@@ -516,21 +509,21 @@ def _check_linear(spec: Spec, case: Case, operands: Arrays, linear: tuple[int, .
             args[i] = x
         return fun(*args)
 
-    xs = [tangent_like(rng, operands[i]) for i in linear]
-    ys = [tangent_like(rng, operands[i]) for i in linear]
+    xs = [ts.tangent_like(rng, operands[i]) for i in linear]
+    ys = [ts.tangent_like(rng, operands[i]) for i in linear]
     a, b = 1.25, -0.75
-    with blaming(spec.name, "impl", on):
-        combined = hosts(of_linear(*(a * x + b * y for x, y in zip(xs, ys, strict=True))))
-        apart = zip(hosts(of_linear(*xs)), hosts(of_linear(*ys)), strict=True)
-        compare(combined, [a * fx + b * fy for fx, fy in apart], 4 * spec.tol, "linearity")
-    with blaming(spec.name, "jvp", on):
+    with ts.blaming(spec.name, "impl", on):
+        combined = ts.hosts(of_linear(*(a * x + b * y for x, y in zip(xs, ys, strict=True))))
+        apart = zip(ts.hosts(of_linear(*xs)), ts.hosts(of_linear(*ys)), strict=True)
+        ts.compare(combined, [a * fx + b * fy for fx, fy in apart], 4 * spec.tol, "linearity")
+    with ts.blaming(spec.name, "jvp", on):
         out, tangent = jvp(of_linear, xs, ys)
-        compare(tangent, of_linear(*ys), spec.tol, "the derivative is the function itself")
-    cts = [tangent_like(rng, x) for x in hosts(out)]
+        ts.compare(tangent, of_linear(*ys), spec.tol, "the derivative is the function itself")
+    cts = [ts.tangent_like(rng, x) for x in ts.hosts(out)]
     ct = tree.unflatten(tree.structure(out), cts)
-    with blaming(spec.name, "transpose", on):
+    with ts.blaming(spec.name, "transpose", on):
         pull_back = vjp(of_linear, *xs)[1]
-        pulled = hosts(pull_back(ct))
+        pulled = ts.hosts(pull_back(ct))
         for i, x, y in zip(linear, pulled, xs, strict=True):
             if (x.shape, x.dtype) != (y.shape, y.dtype):
                 raise AssertionError(
@@ -539,13 +532,13 @@ def _check_linear(spec: Spec, case: Case, operands: Arrays, linear: tuple[int, .
                 )
         for k, i in enumerate(linear):
             alone = [y if j == k else np.zeros_like(y) for j, y in enumerate(ys)]
-            left, right = pairing(cts, hosts(of_linear(*alone))), pairing(pulled, alone)
+            left, right = ts.pairing(cts, ts.hosts(of_linear(*alone))), ts.pairing(pulled, alone)
             np.testing.assert_allclose(
                 right, left, *_of_pairing(xs), err_msg=f"<f^T(ct), t> = <ct, f(t)>, operand {i}"
             )
         # transposing twice is doing nothing
         twice = vjp(pull_back, ct)[1](tuple(ys))
-        compare(twice, (tangent,), 4 * spec.tol, "transposed twice")
+        ts.compare(twice, (tangent,), 4 * spec.tol, "transposed twice")
 
 
 def _of_pairing(xs: Sequence[HostArray]) -> tuple[float, float]:
@@ -557,7 +550,7 @@ def _of_pairing(xs: Sequence[HostArray]) -> tuple[float, float]:
 # Batching
 
 
-def check_batch(spec: Spec, most: int = 12) -> None:
+def check_batch(spec: ts.Spec, most: int = 12) -> None:
     """Hold ``vmap`` to a loop, over operands and axes in every combination.
 
     Args:
@@ -568,19 +561,21 @@ def check_batch(spec: Spec, most: int = 12) -> None:
     size = 2
     for case, _, operands in spec.smooth_samples():
         fun = spec.applied(case.params)
-        on = describe(case.params, operands)
+        on = ts.describe(case.params, operands)
         if not operands:
-            with blaming(spec.name, "batch", "no operands"):
-                compare(vmap(fun, axis_size=size)(), loop(fun, (), size, ()), spec.tol, "vmap")
-        for axes in axes_to_map([x.ndim for x in operands], most, rng) if operands else ():
-            mapped = [stacked(rng, x, a, size) for x, a in zip(operands, axes, strict=True)]
-            expected = loop(fun, axes, size, mapped)
-            with blaming(spec.name, "batch", f"{on} mapped over {list(axes)}"):
+            with ts.blaming(spec.name, "batch", "no operands"):
+                ts.compare(
+                    vmap(fun, axis_size=size)(), ts.loop(fun, (), size, ()), spec.tol, "vmap"
+                )
+        for axes in ts.axes_to_map([x.ndim for x in operands], most, rng) if operands else ():
+            mapped = [ts.stacked(rng, x, a, size) for x, a in zip(operands, axes, strict=True)]
+            expected = ts.loop(fun, axes, size, mapped)
+            with ts.blaming(spec.name, "batch", f"{on} mapped over {list(axes)}"):
                 got = vmap(fun, in_axes=axes)(*mapped)
-                compare(got, expected, spec.tol, "vmap against a loop")
+                ts.compare(got, expected, spec.tol, "vmap against a loop")
                 if all(axis in {None, x.ndim} for x, axis in zip(operands, axes, strict=True)):
                     got = _over_columns(fun, axes)(*mapped)
-                    compare(got, expected, spec.tol, "vmap with the axis last against a loop")
+                    ts.compare(got, expected, spec.tol, "vmap with the axis last against a loop")
 
 
 def _over_columns(fun: Callable[..., Any], axes: Sequence[int | None]) -> Callable[..., Any]:
@@ -599,7 +594,7 @@ def _over_columns(fun: Callable[..., Any], axes: Sequence[int | None]) -> Callab
     return mapped
 
 
-def check_batch_of_batch(spec: Spec) -> None:
+def check_batch_of_batch(spec: ts.Spec) -> None:
     """Hold ``vmap`` of ``vmap`` to two loops."""
     rng = spec.rng("vmap of vmap")
     for case, _, operands in spec.smooth_samples():
@@ -609,26 +604,26 @@ def check_batch_of_batch(spec: Spec) -> None:
         # the operands in turn mapped by the outer, by the inner, and by both
         inner = [0 if i % 3 != 1 else None for i in range(len(operands))]
         outer = [1 if i % 3 != 2 and axis == 0 else 0 for i, axis in enumerate(inner)]
-        mapped = [stacked(rng, x, a, 3) for x, a in zip(operands, inner, strict=True)]
-        mapped = [stacked(rng, x, b, 2) for x, b in zip(mapped, outer, strict=True)]
-        on = f"{describe(case.params, operands)} mapped over {inner}, and that over {outer}"
-        once = partial(loop, fun, inner, 3)
-        expected = loop(lambda *xs, once=once: once(xs), outer, 2, mapped)
-        with blaming(spec.name, "batch", on):
+        mapped = [ts.stacked(rng, x, a, 3) for x, a in zip(operands, inner, strict=True)]
+        mapped = [ts.stacked(rng, x, b, 2) for x, b in zip(mapped, outer, strict=True)]
+        on = f"{ts.describe(case.params, operands)} mapped over {inner}, and that over {outer}"
+        once = partial(ts.loop, fun, inner, 3)
+        expected = ts.loop(lambda *xs, once=once: once(xs), outer, 2, mapped)
+        with ts.blaming(spec.name, "batch", on):
             got = vmap(vmap(fun, in_axes=tuple(inner)), in_axes=tuple(outer))(*mapped)
-            compare(got, expected, spec.tol, "vmap of vmap against loops")
+            ts.compare(got, expected, spec.tol, "vmap of vmap against loops")
 
 
 # Compilation of transformations
 
 
-def check_jit(spec: Spec) -> None:
+def check_jit(spec: ts.Spec) -> None:
     """Hold ``jit`` under and over ``jvp``, ``vjp`` and ``vmap``, all in one compiled function."""
     rng = spec.rng("jit")
     case, _, operands = spec.smooth_samples()[0]
     fun = spec.applied(case.params)
     chosen = inexact(operands) if spec.grad else []
-    many = tuple(stacked(rng, x, 0, 2) for x in operands)
+    many = tuple(ts.stacked(rng, x, 0, 2) for x in operands)
 
     def everything(f: Function, operands: Any, many: Any) -> list[Any]:
         results = [f(*operands), vmap(f)(*many)] if operands else [f()]
@@ -641,9 +636,9 @@ def check_jit(spec: Spec) -> None:
         return results
 
     expected = everything(fun, operands, many)
-    with blaming(spec.name, "a rule under jit", describe(case.params, operands)):
+    with ts.blaming(spec.name, "a rule under jit", ts.describe(case.params, operands)):
         under = jit(partial(everything, jit(fun)))(operands, many)
-        compare(under, expected, 8 * spec.tol, "jit under and over transformations")
+        ts.compare(under, expected, 8 * spec.tol, "jit under and over transformations")
 
 
 # Jaxprs
@@ -653,37 +648,37 @@ def assert_linear(jaxpr: Jaxpr, residuals: Sequence[Array], rng: np.random.Gener
     """A tangent map as linearize records it: well-typed, and linear in the tangents."""
     typecheck_jaxpr(jaxpr)
     rest = jaxpr.in_avals[len(residuals) :]
-    xs = [tangent_like(rng, np.zeros(a.shape, a.dtype)) for a in rest]
-    ys = [tangent_like(rng, np.zeros(a.shape, a.dtype)) for a in rest]
+    xs = [ts.tangent_like(rng, np.zeros(a.shape, a.dtype)) for a in rest]
+    ys = [ts.tangent_like(rng, np.zeros(a.shape, a.dtype)) for a in rest]
 
     def apply(tangents: Sequence[Any]) -> list[HostArray]:
-        return hosts(eval_jaxpr(jaxpr, [*residuals, *(as_array(t) for t in tangents)]))
+        return ts.hosts(eval_jaxpr(jaxpr, [*residuals, *(as_array(t) for t in tangents)]))
 
     combined = apply([2.0 * x - 0.5 * y for x, y in zip(xs, ys, strict=True)])
     apart = [2.0 * fx - 0.5 * fy for fx, fy in zip(apply(xs), apply(ys), strict=True)]
     for got, expected in zip(combined, apart, strict=True):
-        assert_close(got, expected, 1e-10, "a tangent map is linear")
+        ts.assert_close(got, expected, 1e-10, "a tangent map is linear")
 
 
-def check_jaxpr(spec: Spec) -> None:
+def check_jaxpr(spec: ts.Spec) -> None:
     """Hold programs of the primitive: types, evaluation, digest, print, and recorded tangents."""
     rng = spec.rng("jaxpr")
     for case, _, operands in spec.smooth_samples():
         fun = spec.applied(case.params)
-        with blaming(spec.name, "a rule when it is staged", describe(case.params, operands)):
+        with ts.blaming(spec.name, "a rule when it is staged", ts.describe(case.params, operands)):
             closed = make_jaxpr(fun)(*operands)
             typecheck_jaxpr(closed.jaxpr)
             if not any(e.primitive is spec.primitive for j in nested(closed.jaxpr) for e in j.eqns):
                 raise AssertionError(f"the function does not use {spec.primitive}:\n{closed}")
             outs = closed(*(as_array(x) for x in operands))
-            compare(list(outs), fun(*operands), spec.tol, "the jaxpr evaluated")
+            ts.compare(list(outs), fun(*operands), spec.tol, "the jaxpr evaluated")
             again = make_jaxpr(fun)(*operands).jaxpr
             if again != closed.jaxpr or again.digest != closed.jaxpr.digest:
                 raise AssertionError("staged twice, two different programs")
             if spec.primitive.name not in repr(closed):
                 raise AssertionError(f"the text does not name it: {closed}")
         if spec.grad and inexact(operands):
-            with blaming(spec.name, "linearize or jvp", describe(case.params, operands)):
+            with ts.blaming(spec.name, "linearize or jvp", ts.describe(case.params, operands)):
                 flat = linearize_flat(
                     lambda *xs, fun=fun: tree.leaves(fun(*xs)), [as_array(x) for x in operands]
                 )

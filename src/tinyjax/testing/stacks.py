@@ -26,7 +26,7 @@ from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.parallel import meshes, sharding as sd
 from tinyjax.parallel.shard_map import shard_map
-from tinyjax.testing import comparing, errors
+from tinyjax.testing import specs as ts
 from tinyjax.testing.specs import Spec
 
 __all__ = ["Layer", "Side", "check_stack", "check_stacks"]
@@ -341,7 +341,7 @@ def check_stack(ours: Side, reference: Side, layers: Sequence[Layer]) -> None:
         a, b = np.asarray(x), np.asarray(y)
         finite = bool(np.all(np.isfinite(b)))
         if y.dtype != F64 or not (finite or any(layer.name in DERIVATIVES for layer in layers)):
-            comparing.compare(a, b, 16.0, f"result {i}")
+            ts.compare(a, b, 16.0, f"result {i}")
             continue
         if not finite:
             raise AssertionError(f"result {i}: the function is not well-conditioned there")
@@ -418,8 +418,8 @@ def check_stacks(spec: Spec, depth: int = 3, most: int | None = None) -> int:
         places = spec.rng("stacks").permutation(len(stacks))[:most]
         stacks = [stacks[i] for i in places]
     for turn, stack in enumerate(stacks):
-        on = f"{comparing.describe(case.params, operands)} under {' of '.join(stack[::-1])}"
-        with errors.blaming(spec.name, "a stack of transformations", on):
+        on = f"{ts.describe(case.params, operands)} under {' of '.join(stack[::-1])}"
+        with ts.blaming(spec.name, "a stack of transformations", on):
             layers = [Layer(name, turn + i) for i, name in enumerate(stack)]
             check_stack(side, side, layers)
     return len(stacks)

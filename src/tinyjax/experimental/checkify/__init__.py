@@ -25,7 +25,7 @@ __all__, __getattr__, __dir__ = namespace(
             "Error all_checks automatic_checks check check_error checkify debug_check div_checks "
             "float_checks index_checks init_error nan_checks user_checks"
         ),
-        "sites": "ErrorCategory=Category",
+        "discharge": "ErrorCategory=Category",
         "tinyjax.errors": "JaxRuntimeError=CheckFailedError",
     },
 )

@@ -14,7 +14,7 @@ from tinyjax.experimental.checkify.api import index_checks as index_checks
 from tinyjax.experimental.checkify.api import init_error as init_error
 from tinyjax.experimental.checkify.api import nan_checks as nan_checks
 from tinyjax.experimental.checkify.api import user_checks as user_checks
-from tinyjax.experimental.checkify.sites import Category as ErrorCategory
+from tinyjax.experimental.checkify.discharge import Category as ErrorCategory
 
 __all__ = [
     'Error',

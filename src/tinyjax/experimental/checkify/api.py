@@ -16,9 +16,15 @@ from tinyjax.core.tracing.calling import FlatFunction, as_argument, is_data
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, TinyjaxError, described
-from tinyjax.experimental.checkify import rules
-from tinyjax.experimental.checkify.discharge import discharge
-from tinyjax.experimental.checkify.sites import Category, CheckParams, Site, bind_check, failure
+from tinyjax.experimental.checkify import discharge as dis
+from tinyjax.experimental.checkify.discharge import (
+    Category,
+    CheckParams,
+    Site,
+    bind_check,
+    discharge,
+    failure,
+)
 from tinyjax.primitives import dynamic_slice as ds
 from tinyjax.primitives.arg_extrema import argmax
 
@@ -141,7 +147,7 @@ def checkify(
             f"got {described(errors)}. They are in tinyjax.experimental.checkify."
         )
 
-    rules.register()
+    dis.register()
 
     @frames.wraps(f)
     def returning(*args: P.args, **kwargs: P.kwargs) -> tuple[Error, R]:

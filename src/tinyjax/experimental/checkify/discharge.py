@@ -1,23 +1,31 @@
-"""Programs that return what fails in them: the transformation behind ``checkify``.
-
-A program is rewritten, equation by equation. The new one has the same parameters; after the results
-it returns a code, 0 or the number of the first site that failed, and the values of every site's
-message. Programs inside equations are rewritten in turn: a call returns its code, the branches of a
-``cond`` share their numbers, and a loop carries the code of the first iteration that failed.
-"""
+"""What can fail in a program, and the primitive that says so."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from enum import Enum
+from functools import cache
 from typing import Any, Final
 
 import attrs
+import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors, frames, tree
 from tinyjax.core.control_flow import primitives as cfp
 from tinyjax.core.control_flow.common import contains
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, identities, shape as sh
+from tinyjax.core.primitives import (
+    broadcast as bc,
+    elementwise as ew,
+    identities,
+    reduce as rd,
+    shape as sh,
+)
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.primitives.elementwise import convert_element_type, div, eq, gt, lt, ne, or_, rem
+from tinyjax.core.primitives.rules import def_without_results
+from tinyjax.core.primitives.slicing import concatenate
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr, trace as tr
 from tinyjax.core.tracing.primitive import (
     Primitive,
@@ -29,10 +37,237 @@ from tinyjax.core.tracing.primitive import (
 )
 from tinyjax.core.tracing.program_rules import CALLED, CHOICE
 from tinyjax.core.tracing.staging import stage
+from tinyjax.core.values import avals as av, concrete as conc
 from tinyjax.core.values.array import Array
+from tinyjax.core.values.concrete import PlacedArray
 from tinyjax.custom_derivatives.custom_calls import ClosedJvp, custom_call_p
-from tinyjax.experimental.checkify.sites import Category, Site, check_p
 from tinyjax.parallel.program_keys import FIRST_CODE, RECORDED_IN
+from tinyjax.primitives import dynamic_slice as ds, gather_scatter as gs
+from tinyjax.primitives.arg_extrema import argmax
+from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
+
+
+class Category(Enum):
+    """A kind of error that ``checkify`` can look for.
+
+    Of several in one operation the first is reported: a division of zero by zero is that, and not
+    the NaN that it makes.
+    """
+
+    USER = "user"
+    INDEX = "index"
+    DIVISION = "division"
+    NAN = "nan"
+
+
+@attrs.frozen
+class Site:
+    """A place in a program that can fail.
+
+    Attributes:
+        category: how.
+        message: a format string, with a field for each value.
+        payload: the structure of the values: ``(args, kwargs)`` of the format.
+        avals: their types.
+        location: the user's line.
+    """
+
+    category: Category
+    message: str
+    payload: tree.PyTreeDef
+    avals: tuple[av.ShapedArray, ...]
+    location: frames.Location | None
+
+    def text(self, values: Sequence[Array]) -> str:
+        """Fill in the message."""
+        args, kwargs = tree.unflatten(self.payload, values)
+        end = " (`check` failed)" if self.category is Category.USER else ""
+        return self.message.format(*args, **kwargs) + end
+
+
+@attrs.frozen(eq=False, repr=False)
+class CheckParams(prim.Params):
+    """A site; ``debug`` says that it counts only where a program is checked by ``checkify``."""
+
+    site: Site
+    debug: bool = False
+
+
+check_p: prim.Primitive[CheckParams] = prim.Primitive("check", CheckParams, effectful=True)
+def_without_results(check_p)
+
+
+@check_p.def_impl
+def _check_impl(operands: prim.Hosts, params: CheckParams) -> prim.Hosts:
+    holds, *values = operands
+    if not holds and not params.debug:
+        raise failure(params.site.text([*map(conc.ConcreteArray, values)]), params.site)
+    return ()
+
+
+def bind_check(operands: Sequence[Array], params: CheckParams) -> Sequence[Array]:
+    """Bind the primitive, to operands on the host: what knows them raises at once."""
+    return tr.bind(
+        check_p, [x.gathered if isinstance(x, PlacedArray) else x for x in operands], params
+    )
+
+
+def failure(message: str, site: Site) -> errors.CheckFailedError:
+    """Make the error of a check that failed."""
+    return errors.CheckFailedError(message).at(site.location)
+
+
+@check_p.def_lowering
+def _check_lowering(b: lw.Lowering, operands: hlo.Values, params: CheckParams) -> hlo.Values:
+    if params.debug:
+        return ()
+    raise errors.ArgumentError(
+        f"the check {params.site.message!r} is compiled, but nobody looks at its outcome. Make "
+        "checkify.checkify of the function, inside or outside of jit; or use tinyjax.error_if, "
+        "which raises from compiled programs."
+    ).at(params.site.location)
+
+
+@check_p.def_batch
+def _check_batch(
+    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: CheckParams
+) -> prim.BatchResult:
+    moved = sh.batch_axes_in_front(values, axes)
+    holds = sh.move_batch_axis(values[0], axes[0], 0, mapped.size)
+    if mapped.taking_part is not None:  # in a branch that some examples do not take
+        mask = mapped.taking_part.mask
+        holds = ew.or_(holds, ew.not_(bc.broadcast_in_dim(mask, holds.shape, (0,))))
+    first = argmax(ew.not_(holds), 0, dtypes.int32)
+    of_first = [
+        x if axis is None else dynamic_index_in_dim(x, first, 0, keepdims=False)
+        for x, axis in zip(moved[1:], axes[1:], strict=True)
+    ]
+    return bind_check((rd.reduce_and(holds, (0,)), *of_first), params), ()
+
+
+# What can fail in an equation, by primitive: NaNs, divisions by zero, indices out of bounds.
+
+
+_NOTHING: Final = tree.structure(((), {}))
+_TRIPLE: Final = tree.structure(((0, 0, 0), {}))
+
+#: The primitives that can make a NaN: those that jax asks.
+_NAN_MAKERS: Final = (
+    *("acos", "acosh", "add", "asin", "asinh", "atan2", "atan", "atanh", "cbrt"),
+    *("conv_general_dilated", "cos", "cosh", "cumlogsumexp", "cummax", "cummin", "cumprod"),
+    *("cumsum", "custom_linear_solve", "digamma", "div", "dot_general", "erf_inv", "erf", "erfc"),
+    *("exp", "expm1", "integer_pow", "lgamma", "log1p", "log", "logistic", "mul", "pad", "pow"),
+    *("psum", "reduce", "reduce_prod", "reduce_sum", "reduce_window", "reduce_window_sum", "rem"),
+    *("rsqrt", "sin", "sinh", "sqrt", "sub", "tan", "tanh"),
+)
+
+
+def _any(mask: Array) -> Array:
+    return rd.reduce_or(mask, tuple(range(mask.ndim)))
+
+
+def _nans(eqn: jx.JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[Finding]:
+    conditions = [_any(ne(x, x)) for x in outs if dtypes.is_inexact(x.dtype)]
+    if not conditions:
+        return []
+    failed = conditions[0]
+    for more in conditions[1:]:
+        failed = or_(failed, more)
+    message = f"nan generated by primitive: {eqn.primitive.name}."
+    return [(_site(Category.NAN, message, eqn), failed, ())]
+
+
+def _site(category: Category, message: str, eqn: jx.JaxprEqn) -> Site:
+    location = None if eqn.source is None else eqn.source.location
+    return Site(category, message, _NOTHING, (), location)
+
+
+def _zero_divisors(eqn: jx.JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[Finding]:
+    failed = _any(eq(args[1], sh.full_like(args[1], 0)))
+    return [(_site(Category.DIVISION, "division by zero", eqn), failed, ())]
+
+
+def _starts(eqn: jx.JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[Finding]:
+    """The starts of a slice that is read or written."""
+    x = args[0]
+    is_update = eqn.primitive is ds.dynamic_update_slice_p
+    sizes = args[1].shape if is_update else eqn.params.sizes
+    starts = args[2 if is_update else 1 :]
+    if not starts:
+        return []
+    indices = concatenate([sh.expand_dims(i, (0,)) for i in starts], 0)
+    last = [n - size for n, size in zip(x.shape, sizes, strict=True)]
+    return _out_of_bounds(eqn, x, indices, last, range(x.ndim))
+
+
+def _gathered(eqn: jx.JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[Finding]:
+    x, indices = args
+    windows = gs.gather_windows(x.shape, eqn.params)
+    return _out_of_bounds(eqn, x, indices, windows.last_starts, windows.index_map)
+
+
+def _scattered(eqn: jx.JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[Finding]:
+    x, indices, updates = args
+    windows = gs.scatter_windows(x.shape, updates.shape, eqn.params)
+    return _out_of_bounds(eqn, x, indices, windows.last_starts, windows.index_map)
+
+
+def _out_of_bounds(
+    eqn: jx.JaxprEqn, x: Array, indices: Array, last: Sequence[int], axes: Sequence[int]
+) -> list[Finding]:
+    """Index vectors along the last axis, against the greatest of each entry that is in bounds."""
+    if not indices.size:
+        return []
+    most = min(int(np.iinfo(indices.dtype).max), max((*last, 0)))
+    ends = _vector([min(i, most) for i in last], indices.dtype)
+    ends = broadcast_in_dim(ends, indices.shape, (indices.ndim - 1,))
+    wrong = or_(lt(indices, sh.full_like(indices, 0)), gt(indices, ends))
+    flat = sh.reshape(wrong, (wrong.size,))
+    first = argmax(flat, 0, dtypes.int32)
+    entry = rem(first, sh.full_like(first, len(axes)))
+    axis = _entry(_vector(axes, dtypes.int32), entry)
+    size = _entry(_vector([x.shape[i] for i in axes], dtypes.int32), entry)
+    index = convert_element_type(_entry(sh.reshape(indices, (indices.size,)), first), dtypes.int32)
+    location = None if eqn.source is None else eqn.source.location
+    message = f"out-of-bounds indexing for array of shape {x.shape}: "
+    message += "index {} is out of bounds for axis {} with size {}. "
+    values = (index, axis, size)
+    site = Site(Category.INDEX, message, _TRIPLE, tuple(v.aval for v in values), location)
+    return [(site, _any(flat), values)]
+
+
+def _vector(numbers: Sequence[int], dtype: dtypes.DType) -> Array:
+    """Put numbers into an array; they are literals of the program, which has no constants."""
+    return concatenate([sh.full((1,), n, dtype) for n in numbers], 0)
+
+
+def _entry(x: Array, i: Array) -> Array:
+    return ds.dynamic_index_in_dim(x, i, 0, keepdims=False)
+
+
+@cache
+def register() -> None:
+    """Give the primitives their rules, once."""
+    for name in _NAN_MAKERS:
+        if name in prim.registry:
+            prim.registry[name].def_rule(CHECKS[Category.NAN])(_nans)
+    div.def_rule(CHECKS[Category.DIVISION])(_zero_divisors)
+    for primitive in (ds.dynamic_slice_p, ds.dynamic_update_slice_p):
+        primitive.def_rule(CHECKS[Category.INDEX])(_starts)
+    gs.gather_p.def_rule(CHECKS[Category.INDEX])(_gathered)
+    scatters = (gs.scatter_add_p, gs.scatter_mul_p, gs.scatter_min_p, gs.scatter_max_p)
+    for scatter in (gs.scatter_p, *scatters):
+        scatter.def_rule(CHECKS[Category.INDEX])(_scattered)
+
+
+# Programs that return what fails in them: the transformation behind ``checkify``.
+#
+# A program is rewritten, equation by equation. The new one has the same parameters; after the
+# results it returns a code, 0 or the number of the first site that failed, and the values of every
+# site's message. Programs inside equations are rewritten in turn: a call returns its code, the
+# branches of a ``cond`` share their numbers, and a loop carries the code of the first iteration
+# that failed.
+
 
 #: What can fail in an equation: of the equation, its operands and its results, a site, whether it
 #: failed, and the values of its message.

@@ -1,15 +1,4 @@
-"""The files of a checkpoint.
-
-==========================  ======================================================================
-``manifest.json``           which version is the checkpoint, of how many processes, and the types
-                            of all arrays; replaced as the last step of saving, at once
-``data-VERSION/``           a version
-``.../0.safetensors``       the shards that process 0 wrote
-``.../0.json``              which part of which array each of them is
-==========================  ======================================================================
-
-Shards have their own dtype where the format safetensors has it; other dtypes are stored as bytes.
-"""
+"""Checkpoints in files: written by all processes, and restored for any division."""
 
 from __future__ import annotations
 
@@ -19,17 +8,43 @@ import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from itertools import combinations
 from pathlib import Path
+from threading import Lock
 from types import ModuleType
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar, overload
 
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors
-from tinyjax.core.values import avals as av
-from tinyjax.parallel import sharding as sd
+from tinyjax import dtypes, errors, tree
+from tinyjax.core import devices as dev
+from tinyjax.core.tracing import checking
+from tinyjax.core.values import avals as av, concrete as conc, operands as opd
+from tinyjax.core.values.array import Array
+from tinyjax.dtypes import HostArray
+from tinyjax.errors import CheckpointError
+from tinyjax.experimental import multihost_utils
+from tinyjax.parallel import named_sharding as ns, sharded_array as sa, sharding as sd
+from tinyjax.parallel.xla import moving
+
+# The files of a checkpoint.
+#
+# ==========================  ======================================================================
+# ``manifest.json``           which version is the checkpoint, of how many processes, and the types
+#                             of all arrays; replaced as the last step of saving, at once
+# ``data-VERSION/``           a version
+# ``.../0.safetensors``       the shards that process 0 wrote
+# ``.../0.json``              which part of which array each of them is
+# ==========================  ======================================================================
+#
+# Shards have their own dtype where the format safetensors has it; other dtypes are stored as
+# bytes.
+
 
 MANIFEST: Final = "manifest.json"
 _FORMAT: Final = 1
@@ -392,3 +407,348 @@ class Piece:
 
 def _stored_shape(shape: Shape, dtype: dtypes.DType) -> Shape:
     return shape if dtype in _STORED else (*shape, dtype.itemsize)
+
+
+# Writing checkpoints, in this thread or in another.
+
+
+#: The path of an array in the tree, where in it a shard begins, and its data.
+_Shards: TypeAlias = Sequence[tuple[str, Start, dtypes.HostArray]]
+
+#: How long processes wait for each other, in seconds, and how often they look.
+_LONGEST_WAIT: Final = 1800.0
+_LOOK_EVERY: Final = 0.1
+
+
+@attrs.frozen
+class _Snapshot:
+    """A tree as it is to be written.
+
+    Attributes:
+        types: the type of each array, by its path.
+        shards: what this process writes.
+    """
+
+    types: dict[str, av.ShapeDtypeStruct]
+    shards: _Shards
+
+
+@attrs.frozen
+class Saving:
+    """A checkpoint that is being written by another thread."""
+
+    _future: Future[None]
+
+    def wait(self) -> None:
+        """Wait until the checkpoint is written.
+
+        Raises:
+            CheckpointError: it could not be; or any error of the system's.
+        """
+        self._future.result()
+
+    @property
+    def done(self) -> bool:
+        """Whether the checkpoint is written, or has failed."""
+        return self._future.done()
+
+
+@checking.explained
+def save(folder: str | os.PathLike[str], tree: Any) -> None:
+    """Write arrays to a folder, each device's shards as they lie.
+
+    What is in the folder is replaced at once, when all is written. After a crash at any moment
+    there is the old checkpoint or the new one, whole.
+
+    Args:
+        folder: made where it is missing. Several processes share it and call this together.
+        tree: arrays in any containers. Those that a process has for itself alone are the same in
+            all processes, and the first writes them.
+
+    Raises:
+        CheckpointError: the package safetensors is missing.
+        OSError: the files cannot be written.
+
+    Example:
+        >>> import tempfile, tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import checkpoints
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     checkpoints.save(folder, {"w": jnp.ones((2, 2)), "step": 7})
+        ...     checkpoints.restore(folder)["['step']"]
+        Array(7, dtype=int32)
+    """
+    safetensors()
+    snapshot, version = _snapshot(tree, copy=False), _agreed_version()
+    _write(Path(folder), snapshot, version, dev.group().process_index, dev.group().size)
+
+
+@checking.explained
+def save_async(folder: str | os.PathLike[str], tree: Any) -> Saving:
+    """Write arrays to a folder in another thread, as ``save`` does.
+
+    The data is copied first, so that arrays may be donated as soon as this returns. Checkpoints are
+    written one after the other, in the order of the calls.
+
+    Args:
+        folder: made where it is missing.
+        tree: arrays in any containers.
+
+    Returns:
+        What tells when the checkpoint is written, and raises what went wrong.
+
+    Raises:
+        CheckpointError: the package safetensors is missing.
+
+    Example:
+        >>> import tempfile, tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import checkpoints
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     saving = checkpoints.save_async(folder, jnp.arange(3))
+        ...     saving.wait()
+        ...     checkpoints.restore(folder, like=jnp.zeros(3, int))
+        Array([0, 1, 2], dtype=int32)
+    """
+    safetensors()
+    snapshot = _snapshot(tree, copy=True)
+    if not _writers:
+        _writers.append(ThreadPoolExecutor(1, thread_name_prefix="tinyjax-checkpoints"))
+    where, version = Path(folder), _agreed_version()
+    own, every = dev.group().process_index, dev.group().size
+    return Saving(_writers[0].submit(_write, where, snapshot, version, own, every))
+
+
+#: The thread that writes, once there is one.
+_writers: Final[list[ThreadPoolExecutor]] = []
+#: Held while a checkpoint is written, so that versions do not meet.
+_writing: Final = Lock()
+
+
+def _after_fork() -> None:
+    _writers.clear()  # its thread is in the other process
+    _writing.release()
+
+
+os.register_at_fork(
+    before=_writing.acquire, after_in_parent=_writing.release, after_in_child=_after_fork
+)
+
+
+def _agreed_version() -> str:
+    """Return the name of a new version, the same in all processes."""
+    version = new_version()
+    if dev.group().size == 1:
+        return version
+    words = np.frombuffer(bytes.fromhex(version), np.uint8)
+    return multihost_utils.broadcast_one_to_all(words).tobytes().hex()
+
+
+def _snapshot(saved: Any, *, copy: bool) -> _Snapshot:
+    types: dict[str, av.ShapeDtypeStruct] = {}
+    shards: list[tuple[str, Start, dtypes.HostArray]] = []
+    for path, leaf in tree.leaves_with_path(saved):
+        array, name = opd.as_array(leaf), tree.keystr(path)
+        types[name] = av.ShapeDtypeStruct(array.shape, array.dtype)
+        for start, data in _parts(array):
+            shards.append((name, start, np.array(data) if copy else data))
+    return _Snapshot(types, shards)
+
+
+def _parts(array: Array) -> Iterator[tuple[Start, dtypes.HostArray]]:
+    """The parts of an array that this process writes: of several copies the first."""
+    if array.is_fully_addressable and dev.group().process_index:
+        return  # all processes have the same
+    if not isinstance(array, sa.ShardedArray):
+        yield (0,) * array.ndim, array.concrete("the data of a checkpoint")
+        return
+    if array.sharding.summed:
+        array = moving.put(array, array.sharding.update(spec=array.sharding.spec.settled))
+        assert isinstance(array, sa.ShardedArray), "it lies on several devices"
+    for shard in array.addressable_shards:
+        if shard.replica_id == 0:
+            start = tuple([s.start or 0 for s in shard.index])
+            yield start, shard.data.concrete("the data of a checkpoint")
+
+
+def _write(
+    folder: Path, snapshot: _Snapshot, version: str, process: int = 0, processes: int = 1
+) -> None:
+    """Write a version, and make it the checkpoint.
+
+    Args:
+        folder: of the checkpoint.
+        snapshot: what is written.
+        version: its name, the same in all processes.
+        process: the number of this process. The first makes the version the checkpoint, when all
+            have written their shards.
+        processes: how many there are.
+
+    Raises:
+        CheckpointError: another process did not do its part.
+    """
+    with _writing:
+        data = data_folder(folder, version)
+        data.mkdir(parents=True, exist_ok=True)
+        write_shards(data, process, snapshot.shards)
+        if process == 0:
+            for other in range(1, processes):
+                _await(partial(has_shards, data, other), f"process {other}", data)
+            others = other_versions(folder, version)  # the next one may begin after the manifest
+            write_manifest(folder, Manifest(version, processes, snapshot.types))
+            remove(others)
+    if process:
+        _await(partial(_is_current, folder, version), "process 0", data)
+
+
+def _is_current(folder: Path, version: str) -> bool:
+    manifest = read_manifest(folder)
+    return manifest is not None and manifest.version == version
+
+
+def _await(condition: Callable[[], bool], who: str, data: Path) -> None:
+    """Wait for another process, which shows what it has done by its files."""
+    end = time.monotonic() + _LONGEST_WAIT
+    while not condition():
+        if time.monotonic() > end:
+            raise errors.CheckpointError(
+                f"{who} did not write its part of {data} within {_LONGEST_WAIT:.0f} s. All "
+                "processes save together, to one folder that they share."
+            )
+        time.sleep(_LOOK_EVERY)
+
+
+# Reading checkpoints: to the mesh that they were saved from, or to another.
+
+
+T = TypeVar("T")
+
+
+@overload
+def restore(folder: str | os.PathLike[str], like: None = None) -> dict[str, Array]: ...
+@overload
+def restore(folder: str | os.PathLike[str], like: T) -> T: ...
+@checking.explained
+def restore(folder: str | os.PathLike[str], like: Any = None) -> Any:
+    """Read a checkpoint; each device gets its part, from whatever shards it is in.
+
+    Args:
+        folder: what ``save`` wrote.
+        like: a tree of the same structure, which says for each array where it is to lie: by a
+            ``ShapeDtypeStruct`` with a sharding, by an array that lies so, or by the sharding
+            alone. Without a sharding, an array is made on the first device. The arrays must be of
+            the shapes and dtypes that were saved.
+
+    Returns:
+        A tree of arrays like ``like``. Without that, a dict of arrays on the first device by their
+        paths in the tree, as ``tinyjax.tree.keystr`` writes them.
+
+    Raises:
+        CheckpointError: there is no checkpoint; it is damaged; or it has other arrays.
+        ShardingError: an array cannot lie as wanted.
+
+    Example:
+        >>> import tempfile, tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import NamedSharding, P
+        >>> from tinyjax.experimental import checkpoints
+        >>> rows = NamedSharding(tinyjax.make_mesh((2,), ("rows",)), P("rows"))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     checkpoints.save(folder, {"w": jnp.arange(4)})
+        ...     checkpoints.restore(folder, like={"w": rows})["w"].addressable_shards[1].data
+        Array([2, 3], dtype=int32)
+    """
+    place = Path(folder)
+    manifest = read_manifest(place)
+    if manifest is None:
+        raise CheckpointError(f"there is no checkpoint in {place}.")
+    data = data_folder(place, manifest.version)
+    readers = [Reader(data, process) for process in range(manifest.processes)]
+    if like is None:
+        return {path: _read(readers, path, x, sd.on_first()) for path, x in manifest.types.items()}
+    leaves, treedef = tree.flatten_with_path(like)
+    entries = [(tree.keystr(path), leaf) for path, leaf in leaves]
+    _check_paths(place, manifest, [path for path, _ in entries])
+    arrays = [
+        _read(readers, path, manifest.types[path], _sharding(path, manifest.types[path], leaf))
+        for path, leaf in entries
+    ]
+    return tree.unflatten(treedef, arrays)
+
+
+def _check_paths(folder: Path, manifest: Manifest, requested: Sequence[str]) -> None:
+    missing = [path for path in requested if path not in manifest.types]
+    unexpected = [path for path in manifest.types if path not in requested]
+    if missing or unexpected:
+        both = [
+            f"{what} {', '.join(paths[:4])}{' and more' if len(paths) > 4 else ''}"
+            for what, paths in (("lacks", missing), ("has also", unexpected))
+            if paths
+        ]
+        raise CheckpointError(
+            f"the checkpoint in {folder} is of another tree than `like`: it {'; it '.join(both)}. "
+            "restore(folder) gives all arrays by their paths."
+        )
+
+
+def _sharding(path: str, saved: av.ShapeDtypeStruct, leaf: Any) -> sd.Sharding:
+    """Where an array is wanted that ``like`` has a leaf for."""
+    if dev.is_place(leaf):
+        return ns.checked(leaf, saved.shape, "restore", f"the array {path}")
+    kind = leaf if isinstance(leaf, av.ShapeDtypeStruct) else opd.as_array(leaf)
+    if (kind.shape, kind.dtype) != (saved.shape, saved.dtype):
+        raise CheckpointError(
+            f"`like` has {_text(kind)} at {path}, but the checkpoint has {_text(saved)}. Restore "
+            "it as it is, and convert it then."
+        )
+    where = kind.sharding
+    return (
+        sd.on_first()
+        if where is None
+        else ns.checked(where, saved.shape, "restore", f"the array {path}")
+    )
+
+
+def _text(x: Array | av.ShapeDtypeStruct) -> str:
+    return f"{dtypes.dtype_name(x.dtype)}[{','.join(map(str, x.shape))}]"
+
+
+def _read(
+    readers: Sequence[Reader], path: str, saved: av.ShapeDtypeStruct, sharding: sd.Sharding
+) -> Array:
+    aval = av.ShapedArray(saved.shape, saved.dtype)
+    if dtypes.allowed(saved.dtype) != saved.dtype:
+        raise CheckpointError(
+            f"the array {path} is of {saved.dtype.name}, but the setting wide_dtypes allows no "
+            "64-bit types. Restore it with tinyjax.enable_x64(True)."
+        )
+    if sharding == sd.on_first():
+        return conc.ConcreteArray(_part(readers, path, aval, (slice(None),) * aval.ndim), aval)
+    if sharding.summed:
+        whole = sharding.update(spec=sharding.spec.settled)
+        return moving.put(_read(readers, path, saved, whole), sharding)
+    hosts: dict[str, HostArray] = {}
+    parts: list[HostArray] = []
+    for part in sharding.addressable_devices_indices_map(aval.shape).values():
+        host = hosts.get(str(part))
+        if host is None:
+            host = hosts[str(part)] = _part(readers, path, aval, part)
+        parts.append(dtypes.to_physical(host) if aval.dtype in dtypes.PHYSICAL else host)
+    return moving.of_parts(aval, sharding, parts)
+
+
+def _part(readers: Sequence[Reader], path: str, aval: av.ShapedArray, part: sd.Part) -> HostArray:
+    bounds = tuple([slice(*s.indices(n)[:2]) for s, n in zip(part, aval.shape, strict=True)])
+    shape = tuple([s.stop - s.start for s in bounds])
+    pieces = [p for reader in readers for p in reader.pieces(path, bounds, aval.dtype)]
+    # Files may say anything: memory is taken only for what is there, and all of it is written to.
+    stored, size = sum([piece.size for piece in pieces]), math.prod(shape)
+    if stored != size or any(p.overlaps(q) for p, q in combinations(pieces, 2)):
+        raise CheckpointError(
+            f"the checkpoint's shards of the array {path} have {stored} elements of a part with "
+            f"{size}: it is damaged."
+        )
+    try:
+        out = np.empty(shape, aval.dtype)
+    except ValueError as error:  # too large an axis beside one of no elements
+        raise CheckpointError(f"the checkpoint's array {path} is of no shape: {error}.") from error
+    for piece in pieces:
+        piece.read_into(out)
+    return out

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias, TypeVar, cast
 
 from tinyjax import lax, tree
-from tinyjax.checkpointing.program import checkpoint_p
+from tinyjax.checkpointing.transformation import checkpoint_p
 from tinyjax.core.control_flow import primitives as cfp
 from tinyjax.core.jit.program import jit_p
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim

@@ -1,26 +1,25 @@
-"""Calls of compiled programs that are written out in Python for one signature.
+"""What calls like an earlier one are found by: the structure and the types of their arguments.
 
-A call in the usual way loops over its arguments, looks their types up, and puts its result
-together. For a signature that has been called, a function is written and compiled, as attrs does
-with ``__init__``: it takes apart containers of this structure, compares the types of the arguments
-by identity, runs the program, and builds containers of the result's structure. A text is compiled
-once for all programs of equal structure, and debuggers find it by ``linecache``.
-
-NumPy arrays and numbers are copied into memory that the device sees already, made for an earlier
-call that has ended (``argument_memory``).
+The usual way finds this in Python. Here jaxlib's own tree functions, in C++, take the arguments
+apart; what they do not know is left to the usual way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from enum import Enum
 from functools import lru_cache, partial
 from itertools import count
+from threading import Lock
 from types import NoneType
 from typing import Any, Final
+from weakref import WeakSet
 
 import attrs
-from jaxlib._jax import collect_garbage
+import numpy as np
+from jaxlib._jax import ShardedToken, collect_garbage, pytree
 from numpy import ndarray
 
 from tinyjax import config, frames, records, tree
@@ -28,9 +27,195 @@ from tinyjax.core import devices as dev
 from tinyjax.core.jit.signatures import ShortCall, same_value
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
+from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
 from tinyjax.core.xla import backend, executable, threads
-from tinyjax.host.xla.argument_memory import ArgumentMemory
+from tinyjax.dtypes import PHYSICAL
+from tinyjax.tree import PyTree, PyTreeDef
+from tinyjax.tree.node import KINDS
+
+_registry: Final = pytree.PyTreeRegistry()
+_registered: Final[set[type]] = set()
+
+
+def call_key(
+    args: PyTree, kwargs: PyTree, in_tree: PyTreeDef | None
+) -> tuple[list[Any], tuple[Hashable, ...]] | None:
+    """Return the leaves of a call's arguments, and what the call is found by.
+
+    None where a leaf is not an array of ours, a NumPy array or a number, or where the structure is
+    not one that jaxlib knows.
+
+    Args:
+        args: the positional arguments.
+        kwargs: the others.
+        in_tree: the structure of both, of whose nodes jaxlib is told; None where that was done.
+    """
+    if in_tree is not None and not _register_nodes(in_tree):
+        return None
+    try:
+        leaves, structure = _registry.flatten((args, kwargs))
+    except (TypeError, ValueError):  # such as a dictionary whose keys cannot be sorted
+        return None
+    avals = [leaf._aval or leaf.aval for leaf in leaves if type(leaf) is ConcreteArray]
+    if len(avals) == len(leaves):
+        return leaves, (structure, *avals)
+    key: list[Any] = [structure]
+    for leaf in leaves:
+        kind = type(leaf)
+        if kind is ConcreteArray:
+            key.append(leaf._aval or leaf.aval)
+        elif kind in PlacedArray.kinds:
+            key += (leaf.aval, leaf._sharding)
+        elif kind is np.ndarray:
+            key += (leaf.dtype, leaf.shape)
+        elif kind in opd.PYTHON_NUMBERS:
+            key.append(kind)
+        else:
+            return None
+    return leaves, tuple(key)
+
+
+def _register_nodes(structure: PyTreeDef) -> bool:
+    """Tell jaxlib's tree functions of the node types in a structure that users have registered.
+
+    Returns:
+        Whether these functions take such trees. In one that is too deep for Python's stack they
+        fail, and leave Python without the rest of its stack.
+    """
+    pending = [(structure, 0)]
+    while pending:
+        treedef, depth = pending.pop()
+        if depth > _DEEPEST_TREE:
+            return False
+        pending += [(child, depth + 1) for child in treedef.children()]
+        node_type = treedef.node_type
+        if node_type is None or node_type in _BUILT_IN or node_type in _registered:
+            continue
+        kind = KINDS[node_type]
+        assert kind is not None, "a node has a kind"
+        _registered.add(node_type)
+        if not hasattr(node_type, "_fields"):  # jaxlib knows named tuples
+            _registry.register_node(node_type, kind.flatten, kind.unflatten)
+    return True
+
+
+#: So many levels there may be in trees that jaxlib is given.
+_DEEPEST_TREE: Final = 100
+
+_BUILT_IN: Final = frozenset((tuple, list, dict, type(None)))
+
+
+# Memory that NumPy arguments of compiled programs are copied into.
+#
+# Memory that the device sees already, made for an earlier call, takes a copy of 4 MB in 0.1 ms;
+# fresh memory, whose pages the system has yet to provide, takes it in 0.7 ms, and a transfer makes
+# another copy of what is not aligned. The memory of a call is used again when its program has
+# ended, which its token tells.
+
+
+_MIB: Final = 1024 * 1024
+#: So many bytes the arguments of one call may have that are copied into such memory.
+_LARGEST: Final = 8 * _MIB
+#: So many bytes the calls of one program may have that are under way, or two calls: what stays in
+#: the processor's cache is copied, and read, in half the time.
+_IN_CACHE: Final = 2 * _MIB
+#: So many calls XLA has under way before it makes the next one wait.
+_MOST_CALLS: Final = 32
+#: So many bytes all programs may have together.
+_MOST_OF_ALL: Final = 64 * _MIB
+
+
+class ArgumentMemory:
+    """Memory for the arguments of one program's calls, in sets of a piece for each argument.
+
+    Attributes:
+        free: sets that no program reads: of each piece the host's view, then the device's.
+        in_use: sets that programs may still read, with what says that these have ended; the
+            earliest first.
+        notes: whether calls note when their programs end. Those of small programs do not, which
+            have ended when the call returns; a token takes 0.5 us.
+    """
+
+    __slots__ = ("__weakref__", "_avals", "_nbytes", "_on", "free", "in_use", "notes")
+
+    def __init__(self, on: backend.Backend) -> None:
+        self._on = on
+        self._avals: list[ShapedArray] = []
+        self._nbytes: int = 0
+        self.free: list[list[Any]] = []
+        self.in_use: deque[tuple[ShardedToken, list[Any]]] = deque()
+        self.notes: bool = False
+
+    def add(self, aval: ShapedArray) -> bool:
+        """Have a piece for an argument, too; say whether it may have one."""
+        nbytes = self._nbytes + aval.nbytes
+        if nbytes > _LARGEST or aval.dtype in PHYSICAL:
+            return False
+        self._avals.append(aval)
+        self._nbytes = nbytes
+        return True
+
+    def take(self) -> list[Any]:
+        """Return a set where none is free: that of a call that has ended, or a new one.
+
+        With as many calls under way as may be, this waits for half of them: to wait for each alone
+        takes the system 20 us.
+        """
+        most = max(2, min(_MOST_CALLS, _IN_CACHE // max(self._nbytes, 1)))
+        if len(self.in_use) >= most:
+            # another thread took them; a program failed
+            with suppress(IndexError, RuntimeError):
+                earliest = [self.in_use.popleft() for _ in range(most // 2)]
+                for token, _ in reversed(earliest):
+                    token.block_until_ready()
+                self.free += [pieces for _, pieces in earliest]
+                return self.free.pop()
+        _budget.spend(self._nbytes, self)
+        hosts = [opd.aligned(aval.shape, aval.dtype) for aval in self._avals]
+        pairs = zip(hosts, self._avals, strict=True)
+        return [x for host, aval in pairs for x in (host, self._on.put(host, aval))]
+
+    def clear(self) -> None:
+        """Leave the memory to the programs that still read it."""
+        self.free.clear()
+        self.in_use.clear()
+
+
+class _Budget:
+    """What all memory for arguments may take together."""
+
+    def __init__(self) -> None:
+        self._memories: WeakSet[ArgumentMemory] = WeakSet()
+        self._made: int = 0
+        self._lock: Lock = Lock()
+        threads.hold_at_forks(self._lock)
+
+    def spend(self, nbytes: int, by: ArgumentMemory) -> None:
+        """Note that a set is made; where too many were, give up all that were made before."""
+        with self._lock:
+            self._memories.add(by)
+            self._made += nbytes
+            if self._made > _MOST_OF_ALL:
+                self._made = nbytes
+                for memory in self._memories:
+                    memory.clear()
+
+
+_budget: Final = _Budget()
+
+
+# Calls of compiled programs that are written out in Python for one signature.
+#
+# A call in the usual way loops over its arguments, looks their types up, and puts its result
+# together. For a signature that has been called, a function is written and compiled, as attrs does
+# with ``__init__``: it takes apart containers of this structure, compares the types of the
+# arguments by identity, runs the program, and builds containers of the result's structure. A text
+# is compiled once for all programs of equal structure, and debuggers find it by ``linecache``.
+#
+# NumPy arrays and numbers are copied into memory that the device sees already, made for an earlier
+# call that has ended (``argument_memory``).
+
 
 #: So many levels there may be in a tree. Python's compiler refuses 200 brackets one in another.
 _DEEPEST: Final = 90

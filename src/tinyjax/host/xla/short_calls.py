@@ -11,7 +11,7 @@ from tinyjax.core import xla
 from tinyjax.core.jit import signatures as sig
 from tinyjax.core.tracing.trace import eager
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.host.xla import call_keys, call_writer
+from tinyjax.host.xla import call_writer
 
 
 class WrittenCalls(sig.ShortCalls):
@@ -89,9 +89,9 @@ def _key(
     if not kwargs and len(avals) == len(args):
         return args, avals
     if parameters.all_dynamic:
-        return call_keys.call_key(args, kwargs, in_tree)
+        return call_writer.call_key(args, kwargs, in_tree)
     static, dynamic, keywords = parameters.separate(args, kwargs)
-    key = call_keys.call_key(dynamic, keywords, in_tree)
+    key = call_writer.call_key(dynamic, keywords, in_tree)
     return key and (key[0], (*key[1], static))
 
 

@@ -1,16 +1,25 @@
-"""Arrays on several devices: put there, and moved."""
+"""Arrays on several devices of XLA's: their shardings, put there, moved, and sent to processes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from hashlib import sha256
+from itertools import permutations
 from typing import Any, TypeAlias
 
 import numpy as np
-from jaxlib.xla_client import ArrayCopySemantics, batched_copy_array_to_devices_with_sharding
+from jaxlib.xla_client import (
+    ArrayCopySemantics,
+    GSPMDSharding,
+    HloSharding,
+    OpSharding,
+    batched_copy_array_to_devices_with_sharding,
+    batched_device_put,
+)
 
 from tinyjax import dtypes, errors
-from tinyjax.core.devices import CPU, device_at, platform_at
+from tinyjax.core.devices import CPU, PER_PROCESS, device_at, group, platform_at
 from tinyjax.core.tracing.jaxpr import Jaxpr, Var
 from tinyjax.core.tracing.trace import raise_not_concrete
 from tinyjax.core.values.array import Array
@@ -20,11 +29,98 @@ from tinyjax.core.values.operands import aligned
 from tinyjax.core.xla.backend import backend, backend_of, buffer_of, physical, result_handler
 from tinyjax.core.xla.compilation import Compilation
 from tinyjax.core.xla.executable import compiled
+from tinyjax.dtypes import HostArray
+from tinyjax.errors import ShardingError
+from tinyjax.parallel.meshes import mesh_of_ids
 from tinyjax.parallel.named_sharding import NamedSharding
 from tinyjax.parallel.placement import Placement
 from tinyjax.parallel.sharded_array import ShardedArray
 from tinyjax.parallel.sharding import Part, PartitionSpec, Sharding, on_first
-from tinyjax.parallel.xla.xla_shardings import of_parts, placed
+
+# Shardings as XLA knows them, and arrays of the parts that devices hold.
+
+
+def _hlo_sharding(sharding: Sharding, ndim: int) -> HloSharding:
+    if not isinstance(sharding, NamedSharding):
+        return HloSharding.replicate()
+    mesh, spec = sharding.mesh, sharding.spec
+    factors = [sharding.factor(axis) for axis in range(ndim)]
+    summed = sharding.summed
+    if all(n == 1 for n in factors) and not summed:
+        return HloSharding.replicate()
+    used = [*[name for axis in range(ndim) for name in spec.axes(axis)], *summed]
+    order = [*used, *[name for name in mesh.axis_names if name not in used]]
+    groups = (
+        (mesh.size_of(summed), OpSharding.Type.UNREDUCED),
+        (len(mesh.ids) // mesh.size_of(used), OpSharding.Type.REPLICATED),
+    )
+    return HloSharding.iota_tile(
+        (*factors, *[n for n, _ in groups if n > 1]),
+        reshape_dims=mesh.axis_sizes,
+        transpose_perm=[mesh.axis_names.index(name) for name in order],
+        subgroup_types=[kind for n, kind in groups if n > 1],
+    )
+
+
+@lru_cache(maxsize=4096)
+def placed(sharding: Sharding, ndim: int) -> GSPMDSharding:
+    """The same for jaxlib; all of it is in C++, so that no class of ours or of jax takes part."""
+    return GSPMDSharding(
+        backend_of(sharding.ids).device_list(sharding.ids), _hlo_sharding(sharding, ndim)
+    )
+
+
+def _candidates(sharding: NamedSharding, ndim: int) -> Iterator[NamedSharding]:
+    """Go through the ways in which axes of its mesh divide arrays of so many axes."""
+
+    def divide(axis: int, left: tuple[str, ...], entries: tuple[object, ...]) -> Iterator[Any]:
+        if axis == ndim:
+            yield NamedSharding(sharding.mesh, PartitionSpec(*entries).stripped())
+            return
+        for count in range(len(left) + 1):
+            for chosen in permutations(left, count):
+                rest = tuple([name for name in left if name not in chosen])
+                yield from divide(axis + 1, rest, (*entries, chosen))
+
+    yield from divide(0, sharding.mesh.axis_names, ())
+
+
+@lru_cache(maxsize=4096)
+def by_axes(like: NamedSharding, text: str, shape: tuple[int, ...]) -> NamedSharding | None:
+    """A sharding that XLA has chosen, by axes of a mesh; None where these do not express it."""
+    target = HloSharding.from_string(text)
+    for candidate in _candidates(like, len(shape)):
+        if _hlo_sharding(candidate, len(shape)) == target:
+            divides = all(n % candidate.factor(axis) == 0 for axis, n in enumerate(shape))
+            return candidate if divides else None
+    return None
+
+
+def of_parts(aval: ShapedArray, sharding: Sharding, parts: Sequence[HostArray]) -> ShardedArray:
+    """Make an array of what this process's devices are to hold.
+
+    Args:
+        aval: the type of the array.
+        sharding: how it lies.
+        parts: the data for each device of this process, which nobody writes to, as XLA holds it.
+
+    Raises:
+        ShardingError: none of the devices is of this process.
+    """
+    every = backend_of(sharding.ids).device_list(sharding.ids)
+    devices = [every[place] for place in sharding.addressable_places]
+    if not devices:
+        raise ShardingError(
+            f"all devices of {sharding!r} are of other processes. Every process that takes part "
+            "has a device in the mesh, as tinyjax.make_mesh arranges all."
+        )
+    shards = batched_device_put(
+        physical(aval), placed(sharding, aval.ndim), [*parts], devices, enable_x64=True
+    )
+    return ShardedArray(aval, sharding, shards)
+
+
+# Arrays on several devices: put there, and moved.
 
 
 def put(x: Array, sharding: Sharding) -> Array:
@@ -217,3 +313,55 @@ def _replicated(x: ShardedArray) -> ShardedArray:
     if isinstance(sharding, NamedSharding) and not sharding.is_fully_addressable:
         return _resharded(x, sharding.update(spec=PartitionSpec()))
     return x
+
+
+# Data that every process has, brought to all of them: by a program on one device of each.
+
+
+def exchanged(data: dtypes.HostArray, processes: Sequence[int]) -> dtypes.HostArray:
+    """Return what each of several processes has, one row for each.
+
+    All of these processes call this, in the same order among their programs.
+
+    Args:
+        data: bytes (``uint8[n]``), as many in every process.
+        processes: the numbers of the processes, of which this is one.
+    """
+    mesh = mesh_of_ids([p * PER_PROCESS for p in processes], (len(processes),), ("processes",))
+    aval = ShapedArray((len(processes), *data.shape), np.dtype(np.uint8))
+    rows = NamedSharding(mesh, PartitionSpec("processes"))
+    row = np.array(data[None], np.uint8)  # of its own, which nobody writes to
+    return put(of_parts(aval, rows, [row]), NamedSharding(mesh, PartitionSpec())).__array__()
+
+
+def bytes_of(array: Array) -> dtypes.HostArray:
+    """Return the data of an array, which this process has, as bytes."""
+    host = array.concrete("its data")
+    host = dtypes.to_physical(host) if host.dtype in dtypes.PHYSICAL else host
+    return np.frombuffer(np.ascontiguousarray(host).tobytes(), np.uint8)
+
+
+def digest_of(array: Array) -> bytes:
+    """Return a digest of an array: of its type alone, where others have parts of its data."""
+    is_here = array.is_fully_addressable or array.is_fully_replicated
+    data = bytes_of(array).tobytes() if is_here else b""
+    return sha256(f"{array.shape}{array.dtype.name}".encode() + data).digest()
+
+
+def check_same(array: Array, sharding: Sharding) -> None:
+    """Check that all processes of a sharding have the same data for an array that will lie so.
+
+    Raises:
+        ProcessesDifferError: they have not.
+    """
+    processes = sorted({device_at(i).process_index for i in sharding.ids})
+    if group().process_index not in processes:
+        return  # it is told so when it puts its part
+    rows = exchanged(np.frombuffer(digest_of(array), np.uint8), processes)
+    others = [p for p, row in zip(processes, rows, strict=True) if (row != rows[0]).any()]
+    if others:
+        raise errors.ProcessesDifferError(
+            f"device_put was called with the same sharding in several processes, but in {others} "
+            f"with other data than in {processes[0]}. Give all the same, or make the array of what "
+            "each process has: tinyjax.make_array_from_process_local_data(sharding, local_data)."
+        )

@@ -1,52 +1,71 @@
-"""Compiled programs on several devices.
-
-XLA checks nothing of where a program's arguments lie (``parallel.placement``), so that every
-argument is compared with what the program was compiled for.
-
-On CPU each of a program's devices occupies a thread of the client's while it waits for the others
-in a collective. It has few: with 28 devices of programs waiting at once some wait for devices that
-have no thread, nothing goes on, and after 40 seconds XLA ends the process. So of programs with
-collectives the devices are never more than ``_MOST_WAITING``, over all threads of the process,
-unless one program has more.
-"""
+"""Compiled programs and operations that run elsewhere than on the first device."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
+from math import inf
 from threading import Lock
 from typing import Any, Final
 
 import attrs
 import numpy as np
-from jaxlib.xla_client import (
-    CompileOptions,
-    DeviceAssignment,
-    HloSharding,
-    LoadedExecutable,
-)
+from jaxlib import xla_client
+from jaxlib.xla_client import CompileOptions, DeviceAssignment, HloSharding, LoadedExecutable
 
+from tinyjax import config, errors, records
 from tinyjax.callbacks.xla import programs
 from tinyjax.core import devices as dev, lowering as low
+from tinyjax.core.devices import CPU, platform_at
+from tinyjax.core.lowering import Locate
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.tracing import jaxpr as jx
-from tinyjax.core.values import concrete as conc
+from tinyjax.core.tracing.jaxpr import Jaxpr, ProgramTrace, eval_jaxpr
+from tinyjax.core.tracing.primitive import P, Primitive
+from tinyjax.core.tracing.staging import stage
+from tinyjax.core.tracing.trace import EVAL, bind, eager, use_trace
+from tinyjax.core.values import concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values.operands import first_element, is_splat
 from tinyjax.core.xla import backend, compilation, executable, threads
-from tinyjax.core.xla.executable import Executable
-from tinyjax.core.xla.options import compile_options
+from tinyjax.core.xla.compilation import Compilation, Flags
+from tinyjax.core.xla.executable import Executable, compiled
+from tinyjax.core.xla.options import compile_options, flags_for
+from tinyjax.host.xla.call_writer import CallParts
 from tinyjax.parallel.communication import COLLECTIVES
 from tinyjax.parallel.named_sharding import NamedSharding
-from tinyjax.parallel.placement import Placement, Written, placement_in, undivided
+from tinyjax.parallel.placement import (
+    Placement,
+    Written,
+    on_devices,
+    on_host,
+    placement_by,
+    placement_in,
+    placement_of,
+    undivided,
+)
 from tinyjax.parallel.sharded_array import ShardedArray
 from tinyjax.parallel.sharding import Sharding, on_first
 from tinyjax.parallel.xla import moving, plugins
-from tinyjax.parallel.xla.lowering import lowered_for
-from tinyjax.parallel.xla.xla_shardings import by_axes, of_parts, placed
+from tinyjax.parallel.xla.lowering import CallsPythonError, calls_from, lowered_for
+from tinyjax.parallel.xla.moving import by_axes, of_parts, placed
+
+# Compiled programs on several devices.
+#
+# XLA checks nothing of where a program's arguments lie (``parallel.placement``), so that every
+# argument is compared with what the program was compiled for.
+#
+# On CPU each of a program's devices occupies a thread of the client's while it waits for the
+# others in a collective. It has few: with 28 devices of programs waiting at once some wait for
+# devices that have no thread, nothing goes on, and after 40 seconds XLA ends the process. So of
+# programs with collectives the devices are never more than ``_MOST_WAITING``, over all threads of
+# the process, unless one program has more.
+
 
 _WAITS: Final = re.compile(rf" ({'|'.join(COLLECTIVES)}|ragged-all-to-all)(-start)?[(]")
 _MOST_WAITING: Final = 16
@@ -306,3 +325,265 @@ def _read_back(
         )
         shardings.append(sharding or next((x for x in names if x is not None), None))
     return shardings
+
+
+# Written calls of programs that run elsewhere than on the first device.
+
+
+def call_parts(
+    program: ShardedExecutable, consts: Sequence[Array], leaves: Sequence[Any]
+) -> CallParts:
+    """Return what a written call needs of a program."""
+
+    def sender(to: Any) -> Callable[[object], Array]:
+        return lambda x: moving.moved(opd.as_array(x), to)
+
+    ins = program.placement.ins
+    targets = program.moves([getattr(x, "_sharding", None) for x in leaves])
+    return CallParts(
+        program.execute,
+        result_of,
+        [moving.moved(x, to).shards for x, to in zip(consts, ins, strict=False)],
+        program.results,
+        tuple(["x{0}" if to is None else "m{0}(x{0})" for to in targets]),
+        [sender(to) for to in targets],
+    )
+
+
+# Programs compiled for meshes without devices: what they would take, and no more.
+#
+# XLA compiles for the devices of a client. So a client with as many devices as the mesh is made
+# for the compilation, and dropped after it, for each of its devices has a thread.
+
+
+@attrs.frozen(eq=False, repr=False)
+class Plan(records.Record):
+    """What XLA tells of a compiled program."""
+
+    _hlo: str
+    _costs: dict[str, Any]
+    _memory: Any
+
+    def get_hlo_text(self) -> str:
+        return self._hlo
+
+    def cost_analysis(self) -> dict[str, Any]:
+        return self._costs
+
+    def get_compiled_memory_stats(self) -> Any:
+        return self._memory
+
+
+class PlannedExecutable(Executable):
+    """A compiled program that has no devices to run.
+
+    Attributes:
+        placement: how parameters and results would lie.
+    """
+
+    __slots__ = ("placement",)
+
+    def __init__(self, name: str, plan: Plan, placement: Placement) -> None:
+        self.name: str = name
+        self.loaded: Plan = plan
+        self.placement: Placement = placement
+
+    def __call__(self, args: Sequence[Array]) -> list[Array]:
+        raise errors.ShardingError(
+            f"'{self.name}' is for an AbstractMesh, which has no devices to run it. Make "
+            "the mesh by tinyjax.make_mesh."
+        )
+
+
+def compile_planned(
+    request: Compilation, flags: Flags, locate: low.Locate | None = None
+) -> PlannedExecutable:
+    """Compile a program for a mesh without devices.
+
+    Raises:
+        ShardingError: the mesh is larger than what XLA compiles for.
+    """
+    placement = placement_in(request)
+    count = len(placement.ids)  # those with higher numbers XLA takes for another process's
+    if count > dev.PER_PROCESS:
+        raise errors.ShardingError(
+            f"XLA compiles programs on the CPU for {dev.PER_PROCESS} devices at most, but the "
+            f"AbstractMesh has {count}. Make its axes smaller, and scale what it tells."
+        )
+    on = backend.Backend(xla_client.make_cpu_client(asynchronous=True, num_devices=count))
+    loaded, decided, _ = compile_placed(on, request, placement, flags, locate)
+    costs = dict(loaded.cost_analysis())
+    plan = Plan(loaded.get_hlo_text(), costs, loaded.get_compiled_memory_stats())
+    return PlannedExecutable(request.name, plan, decided)
+
+
+# Programs and operations that run elsewhere than on the first device.
+#
+# A program is called with its arguments as they lie: what lies otherwise than the program was
+# compiled for is moved first.
+
+
+def run_sharded(
+    request: Compilation, args: Sequence[Array]
+) -> tuple[list[Array], Executable | None]:
+    """Run a program that has a placement; its results may still be under way.
+
+    What is returned with them is the compiled program; None where the host has run it.
+
+    Args:
+        request: the program.
+        args: arrays with data, of the types of its parameters, wherever they lie.
+
+    Raises:
+        DonatedArrayError: one was donated to an earlier call.
+        ShardingError: it calls Python functions, and not all of its devices are of this process.
+    """
+    program = _for_devices(request)
+    if program is None:
+        return _run_on_host(request, args), None
+    return program(args), program
+
+
+def _for_devices(request: Compilation) -> Executable | None:
+    """Compile a program that has a placement; None if it calls Python, so that the host runs it."""
+    calls_python, placement = _calls_python(request.jaxpr), placement_in(request)
+    if calls_python and not calls_from(placement):
+        return None
+    try:
+        return compiled(request)
+    except CallsPythonError:
+        if not all(x.is_fully_addressable for x in placement.ins) or placement.is_abstract:
+            raise
+        calls_python.append(True)
+        return None
+
+
+def _calls_python(jaxpr: Jaxpr) -> list[bool]:
+    """What is known of whether a program calls Python functions: not empty where it does."""
+    return jaxpr.derive("calls Python", list)
+
+
+def _run_on_host(request: Compilation, args: Sequence[Array]) -> list[Array]:
+    """Run a program that calls Python functions, and put its results where they are to lie.
+
+    Functions are called once, with whole arrays, or within ``shard_map`` once for each device.
+    """
+    placement = placement_in(request)
+    hosts = on_host(args)
+    if placement_by(request.jaxpr, [None] * len(hosts)) is None:
+        outs = compiled(attrs.evolve(request, donated=(), placement=None))(hosts)
+    else:  # it has parts for each device, of which NumPy computes one after the other
+        with use_trace(eager[ProgramTrace](inf)):
+            outs = eval_jaxpr(request.jaxpr, hosts)
+    whole = undivided(placement.ins, placement.ids)
+    return [moving.put(x, lie or whole) for x, lie in zip(outs, placement.outs, strict=True)]
+
+
+def compile_request(request: Compilation, flags: Flags, locate: Locate | None) -> Executable:
+    """Compile a program that has a placement."""
+    compile_for = compile_planned if placement_in(request).is_abstract else compile_sharded
+    return compile_for(request, flags, locate)
+
+
+def flags_of(request: Compilation) -> Flags:
+    """Return the flags that a program with a placement is compiled with.
+
+    What the settings say is of the processor alone.
+    """
+    on_processor = platform_at(placement_in(request).ids[0]) is CPU
+    return flags_for(request) if on_processor else request.flags
+
+
+# Operations outside of programs: each is a program
+
+#: What runs an operation: by operands of which types, where they lie, with which settings.
+_operations: Final[dict[tuple[object, ...], Callable[[Sequence[Array]], list[Array]]]] = {}
+_MOST_OPERATIONS: Final = 1024
+
+
+def evaluate(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
+    """Apply a primitive where its operands lie, by a program that is compiled once for the like."""
+    avals = [x.aval for x in args]
+    # What is one number everywhere goes to the devices as that number: True stands for such.
+    lie = [
+        x._sharding if type(x) is ShardedArray else is_splat(x) and x.ndim > 0 and x.size > 0
+        for x in args
+    ]
+    key = (primitive, params, config.settings(), *avals, *lie)
+    run = _operations.get(key)
+    operands = args
+    if bool in map(type, lie):
+        args = [
+            ConcreteArray(np.asarray(first_element(x.concrete("data"))), aval.with_shape(()))
+            if how is True
+            else x
+            for x, aval, how in zip(args, avals, lie, strict=True)
+        ]
+    if run is None:
+        jaxpr = _operation(primitive, params, avals, [how is True for how in lie])
+        placement = placement_of(jaxpr, on_devices(args))
+        if placement is None:
+            return EVAL.process(primitive, on_host(operands), params)
+        request = Compilation(jaxpr, primitive.name, placement=placement)
+        program = _for_devices(request)
+        if program is None:
+            return _run_on_host(request, args)
+        run = _run_by(program, lie)
+        if len(_operations) >= _MOST_OPERATIONS:
+            _operations.clear()
+        _operations[key] = run
+    return run(args)
+
+
+#: Numbers that were sent to devices: by their types and where they lie, and their bytes.
+_numbers: Final[dict[tuple[object, ...], ShardedArray]] = {}
+_MOST_NUMBERS: Final = 256
+
+
+def _number_at(x: Array, sharding: Sharding) -> ShardedArray:
+    """Return an array of one number that lies as a sharding says: the one made before, if any.
+
+    Most numbers are constants of the user's, as in ``x + 1``; sending one takes longer than that.
+    """
+    if type(x) is not ConcreteArray:
+        return moving.moved(x, sharding)
+    key = (x.aval, sharding, x.host.tobytes())
+    cached = _numbers.get(key)
+    if cached is None:
+        if len(_numbers) >= _MOST_NUMBERS:
+            _numbers.clear()
+        cached = _numbers[key] = moving.moved(x, sharding)
+    return cached
+
+
+def _run_by(
+    executable: Executable, lie: Sequence[object]
+) -> Callable[[Sequence[Array]], list[Array]]:
+    """Return what calls an executable with arguments that lie so."""
+    if not isinstance(executable, ShardedExecutable):
+        return executable
+    execute, results, moves = executable.execute, executable.results, executable.moves(lie)
+
+    def run(args: Sequence[Array]) -> list[Array]:
+        at: list[Any] = [
+            x if to is None else moving.moved(x, to) if x.ndim else _number_at(x, to)
+            for x, to in zip(args, moves, strict=True)
+        ]
+        outs = execute(args, [x.shards for x in at])
+        return [result_of(how, out) for how, out in zip(results, outs, strict=True)]
+
+    return run
+
+
+def _operation(
+    primitive: Primitive[P], params: P, avals: Sequence[ShapedArray], splats: Sequence[bool]
+) -> Jaxpr:
+    def operation(*values: Array) -> Sequence[Array]:
+        operands = [
+            broadcast_in_dim(x, aval.shape, ()) if splat else x
+            for x, aval, splat in zip(values, avals, splats, strict=True)
+        ]
+        return bind(primitive, operands, params)
+
+    types = [a.with_shape(()) if splat else a for a, splat in zip(avals, splats, strict=True)]
+    return stage(operation, types).jaxpr

@@ -18,12 +18,9 @@ __all__, __getattr__, __dir__ = namespace(
             "qr_multiply solve solve_triangular svd"
         ),
         "functions": (
-            "eigh_tridiagonal expm expm_frechet funm hessenberg polar rsf2csf schur "
-            "solve_sylvester sqrtm"
-        ),
-        "special_matrices": (
-            "circulant companion convolution_matrix dft fiedler fiedler_companion hadamard hankel "
-            "helmert hilbert invhilbert invpascal leslie pascal toeplitz"
+            "circulant companion convolution_matrix dft eigh_tridiagonal expm expm_frechet fiedler "
+            "fiedler_companion funm hadamard hankel helmert hessenberg hilbert invhilbert "
+            "invpascal leslie pascal polar rsf2csf schur solve_sylvester sqrtm toeplitz"
         ),
     },
 )

@@ -15,31 +15,31 @@ from tinyjax.scipy.linalg.factors import qr_multiply as qr_multiply
 from tinyjax.scipy.linalg.factors import solve as solve
 from tinyjax.scipy.linalg.factors import solve_triangular as solve_triangular
 from tinyjax.scipy.linalg.factors import svd as svd
+from tinyjax.scipy.linalg.functions import circulant as circulant
+from tinyjax.scipy.linalg.functions import companion as companion
+from tinyjax.scipy.linalg.functions import convolution_matrix as convolution_matrix
+from tinyjax.scipy.linalg.functions import dft as dft
 from tinyjax.scipy.linalg.functions import eigh_tridiagonal as eigh_tridiagonal
 from tinyjax.scipy.linalg.functions import expm as expm
 from tinyjax.scipy.linalg.functions import expm_frechet as expm_frechet
+from tinyjax.scipy.linalg.functions import fiedler as fiedler
+from tinyjax.scipy.linalg.functions import fiedler_companion as fiedler_companion
 from tinyjax.scipy.linalg.functions import funm as funm
+from tinyjax.scipy.linalg.functions import hadamard as hadamard
+from tinyjax.scipy.linalg.functions import hankel as hankel
+from tinyjax.scipy.linalg.functions import helmert as helmert
 from tinyjax.scipy.linalg.functions import hessenberg as hessenberg
+from tinyjax.scipy.linalg.functions import hilbert as hilbert
+from tinyjax.scipy.linalg.functions import invhilbert as invhilbert
+from tinyjax.scipy.linalg.functions import invpascal as invpascal
+from tinyjax.scipy.linalg.functions import leslie as leslie
+from tinyjax.scipy.linalg.functions import pascal as pascal
 from tinyjax.scipy.linalg.functions import polar as polar
 from tinyjax.scipy.linalg.functions import rsf2csf as rsf2csf
 from tinyjax.scipy.linalg.functions import schur as schur
 from tinyjax.scipy.linalg.functions import solve_sylvester as solve_sylvester
 from tinyjax.scipy.linalg.functions import sqrtm as sqrtm
-from tinyjax.scipy.linalg.special_matrices import circulant as circulant
-from tinyjax.scipy.linalg.special_matrices import companion as companion
-from tinyjax.scipy.linalg.special_matrices import convolution_matrix as convolution_matrix
-from tinyjax.scipy.linalg.special_matrices import dft as dft
-from tinyjax.scipy.linalg.special_matrices import fiedler as fiedler
-from tinyjax.scipy.linalg.special_matrices import fiedler_companion as fiedler_companion
-from tinyjax.scipy.linalg.special_matrices import hadamard as hadamard
-from tinyjax.scipy.linalg.special_matrices import hankel as hankel
-from tinyjax.scipy.linalg.special_matrices import helmert as helmert
-from tinyjax.scipy.linalg.special_matrices import hilbert as hilbert
-from tinyjax.scipy.linalg.special_matrices import invhilbert as invhilbert
-from tinyjax.scipy.linalg.special_matrices import invpascal as invpascal
-from tinyjax.scipy.linalg.special_matrices import leslie as leslie
-from tinyjax.scipy.linalg.special_matrices import pascal as pascal
-from tinyjax.scipy.linalg.special_matrices import toeplitz as toeplitz
+from tinyjax.scipy.linalg.functions import toeplitz as toeplitz
 
 __all__ = [
     'block_diag',

@@ -16,9 +16,9 @@ __all__, __getattr__, __dir__ = namespace(
         ),
         "bessel": "bessel_jn i0 i0e i1 i1e sph_harm_y",
         "gammas": (
-            "bernoulli beta betainc betaln boxcox boxcox1p comb gamma gammainc gammaincc loggamma "
-            "multigammaln poch hyp1f1 hyp2f1"
+            "bernoulli beta betainc betaln boxcox boxcox1p comb dawsn erfcx exp1 expi expn fresnel "
+            "gamma gammainc gammaincc hyp1f1 hyp2f1 loggamma multigammaln ndtri owens_t poch sici "
+            "spence wofz"
         ),
-        "integrals": "dawsn erfcx exp1 expi expn fresnel ndtri owens_t sici spence wofz",
     },
 )

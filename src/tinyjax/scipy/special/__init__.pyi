@@ -34,6 +34,12 @@ from tinyjax.scipy.special.gammas import betaln as betaln
 from tinyjax.scipy.special.gammas import boxcox as boxcox
 from tinyjax.scipy.special.gammas import boxcox1p as boxcox1p
 from tinyjax.scipy.special.gammas import comb as comb
+from tinyjax.scipy.special.gammas import dawsn as dawsn
+from tinyjax.scipy.special.gammas import erfcx as erfcx
+from tinyjax.scipy.special.gammas import exp1 as exp1
+from tinyjax.scipy.special.gammas import expi as expi
+from tinyjax.scipy.special.gammas import expn as expn
+from tinyjax.scipy.special.gammas import fresnel as fresnel
 from tinyjax.scipy.special.gammas import gamma as gamma
 from tinyjax.scipy.special.gammas import gammainc as gammainc
 from tinyjax.scipy.special.gammas import gammaincc as gammaincc
@@ -41,18 +47,12 @@ from tinyjax.scipy.special.gammas import hyp1f1 as hyp1f1
 from tinyjax.scipy.special.gammas import hyp2f1 as hyp2f1
 from tinyjax.scipy.special.gammas import loggamma as loggamma
 from tinyjax.scipy.special.gammas import multigammaln as multigammaln
+from tinyjax.scipy.special.gammas import ndtri as ndtri
+from tinyjax.scipy.special.gammas import owens_t as owens_t
 from tinyjax.scipy.special.gammas import poch as poch
-from tinyjax.scipy.special.integrals import dawsn as dawsn
-from tinyjax.scipy.special.integrals import erfcx as erfcx
-from tinyjax.scipy.special.integrals import exp1 as exp1
-from tinyjax.scipy.special.integrals import expi as expi
-from tinyjax.scipy.special.integrals import expn as expn
-from tinyjax.scipy.special.integrals import fresnel as fresnel
-from tinyjax.scipy.special.integrals import ndtri as ndtri
-from tinyjax.scipy.special.integrals import owens_t as owens_t
-from tinyjax.scipy.special.integrals import sici as sici
-from tinyjax.scipy.special.integrals import spence as spence
-from tinyjax.scipy.special.integrals import wofz as wofz
+from tinyjax.scipy.special.gammas import sici as sici
+from tinyjax.scipy.special.gammas import spence as spence
+from tinyjax.scipy.special.gammas import wofz as wofz
 
 __all__ = [
     'bernoulli',

@@ -17,8 +17,8 @@ from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.source.adjoint import activity as act, cotangents as cts, differentiate
 from tinyjax.source.adjoint.rules.registry import length, rule_of
-from tinyjax.source.ir import origins, program as ir, runtime
-from tinyjax.source.text import annotations as ann, coalescing, names, structure
+from tinyjax.source.ir import find, program as ir, runtime
+from tinyjax.source.text import names as nm, structure
 
 
 def _is_scalar(function: Any) -> bool:
@@ -42,7 +42,7 @@ def _count(call: ir.Call) -> int | None:
 #: The module of what adjoints call (``activity.Callees``).
 _CALLEES: Final = "tinyjax.source.adjoint.pullbacks"
 _ADDS: Final = frozenset((operator.add, cts.accumulate))
-FORWARD: Final = coalescing.Conventions(_is_scalar, _ADDS, _count, False)
+FORWARD: Final = nm.Conventions(_is_scalar, _ADDS, _count, False)
 PULLBACK: Final = attrs.evolve(FORWARD, only_floats=True)
 
 
@@ -60,27 +60,27 @@ def compile_adjoint(adjoint: differentiate.Adjoint, fun: FunctionType) -> Functi
 
 
 def _compiled(
-    program: ir.IR, names: dict[str, Any], conventions: coalescing.Conventions, fun: FunctionType
+    program: ir.IR, names: dict[str, Any], conventions: nm.Conventions, fun: FunctionType
 ) -> FunctionType:
     text, namespace, lines = structure.write(program, scope_of(fun), names, conventions)
-    origin = origins.Origin(fun.__code__.co_filename, fun.__code__.co_qualname, lines)
-    return origins.write_function(program.name, text, dict(namespace), origin)
+    origin = find.Origin(fun.__code__.co_filename, fun.__code__.co_qualname, lines)
+    return find.write_function(program.name, text, dict(namespace), origin)
 
 
 def adjoint_text(adjoint: differentiate.Adjoint, fun: FunctionType, values: tuple[Any, ...]) -> str:
     """Write both halves of an adjoint as a module, annotated for arguments such as these."""
     scope = scope_of(fun)
-    kinds = ann.annotated(adjoint.forward, [ann.ANY, *map(ann.type_of, values)], "", FORWARD)
+    kinds = nm.annotated(adjoint.forward, [nm.ANY, *map(nm.type_of, values)], "", FORWARD)
     value = _value_type(kinds)
     result = _cotangents(adjoint, fun, values)
-    back = ann.annotated(adjoint.pullback, [_stack_type(kinds), value], result, PULLBACK)
+    back = nm.annotated(adjoint.pullback, [_stack_type(kinds), value], result, PULLBACK)
     pullback, namespace, _ = structure.write(adjoint.pullback, scope, {}, PULLBACK, back)
-    annotations = ann.Annotations(kinds.ir, kinds.types, f"tuple[{value}, Pullback]")
+    annotations = nm.Annotations(kinds.ir, kinds.types, f"tuple[{value}, Pullback]")
     own = {adjoint.pullback.name: adjoint.pullback}
     forward, more, _ = structure.write(adjoint.forward, scope, own, FORWARD, annotations)
     del more[adjoint.pullback.name]
     body = f"{pullback}\n\n{forward}"
-    return f"{names.header({**namespace, **more}, body, fun)}\n\n\n{body}"
+    return f"{nm.header({**namespace, **more}, body, fun)}\n\n\n{body}"
 
 
 def _returned(program: ir.IR) -> list[tuple[ir.Atom, ...]]:
@@ -91,16 +91,16 @@ def _returned(program: ir.IR) -> list[tuple[ir.Atom, ...]]:
     return [tuples[v] for v in values if isinstance(v, ir.Variable) and v in tuples]
 
 
-def _value_type(forward: ann.Annotations) -> str:
+def _value_type(forward: nm.Annotations) -> str:
     """The type of the value that the forward half gives with its pullback."""
-    return ann.joined([forward.of(items[0]) for items in _returned(forward.ir)])
+    return nm.joined([forward.of(items[0]) for items in _returned(forward.ir)])
 
 
 def _cotangents(adjoint: differentiate.Adjoint, fun: FunctionType, values: tuple[Any, ...]) -> str:
     """The type of what the pullback returns."""
     returned = _returned(adjoint.pullback)
     if len(returned) != 1:
-        return ann.ANY
+        return nm.ANY
     types = [_cotangent(*pair) for pair in zip(returned[0], (fun, *values), strict=True)]
     return _tuple_of(types)
 
@@ -111,21 +111,21 @@ def _cotangent(atom: ir.Atom, argument: Any) -> str:
         return "None"
     if act.kind_of(argument) is act.Kind.FLOAT:
         return "float"
-    kind = ann.type_of(argument)
-    return ann.ANY if kind == ann.ANY else f"{kind} | None"
+    kind = nm.type_of(argument)
+    return nm.ANY if kind == nm.ANY else f"{kind} | None"
 
 
-def _stack_type(forward: ann.Annotations) -> str:
+def _stack_type(forward: nm.Annotations) -> str:
     """The type of what a program without branches keeps."""
     if len(forward.ir.blocks) > 1:
-        return ann.ANY
+        return nm.ANY
     calls = {s.variable: s.call for s in forward.ir.blocks[0].statements}
     ((_, back),) = _returned(forward.ir)
     assert isinstance(back, ir.Variable), "the pullback is made just before"
     stack = calls[back].args[1]
     if isinstance(stack, ir.Constant):
         return "tuple[()]"
-    return _tuple_of([ann.joined([forward.of(atom)]) for atom in calls[stack].args])
+    return _tuple_of([nm.joined([forward.of(atom)]) for atom in calls[stack].args])
 
 
 #: How long the type of a tuple may be.

@@ -14,7 +14,7 @@ from tinyjax.source.adjoint.activity import Activity, Kind
 from tinyjax.source.adjoint.cotangents import accumulate, number
 from tinyjax.source.adjoint.rules import formulas, registry
 from tinyjax.source.ir import program as ir, runtime, syntax
-from tinyjax.source.text import names
+from tinyjax.source.text import names as nm
 
 ZERO: Final = ir.literal(0.0)
 
@@ -106,7 +106,7 @@ class ReverseBlock:
         self.activity.residuals[self.index] = [*self.residuals]
         if not single and not self.activity.framed(self.index):
             return self.stack
-        variables, rest = [*self.residuals.values()], ir.Variable(0, names.STACK)
+        variables, rest = [*self.residuals.values()], ir.Variable(0, nm.STACK)
         if more := not single and self.index:
             variables.append(rest)
         self.writer.line = 0
@@ -278,4 +278,4 @@ def _function(rule: registry.Rule, name: str) -> ir.Constant:
 def cotangent_name(target: ir.Atom) -> str:
     """What the cotangent of a variable is called."""
     name = target.name if isinstance(target, ir.Variable) else None
-    return f"{names.COTANGENT}{name or names.TEMPORARY}"
+    return f"{nm.COTANGENT}{name or nm.TEMPORARY}"

@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn
 import attrs
 
 from tinyjax import errors, frames
-from tinyjax.source.ir import find, program as ir, runtime, signature, syntax
+from tinyjax.source.ir import find, program as ir, runtime, syntax
 
 UNDEFINED: Final = ir.literal(runtime.UNDEFINED)
 DEFINED: Final = ir.function(runtime.defined)
@@ -86,7 +86,7 @@ class BlocksBuilder:
         self.locals: set[str] = {*self.code.co_varnames, *self.code.co_cellvars}
         self.scope: Scope = Scope(node, self.code)
         #: The names of variables that may have no value, as Python's locals.
-        self.unsure: set[str] = self.locals - {*signature.parameters_of(self.code)}
+        self.unsure: set[str] = self.locals - {*find.parameters_of(self.code)}
         #: The variables of comprehensions.
         self.iterated: set[str] = set()
         #: The variables that nested functions assign, and the nested functions that use one.

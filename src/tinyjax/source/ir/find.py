@@ -1,19 +1,107 @@
-"""The syntax tree of a function: found in its file by what its code object says of its place.
-
-Where a variable is assigned is looked up there when a message is to say it.
-"""
+"""Functions and their texts: those that are read, and those that are generated."""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import linecache
+import os
+import site
+import sys
+import sysconfig
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
-from types import CodeType
+from inspect import Parameter
+from types import CodeType, FrameType, FunctionType
+from typing import Any, Final, TypeAlias
+
+import attrs
 
 from tinyjax import errors, frames
+
+# Generated functions: their texts, and which of the user's lines each of their lines came from.
+
+
+@attrs.frozen
+class Origin:
+    """Where a generated function came from.
+
+    Attributes:
+        filename: the file of the user's function.
+        function: its name.
+        lines: the user's line for those lines of the text that have one.
+    """
+
+    filename: str
+    function: str
+    lines: dict[int, int]
+
+
+_origins: dict[str, Origin | None] = {}
+
+
+def write_function(
+    name: str, text: str, namespace: dict[str, Any], origin: Origin | None = None
+) -> FunctionType:
+    """Compile the text of a function, and keep the text where the front end finds it."""
+    function = run_text(name, text, namespace, origin)[name]
+    assert isinstance(function, FunctionType), f"{name} is no function in\n{text}"
+    return function
+
+
+def run_text(
+    name: str, text: str, namespace: dict[str, Any], origin: Origin | None = None
+) -> dict[str, Any]:
+    """Run a text, and keep it where tracebacks and the front end find it; give what it defines."""
+    _origins[frames.run_text("source", name, text, namespace)] = origin
+    return namespace
+
+
+def refusal(message: str) -> errors.SourceError:
+    """An error of something without a derivative, at the user's line that runs."""
+    return errors.SourceError(message, program_location())
+
+
+def program_location() -> frames.Location | None:
+    """The innermost line of the user's programs that a generated function is at."""
+    frame: FrameType | None = sys._getframe(1)
+    library: frames.Location | None = None
+    while frame is not None:
+        origin, line = _origins.get(frame.f_code.co_filename), frame.f_lineno
+        number: int | None = line
+        while origin is not None and number is not None:  # an adjoint's adjoint is that of a text
+            number = origin.lines.get(number)
+            if number is not None and not origin.filename.startswith(frames.PACKAGE_DIRECTORY):
+                here = frames.Location(origin.filename, number, origin.function)
+                if not is_library(origin.filename):
+                    return here
+                library = library or here
+            origin = _origins.get(origin.filename)
+        frame = frame.f_back
+    return library
+
+
+def is_library(filename: str) -> bool:
+    """Whether a file is of Python's own library or of one that is installed."""
+    return filename.startswith(_LIBRARIES)
+
+
+_LIBRARIES: Final = tuple(
+    {
+        os.path.join(os.path.abspath(path), "")
+        for path in (
+            *[sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")],
+            *site.getsitepackages(),
+        )
+    }
+)
+
+
+# The syntax tree of a function: found in its file by what its code object says of its place.
+#
+# Where a variable is assigned is looked up there when a message is to say it.
+
 
 FunctionNode = ast.FunctionDef | ast.Lambda
 
@@ -176,3 +264,118 @@ def _last(function: FunctionNode, name: str, line: int) -> int:
     args = function.args
     parameters = [*args.posonlyargs, *args.args, *args.kwonlyargs]
     return max(numbers, default=function.lineno if any(a.arg == name for a in parameters) else 0)
+
+
+# Calls of Python functions, their arguments brought in the order of the parameters.
+
+
+_VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
+
+#: Where the value of a parameter is among the arguments of a call: at a place, or at several for
+#: ``*args`` and ``**kwargs``; None where the default was taken.
+ArgumentPlace: TypeAlias = int | tuple[int, ...] | dict[str, int] | None
+Places: TypeAlias = tuple[tuple[str, ArgumentPlace], ...]
+
+
+@attrs.frozen
+class Bound:
+    """Arguments in the order of the parameters.
+
+    Attributes:
+        values: one for each parameter; a tuple for ``*args``, a dict for ``**kwargs``.
+        count: how many arguments there were; None where they were exactly these.
+        places: where the value of each parameter was among them.
+    """
+
+    values: tuple[Any, ...]
+    count: int | None = None
+    places: Places = ()
+
+    @property
+    def plain(self) -> bool:
+        """Whether the arguments were exactly the values of the parameters."""
+        return self.count is None
+
+    def unbind(self, cotangents: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Bring one cotangent per parameter in the order of the call's arguments.
+
+        The first is a dict of those of the parameters whose defaults were taken.
+        """
+        if self.count is None:
+            return (None, *cotangents)
+        own: dict[str, Any] = {}
+        results: list[Any] = [None] * self.count
+        for (name, place), part in zip(self.places, cotangents, strict=True):
+            match place:
+                case None:
+                    own[name] = part
+                case int():
+                    results[place] = part
+                case tuple():
+                    for i, item in zip(place, part or (), strict=part is not None):
+                        results[i] = item
+                case dict():
+                    for key, i in place.items():
+                        results[i] = (part or {}).get(key)
+        return (own or None, *results)
+
+    def rebind(self, results: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Bring what ``unbind`` gives back in the order of the parameters."""
+        own, *cotangents = results
+        if self.count is None:
+            return tuple(cotangents)
+        parts: list[Any] = []
+        for name, place in self.places:
+            match place:
+                case None:
+                    parts.append((own or {}).get(name))
+                case int():
+                    parts.append(cotangents[place])
+                case tuple():
+                    parts.append(tuple([cotangents[i] for i in place]) or None)
+                case dict():
+                    parts.append({key: cotangents[i] for key, i in place.items()})
+        return tuple(parts)
+
+
+def parameters_of(code: CodeType) -> tuple[str, ...]:
+    """The names of a function's parameters, in the order in which frames hold them."""
+    count = code.co_argcount + code.co_kwonlyargcount
+    count += bool(code.co_flags & inspect.CO_VARARGS) + bool(code.co_flags & inspect.CO_VARKEYWORDS)
+    return code.co_varnames[:count]
+
+
+def bound(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
+    """Bring the arguments of a call in the order of the parameters.
+
+    Raises:
+        TypeError: the arguments do not fit the function.
+    """
+    assert isinstance(fun, FunctionType), f"{fun!r} is no Python function"
+    code = fun.__code__
+    plain = not kwargs and not code.co_kwonlyargcount and not code.co_flags & _VARIADIC
+    if plain and len(args) == code.co_argcount:
+        return Bound(args)
+    signature = inspect.Signature.from_callable(fun, follow_wrapped=False)
+    arguments = signature.bind(*args, **kwargs)
+    arguments.apply_defaults()
+    key = code, len(args), tuple(kwargs)
+    if key not in _places:
+        _places[key] = _places_in(signature, code, len(args), kwargs)
+    values = tuple([arguments.arguments[name] for name, _ in _places[key]])
+    return Bound(values, len(args) + len(kwargs), _places[key])
+
+
+#: By code and arguments: where the values of the parameters are among them.
+_places: Final[dict[tuple[CodeType, int, tuple[str, ...]], Places]] = {}
+
+
+def _places_in(
+    signature: inspect.Signature, code: CodeType, start: int, kwargs: dict[str, Any]
+) -> Places:
+    names = {name: start + i for i, name in enumerate(kwargs)}
+    arguments, parameters = signature.bind(*range(start), **names).arguments, signature.parameters
+    empty: dict[Any, ArgumentPlace] = {Parameter.VAR_POSITIONAL: (), Parameter.VAR_KEYWORD: {}}
+    kinds = {name: parameters[name].kind for name in parameters_of(code)}
+    return tuple([(name, arguments.get(name, empty.get(kind))) for name, kind in kinds.items()])

@@ -19,7 +19,7 @@ from typing import Any, Final, NoReturn
 import attrs
 
 from tinyjax import errors
-from tinyjax.source.ir import blocks, find, program as ir, runtime, signature, syntax
+from tinyjax.source.ir import blocks, find, program as ir, runtime, syntax
 
 
 def lookup(fun: FunctionType, name: str) -> Any:
@@ -236,7 +236,7 @@ class Functions(blocks.BlocksBuilder):
         here = node.lineno, node.col_offset
         names = [other for other in self.assignments(name) if isinstance(other, ast.Name)]
         earlier = any((other.lineno, other.col_offset) < here for other in names)
-        return earlier or name in signature.parameters_of(self.scope.code)
+        return earlier or name in find.parameters_of(self.scope.code)
 
     # Functions that are written out where they are called
 
@@ -331,7 +331,7 @@ class Functions(blocks.BlocksBuilder):
             )
         values = [self.expression(arg) for arg in node.args]
         keywords = {str(k.arg): self.expression(k.value) for k in node.keywords}
-        declared = signature.parameters_of(code)[: code.co_argcount + code.co_kwonlyargcount]
+        declared = find.parameters_of(code)[: code.co_argcount + code.co_kwonlyargcount]
         arguments = dict(zip(declared[: code.co_argcount], values, strict=False))
         rest = values[code.co_argcount :]
         extra: dict[str, ir.Atom] = {}

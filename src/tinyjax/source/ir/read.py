@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 
 from tinyjax import errors
-from tinyjax.source.ir import expressions, functions, program as ir, runtime, signature, syntax
+from tinyjax.source.ir import expressions, find, functions, program as ir, runtime, syntax
 from tinyjax.source.ir.assembly import assembled
 from tinyjax.source.ir.blocks import UNDEFINED, OpenBlock
 from tinyjax.source.ir.find import find_function
@@ -88,7 +88,7 @@ class Builder(expressions.Expressions):
     def build(self) -> ir.IR:
         first = self.new_block(sealed=True)
         self.self_variable: ir.Variable = self.block_argument(first, None)
-        for name in signature.parameters_of(self.code):
+        for name in find.parameters_of(self.code):
             first.values[name] = self.block_argument(first, name)
         self.draft = first
         if isinstance(self.node, ast.Lambda):

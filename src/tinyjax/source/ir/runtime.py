@@ -13,7 +13,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from tinyjax.core.values.array import Array
-from tinyjax.source.ir.origins import refusal
+from tinyjax.source.ir.find import refusal
 
 
 class Undefined:

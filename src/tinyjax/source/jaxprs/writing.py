@@ -21,7 +21,7 @@ from tinyjax import dtypes, errors, tree
 from tinyjax.core.tracing import checking, jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.values import avals as av, concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.source.ir.origins import run_text
+from tinyjax.source.ir.find import run_text
 from tinyjax.source.jaxprs.text_runtime import WEAK, TypedFunction, bits_of, literal
 from tinyjax.source.text.layout import Doc, flat, group, laid_out, prefixed
 from tinyjax.source.text.names import import_block, quoted

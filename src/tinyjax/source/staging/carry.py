@@ -16,7 +16,7 @@ from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.errors import CarryTypeError
 from tinyjax.source.ir import runtime
-from tinyjax.source.staging import exits, graph as cfg, items, values as vals
+from tinyjax.source.staging import exits, graph as cfg, operators, values as vals
 from tinyjax.source.staging.run import Run
 
 T = TypeVar("T")
@@ -133,7 +133,7 @@ class Carry:
         counting, run = self.loop.counting, self.run.aside()
         assert counting is not None, "a loop over items counts"
         run.enter(self.loop.header, self.arrival(arrays, index))
-        run.env[counting.items] = items.Current(item)
+        run.env[counting.items] = operators.Current(item)
         return run.follow(counting.inside, inner)
 
     def scan(

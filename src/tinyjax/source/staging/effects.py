@@ -21,7 +21,7 @@ import numpy as np
 
 from tinyjax.core.values.array import Array
 from tinyjax.errors import SourceError
-from tinyjax.source.ir import find, runtime, signature, syntax
+from tinyjax.source.ir import find, runtime, syntax
 from tinyjax.source.staging.session import is_read
 
 #: Modules whose functions only compute.
@@ -241,7 +241,7 @@ class Body:
         self.local: set[str] = {*code.co_varnames, *code.co_cellvars}
         self.defined: set[str] = {n.name for n in self.nodes if isinstance(n, ast.FunctionDef)}
         bound: dict[str, list[ast.expr | None]] = {}
-        for name in signature.parameters_of(code):
+        for name in find.parameters_of(code):
             bound[name] = [] if name in own else [None]
         for inner in self.nodes:
             for name, value in _bindings(inner):

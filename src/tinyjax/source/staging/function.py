@@ -18,8 +18,8 @@ from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values.array import Array
 from tinyjax.custom_derivatives import closures
 from tinyjax.source.adjoint import equivalents
-from tinyjax.source.ir import program as ir, read, runtime, signature
-from tinyjax.source.staging import effects, exits, numbers, opaque_calls, texts, values as vals
+from tinyjax.source.ir import find, program as ir, read, runtime
+from tinyjax.source.staging import effects, exits, opaque_calls, operators, values as vals
 from tinyjax.source.staging.graph import RETURN, ControlFlowGraph
 from tinyjax.source.staging.loops import run_loop
 from tinyjax.source.staging.run import Run
@@ -116,7 +116,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             with _in_session() as session:
                 return session.enter(*args) if fun is runtime.enter else session.leave(*args)
         case _ if fun is print and (vals.holds_tracer(args) or _is_conditional()):
-            return texts.print_when_run(tuple(opaque_calls.plain_arguments(args)), kwargs)
+            return vals.print_when_run(tuple(opaque_calls.plain_arguments(args)), kwargs)
         case _ if fun is getattr and is_read(getter := effects.property_of(*args[:2])):
             return call(getter, args[:1], {})
         case _ if runtime.is_in(fun, _CALLING) and (
@@ -182,7 +182,7 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     if is_read(method):
         return call(method, (fun, *args), kwargs)
     if isinstance(fun, type) and issubclass(fun, BaseException):
-        return fun(*texts.as_texts(args), **kwargs)
+        return fun(*vals.as_texts(args), **kwargs)
     other = opaque_calls.replacement(fun, args, kwargs)
     if other is not None:
         return other(*args, **kwargs)
@@ -238,9 +238,9 @@ def _run(fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
             if not session.entered:
                 raise
             return _run_plainly(fun, args, kwargs, error)
-        values = (fun, *signature.bound(fun, args, kwargs).values)
+        values = (fun, *find.bound(fun, args, kwargs).values)
         if not session.entered:
-            values = tuple(map(numbers.widened, values))
+            values = tuple(map(operators.widened, values))
         parts, _ = vals.take_apart((_closed_over(fun), values[1:]))
         entered = Entered(fun.__code__, parts, session.conditions)
         session.check_recursion(entered)

@@ -1,9 +1,4 @@
-"""Loops: in Python as long as their end is static, else ``while_loop`` and ``scan``.
-
-What a loop carries are the parameters of its first block. If it has other ends than its condition
-(``break``, ``return``), it also carries the number of the block it has left for, and the values it
-has left with. The program of an iteration says of which types those are.
-"""
+"""Loops: in Python as long as their end is static, else ``while_loop`` and ``scan``."""
 
 from __future__ import annotations
 
@@ -18,15 +13,23 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax.core.control_flow import while_loop as wl
 from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.tracing import staging as stg
+from tinyjax.core.tracing import jaxpr as jx, staging as stg, trace as tr
 from tinyjax.core.tracing.jaxpr import Jaxpr, Var, effects, eval_jaxpr, subjaxprs
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.source.staging import exits as ex, items as it, numbers, rolling, values as vals
-from tinyjax.source.staging.carry import Carry, OnceError, RestructuredError
+from tinyjax.source.staging import exits, exits as ex, graph, operators, values as vals
+from tinyjax.source.staging.carry import CarriedPart, Carry, OnceError, RestructuredError
 from tinyjax.source.staging.graph import Counting, Loop, Test
+from tinyjax.source.staging.operators import stacked
 from tinyjax.source.staging.run import Run
 from tinyjax.source.staging.session import RaisedError, Session, TracedEndError
+
+# Loops: in Python as long as their end is static, else ``while_loop`` and ``scan``.
+#
+# What a loop carries are the parameters of its first block. If it has other ends than its
+# condition (``break``, ``return``), it also carries the number of the block it has left for, and
+# the values it has left with. The program of an iteration says of which types those are.
+
 
 #: A loop of so many iterations is unrolled where it cannot be a loop of the program.
 _MOST_UNROLLED: Final = 64
@@ -62,8 +65,8 @@ class TracedLoop:
     def repeat(self, arrival: ex.Arrival) -> ex.Outcome:
         """Make a ``while_loop``."""
         counting, items = self.loop.counting, self.items
-        if counting is not None and not isinstance(items, it.Items):
-            stacked = it.as_items(items)
+        if counting is not None and not isinstance(items, operators.Items):
+            stacked = operators.as_items(items)
             if stacked is not None:
                 run = self.run.aside()
                 run.env[counting.items] = stacked
@@ -185,10 +188,10 @@ class TracedLoop:
         return carry.with_first_values(partial(self._scan, counting))
 
     def _scan(self, counting: Counting, carry: Carry) -> ex.Outcome:
-        items: it.Items = self.items
+        items: operators.Items = self.items
         rows = list(items.arrays)
         if _counts(items):
-            rows.append(numbers.integer(jnp.arange(items.length)))
+            rows.append(operators.integer(jnp.arange(items.length)))
 
         def iteration(*arrays: Array) -> list[Array]:
             state, slices = arrays[: len(arrays) - len(rows)], arrays[len(arrays) - len(rows) :]
@@ -222,15 +225,15 @@ def static_length(items: Any) -> int | None:
     """How often a ``for`` loop would be run to its end, if that is known."""
     if items is None:
         return None
-    length = items.length if isinstance(items, it.Items) else len(items)
+    length = items.length if isinstance(items, operators.Items) else len(items)
     return None if vals.is_undecided(length) else int(length)
 
 
-def _counts(items: it.Items) -> bool:
+def _counts(items: operators.Items) -> bool:
     """Whether the items depend on their places."""
-    if isinstance(items, it.Together):
+    if isinstance(items, operators.Together):
         return any(map(_counts, items.parts))
-    return isinstance(items, it.Steps)
+    return isinstance(items, operators.Steps)
 
 
 # Loops of the program, or of Python
@@ -243,7 +246,7 @@ def run_loop(run: Run, header: int, arrival: ex.Arrival, stops: frozenset[int]) 
     arrival = arrival.first(len(run.graph.blocks[header].arguments))
     items = None if loop.counting is None else run.env[loop.counting.items]
     inner = stops | loop.exits | {header}
-    if it.is_scanned(items):
+    if operators.is_scanned(items):
         traced = TracedLoop(run, loop, inner, items)
         outcome = _attempt(run.session, lambda: traced.scan(arrival), items.length)
         if outcome is not None:
@@ -257,7 +260,7 @@ def _in_python(
     """Make the iterations of a loop one by one, until one does not say whether there is another."""
     header = loop.header
     count = len(run.graph.blocks[header].arguments)
-    roller = rolling.Roller(run, loop, inner, items, items is None or isinstance(items, it.Items))
+    roller = Roller(run, loop, inner, items, items is None or isinstance(items, operators.Items))
     while True:
         mark = run.session.mark()
         roller.begin()
@@ -315,3 +318,256 @@ def _attempt(session: Session, traced: Callable[[], ex.Outcome], length: int) ->
             raise
     session.rewind(mark)
     return None
+
+
+# Long loops over what is known, rolled up: one program for all iterations but the first.
+#
+# A loop over a known range is made in Python, iteration by iteration. Where an iteration contains
+# traced control flow, and there are many, a ``scan`` takes the place of those that follow; what
+# Python knows in each iteration it goes on computing. Where the iterations are not uniform,
+# because what they carry changes its structure, or an item is asked for what no program can say,
+# the loop goes on in Python.
+
+
+#: An equation takes a millisecond to compile, and a choice or a loop as long as so many.
+_CONTROL_FLOW: Final = 40
+#: Milliseconds of compilation from which on a loop is rolled up, if its iterations make choices,
+#: and if they do not: then unrolling is what makes its program fast.
+_WORTH_IT: Final = 600
+_WORTH_IT_WITHOUT_CHOICES: Final = 5000
+#: How often an iteration is staged until it is known what it carries.
+_ATTEMPTS: Final = 6
+
+
+def _recording() -> stg.StagingTrace | None:
+    """The program that is being recorded, if one is."""
+    trace: tr.Trace = tr.current_trace()
+    while not isinstance(trace, stg.StagingTrace):
+        if trace.parent is trace:
+            return None
+        trace = trace.parent
+    return trace
+
+
+def _cost(eqns: Sequence[jx.JaxprEqn]) -> int:
+    """How long equations take to compile, in milliseconds."""
+    cost = len(eqns)
+    for eqn in eqns:
+        inner = [_cost(jaxpr.eqns) for jaxpr in jx.subjaxprs(eqn.params)]
+        cost += sum(inner) + _CONTROL_FLOW * (eqn.primitive.name in ("cond", "scan", "while"))
+    return cost
+
+
+@attrs.define(eq=False)
+class Roller:
+    """Decides when a loop over what is known is rolled up, and does it.
+
+    Attributes:
+        run: the run that comes to the loop.
+        loop: the loop.
+        inner: the blocks at which an iteration ends.
+        items: what it goes over.
+        done: whether it was rolled up, or cannot be.
+    """
+
+    run: Run
+    loop: graph.Loop
+    inner: frozenset[int]
+    items: Any
+    done: bool
+    _recorded: int = 0
+    _choices: int = 0
+
+    def begin(self) -> None:
+        """Remember how far the recording is at the beginning of an iteration."""
+        trace = None if self.done else _recording()
+        self.done = trace is None
+        self._recorded = 0 if trace is None else len(trace.eqns)
+        self._choices = self.run.session.choices
+
+    def end(self, after: exits.Arrival) -> exits.Arrival | None:
+        """Roll up the iterations that follow, if that is worth while and possible.
+
+        Args:
+            after: what the iteration that was made has led to.
+
+        Returns:
+            What there is after the last iteration; None if the next one is made in Python.
+        """
+        trace, counting = _recording(), self.loop.counting
+        if self.done or trace is None or counting is None:
+            return None
+        start = after.values[counting.counter]
+        left = len(self.items) - start
+        choices = self.run.session.choices > self._choices
+        worth_it = _WORTH_IT if choices else _WORTH_IT_WITHOUT_CHOICES
+        if _cost(trace.eqns[self._recorded :]) * left < worth_it:
+            return None
+        self.done = True
+        mark = self.run.session.mark()
+        try:
+            carry = Carry.of(self.run, self.loop, after, counting.counter, True)
+            return Rolled(carry, self.inner, self.items[start:], len(self.items)).made()
+        except Exception:  # Python meets it too, or does without
+            self.run.session.rewind(mark)
+            return None
+
+
+class AgainError(Exception):
+    """An iteration is staged again, with what is known now of what it carries."""
+
+
+class Rolled:
+    """A loop that is rolled up.
+
+    Attributes:
+        constant: the numbers that stay what they are.
+        changing: the numbers that Python knows in each iteration, and what they are at the
+            beginning of each and after the last, if that is found out.
+    """
+
+    def __init__(self, carry: Carry, inner: frozenset[int], items: Any, end: int) -> None:
+        self.carry = carry
+        self.inner = inner
+        self.items = items
+        self.end: int = end
+        self.count: int = len(items)
+        self.starts: dict[CarriedPart, Any] = carry.parts()
+        self.constant: set[CarriedPart] = {
+            place
+            for place, part in self.starts.items()
+            if vals.is_dynamic(part) and not isinstance(part, (Array, np.ndarray))
+        }
+        self.changing: dict[CarriedPart, list[Any] | None] = {}
+        self.leaves: dict[CarriedPart, vals.Known] = {}
+        self.following: dict[CarriedPart, Any] = {}
+
+    def made(self) -> exits.Arrival:
+        """Make the loop.
+
+        Raises:
+            NotUniformError: its iterations cannot be one program.
+        """
+        for _ in range(_ATTEMPTS):
+            with suppress(AgainError):
+                return self._made()
+        raise vals.NotUniformError
+
+    def _made(self) -> exits.Arrival:
+        fixed = {*self.constant, *self.changing}
+        carry = attrs.evolve(self.carry, fixed={place: self.starts[place] for place in fixed})
+
+        def iteration(*arrays: Array) -> list[Array]:
+            *state, index = arrays
+            iterations = vals.Iterations(index, self.count)
+            self.leaves = {place: self._leaf(place, iterations) for place in self.changing}
+            token = vals.current_iterations.set(iterations)
+            try:
+                here = attrs.evolve(carry, fixed={**carry.fixed, **self.leaves})
+                outcome = here.iteration(state, index, self._item(iterations), self.inner)
+                if outcome.only != carry.loop.header:
+                    raise vals.NotUniformError
+                after = here.following(outcome.arrivals[carry.loop.header])
+                self.following = {place: after.parts()[place] for place in fixed}
+                return here.next_arrays(outcome, state)
+            finally:
+                vals.current_iterations.reset(token)
+
+        index = operators.integer(jnp.arange(self.count))
+        state, body = carry.match(iteration, [index.aval.row()])
+        self._decide()
+        outs = carry.scan(body, state, [index], self.count)
+        ends = {place: values[-1] for place, values in self.changing.items() if values is not None}
+        done = attrs.evolve(carry, fixed={**carry.fixed, **ends})
+        return done.arrival(outs, self.end)
+
+    def _leaf(self, place: CarriedPart, iterations: vals.Iterations) -> vals.Known:
+        return vals.Known(iterations, self.changing[place], self.starts[place])
+
+    def _item(self, iterations: vals.Iterations) -> Any:
+        """The item of an iteration."""
+        known = vals.known_of(self.items, iterations)
+        if known is not vals.NOT_KNOWN:
+            return known
+        parts = [part for item in self.items for part in vals.take_apart(item)[0]]
+        whole = all(isinstance(part, (Array, np.ndarray)) for part in parts)
+        rows = stacked(self.items) if whole else None
+        if rows is None or len({vals.aval_of(part) for part in parts[:: len(rows.arrays)]}) > 1:
+            raise vals.NotUniformError
+        return rows.at(iterations.index)
+
+    def _decide(self) -> None:
+        """See that what was taken for constant or known is so.
+
+        Raises:
+            AgainError: it is not, but something else that is known now.
+            NotUniformError: it is not, and nothing is known of it.
+        """
+        again = False
+        for place, value in self.following.items():
+            if isinstance(value, (Array, np.ndarray)):
+                self.constant.discard(place)
+                self.changing.pop(place, None)
+                again = True
+            elif place in self.constant and not vals.is_same(value, self.starts[place]):
+                self.constant.discard(place)
+                self.changing[place] = None
+                again = True
+        if not again and self.changing:
+            starts = {place: self.starts[place] for place in self.changing}
+            following = {place: self.following[place] for place in self.changing}
+            carried = simulated(following, self.leaves, starts, self.count)
+            for place, values in carried.items():
+                known = self.changing[place]
+                again = again or known is None or not all(map(vals.is_same, known, values))
+            self.changing.update(carried)
+        if again:
+            raise AgainError
+
+
+def simulated(
+    following: dict[Any, Any], leaves: dict[Any, vals.Known], starts: dict[Any, Any], count: int
+) -> dict[Any, list[Any]]:
+    """What Python carries from iteration to iteration.
+
+    Args:
+        following: for each place what an iteration carries on there, computed of ``leaves`` and
+            others.
+        leaves: what stands for the values that it begins with.
+        starts: those of the first iteration.
+        count: how many iterations there are.
+
+    Returns:
+        For each place the values that the iterations begin with, and that after the last.
+
+    Raises:
+        NotUniformError: an exception is raised, or something else than plain values is carried.
+    """
+    places = {id(leaf): place for place, leaf in leaves.items()}
+    carried = {place: [start] for place, start in starts.items()}
+
+    def value_of(known: vals.Known, iteration: int, done: dict[int, Any]) -> Any:
+        if id(known) in places:
+            return carried[places[id(known)]][iteration]
+        if known.recipe is None:
+            return known.at(iteration)
+        if id(known) not in done:
+            fun, args, kwargs = known.recipe
+            arguments = vals.replaced(
+                (args, kwargs), known.iterations, lambda part: value_of(part, iteration, done)
+            )
+            done[id(known)] = fun(*arguments[0], **arguments[1])
+        return done[id(known)]
+
+    for iteration in range(count):
+        done: dict[int, Any] = {}
+        try:
+            now = {
+                place: value_of(value, iteration, done) if isinstance(value, vals.Known) else value
+                for place, value in following.items()
+            }
+        except Exception as error:
+            raise vals.NotUniformError from error
+        for place, value in now.items():
+            carried[place].append(value)
+    return carried

@@ -22,7 +22,7 @@ from tinyjax.core.values.array import Array
 from tinyjax.scipy import special as sps
 from tinyjax.source.adjoint.equivalents import INDEXED, counterpart, taking_lists
 from tinyjax.source.ir import runtime
-from tinyjax.source.staging import items, numbers, questions, texts
+from tinyjax.source.staging import operators, values as vals
 from tinyjax.source.staging.values import holds_tracer, is_undecided, truth
 
 Leaf = Callable[..., Any]
@@ -34,7 +34,7 @@ def plain_arguments(values: Sequence[Any]) -> list[Any]:
     Raises:
         SourceError: how many items there are depends on a traced value.
     """
-    return [items.expanded(x) if isinstance(x, items.Items) else x for x in values]
+    return [operators.expanded(x) if isinstance(x, operators.Items) else x for x in values]
 
 
 def of_items(function: Leaf) -> Leaf:
@@ -44,7 +44,7 @@ def of_items(function: Leaf) -> Leaf:
 
 def of_floats(function: Leaf) -> Leaf:
     """A function of ``math``, which takes integers for floats."""
-    return lambda *args, **options: function(*map(numbers.floating, args), **options)
+    return lambda *args, **options: function(*map(operators.floating, args), **options)
 
 
 def log_of(value: Any, base: Any = None) -> Any:
@@ -70,12 +70,14 @@ def distance(p: Sequence[Any], q: Sequence[Any]) -> Any:
 
 def factorial(n: Any) -> Any:
     """``math.factorial``, as far as it fits 64 bits."""
-    if not numbers.is_integer(n):
+    if not operators.is_integer(n):
         raise TypeError(f"math.factorial takes an integer, but got {n.aval}")
-    n = numbers.integer(n)
-    numbers.check(n < 0, ValueError("factorial() not defined for negative values"))
-    numbers.check(n >= len(_FACTORIALS), OverflowError("factorial() of more than 20 is too large"))
-    return numbers.integer(jnp.asarray(_FACTORIALS)[n])
+    n = operators.integer(n)
+    operators.check(n < 0, ValueError("factorial() not defined for negative values"))
+    operators.check(
+        n >= len(_FACTORIALS), OverflowError("factorial() of more than 20 is too large")
+    )
+    return operators.integer(jnp.asarray(_FACTORIALS)[n])
 
 
 _FACTORIALS: Final = np.array([math.factorial(n) for n in range(21)])
@@ -83,18 +85,18 @@ _FACTORIALS: Final = np.array([math.factorial(n) for n in range(21)])
 
 def length_of(value: Any) -> Any:
     """``len`` of what a traced loop goes over."""
-    return value.length if isinstance(value, items.Items) else len(value)
+    return value.length if isinstance(value, operators.Items) else len(value)
 
 
 def item_of(value: Any, index: Any) -> Any:
     """``value[index]`` where either is traced."""
     match value:
-        case items.Current():
+        case operators.Current():
             return value.value
-        case items.Rows() | items.Steps() | items.Together():
+        case operators.Rows() | operators.Steps() | operators.Together():
             return value.at(index)
         case tuple() | list() | range() if is_undecided(index):
-            return items.item_at(value, index)
+            return operators.item_at(value, index)
         case np.ndarray() | Array():
             return jnp.asarray(value)[_of_arrays(index)]
         case _:
@@ -146,28 +148,28 @@ def _by_name(names: str, module: Any) -> dict[Any, Leaf]:
 
 #: What takes the place of a function of numbers, where one of them is an array.
 NUMERIC: Final[dict[Any, Leaf]] = {
-    operator.add: numbers.add,
-    operator.sub: numbers.subtract,
-    operator.mul: numbers.multiply,
-    operator.truediv: numbers.divide,
-    operator.floordiv: numbers.floor_divide,
-    operator.mod: numbers.modulo,
-    operator.pow: numbers.power,
-    **{f: numbers.shift(f) for f in (operator.lshift, operator.rshift)},
-    **{f: numbers.bitwise(f) for f in (operator.and_, operator.or_, operator.xor)},
-    **{f: numbers.unary(f) for f in (operator.neg, operator.pos, abs)},
-    operator.invert: numbers.invert,
-    operator.is_: questions.same,
-    operator.is_not: questions.different,
-    runtime.updated: numbers.changed,
-    builtins.pow: numbers.power,
-    builtins.divmod: numbers.quotient_and_rest,
-    builtins.type: questions.class_of,
-    builtins.isinstance: questions.is_instance,
-    builtins.hasattr: questions.has_attribute,
-    builtins.getattr: questions.attribute_of,
-    **{f: questions.compare(f) for f in (operator.eq, operator.ne, operator.lt, operator.le)},
-    **{f: questions.compare(f) for f in (operator.gt, operator.ge)},
+    operator.add: operators.add,
+    operator.sub: operators.subtract,
+    operator.mul: operators.multiply,
+    operator.truediv: operators.divide,
+    operator.floordiv: operators.floor_divide,
+    operator.mod: operators.modulo,
+    operator.pow: operators.power,
+    **{f: operators.shift(f) for f in (operator.lshift, operator.rshift)},
+    **{f: operators.bitwise(f) for f in (operator.and_, operator.or_, operator.xor)},
+    **{f: operators.unary(f) for f in (operator.neg, operator.pos, abs)},
+    operator.invert: operators.invert,
+    operator.is_: operators.same,
+    operator.is_not: operators.different,
+    runtime.updated: operators.changed,
+    builtins.pow: operators.power,
+    builtins.divmod: operators.quotient_and_rest,
+    builtins.type: operators.class_of,
+    builtins.isinstance: operators.is_instance,
+    builtins.hasattr: operators.has_attribute,
+    builtins.getattr: operators.attribute_of,
+    **{f: operators.compare(f) for f in (operator.eq, operator.ne, operator.lt, operator.le)},
+    **{f: operators.compare(f) for f in (operator.gt, operator.ge)},
 }
 #: Functions that make texts.
 _TEXTS: Final[frozenset[Callable[..., str]]] = frozenset(
@@ -175,32 +177,32 @@ _TEXTS: Final[frozenset[Callable[..., str]]] = frozenset(
 )
 #: What takes the place of a function, where one of its arguments is traced.
 REPLACED: Final[dict[Any, Leaf]] = {
-    operator.not_: questions.negated,
+    operator.not_: operators.negated,
     operator.getitem: item_of,
     operator.matmul: matrix_product,
     Array.item: single,
     Array.tolist: listed,
-    operator.contains: lambda container, item: questions.contained(item, container),
-    runtime.contains: questions.contained,
-    runtime.lacks: questions.missing,
-    runtime.items_of: items.items_of,
-    **{f: texts.text_of(f) for f in _TEXTS},
-    builtins.any: of_items(questions.any_of),
-    builtins.all: of_items(questions.all_of),
-    builtins.min: of_items(questions.least),
-    builtins.max: of_items(questions.greatest),
-    builtins.sorted: of_items(questions.in_order),
-    builtins.sum: of_items(numbers.total),
-    builtins.int: numbers.to_integer(jnp.trunc),
-    builtins.float: numbers.floating,
-    builtins.complex: numbers.complex_number,
+    operator.contains: lambda container, item: operators.contained(item, container),
+    runtime.contains: operators.contained,
+    runtime.lacks: operators.missing,
+    runtime.items_of: operators.items_of,
+    **{f: vals.text_of(f) for f in _TEXTS},
+    builtins.any: of_items(operators.any_of),
+    builtins.all: of_items(operators.all_of),
+    builtins.min: of_items(operators.least),
+    builtins.max: of_items(operators.greatest),
+    builtins.sorted: of_items(operators.in_order),
+    builtins.sum: of_items(operators.total),
+    builtins.int: operators.to_integer(jnp.trunc),
+    builtins.float: operators.floating,
+    builtins.complex: operators.complex_number,
     builtins.bool: truth,
-    builtins.round: numbers.rounded,
+    builtins.round: operators.rounded,
     builtins.len: length_of,
-    builtins.range: items.traced_range,
-    builtins.enumerate: items.enumerated,
-    builtins.zip: items.zipped,
-    builtins.reversed: items.in_reverse,
+    builtins.range: operators.traced_range,
+    builtins.enumerate: operators.enumerated,
+    builtins.zip: operators.zipped,
+    builtins.reversed: operators.in_reverse,
     **_by_name(
         "acos acosh asin asinh atan atan2 atanh cbrt copysign cos cosh degrees exp exp2 expm1 fabs "
         "hypot isfinite isinf isnan ldexp log10 log1p log2 radians sin sinh sqrt tan tanh",
@@ -211,15 +213,15 @@ REPLACED: Final[dict[Any, Leaf]] = {
     math.fmod: of_floats(jnp.fmod),
     math.pow: of_floats(jnp.pow),
     math.lgamma: sps.gammaln,
-    math.floor: numbers.to_integer(jnp.floor),
-    math.ceil: numbers.to_integer(jnp.ceil),
-    math.trunc: numbers.to_integer(jnp.trunc),
+    math.floor: operators.to_integer(jnp.floor),
+    math.ceil: operators.to_integer(jnp.ceil),
+    math.trunc: operators.to_integer(jnp.trunc),
     math.log: log_of,
     math.isclose: of_floats(close),
     math.remainder: of_floats(nearest_remainder),
     math.dist: distance,
-    math.fsum: lambda values: numbers.floating(numbers.total(values)),
-    math.prod: numbers.product,
+    math.fsum: lambda values: operators.floating(operators.total(values)),
+    math.prod: operators.product,
 }
 #: Those that a tracer whose data is known does not keep from doing what they do.
 _DECIDING: Final = frozenset(
@@ -229,7 +231,7 @@ _DECIDING: Final = frozenset(
 #: Those that take something to go through, which is traced only if that is itself an array.
 _GOING_THROUGH: Final = frozenset((enumerate, zip, reversed, len, runtime.items_of))
 _NUMPYS: Final = (Array, np.ndarray)
-_ITEMS: Final = (items.Rows, items.Steps, items.Together, items.Current)
+_ITEMS: Final = (operators.Rows, operators.Steps, operators.Together, operators.Current)
 
 
 def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Leaf | None:
@@ -249,7 +251,7 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
         return substitute if _concerns(function, operands) else None
     if isinstance(function, BuiltinFunctionType) and isinstance(function.__self__, str):
         is_text = function.__name__ in ("format", "format_map", "join") and holds_tracer(operands)
-        return texts.text_of(function) if is_text else None
+        return vals.text_of(function) if is_text else None
     if isinstance(function, BuiltinFunctionType) and isinstance(function.__self__, np.ndarray):
         own = jnp.asarray(function.__self__)
         return getattr(own, function.__name__) if holds_tracer(operands) else None
@@ -262,7 +264,7 @@ def _holds_array(value: Any) -> bool:
     """Whether an operand is an array or a text of traced values, or a sequence with some inside."""
     if isinstance(value, (tuple, list)):
         return any(map(_holds_array, value))
-    return isinstance(value, (Array, texts.TracedText))
+    return isinstance(value, (Array, vals.TracedText))
 
 
 def _has_axes(value: Any) -> bool:

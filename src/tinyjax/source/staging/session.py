@@ -24,7 +24,7 @@ from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import staging as stg, trace as tr
 from tinyjax.core.values.array import Array
 from tinyjax.frames import PACKAGE_DIRECTORY, Location
-from tinyjax.source.ir import find, origins, program as ir, runtime
+from tinyjax.source.ir import find, program as ir, runtime
 from tinyjax.source.staging import graph as cfg, values as vals
 
 P = ParamSpec("P")
@@ -363,4 +363,4 @@ def is_read(fun: object) -> bool:
 @functools.cache
 def _is_users_file(filename: str) -> bool:
     generated = filename.startswith((PACKAGE_DIRECTORY, "<frozen", "<attrs generated"))
-    return not generated and not origins.is_library(filename)
+    return not generated and not find.is_library(filename)

@@ -1,20 +1,168 @@
-"""Programs as Python functions: blocks as ``if`` and ``while`` statements.
-
-A program whose branches cross otherwise is written as a loop that goes to the block whose number a
-variable holds.
-"""
+"""Programs as Python functions: their calls as expressions, their blocks as statements."""
 
 from __future__ import annotations
 
+import operator
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import attrs
 
 from tinyjax.source.ir import analysis, program as ir, runtime
-from tinyjax.source.text import annotations as ann, coalescing, layout
-from tinyjax.source.text.expressions import ExpressionWriter, is_syntax
+from tinyjax.source.ir.syntax import INFIX, PREFIX
+from tinyjax.source.text import layout, names as nm
 from tinyjax.source.text.names import STACK, Names
+
+# Calls as Python expressions.
+
+
+#: How tightly operators bind, the comparisons first.
+_LEVELS: Final[tuple[tuple[str, ...], ...]] = (
+    ("not ",),
+    ("<", "<=", ">", ">=", "==", "!=", "is", "is not", "in", "not in"),
+    ("|",),
+    ("^",),
+    ("&",),
+    ("<<", ">>"),
+    ("+", "-"),
+    ("*", "/", "//", "%", "@"),
+    ("unary",),
+    ("**",),
+)
+_BINDING: Final = {text: level for level, texts in enumerate(_LEVELS, 1) for text in texts}
+_COMPARISON: Final = _BINDING["=="]
+_SUM: Final = _BINDING["+"]
+_TIGHT: Final = len(_LEVELS) + 1
+#: Operands that powers stand close to.
+_SIMPLE: Final = re.compile(r"-?[\w.]+")
+
+
+@attrs.frozen(eq=False)
+class ExpressionWriter:
+    """Writes the values of one program.
+
+    Attributes:
+        names: of the text.
+        called: what variables are called.
+        inlined: the calls of those that have no name, and are written where they are used.
+    """
+
+    names: Names
+    called: dict[ir.Variable, str]
+    inlined: dict[ir.Variable, ir.Call]
+
+    def atom(self, atom: ir.Atom, binding: float = 0) -> str:
+        """Write a value, in parentheses unless it binds at least as tightly as it has to."""
+        if isinstance(atom, ir.Constant):
+            text = self.names.constant(atom)
+            return f"({text})" if text.startswith("-") and binding > _SUM + 0.5 else text
+        if atom in self.inlined:
+            call = self.inlined[atom]
+            text = self.call(call)
+            return f"({text})" if precedence(self.shown(call)) < binding else text
+        return self.called[atom]
+
+    def shown(self, call: ir.Call) -> ir.Call:
+        """What a call is written as: a range is gone through as it is."""
+        if ir.value_of(call.function) is runtime.items_of and isinstance(call.args[0], ir.Variable):
+            inlined_call = self.inlined.get(call.args[0])
+            if inlined_call is not None and ir.value_of(inlined_call.function) is range:
+                return inlined_call
+        return call
+
+    def call(self, call: ir.Call) -> str:
+        """Write a call."""
+        call = self.shown(call)
+        function, args, keywords = self.parts(call)
+        if ir.value_of(call.function) is operator.pow and all(map(_SIMPLE.fullmatch, args)):
+            return "**".join(args)
+        return ir.show_call(call, args, function, keywords)
+
+    def doc(self, prefix: str, call: ir.Call) -> layout.Doc:
+        """Write a call so that it can be broken over lines."""
+        call = self.shown(call)
+        if is_syntax(call) and ir.value_of(call.function) is not runtime.make_tuple:
+            return prefix + self.call(call)
+        function, args, keywords = self.parts(call)
+        named = [f"{name}={v}" for (name, _), v in zip(call.keywords, keywords, strict=True)]
+        wide = [self.display(atom, text) for atom, text in zip(call.args, args, strict=True)]
+        return layout.group(f"{prefix}{function}(", [*wide, *named], ")")
+
+    def display(self, atom: ir.Atom, text: str) -> layout.Doc:
+        """A tuple that is an argument, so that it can be broken over lines."""
+        call = self.inlined.get(atom) if isinstance(atom, ir.Variable) else None
+        if call is None or ir.value_of(call.function) is not runtime.make_tuple:
+            return text
+        return layout.group("(", [self.atom(arg) for arg in call.args], ")")
+
+    def parts(self, call: ir.Call) -> tuple[str, list[str], list[str]]:
+        """Write the function, the arguments and the keyword arguments of a call."""
+        function = ir.value_of(call.function)
+        if is_operation(call):
+            own = precedence(call)
+            closer = own + 0.5
+            left, right = (closer, own) if function is operator.pow else (own, closer)
+            if own <= _COMPARISON:  # comparisons would become a chain
+                left = closer
+            args = [self.atom(a, left if i == 0 else right) for i, a in enumerate(call.args)]
+        elif function is operator.getitem:
+            args = [self.atom(call.args[0], _TIGHT), self.subscript(call.args[1])]
+        else:
+            base = ir.is_attribute(call)
+            args = [self.atom(a, _TIGHT if base and i == 0 else 0) for i, a in enumerate(call.args)]
+            if base and args[0].isdecimal():  # 1.real would be a float
+                args[0] = f"({args[0]})"
+        name = "" if is_syntax(call) else self.atom(call.function, _TIGHT)
+        return name, args, [self.atom(value) for _, value in call.keywords]
+
+    def subscript(self, atom: ir.Atom) -> str:
+        """Write what stands in brackets: slices with colons."""
+        call = self.inlined.get(atom) if isinstance(atom, ir.Variable) else None
+        if call is None or ir.value_of(call.function) is not slice:
+            return self.atom(atom)
+        parts = [
+            "" if isinstance(a, ir.Constant) and a.value is None else self.atom(a)
+            for a in call.args
+        ]
+        return f"{parts[0]}:{parts[1]}" + (f":{parts[2]}" if parts[2] else "")
+
+    def negated(self, condition: ir.Atom) -> str:
+        """Write that something is not so."""
+        call = self.inlined.get(condition) if isinstance(condition, ir.Variable) else None
+        if call is not None and ir.value_of(call.function) is operator.eq:
+            return self.call(attrs.evolve(call, function=ir.Constant(operator.ne, "operator.ne")))
+        return f"not {self.atom(condition, _COMPARISON)}"
+
+
+def precedence(call: ir.Call) -> int:
+    """How tightly what a call is written as binds."""
+    function = ir.value_of(call.function)
+    if function in INFIX and len(call.args) == 2:
+        return _BINDING[INFIX[function]]
+    if function in PREFIX:
+        return _BINDING.get(PREFIX[function] if function is operator.not_ else "unary", _TIGHT)
+    return _TIGHT
+
+
+def is_operation(call: ir.Call) -> bool:
+    """Whether a call is written as an operator."""
+    function = ir.value_of(call.function)
+    return function in INFIX or function in PREFIX
+
+
+def is_syntax(call: ir.Call) -> bool:
+    """Whether a call is written without the name of its function."""
+    function = ir.value_of(call.function)
+    displays = (operator.getitem, runtime.make_tuple, runtime.make_list)
+    return is_operation(call) or ir.is_attribute(call) or function in displays
+
+
+# Programs as Python functions: blocks as ``if`` and ``while`` statements.
+#
+# A program whose branches cross otherwise is written as a loop that goes to the block whose number
+# a variable holds.
+
 
 #: How deeply blocks are written into blocks: Python takes 20 loops in each other.
 _DEEPEST: Final = 15
@@ -33,8 +181,8 @@ class NotStructuredError(Exception):
 class Text:
     """The text of one program."""
 
-    def __init__(self, program: ir.IR, names: Names, conventions: coalescing.Conventions) -> None:
-        program = coalescing.gathered(program, conventions)
+    def __init__(self, program: ir.IR, names: Names, conventions: nm.Conventions) -> None:
+        program = nm.gathered(program, conventions)
         self.ir: ir.IR = program
         self.conventions = conventions
         self.lines: list[layout.Line] = []
@@ -47,10 +195,8 @@ class Text:
         self.labels: list[int] = []
         self.frames: dict[ir.Variable, int] = _frames(program)
         self._reserve(names)
-        inlined = coalescing.choose_inlined(program, conventions)
-        self.coalescing: coalescing.Coalescing = coalescing.Coalescing(
-            program, inlined, conventions
-        )
+        inlined = nm.choose_inlined(program, conventions)
+        self.coalescing: nm.Coalescing = nm.Coalescing(program, inlined, conventions)
         self.called: dict[ir.Variable, str] = self.coalescing.names(names)
         self.written: ExpressionWriter = ExpressionWriter(names, self.called, inlined)
 
@@ -62,7 +208,7 @@ class Text:
                 if isinstance(atom, ir.Constant):
                     names.constant(atom)
 
-    def function(self, annotations: ann.Annotations | None) -> list[layout.Line]:
+    def function(self, annotations: nm.Annotations | None) -> list[layout.Line]:
         """Write the whole."""
         first = self.ir.blocks[0].arguments
         try:
@@ -123,7 +269,7 @@ class Text:
         source = statements[start].call.args[0] if statements[start].call.args else None
         if not isinstance(source, ir.Variable) or source.name != STACK:
             return 0
-        items = coalescing.taken_items(statements[start:], source)
+        items = nm.taken_items(statements[start:], source)
         if not items or self.frames[source] != items[-1][0] + 1:
             return 0
         first = items[0][0]
@@ -372,7 +518,7 @@ def _frames(program: ir.IR) -> dict[ir.Variable, int]:
     """The lengths of what reverse blocks take from the stack."""
     lengths: dict[ir.Variable, int] = {}
     for statement in program.statements:
-        source = coalescing.taken_from(statement.call)
+        source = nm.taken_from(statement.call)
         if source is not None:
             length = 1 + ir.value_of(statement.call.args[1])
             lengths[source] = max(lengths.get(source, 0), length)
@@ -383,8 +529,8 @@ def write(
     program: ir.IR,
     scope: Callable[[str], Any],
     namespace: dict[str, Any],
-    conventions: coalescing.Conventions,
-    annotations: ann.Annotations | None = None,
+    conventions: nm.Conventions,
+    annotations: nm.Annotations | None = None,
 ) -> tuple[str, dict[str, Any], dict[int, int]]:
     """Write a program as Python; also give what its text names, and its lines' origins."""
     names = Names(scope)

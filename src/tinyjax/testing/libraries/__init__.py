@@ -13,9 +13,9 @@ from tinyjax.core.api.derivatives import jvp, vjp
 from tinyjax.core.jit import jit
 from tinyjax.core.values.array import Array
 from tinyjax.numpy import asarray
-from tinyjax.testing.errors import CheckError
 from tinyjax.testing.libraries import check, drawing, drawn_calls, parameters, signatures
 from tinyjax.testing.primitives import Report
+from tinyjax.testing.specs import CheckError
 
 
 def check_library(

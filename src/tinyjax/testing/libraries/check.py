@@ -1,23 +1,296 @@
-"""Holding a library against its reference.
+"""What calls give, and whether two of them give the same.
 
-Each call is made eagerly and compiled, and by the reference; all three must give the same types and
-values, or each an error. Of float operands the derivatives are compared too.
+Numbers are equal up to the rounding of their type, and up to what the result moves when its
+operands are rounded: a difference that a change of the operands in the last place explains is none.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
+from tinyjax.dtypes import DType, HostArray
 from tinyjax.testing.libraries.drawn_calls import Call, Library
-from tinyjax.testing.libraries.results import Outcome, differences, in_phase, movement, run
 
-__all__ = ["Mismatch", "check_call"]
+#: How many units in the last place two evaluations of one formula may differ by.
+ULPS: Final = 16.0
+NARROW_ULPS: Final = 8.0
+
+
+_NARROWED: Final = (
+    (dtypes.int64, dtypes.int32),
+    (dtypes.float64, dtypes.float32),
+    (dtypes.complex128, dtypes.complex64),
+)
+
+
+@attrs.frozen(eq=False)
+class Leaf:
+    """An array of a result, or another value that stands in it.
+
+    Attributes:
+        value: the data, or the value.
+        weak: whether the array is weakly typed; None for what is no array.
+    """
+
+    value: Any
+    weak: bool | None
+
+
+@attrs.frozen(eq=False)
+class Outcome:
+    """What came of a call: a tree of leaves, or an error.
+
+    Attributes:
+        leaves: in order.
+        structure: how tuples and lists are nested.
+        error: what was raised.
+    """
+
+    leaves: tuple[Leaf, ...] = ()
+    structure: str = ""
+    error: BaseException | None = None
+
+
+def run(library: Library, fun: Callable[..., Any], *args: Any) -> Outcome:
+    """Call a function, and take down what comes of it."""
+    try:
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            result = fun(*args)
+            leaves: list[Leaf] = []
+            structure = _flatten(library, result, leaves)
+            return Outcome(tuple(leaves), structure)
+    except Exception as error:
+        return Outcome(error=error)
+
+
+def _flatten(library: Library, tree: Any, leaves: list[Leaf]) -> str:
+    if isinstance(tree, (tuple, list)):
+        return f"({','.join(_flatten(library, x, leaves) for x in tree)})"
+    if library.is_array(tree):
+        leaves.append(
+            Leaf(library.host(tree), library.weak and bool(getattr(tree, "weak_type", False)))
+        )
+    else:
+        leaves.append(Leaf(tree, None))
+    return "*"
+
+
+def in_phase(got: Outcome, expected: Outcome) -> Outcome:
+    """Turn eigenvectors, the columns of complex matrices, into the phases of those expected.
+
+    Args:
+        got: an outcome with eigenvectors, whose phases say nothing.
+        expected: another.
+    """
+    if got.structure != expected.structure:
+        return got
+    pairs = zip(got.leaves, expected.leaves, strict=True)
+    return attrs.evolve(got, leaves=tuple(_turned(one, other) for one, other in pairs))
+
+
+def _turned(one: Leaf, other: Leaf) -> Leaf:
+    x, y = one.value, other.value
+    if one.weak is None or other.weak is None or x.dtype.kind != "c" or x.ndim < 2:
+        return one
+    if x.shape != y.shape:
+        return one
+    with np.errstate(all="ignore"):
+        turn = np.sum(x.conj() * y, -2, keepdims=True)
+        phase = turn / np.abs(turn)
+        return attrs.evolve(one, value=np.where(np.isfinite(phase), x * phase, x).astype(x.dtype))
+
+
+def epsilon(dtype: DType) -> float:
+    """The distance from 1 to the next number of a type; 0 for integers."""
+    if not dtypes.is_inexact(dtype):
+        return 0.0
+    return float(dtypes.finfo(dtypes.real_part(dtype)).eps)
+
+
+def tolerance(dtype: DType) -> float:
+    """The relative error that rounding explains."""
+    narrow = dtypes.is_narrow_float(dtype)
+    return (NARROW_ULPS if narrow else ULPS) * epsilon(dtype)
+
+
+def wide(x: HostArray) -> HostArray:
+    kind = dtypes.kind(x.dtype)
+    with np.errstate(all="ignore"):
+        if kind == "f":
+            return x.astype(np.float64)
+        return x.astype(np.complex128) if kind == "c" else x
+
+
+def parts(x: HostArray) -> Iterator[HostArray]:
+    """The real and the imaginary part of complex numbers."""
+    yield from (x.real, x.imag) if x.dtype.kind == "c" else (x,)
+
+
+def differences(
+    got: Outcome,
+    expected: Outcome,
+    moved: Callable[[], Sequence[HostArray]] | None = None,
+    zeros: bool = True,
+    narrowed: bool = False,
+    scaled: bool = False,
+    loose: bool = False,
+) -> str:
+    """Say how two outcomes differ; nothing where they do not.
+
+    Args:
+        got: the one.
+        expected: the other, to which no exception has come.
+        moved: gives, for each array, by how much it moves where the operands are rounded.
+        zeros: whether the signs of zeros are compared, of floats that are no sums.
+        narrowed: whether the other may be of half the precision.
+        scaled: whether an error may be of the size of the greatest element.
+        loose: whether the function is only approximated.
+    """
+    if got.structure != expected.structure:
+        return f"structure {got.structure} where {expected.structure} is expected"
+    slack: Sequence[HostArray] | None = None
+    for i, (a, b) in enumerate(zip(got.leaves, expected.leaves, strict=True)):
+        where = f" of result {i}" if len(got.leaves) > 1 else ""
+        if a.weak is None or b.weak is None:
+            if (a.weak is None) != (b.weak is None):
+                return f"kind{where}: {a.value!r} where {b.value!r} is expected"
+            if str(a.value) != str(b.value):
+                return f"value{where}: {a.value!r} where {b.value!r} is expected"
+            continue
+        x, y = a.value, b.value
+        if narrowed and (x.dtype, y.dtype) in _NARROWED:
+            with np.errstate(all="ignore"):
+                x = x.astype(y.dtype)
+        if x.shape != y.shape:
+            return f"shape{where}: {x.shape} where {y.shape} is expected"
+        if x.dtype != y.dtype:
+            return f"dtype{where}: {x.dtype} where {y.dtype} is expected"
+        if a.weak != b.weak and x.dtype != dtypes.bool_:
+            return f"weak type{where}: {a.weak} where {b.weak} is expected"
+        scaled = scaled or dtypes.is_narrow_float(x.dtype)  # not all evaluation rounds in between
+        wrong = unequal(x, y, None, scaled, loose)
+        if wrong.any() and moved is not None:
+            if slack is None:
+                slack = moved()
+            if i < len(slack):
+                wrong = unequal(x, y, slack[i], scaled, loose)
+        if wrong.any():
+            return f"values{where}: {short(x)} where {short(y)} is expected"
+        if zeros and not scaled and dtypes.is_float(x.dtype):
+            p, q = wide(x), wide(y)
+            if ((p == 0) & (q == 0) & (np.signbit(p) != np.signbit(q))).any():
+                return f"zeros{where}: {short(x)} where {short(y)} is expected"
+    return ""
+
+
+def short(x: HostArray) -> str:
+    return np.array2string(x, separator=", ", threshold=30, max_line_width=10**6).replace("\n", "")
+
+
+def unequal(
+    x: HostArray,
+    y: HostArray,
+    slack: HostArray | None = None,
+    scaled: bool = False,
+    loose: bool = False,
+) -> HostArray:
+    """Where two arrays of one type differ by more than rounding and slack explain."""
+    if not dtypes.is_inexact(x.dtype):
+        if slack is None or not dtypes.is_integer(x.dtype):
+            return np.asarray(x != y)
+        small = np.where(np.isfinite(slack), slack, 0)
+        return np.asarray(np.abs(x.astype(np.float64) - y.astype(np.float64)) > 2 * small)
+    rtol = tolerance(x.dtype) * (20 if loose else 1)
+    tiny = float(dtypes.finfo(dtypes.real_part(x.dtype)).smallest_normal)
+    differing = np.zeros(x.shape, bool)
+    with np.errstate(all="ignore"):
+        # the error of a complex number is of the size of its modulus
+        size = np.maximum(np.abs(wide(x)), np.abs(wide(y)))
+        allowed = np.where(np.isfinite(size), rtol * size, 0) + 4 * tiny
+        if scaled and size.size:
+            finite = size[np.isfinite(size)]
+            allowed = allowed + rtol * (finite.max() if finite.size else 0)
+        if slack is not None:
+            allowed = allowed + 16 * slack
+        for p, q in zip(parts(wide(x)), parts(wide(y)), strict=True):
+            same = (p == q) | (np.isnan(p) & np.isnan(q)) | (np.abs(p - q) <= allowed)
+            differing |= ~same
+        if x.dtype.kind == "c":
+            # what infinities and NaN become depends on how a product is associated
+            differing &= np.isfinite(wide(x)) | np.isfinite(wide(y))
+    return differing
+
+
+def rounded(hosts: Sequence[HostArray], relative: float, turn: int) -> list[HostArray]:
+    """The operands, each element moved by about so much in a direction of its own."""
+    rng = np.random.default_rng(turn)
+    result: list[HostArray] = []
+    for x in hosts:
+        if not dtypes.is_inexact(x.dtype):
+            result.append(x)
+            continue
+        by = max(relative, epsilon(x.dtype))
+        with np.errstate(all="ignore"):
+            values = wide(x)
+            step = rng.choice([-1.0, 1.0], x.shape) * by
+            if x.dtype.kind == "c":
+                step = step + 1j * rng.choice([-1.0, 1.0], x.shape) * by
+                moved = values + np.abs(values) * step
+            else:
+                moved = values * (1 + step)
+            result.append(np.where(np.isfinite(values), moved, values).astype(x.dtype))
+    return result
+
+
+def movement(
+    library: Library, fun: Callable[[Sequence[Any]], Any], hosts: Sequence[HostArray], got: Outcome
+) -> list[HostArray]:
+    """By how much each result moves where the operands are rounded."""
+    eps = max(
+        (epsilon(leaf.value.dtype) for leaf in got.leaves if leaf.weak is not None), default=0
+    )
+    movements = [np.zeros(np.shape(leaf.value)) for leaf in got.leaves]
+    for turn in range(4):
+        operands = [library.array(x) for x in rounded(hosts, eps, turn)]
+        other = run(library, fun, operands)
+        if other.structure != got.structure:
+            continue
+        for i, (a, b) in enumerate(zip(got.leaves, other.leaves, strict=True)):
+            if a.weak is None or np.shape(a.value) != np.shape(b.value):
+                continue
+            if a.value.dtype == dtypes.bool_:
+                continue
+            with np.errstate(all="ignore"):
+                by = np.abs(np.asarray(wide(b.value) - wide(a.value), np.complex128))
+            # what overflows where the operands are rounded may be anything
+            movements[i] = np.maximum(movements[i], np.where(np.isnan(by), np.inf, by))
+    return movements
+
+
+# Holding a library against its reference.
+#
+# Each call is made eagerly and compiled, and by the reference; all three must give the same types
+# and values, or each an error. Of float operands the derivatives are compared too.
+
+
+__all__ = [
+    "Leaf",
+    "Mismatch",
+    "Outcome",
+    "check_call",
+    "differences",
+    "in_phase",
+    "movement",
+    "run",
+]
 
 #: Functions each of whose results depends on many elements, which may cancel.
 SCALED: Final = re.compile(

@@ -13,7 +13,7 @@ import numpy as np
 from tinyjax.core.values.array import Array
 from tinyjax.source.adjoint.cotangents import is_complex, reduce_to
 from tinyjax.source.adjoint.rules import containers, formulas, registry
-from tinyjax.source.ir.origins import refusal
+from tinyjax.source.ir.find import refusal
 
 
 def is_inexact_value(x: Any) -> bool:

@@ -16,7 +16,7 @@ import tinyjax.numpy as jnp
 from tinyjax.core.values.array import Array
 from tinyjax.source.adjoint import cotangents as cts
 from tinyjax.source.adjoint.rules import formulas, registry
-from tinyjax.source.ir import origins, runtime
+from tinyjax.source.ir import find, runtime
 
 
 @registry.adjoint_of(runtime.make_tuple, runtime.make_list)
@@ -46,7 +46,7 @@ def like_items(ct: Any, items: Any) -> Any:
     if isinstance(items, (range, dict, str, set, frozenset)):
         return None
     if formulas.is_foreign(items) and hasattr(type(items), "__iter__") and cts.is_record(items):
-        raise origins.refusal(
+        raise find.refusal(
             f"going through a {type(items).__name__} has no derivative. Go through a list or a "
             "tuple that a method of it returns."
         )
@@ -117,7 +117,7 @@ def dict_adjoint(ct: Any, y: Any, items: Any = (), **entries: Any) -> Any:
         keys = [key for key, _ in items]
         last = [None if k in keys[i + 1 :] else ct.get(k) for i, k in enumerate(keys)]
         return like_items([(None, part) for part in last], items), *entry_cts
-    raise origins.refusal(
+    raise find.refusal(
         f"dict() of a {type(items).__name__} has no derivative. Write {{k: v for k, v in ...}}."
     )
 
@@ -137,7 +137,7 @@ def defined_adjoint(ct: Any, y: Any, value: Any, name: str) -> Any:
 @registry.adjoint_of(runtime.enter)
 def enter_adjoint(ct: Any, y: Any, manager: Any) -> Any:
     """The derivative of runtime.enter."""
-    raise origins.refusal(
+    raise find.refusal(
         f"what a `with` statement binds ({type(manager).__name__}) cannot be differentiated. Use "
         "the value itself."
     )
@@ -201,7 +201,7 @@ def placed(ct: Any, container: Any, index: Any) -> Any:
         return placed_array(ct, container, index)
     if isinstance(container, (str, bytes, range)):
         return None
-    raise origins.refusal(
+    raise find.refusal(
         f"an item of a {type(container).__name__} has no derivative. Use a list, a tuple, a dict "
         "or an array."
     )
@@ -255,7 +255,7 @@ def extreme_adjoint(ct: Any, y: Any, *items: Any, key: Any = None, default: Any 
         if isinstance(items[0], (dict, str, range, set, frozenset)):
             return (None,)
         if not len(items[0]):
-            raise origins.refusal(
+            raise find.refusal(
                 "the default of max() and min() has no derivative. Ask first whether there are "
                 "items."
             )

@@ -19,7 +19,7 @@ import tinyjax.numpy as jnp
 from tinyjax.core.values.array import Array
 from tinyjax.source.adjoint.cotangents import accumulate, is_complex, reduce_to
 from tinyjax.source.adjoint.rules.registry import Function, Rule, adjoint_of, inert, rules
-from tinyjax.source.ir import origins, runtime
+from tinyjax.source.ir import find, runtime
 
 
 def formula(
@@ -54,7 +54,7 @@ def formula(
         text += f"    return ({', '.join(parts)},)\n"
         namespace = {"__name__": __name__, **SHARED, **vars_of(library), called: fun}
         namespace |= {"overloaded": overloaded, "is_overloaded": is_overloaded}
-        adjoint = globals()[name] = origins.write_function(name, text, namespace)
+        adjoint = globals()[name] = find.write_function(name, text, namespace)
         definite = [] if overloaded else [i for i, f in enumerate(formulas) if f is not None]
         rules[fun] = Rule(
             adjoint, names, formulas, scalar, library, overloaded is not None, tuple(definite)

@@ -19,7 +19,7 @@ from tinyjax.dtypes import is_inexact
 from tinyjax.source.adjoint import cotangents as cts, equivalents, pullbacks
 from tinyjax.source.adjoint.rules import containers, formulas
 from tinyjax.source.adjoint.rules.registry import Function, adjoint_of, inert, rule_adjoint, rules
-from tinyjax.source.ir import origins, runtime
+from tinyjax.source.ir import find, runtime
 
 _METHODS: Final = {abs: "__abs__", float: "__float__"}
 
@@ -52,7 +52,7 @@ def method_of(fun: Function, operands: tuple[Any, ...]) -> tuple[Function, bool]
             if method(*ordered) is not NotImplemented:
                 return method, swapped
     names = " and ".join(dict.fromkeys(type(x).__name__ for x in operands))
-    raise origins.refusal(f"no derivative is known of operator.{fun.__name__} of {names}.")
+    raise find.refusal(f"no derivative is known of operator.{fun.__name__} of {names}.")
 
 
 inert.add(method_of)
@@ -238,9 +238,7 @@ def is_plain_attribute(value: Any, name: str) -> bool:
     """
     known = isinstance(value, (int, float, complex, np.ndarray, np.generic, Array))
     if known and name in ("flat", "at"):
-        raise origins.refusal(
-            f"the derivative of .{name} is not taken. Use a function in its place."
-        )
+        raise find.refusal(f"the derivative of .{name} is not taken. Use a function in its place.")
     kind = type(value)
     if cts.is_record(value) and name not in cts.field_names(kind) and name in dir(kind):
         return not hasattr(kind, "__getattr__")
@@ -268,5 +266,5 @@ inert.update(
      NotImplementedError, StopIteration, Exception,
      math.floor, math.ceil, math.trunc, math.isnan, math.isinf, math.isfinite, math.isclose,
      math.factorial, math.comb, math.perm, math.gcd, math.lcm, math.isqrt, math.ulp,
-     cts.is_complex, cts.is_record, cts.one_like, origins.program_location, origins.refusal)
+     cts.is_complex, cts.is_record, cts.one_like, find.program_location, find.refusal)
 )  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from tinyjax import errors, frames
-from tinyjax.source.ir import origins, runtime
+from tinyjax.source.ir import find, runtime
 
 Function = Callable[..., Any]
 R = TypeVar("R", bound=Function)
@@ -82,7 +82,7 @@ def unknown_arguments(
     return errors.SourceError(
         f"no derivative is known of {name} with these arguments ({arguments}). It is known of "
         f"{name}({known}).",
-        location or origins.program_location(),
+        location or find.program_location(),
     )
 
 

@@ -1,0 +1,414 @@
+"""What a program costs: operations counted, memory, and calls as a profile has them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from math import ceil, log2
+from typing import Final
+
+import attrs
+import numpy as np
+
+from tinyjax import frames
+from tinyjax.checkpointing.residuals import origin_of
+from tinyjax.core import xla
+from tinyjax.core.primitives import families as fam
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+from tinyjax.exploring import compiled, numbering
+from tinyjax.exploring.model import Computation, Instruction, Moment, Waiting, Work
+from tinyjax.exploring.numbering import Lines, Programs, programs_run
+from tinyjax.frames import Direction, TracedSource
+from tinyjax.host import tiers
+from tinyjax.primitives import convolution as cv
+from tinyjax.profiler.xla import OpEvent
+
+# The work of one equation, counted as XLA counts it.
+
+
+#: Elementwise primitives that XLA counts among functions such as ``exp``.
+_ROOTS: Final = frozenset(("sqrt", "rsqrt"))
+#: Primitives that combine as many elements as their operand has more than their result.
+_REDUCTIONS: Final = "reduce_"
+_WINDOWS: Final = "reduce_window_"
+_CUMULATIVE: Final = frozenset(("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"))
+#: To find the place of an extremum is to compare numbers and places, and to choose both.
+_OF_COMPARING_PLACES: Final = 9.0
+#: An operation for each element of what they are given last: the updates.
+_UPDATES: Final = frozenset(
+    ("scatter_add", "scatter_sub", "scatter_mul", "scatter_max", "scatter_min")
+)
+
+
+def work_of(eqn: jx.JaxprEqn) -> Work:
+    """Count what one run of an equation takes.
+
+    One that runs programs has no work of its own: these have it.
+    """
+    if jx.subjaxprs(eqn.params):
+        return Work()
+    nbytes = sum(v.aval.nbytes for v in eqn.out_binders)
+    nbytes += sum(x.aval.nbytes for x in eqn.inputs if not isinstance(x, jx.Lit))
+    flops, functions = _operations(eqn)
+    return Work(flops, functions, float(nbytes))
+
+
+def _operations(eqn: jx.JaxprEqn) -> tuple[float, float]:
+    """How many arithmetic operations an equation makes, and of how many elements functions."""
+    primitive = eqn.primitive
+    name, rules = primitive.name, primitive.rules.extensions
+    ins = [x.aval.size for x in eqn.inputs]
+    size = float(eqn.out_binders[0].aval.size) if eqn.out_binders else 0.0
+    if primitive is cv.conv_general_dilated_p:
+        return _convolution(eqn), 0.0
+    if prim.FLOPS in rules:
+        avals, outs = [x.aval for x in eqn.inputs], [v.aval for v in eqn.out_binders]
+        return primitive.rule(prim.FLOPS)(eqn.params, avals, outs), 0.0
+    if prim.TRANSCENDENTAL in rules or name in _ROOTS:
+        return 0.0, size
+    if name == "integer_pow":
+        return size * _multiplications(eqn.params.exponent), 0.0
+    if isinstance(primitive, fam.Elementwise) or name == "select":
+        return size, 0.0
+    if name.startswith(_WINDOWS):
+        return size * _window(eqn), 0.0
+    if name.startswith(_REDUCTIONS):
+        return max(ins[0] - size, 0.0), 0.0
+    if name in _CUMULATIVE:
+        return float(ins[0]), 0.0
+    if name in _UPDATES:
+        return float(ins[-1]), 0.0
+    if name in {"argmax", "argmin"}:
+        return _OF_COMPARING_PLACES * max(ins[0] - size, 0.0), 0.0
+    if name == "sort":
+        return size * max(1, ceil(log2(max(size, 2)))), 0.0
+    return 0.0, 0.0
+
+
+def _convolution(eqn: jx.JaxprEqn) -> float:
+    """Count the products that a convolution adds, leaving out those with padding."""
+    params: cv.ConvParams = eqn.params
+    lhs, rhs = [x.aval for x in eqn.inputs]
+    out = eqn.out_binders[0].aval
+    numbers = params.numbers
+    products = float(out.shape[numbers.out_spec[0]] * rhs.shape[numbers.rhs_spec[0]])
+    products *= rhs.shape[numbers.rhs_spec[1]] / params.batch_groups
+    for i, (stride, (before, _), spread, apart) in enumerate(
+        zip(params.strides, params.padding, params.lhs_dilation, params.rhs_dilation, strict=True),
+        2,
+    ):
+        starts = np.arange(out.shape[numbers.out_spec[i]]) * stride - before
+        offsets = np.arange(rhs.shape[numbers.rhs_spec[i]]) * apart
+        places = starts[:, None] + offsets
+        last = (lhs.shape[numbers.lhs_spec[i]] - 1) * spread
+        inside = (places >= 0) & (places <= last) & (places % spread == 0)
+        products *= int(np.count_nonzero(inside))
+    return 2.0 * products
+
+
+def _multiplications(exponent: int) -> int:
+    """How many a power takes by repeated squaring; a negative one takes a division more."""
+    return max(exponent.bit_length() + exponent.bit_count() - 2, 0) + (exponent < 0)
+
+
+def _window(eqn: jx.JaxprEqn) -> int:
+    """How many elements each element of a reduction over windows combines."""
+    number = 1
+    for n in eqn.params.window:
+        number *= n
+    return number - 1
+
+
+# What memory a program needs over its course, and what waits for a backward pass.
+
+
+#: Programs that are called often are entered until there are so many moments.
+_MOST_MOMENTS: Final = 50_000
+
+
+def direction_of(eqn: jx.JaxprEqn) -> Direction:
+    """Whether an equation belongs to a value, to a tangent, or to a backward pass."""
+    return eqn.source.direction if isinstance(eqn.source, TracedSource) else "forward"
+
+
+def moments(programs: Programs) -> tuple[Moment, ...]:
+    """Follow the values that are live through a program, equation by equation.
+
+    A value lives from the equation that computes it to the last one that reads it, an argument from
+    the beginning. Of a loop one iteration is followed, of a choice each branch.
+    """
+    timeline: list[Moment] = []
+    main = programs.jaxprs[0]
+    arguments = sum(v.aval.nbytes for v in main.in_binders)
+    _follow(main, arguments, frozenset(main.in_binders), programs, timeline)
+    return tuple(timeline)
+
+
+def _follow(
+    jaxpr: jx.Jaxpr, live: int, owned: frozenset[jx.Var], programs: Programs, timeline: list[Moment]
+) -> None:
+    """Append the moments of a program.
+
+    Args:
+        jaxpr: the program.
+        live: bytes that are live when it starts.
+        owned: the parameters that end with their last use; the others are the caller's.
+        programs: for the numbers of equations.
+        timeline: where to append.
+    """
+    last = {x: i for i, eqn in enumerate(jaxpr.eqns) for x in (*eqn.inputs, *eqn.out_binders)}
+    results_of_program = {x for x in jaxpr.outs if isinstance(x, jx.Var)}
+    owned_here = set(owned)
+    number = programs.first[programs.of_jaxpr[id(jaxpr)]]
+    with frames.LEVEL:
+        for i, eqn in enumerate(jaxpr.eqns):
+            results = sum(v.aval.nbytes for v in eqn.out_binders)
+            # the results of a loop are filled while it runs
+            early = tiers.iterations(eqn) != 1
+            for inner in programs_run(eqn):
+                if len(timeline) < _MOST_MOMENTS:
+                    _follow(inner, live + early * results, frozenset(), programs, timeline)
+            live += results
+            timeline.append(Moment(number + i, live))
+            owned_here.update(eqn.out_binders)
+            dead = {
+                x
+                for x in (*eqn.inputs, *eqn.out_binders)
+                if isinstance(x, jx.Var)
+                and x in owned_here
+                and x not in results_of_program
+                and last[x] == i
+            }
+            live -= sum(x.aval.nbytes for x in dead)
+            owned_here -= dead
+
+
+def waiting(programs: Programs, lines: Lines) -> tuple[Waiting, ...]:
+    """Find the values that equations compute, or arguments, and that a backward pass reads."""
+    result: list[Waiting] = []
+    for which, (jaxpr, first) in enumerate(zip(programs.jaxprs, programs.first, strict=True)):
+        backward = [direction_of(eqn) == "backward" for eqn in jaxpr.eqns]
+        if not any(backward):
+            continue
+        read = {
+            x: None
+            for eqn, is_backward in zip(jaxpr.eqns, backward, strict=True)
+            if is_backward
+            for x in eqn.inputs
+            if isinstance(x, jx.Var)
+        }
+        origins = {
+            var: i
+            for i, (eqn, is_backward) in enumerate(zip(jaxpr.eqns, backward, strict=True))
+            if not is_backward
+            for var in eqn.out_binders
+        }
+        arguments = frozenset(jaxpr.in_binders) if which == 0 else frozenset[jx.Var]()
+        for var in read:
+            i = origins.get(var)
+            if i is not None:
+                location = origin_of(jaxpr, var)[2]
+                line = lines.number(location)
+                result.append(Waiting(str(var.aval), var.aval.nbytes, line, first + i))
+            elif var in arguments:
+                result.append(Waiting(str(var.aval), var.aval.nbytes, None, None))
+    return tuple(result)
+
+
+# How long instructions and equations take, from XLA's profile of a compiled program.
+#
+# XLA tells how long each instruction took that it runs by itself. One that runs others, such as a
+# loop, is left what these do not take. A fusion's time is divided among the equations that were
+# fused in it, by what they are estimated to cost. Of copies, and of what XLA's passes make up, it
+# does not tell where they come from: their time is no equation's.
+
+
+#: What a function such as ``exp`` takes, in operations, and what moving a byte does.
+_OF_A_FUNCTION: Final = 10.0
+_OF_A_BYTE: Final = 1 / 16
+
+
+@attrs.frozen
+class CompiledTimes:
+    """How long the pieces of a program take in one run.
+
+    Attributes:
+        instructions: for each instruction that runs by itself, by name, the seconds.
+        equations: for each equation, by number, the seconds.
+        untold: seconds of instructions of which it is not known where they come from.
+    """
+
+    instructions: dict[str, float]
+    equations: dict[int, float]
+    untold: float
+
+
+def compiled_times(
+    events: Sequence[OpEvent],
+    hlo: Sequence[Computation],
+    written: Sequence[tuple[int, ...]],
+    works: Sequence[Work],
+) -> CompiledTimes:
+    """Divide the time of instructions among equations.
+
+    Args:
+        events: runs of the program's instructions, in the order in which they began.
+        hlo: the compiled program.
+        written: for each equation, the lines of StableHLO that it became.
+        works: what one run of each equation takes.
+    """
+    of_line: defaultdict[int, list[int]] = defaultdict(list)
+    for number, lines in enumerate(written):
+        for line in lines:
+            of_line[line].append(number)
+    instructions = _seconds(events, _within(hlo))
+    equations: defaultdict[int, float] = defaultdict(float)
+    untold = 0.0
+    for computation in hlo:
+        for instruction in computation.instructions:
+            seconds = instructions.get(instruction.name)
+            if seconds is None:
+                continue
+            sources = {*_sources(instruction, hlo)}
+            costs = {i: _estimate(works[i]) for line in sources for i in of_line[line]}
+            total = sum(costs.values())
+            for number, cost in costs.items():
+                equations[number] += seconds * (cost / total)
+            if not costs:
+                untold += seconds
+    return CompiledTimes(instructions, dict(equations), untold)
+
+
+def _estimate(work: Work) -> float:
+    # what is neither computed nor moved takes some time, too
+    return 1.0 + work.flops + _OF_A_FUNCTION * work.functions + _OF_A_BYTE * work.nbytes
+
+
+def _is_made_of_others(instruction: Instruction) -> bool:
+    """Whether an instruction stands for those of the computation that it calls."""
+    return " fusion(" in instruction.text or " call(" in instruction.text
+
+
+def _sources(instruction: Instruction, hlo: Sequence[Computation]) -> Iterator[int]:
+    """The lines of StableHLO that an instruction comes from."""
+    has_lines = False
+    if _is_made_of_others(instruction) or instruction.stablehlo is None:
+        for number in instruction.calls:
+            for inner in hlo[number].instructions:
+                for line in _sources(inner, hlo):
+                    has_lines = True
+                    yield line
+    if not has_lines and instruction.stablehlo is not None:
+        yield instruction.stablehlo
+
+
+def _within(hlo: Sequence[Computation]) -> dict[str, frozenset[str]]:
+    """For each instruction that runs computations, the instructions in these."""
+    inside: dict[int, frozenset[str]] = {}
+
+    def names(number: int) -> frozenset[str]:
+        inner_names = inside.get(number)
+        if inner_names is None:
+            own = hlo[number].instructions
+            inner = [names(called) for one in own for called in one.calls]
+            inner_names = inside[number] = frozenset([one.name for one in own]).union(*inner)
+        return inner_names
+
+    return {
+        one.name: frozenset[str]().union(*map(names, one.calls))
+        for computation in hlo
+        for one in computation.instructions
+        if one.calls
+    }
+
+
+def runs_of(events: Sequence[OpEvent]) -> dict[int, list[OpEvent]]:
+    """The runs of programs, by number, each with its instructions'."""
+    runs: defaultdict[int, list[OpEvent]] = defaultdict(list)
+    for event in events:
+        runs[event.run].append(event)
+    return runs
+
+
+def _seconds(events: Sequence[OpEvent], within: Mapping[str, frozenset[str]]) -> dict[str, float]:
+    """How long each instruction takes in one run, without those that run within it."""
+    runs = runs_of(events)
+    totals: defaultdict[str, float] = defaultdict(float)
+    for run in runs.values():
+        starts = [event.start for event in run]
+        for event in run:
+            duration = event.end - event.start
+            inner = within.get(event.op)
+            if inner:
+                covered = event.start
+                last = bisect_right(starts, event.end)
+                for other in run[bisect_left(starts, event.start) : last]:
+                    if other.op in inner:
+                        start, end = max(other.start, covered), min(other.end, event.end)
+                        duration -= max(end - start, 0.0)
+                        covered = max(covered, end)
+            totals[event.op] += duration
+    return {op: seconds / len(runs) for op, seconds in totals.items()}
+
+
+def with_times(hlo: Sequence[Computation], times: CompiledTimes) -> tuple[Computation, ...]:
+    """The compiled program with what its instructions take."""
+    seconds = times.instructions
+    return compiled.changed(hlo, lambda one: attrs.evolve(one, seconds=seconds.get(one.name)))
+
+
+@attrs.frozen
+class LineTimes:
+    """How long lines took in all runs of a program.
+
+    Attributes:
+        lines: by file and number, the seconds.
+        untold: seconds of instructions of which it is not known which line they come from.
+    """
+
+    lines: dict[tuple[str, int], float]
+    untold: float
+
+
+def line_times(events: Sequence[OpEvent], hlo: Sequence[Computation], jaxpr: jx.Jaxpr) -> LineTimes:
+    """Divide the time of a program's instructions among lines.
+
+    Args:
+        events: their runs, in the order in which they began.
+        hlo: the compiled program.
+        jaxpr: the program.
+    """
+    programs = numbering.programs_of(jaxpr)
+    text, _ = xla.lowered(jaxpr, "f", (), compiled.Marks(programs))
+    stablehlo = compiled.read_stablehlo(text, programs)
+    eqns = [eqn for _, eqn in programs.equations()]
+    joined = compiled.with_products(hlo, stablehlo.lines)
+    times = compiled_times(events, joined, stablehlo.of_equation, [*map(work_of, eqns)])
+    runs = len(runs_of(events))
+    lines: defaultdict[tuple[str, int], float] = defaultdict(float)
+    untold = times.untold
+    for number, seconds in times.equations.items():
+        source = eqns[number].source
+        if source is None:
+            untold += seconds
+        else:
+            lines[source.location.filename, source.location.lineno] += seconds * runs
+    return LineTimes(dict(lines), untold * runs)
+
+
+def read_compiled(hlo: str, compilation: xla.Compilation) -> tuple[Computation, ...]:
+    """Read compiled HLO, also where its metadata names the user's lines (setting ``locations``).
+
+    Such a program is compiled once more. XLA names its instructions otherwise, but has them in the
+    same order.
+    """
+    computations = compiled.read_hlo(hlo)
+    if 'source_file="-"' in hlo:
+        return computations
+    plain = compiled.read_hlo(xla.compile_anew(compilation).loaded.get_hlo_text())
+    names = [one.name for computation in computations for one in computation.instructions]
+    if len(names) != sum(len(computation.instructions) for computation in plain):
+        return ()
+    rest = iter(names)
+    return compiled.changed(plain, lambda one: attrs.evolve(one, name=next(rest)))

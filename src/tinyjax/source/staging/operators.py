@@ -1,0 +1,741 @@
+"""What operators, questions and iteration mean for traced values."""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from types import UnionType
+from typing import Any, Final, TypeGuard
+
+import attrs
+import numpy as np
+
+import tinyjax.numpy as jnp
+from tinyjax import dtypes, errors, tree
+from tinyjax.core.tracing.trace import Tracer, evaluated_source
+from tinyjax.core.values.array import Array
+from tinyjax.numpy.promotion import convert
+from tinyjax.source.ir import runtime
+from tinyjax.source.staging import session as ses, values as vals
+
+# What is asked of traced values: comparisons, truth values, and classes.
+#
+# A traced scalar is a Python number, and of the class of one.
+
+
+Binary = Callable[[Any, Any], Any]
+
+
+def negated(value: Any) -> Any:
+    """``not value``."""
+    condition = vals.truth(value)
+    return jnp.logical_not(condition) if isinstance(condition, Array) else not condition
+
+
+def any_of(values: Any) -> Any:
+    """``any`` of values of which some may be traced."""
+    condition: Any = False
+    for value in runtime.items_of(values):
+        here = vals.truth(value)
+        if here is True:
+            return True
+        if isinstance(here, Array):
+            condition = here if condition is False else jnp.logical_or(condition, here)
+    return condition
+
+
+def all_of(values: Any) -> Any:
+    """``all`` of values of which some may be traced."""
+    return negated(any_of([negated(value) for value in runtime.items_of(values)]))
+
+
+def compare(operation: Binary) -> Binary:
+    """A comparison, of sequences item by item."""
+
+    def applied(x: Any, y: Any) -> Any:
+        for kind in (tuple, list):
+            if isinstance(x, kind) and isinstance(y, kind):
+                return _compare_items(operation, x, y)
+        if type(x) is int:
+            return operation(as_number(x, y), y)
+        return operation(x, as_number(y, x)) if type(y) is int else operation(x, y)
+
+    return applied
+
+
+def _compare_items(operation: Binary, xs: Any, ys: Any) -> Any:
+    same = [compare(operator.eq)(x, y) for x, y in zip(xs, ys, strict=False)]
+    if operation in (operator.eq, operator.ne):
+        equal = len(xs) == len(ys) and all_of(same)
+        return equal if operation is operator.eq else negated(equal)
+    result: Any = operation(len(xs), len(ys))
+    for x, y, equal in reversed([*zip(xs, ys, same, strict=False)]):
+        decided = vals.truth(equal)
+        if decided is True:
+            continue
+        here = compare(operation)(x, y)
+        result = here if decided is False else jnp.where(decided, result, here)
+    return result
+
+
+def contained(item: Any, container: Any) -> Any:
+    """``item in container``."""
+    if isinstance(item, vals.TracedText):
+        bool(item)  # which says that it is not known
+    match container:
+        case Array() | np.ndarray():
+            return jnp.any(jnp.asarray(container) == item)
+        case Steps():
+            return _in_range(item, container)
+        case tuple() | list() | range() | set() | frozenset() | dict():
+            return any_of([compare(operator.eq)(item, other) for other in container])
+        case _:
+            return item in container
+
+
+def _in_range(item: Any, steps: Steps) -> Any:
+    place, rest = (item - steps.start) // steps.step, (item - steps.start) % steps.step
+    return all_of([rest == 0, place >= 0, place < steps.length])
+
+
+def missing(item: Any, container: Any) -> Any:
+    """``item not in container``."""
+    return negated(contained(item, container))
+
+
+def same(x: Any, y: Any) -> bool:
+    """``x is y``.
+
+    Raises:
+        SourceError: both are numbers, of which one is traced.
+    """
+    if x is y:
+        return True
+    numeric = (Array, bool, int, float, complex, np.generic)
+    for one, other in ((x, y), (y, x)):
+        if isinstance(one, Array) and isinstance(other, numeric):
+            raise errors.SourceError(
+                "whether a traced value is the same object as another number is not known (is, is "
+                "not). Compare with == or !=."
+            )
+    return False
+
+
+def different(x: Any, y: Any) -> bool:
+    """``x is not y``."""
+    return not same(x, y)
+
+
+def _extreme(compared: Binary, name: str, values: tuple[Any, ...], options: Any) -> Any:
+    candidates = [*runtime.items_of(values[0])] if len(values) == 1 else [*values]
+    if not candidates:
+        if "default" in options:
+            return options["default"]
+        raise ValueError(f"{name}() iterable argument is empty")
+    best, *rest = candidates
+    measure = _measured(options, best)
+    for value in rest:
+        key = _measured(options, value)
+        better = vals.truth(compared(key, measure))
+        if isinstance(better, Array):
+            best, measure = _chosen(better, value, best), _chosen(better, key, measure)
+        elif better:
+            best, measure = value, key
+    return best
+
+
+def _measured(options: Any, value: Any) -> Any:
+    key, session = options.get("key"), ses.current_session.get()
+    if key is None:
+        return value
+    return key(value) if session is None else session.call(key, (value,), {})
+
+
+def _chosen(better: Array, value: Any, best: Any) -> Any:
+    """One of two values, of which the parts are chosen where they are tuples."""
+    if isinstance(value, (tuple, list)) and type(value) is type(best) and len(value) == len(best):
+        return type(value)([_chosen(better, x, y) for x, y in zip(value, best, strict=True)])
+    return jnp.where(better, vals.as_array(value), vals.as_array(best))
+
+
+def least(*values: Any, **options: Any) -> Any:
+    """``min`` of values of which some may be traced."""
+    return _extreme(compare(operator.lt), "min", values, options)
+
+
+def greatest(*values: Any, **options: Any) -> Any:
+    """``max`` of values of which some may be traced."""
+    return _extreme(compare(operator.gt), "max", values, options)
+
+
+def in_order(values: Any, **options: Any) -> Any:
+    """``sorted`` of scalars."""
+    values = [*runtime.items_of(values)]
+    if options.get("key") is not None or not any(map(vals.is_undecided, values)):
+        return sorted(values, **options)
+    ordered = jnp.sort(jnp.stack([vals.as_array(value) for value in values]))
+    if options.get("reverse"):
+        ordered = ordered[::-1]
+    return [ordered[i] for i in range(ordered.shape[0])]
+
+
+# Classes
+
+_PYTHON: Final = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+_ARRAYS: Final = (np.ndarray, np.generic)
+
+
+def number_class(value: Array) -> type:
+    """The class of the Python number that a traced scalar is."""
+    return _PYTHON.get(value.dtype.kind, float)
+
+
+def class_of(*args: Any) -> Any:
+    """``type(value)``."""
+    (value,) = args
+    if isinstance(value, vals.TracedText):
+        return str
+    if is_scalar(value):
+        return number_class(value)
+    if isinstance(value, Tracer):
+        raise _unknown(value, "the class")
+    return type(value)
+
+
+def is_instance(value: Any, classes: Any) -> bool:
+    """``isinstance(value, classes)``.
+
+    Raises:
+        errors.SourceError: it depends on what was given to the program.
+    """
+    if isinstance(value, vals.TracedText):
+        return issubclass(str, classes)
+    if not isinstance(value, Tracer) and not is_scalar(value):
+        return isinstance(value, classes)
+    several, scalar = _flat(classes), is_scalar(value)
+    kind = number_class(value) if scalar else Array
+    if any(issubclass(kind, one) for one in several):
+        return True
+    unknown = [one for one in several if issubclass(one, _ARRAYS) or issubclass(one, Array)]
+    if scalar and not value.weak_type and any(issubclass(Array, one) for one in unknown):
+        return True
+    if scalar and value.weak_type:
+        unknown = [one for one in unknown if issubclass(one, Array)]
+    if unknown:
+        raise _unknown(value, f"whether it is a {unknown[0].__name__}")
+    return False
+
+
+def _flat(classes: Any) -> list[type]:
+    if isinstance(classes, tuple):
+        return [one for part in classes for one in _flat(part)]
+    return [*classes.__args__] if isinstance(classes, UnionType) else [classes]
+
+
+def _unknown(value: Array, what: str) -> errors.SourceError:
+    return errors.SourceError(
+        f"{what} is not known of a traced value of type {value.aval}, which may have been given as "
+        "a number or as an array, of NumPy or of tinyjax. Ask for its shape or dtype (jnp.ndim(x), "
+        "jnp.issubdtype(x.dtype, jnp.floating)), or make the argument static."
+    )
+
+
+def has_attribute(value: Any, name: str) -> bool:
+    """``hasattr(value, name)``."""
+    if not is_scalar(value):
+        return hasattr(value, name)
+    result = hasattr(number_class(value), name)
+    if result != hasattr(value, name):
+        raise _unknown(value, f"whether it has an attribute {name}")
+    return result
+
+
+def attribute_of(value: Any, name: str, *default: Any) -> Any:
+    """``getattr(value, name)``."""
+    if is_scalar(value):
+        if default:
+            return getattr(value, name) if has_attribute(value, name) else default[0]
+        if name in _METHODS and hasattr(number_class(value), name) and not hasattr(value, name):
+            method = _METHODS[name]
+            return lambda: method(value)
+    return getattr(value, name, *default)
+
+
+def _is_whole(value: Array) -> Any:
+    return True if is_integer(value) else jnp.floor(value) == value
+
+
+#: Methods of Python numbers that arrays lack.
+_METHODS: Final[dict[str, Callable[..., Any]]] = {"is_integer": _is_whole, "conjugate": jnp.conj}
+
+
+# What Python's operators mean for traced scalars.
+#
+# A traced scalar is a Python number, so truth values are added as 0 and 1, integers have 64 bits,
+# and the quotient of two integers is a float. Arrays with axes mean what they mean in
+# ``tinyjax.numpy``. Where Python would raise an exception, or give a value of another type
+# depending on a traced value, the program checks that when it runs.
+
+
+def is_scalar(x: object) -> TypeGuard[Array]:
+    """Whether a value is an array without axes: traced, a Python number."""
+    return isinstance(x, Array) and not x.shape
+
+
+def is_integer(x: Any) -> bool:
+    """Whether a number is a Python int or bool, or an array of such."""
+    if isinstance(x, (Array, np.generic, np.ndarray)):
+        return x.dtype.kind in "biu"
+    return isinstance(x, int)
+
+
+def integer(x: Array) -> Array:
+    """An array of integers or truth values as a Python integer."""
+    return convert(x, dtypes.int64, True)
+
+
+def floating(x: Any) -> Any:
+    """A number as a float, where it is an integer."""
+    return convert(vals.as_array(x), dtypes.default_float(), True) if is_integer(x) else x
+
+
+def as_number(x: Any, other: Any = None) -> Any:
+    """An operand: truth values and Python's integers are integers of 64 bits.
+
+    Args:
+        x: the operand.
+        other: the other one, beside which a large Python integer is what that is.
+    """
+    if is_scalar(x):
+        return integer(x) if x.dtype == dtypes.bool_ else widened(x)
+    if type(x) is int and not -(2**31) <= x < 2**31 and is_scalar(other) and other.weak_type:
+        return vals.as_array(x) if is_integer(other) else float(x)
+    return x
+
+
+def widened(x: Any) -> Any:
+    """A value; a Python integer with all its bits."""
+    if is_scalar(x) and x.weak_type and x.dtype.kind == "i" and x.dtype != dtypes.int64:
+        return integer(x)
+    return x
+
+
+def is_numeric(x: object, y: object) -> bool:
+    """Whether two operands are numbers, of which one is traced."""
+    return (is_scalar(x) and _is_number(y)) or (is_scalar(y) and _is_number(x))
+
+
+def _is_number(x: object) -> bool:
+    return is_scalar(x) or isinstance(x, (bool, int, float, complex, np.generic))
+
+
+def arithmetic(operation: Binary) -> Binary:
+    """An operator of numbers that may be truth values."""
+
+    def applied(x: Any, y: Any) -> Any:
+        if is_numeric(x, y):
+            x, y = as_number(x, y), as_number(y, x)
+        return operation(x, y)
+
+    return applied
+
+
+def growing(operation: Binary) -> Binary:
+    """An operator of integers whose result may need more than 64 bits, which is checked."""
+    plain = arithmetic(operation)
+
+    def applied(x: Any, y: Any) -> Any:
+        result = plain(x, y)
+        _check_size(operation, x, y, result)
+        return result
+
+    return applied
+
+
+def _check_size(operation: Binary, x: Any, y: Any, result: Any) -> None:
+    """Raise where a Python integer would have more bits than a traced one."""
+    if not (is_scalar(result) and result.weak_type and result.dtype == dtypes.int64):
+        return
+    if operation in _SUMS and (_is_small(x) or _is_small(y)):
+        return  # no program counts that far
+    size = abs(operation(*[convert(vals.as_array(z), dtypes.float64, False) for z in (x, y)]))
+    error = OverflowError("an integer has more than 64 bits, the most that a traced one may have")
+    check(size >= 2.0**63, error)
+
+
+_SUMS: Final = (operator.add, operator.sub)
+
+
+def _is_small(x: Any) -> bool:
+    """Whether a number is a step of a count: static, a truth value, or of few bits."""
+    if isinstance(x, Array):
+        return x.dtype.kind in "bu" or x.dtype.itemsize < 4
+    return isinstance(x, (int, np.integer)) and abs(int(x)) < 2**31
+
+
+def bitwise(operation: Binary) -> Binary:
+    """``&``, ``|`` or ``^``, of which two truth values make a truth value."""
+    plain = arithmetic(operation)
+    return lambda x, y: (operation if _is_truth(x) and _is_truth(y) else plain)(x, y)
+
+
+def _is_truth(x: Any) -> bool:
+    return isinstance(x, bool) or (is_scalar(x) and x.dtype == dtypes.bool_)
+
+
+add: Final = growing(operator.add)
+subtract: Final = growing(operator.sub)
+multiply: Final = growing(operator.mul)
+
+
+def divide(x: Any, y: Any) -> Any:
+    """``x / y``."""
+    _check_divisor(x, y)
+    if is_numeric(x, y) and is_integer(x) and is_integer(y):
+        x, y = floating(x), floating(y)
+    return operator.truediv(x, y)
+
+
+def _check_divisor(x: Any, y: Any) -> None:
+    """Raise where a Python number is divided by zero, and that is known already."""
+    if is_scalar(x) and x.weak_type and isinstance(y, (int, float)) and not y:
+        raise ZeroDivisionError("division by zero")
+
+
+def by_divisor(operation: Binary, message: str) -> Binary:
+    """An operator of integers that raises where the second is zero."""
+    plain = arithmetic(operation)
+
+    def applied(x: Any, y: Any) -> Any:
+        if is_numeric(x, y):
+            _check_divisor(x, y)
+            if is_integer(x) and is_integer(y):
+                check(vals.as_array(y) == 0, ZeroDivisionError(message))
+        return plain(x, y)
+
+    return applied
+
+
+floor_divide: Final = by_divisor(operator.floordiv, "integer division or modulo by zero")
+remainder: Final = by_divisor(operator.mod, "integer modulo by zero")
+
+
+def modulo(x: Any, y: Any) -> Any:
+    """``x % y``, of numbers or of a text."""
+    if isinstance(x, (str, vals.TracedText)):
+        return vals.text_of(operator.mod)(x, y)
+    return remainder(x, y)
+
+
+def quotient_and_rest(x: Any, y: Any) -> Any:
+    """``divmod``."""
+    return floor_divide(x, y), remainder(x, y)
+
+
+def power(x: Any, y: Any, modulus: Any = None) -> Any:
+    """``x ** y`` and ``pow``."""
+    if modulus is not None:
+        raise errors.SourceError("pow with a modulus is not taken of traced values. Write a loop.")
+    if not is_numeric(x, y):
+        return x**y
+    x, y = as_number(x, y), as_number(y, x)
+    if is_integer(x) and is_integer(y):
+        if isinstance(y, (int, np.integer)) and y < 0:
+            return floating(x) ** y
+        if is_scalar(y) and y.dtype.kind == "i":
+            error = ValueError(
+                "an integer to a negative power is a float, which depends on a traced value: "
+                "write float(x) ** n"
+            )
+            check(y < 0, error)
+    result = x**y
+    _check_size(operator.pow, x, y, result)
+    return result
+
+
+def shift(operation: Binary) -> Binary:
+    """A shift by a count that must not be negative."""
+
+    def applied(x: Any, y: Any) -> Any:
+        if not (is_numeric(x, y) and is_integer(x) and is_integer(y)):
+            return operation(x, y)
+        x, y = as_number(x, y), as_number(y, x)
+        check(vals.as_array(y) < 0, ValueError("negative shift count"))
+        result = operation(x, y)
+        if operation is operator.lshift:
+            _check_size(_times_power, x, y, result)
+        return result
+
+    return applied
+
+
+def _times_power(x: Any, y: Any) -> Any:
+    return x * 2.0**y
+
+
+def unary(operation: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """An operator of one number."""
+    return lambda x: operation(as_number(x))
+
+
+def invert(x: Any) -> Any:
+    """``~x``."""
+    if is_scalar(x) and x.dtype == dtypes.bool_:
+        raise errors.SourceError(
+            "~ of a traced truth value is not taken: Python's ~True is -2, and NumPy's is False. "
+            "Write not x, or ~int(x)."
+        )
+    return operator.invert(x)
+
+
+def check(failed: Any, error: Exception) -> None:
+    """Raise an exception if a condition holds, which may only be known when the program runs."""
+    condition = vals.truth(failed)
+    if condition is True:
+        raise error
+    session, place = ses.current_session.get(), evaluated_source()
+    if isinstance(condition, Array) and session is not None and place is not None:
+        session.check(condition, ses.raised_by(error, place.location))
+
+
+def changed(operation: Binary, value: Any, by: Any) -> Any:
+    """``value += by`` and its kin."""
+    runtime.check_in_place(operation, value)
+    session = ses.this_session()
+    if isinstance(value, Array) and value.shape:
+        session.aliases.check(value, session.frames)
+    return session.call(operation, (value, by), {})
+
+
+def total(values: Any, start: Any = 0) -> Any:
+    """``sum``."""
+    if isinstance(values, Array) and values.shape:
+        return add(start, jnp.sum(values, axis=0))
+    for value in runtime.items_of(values):
+        start = add(start, value)
+    return start
+
+
+def product(values: Any, *, start: Any = 1) -> Any:
+    """``math.prod``."""
+    for value in runtime.items_of(values):
+        start = multiply(start, value)
+    return start
+
+
+# Conversions
+
+
+def to_integer(rounding: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """A function that makes a Python integer of a scalar, such as ``int`` and ``math.floor``."""
+    return lambda value: integer(value if is_integer(value) else rounding(value))
+
+
+def complex_number(real: Any = 0, imag: Any = 0) -> Any:
+    """``complex`` of scalars."""
+    return real + imag * 1j
+
+
+def rounded(value: Any, ndigits: int | None = None) -> Any:
+    """``round`` of a scalar."""
+    as_is = is_integer(value) and not (ndigits and ndigits < 0)
+    result = value if as_is else jnp.round(value, ndigits or 0)
+    return integer(result) if ndigits is None or is_integer(value) else result
+
+
+# What a ``for`` loop goes over, where it is traced.
+
+
+@attrs.frozen(eq=False)
+class Rows:
+    """Values of one structure, their parts stacked along the first axes of arrays.
+
+    Attributes:
+        arrays: one for each part.
+        length: how many values there are.
+        structure: how a value is put together.
+    """
+
+    arrays: tuple[Array, ...]
+    length: int
+    structure: tree.PyTreeDef
+
+    def at(self, index: Any) -> Any:
+        return tree.unflatten(self.structure, [array[index] for array in self.arrays])
+
+    def row(self, slices: Sequence[Array], index: Any) -> Any:
+        return tree.unflatten(self.structure, slices)
+
+
+@attrs.frozen(eq=False)
+class Steps:
+    """A range, its bounds traced or not."""
+
+    start: Any
+    step: Any
+    length: Any
+    arrays: tuple[Array, ...] = ()
+
+    def at(self, index: Any) -> Any:
+        distance = index if vals.is_same(self.step, 1) else self.step * index
+        return distance if vals.is_same(self.start, 0) else self.start + distance
+
+    def row(self, slices: Sequence[Array], index: Any) -> Any:
+        return self.at(index)
+
+
+@attrs.frozen(eq=False)
+class Together:
+    """The items of several, at the same place (``zip``)."""
+
+    parts: tuple[Items, ...]
+    length: Any
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        return tuple([array for part in self.parts for array in part.arrays])
+
+    def at(self, index: Any) -> Any:
+        return tuple([part.at(index) for part in self.parts])
+
+    def row(self, slices: Sequence[Array], index: Any) -> Any:
+        row, rest = [], list(slices)
+        for part in self.parts:
+            n = len(part.arrays)
+            row.append(part.row(rest[:n], index))
+            rest = rest[n:]
+        return tuple(row)
+
+
+Items = Rows | Steps | Together
+
+
+@attrs.frozen(eq=False)
+class Current:
+    """Stands for the items within an iteration of a scan: at every index its own item."""
+
+    value: Any
+
+
+def is_scanned(value: object) -> TypeGuard[Items]:
+    """Whether a loop over a value becomes a scan: some of it is traced, and its length is known."""
+    if not isinstance(value, Items) or vals.is_undecided(value.length) or not value.length:
+        return False
+    return any(map(vals.is_undecided, value.arrays))
+
+
+def items_of(value: Any) -> Any:
+    """What a loop goes over, with a length and an index."""
+    if isinstance(value, Array) and value.shape:
+        return Rows((value,), value.shape[0], tree.LEAF)
+    return value if isinstance(value, Items) else runtime.items_of(value)
+
+
+def stacked(values: Sequence[Any]) -> Rows | None:
+    """Values of one structure and shapes, stacked; None where they are not."""
+    apart = [vals.take_apart(value) for value in values]
+    if not apart or any(structure != apart[0][1] for _, structure in apart):
+        return None
+    columns = []
+    for column in zip(*(parts for parts, _ in apart), strict=True):
+        if not all(map(vals.is_dynamic, column)):
+            return None
+        arrays = [vals.as_array(part) for part in column]
+        if any(a.shape != arrays[0].shape for a in arrays):
+            return None
+        try:
+            aval = functools.reduce(vals.join_avals, [a.aval for a in arrays])
+        except errors.PromotionError:
+            return None
+        columns.append(jnp.stack([convert(a, aval.dtype, aval.weak_type) for a in arrays]))
+    return Rows(tuple(columns), len(values), apart[0][1])
+
+
+def as_items(value: Any) -> Items | None:
+    """Something that a loop goes over, as items that a traced index may be applied to."""
+    match value:
+        case Rows() | Steps() | Together():
+            return value
+        case range():
+            return Steps(value.start, value.step, len(value))
+        case Array() | np.ndarray() if value.ndim:
+            return Rows((vals.as_array(value),), value.shape[0], tree.LEAF)
+        case _:
+            return stacked(runtime.items_of(value))
+
+
+def traced_range(*bounds: Any) -> Steps:
+    """``range`` of traced bounds."""
+    for bound in bounds:
+        if not is_integer(bound) or jnp.ndim(bound):
+            shown = bound.aval if isinstance(bound, Array) else type(bound).__name__
+            raise TypeError(f"range() takes integers, but got {shown}")
+    start, stop, step = {1: (0, *bounds, 1), 2: (*bounds, 1)}.get(len(bounds), bounds)
+    start, stop, step = [as_number(bound) for bound in (start, stop, step)]
+    check(vals.as_array(step) == 0, ValueError("range() arg 3 must not be zero"))
+    iterations = -((start - stop) // step)
+    return Steps(start, step, jnp.maximum(iterations, 0))
+
+
+def enumerated(value: Any, start: Any = 0) -> Any:
+    """``enumerate`` of traced items."""
+    items = as_items(items_of(value))
+    if items is None:
+        return enumerate(value, start)
+    return Together((Steps(start, 1, items.length), items), items.length)
+
+
+def zipped(*values: Any, strict: bool = False) -> Any:
+    """``zip`` of which some are traced."""
+    items = [as_items(items_of(value)) for value in values]
+    known = [part for part in items if part is not None]
+    if len(known) < len(items):
+        return zip(*values, strict=strict)
+    lengths = [part.length for part in known]
+    if any(map(vals.is_undecided, lengths)):
+        length = lengths[0]
+        for other in lengths[1:]:
+            length = jnp.minimum(length, other)
+    else:
+        length = min(lengths)
+        if strict and length != max(lengths):
+            raise ValueError(f"zip() was given arguments of lengths {lengths}")
+    return Together(tuple(known), length)
+
+
+def in_reverse(value: Any) -> Any:
+    """``reversed`` of traced items."""
+    items = as_items(items_of(value))
+    if isinstance(items, Rows):
+        return Rows(tuple([array[::-1] for array in items.arrays]), items.length, items.structure)
+    if isinstance(items, Steps):
+        last = items.at(items.length - 1)
+        return Steps(last, -items.step, items.length)
+    return reversed(value)
+
+
+def expanded(value: Items) -> list[Any]:
+    """The items one by one.
+
+    Raises:
+        SourceError: how many there are depends on a traced value.
+    """
+    if vals.is_undecided(value.length):
+        raise errors.SourceError(
+            "a list or a tuple whose length depends on a traced value cannot be made, since arrays "
+            "have fixed shapes. Loop over the items, or compute with masks (jnp.where)."
+        )
+    return [value.at(i) for i in range(value.length)]
+
+
+def item_at(value: Any, index: Any) -> Any:
+    """The item at a traced index of a sequence."""
+    if index.dtype.kind == "b":
+        index = integer(index)
+    items = as_items(value) if isinstance(value, (tuple, list, range)) else None
+    if items is not None:
+        if isinstance(items, Steps):
+            index = jnp.where(index < 0, index + items.length, index)
+        return items.at(index)
+    return value[index]
