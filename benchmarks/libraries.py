@@ -12,7 +12,7 @@ import attrs
 from benchmarks.measure import Call
 
 OWN: Final = "tinyjax"
-PEERS: Final = ("jax", "autograd", "torch", "folx")
+PEERS: Final = ("jax", "autograd", "torch", "folx", "asdex")
 
 
 def _map(fun: Callable[[Any], Any], tree: Any) -> Any:
@@ -109,9 +109,9 @@ def _torch() -> Library:
     return Library("torch", torch, torch, torch.tensor, torch.sin, torch.tanh, gradient)
 
 
-def _folx() -> Library:
-    """Functions of JAX, which its add-on ``folx`` differentiates."""
-    return attrs.evolve(_jax(), name="folx")
+def _with_add_on(name: str) -> Callable[[], Library]:
+    """Functions of JAX, which an add-on of it differentiates."""
+    return lambda: attrs.evolve(_jax(), name=name)
 
 
 _MAKERS: Final = {
@@ -119,7 +119,8 @@ _MAKERS: Final = {
     "jax": _jax,
     "autograd": _autograd,
     "torch": _torch,
-    "folx": _folx,
+    "folx": _with_add_on("folx"),
+    "asdex": _with_add_on("asdex"),
 }
 
 

@@ -174,7 +174,7 @@ def plot(results: Sequence[Result], path: Path) -> None:
 
     plt.rcParams["svg.hashsalt"] = "tinyjax"
     plt.rcParams["svg.fonttype"] = "none"
-    names = ("tab:blue", "tab:orange", "tab:green", "tab:purple")
+    names = ("tab:blue", "tab:orange", "tab:green", "tab:purple", "tab:brown")
     colours = dict(zip(PEERS, names, strict=True))
     shown = list(reversed(results))
     figure, axes = plt.subplots(figsize=(9, 0.6 + 0.32 * len(shown)), layout="constrained")
@@ -205,7 +205,7 @@ def plot(results: Sequence[Result], path: Path) -> None:
 def environment() -> dict[str, str | int | None]:
     """What the figures depend on; of libraries those that are installed."""
     installed = {each.name for each in metadata.distributions()}
-    libraries = ("tinyjax", "jax", "jaxlib", "autograd", "torch", "folx", "numpy")
+    libraries = ("tinyjax", "jax", "jaxlib", "autograd", "torch", "folx", "asdex", "numpy")
     return {
         "python": platform.python_version(),
         "machine": platform.machine(),

@@ -20,6 +20,7 @@ from benchmarks.libraries import OWN, Library, library
 from benchmarks.measure import Call, Effort, Samples, Script, in_subprocesses, interleaved
 from benchmarks.programs import chain, descend, mlp_data, mlp_loss
 from benchmarks.real_programs import PROGRAMS, Program
+from benchmarks.sparse import derivative, preparation
 
 
 @attrs.frozen
@@ -592,5 +593,37 @@ LAPLACIAN_ROWS: Final = (
     *(
         Row(f"laplacian, nested jvp of order {order}", partial(taylor, order, True), ("jax",))
         for order in (2, 4, 6)
+    ),
+)
+
+
+#: Sparse matrices of derivatives, and what comes before the first: pattern, colours, compilation.
+SPARSE_ROWS: Final = (
+    Row(
+        "sparse, Brusselator of 2 x 32 x 32",
+        partial(derivative, "Brusselator"),
+        ("jax", "asdex"),
+        (Bar("jax", 0.001), Bar("asdex", 1.1)),
+    ),
+    *(
+        Row(f"sparse, {name}", partial(derivative, name), ("asdex",), (Bar("asdex", LEVEL),))
+        for name in (
+            "banded",
+            "five points",
+            "Hessian, banded",
+            "Hessian, arrow",
+            "Hessian, five points",
+        )
+    ),
+    Row("sparse, arrow", partial(derivative, "arrow"), ()),
+    *(
+        Row(
+            f"sparse, preparation: {name}",
+            partial(preparation, name),
+            ("asdex",),
+            () if name == "Brusselator" else (Bar("asdex", 0.5),),
+            once=True,
+        )
+        for name in ("Brusselator", "banded", "five points", "Hessian, five points")
     ),
 )

@@ -20,6 +20,7 @@ from benchmarks.rows import (
     LAPLACIAN_ROWS,
     PROGRAM_ROWS,
     ROWS,
+    SPARSE_ROWS,
     Bar,
     Floor,
     Row,
@@ -140,4 +141,5 @@ TABLES: Final[dict[str, tuple[Row, ...]]] = {
     "threads": THREAD_ROWS,
     "adbench": ADBENCH_ROWS,
     "laplacian": LAPLACIAN_ROWS,
+    "sparse": SPARSE_ROWS,
 }

@@ -32,6 +32,7 @@ NAMES: Final = (
     "ground_state",
     "transport",
     "adjoint",
+    "stencil",
     "new_primitive",
 )
 COLUMNS: Final = 3

@@ -36,6 +36,7 @@ from gallery import (
     mandelbrot,
     neural_ode,
     pendulum,
+    stencil,
     transport,
 )
 from gallery_pages import NAMES, PAGES, SCRIPTS, index, page, printed_on, read
@@ -61,6 +62,22 @@ def test_pages_are_of_their_scripts() -> None:
 def test_pictures_are_small() -> None:
     sizes = [(PAGES / "pictures" / f"{name}.png").stat().st_size for name in NAMES]
     assert sum(sizes) < 1_500_000
+
+
+def test_stencil(picture: str) -> None:
+    found = stencil.main(picture, side=8, end=1.0)
+    assert found["elements of the pattern"] == 6 * found["variables"] == 6 * 128
+    assert found["products for a Jacobian"] == 8
+
+    def rates(time: float, state: np.ndarray) -> np.ndarray:
+        u, v = state.reshape(2, 8, 8)
+        step = [[0, 1, 0], [1, -4, 1], [0, 1, 0]]
+        of_u, of_v = (2 * scipy.ndimage.convolve(z, step, mode="wrap") for z in (u, v))
+        return np.ravel([1 + u * u * v - 4.4 * u + of_u, 3.4 * u - u * u * v + of_v])
+
+    expected = scipy.integrate.solve_ivp(rates, (0, 1), stencil.start(8), "LSODA", rtol=1e-8).y
+    mean = found["mean of the first substance at the end"]
+    assert mean == pytest.approx(expected[:64, -1].mean(), rel=1e-4)
 
 
 def test_digits(picture: str) -> None:

@@ -45,6 +45,7 @@ TASKS: dict[str, tuple[str, Callable[[dict[str, float]], bool]]] = {
         "main(count=60, blur=0.02, steps=2)",
         lambda x: x["mean distance from the letters' points"] < 0.15,
     ),
+    "stencil": ("main(side=8, end=1.0)", lambda x: x["products for a Jacobian"] == 8),
     "adjoint": ("main(rounds=40)", lambda x: 0 < x["best angle in degrees"] < 45),
     "mandelbrot": (
         "main(pixels=60, limit=100)",

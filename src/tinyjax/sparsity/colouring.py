@@ -22,7 +22,7 @@ from tinyjax.sparsity.pattern import SparsityPattern
 #: Rows that are longer than this are taken out where that may leave fewer colours.
 _LONG: Final = 8
 #: So many rows tell whether a colouring by places can hold for all.
-_SAMPLE: Final = 2000
+_SAMPLE: Final = 200
 
 
 @attrs.frozen(eq=False)
@@ -168,26 +168,30 @@ def _greedy(transposed: SparsityPattern, order: range | list[int]) -> HostArray:
 def _by_places(pattern: SparsityPattern, least: int, below: int) -> Iterator[HostArray]:
     """Colour columns by their coordinates on a grid, whose steps patterns repeat."""
     m, n = pattern.shape
-    steps, counts = np.unique(np.abs(pattern.columns - pattern.rows), return_counts=True)
-    strides = sorted(steps[(counts >= n / 4) & (steps > 1)].tolist(), reverse=True)[:2]
+    rows, columns = pattern.rows, pattern.columns
+    steps, counts = np.unique(np.abs(columns - rows), return_counts=True)
+    strides = sorted(steps[(counts > n / 2) & (steps > 1)].tolist(), reverse=True)[:2]
     coordinates, rest = [], np.arange(n)
     for stride in strides:
         place, rest = np.divmod(rest, stride)
         coordinates.append(place)
-    sample = pattern.taken(np.linspace(0, max(m - 1, 0), min(m, _SAMPLE)).astype(np.int64))
+    few = pattern.taken(np.linspace(0, max(m - 1, 0), min(m, _SAMPLE)).astype(np.int64))
+    some_rows, some_columns = few.rows, few.columns
     for width in range(max(least, 1), min(below, 2 * least + 1)):
         for weights in product(range(width), repeat=len(strides)):
             colours = rest.copy()
             for weight, place in zip(weights, coordinates, strict=True):
                 colours += weight * place
             colours %= width
-            if is_proper(sample, colours, width) and is_proper(pattern, colours, width):
+            if _is_proper(some_rows, some_columns, colours, width) and _is_proper(
+                rows, columns, colours, width
+            ):
                 yield colours
 
 
-def is_proper(pattern: SparsityPattern, colours: HostArray, width: int) -> bool:
+def _is_proper(rows: HostArray, columns: HostArray, colours: HostArray, width: int) -> bool:
     """Whether no two columns of one colour have a nonzero row in common."""
-    keys = pattern.rows * width + colours[pattern.columns]
+    keys = rows * width + colours[columns]
     return not keys.size or int(np.bincount(keys).max()) == 1
 
 

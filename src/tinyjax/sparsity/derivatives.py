@@ -14,14 +14,14 @@ from tinyjax.autodiff.accumulation import Sparse
 from tinyjax.core.api.arguments import Choice, without_tracers
 from tinyjax.core.api.mapping import over_basis
 from tinyjax.core.jit.decorator import jit
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
+from tinyjax.core.primitives import shape as sh
 from tinyjax.core.primitives.identities import optimization_barrier
 from tinyjax.core.tracing import calling, primitive as prim
 from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.transforms.linearize import Linearized, linearize_flat
 from tinyjax.core.values import avals as av, concrete as conc
 from tinyjax.core.values.array import Array
-from tinyjax.dtypes import HostArray, int32
+from tinyjax.dtypes import HostArray
 from tinyjax.sparsity import colouring as co, pattern as pt
 from tinyjax.sparsity.detection import Detected, detect, detect_hessian
 
@@ -165,13 +165,11 @@ def _directions(avals: Sequence[av.ShapedArray], colours: HostArray, number: int
     directions: list[Array] = []
     first = 0
     for aval in avals:
-        own = _constant(colours[first : first + aval.size].reshape(aval.shape))
+        own = colours[first : first + aval.size].reshape(aval.shape)
         first += aval.size
-        shape = (number, *aval.shape)
-        spread = bc.broadcast_in_dim(own, shape, tuple(range(1, aval.ndim + 1)))
-        chosen = ew.eq(spread, sh.iota(shape, int32, 0))
-        directions.append(ew.convert_element_type(chosen, aval.dtype))
-    return [*optimization_barrier(directions)]
+        chosen = own == np.arange(number).reshape(-1, *[1] * aval.ndim)
+        directions.append(conc.ConcreteArray(chosen.astype(aval.dtype)))
+    return directions
 
 
 def _of_kind(
