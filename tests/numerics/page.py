@@ -37,8 +37,8 @@ over reverse. jax is held against them too, and the last column says where it ha
 - **Subnormal numbers** are numbers eagerly. XLA takes those of float32 and float64 for zero on
   CPU, as in JAX.
 - **Large arrays** give the same bits as small ones, eagerly, with three exceptions. Functions of
-  50,000 bfloat16 numbers, or more, give the neighbour once in 10,000 results. Convolutions of
-  many features add in another order. Fourier transforms of 2^18 numbers of single precision, or
+  50,000 bfloat16 numbers, or more, give the neighbour once in 10,000 results. Convolutions add
+  in another order. Fourier transforms of 2^18 numbers of single precision, or
   more, are in single precision, with errors of 2e-7 in place of 3e-8, as compiled ones.
 - **Integers** wrap around. Division by zero and shifts by more bits than there are have XLA's
   answers.

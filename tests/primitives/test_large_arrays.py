@@ -207,8 +207,9 @@ CONVOLUTIONS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]]
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32", "complex64"])
 @pytest.mark.parametrize("name", CONVOLUTIONS)
-def test_convolutions_are_the_same_place_by_place(
-    name: str, dtype: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("way", ["_sum_over_places", "_by_lines"])
+def test_convolutions_are_the_same_part_by_part(
+    way: str, name: str, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lhs, rhs, options = CONVOLUTIONS[name]
     generator = np.random.default_rng(0)
@@ -217,22 +218,31 @@ def test_convolutions_are_the_same_place_by_place(
     strides = (1,) * (len(lhs) - 2)
     usual = lax.conv_general_dilated(x, y, strides, **options)
     calls: list[int] = []
-    by_places = convolution._sum_over_places
+    by_parts = getattr(convolution, way)
 
     def noted(*args: Any) -> HostArray:
         calls.append(1)
-        return by_places(*args)
+        return np.asarray(by_parts(*args))
 
-    for bound in ("_LARGE", "_MANY"):
-        monkeypatch.setattr(convolution, bound, 1)
-    monkeypatch.setattr(convolution, "_IN_ONE_THREAD", 1)
-    monkeypatch.setattr(convolution, "_sum_over_places", noted)
+    monkeypatch.setattr(convolution, "_LARGE", 1)
+    is_by_places = way == "_sum_over_places"
+    monkeypatch.setattr(convolution, "_MANY", 1 if is_by_places else 1000)
+    monkeypatch.setattr(convolution, "_IN_ONE_THREAD", 1 if is_by_places else 20_000)
+    monkeypatch.setattr(convolution, way, noted)
     convolution.conv_general_dilated_p.rules.types.clear()
     result = lax.conv_general_dilated(x, y, strides, **options)
     convolution.conv_general_dilated_p.rules.types.clear()
     assert calls
     np.testing.assert_array_equal(result, usual)
     np.testing.assert_array_equal(result, jax.lax.conv_general_dilated(x, y, strides, **options))
+
+
+@pytest.mark.parametrize("large", [1, 1 << 22])
+def test_a_convolution_without_space(large: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(convolution, "_LARGE", large)
+    convolution.conv_general_dilated_p.rules.types.clear()
+    x, y = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(4, 3)
+    np.testing.assert_array_equal(lax.conv_general_dilated(x, y, (), "VALID"), x @ y.T)
 
 
 # Formulas that XLA computes

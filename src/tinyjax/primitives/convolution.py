@@ -145,13 +145,11 @@ def _conv_host(
     )
     under_windows = groups, batch * prod(out_sizes), inputs * prod(sizes)
     is_dense = set(params.strides) <= {1} and prod(spread_sizes) < 2 * prod(out_sizes)
-    by_places = (
-        is_dense
-        and inputs >= _MANY
-        and 1 < prod(sizes) <= _FEW_PLACES
-        and prod(under_windows) * wide.itemsize >= _LARGE
-    )
+    is_large = prod(under_windows) * wide.itemsize >= _LARGE
+    by_places = is_dense and inputs >= _MANY and 1 < prod(sizes) <= _FEW_PLACES and is_large
     of_kernel = groups, outputs, inputs * prod(sizes)
+    line = prod(of_kernel[1:]) * prod(out_sizes[1:])  # what is multiplied for one
+    by_lines = is_large and len(sizes) > 0 and 0 < line < 2 * _IN_ONE_THREAD
     parts, whole = (groups, batch, *out_sizes, outputs), (batch, out_features, *out_sizes)
     order = (1, 0, len(parts) - 1, *range(2, len(parts) - 1))
 
@@ -169,7 +167,12 @@ def _conv_host(
             sums = _sum_over_places(stack, kernels, params.rhs_dilation)
             out = sums[inside].reshape(whole)
             return out.astype(params.dtype, copy=False).transpose(inverse)
-        rows = np.ndarray(shape, wide, x, 0, steps).reshape(under_windows)
+        windows = np.ndarray(shape, wide, x, 0, steps)
+        if by_lines:
+            lines = max(_IN_ONE_THREAD // line, 1)
+            out = _by_lines(windows, w.reshape(of_kernel), lines).reshape(whole)
+            return out.astype(params.dtype, copy=False).transpose(inverse)
+        rows = windows.reshape(under_windows)
         product: dtypes.HostArray = np.matmul(rows, w.reshape(of_kernel).swapaxes(1, 2))
         out = product.reshape(parts).transpose(order).reshape(whole)
         return out.astype(params.dtype, copy=False).transpose(inverse)
@@ -216,6 +219,33 @@ def _sum_over_places(
             first = start + offset
             sums += np.matmul(matrix, flat[..., first : first + sums.shape[-1]])
     return out.reshape(*out.shape[:3], *space)
+
+
+def _by_lines(windows: dtypes.HostArray, kernels: dtypes.HostArray, lines: int) -> dtypes.HostArray:
+    """Multiply kernels with the elements under the windows of some lines at a time.
+
+    The matrix of these stays in the cache, and is written along the last axis of space. At 10^6
+    elements of 3 features it takes a quarter of the time of the matrix of all windows.
+
+    Args:
+        windows: of axes groups, batch, those of space, inputs and those of the kernels.
+        kernels: of axes groups, outputs, and one for inputs and space.
+        lines: how many parts of the first axis of space to take.
+
+    Returns:
+        Of axes batch, groups, outputs and those of space.
+    """
+    n = (windows.ndim - 3) // 2
+    groups, batch, *space = windows.shape[: 2 + n]
+    elements = windows.transpose(1, 0, *range(2 + n, windows.ndim), *range(2, 2 + n))
+    out = np.empty((batch, *kernels.shape[:2], *space), windows.dtype)
+    for start in range(0, space[0], lines):
+        place = (..., slice(start, start + lines), *[slice(None)] * (n - 1))
+        for example, result in zip(elements, out, strict=True):
+            part = result[place]
+            matrix = example[place].reshape(groups, kernels.shape[2], -1)
+            part[...] = np.matmul(kernels, matrix).reshape(part.shape)
+    return out
 
 
 def _spread_plan(
