@@ -8,6 +8,7 @@ import jax
 import jax.experimental.jet
 import numpy as np
 import pytest
+import scipy.integrate
 import scipy.special
 from unchecked import unchecked
 
@@ -17,6 +18,7 @@ from tinyjax import grad, jit, jvp, lax, make_jaxpr, nn, tree, vmap
 from tinyjax.autodiff import jet
 from tinyjax.core.values.array import Array
 from tinyjax.errors import ArgumentError, DifferentiationError
+from tinyjax.implicit import odeint
 from tinyjax.scipy import special
 
 X = np.linspace(0.3, 1.2, 4)
@@ -192,3 +194,79 @@ def test_wrong_arguments() -> None:
 def test_series_must_be_lists() -> None:
     with pytest.raises(ArgumentError, match="must be tuples or lists"):
         jet(jnp.sin, unchecked(1.0), ((1.0,),))
+
+
+# Differential equations
+
+
+def pendulum(y: Array, t: Array, g: Array) -> Array:
+    return jnp.stack([y[1], -g * jnp.sin(y[0]) + jnp.cos(3 * t)])
+
+
+def test_odeint_by_taylor_series() -> None:
+    """Against SciPy's method of order eight; its derivatives against Dormand and Prince's."""
+    times, y0, g = np.linspace(0.0, 2.0, 4), np.array([0.5, -0.3]), np.array(1.3)
+    found = scipy.integrate.solve_ivp(
+        lambda t, y: np.asarray(pendulum(jnp.asarray(y), jnp.asarray(t), jnp.asarray(g))),
+        (0, 2),
+        y0,
+        method="DOP853",
+        t_eval=times,
+        rtol=1e-11,
+        atol=1e-12,
+    )
+
+    def last(g: Any, gradient: Any = "adjoint", taylor_order: int | None = 9) -> Array:
+        states, info = odeint(
+            pendulum,
+            y0,
+            times,
+            g,
+            rtol=1e-7,
+            atol=1e-7,
+            gradient=gradient,
+            taylor_order=taylor_order,
+            has_aux=True,
+        )
+        np.testing.assert_allclose(lax.stop_gradient(info.residual), 0.0)
+        result: Array = states
+        return result
+
+    np.testing.assert_allclose(last(g), found.y.T, 1e-5, 1e-6)
+    slope = grad(lambda g: last(g, taylor_order=None)[-1].sum())(g)
+    for gradient in ("adjoint", "checkpointed"):
+        np.testing.assert_allclose(
+            grad(lambda g, by=gradient: last(g, by)[-1].sum())(g), slope, 1e-4
+        )
+    np.testing.assert_allclose(jvp(lambda g: last(g)[-1].sum(), (g,), (1.0,))[1], slope, 1e-4)
+
+
+def test_steps_of_high_order_are_few() -> None:
+    turning = lambda y, t: jnp.stack([y[1], -y[0]])  # noqa: E731
+    times, y0 = np.array([0.0, 10.0]), np.array([1.0, 0.0])
+    counts = []
+    for order in (8, 12, 20):
+        states, info = odeint(
+            turning, y0, times, rtol=1e-10, atol=1e-10, taylor_order=order, has_aux=True
+        )
+        np.testing.assert_allclose(states[-1], [np.cos(10), -np.sin(10)], 1e-9)
+        counts.append(int(info.iterations))
+    assert counts[0] < 60
+    assert counts[2] < 8
+
+
+def test_taylor_series_of_solutions_at_the_edges() -> None:
+    half, after = odeint(lambda y, t: y**2, 1.0, np.array([0.0, 0.5, 2.0]), taylor_order=8)[1:]
+    np.testing.assert_allclose(half, 2.0, 1e-5)
+    assert np.isnan(after)  # a pole at 1 lies between
+    back = odeint(lambda y, t: t**2, 1.0, np.array([2.0, 0.5, 0.5, 0.0]), taylor_order=5)
+    np.testing.assert_allclose(back, [1.0, -1.625, -1.625, -5 / 3], 1e-6)
+    still = odeint(lambda y, t: jnp.full((), 3.0), 1.0, np.array([0.0, 2.0]), taylor_order=2)
+    np.testing.assert_allclose(still, [1.0, 7.0], 1e-6)
+    looped = lambda y, t: lax.fori_loop(0, 2, lambda _, c: jnp.sin(c) + t, y)  # noqa: E731
+    by_series = odeint(
+        looped, np.array(1.0), np.array([0.0, 1.0]), taylor_order=4, rtol=1e-5, atol=1e-5
+    )
+    np.testing.assert_allclose(by_series, odeint(looped, np.array(1.0), np.array([0.0, 1.0])), 1e-4)
+    with pytest.raises(ArgumentError, match="taylor_order of odeint must be at least two"):
+        odeint(lambda y, t: y, 1.0, np.array([0.0, 1.0]), taylor_order=1)

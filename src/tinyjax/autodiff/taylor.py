@@ -86,15 +86,20 @@ class SeriesTracer(tr.Tracer):
         return self._derivative
 
 
+class NeedsAllTermsError(Exception):
+    """A loop takes all terms of its operands, but some are not known yet."""
+
+
 class SeriesTrace(tr.Trace):
     """Computes series of what depends on its tracers.
 
     Attributes:
         order: how many derivatives of each value are wanted.
         operations: while the terms of a result are computed, the operations in the rules.
+        unknown: whether terms of arguments are found on the way, so that none is asked for before.
     """
 
-    __slots__ = ("operations", "order")
+    __slots__ = ("operations", "order", "unknown")
 
     transformation = "jet"
 
@@ -102,6 +107,7 @@ class SeriesTrace(tr.Trace):
         super().__init__(parent, fun)
         self.order: int = order
         self.operations: dict[Hashable, tuple[Sequence[Array], Sequence[Array]]] | None = None
+        self.unknown: bool = False
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         if not any(self.owns(x) for x in args):
@@ -111,6 +117,8 @@ class SeriesTrace(tr.Trace):
             with tr.use_trace(self):
                 return jx.eval_jaxpr(program.jaxpr, args)
         loop = _LOOPS.get(primitive)
+        if loop is not None and self.unknown:
+            raise NeedsAllTermsError
         if loop is not None and self.operations is None:
             with tr.use_trace(self.parent):
                 results = loop(self.order, [self.series(x) for x in args], params)
@@ -350,6 +358,51 @@ _LOOPS: Final[dict[Primitive[Any], Callable[[int, Sequence[Series], Any], Sequen
     wl.while_p: _while,
     cond.cond_p: _cond,
 }
+
+
+def solution(
+    field: Callable[[Array, Array], Array], y: Array, time: Array, order: int
+) -> list[Array]:
+    """Return the derivatives of the solution of ``dy/dt = field(y, t)`` from a state and a time.
+
+    A term of the state is one of the slope, divided by nothing, and that is computed of the terms
+    before. So each is asked for when it is needed, and all take as long as the slope's alone.
+
+    Args:
+        field: gives the slope of a state at a time.
+        y: the state.
+        time: the time.
+        order: of the last derivative.
+
+    Returns:
+        The state and its derivatives of order 1 to ``order``.
+    """
+    one, zero = sh.full_like(time, 1), sh.full_like(time, 0)
+    trace = SeriesTrace(tr.current_trace(), order, field)
+    trace.operations, trace.unknown = {}, True
+    slopes: list[Array] = []
+
+    def later(_: SeriesTracer, k: int) -> Array:
+        (slope,) = slopes
+        if isinstance(slope, SeriesTracer) and trace.owns(slope):
+            return slope.term(k - 1)
+        return slope if k == 1 else sh.zero_tangent(slope.aval)
+
+    state = SeriesTracer(trace, [y], later)
+    clock = SeriesTracer(trace, [time, one], lambda *_: zero)
+    try:
+        with tr.Running(trace):
+            slopes.append(field(state, clock))
+            with tr.use_trace(trace.parent):
+                state.term(order)
+            return state.terms
+    except NeedsAllTermsError:
+        terms = [y]
+        for k in range(order):
+            times: Series = [time, one, *[zero] * (k - 1)][: k + 1]
+            (slope,) = _run(lambda *xs: [field(*xs)], k, [terms, times])
+            terms.append(_instantiated(slope, k)[k])
+        return terms
 
 
 @calling.watched

@@ -12,8 +12,9 @@ from tinyjax.core.control_flow import scan as sc
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import calling, checking, primitive as prim, trace as tr
 from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.integers import integer
 from tinyjax.errors import ArgumentError
-from tinyjax.implicit import runge_kutta
+from tinyjax.implicit import runge_kutta, taylor_series
 from tinyjax.implicit.information import Info
 from tinyjax.implicit.vectors import Closed, Space, close, follow, space_of, strong
 from tinyjax.numpy.promotion import check_option
@@ -39,6 +40,7 @@ def odeint(
     hmax: float = ...,
     gradient: Literal["adjoint", "checkpointed"] = ...,
     checkpoints: int = ...,
+    taylor_order: int | None = ...,
     has_aux: Literal[False] = ...,
 ) -> Array: ...
 @overload
@@ -53,6 +55,7 @@ def odeint(
     hmax: float = ...,
     gradient: Literal["adjoint", "checkpointed"] = ...,
     checkpoints: int = ...,
+    taylor_order: int | None = ...,
     has_aux: Literal[False] = ...,
 ) -> T: ...
 @overload
@@ -69,6 +72,7 @@ def odeint(
     hmax: float = ...,
     gradient: Literal["adjoint", "checkpointed"] = ...,
     checkpoints: int = ...,
+    taylor_order: int | None = ...,
     has_aux: Literal[False] = ...,
 ) -> Array: ...
 @overload
@@ -85,6 +89,7 @@ def odeint(
     hmax: float = ...,
     gradient: Literal["adjoint", "checkpointed"] = ...,
     checkpoints: int = ...,
+    taylor_order: int | None = ...,
     has_aux: Literal[False] = ...,
 ) -> T: ...
 @overload
@@ -99,6 +104,7 @@ def odeint(
     hmax: float = ...,
     gradient: Literal["adjoint", "checkpointed"] = ...,
     checkpoints: int = ...,
+    taylor_order: int | None = ...,
     has_aux: bool,
 ) -> Any: ...
 @checking.checked
@@ -113,12 +119,15 @@ def odeint(  # noqa: PLR0913
     hmax: float = float("inf"),
     gradient: Literal["adjoint", "checkpointed"] = "adjoint",
     checkpoints: int = 32,
+    taylor_order: int | None = None,
     has_aux: bool = False,
 ) -> Any:
     """Solve ``dy/dt = func(y, t, *args)`` from ``y0`` at ``t[0]``.
 
     The method is Dormand and Prince's, of order five, with steps chosen by the error of an embedded
-    formula of order four. The states between the steps are interpolated.
+    formula of order four. The states between the steps are interpolated. With ``taylor_order`` it
+    is Taylor's, of that order: for small tolerances fewer steps, each of which computes as many
+    derivatives of the solution by Taylor mode (À. Jorba and M. Zou, 2005).
 
     The solution is differentiable, in both modes and repeatedly, with respect to ``y0``, ``t``,
     ``args`` and what ``func`` closes over, in one of two ways. The adjoint is the derivative of the
@@ -140,6 +149,7 @@ def odeint(  # noqa: PLR0913
         hmax: the longest step.
         gradient: how it is differentiated.
         checkpoints: how many states the checkpointed derivative keeps between two times.
+        taylor_order: the order of Taylor's method, at least two; None for Dormand and Prince's.
         has_aux: whether to return also how many steps were tried, and whether that was enough.
 
     Returns:
@@ -158,6 +168,10 @@ def odeint(  # noqa: PLR0913
         (0.3679, -0.3679)
     """
     _check_settings(rtol, atol, mxstep, hmax, gradient, checkpoints)
+    if taylor_order is not None and integer(taylor_order, "taylor_order of odeint") < 2:
+        raise ArgumentError(
+            f"taylor_order of odeint must be at least two, but it is {taylor_order}."
+        )
     times = strong(jnp.asarray(t))
     if times.ndim != 1 or not times.shape[0] or dtypes.is_complex(times.dtype):
         raise ArgumentError(
@@ -181,10 +195,10 @@ def odeint(  # noqa: PLR0913
         slope = space.join(closed.flat(inner, *space.split(y), directed_time))
         return sign.astype(slope.dtype) * slope
 
-    steps = runge_kutta.Steps(rtol, atol, mxstep, hmax, checkpoints)
+    steps = runge_kutta.Steps(rtol, atol, mxstep, hmax, checkpoints, taylor_order)
     all_consts = [*consts, sign]
     if gradient == "checkpointed":
-        states, info = runge_kutta.integrate(
+        states, info = _integrate(
             lambda y, time: flow(all_consts, y, time), state, sign * times, steps
         )
     else:
@@ -195,6 +209,14 @@ def odeint(  # noqa: PLR0913
     ]
     ys = tree.unflatten(space.treedef, leaves)
     return (ys, info) if has_aux else ys
+
+
+def _integrate(
+    field: runge_kutta.Field, y0: Array, times: Array, steps: runge_kutta.Steps
+) -> tuple[Array, Info]:
+    if steps.taylor_order is None:
+        return runge_kutta.integrate(field, y0, times, steps)
+    return taylor_series.integrate(field, y0, times, steps.taylor_order, steps)
 
 
 def _check_settings(
@@ -303,7 +325,7 @@ def solve_flow(
 
     @custom_derivatives.custom_derivative
     def solution(y0: Array, times: Array, consts: list[Array]) -> tuple[Array, Info]:
-        return runge_kutta.integrate(lambda y, time: flow(consts, y, time), y0, times, steps)
+        return _integrate(lambda y, time: flow(consts, y, time), y0, times, steps)
 
     @solution.defderivative
     def rule(

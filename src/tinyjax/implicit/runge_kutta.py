@@ -9,7 +9,7 @@ Differential Equations I", II.4.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import attrs
 import numpy as np
@@ -72,6 +72,7 @@ class Steps:
         mxstep: the most steps between two of the times asked for.
         hmax: the longest step.
         checkpoints: how many states reverse mode keeps at a time between two of the times.
+        taylor_order: the order of Taylor's method; None for Dormand and Prince's.
     """
 
     rtol: float
@@ -79,6 +80,7 @@ class Steps:
     mxstep: float
     hmax: float
     checkpoints: int = 32
+    taylor_order: int | None = None
 
 
 class _State(NamedTuple):
@@ -113,22 +115,8 @@ def integrate(field: Field, y0: Array, times: Array, steps: Steps) -> tuple[Arra
     Returns:
         The states, by rows; NaN where there were too many steps.
     """
-    real = dtypes.real_part(y0.dtype)
     slope = field(y0, times[0])
     first = stop_gradient(_first_step(field, y0, slope, times[0], steps))
-
-    def target(state: _State, time: Array) -> tuple[_State, Array]:
-        def going(s: _State) -> Array:
-            return (s.time < time) & (s.iterations < steps.mxstep) & (s.forced <= _MOST_FORCED)
-
-        def step(s: _State) -> _State:
-            return _step(field, s, steps)
-
-        fresh = state._replace(iterations=jnp.zeros_like(state.iterations))
-        last = wl.while_loop(going, step, fresh, checkpoints=steps.checkpoints)
-        # so that a time that is NaN is not reached either
-        y = jnp.where(last.time >= time, _interpolate(last, time), float("nan"))
-        return last._replace(iterations=state.iterations + last.iterations), y
 
     state = _State(
         y0,
@@ -142,9 +130,51 @@ def integrate(field: Field, y0: Array, times: Array, steps: Steps) -> tuple[Arra
         jnp.zeros((), dtypes.int32),
         jnp.zeros((), dtypes.int32),
     )
+    return through(state, lambda s: _step(field, s, steps), _interpolate, y0, times, steps)
+
+
+S = TypeVar("S", bound=Any)
+
+
+def through(
+    state: S,
+    step: Callable[[S], S],
+    interpolate: Callable[[S, Array], Array],
+    y0: Array,
+    times: Array,
+    steps: Steps,
+) -> tuple[Array, Info]:
+    """Make steps until each time is passed, and interpolate there.
+
+    Args:
+        state: what is known at the first time: a ``NamedTuple`` with the ``time``, the number of
+            ``iterations`` and of those that were ``forced``.
+        step: makes a step.
+        interpolate: gives the state of the equation at a time in the last step.
+        y0: that at the first time.
+        times: they increase.
+        steps: how many may be made.
+
+    Returns:
+        The states, by rows; NaN where there were too many steps.
+    """
+
+    def target(state: S, time: Array) -> tuple[S, Array]:
+        def going(s: S) -> Array:
+            going_on: Array = (
+                (s.time < time) & (s.iterations < steps.mxstep) & (s.forced <= _MOST_FORCED)
+            )
+            return going_on
+
+        fresh = state._replace(iterations=jnp.zeros_like(state.iterations))
+        last = wl.while_loop(going, step, fresh, checkpoints=steps.checkpoints)
+        # so that a time that is NaN is not reached either
+        y = jnp.where(last.time >= time, interpolate(last, time), float("nan"))
+        return last._replace(iterations=state.iterations + last.iterations), y
+
     last, ys = sc.scan(target, state, times[1:])
     converged = jnp.all(jnp.isfinite(stop_gradient(ys)))
-    residual = jnp.zeros((), real)
+    residual = jnp.zeros((), dtypes.real_part(y0.dtype))
     states = jnp.concatenate([y0[None], ys])
     return states, Info(converged, last.iterations, residual)
 
