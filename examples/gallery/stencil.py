@@ -70,7 +70,15 @@ def draw(path: str, pattern: SparsityPattern, colours: np.ndarray, end: np.ndarr
     few = ListedColormap([*plt.rcParams["axes.prop_cycle"].by_key()["color"], "0.4", "#F0E442"])
     side = end.shape[1]
     figure, (left, middle, right) = plt.subplots(1, 3, figsize=(9, 3.3))
-    left.scatter(pattern.columns, pattern.rows, c=colours[pattern.columns], cmap=few, s=3, lw=0)
+    left.scatter(
+        pattern.columns,
+        pattern.rows,
+        c=colours[pattern.columns],
+        cmap=few,
+        s=3,
+        lw=0,
+        antialiased=False,
+    )
     left.set(xlim=(0, len(colours)), ylim=(len(colours), 0), aspect="equal")
     left.set_title("the Jacobian")
     middle.imshow(colours[: side**2].reshape(side, side), cmap=few, vmin=0, vmax=7)
@@ -79,7 +87,7 @@ def draw(path: str, pattern: SparsityPattern, colours: np.ndarray, end: np.ndarr
     right.set_title("the first substance at the end")
     for axes in (left, middle, right):
         axes.set(xticks=[], yticks=[])
-    figure.savefig(path)
+    figure.savefig(path, dpi=110)
 
 
 if __name__ == "__main__":
