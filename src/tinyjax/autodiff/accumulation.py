@@ -30,9 +30,8 @@ from tinyjax.autodiff.elimination import (
     total,
 )
 from tinyjax.autodiff.local_jacobians import Block, Tangents, flat_size
-from tinyjax.core.api import jacobians, typed
+from tinyjax.core.api import jacobians, mapping, typed
 from tinyjax.core.api.arguments import Choice, Chosen, without_tracers
-from tinyjax.core.api.mapping import check_positive
 from tinyjax.core.jit import jit_p
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, trace as tr
 from tinyjax.core.transforms.linearize import Linearized, linearize_flat
@@ -115,7 +114,7 @@ def jacobian(
         >>> tinyjax.jit(tinyjax.jacobian(jnp.diff, sparse=True))(jnp.ones(1000))
         BCOO(float32[999, 1000], nse=1998)
     """
-    check_positive("jacobian", chunk_size=chunk_size)
+    mapping.check_positive("jacobian", chunk_size=chunk_size)
     if sparse:
         if allow_int or order != "auto":
             raise errors.ArgumentError(

@@ -11,8 +11,7 @@ from tinyjax import dtypes, errors, frames, records, tree
 from tinyjax.core.api import arguments
 from tinyjax.core.primitives import shape as sh
 from tinyjax.core.tracing import calling, jaxpr as jx, primitive as prim, trace as tr
-from tinyjax.core.transforms import transpose as tp
-from tinyjax.core.transforms.linearize import linear_trace
+from tinyjax.core.transforms import linearize as lz, transpose as tp
 from tinyjax.core.values.array import Array
 
 
@@ -49,7 +48,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     in_avals = calling.as_avals(leaves, fun, in_tree)
     flat = calling.FlatFunction(fun, in_tree)
     # no staging: what does not depend on the arguments is computed now, programs in it included
-    linear = linear_trace(fun)
+    linear = lz.linear_trace(fun)
     with tr.Running(linear):
         staged = linear.build(flat(*linear.new_inputs(in_avals)))
     jaxpr, out_tree = staged.jaxpr, flat.out_tree

@@ -10,8 +10,7 @@ import attrs
 from tinyjax import dtypes, errors, frames, tree
 from tinyjax.callbacks import common
 from tinyjax.core.primitives import shape as sh
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg
-from tinyjax.core.tracing.trace import bind
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg, trace as tr
 from tinyjax.core.transforms.batching import batch_flat
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
@@ -27,7 +26,7 @@ common.declare(pure_callback_p)
 def _pure_callback_jvp(
     primals: prim.Arrays, tangents: prim.Tangents, params: common.CallbackParams
 ) -> prim.JvpResult:
-    outs = bind(pure_callback_p, primals, params)
+    outs = tr.bind(pure_callback_p, primals, params)
     if not any(dtypes.is_inexact(a.dtype) for a in params.out_avals):
         return outs, [prim.ZERO] * len(outs)
     if params.derivative is None:
@@ -97,7 +96,7 @@ def _pure_callback_batch(
             '"expand_dims" or "broadcast_all" to call it once with one axis more in front.'
         ).at(params.location)
     operands, params = common.batched_call(mapped, values, axes, params)
-    outs = bind(pure_callback_p, operands, params)
+    outs = tr.bind(pure_callback_p, operands, params)
     return outs, [0] * len(outs)
 
 
@@ -193,7 +192,7 @@ def pure_callback(
             derivative, consts = _closed(derivative, in_tree, [x.aval for x in operands])
         params = attrs.evolve(params, derivative=common.Identity(derivative))
         operands += consts
-    outs = bind(pure_callback_p, operands, params)
+    outs = tr.bind(pure_callback_p, operands, params)
     return tree.unflatten(out_tree, outs)
 
 

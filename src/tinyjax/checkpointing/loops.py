@@ -14,10 +14,9 @@ import attrs
 from tinyjax.checkpointing import schedule
 from tinyjax.checkpointing.schedule import Kept, Online, advance, element, integer, plus, write
 from tinyjax.config import settings
-from tinyjax.core.control_flow import primitives as cfp
+from tinyjax.core.control_flow import primitives as cfp, scan as sc
 from tinyjax.core.control_flow.common import Observer, def_loop, first_tangents, in_phase, rearrange
 from tinyjax.core.control_flow.primitives import ScanParams, bind_scan, scan_body_jvp, scan_p
-from tinyjax.core.control_flow.scan import linearize_stacking
 from tinyjax.core.jit.program import jvp_of_call
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitives.elementwise import add, and_, gt, lt, sub
@@ -27,20 +26,8 @@ from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.tracing import primitive as prim, program_rules as pr, trace as tr
 from tinyjax.core.tracing.jaxpr import Jaxpr, effects as effects_of_program, eval_jaxpr
-from tinyjax.core.tracing.primitive import (
-    ZERO,
-    Arrays,
-    LinearizeResult,
-    Tangent,
-    marked,
-    split_list,
-    with_zeros,
-)
-from tinyjax.core.tracing.program_rules import asks_within, dce
 from tinyjax.core.tracing.staging import Staged, close_over, stage
-from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms import linearize as lz, transpose as tp
-from tinyjax.core.transforms.linearize import linearize_flat
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray, stacked
 from tinyjax.primitives.linear_maps import LinearMapParams, def_linear_map
@@ -54,7 +41,7 @@ def_linear_map(
 def_loop(loop_tangent_p, lambda args, params, run: run(params.forward, args), lambda params: None)
 
 
-loop_tangent_p.def_rule(pr.ASKED)(lambda params: asks_within(params.forward))
+loop_tangent_p.def_rule(pr.ASKED)(lambda params: pr.asks_within(params.forward))
 
 
 @loop_tangent_p.def_lowering
@@ -91,7 +78,7 @@ def _tangent_linearize(
             return _along(primals, prim.with_zeros(nonzero, tangents), params)
 
         return outs, [True] * len(outs), same_map
-    linearized = linearize_flat(lambda *xs: eval_jaxpr(params.forward, xs), primals, nonzero)
+    linearized = lz.linearize_flat(lambda *xs: eval_jaxpr(params.forward, xs), primals, nonzero)
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
         return eval_jaxpr(linearized.jaxpr, [*linearized.residuals, *tangents])
@@ -171,12 +158,12 @@ def _go_back(
     width = len(kept.arrays)
 
     def iteration(end: Array, *args: Array) -> list[Array]:
-        arrays, sums_, cts = split_list(args, width, len(sums))
+        arrays, sums_, cts = prim.split_list(args, width, len(sums))
         position, state = Kept.of(arrays).load(init, iterations, end)
         target = plus(end, -1)
 
         def segment(start: Array, *args: Array) -> list[Array]:
-            state, arrays = split_list(args, m)
+            state, arrays = prim.split_list(args, m)
             kept = Kept.of(arrays)
             stop = add(start, advance(sub(end, start), kept.free))
 
@@ -189,7 +176,7 @@ def _go_back(
         outs = cfp.run_while(
             lambda p, *_: lt(p, target), segment, [position, *state, *arrays], size
         )
-        state, arrays = split_list(outs[1:], m)
+        state, arrays = prim.split_list(outs[1:], m)
         sums_, cts = map(list, pull(target, state, sums_, cts))
         return [target, *Kept.of(arrays).pop(target).arrays, *sums_, *cts]
 
@@ -207,29 +194,32 @@ def _primal_half(body: Jaxpr, nonzero: Sequence[bool], results: int | None = Non
     """
     primal = lz.linearize_jaxpr(body, tuple(nonzero)).primal
     n = len(body.outs) if results is None else results
-    jaxpr = dce(primal.jaxpr, [i < n for i in range(len(primal.jaxpr.outs))])
+    jaxpr = pr.dce(primal.jaxpr, [i < n for i in range(len(primal.jaxpr.outs))])
     return lambda *operands: eval_jaxpr(jaxpr, [*primal.consts, *operands])
 
 
 def _pull_through(
-    body: Jaxpr, operands: Sequence[Array], nonzero: Sequence[bool], cotangents: Sequence[Tangent]
-) -> list[Tangent]:
+    body: Jaxpr,
+    operands: Sequence[Array],
+    nonzero: Sequence[bool],
+    cotangents: Sequence[prim.Tangent],
+) -> list[prim.Tangent]:
     """The cotangents of a body's operands; ``ZERO`` for those that take no part."""
     halves = lz.linearize_jaxpr(body, tuple(nonzero))
     computed = eval_jaxpr(halves.primal.jaxpr, [*halves.primal.consts, *operands])[len(body.outs) :]
-    cotangents_out = marked(cotangents, halves.nonzero_out)
+    cotangents_out = prim.marked(cotangents, halves.nonzero_out)
     cotangents_in = tp.backward_pass(
         halves.tangent, halves.residuals(operands, computed), cotangents_out
     )
-    return with_zeros(nonzero, cotangents_in)
+    return prim.with_zeros(nonzero, cotangents_in)
 
 
 def _chosen(
-    cotangents: Sequence[Tangent], like: Sequence[Array], nonzero: Sequence[bool]
+    cotangents: Sequence[prim.Tangent], like: Sequence[Array], nonzero: Sequence[bool]
 ) -> list[Array]:
     """Those cotangents that take part, as arrays."""
     return [
-        _zeros(x) if ct is ZERO else ct
+        _zeros(x) if ct is prim.ZERO else ct
         for ct, x, has in zip(cotangents, like, nonzero, strict=True)
         if has
     ]
@@ -239,8 +229,8 @@ def _zeros(x: Array) -> Array:
     return zero_cotangent(x.aval.tangent())
 
 
-def _add_all(sums: Sequence[Array], cotangents: Sequence[Tangent]) -> list[Array]:
-    return [s if ct is ZERO else add(s, ct) for s, ct in zip(sums, cotangents, strict=True)]
+def _add_all(sums: Sequence[Array], cotangents: Sequence[prim.Tangent]) -> list[Array]:
+    return [s if ct is prim.ZERO else add(s, ct) for s, ct in zip(sums, cotangents, strict=True)]
 
 
 # while_loop: where states are kept is decided on the way
@@ -248,13 +238,13 @@ def _add_all(sums: Sequence[Array], cotangents: Sequence[Tangent]) -> list[Array
 
 @cfp.while_p.def_rule(pr.CHECKPOINTED)
 def linearize_while(
-    primals: Arrays, nonzero: Sequence[bool], params: cfp.WhileParams
-) -> LinearizeResult:
+    primals: prim.Arrays, nonzero: Sequence[bool], params: cfp.WhileParams
+) -> prim.LinearizeResult:
     """Run a loop that keeps states on the way: the linearize rule of while."""
     nz_other, nz_state, _ = cfp.while_body_jvp(params, nonzero)
     if not any(nz_state):
-        return bind(cfp.while_p, primals, params), nz_state, lambda _: ()
-    nz_fixed, _, nz_init = split_list(nonzero, params.num_condition, params.num_body)
+        return tr.bind(cfp.while_p, primals, params), nz_state, lambda _: ()
+    nz_fixed, _, nz_init = prim.split_list(nonzero, params.num_condition, params.num_body)
     stacks = _stacks_states(params)
     programs = params.body.derive(
         (
@@ -275,9 +265,9 @@ def linearize_while(
     residuals = [*programs.consts, *primals[params.num_condition :], *outs[m:]]
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
-        _, t_other, t_init = split_list(tangents, sum(nz_fixed), sum(nz_other))
-        start = first_tangents(init, with_zeros(nz_init, t_init), nz_state)
-        return bind(loop_tangent_p, (*residuals, *t_other, *start), programs.params)
+        _, t_other, t_init = prim.split_list(tangents, sum(nz_fixed), sum(nz_other))
+        start = first_tangents(init, prim.with_zeros(nz_init, t_init), nz_state)
+        return tr.bind(loop_tangent_p, (*residuals, *t_other, *start), programs.params)
 
     return outs[:m], nz_state, tangent_map
 
@@ -311,22 +301,22 @@ def _tangents(avals: Sequence[ShapedArray], nonzero: Sequence[bool]) -> list[Sha
     return [aval.tangent() for aval, has in zip(avals, nonzero, strict=True) if has]
 
 
-def _record_while(args: Arrays, params: cfp.WhileParams, body: _Body) -> Arrays:
+def _record_while(args: prim.Arrays, params: cfp.WhileParams, body: _Body) -> prim.Arrays:
     """Run a loop; return the last state, the number of iterations, and the states kept."""
-    fixed, other, init = split_list(args, params.num_condition, params.num_body)
+    fixed, other, init = prim.split_list(args, params.num_condition, params.num_body)
     m, size = len(init), params.checkpoints
 
     def goes_on(*args: Array) -> Array:
         return eval_jaxpr(params.condition, [*fixed, *args[:m]])[0]
 
     def iteration(*args: Array) -> list[Array]:
-        state, (n,), online = split_list(args, m, 1)
+        state, (n,), online = prim.split_list(args, m, 1)
         after = body(*other, *state)
         return [*after, plus(n, 1), *Online.of(online).offer(n, state).arrays]
 
     start = [*init, integer(0), *Online.start(init, size).arrays]
     outs = cfp.run_while(goes_on, iteration, start, size, params.observer)
-    state, (n,), online = split_list(outs, m, 1)
+    state, (n,), online = prim.split_list(outs, m, 1)
     return [*state, n, *Online.of(online).kept.arrays]
 
 
@@ -341,9 +331,9 @@ def _stacks_states(params: cfp.WhileParams) -> bool:
     )
 
 
-def _record_stacked(args: Arrays, params: cfp.WhileParams, body: _Body) -> Arrays:
+def _record_stacked(args: prim.Arrays, params: cfp.WhileParams, body: _Body) -> prim.Arrays:
     """Run a loop; return the last state and, of its iterations, what ``stacked_states`` keeps."""
-    fixed, other, init = split_list(args, params.num_condition, params.num_body)
+    fixed, other, init = prim.split_list(args, params.num_condition, params.num_body)
     return schedule.record(
         lambda *state: eval_jaxpr(params.condition, [*fixed, *state])[0],
         lambda *state: body(*other, *state),
@@ -360,13 +350,13 @@ def _push_while(
 ) -> Sequence[Array]:
     """Run a loop again, as often as it ran, with tangents."""
     m, num_tangents = len(nz_state), sum(nz_other) + sum(nz_state)
-    residuals, t_other, t_init = split_list(args, len(args) - num_tangents, sum(nz_other))
-    other, init, (n,), _ = split_list(residuals, params.num_body, m, 1)
+    residuals, t_other, t_init = prim.split_list(args, len(args) - num_tangents, sum(nz_other))
+    other, init, (n,), _ = prim.split_list(residuals, params.num_body, m, 1)
     nonzero = [False] * params.num_condition + [*nz_other, *nz_state]
     _, _, staged = cfp.while_body_jvp(params, nonzero)
 
     def iteration(i: Array, *args: Array) -> list[Array]:
-        state, tangents = split_list(args, m)
+        state, tangents = prim.split_list(args, m)
         operands = [*staged.consts, *other, *state, *t_other, *tangents]
         return [plus(i, 1), *eval_jaxpr(staged.jaxpr, operands)]
 
@@ -385,18 +375,18 @@ def _pull_while(
     stacks: bool,
 ) -> Sequence[Array]:
     """Pull cotangents of the last state back to the constants and the first state."""
-    residuals, ct_last = split_list(args, len(args) - sum(nz_state))
-    other, init, (n,), kept = split_list(residuals, params.num_body, len(nz_state), 1)
+    residuals, ct_last = prim.split_list(args, len(args) - sum(nz_state))
+    other, init, (n,), kept = prim.split_list(residuals, params.num_body, len(nz_state), 1)
 
     def pull(
         state: Sequence[Array], sums: Sequence[Array], cts: Sequence[Array]
     ) -> tuple[list[Array], list[Array]]:
-        cotangents_out = with_zeros(nz_state, cts)
+        cotangents_out = prim.with_zeros(nz_state, cts)
         cotangents_in = _pull_through(
             params.body, [*other, *state], [*nz_other, *nz_state], cotangents_out
         )
-        into_other, into_state = split_list(cotangents_in, len(other))
-        increments = marked(into_other, nz_other)
+        into_other, into_state = prim.split_list(cotangents_in, len(other))
+        increments = prim.marked(into_other, nz_other)
         return _add_all(sums, increments), _chosen(into_state, state, nz_state)
 
     sums = [_zeros(x) for x, has in zip(other, nz_other, strict=True) if has]
@@ -426,12 +416,14 @@ def _pull_while(
 
 
 @scan_p.def_rule(pr.CHECKPOINTED)
-def linearize_scan(primals: Arrays, nonzero: Sequence[bool], params: ScanParams) -> LinearizeResult:
+def linearize_scan(
+    primals: prim.Arrays, nonzero: Sequence[bool], params: ScanParams
+) -> prim.LinearizeResult:
     """Run a loop that keeps some states, for a way back that runs iterations again."""
     if settings().debugging:  # run in pieces it has no iterations that messages could name
-        return linearize_stacking(primals, nonzero, params)
+        return sc.linearize_stacking(primals, nonzero, params)
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    nz_consts, nz_init, _ = split_list(nonzero, k, m)
+    nz_consts, nz_init, _ = prim.split_list(nonzero, k, m)
     nz_carry, nz_out, _ = scan_body_jvp(params, nonzero)
     programs = jaxpr.derive(
         (
@@ -443,28 +435,28 @@ def linearize_scan(primals: Arrays, nonzero: Sequence[bool], params: ScanParams)
     )
     recording = programs.recording
     outs = eval_jaxpr(recording.jaxpr, [*recording.consts, *primals])
-    results, kept = split_list(outs, len(jaxpr.outs))
+    results, kept = prim.split_list(outs, len(jaxpr.outs))
     residuals = [*programs.consts, *primals, *kept]
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
-        t_consts, t_init, t_xs = split_list(tangents, sum(nz_consts), sum(nz_init))
-        start = first_tangents(primals[k : k + m], with_zeros(nz_init, t_init), nz_carry)
-        return bind(loop_tangent_p, (*residuals, *t_consts, *start, *t_xs), programs.params)
+        t_consts, t_init, t_xs = prim.split_list(tangents, sum(nz_consts), sum(nz_init))
+        start = first_tangents(primals[k : k + m], prim.with_zeros(nz_init, t_init), nz_carry)
+        return tr.bind(loop_tangent_p, (*residuals, *t_consts, *start, *t_xs), programs.params)
 
     return results, nz_out, tangent_map
 
 
 def _scan_programs(params: ScanParams, nonzero: Sequence[bool]) -> _Programs:
     length, k, m = params.length, params.num_consts, params.num_carry
-    consts, carry, slices = split_list(params.jaxpr.in_avals, k, m)
+    consts, carry, slices = prim.split_list(params.jaxpr.in_avals, k, m)
     xs = stacked(slices, length)
-    nz_consts, _, nz_xs = split_list(nonzero, k, m)
+    nz_consts, _, nz_xs = prim.split_list(nonzero, k, m)
     nz_carry, nz_out, _ = scan_body_jvp(params, nonzero)
     operands = [*consts, *carry, *xs]
     chosen = [*nz_consts, *nz_carry, *nz_xs]
     body = _primal_half(params.jaxpr, chosen)
     recording = stage(lambda *args: _record_scan(args, params, body), operands)
-    results, kept = split_list(recording.jaxpr.out_avals, len(nz_out))
+    results, kept = prim.split_list(recording.jaxpr.out_avals, len(nz_out))
     residuals = [*operands, *kept]
     forward = stage(
         lambda *args: _push_scan(args, params, nonzero),
@@ -486,25 +478,25 @@ def _slices(xs: Sequence[Array], place: Array) -> list[Array]:
     return [element(x, place) for x in xs]
 
 
-def _record_scan(args: Arrays, params: ScanParams, body: _Body) -> Arrays:
+def _record_scan(args: prim.Arrays, params: ScanParams, body: _Body) -> prim.Arrays:
     """Run a loop; return the last carry, the outputs, and the states kept."""
     assert params.checkpoints is not None, (
         "without checkpoints every iteration's residuals are kept"
     )
     jaxpr, m, length = params.jaxpr, params.num_carry, params.length
-    consts, init, xs = split_list(args, params.num_consts, m)
+    consts, init, xs = prim.split_list(args, params.num_consts, m)
     num_ys = len(jaxpr.outs) - m
     size = min(params.checkpoints, length)
     last = integer(length - 1)
 
     def iteration(i: Array, *args: Array) -> list[Array]:
-        carry, ys = split_list(args, m)
+        carry, ys = prim.split_list(args, m)
         place = _place(i, params)
-        carry, parts = split_list(body(*consts, *carry, *_slices(xs, place)), m)
+        carry, parts = prim.split_list(body(*consts, *carry, *_slices(xs, place)), m)
         return [plus(i, 1), *carry, *write(ys, parts, place)]
 
     def segment(start: Array, *args: Array) -> list[Array]:
-        carry, ys, arrays = split_list(args, m, num_ys)
+        carry, ys, arrays = prim.split_list(args, m, num_ys)
         inside = and_(gt(start, integer(0)), lt(start, last))
         kept = Kept.of(arrays).push(start, carry, inside)
         stop = add(start, advance(sub(integer(length), start), kept.free))
@@ -522,15 +514,15 @@ def _push_scan(
 ) -> Sequence[Array]:
     """Run a loop again with tangents, and return those of its results."""
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    nz_consts, _, nz_xs = split_list(nonzero, k, m)
+    nz_consts, _, nz_xs = prim.split_list(nonzero, k, m)
     nz_carry, _, staged = scan_body_jvp(params, nonzero)
     sizes = k, m, len(nz_xs), 3 + m, sum(nz_consts), sum(nz_carry)
-    consts, init, xs, _, t_consts, t_init, t_xs = split_list(args, *sizes)
+    consts, init, xs, _, t_consts, t_init, t_xs = prim.split_list(args, *sizes)
     sizes = len(staged.consts), k, m, len(nz_xs), sum(nz_consts), sum(nz_carry)
-    new, c, s, x, tc, ts, tx = split_list(range(len(staged.jaxpr.in_binders)), *sizes)
-    states, _, tangents = split_list(range(len(staged.jaxpr.outs)), m, len(jaxpr.outs) - m)
+    new, c, s, x, tc, ts, tx = prim.split_list(range(len(staged.jaxpr.in_binders)), *sizes)
+    states, _, tangents = prim.split_list(range(len(staged.jaxpr.outs)), m, len(jaxpr.outs) - m)
     order = [*new, *c, *tc, *s, *ts, *x, *tx]
-    body = dce(rearrange(staged.jaxpr, order, [*states, *tangents]))
+    body = pr.dce(rearrange(staged.jaxpr, order, [*states, *tangents]))
     all_consts, carry = [*staged.consts, *consts, *t_consts], [*init, *t_init]
     tangent = attrs.evolve(params, observer=in_phase(params.observer, "tangent"))
     return bind_scan(body, all_consts, carry, [*xs, *t_xs], tangent)[m:]
@@ -541,11 +533,11 @@ def _pull_scan(
 ) -> Sequence[Array]:
     """Pull cotangents of the results back to the constants, the first carry and the inputs."""
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    nz_consts, _, nz_xs = split_list(nonzero, k, m)
+    nz_consts, _, nz_xs = prim.split_list(nonzero, k, m)
     nz_carry, nz_out, _ = scan_body_jvp(params, nonzero)
     nz_ys = nz_out[m:]
     sizes = k, m, len(nz_xs), 3 + m, sum(nz_carry)
-    consts, init, xs, kept, ct_carry, ct_ys = split_list(args, *sizes)
+    consts, init, xs, kept, ct_carry, ct_ys = prim.split_list(args, *sizes)
     chosen = [*nz_consts, *nz_carry, *nz_xs]
     body = _primal_half(jaxpr, chosen, m)
 
@@ -557,12 +549,15 @@ def _pull_scan(
     ) -> tuple[list[Array], list[Array]]:
         place = _place(i, params)
         slices = _slices(xs, place)
-        cotangents_out = [*with_zeros(nz_carry, cts), *with_zeros(nz_ys, _slices(ct_ys, place))]
+        cotangents_out = [
+            *prim.with_zeros(nz_carry, cts),
+            *prim.with_zeros(nz_ys, _slices(ct_ys, place)),
+        ]
         operands = [*consts, *carry, *slices]
         cotangents_in = _pull_through(jaxpr, operands, chosen, cotangents_out)
-        into_consts, into_carry, into_xs = split_list(cotangents_in, k, m)
-        increments = marked(into_consts, nz_consts)
-        totals, collected = split_list(sums, len(increments))
+        into_consts, into_carry, into_xs = prim.split_list(cotangents_in, k, m)
+        increments = prim.marked(into_consts, nz_consts)
+        totals, collected = prim.split_list(sums, len(increments))
         parts = _chosen(into_xs, slices, nz_xs)
         return (
             [*_add_all(totals, increments), *write(collected, parts, place)],
@@ -573,5 +568,5 @@ def _pull_scan(
     iterations = integer(params.length)
     states, observer = Kept.of(kept), params.observer
     outs = _go_back(iterations, states, init, step, pull, sums, ct_carry, observer)
-    into_consts, into_xs, into_init = split_list(outs, sum(nz_consts), sum(nz_xs))
+    into_consts, into_xs, into_init = prim.split_list(outs, sum(nz_consts), sum(nz_xs))
     return [*into_consts, *into_init, *into_xs]

@@ -13,8 +13,7 @@ from typing import Final
 
 import attrs
 
-from tinyjax.core.tracing import jaxpr as jx, program_rules as pr
-from tinyjax.core.tracing.primitive import RuleKey
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr
 
 #: Says of an equation whether its results may be kept.
 Saveable = Callable[[jx.JaxprEqn], bool]
@@ -38,8 +37,8 @@ class SplitEqn:
 #: The rule of a primitive whose programs are split inside: of an equation, the places of results
 #: that are wanted, and what says which equations' results may be kept. Its results are, one by one,
 #: those of the programs in its parameters.
-SPLIT: Final[RuleKey[Callable[[jx.JaxprEqn, tuple[int, ...], Saveable], SplitEqn]]] = RuleKey(
-    "split"
+SPLIT: Final[prim.RuleKey[Callable[[jx.JaxprEqn, tuple[int, ...], Saveable], SplitEqn]]] = (
+    prim.RuleKey("split")
 )
 
 

@@ -24,16 +24,12 @@ import attrs
 from tinyjax import dtypes
 from tinyjax.core.control_flow.common import convert_all
 from tinyjax.core.control_flow.primitives import run_while
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew
-from tinyjax.core.primitives.reduce import reduce_min, reduce_or
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd, slicing as sl
 from tinyjax.core.primitives.shape import full, full_like, iota
-from tinyjax.core.primitives.slicing import concatenate, slice_
 from tinyjax.core.tracing.primitive import split_list
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
-from tinyjax.primitives import cumulative as cu
-from tinyjax.primitives.arg_extrema import argmin
-from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim, dynamic_update_index_in_dim
+from tinyjax.primitives import arg_extrema, cumulative as cu, dynamic_slice as ds
 
 #: Iterations are counted, and the cost of a schedule is, in this dtype.
 INT: Final = dtypes.int64
@@ -70,7 +66,7 @@ def _repetitions(iterations: Array, slots: Array) -> tuple[Array, Array]:
         return [ew.select(short, following, r), ew.select(short, larger, coefficient)]
 
     r, coefficient = run_while(
-        lambda _, c: reduce_or(ew.lt(c, iterations), axes), iteration, start, 1
+        lambda _, c: rd.reduce_or(ew.lt(c, iterations), axes), iteration, start, 1
     )
     return r, coefficient
 
@@ -221,7 +217,7 @@ def stacks(state: Sequence[Array], size: int) -> list[Array]:
 
 def element(x: Array, i: Array) -> Array:
     """Read an array at a place of its first axis."""
-    return dynamic_index_in_dim(x, i, 0, keepdims=False, allow_negative_indices=False)
+    return ds.dynamic_index_in_dim(x, i, 0, keepdims=False, allow_negative_indices=False)
 
 
 def read(stacked: Sequence[Array], place: Array, avals: Sequence[ShapedArray]) -> list[Array]:
@@ -232,7 +228,7 @@ def read(stacked: Sequence[Array], place: Array, avals: Sequence[ShapedArray]) -
 def write(stacked: Sequence[Array], state: Sequence[Array], place: Array) -> list[Array]:
     """Write a state to stacks."""
     return [
-        dynamic_update_index_in_dim(x, _strong(value), place, 0, allow_negative_indices=False)
+        ds.dynamic_update_index_in_dim(x, _strong(value), place, 0, allow_negative_indices=False)
         for x, value in zip(stacked, state, strict=True)
     ]
 
@@ -286,7 +282,7 @@ class Online:
         index = iota((size,), INT, 0)
 
         def moved_up(x: Array, last: Array) -> Array:
-            following = concatenate([slice_(x, (1,), (size,)), slice_(x, (0,), (1,))], 0)
+            following = sl.concatenate([sl.slice_(x, (1,), (size,)), sl.slice_(x, (0,), (1,))], 0)
             after = ew.select(ew.ge(index, _everywhere(leaves, size)), following, x)
             after = ew.select(ew.eq(index, _everywhere(end, size)), _everywhere(last, size), after)
             return ew.select(_everywhere(keep, size), after, x)
@@ -327,29 +323,29 @@ def _cheapest(positions: Array, changed: Array, victim: Array, loss: Array) -> t
     size = positions.shape[0]
     if size < 3:
         return victim, loss
-    segments = ew.sub(slice_(positions, (1,), (size,)), slice_(positions, (0,), (size - 1,)))
+    segments = ew.sub(sl.slice_(positions, (1,), (size,)), sl.slice_(positions, (0,), (size - 1,)))
     slots = ew.sub(full((size - 1,), size, INT), iota((size - 1,), INT, 0))
 
     def search(_: Array, *__: Array) -> list[Array]:
         # A segment as it is, with the slot that becomes free, and joined to the one before.
-        left, right = slice_(segments, (0,), (size - 2,)), slice_(segments, (1,), (size - 1,))
-        fewer = slice_(slots, (0,), (size - 2,))
+        left, right = sl.slice_(segments, (0,), (size - 2,)), sl.slice_(segments, (1,), (size - 1,))
+        fewer = sl.slice_(slots, (0,), (size - 2,))
         costs = cost(
-            concatenate([segments, segments, ew.add(left, right)], 0),
-            concatenate([slots, plus(slots, 1), fewer], 0),
+            sl.concatenate([segments, segments, ew.add(left, right)], 0),
+            sl.concatenate([slots, plus(slots, 1), fewer], 0),
         )
-        own = slice_(costs, (0,), (size - 1,))
-        gains = ew.sub(slice_(costs, (size - 1,), (2 * size - 2,)), own)
-        joined = slice_(costs, (2 * size - 2,), (3 * size - 4,))
+        own = sl.slice_(costs, (0,), (size - 1,))
+        gains = ew.sub(sl.slice_(costs, (size - 1,), (2 * size - 2,)), own)
+        joined = sl.slice_(costs, (2 * size - 2,), (3 * size - 4,))
         following = ew.sub(cu.cumsum(gains, 0, reverse=True), gains)
         losses = ew.sub(
-            joined, ew.add(slice_(own, (0,), (size - 2,)), slice_(own, (1,), (size - 1,)))
+            joined, ew.add(sl.slice_(own, (0,), (size - 2,)), sl.slice_(own, (1,), (size - 1,)))
         )
-        losses = ew.add(losses, slice_(following, (1,), (size - 1,)))
+        losses = ew.add(losses, sl.slice_(following, (1,), (size - 1,)))
         return [
             full((), False, dtypes.bool_),
-            plus(argmin(losses, 0, INT), 1),
-            reduce_min(losses, (0,)),
+            plus(arg_extrema.argmin(losses, 0, INT), 1),
+            rd.reduce_min(losses, (0,)),
         ]
 
     # A loop of one iteration or none, so that batching it computes nothing where no example needs

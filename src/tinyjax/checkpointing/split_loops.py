@@ -18,7 +18,6 @@ import attrs
 
 from tinyjax.checkpointing.rematerialize import SPLIT, Saveable, Split, SplitEqn, split_results
 from tinyjax.core.control_flow import common as cf, primitives as cfp
-from tinyjax.core.control_flow.primitives import CondParams, ScanParams, cond_p, scan_p
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, zero_literal
 from tinyjax.core.tracing.primitive import split_list
 from tinyjax.core.tracing.program_rules import dce, same_eqns
@@ -55,7 +54,7 @@ class _SplitLoop:
     ys: tuple[int, ...]
 
 
-def _split_body(params: ScanParams, places: tuple[int, ...], saveable: Saveable) -> _SplitLoop:
+def _split_body(params: cfp.ScanParams, places: tuple[int, ...], saveable: Saveable) -> _SplitLoop:
     """Split a loop's body, for some of the loop's results."""
     body, k, m = params.jaxpr, params.num_consts, params.num_carry
 
@@ -134,10 +133,10 @@ def _invariant(body: Jaxpr, varies: set[Atom]) -> tuple[JaxprEqn, ...]:
     return tuple([eqn for eqn in body.eqns if not varies.intersection(eqn.out_binders)])
 
 
-@scan_p.def_rule(SPLIT)
+@cfp.scan_p.def_rule(SPLIT)
 def split_scan(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
     """Split a loop: the SPLIT rule of scan."""
-    params: ScanParams = eqn.params
+    params: cfp.ScanParams = eqn.params
     loop = _split_body(params, places, saveable)
     consts, init, xs = split_list(eqn.inputs, params.num_consts, params.num_carry)
 
@@ -196,10 +195,10 @@ def split_scan(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> Sp
 # Conditionals
 
 
-@cond_p.def_rule(SPLIT)
+@cfp.cond_p.def_rule(SPLIT)
 def split_cond(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
     """Split a choice: the SPLIT rule of cond."""
-    params: CondParams = eqn.params
+    params: cfp.CondParams = eqn.params
     branches = params.branches
     first = [split_results(branch, places, saveable) for branch in branches]
     # a result that every branch keeps; zeros are what one branch has for another's residuals
@@ -236,7 +235,7 @@ def split_cond(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> Sp
     ):
         forward = attrs.evolve(
             eqn,
-            params=CondParams(tuple(programs)),
+            params=cfp.CondParams(tuple(programs)),
             out_binders=(*eqn.out_binders, *map(Var, slots)),
         )
     kept = sorted({i for s in splits for i in s.kept})
@@ -257,7 +256,7 @@ def split_cond(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> Sp
     again = JaxprEqn(
         eqn.primitive,
         (index, *(operands[i] for i in kept), *(forward.out_binders[i] for i in taken)),
-        CondParams(tuple(again_branches)),
+        cfp.CondParams(tuple(again_branches)),
         tuple([eqn.out_binders[i] for i in remaining]),
         eqn.source,
     )

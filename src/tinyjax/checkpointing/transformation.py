@@ -24,8 +24,6 @@ from tinyjax.core.tracing import (
     program_rules as pr,
     trace as tr,
 )
-from tinyjax.core.tracing.calling import HOLDERS, closed_over
-from tinyjax.core.tracing.program_rules import INLINED
 from tinyjax.core.tracing.staging import Staged, call_staged, stage_call
 from tinyjax.core.transforms.linearize import linearize_jaxpr
 from tinyjax.core.values import integers as ints
@@ -70,7 +68,7 @@ def _checkpoint_lowering(b: Lowering, operands: hlo.Values, params: CheckpointPa
     return low.from_branches(b, b.emit("stablehlo.case", (index,), results, {}, regions), avals)
 
 
-@checkpoint_p.def_rule(INLINED)
+@checkpoint_p.def_rule(pr.INLINED)
 def _checkpoint_inlined(params: CheckpointParams) -> jx.Jaxpr | None:
     return None if _kept_apart(params) else params.jaxpr
 
@@ -335,9 +333,9 @@ def checkpoint(
             full: list[Any] = [args[i] if i in static else next(rest) for i in range(len(args))]
             return user_fun(*full, **given_kwargs)
 
-        if HOLDERS:
+        if calling.HOLDERS:
             both = _of_both(call)
-            (rest,), others = closed_over([both], (dynamic, kwargs))
+            (rest,), others = calling.closed_over([both], (dynamic, kwargs))
             if rest is not both:
                 result: R = checkpoint(rest, prevent_cse=guarded, policy=kept)(*others)
                 return result

@@ -27,7 +27,6 @@ from tinyjax.core.values.array import Array
 from tinyjax.custom_derivatives import closures, differentiated_calls
 from tinyjax.custom_derivatives.differentiated_calls import tell
 from tinyjax.dtypes import is_inexact
-from tinyjax.errors import DifferentiationError
 
 
 @attrs.frozen
@@ -154,7 +153,7 @@ custom_vjp_tangent_p: prim.Primitive[PullBackParams] = prim.Primitive(
 
 def _refuse_forward_mode(*operands: Any) -> NoReturn:
     params: PullBackParams = operands[-1]
-    raise DifferentiationError(
+    raise errors.DifferentiationError(
         "can't apply forward-mode autodiff (jvp) to a custom_vjp function: the rule of "
         f"{params.name} serves reverse mode (grad, vjp, jacrev), but its derivative was asked for "
         "in forward mode (jvp, jacfwd, or a linearized function applied). Define it with "
@@ -515,7 +514,7 @@ def _failed(error: Exception) -> ClosedJvp:
 
 def _no_rule(name: str) -> ClosedJvp:
     def rule(consts: prim.Arrays, primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
-        raise DifferentiationError(
+        raise errors.DifferentiationError(
             f"{name} was staged (by jit or a loop) with a rule that closes over a traced value and "
             f"applies {name} itself. Such a rule has derivatives up to order {_MOST_LEVELS + 1}; "
             f"make the value an argument of {name} to take more."

@@ -36,24 +36,8 @@ from tinyjax import dtypes, tree
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitives import rules as ru, shape as sh
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import primitive as prim, staging as stg
+from tinyjax.core.tracing import primitive as prim, staging as stg, trace as tr
 from tinyjax.core.tracing.calling import leaf_path
-from tinyjax.core.tracing.primitive import (
-    ZERO,
-    Arrays,
-    Avals,
-    BatchAxes,
-    BatchResult,
-    LinearizeResult,
-    MappedAxis,
-    Operands,
-    Params,
-    Primitive,
-    Tangent,
-    Tangents,
-    UndefinedPrimal,
-)
-from tinyjax.core.tracing.trace import at_own_lines, bind
 from tinyjax.core.transforms.batching import BatchAxis, batch_flat, batched_aval
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
@@ -115,7 +99,7 @@ class ValAccum(GradAccum):
 
     def accum(self, ct: Any) -> None:
         ct = _tangent(ct, self.aval, "a cotangent given to accum")
-        if ct is not ZERO:
+        if ct is not prim.ZERO:
             self.val = ct if isinstance(self.val, Zero) else ru.add_arrays(self.val, ct)
 
 
@@ -138,10 +122,10 @@ def _as_given(x: object) -> bool:
     return x is None or isinstance(x, (Zero, SymbolicZero, GradAccum))
 
 
-def _tangent(value: Any, aval: ShapedArray, what: str) -> Tangent:
+def _tangent(value: Any, aval: ShapedArray, what: str) -> prim.Tangent:
     """Check a tangent or cotangent that a method returned."""
     if _as_given(value) or value is Zero or not dtypes.is_inexact(aval.dtype):
-        return ZERO
+        return prim.ZERO
     array = as_array(value)
     if array.weak_type and array.dtype != aval.dtype:
         array = array.astype(aval.dtype)
@@ -353,9 +337,9 @@ class _Own(_Flat):
 
     def expand(self, *args: Array) -> list[Array]:
         """Compute the results."""
-        return self._results(at_own_lines(self.primitive.expand, *self._args(args)), "expand")
+        return self._results(tr.at_own_lines(self.primitive.expand, *self._args(args)), "expand")
 
-    def _tangents(self, tangents: Any, by: str) -> list[Tangent]:
+    def _tangents(self, tangents: Any, by: str) -> list[prim.Tangent]:
         treedef = self.primitive.out_tree
         leaves = tree.flatten_prefix(tangents, treedef, _as_given, "tangents")
         return [
@@ -363,25 +347,27 @@ class _Own(_Flat):
             for i, (t, aval) in enumerate(zip(leaves, self.out_avals, strict=True))
         ]
 
-    def jvp(self, primals: Arrays, tangents: Tangents) -> tuple[list[Array], list[Tangent]]:
+    def jvp(
+        self, primals: prim.Arrays, tangents: prim.Tangents
+    ) -> tuple[list[Array], list[prim.Tangent]]:
         """Compute the results and their tangents."""
         own = self.primitive
         if own._has("lin") and not own._has("jvp"):
             out, residuals, _ = self._pair("lin", prim.nonzeros(tangents), primals)
             tangents_in = self._args([*_zeros(tangents, self.in_avals)])
             return out, self._tangents(
-                at_own_lines(own.linearized, residuals, *tangents_in), "linearized"
+                tr.at_own_lines(own.linearized, residuals, *tangents_in), "linearized"
             )
         tangents_in = self._args([*_zeros(tangents, self.in_avals)])
-        pair = at_own_lines(own.jvp, self._args(primals), tangents_in)
+        pair = tr.at_own_lines(own.jvp, self._args(primals), tangents_in)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise DifferentiationError(f"{self.name}.jvp must return a result and its tangent.")
         return self._results(pair[0], "jvp"), self._tangents(pair[1], "jvp")
 
     def _pair(
-        self, method: str, nonzero: Sequence[bool], args: Arrays
+        self, method: str, nonzero: Sequence[bool], args: prim.Arrays
     ) -> tuple[list[Array], Any, list[bool]]:
-        parts = at_own_lines(
+        parts = tr.at_own_lines(
             getattr(self.primitive, method), self._args(nonzero), *self._args(args)
         )
         if not isinstance(parts, (tuple, list)) or len(parts) not in (2, 3):
@@ -402,32 +388,34 @@ class _Own(_Flat):
         return has("vjp_fwd") or not (has("jvp") or has("lin"))
 
     def forward(
-        self, nonzero: Sequence[bool], args: Arrays
+        self, nonzero: Sequence[bool], args: prim.Arrays
     ) -> tuple[list[Array], list[bool], list[Array], Backward]:
         """Return the results, which of them depend on tangents, residuals, and the pull-back."""
         outs, saved, depends = self._pair("vjp_fwd", nonzero, args)
         leaves, saved_tree = tree.flatten(saved)
 
-        def backward(residuals: Arrays, cotangents: Tangents) -> list[Tangent]:
-            cotangents_out = prim.fill_list(depends, cotangents, ZERO)
+        def backward(residuals: prim.Arrays, cotangents: prim.Tangents) -> list[prim.Tangent]:
+            cotangents_out = prim.fill_list(depends, cotangents, prim.ZERO)
             ct = tree.unflatten(self.primitive.out_tree, [*_zeros(cotangents_out, self.out_avals)])
             accums: list[GradAccum] = [
                 ValAccum(aval) if has else NullAccum(aval.tangent())
                 for aval, has in zip(self.in_avals, nonzero, strict=True)
             ]
             res = tree.unflatten(saved_tree, residuals)
-            at_own_lines(self.primitive.vjp_bwd, res, ct, *self._args(accums))
+            tr.at_own_lines(self.primitive.vjp_bwd, res, ct, *self._args(accums))
             return [_total(accum) for accum in accums if isinstance(accum, ValAccum)]
 
         return outs, depends, [as_array(x) for x in leaves], backward
 
-    def batch(self, mapped: MappedAxis, args: Arrays, axes: BatchAxes) -> BatchResult:
+    def batch(
+        self, mapped: prim.MappedAxis, args: prim.Arrays, axes: prim.BatchAxes
+    ) -> prim.BatchResult:
         """Compute a batch of results."""
         own = self.primitive
         axis = AxisData(mapped.name, mapped.size)
         dims = self._args(axes)
         if own._has("batch"):
-            out, out_dims = at_own_lines(own.batch, axis, self._args(args), dims)
+            out, out_dims = tr.at_own_lines(own.batch, axis, self._args(args), dims)
             outs = [as_array(x) for x in own.out_tree.flatten_up_to(out, "result")]
             return outs, self._out_axes(out_dims)
         out_axes = self._out_axes(own.batch_dim_rule(axis, dims))
@@ -436,42 +424,46 @@ class _Own(_Flat):
     def _out_axes(self, dims: Any) -> tuple[BatchAxis, ...]:
         return tuple(tree.flatten_prefix(dims, self.primitive.out_tree, _as_given, "out_dims"))
 
-    def transpose(self, cotangents: Tangents, operands: Operands) -> list[Tangent]:
+    def transpose(self, cotangents: prim.Tangents, operands: prim.Operands) -> list[prim.Tangent]:
         """Return a cotangent for each operand without a value, and ``ZERO`` for the others."""
         ct = tree.unflatten(self.primitive.out_tree, [*_zeros(cotangents, self.out_avals)])
-        args = [ValAccum(x.aval) if isinstance(x, UndefinedPrimal) else x for x in operands]
-        at_own_lines(self.primitive.transpose, ct, *self._args(args))
-        return [_total(x) if isinstance(x, ValAccum) else ZERO for x in args]
+        args = [ValAccum(x.aval) if isinstance(x, prim.UndefinedPrimal) else x for x in operands]
+        tr.at_own_lines(self.primitive.transpose, ct, *self._args(args))
+        return [_total(x) if isinstance(x, ValAccum) else prim.ZERO for x in args]
 
 
-def _zeros(tangents: Tangents, avals: Sequence[ShapedArray]) -> Iterator[Any]:
+def _zeros(tangents: prim.Tangents, avals: Sequence[ShapedArray]) -> Iterator[Any]:
     for t, aval in zip(tangents, avals, strict=True):
-        yield Zero(aval.tangent()) if t is ZERO else t
+        yield Zero(aval.tangent()) if t is prim.ZERO else t
 
 
-def _total(accum: ValAccum) -> Tangent:
-    return ZERO if isinstance(accum.val, Zero) else accum.val
+def _total(accum: ValAccum) -> prim.Tangent:
+    return prim.ZERO if isinstance(accum.val, Zero) else accum.val
 
 
 class _Mapped(_Flat):
     """The rules of a primitive, each batched by ``vmap``."""
 
     def __init__(
-        self, of: _Rules, mapped: MappedAxis, axes: BatchAxes, out_axes: Sequence[BatchAxis]
+        self,
+        of: _Rules,
+        mapped: prim.MappedAxis,
+        axes: prim.BatchAxes,
+        out_axes: Sequence[BatchAxis],
     ) -> None:
         self.of, self.mapped, self.axes, self.out_axes = of, mapped, axes, out_axes
         self.name = of.name
         self.in_avals = self._types(of.in_avals, axes)
         self.out_avals = self._types(of.out_avals, out_axes)
 
-    def _types(self, avals: Avals, axes: BatchAxes) -> list[ShapedArray]:
+    def _types(self, avals: prim.Avals, axes: prim.BatchAxes) -> list[ShapedArray]:
         size = self.mapped.size
         return [batched_aval(aval, axis, size) for aval, axis in zip(avals, axes, strict=True)]
 
     def key(self) -> Hashable:
         return (self.of.key(), self.mapped, tuple(self.axes), tuple(self.out_axes))
 
-    def _placed(self, outs: Arrays, axes: BatchAxes) -> list[Array]:
+    def _placed(self, outs: prim.Arrays, axes: prim.BatchAxes) -> list[Array]:
         """Bring results' batch axes to where they were said to be."""
         moved: list[Array] = []
         for out, axis, to in zip(outs, axes, self.out_axes, strict=True):
@@ -486,7 +478,9 @@ class _Mapped(_Flat):
     def expand(self, *args: Array) -> list[Array]:
         return self._placed(*batch_flat(self.of.expand, self.mapped, args, self.axes))
 
-    def jvp(self, primals: Arrays, tangents: Tangents) -> tuple[list[Array], list[Tangent]]:
+    def jvp(
+        self, primals: prim.Arrays, tangents: prim.Tangents
+    ) -> tuple[list[Array], list[prim.Tangent]]:
         nonzero, count = prim.nonzeros(tangents), len(primals)
         nonzero_out: list[bool] = []
 
@@ -516,7 +510,7 @@ class _Mapped(_Flat):
         return self.of.has_pull_back
 
     def forward(
-        self, nonzero: Sequence[bool], args: Arrays
+        self, nonzero: Sequence[bool], args: prim.Arrays
     ) -> tuple[list[Array], list[bool], list[Array], Backward]:
         forwards: list[tuple[list[bool], Backward]] = []
 
@@ -531,10 +525,10 @@ class _Mapped(_Flat):
         res_axes, ct_axes = axes[n:], prim.marked(self.out_axes, depends)
         in_axes = prim.marked(self.axes, nonzero)
 
-        def backward(residuals: Arrays, cotangents: Tangents) -> list[Tangent]:
+        def backward(residuals: prim.Arrays, cotangents: prim.Tangents) -> list[prim.Tangent]:
             present_cts, count = prim.nonzeros(cotangents), len(residuals)
 
-            def pull(*values: Array) -> Sequence[Tangent]:
+            def pull(*values: Array) -> Sequence[prim.Tangent]:
                 return inner(values[:count], prim.with_zeros(present_cts, values[count:]))
 
             operands = [*residuals, *prim.present(cotangents)]
@@ -543,19 +537,21 @@ class _Mapped(_Flat):
 
         return self._placed(results[:n], axes[:n]), depends, results[n:], backward
 
-    def batch(self, mapped: MappedAxis, args: Arrays, axes: BatchAxes) -> BatchResult:
+    def batch(
+        self, mapped: prim.MappedAxis, args: prim.Arrays, axes: prim.BatchAxes
+    ) -> prim.BatchResult:
         out_axes = [0] * len(self.out_axes)
         return _bind(_Mapped(self, mapped, tuple(axes), out_axes), args), out_axes
 
-    def transpose(self, cotangents: Tangents, operands: Operands) -> list[Tangent]:
-        linear = [isinstance(x, UndefinedPrimal) for x in operands]
+    def transpose(self, cotangents: prim.Tangents, operands: prim.Operands) -> list[prim.Tangent]:
+        linear = [isinstance(x, prim.UndefinedPrimal) for x in operands]
         values = [x for x in operands if isinstance(x, Array)]
         nonzero, count = prim.nonzeros(cotangents), len(values)
 
-        def pull(*flat: Array) -> Sequence[Tangent]:
+        def pull(*flat: Array) -> Sequence[prim.Tangent]:
             known = iter(flat[:count])
             inner = [
-                UndefinedPrimal(aval) if is_linear else next(known)
+                prim.UndefinedPrimal(aval) if is_linear else next(known)
                 for aval, is_linear in zip(self.of.in_avals, linear, strict=True)
             ]
             return self.of.transpose(prim.with_zeros(nonzero, flat[count:]), inner)
@@ -586,7 +582,7 @@ def _number(rules: _Rules) -> int:
 
 
 @attrs.frozen
-class HiParams(Params):
+class HiParams(prim.Params):
     """A user's primitive.
 
     Attributes:
@@ -598,11 +594,11 @@ class HiParams(Params):
     rules: _Rules = attrs.field(eq=False)
 
 
-hi_call_p: Primitive[HiParams] = Primitive("hi_call", HiParams)
+hi_call_p: prim.Primitive[HiParams] = prim.Primitive("hi_call", HiParams)
 
 
 def _bind(rules: _Rules, args: Sequence[Array]) -> list[Array]:
-    return [*bind(hi_call_p, args, HiParams(_number(rules), rules))]
+    return [*tr.bind(hi_call_p, args, HiParams(_number(rules), rules))]
 
 
 hi_call_p.def_evaluate(lambda args, params: params.rules.expand(*args))
@@ -620,16 +616,18 @@ def _hi_lowering(b: lw.Lowering, operands: hlo.Values, params: HiParams) -> hlo.
 
 
 @hi_call_p.def_linearize
-def _hi_linearize(primals: Arrays, nonzero: Sequence[bool], params: HiParams) -> LinearizeResult:
+def _hi_linearize(
+    primals: prim.Arrays, nonzero: Sequence[bool], params: HiParams
+) -> prim.LinearizeResult:
     rules = params.rules
     if not rules.has_pull_back:
         outs = _bind(rules, primals)
         floats = [dtypes.is_inexact(aval.dtype) for aval in rules.out_avals]
 
-        def push(tangents: Arrays) -> Arrays:
+        def push(tangents: prim.Arrays) -> prim.Arrays:
             _, tangents_out = rules.jvp(primals, prim.with_zeros(nonzero, tangents))
             return [
-                sh.zero_tangent(aval) if t is ZERO else t
+                sh.zero_tangent(aval) if t is prim.ZERO else t
                 for t, aval in zip(tangents_out, rules.out_avals, strict=True)
                 if dtypes.is_inexact(aval.dtype)
             ]
@@ -641,5 +639,5 @@ def _hi_linearize(primals: Arrays, nonzero: Sequence[bool], params: HiParams) ->
     return (
         outs,
         depends,
-        lambda tangents: bind(custom_vjp_tangent_p, [*residuals, *tangents], tangent_params),
+        lambda tangents: tr.bind(custom_vjp_tangent_p, [*residuals, *tangents], tangent_params),
     )

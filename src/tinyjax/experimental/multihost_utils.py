@@ -17,8 +17,7 @@ from tinyjax.core.primitives.shape import expand_dims
 from tinyjax.core.values import concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.lazy import answer_for
-from tinyjax.parallel import meshes, named_sharding as ns, putting
-from tinyjax.parallel.sharding import PartitionSpec
+from tinyjax.parallel import meshes, named_sharding as ns, putting, sharding as sd
 from tinyjax.parallel.xla import moving
 
 T = TypeVar("T")
@@ -120,7 +119,7 @@ def _gathered(array: Array, tiled: bool) -> Array:
     sharding = array.sharding
     if not isinstance(sharding, ns.NamedSharding):
         return array
-    whole = moving.put(array, sharding.update(spec=PartitionSpec()))
+    whole = moving.put(array, sharding.update(spec=sd.PartitionSpec()))
     return conc.ConcreteArray(whole.concrete("its data"), whole.aval)
 
 
@@ -220,12 +219,12 @@ def _each(
     inputs: T,
     mesh: meshes.Mesh,
     pspecs: Any,
-    move: Callable[[Array, meshes.Mesh, PartitionSpec], Array],
+    move: Callable[[Array, meshes.Mesh, sd.PartitionSpec], Array],
 ) -> T:
     leaves, treedef = tree.flatten(inputs)
     specs = tree.flatten_prefix(pspecs, treedef, is_place, "pspecs")
     for spec in specs:
-        if not isinstance(spec, PartitionSpec):
+        if not isinstance(spec, sd.PartitionSpec):
             raise errors.ShardingError(
                 f"pspecs has a PartitionSpec for each array, but got {errors.shortened(spec)}."
             )
@@ -234,7 +233,7 @@ def _each(
     return result
 
 
-def _to_global(x: Array, mesh: meshes.Mesh, spec: PartitionSpec) -> Array:
+def _to_global(x: Array, mesh: meshes.Mesh, spec: sd.PartitionSpec) -> Array:
     if not x.is_fully_addressable:
         return x
     sharding, here = ns.NamedSharding(mesh, spec), ns.NamedSharding(mesh.local_mesh, spec)
@@ -247,7 +246,7 @@ def _to_global(x: Array, mesh: meshes.Mesh, spec: PartitionSpec) -> Array:
     return putting.make_array_from_process_local_data(sharding, x, tuple(global_shape))
 
 
-def _to_local(x: Array, mesh: meshes.Mesh, spec: PartitionSpec) -> Array:
+def _to_local(x: Array, mesh: meshes.Mesh, spec: sd.PartitionSpec) -> Array:
     if not mesh.is_multi_process:
         return x
     sharding, here = ns.NamedSharding(mesh, spec), ns.NamedSharding(mesh.local_mesh, spec)

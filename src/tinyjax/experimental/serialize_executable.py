@@ -16,16 +16,14 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax import errors, tree
+from tinyjax import errors, export, tree
 from tinyjax.core import devices as dev, xla
 from tinyjax.core.jit import jit, stages
 from tinyjax.core.values import avals as av
 from tinyjax.experimental import machine_code
-from tinyjax.export import Exported, deserialize
 from tinyjax.export.exported import exported_of
 from tinyjax.lazy import answer_for
 from tinyjax.parallel import meshes, sharding as sd
-from tinyjax.tree import PyTreeDef
 
 answer_for(__name__, "deserialize_and_load serialize")
 
@@ -37,7 +35,7 @@ _SEAL_BYTES: Final = 32
 
 def serialize(
     compiled: stages.Compiled, *, key: bytes | None = None
-) -> tuple[bytes, PyTreeDef, PyTreeDef]:
+) -> tuple[bytes, tree.PyTreeDef, tree.PyTreeDef]:
     """Write a compiled program, for ``deserialize_and_load``.
 
     A program for several devices, or for another than the first, is written without its machine
@@ -96,8 +94,8 @@ def serialize(
 
 def deserialize_and_load(
     serialized: bytes | bytearray,
-    in_tree: PyTreeDef,
-    out_tree: PyTreeDef,
+    in_tree: tree.PyTreeDef,
+    out_tree: tree.PyTreeDef,
     backend: str | None = None,
     execution_devices: Sequence[dev.Device] | None = None,
     *,
@@ -145,7 +143,7 @@ def deserialize_and_load(
         )
     _, fingerprint, *sizes = _FRAME.unpack_from(body)
     first, second = _FRAME.size + sizes[0], _FRAME.size + sum(sizes)
-    exported = deserialize(body[first:second])
+    exported = export.deserialize(body[first:second])
     flags = json.loads(body[_FRAME.size : first]) if is_ours else []
     lowered = _lowered(exported, in_tree, out_tree, execution_devices)
     compilation = attrs.evolve(
@@ -161,9 +159,9 @@ def deserialize_and_load(
 
 
 def _lowered(
-    exported: Exported,
-    in_tree: PyTreeDef,
-    out_tree: PyTreeDef,
+    exported: export.Exported,
+    in_tree: tree.PyTreeDef,
+    out_tree: tree.PyTreeDef,
     devices: Sequence[dev.Device] | None,
 ) -> stages.Lowered:
     """Lower a call of an exported program on these devices, with these structures."""

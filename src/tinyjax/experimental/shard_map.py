@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from tinyjax.lazy import answer_for
-from tinyjax.parallel import shard_map as sm
-from tinyjax.parallel.meshes import AnyMesh
+from tinyjax.parallel import meshes, shard_map as sm
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -16,7 +15,7 @@ answer_for(__name__, "shard_map")
 
 
 def shard_map(
-    f: Callable[P, R], mesh: AnyMesh, in_specs: Any, out_specs: Any, check_rep: bool = True
+    f: Callable[P, R], mesh: meshes.AnyMesh, in_specs: Any, out_specs: Any, check_rep: bool = True
 ) -> Callable[P, R]:
     """Run a function on each device of a mesh, on its own part of the arguments.
 

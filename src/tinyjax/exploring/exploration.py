@@ -23,7 +23,6 @@ from tinyjax.core.values import avals as av, concrete as conc, integers as ints
 from tinyjax.core.values.array import Array
 from tinyjax.exploring import costs, model, numbering
 from tinyjax.exploring.compiled import Marks, StableHLO, read_hlo, read_stablehlo, with_products
-from tinyjax.exploring.numbering import Lines, Programs, page, programs_of, unused
 from tinyjax.profiler.xla import profile_of
 from tinyjax.tree.node import check_callable
 
@@ -262,7 +261,7 @@ class Exploration(model.Explored):
 
     def html(self) -> str:
         """Return the page: one HTML document that needs nothing else."""
-        return page(self)
+        return numbering.page(self)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the page to a file, which any browser opens from disk.
@@ -433,7 +432,7 @@ def _explored(
 ) -> Exploration:
     compilation = attrs.evolve(lowered.compilation, donated=())
     _timed(timings, "lower", lambda: xla.lowered(lowered.jaxpr, lowered.name))
-    programs = programs_of(traced.jaxpr)
+    programs = numbering.programs_of(traced.jaxpr)
     marked, _ = xla.lowered(traced.jaxpr, traced.name, (), Marks(programs))
     stablehlo = read_stablehlo(marked, programs)
     compilation = attrs.evolve(compilation, jaxpr=traced.jaxpr)
@@ -463,7 +462,7 @@ def _explored(
         if profile is not None:
             times = costs.compiled_times(profile.ops, hlo, stablehlo.of_equation, works)
             hlo = costs.with_times(hlo, times)
-    lines = Lines()
+    lines = numbering.Lines()
     equations = _equations(programs, stablehlo, lines, works, seconds, times)
     waiting = costs.waiting(programs, lines)
     texts = [jx.jaxpr_text(jaxpr) for jaxpr in programs.jaxprs]
@@ -489,16 +488,16 @@ def _explored(
 
 
 def _equations(
-    programs: Programs,
+    programs: numbering.Programs,
     stablehlo: StableHLO,
-    lines: Lines,
+    lines: numbering.Lines,
     works: Sequence[model.Work],
     seconds: dict[int, float] | None,
     compiled: costs.CompiledTimes | None,
 ) -> tuple[model.EquationView, ...]:
     texts = [text for jaxpr in programs.jaxprs for text in jx.jaxpr_text(jaxpr).eqns]
     views: list[model.EquationView] = []
-    idle = [x for jaxpr in programs.jaxprs for x in unused(jaxpr)]
+    idle = [x for jaxpr in programs.jaxprs for x in numbering.unused(jaxpr)]
     for number, (program, eqn) in enumerate(programs.equations()):
         times = 0.0 if idle[number] else programs.times[program]
         work = works[number].repeated(times)

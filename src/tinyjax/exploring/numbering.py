@@ -18,8 +18,7 @@ from tinyjax.core.api.staging import make_jaxpr
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.exploring.model import Computation, EquationView, Explored, Line, Moment, Waiting, Work
 from tinyjax.frames import Direction, Location, place
-from tinyjax.host import tiers
-from tinyjax.host.plans import write_body
+from tinyjax.host import plans, tiers
 
 # The NumPy program that a function becomes, as text.
 
@@ -47,7 +46,7 @@ def numpy_text(fun: Callable[..., Any]) -> Callable[..., str]:
 
     def text(*args: Any, **kwargs: Any) -> str:
         closed = make_jaxpr(fun)(*args, **kwargs)
-        body = write_body(closed.jaxpr, closed.consts)
+        body = plans.write_body(closed.jaxpr, closed.consts)
         after = [f"return [{', '.join(body.results)}]"]
         arity = len(closed.jaxpr.in_binders) - len(closed.consts)
         parameters = ", ".join([f"a{i}" for i in range(arity)])

@@ -14,8 +14,7 @@ from tinyjax.core.jit import JitParams, jit_p
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitives import rules as ru, shape as sh
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg
-from tinyjax.core.tracing.trace import bind
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import is_inexact
@@ -77,7 +76,7 @@ call_exported_p: prim.Primitive[CallExportedParams] = prim.Primitive(
 
 @call_exported_p.def_evaluate
 def _call_evaluate(args: prim.Arrays, params: CallExportedParams) -> prim.Arrays:
-    return bind(jit_p, args, JitParams(calling(params.program), params.program.name))
+    return tr.bind(jit_p, args, JitParams(calling(params.program), params.program.name))
 
 
 @call_exported_p.def_abstract_eval
@@ -112,7 +111,7 @@ def _call_jvp(
             "exported, keep that with it: exported.serialize(vjp_order=1), or a higher order for "
             "derivatives of derivatives. Or use tinyjax.lax.stop_gradient on its arguments."
         )
-    outs = bind(call_exported_p, primals, params)
+    outs = tr.bind(call_exported_p, primals, params)
     n = program.num_consts
     args = primals[n:]
     tangents_in = [
@@ -120,7 +119,7 @@ def _call_jvp(
     ]
     out_avals = tuple([a for a in program.out_avals if is_inexact(a.dtype)])
     map_params = ExportedTangentParams(program.name, program.pull_back, len(args), out_avals)
-    tangents_out = bind(exported_tangent_p, (*args, *tangents_in), map_params)
+    tangents_out = tr.bind(exported_tangent_p, (*args, *tangents_in), map_params)
     return outs, prim.with_zeros([is_inexact(a.dtype) for a in program.out_avals], tangents_out)
 
 
@@ -134,7 +133,7 @@ def _call_batch(
     def one(example: list[Array]) -> list[Array]:
         rest = iter(example)
         args = [x if i is None else next(rest) for x, i in zip(values, axes, strict=True)]
-        return list(bind(call_exported_p, args, params))
+        return list(tr.bind(call_exported_p, args, params))
 
     outs = map_(one, examples)
     return outs, [0] * len(outs)
@@ -199,6 +198,6 @@ def calling(program: Program) -> jx.Jaxpr:
     """Return a jaxpr that does nothing but call a program."""
 
     def call(*args: Array) -> list[Array]:
-        return list(bind(call_exported_p, args, CallExportedParams(program)))
+        return list(tr.bind(call_exported_p, args, CallExportedParams(program)))
 
     return stg.stage(call, program.in_avals, call).jaxpr

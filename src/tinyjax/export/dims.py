@@ -21,9 +21,8 @@ from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.integers import SymbolicSize
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, InconclusiveDimensionOperation, shortened
-from tinyjax.export import parsing, polynomials as poly
+from tinyjax.export import dimension, parsing, polynomials as poly
 from tinyjax.export.bounds import Bounds, Knowledge
-from tinyjax.export.dimension import DimensionParams, dim_as_value, dim_as_value_p
 from tinyjax.export.polynomials import Polynomial, Term
 from tinyjax.export.unsized import unsized
 from tinyjax.frames import Location, user_location
@@ -201,13 +200,13 @@ def _operators(
     def apply(self: SymbolicDim, other: Any) -> Any:
         p = self._other(other, symbol)
         if p is None:
-            return of_arrays(dim_as_value(self), other)
+            return of_arrays(dimension.dim_as_value(self), other)
         return of_sizes(self, self._polynomial, p)
 
     def reflected(self: SymbolicDim, other: Any) -> Any:
         p = self._other(other, symbol)
         if p is None:
-            return of_arrays(other, dim_as_value(self))
+            return of_arrays(other, dimension.dim_as_value(self))
         return of_sizes(self, p, self._polynomial)
 
     return apply, reflected
@@ -249,7 +248,7 @@ class SymbolicDim(SymbolicSize):
     # Conversions
 
     def as_array(self, dtype: DType) -> Array:
-        return tr.bind1(dim_as_value_p, (), DimensionParams(self, dtype))
+        return tr.bind1(dimension.dim_as_value_p, (), dimension.DimensionParams(self, dtype))
 
     def splat(self, host: HostArray, aval: ShapedArray) -> HostArray:
         if not tr.is_in_program():
@@ -260,11 +259,11 @@ class SymbolicDim(SymbolicSize):
         return unsized(host, aval)
 
     def __jax_array__(self) -> Array:
-        return dim_as_value(self)
+        return dimension.dim_as_value(self)
 
     def dimension_as_value(self) -> Array:
         """Return the size as an array: an int32, of weak type."""
-        return dim_as_value(self)
+        return dimension.dim_as_value(self)
 
     def _unknown(self) -> InconclusiveDimensionOperation:
         return InconclusiveDimensionOperation(
@@ -353,7 +352,7 @@ class SymbolicDim(SymbolicSize):
         if modulo is not None:
             raise ArgumentError("pow of a symbolic size takes no modulus.")
         if power is None:
-            return dim_as_value(self) ** other
+            return dimension.dim_as_value(self) ** other
         if power < 0:
             raise ArgumentError(
                 f"the symbolic size '{self}' cannot be raised to the negative power {power}."
@@ -364,13 +363,13 @@ class SymbolicDim(SymbolicSize):
         return self._scope.dim(product)
 
     def __rpow__(self, other: Any, modulo: Any = None) -> Any:
-        return other ** dim_as_value(self)
+        return other ** dimension.dim_as_value(self)
 
     def __truediv__(self, other: Any) -> Any:
-        return dim_as_value(self) / other
+        return dimension.dim_as_value(self) / other
 
     def __rtruediv__(self, other: Any) -> Any:
-        return other / dim_as_value(self)
+        return other / dimension.dim_as_value(self)
 
     def _divided(self, x: Polynomial, y: Polynomial) -> tuple[int, int]:
         if not y:

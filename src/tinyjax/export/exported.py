@@ -14,14 +14,12 @@ from tinyjax.core.jit import JitFunction, JitParams, jit, jit_p, stages
 from tinyjax.core.jit.stages import check_arguments
 from tinyjax.core.tracing import jaxpr as jx, trace as tr
 from tinyjax.core.tracing.calling import as_arrays
-from tinyjax.core.values import avals as av
+from tinyjax.core.values import avals as av, concrete as conc
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import PlacedArray
 from tinyjax.export import families, format, polynomials as poly, symbolic_programs, xla
 from tinyjax.export.calling import CallExportedParams, Program, call_exported_p, calling
 from tinyjax.export.symbolic_programs import refusing, told, with_sizes
-from tinyjax.parallel import meshes, named_sharding as ns, sharding as sd
-from tinyjax.parallel.constraint import constrain
+from tinyjax.parallel import constraint as con, meshes, named_sharding as ns, sharding as sd
 
 # ``Exported``: a program that needs nothing of its source.
 
@@ -122,7 +120,7 @@ class Exported(format.Description):
             divided=on_devices.jaxpr,
         )
         placed = [
-            constrain(x, sharding) if sharding is not None else x
+            con.constrain(x, sharding) if sharding is not None else x
             for x, sharding in zip(_run(program, operands), on_devices.outs, strict=True)
         ]
         return tree.unflatten(self.out_tree, placed)
@@ -611,7 +609,7 @@ def exported_of(
         jaxpr.in_avals[num_consts:],
         jaxpr.out_avals,
         tuple([i - num_consts for i in lowered.donated]),
-        tuple([x.gathered if isinstance(x, PlacedArray) else x for x in lowered.consts]),
+        tuple([x.gathered if isinstance(x, conc.PlacedArray) else x for x in lowered.consts]),
         portables[0],
         platforms,
         tuple(portables[1:]),

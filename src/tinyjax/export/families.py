@@ -12,14 +12,12 @@ import numpy as np
 from tinyjax import errors, tree
 from tinyjax.core import devices as dev
 from tinyjax.core.devices import Device, device_at
-from tinyjax.core.tracing import jaxpr as jx
+from tinyjax.core.tracing import jaxpr as jx, trace as tr
 from tinyjax.core.tracing.jaxpr import Jaxpr, Lit, effects
-from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.operands import first_element
 from tinyjax.core.xla import lowering
-from tinyjax.errors import ArgumentError, ExportError
 from tinyjax.export import polynomials, symbolic_programs, xla
 from tinyjax.export.dims import SymbolicDim, SymbolicScope, is_symbolic_dim, substituted
 from tinyjax.export.symbolic_programs import Rewriting, closed
@@ -28,9 +26,7 @@ from tinyjax.parallel import meshes, named_sharding as ns, sharded_array as sa, 
 from tinyjax.parallel.constraint import constrain
 from tinyjax.parallel.placement import Placement
 from tinyjax.parallel.sharding import PartitionSpec, on_first
-from tinyjax.parallel.types import OnMesh
 from tinyjax.parallel.xla.lowering import CallsPythonError, lowered_for
-from tinyjax.tree import PyTreeDef, SequenceKey, path_str
 
 # The platforms that programs are exported for, and their portable form on each.
 
@@ -124,7 +120,7 @@ class Divided:
         for sharding in (*self.ins, *self.outs):
             if sharding is not None:
                 return sharding.mesh.abstract_mesh
-        raise ExportError("a program for several devices says of nothing how it lies.")
+        raise errors.ExportError("a program for several devices says of nothing how it lies.")
 
     @property
     def nr_devices(self) -> int:
@@ -184,7 +180,7 @@ class _Remeshing(Rewriting):
         if aval.told is None:
             return aval
         sharding = self.value(aval.sharding)
-        return aval.at(OnMesh(sharding, ty.across(aval)))
+        return aval.at(ty.OnMesh(sharding, ty.across(aval)))
 
     def literal(self, x: Lit) -> Lit:
         aval = self.aval(x.aval)
@@ -212,7 +208,7 @@ def devices_of(name: str, arrays: Sequence[Array], nr_devices: int) -> tuple[Dev
     ids: tuple[int, ...] | None = None
     for x in arrays:
         value = x
-        while isinstance(value, Tracer) and value.components():
+        while isinstance(value, tr.Tracer) and value.components():
             value = value.components()[0]
         sharding = value.sharding if isinstance(value, sa.ShardedArray) else value.aval.sharding
         if isinstance(sharding, ns.NamedSharding) and not sharding.is_abstract:
@@ -220,11 +216,11 @@ def devices_of(name: str, arrays: Sequence[Array], nr_devices: int) -> tuple[Dev
             break
     if ids is None and not (mesh := meshes.get_mesh()).empty:
         ids = mesh.ids
-    if ids is None and any(isinstance(x, Tracer) for x in arrays):
+    if ids is None and any(isinstance(x, tr.Tracer) for x in arrays):
         return None
     ids = on_first().ids if ids is None else ids
     if len(ids) != nr_devices:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"'{name}' was exported for {nr_devices} devices, but is called with arguments "
             f"on {len(ids)}. Put them on a mesh of as many, tinyjax.device_put(x, sharding), or "
             "call it within tinyjax.set_mesh(mesh)."
@@ -256,7 +252,7 @@ class Family:
     variables: frozenset[str]
 
 
-def family_of(name: str, jaxpr: Jaxpr, in_tree: PyTreeDef, num_consts: int) -> Family:
+def family_of(name: str, jaxpr: Jaxpr, in_tree: tree.PyTreeDef, num_consts: int) -> Family:
     """Return a program for many sizes, all of which the shapes of its arguments tell.
 
     Args:
@@ -276,7 +272,7 @@ def family_of(name: str, jaxpr: Jaxpr, in_tree: PyTreeDef, num_consts: int) -> F
     leaves = tree.leaves_with_path(tree.unflatten(in_tree, range(in_tree.num_leaves)))
     places: list[Place] = []
     for i, ((which, *rest), _) in enumerate(leaves):
-        at = path_str("args" if which == SequenceKey(0) else "kwargs", rest)
+        at = tree.path_str("args" if which == tree.SequenceKey(0) else "kwargs", rest)
         places += [
             Place(f"{at}.shape[{axis}]", i, axis, n)
             for axis, n in enumerate(avals[i].shape)

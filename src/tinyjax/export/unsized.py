@@ -7,21 +7,19 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from tinyjax.core.values import integers as ints, operands as opd
-from tinyjax.core.values.avals import ShapedArray
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values import avals as av, concrete as conc, integers as ints, operands as opd
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import InconclusiveDimensionOperation
 
 
-def literal_splat(value: np.generic, aval: ShapedArray) -> ConcreteArray:
+def literal_splat(value: np.generic, aval: av.ShapedArray) -> conc.ConcreteArray:
     """Make a ``splat`` for a literal, whose sizes may be symbolic."""
     if any(isinstance(n, ints.SymbolicSize) for n in aval.shape):
-        return ConcreteArray(unsized(np.array(value, aval.dtype), aval), aval)
+        return conc.ConcreteArray(unsized(np.array(value, aval.dtype), aval), aval)
     return opd.splat(value, aval)
 
 
-def unsized(host: HostArray, aval: ShapedArray) -> HostArray:
+def unsized(host: HostArray, aval: av.ShapedArray) -> HostArray:
     """Return the data of a splat whose sizes are symbolic, of its one element."""
     operand = _Unsized((1,) * aval.ndim, aval.dtype, host, 0, (0,) * aval.ndim)
     operand.symbolic_shape = aval.shape

@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 from numpy import asarray, empty, ndarray, uint8
 
-from tinyjax import frames
+from tinyjax import errors, frames
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.tracing.primitive import Hosts, Kernel, P, Primitive, on_replaced
 from tinyjax.core.tracing.program_rules import PROGRAM, evaluate_stepwise
@@ -22,7 +22,6 @@ from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import JaxprTypeError
 from tinyjax.frames import run_text
 from tinyjax.host import simplify
 
@@ -652,7 +651,7 @@ on_replaced.append(lambda: _rules.__setitem__(0, object()))
 def _check_types(eqn: jx.JaxprEqn, outs: Hosts) -> None:
     for var, out in zip(eqn.out_binders, outs, strict=True):
         if (out.shape, out.dtype) != (var.aval.shape, var.aval.dtype):
-            raise JaxprTypeError(
+            raise errors.JaxprTypeError(
                 f"evaluation of '{eqn.primitive}' gives {av.ShapedArray(out.shape, out.dtype)}, "
                 f"but its abstract_eval rule says {var.aval}: they must agree."
             )

@@ -20,12 +20,10 @@ import attrs
 from tinyjax import config, records
 from tinyjax.core import xla
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr, trace as tr
-from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.values import concrete as conc
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.xla import compilation, threads
-from tinyjax.core.xla.compilation import Compilation
 from tinyjax.core.xla.threads import in_background
 from tinyjax.host import blas
 from tinyjax.records import Printed, Record
@@ -157,7 +155,7 @@ _HEAD_START: Final = 0.005
 class _Job(Printed):
     """A program to be compiled, and the settings for it."""
 
-    wanted: Compilation
+    wanted: compilation.Compilation
     context: Context
 
     def run(self) -> None:
@@ -235,11 +233,11 @@ class _Workers:
 
 _workers = _Workers()
 #: The jobs that there are: one that is lost to an interrupt is not waited for.
-_asked: Final[WeakValueDictionary[Compilation, _Job]] = WeakValueDictionary()
+_asked: Final[WeakValueDictionary[compilation.Compilation, _Job]] = WeakValueDictionary()
 
 
 @contextmanager
-def compile_afterwards(request: Compilation) -> Iterator[None]:
+def compile_afterwards(request: compilation.Compilation) -> Iterator[None]:
     """Have a program compiled in the background when the block has been left.
 
     From the start of the block the program is under way, so that no other thread waits for it.
@@ -255,7 +253,7 @@ def compile_afterwards(request: Compilation) -> Iterator[None]:
         _workers.submit(job)
 
 
-def is_under_way(request: Compilation) -> bool:
+def is_under_way(request: compilation.Compilation) -> bool:
     """Whether a program was asked for and is not there yet."""
     return request in _asked
 
@@ -334,10 +332,10 @@ def _decide(jaxpr: jx.Jaxpr, cost: Cost) -> Decision:
     return Decision(times, f"{about}: {calls} evaluated, up to {most:,.0f} equations", most)
 
 
-def _without_rule(jaxpr: jx.Jaxpr) -> Primitive[Any] | None:
+def _without_rule(jaxpr: jx.Jaxpr) -> prim.Primitive[Any] | None:
     """A primitive in a program that cannot be evaluated, if there is one."""
 
-    def find() -> Primitive[Any] | None:
+    def find() -> prim.Primitive[Any] | None:
         for eqn in jaxpr.eqns:
             primitive = eqn.primitive
             if primitive.rules.evaluate is None and not primitive.has_rule("impl"):
@@ -345,7 +343,7 @@ def _without_rule(jaxpr: jx.Jaxpr) -> Primitive[Any] | None:
         inner = [_without_rule(j) for eqn in jaxpr.eqns for j in jx.subjaxprs(eqn.params)]
         return next((one for one in inner if one is not None), None)
 
-    lacking: Primitive[Any] | None = jaxpr.derive("without rule", find)
+    lacking: prim.Primitive[Any] | None = jaxpr.derive("without rule", find)
     return lacking
 
 

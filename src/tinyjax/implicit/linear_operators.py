@@ -23,15 +23,12 @@ from tinyjax.core.tracing.primitive import defined, of_undefined, present, split
 from tinyjax.core.tracing.program_rules import def_program
 from tinyjax.core.tracing.trace import Running, bind
 from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
-from tinyjax.core.transforms.linearize import linear_trace
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.implicit.vectors import strong
 from tinyjax.parallel import collective as col, mesh_rule as mr, types as ty
 from tinyjax.parallel.fitting import refit
-from tinyjax.parallel.mesh_rule import MESH, MeshRule
-from tinyjax.parallel.types import Axes
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -70,8 +67,8 @@ def _solve_type(avals: prim.Avals, params: LinearSolveParams) -> prim.Avals:
 
 
 def _fit_solve(
-    params: LinearSolveParams, own_axes: Sequence[Axes]
-) -> tuple[Sequence[Axes], LinearSolveParams]:
+    params: LinearSolveParams, own_axes: Sequence[ty.Axes]
+) -> tuple[Sequence[ty.Axes], LinearSolveParams]:
     n, k, back = params.num_consts, params.size, params.transpose_solve
     axes_in = mr.joined(mr.axes_of(params.solve.in_avals), own_axes)
     while True:  # until vectors vary along all axes along which the matrix makes them
@@ -88,7 +85,7 @@ def _fit_solve(
         axes_in = (*axes_in[:n], *[after] * k)
 
 
-custom_linear_solve_p.def_rule(MESH)(MeshRule(fits=_fit_solve))
+custom_linear_solve_p.def_rule(mr.MESH)(mr.MeshRule(fits=_fit_solve))
 
 
 @custom_linear_solve_p.def_lowering
@@ -357,7 +354,7 @@ def _record(
     transposed.
     """
     flat = calling.FlatFunction(matvec, in_tree)
-    linear = linear_trace(matvec)
+    linear = lz.linear_trace(matvec)
     with Running(linear):
         staged = linear.build(flat(*linear.new_inputs(avals)))
     return staged, flat.out_tree

@@ -18,8 +18,7 @@ from tinyjax.implicit import runge_kutta, taylor_series
 from tinyjax.implicit.information import Info
 from tinyjax.implicit.vectors import Closed, Space, close, follow, space_of, strong
 from tinyjax.numpy.promotion import check_option
-from tinyjax.parallel import collective as col
-from tinyjax.parallel.mesh_rule import axes_of, union
+from tinyjax.parallel import collective as col, mesh_rule as mr
 from tinyjax.primitives.linear_maps import linear_call
 
 T = TypeVar("T")
@@ -182,7 +181,7 @@ def odeint(  # noqa: PLR0913
         i for i, c in enumerate(consts) if isinstance(c, tr.Tracer) and dtypes.is_inexact(c.dtype)
     ]
     # Where slopes differ between devices, so do states and steps, and the cotangents of the rest.
-    axes = union(axes_of(closed.jaxpr.out_avals))
+    axes = mr.union(mr.axes_of(closed.jaxpr.out_avals))
     state, times, *consts = [col.pvary(x, axes) for x in (state, times, *consts)]
     real = dtypes.real_part(space.dtype)
     times = times.astype(dtypes.promote_types(times.dtype, real))

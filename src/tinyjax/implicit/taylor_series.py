@@ -18,8 +18,7 @@ from tinyjax import dtypes, numpy as jnp
 from tinyjax.autodiff import taylor
 from tinyjax.core.primitives.identities import stop_gradient
 from tinyjax.core.values.array import Array
-from tinyjax.implicit import runge_kutta
-from tinyjax.implicit.information import Info
+from tinyjax.implicit import information, runge_kutta
 
 
 class _State(NamedTuple):
@@ -39,7 +38,7 @@ class _State(NamedTuple):
 
 def integrate(
     field: runge_kutta.Field, y0: Array, times: Array, order: int, steps: runge_kutta.Steps
-) -> tuple[Array, Info]:
+) -> tuple[Array, information.Info]:
     """Integrate as ``runge_kutta.integrate`` does."""
     zero = jnp.zeros((), dtypes.int32)
     still = jnp.zeros((order, *y0.shape), y0.dtype)

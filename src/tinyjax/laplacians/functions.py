@@ -10,12 +10,10 @@ import numpy as np
 
 from tinyjax import dtypes, errors, frames, tree
 from tinyjax.core.api import arguments, jacobians
-from tinyjax.core.api.arguments import as_tangents, check_per_argument
 from tinyjax.core.primitives import broadcast as bc, shape as sh, slicing as sl
 from tinyjax.core.tracing import calling, checking, primitive as prim, trace as tr
-from tinyjax.core.values import avals as av, integers as ints
+from tinyjax.core.values import avals as av, concrete as conc, integers as ints
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.laplacians import numbering as nb, rows as rw
 from tinyjax.laplacians.trace import LaplacianTrace, run
 
@@ -198,10 +196,10 @@ def directional_derivatives(
         >>> float(first), float(second)
         (1.0, -2.0)
     """
-    check_per_argument("directional_derivatives", primals=primals, tangents=tangents)
+    arguments.check_per_argument("directional_derivatives", primals=primals, tangents=tangents)
     leaves, in_tree = tree.flatten_arguments(tuple(primals), {})
     args = calling.as_arrays(leaves, fun, in_tree)
-    directions = as_tangents(
+    directions = arguments.as_tangents(
         tuple(tangents),
         in_tree.children()[0],
         [x.aval for x in args],
@@ -260,7 +258,7 @@ def _forward(
         start += x.size
         values = np.concatenate([np.zeros((1, *x.shape)), np.ones((1, *x.shape))])
         aval = av.ShapedArray((2, *x.shape), x.dtype, x.weak_type)
-        identity = rw.Rows(ConcreteArray(values.astype(x.dtype), aval), own)
+        identity = rw.Rows(conc.ConcreteArray(values.astype(x.dtype), aval), own)
         if not sparse:
             every = nb.column(np.arange(total), x.ndim)
             identity = rw.Rows(identity.at(every), every)

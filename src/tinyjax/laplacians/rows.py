@@ -16,7 +16,6 @@ from tinyjax.core.transforms import batching as bt, jvp as jv
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.laplacians import numbering as nb
-from tinyjax.laplacians.numbering import NONE, Numbers
 
 P = TypeVar("P")
 
@@ -35,14 +34,14 @@ class Rows:
     """
 
     values: Array
-    numbers: Numbers
+    numbers: nb.Numbers
 
-    def at(self, numbers: Numbers) -> Array:
+    def at(self, numbers: nb.Numbers) -> Array:
         """Return the term and the derivatives in other inputs, which include those there are."""
         have, want = self.numbers, numbers
         if have is want or (have.shape == want.shape and bool((have == want).all())):
             return self.values
-        matches = (have[:, None] == want[None]) & (have[:, None] != NONE)
+        matches = (have[:, None] == want[None]) & (have[:, None] != nb.NONE)
         present, sources = matches.any(axis=0), matches.argmax(axis=0) + 1
         axes = tuple(range(1, sources.ndim))
         greatest = np.where(present, sources, 0).max(axis=axes, initial=0)
@@ -63,7 +62,7 @@ class Rows:
         return ew.select(mask, taken, sh.full_like(taken, 0))
 
 
-def summed(rows: Rows, axes: Sequence[int], numbers: Numbers) -> Array | None:
+def summed(rows: Rows, axes: Sequence[int], numbers: nb.Numbers) -> Array | None:
     """Add elements along axes: those with a derivative in an input, and not zeros of all others.
 
     Returns:

@@ -14,9 +14,8 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from tinyjax import checkpointing, errors
-from tinyjax.core import api
+from tinyjax.core import api, jit as jt
 from tinyjax.core.control_flow import cond, scan as sc, while_loop as wl
-from tinyjax.core.jit import jit_p
 from tinyjax.core.primitives import broadcast as bc, shape as sh
 from tinyjax.core.tracing import (
     jaxpr as jx,
@@ -78,7 +77,7 @@ class LaplacianTrace(tr.Trace):
     ) -> Sequence[Array]:
         if not any(self.owns(x) for x in args):
             return self.parent.process(primitive, args, params)
-        if primitive is jit_p or primitive is checkpointing.checkpoint_p:
+        if primitive is jt.jit_p or primitive is checkpointing.checkpoint_p:
             program: Any = params
             with tr.use_trace(self):
                 return jx.eval_jaxpr(program.jaxpr, args)

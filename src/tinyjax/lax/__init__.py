@@ -23,7 +23,10 @@ __all__, __getattr__, __dir__ = namespace(
             "shift_right_arithmetic shift_right_logical sign sin sinh sqrt square stage "
             "stop_gradient sub tan tanh zeta"
         ),
-        "generators": "RandomAlgorithm rng_bit_generator",
+        "special": (
+            "FftType RandomAlgorithm bessel_i0e bessel_i1e betainc fft igamma igamma_grad_a "
+            "igammac random_gamma_grad rng_bit_generator"
+        ),
         "placement": "after_all composite create_token pbroadcast pcast platform_dependent",
         "products": (
             "AccuracyMode DotAlgorithm DotAlgorithmPreset DotDimensionNumbers Precision "
@@ -43,8 +46,6 @@ __all__, __getattr__, __dir__ = namespace(
             "index_in_dim index_take iota pad reshape rev shape_as_value slice slice_in_dim sort "
             "sort_key_val split squeeze stack tile top_k transpose unstack"
         ),
-        "special": "bessel_i0e bessel_i1e betainc igamma igamma_grad_a igammac random_gamma_grad",
-        "spectral": "FftType fft",
         "tinyjax.core.control_flow.cond": "cond switch",
         "tinyjax.core.control_flow.loops": "associative_scan fori_loop map=map_",
         "tinyjax.core.control_flow.scan": "scan",

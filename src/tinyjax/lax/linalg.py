@@ -20,27 +20,26 @@ from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.lazy import loader
 from tinyjax.primitives import (
-    householder as _householder,
+    householder,
     lu as _lu,
     matrices as _matrices,
     qr as _qr,
     spectral,
     triangular as _triangular,
-    tridiagonal_solve as _tridiagonal,
-    updates as _updates,
 )
 from tinyjax.primitives.householder import (
+    cholesky_update_p,
     hessenberg_p,
     householder_product_p,
     ormqr_p,
+    symmetric_product_p,
     tridiagonal_p,
+    tridiagonal_solve_p,
 )
 from tinyjax.primitives.lu import lu_p, pivots_to_permutation_p as lu_pivots_to_permutation_p
 from tinyjax.primitives.qr import qr_p
 from tinyjax.primitives.spectral import eig_p, eigh_p, schur_p, svd_p
 from tinyjax.primitives.triangular import cholesky_p, triangular_solve_p
-from tinyjax.primitives.tridiagonal_solve import tridiagonal_solve_p
-from tinyjax.primitives.updates import cholesky_update_p, symmetric_product_p
 
 __all__ = [
     "EigImplementation",
@@ -158,7 +157,7 @@ def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
         >>> lax.linalg.cholesky_update(r, jnp.array([4.0, 0.0]))[0, 0]
         Array(5., dtype=float32)
     """
-    return _updates.cholesky_update(as_array(r_matrix), as_array(w_vector))
+    return householder.cholesky_update(as_array(r_matrix), as_array(w_vector))
 
 
 def eig(
@@ -282,7 +281,7 @@ def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
         Array([[1., 2.],
                [3., 4.]], dtype=float32)
     """
-    return _householder.hessenberg(as_array(a))
+    return householder.hessenberg(as_array(a))
 
 
 def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
@@ -308,7 +307,7 @@ def householder_product(a: ArrayLike, taus: ArrayLike) -> Array:
         >>> bool(jnp.allclose(q, jnp.linalg.qr(x).Q, atol=1e-6))
         True
     """
-    return _householder.householder_product(as_array(a), as_array(taus))
+    return householder.householder_product(as_array(a), as_array(taus))
 
 
 def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
@@ -387,7 +386,7 @@ def ormqr(
         >>> bool(jnp.allclose(r, jnp.linalg.qr(x).R, atol=1e-6))
         True
     """
-    return _householder.ormqr(
+    return householder.ormqr(
         as_array(a), as_array(taus), as_array(c), left=left, transpose=transpose
     )
 
@@ -590,7 +589,9 @@ def symmetric_product(
         Array([[4., 2.],
                [2., 7.]], dtype=float32)
     """
-    out = _updates.symmetric_product(as_array(a_matrix), as_array(c_matrix), alpha=alpha, beta=beta)
+    out = householder.symmetric_product(
+        as_array(a_matrix), as_array(c_matrix), alpha=alpha, beta=beta
+    )
     return _matrices.from_lower(out) if symmetrize_output else out
 
 
@@ -670,7 +671,7 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Arra
         >>> lax.linalg.tridiagonal(jnp.array([[2.0, 1.0], [1.0, 3.0]]))[1]
         Array([2., 3.], dtype=float32)
     """
-    return _householder.tridiagonal(as_array(a), lower=lower)
+    return householder.tridiagonal(as_array(a), lower=lower)
 
 
 @checking.explained
@@ -707,7 +708,7 @@ def tridiagonal_solve(
         raise ArgumentError(
             "tridiagonal_solve does not perturb singular matrices. Add a small number to d."
         )
-    return _tridiagonal.tridiagonal_solve(*map(as_array, (dl, d, du, b)))
+    return householder.tridiagonal_solve(*map(as_array, (dl, d, du, b)))
 
 
 _State = tuple[Array, Array, Array, Array]

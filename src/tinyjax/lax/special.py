@@ -1,15 +1,28 @@
-"""Special functions of one, two and three arrays, loaded at their first use."""
+"""Special functions, Fourier transforms over several axes, and XLA generators of bits."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from enum import Enum, IntEnum
+
+from tinyjax import dtypes, errors
+from tinyjax.core import devices as dev
+from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.primitives.elementwise import convert_element_type
 from tinyjax.core.tracing.primitive import NO_PARAMS
 from tinyjax.core.tracing.trace import bind1
+from tinyjax.core.values import array as arr, integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DTypeLike, check
+from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.lax.operands import pair
+from tinyjax.numpy import creation as cr
+from tinyjax.primitives import bitcast, philox
+from tinyjax.primitives.fft import FftKind, fft as _fft
 from tinyjax.special import bessel as _bessel, gamma as sga
+
+# Special functions of one, two and three arrays, loaded at their first use.
 
 
 def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
@@ -140,3 +153,134 @@ def bessel_i1e(x: ArrayLike) -> Array:
         0.20791
     """
     return bind1(_bessel.bessel_i1e, (as_array(x),), NO_PARAMS)
+
+
+# Fourier transforms over several axes, by XLA's names.
+
+
+class FftType(Enum):
+    """Name a transform: those of real numbers begin with R, and inverse ones with I."""
+
+    FFT = 0
+    IFFT = 1
+    RFFT = 2
+    IRFFT = 3
+
+
+def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Array:
+    """Return the Fourier transform over the last axes.
+
+    Args:
+        x: complex numbers; real ones for ``RFFT``. ``FFT`` and ``IFFT`` convert real numbers.
+        fft_type: which transform.
+        fft_lengths: the number of values in time along each of the last axes: the sizes of ``x``,
+            except that for ``IRFFT`` the last axis of ``x`` holds ``n // 2 + 1`` of ``n`` values.
+
+    Returns:
+        The transform; for ``RFFT`` its last axis holds ``n // 2 + 1`` of ``n`` values.
+
+    Raises:
+        ShapeError: there are fewer axes than lengths, or the lengths do not fit.
+        DtypeError: the dtype is not one of single or double precision, or complex for ``RFFT``.
+        ArgumentError: there is no such transform.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.fft(jnp.array([1.0, 0.0, 0.0, 0.0]), "RFFT", (4,))
+        Array([1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
+    """
+    requested: object = fft_type.name if isinstance(fft_type, FftType) else fft_type
+    name = requested.upper() if isinstance(requested, str) else ""
+    if name not in FftKind.__members__:
+        raise errors.ArgumentError(
+            "fft takes 'FFT', 'IFFT', 'RFFT' or 'IRFFT' for fft_type, "
+            f"but got {errors.shortened(fft_type)}."
+        )
+    kind = FftKind[name]
+    a = opd.as_array(x)
+    lengths = ints.integers(fft_lengths, "fft_lengths")
+    if kind is FftKind.RFFT and dtypes.is_complex(a.dtype):
+        raise errors.DtypeError(f"RFFT takes real numbers, but got {a.dtype.name}.")
+    if len(lengths) > a.ndim:
+        raise errors.ShapeError(
+            f"fft over {len(lengths)} axes needs an array of as many, but got shape {a.shape}."
+        )
+    if kind is not FftKind.RFFT and not dtypes.is_complex(a.dtype):
+        a = ew.convert_element_type(a, dtypes.to_complex(a.dtype))
+    if not lengths:
+        return a
+    first = a.ndim - len(lengths)
+    expected = (*lengths[:-1], lengths[-1] // 2 + 1 if kind is FftKind.IRFFT else lengths[-1])
+    if a.shape[first:] != expected:
+        raise errors.ShapeError(
+            f"{name} of lengths {lengths} takes an array whose last axes are {expected}, but got "
+            f"shape {a.shape}."
+        )
+    return _fft(a, kind, lengths)
+
+
+# XLA's generator of random bits.
+
+
+class RandomAlgorithm(IntEnum):
+    """Name the algorithm of ``rng_bit_generator``."""
+
+    RNG_DEFAULT = 0
+    RNG_THREE_FRY = 1
+    RNG_PHILOX = 2
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def rng_bit_generator(
+    key: ArrayLike,
+    shape: Sequence[int],
+    dtype: DTypeLike = dtypes.uint32,
+    algorithm: RandomAlgorithm | int = RandomAlgorithm.RNG_DEFAULT,
+    *,
+    out_sharding: dev.Placement = None,
+) -> tuple[Array, Array]:
+    """Draw unsigned integers of random bits, by Philox-4x32.
+
+    Most programs want the functions of ``tinyjax.random``. Under ``vmap`` all examples get the draw
+    of the first key, as in JAX.
+
+    Args:
+        key: the generator's state: uint32 of shape (4,), or uint64 of shape (2,).
+        shape: the shape of the draw.
+        dtype: an unsigned integer type.
+        algorithm: the default one or ``RNG_PHILOX``, which are the same.
+        out_sharding: where the bits are to lie.
+
+    Returns:
+        The state afterwards, and the integers.
+
+    Raises:
+        ArgumentError: the algorithm is another.
+        ShapeError: the state is not four words.
+        DtypeError: the state or ``dtype`` is not of unsigned integers.
+
+    Example:
+        >>> import numpy as np
+        >>> from tinyjax import lax
+        >>> after, bits = lax.rng_bit_generator(np.arange(4, dtype=np.uint32), (2,))
+        >>> after, bits
+        (Array([0, 1, 3, 3], dtype=uint32), Array([ 895509795, 3230209149], dtype=uint32))
+    """
+    if not ints.is_one_of(algorithm, (RandomAlgorithm.RNG_DEFAULT, RandomAlgorithm.RNG_PHILOX)):
+        raise ArgumentError(
+            "rng_bit_generator draws by RNG_PHILOX, which is also RNG_DEFAULT, but got "
+            f"{shortened(algorithm)}. tinyjax.random draws by Threefry."
+        )
+    state, sizes, kind = opd.as_array(key), cr.canonical_shape(shape), dtypes.check(dtype)
+    if state.dtype != dtypes.uint64:
+        after, bits = philox.rng_bit_generator(state, sizes, kind)
+        return after, arr.put(bits, out_sharding, "rng_bit_generator")
+    if state.shape != (2,):
+        raise ShapeError(f"rng_bit_generator has a state of four words, but got {state.aval}.")
+    words = sh.reshape(bitcast.bitcast_convert_type(state, dtypes.uint32), (4,))
+    after, bits = philox.rng_bit_generator(words, sizes, kind)
+    after = bitcast.bitcast_convert_type(sh.reshape(after, (2, 2)), dtypes.uint64)
+    return after, arr.put(bits, out_sharding, "rng_bit_generator")

@@ -19,14 +19,12 @@ import numpy as np
 
 from tinyjax.core.tracing import jaxpr as jx, program_rules as pr, staging as stg, trace as tr
 from tinyjax.core.tracing.primitive import ZERO, Cotangents, Operands, Primitive, Tangent, Tangents
-from tinyjax.core.tracing.program_rules import PROGRAM, Run, by_equation, evaluate_stepwise
 from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray, any_placed
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.frames import Direction, ExampleAxis, Location, TracedSource, traced_source
 from tinyjax.nans import origins, reports
-from tinyjax.nans.origins import add_examples, belong_to_tangents, next_serial
 from tinyjax.primitives.linear_maps import LinearMapParams
 
 P = TypeVar("P")
@@ -46,7 +44,7 @@ def _now(trace: tr.Trace) -> _Moment:
         if isinstance(trace, stg.Recorder):
             recorded[trace] = len(trace.eqns)
         if trace.parent is trace:
-            return _Moment(next_serial(), recorded)
+            return _Moment(origins.next_serial(), recorded)
         trace = trace.parent
 
 
@@ -69,7 +67,7 @@ def _add_examples(
             if isinstance(value._trace, stg.Recorder):
                 _annotate(value._trace, value.binder, examples, since)
         case ConcreteArray():
-            add_examples(value, examples, below, since.serial)
+            origins.add_examples(value, examples, below, since.serial)
         case _:
             pass
 
@@ -140,7 +138,7 @@ class SourcedJVPTrace(jv.JVPTrace):
         tangents = [x for t in tangents_out if t is not ZERO for x in _grounds(t)]
         if tangents:
             primals = [x for primal in primals_out for x in _grounds(primal)]
-            belong_to_tangents(primals, tangents, since.serial)
+            origins.belong_to_tangents(primals, tangents, since.serial)
             for recorder, start in since.recorded.items():
                 _relabel(recorder, start, primals)
         return outs
@@ -267,7 +265,7 @@ class NanTrace(tr.EvalTrace):
         if any_placed(args):  # whose data is not looked at
             with tr.use_trace(tr.EVAL):
                 return tr.EVAL.process(primitive, args, params)
-        is_program = PROGRAM in primitive.rules.extensions
+        is_program = pr.PROGRAM in primitive.rules.extensions
         if is_program and self.replaying:
             return _stepwise(primitive, args, params)
         if is_program and any(jx.effects(j).any for j in jx.subjaxprs(params)):
@@ -287,16 +285,16 @@ class NanTrace(tr.EvalTrace):
 def _stepwise(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
     """Run the programs that a primitive holds one equation at a time."""
     if pr.ITERATIONS not in primitive.rules.extensions:
-        return evaluate_stepwise(primitive, args, params)
+        return pr.evaluate_stepwise(primitive, args, params)
     if isinstance(params, LinearMapParams):  # the tangent of a loop, which is none itself
         with _iterate_backward():
-            return evaluate_stepwise(primitive, args, params)
+            return pr.evaluate_stepwise(primitive, args, params)
     with _iterate(primitive.name, primitive.rule(pr.ITERATIONS)(params)) as run:
-        return evaluate_stepwise(primitive, args, params, run)
+        return pr.evaluate_stepwise(primitive, args, params, run)
 
 
 @contextmanager
-def _iterate(name: str, length: int | None) -> Iterator[Run]:
+def _iterate(name: str, length: int | None) -> Iterator[pr.Run]:
     """Evaluate a loop; what the context gives runs its programs, and counts the iterations.
 
     Args:
@@ -326,7 +324,7 @@ def _iterate(name: str, length: int | None) -> Iterator[Run]:
         if jaxpr is first[0] and not hidden:  # an iteration begins
             iterations.append(origins.Iteration(name, location, len(iterations)))
             _iterations.set((*outer, iterations[-1]))
-        return by_equation(jaxpr, args)
+        return pr.by_equation(jaxpr, args)
 
     try:
         yield run

@@ -37,10 +37,9 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.integers import int_pairs, integers, is_one_of, listed
 from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, ShapeError, ShardingError, UnboundAxisError, shortened
-from tinyjax.parallel import constraint as con, types as ty
+from tinyjax.parallel import constraint as con, sharding as sd, types as ty
 from tinyjax.parallel.lowering import Axes, Part, channel, mesh_name
 from tinyjax.parallel.mesh_rule import MESH, DivisionRule, MeshRule, kept, same, union, whole
-from tinyjax.parallel.sharding import Entries
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 
 T = TypeVar("T")
@@ -251,12 +250,12 @@ def _one_more(x: TensorType, axis: int) -> TensorType:
 _OF_EXAMPLES = "of the examples"
 
 
-def _with_entry(entries: Entries, axis: int) -> Entries:
+def _with_entry(entries: sd.Entries, axis: int) -> sd.Entries:
     """How an array is divided with one more axis, which is not."""
     return (*entries[:axis], (), *entries[axis:])
 
 
-def _reshaped(x: Array, shape: tuple[int, ...], entries: Entries) -> Array:
+def _reshaped(x: Array, shape: tuple[int, ...], entries: sd.Entries) -> Array:
     """Return an array in another shape that is divided as is said, which need not follow."""
     own = x.aval
     if not any(entries) or own.told is None:
@@ -817,7 +816,7 @@ def _write_all_gather(b: Lowering, line: _Line, x: Value, params: GatherAxisPara
 
 def _gathered_division(
     params: GatherAxisParams, avals: prim.Avals, outs: prim.Avals
-) -> list[Entries]:
+) -> list[sd.Entries]:
     return [_with_entry(ty.entries(avals[0]), params.axis)]
 
 
@@ -874,7 +873,7 @@ def _write_psum_scatter(b: Lowering, line: _Line, x: Value, params: GatherAxisPa
 
 def _psum_scatter_division(
     params: GatherAxisParams, avals: prim.Avals, outs: prim.Avals
-) -> list[Entries]:
+) -> list[sd.Entries]:
     (x,) = avals
     whole(ty.entries(x), (params.axis,), _OF_EXAMPLES)
     return [kept(x, (params.axis,))]
@@ -1077,7 +1076,7 @@ def _write_all_to_all(b: Lowering, line: _Line, x: Value, params: AllToAllParams
 
 def _all_to_all_division(
     params: AllToAllParams, avals: prim.Avals, outs: prim.Avals
-) -> list[Entries]:
+) -> list[sd.Entries]:
     (x,) = avals
     whole(ty.entries(x), (params.split_axis,), _OF_EXAMPLES)
     return [_with_entry(kept(x, (params.split_axis,)), params.concat_axis)]

@@ -23,7 +23,6 @@ from tinyjax.errors import ArgumentError, ShardingError, described
 from tinyjax.frames import describe_function, imitate
 from tinyjax.parallel import named_sharding as ns, sharded_array as sa, sharding as sd, types as ty
 from tinyjax.parallel.meshes import AbstractMesh, AxisType, Mesh, get_mesh, mesh_of_ids, use_mesh
-from tinyjax.parallel.sharding import Sharding
 from tinyjax.parallel.types import hidden, is_hidden, settled, with_varying
 from tinyjax.parallel.xla import moving
 
@@ -39,8 +38,8 @@ class ConstraintParams(prim.Params):
         source: where it lay before, if on other devices: a cotangent goes back there.
     """
 
-    sharding: Sharding
-    source: Sharding | None = None
+    sharding: sd.Sharding
+    source: sd.Sharding | None = None
 
 
 sharding_constraint_p: prim.Primitive[ConstraintParams] = prim.Primitive(
@@ -115,13 +114,13 @@ def _batch(
     return (constrain(x, params.sharding.batched(axis, names), source),), axes
 
 
-def as_typed(sharding: Sharding, ndim: int) -> Sharding:
+def as_typed(sharding: sd.Sharding, ndim: int) -> sd.Sharding:
     """The same sharding with an entry for each axis, if types tell how values lie."""
     typed = sharding.in_types(ndim) if sharding.is_explicit else None
     return typed if typed is not None and typed.memory_kind == sharding.memory_kind else sharding
 
 
-def check_inside(sharding: Sharding) -> None:
+def check_inside(sharding: sd.Sharding) -> None:
     """Check that a value can lie so within a program that devices run along some axes of a mesh.
 
     Raises:
@@ -139,7 +138,7 @@ def check_inside(sharding: Sharding) -> None:
 
 
 def constrain(
-    x: Array, sharding: Sharding, source: Sharding | None = None, *, as_given: bool = False
+    x: Array, sharding: sd.Sharding, source: sd.Sharding | None = None, *, as_given: bool = False
 ) -> Array:
     """Say where a value lies; within ``shard_map``, along the other axes of the mesh.
 

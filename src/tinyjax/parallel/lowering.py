@@ -1,27 +1,32 @@
-"""Programs for several devices, as StableHLO: the types of values are constraints for Shardy.
-
-This module is what a ``Module`` of StableHLO holds as ``divided``: its functions are asked where
-equations, loops and conditionals are written (``core.lowering``).
-"""
+"""Programs for several devices as StableHLO, and sums of which each device keeps its part."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from itertools import count
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import attrs
 
 from tinyjax.core import lowering as low
+from tinyjax.core.primitives import broadcast as bc
 from tinyjax.core.stablehlo.lowering import HostFunction, Lowering, Module
 from tinyjax.core.stablehlo.types import TensorType, Value
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.dtypes import is_complex, real_part
-from tinyjax.parallel import sharding as sd
-from tinyjax.records import Record
+from tinyjax.parallel import sharding as sd, types as ty
+from tinyjax.primitives.dot import DotParams
+from tinyjax.records import Record, field_names
+
+# Programs for several devices, as StableHLO: the types of values are constraints for Shardy.
+#
+# This module is what a ``Module`` of StableHLO holds as ``divided``: its functions are asked where
+# equations, loops and conditionals are written (``core.lowering``).
 
 
 def equation(b: Lowering, eqn: jx.JaxprEqn, values: Sequence[Value]) -> Sequence[Value]:
@@ -273,3 +278,61 @@ def sharding_text(module: Module, sharding: sd.Sharding | None, ndim: int) -> st
     if sharding is None or mesh is None:
         return None
     return sharding.text(ndim, mesh_name(module, mesh))
+
+
+# Sums of which each device keeps its part, because their results are to be ``unreduced``.
+
+
+#: The axes of the mesh over which sums are not completed here.
+_unreduced: Final[ContextVar[frozenset[str]]] = ContextVar("tinyjax_unreduced", default=frozenset())
+
+
+@contextmanager
+def keeping_sums(names: frozenset[str]) -> Iterator[None]:
+    """Leave to each device, within a block, its part of sums over axes of the mesh."""
+    token = _unreduced.set(names)
+    try:
+        yield
+    finally:
+        _unreduced.reset(token)
+
+
+@attrs.frozen(eq=False, repr=False)
+class PartialReduceParams(bc.ReduceParams):
+    """The parameters of a sum that devices do not complete.
+
+    Attributes:
+        unreduced: the axes of the mesh over which what is summed is divided.
+    """
+
+    unreduced: tuple[str, ...]
+
+
+@attrs.frozen(cache_hash=True, repr=False)
+class PartialDotParams(DotParams):
+    """The parameters of a product where devices do not add the products that they have parts of.
+
+    Attributes:
+        unreduced: the axes of the mesh over which the contracted axes are divided.
+    """
+
+    unreduced: tuple[str, ...]
+
+
+def of_sum(params: Any, avals: Sequence[ShapedArray]) -> Any:
+    """Return parameters of a sum or of a product, by which it keeps parts, where that is wanted.
+
+    Args:
+        params: its parameters.
+        avals: the types of the operands.
+    """
+    names = _unreduced.get()
+    if not names:
+        return params
+    kind: type[Any] = PartialDotParams
+    if isinstance(params, bc.ReduceParams):
+        kind, (aval,) = PartialReduceParams, avals
+        if not names <= {name for axis in params.axes for name in ty.entries(aval)[axis]}:
+            return params
+    fields = {name: getattr(params, name) for name in field_names(kind) if name != "unreduced"}
+    return kind(**fields, unreduced=tuple(sorted(names)))

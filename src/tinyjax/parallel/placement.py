@@ -7,12 +7,11 @@ from typing import Any
 
 import attrs
 
-from tinyjax import frames, records
+from tinyjax import errors, frames, records
 from tinyjax.core import devices as dev
 from tinyjax.core.tracing import jaxpr as jx, program_rules as pr
 from tinyjax.core.values import avals as av
 from tinyjax.core.xla.compilation import Compilation
-from tinyjax.errors import ShardingError
 from tinyjax.parallel import named_sharding as ns, sharded_array as sa, sharding as sd
 
 # What a program and its arguments say of where it runs; most say nothing of it.
@@ -236,19 +235,19 @@ def agreed(
     abstract = named[0].is_abstract
     for other in named:
         if other.is_abstract != abstract:
-            raise ShardingError(
+            raise errors.ShardingError(
                 "one program names a mesh with devices and an AbstractMesh, which has none. Use "
                 "the AbstractMesh for all, or for none."
             )
         if {*other.ids} != {*ids}:
             here, there = _named(ids, other.ids)
-            raise ShardingError(
+            raise errors.ShardingError(
                 f"one program takes arrays on the devices {here} and on {there}. Put "
                 "them on the same: tinyjax.device_put(x, sharding)."
             )
         if other.ids != ids and wishes is not None and other in wishes.all:
             here, there = _named(ids, other.ids)
-            raise ShardingError(
+            raise errors.ShardingError(
                 f"one program names meshes of the devices {here} and {there}, "
                 "which are the same in another order. Use one order."
             )

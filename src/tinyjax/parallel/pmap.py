@@ -8,8 +8,7 @@ from typing import Any, Final, ParamSpec, Protocol, TypeVar
 from tinyjax import errors, tree
 from tinyjax.core import devices as dev
 from tinyjax.core.api.mapping import vmap
-from tinyjax.core.jit import JitFunction, jit
-from tinyjax.core.jit.stages import Lowered
+from tinyjax.core.jit import JitFunction, jit, stages
 from tinyjax.core.tracing.checking import checked
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.integers import canonical_axis, one_or_more
@@ -29,7 +28,7 @@ class PmapFunction(Protocol[P, R_co]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
 
     @property
-    def lower(self) -> Callable[P, Lowered]:
+    def lower(self) -> Callable[P, stages.Lowered]:
         """What stages and lowers the function for arguments, as that of ``jit`` does."""
 
 
@@ -122,7 +121,7 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
             programs[size] = program_for(size)
         return programs[size]
 
-    def lower(*args: P.args, **kwargs: P.kwargs) -> Lowered:
+    def lower(*args: P.args, **kwargs: P.kwargs) -> stages.Lowered:
         return program_of(args, kwargs).lower(*args, **kwargs)
 
     def call(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -21,8 +21,8 @@ from tinyjax.dtypes import PHYSICAL, DTypeLike, HostArray, to_physical
 from tinyjax.errors import ArgumentError, ShardingError, shortened
 from tinyjax.parallel import constraint as con, named_sharding as ns, sharding as sd, types as ty
 from tinyjax.parallel.collective import sharing
+from tinyjax.parallel.lowering import keeping_sums
 from tinyjax.parallel.named_sharding import NamedSharding, checked, resolve
-from tinyjax.parallel.parts_of_sums import keeping_sums
 from tinyjax.parallel.sharded_array import ShardedArray
 from tinyjax.parallel.sharding import Sharding, places_of
 from tinyjax.parallel.xla import moving

@@ -13,10 +13,9 @@ import numpy as np
 from tinyjax import tree
 from tinyjax.core import devices as dev
 from tinyjax.core.stablehlo.types import MOST_AXES
-from tinyjax.core.tracing import calling, staging as stg
+from tinyjax.core.tracing import calling, primitive as prim, staging as stg
 from tinyjax.core.tracing.checking import explained
 from tinyjax.core.tracing.jaxpr import eval_jaxpr
-from tinyjax.core.tracing.primitive import Avals
 from tinyjax.core.tracing.trace import manual_axes
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
@@ -401,7 +400,7 @@ def _manual(mesh: M, axes: tuple[str, ...]) -> M:
 
 
 def _taken_to_be_shared(
-    staged: stg.Staged, parts: Avals, axes: ty.Axes, out_specs: Sequence[sd.PartitionSpec]
+    staged: stg.Staged, parts: prim.Avals, axes: ty.Axes, out_specs: Sequence[sd.PartitionSpec]
 ) -> stg.Staged:
     """Return a program of parts whose results do not vary where they are to be the same.
 

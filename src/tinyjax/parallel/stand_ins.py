@@ -21,8 +21,8 @@ from tinyjax.core.values.array import Array
 from tinyjax.errors import ShardingTypeError
 from tinyjax.parallel import sharding as sd, types as ty
 from tinyjax.parallel.constraint import lie_as, unsaid
+from tinyjax.parallel.lowering import keeping_sums
 from tinyjax.parallel.mesh_rule import NO_NAMES, summed_over
-from tinyjax.parallel.parts_of_sums import keeping_sums
 
 P = TypeVar("P")
 

@@ -15,31 +15,29 @@ from typing import Any, Final
 from tinyjax import dtypes, primitives
 from tinyjax.core.tracing.primitive import Avals, Primitive
 from tinyjax.core.values.avals import ShapedArray
-from tinyjax.parallel import mesh_rule as mr, types as ty
+from tinyjax.parallel import mesh_rule as mr, sharding as sd, types as ty
 from tinyjax.parallel.mesh_rule import FitsRule, MeshRule
-from tinyjax.parallel.sharding import Entries
-from tinyjax.parallel.types import Axes
 
 # Operands in another form
 
 
-def _broadcast(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+def _broadcast(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
     entries = [*mr.undivided(len(params.shape))]
     for axis, names in zip(params.dims, ty.entries(avals[0]), strict=True):
         entries[axis] = names
     return [tuple(entries)]
 
 
-def _reshape(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+def _reshape(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
     return [mr.reshaped(avals[0], params.shape)]
 
 
-def _transpose(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+def _transpose(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
     entries = ty.entries(avals[0])
     return [tuple([entries[i] for i in params.perm])]
 
 
-def _bitcast(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+def _bitcast(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
     entries, n = ty.entries(avals[0]), outs[0].ndim
     mr.whole(entries, range(n, len(entries)), "whose elements become one")
     return [(*entries[:n], *mr.undivided(n - len(entries)))]
@@ -56,7 +54,7 @@ def _convert_sums(params: Any, avals: Avals, outs: Avals) -> list[mr.Sums]:
 # Reductions and products
 
 
-def _reduce(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+def _reduce(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
     return [mr.kept(avals[0], params.axes)]
 
 
@@ -71,11 +69,11 @@ def _left_to_devices(params: Any) -> frozenset[str]:
     return frozenset(getattr(params, "unreduced", mr.NO_NAMES))
 
 
-def _arg_reduce(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+def _arg_reduce(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
     return [mr.kept(avals[0], (params.axis,))]
 
 
-def _dot(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+def _dot(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
     x, y = [ty.entries(aval) for aval in avals]
     left = _left_to_devices(params)
     divided: set[str] = set()
@@ -107,7 +105,7 @@ def _dot_sums(params: Any, avals: Avals, outs: Avals) -> list[mr.Sums]:
     return [(_left_to_devices(params), mr.NO_NAMES)]
 
 
-def _convolution(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+def _convolution(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
     x, w = [ty.entries(aval) for aval in avals]
     (batch, inside, *space), (features, *window) = params.numbers.lhs_spec, params.numbers.rhs_spec
     mr.whole(x, (inside,), "of features")
@@ -125,7 +123,7 @@ def _convolution(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
 # Gathers and scatters
 
 
-def _gather(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+def _gather(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
     x, indices = avals
     windows = primitives.gather_windows(x.shape, params)
     inside = _whole_windows(x, windows)
@@ -135,7 +133,7 @@ def _gather(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
     return [tuple([of_windows[i] if i in of_windows else next(places) for i in range(ndim)])]
 
 
-def _scatter(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+def _scatter(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
     x, indices, updates = avals
     windows = primitives.scatter_windows(x.shape, updates.shape, params)
     entries, update_entries = [*ty.entries(x)], ty.entries(updates)
@@ -161,7 +159,7 @@ def _whole_windows(x: ShapedArray, windows: Any) -> list[mr.Names]:
     return [entries[i] for i in windows.window_axes]
 
 
-def _places(x: ShapedArray, indices: ShapedArray, windows: Any) -> Entries:
+def _places(x: ShapedArray, indices: ShapedArray, windows: Any) -> sd.Entries:
     """How the index vectors are divided, along their own axes."""
     mr.whole(ty.entries(indices), (indices.ndim - 1,), "that of the index vectors")
     entries = [*ty.entries(indices)[:-1]]
@@ -173,24 +171,24 @@ def _places(x: ShapedArray, indices: ShapedArray, windows: Any) -> Entries:
 # Keys, and matrices
 
 
-def _wrap(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+def _wrap(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
     return [_keys_of(avals[0])]
 
 
-def _unwrap(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+def _unwrap(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
     return [(*ty.entries(avals[0]), *mr.undivided(1))]
 
 
-def _random_bits(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+def _random_bits(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
     return [(*_keys_of(avals[0]), *mr.undivided(len(params.shape)))]
 
 
-def _keys_of(words: ShapedArray) -> Entries:
+def _keys_of(words: ShapedArray) -> sd.Entries:
     """How keys are divided, by how their words are."""
     return mr.whole(ty.entries(words), (words.ndim - 1,), "of the words of keys")[:-1]
 
 
-def _tridiagonal_solve(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+def _tridiagonal_solve(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
     *diagonals, b = avals
     return mr.of_stacks(params, [b, *diagonals], outs)
 
@@ -201,7 +199,7 @@ def _tridiagonal_solve(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
 def _fits(name: str) -> MeshRule:
     """Make the rule of a primitive that holds programs, by the name of what fits them."""
 
-    def fits(params: Any, across: Sequence[Axes]) -> tuple[Sequence[Axes], Any]:
+    def fits(params: Any, across: Sequence[ty.Axes]) -> tuple[Sequence[ty.Axes], Any]:
         rule: FitsRule = getattr(import_module("tinyjax.parallel.fitting"), name)
         return rule(params, across)
 
@@ -253,15 +251,17 @@ TABLE: Final[Mapping[str, Mapping[str, MeshRule]]] = {
             "scatter_p scatter_add_p scatter_sub_p scatter_mul_p scatter_min_p scatter_max_p",
         ),
     },
-    "tinyjax.primitives.householder": _rows(
-        _MATRICES, "householder_product_p ormqr_p hessenberg_p tridiagonal_p"
-    ),
+    "tinyjax.primitives.householder": {
+        **_rows(_MATRICES, "householder_product_p ormqr_p hessenberg_p tridiagonal_p"),
+        **_rows(_MATRICES, "symmetric_product_p cholesky_update_p"),
+        "tridiagonal_solve_p": MeshRule(_tridiagonal_solve),
+    },
     "tinyjax.primitives.random_bits": {
         "random_bits_p": MeshRule(_random_bits),
         "random_wrap_p": MeshRule(_wrap),
         "random_unwrap_p": MeshRule(_unwrap),
     },
-    "tinyjax.primitives.lu": _rows(_MATRICES, "lu_p solve_p det_p slogdet_p adjugate_p"),
+    "tinyjax.primitives.lu": _rows(_MATRICES, "lu_p solve_p"),
     "tinyjax.primitives.qr": _rows(_MATRICES, "qr_p geqrf_p"),
     "tinyjax.core.primitives.reduce": _rows(
         _REDUCTION,
@@ -291,8 +291,6 @@ TABLE: Final[Mapping[str, Mapping[str, MeshRule]]] = {
     },
     "tinyjax.primitives.schur_forms": _rows(_MATRICES, "sylvester_p sqrtm_p"),
     "tinyjax.primitives.triangular": _rows(_MATRICES, "triangular_solve_p cholesky_p"),
-    "tinyjax.primitives.tridiagonal_solve": {"tridiagonal_solve_p": MeshRule(_tridiagonal_solve)},
-    "tinyjax.primitives.updates": _rows(_MATRICES, "symmetric_product_p cholesky_update_p"),
     "tinyjax.checkpointing.loops": {"loop_tangent_p": _fits("fit_linear_map")},
     "tinyjax.core.control_flow.primitives": {
         "cond_p": _fits("fit_cond"),

@@ -223,7 +223,7 @@ class OnMesh(Where):
         return types
 
     def of_sum(self, params: T, avals: Sequence[ShapedArray]) -> T:
-        more: T = import_module("tinyjax.parallel.parts_of_sums").of_sum(params, avals)
+        more: T = import_module("tinyjax.parallel.lowering").of_sum(params, avals)
         return more
 
     def laid(self, x: T, aval: ShapedArray) -> T:

@@ -9,8 +9,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives import broadcast as bc, reduce as rd, rules as ru, shape as sh
-from tinyjax.core.stablehlo import types as hlo
-from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
@@ -58,11 +57,11 @@ def _arg_reducer(
         return (av.ShapedArray(shape, params.dtype),)
 
     @primitive.def_lowering
-    def arg_lowering(b: Lowering, operands: hlo.Values, params: ArgParams) -> hlo.Values:
+    def arg_lowering(b: lw.Lowering, operands: hlo.Values, params: ArgParams) -> hlo.Values:
         # A reduction over (value, index) pairs; NaN wins, and among equals the least index.
         (x,) = operands
 
-        def body(b: Lowering, args: list[hlo.Value]) -> hlo.Values:
+        def body(b: lw.Lowering, args: list[hlo.Value]) -> hlo.Values:
             x0, i0, x1, i1 = args
             better = b.or_(b.compare(x0, x1, direction), b.compare(x0, x0, "NE"))
             tie = b.and_(b.compare(x0, x1, "EQ"), b.compare(i0, i1, "LT"))

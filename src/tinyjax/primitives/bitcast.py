@@ -9,8 +9,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives import families as fam, rules as ru, shape as sh
-from tinyjax.core.stablehlo import types as hlo
-from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.tracing.primitive import Avals, Hosts, Kernel, Params, Primitive
 from tinyjax.core.values import avals as av
@@ -85,7 +84,7 @@ def _shape(shape: tuple[int, ...], of: dtypes.DType, dtype: dtypes.DType) -> tup
 
 
 @bitcast_convert_type_p.def_lowering
-def _bitcast_lowering(b: Lowering, operands: hlo.Values, params: BitcastParams) -> hlo.Values:
+def _bitcast_lowering(b: lw.Lowering, operands: hlo.Values, params: BitcastParams) -> hlo.Values:
     (x,), (result,) = operands, b.results
     old, new = _bits(x.dtype), _bits(params.dtype)
     if old == new or min(old, new) >= 8:
@@ -96,7 +95,7 @@ def _bitcast_lowering(b: Lowering, operands: hlo.Values, params: BitcastParams) 
     return (b.bitcast(bits, params.dtype),)
 
 
-def _lower_regrouped(b: Lowering, x: hlo.Value, old: int, new: int) -> hlo.Value:
+def _lower_regrouped(b: lw.Lowering, x: hlo.Value, old: int, new: int) -> hlo.Value:
     """Write what ``_regrouped`` does; what a byte holds one of has the type of bytes."""
     count = prod(x.shape)
     if old > 8:
@@ -192,7 +191,7 @@ def _rounded(x: dtypes.HostArray, params: PrecisionParams) -> dtypes.HostArray:
     return np.where(np.isnan(x), lost, rounded)
 
 
-def _lower(b: Lowering, x: hlo.Value, params: PrecisionParams) -> hlo.Value:
+def _lower(b: lw.Lowering, x: hlo.Value, params: PrecisionParams) -> hlo.Value:
     return b.op(
         "stablehlo.reduce_precision",
         x,

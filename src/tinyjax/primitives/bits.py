@@ -8,8 +8,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.primitives import elementwise as ew, families as fam, reduce as rd, shape as sh
-from tinyjax.core.stablehlo import types as hlo
-from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.values.array import Array
 
 _HALVES = (32, 16, 8, 4, 2, 1)
@@ -33,7 +32,7 @@ def _clz(x: dtypes.HostArray) -> dtypes.HostArray:
     return np.asarray(count - rest).astype(x.dtype)
 
 
-def _lower_clz(b: Lowering, x: hlo.Value) -> hlo.Value:
+def _lower_clz(b: lw.Lowering, x: hlo.Value) -> hlo.Value:
     """Count in 32 bits at least, without a sign: of other constants XLA counts wrongly."""
     bits = 8 * x.dtype.itemsize
     plain = x if x.dtype.kind == "u" else b.bitcast(x, _unsigned(x.dtype))
@@ -56,7 +55,7 @@ def _mulhi(x: dtypes.HostArray, y: dtypes.HostArray) -> dtypes.HostArray:
     return product.astype(x.dtype)
 
 
-def _lower_mulhi(b: Lowering, x: hlo.Value, y: hlo.Value) -> hlo.Value:
+def _lower_mulhi(b: lw.Lowering, x: hlo.Value, y: hlo.Value) -> hlo.Value:
     """Write the upper half; of 64 bits, from the products of the halves (Warren, 8-2)."""
     dtype, bits = x.dtype, 8 * x.dtype.itemsize
     shift = b.shift_right_arithmetic if dtype.kind == "i" else b.shift_right_logical
@@ -91,7 +90,7 @@ def _power(x: dtypes.HostArray, y: dtypes.HostArray) -> dtypes.HostArray:
 _PER_ROUND: Final = 6
 
 
-def _lower_power(b: Lowering, x: hlo.Value, y: hlo.Value) -> hlo.Value:
+def _lower_power(b: lw.Lowering, x: hlo.Value, y: hlo.Value) -> hlo.Value:
     """Square and multiply until no exponent has bits left: XLA's own power takes six of them."""
 
     def start(x: Array, y: Array) -> list[Array]:

@@ -17,8 +17,7 @@ import numpy as np
 
 from tinyjax import config, dtypes
 from tinyjax.core import xla
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.primitives.families import Elementwise
+from tinyjax.core.primitives import elementwise as ew, families as fam
 from tinyjax.core.primitives.shape import full_like
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.tracing.staging import stage
@@ -67,7 +66,7 @@ def _in_double(x: Array, formula: Callable[[Array], Array], slope: float) -> Arr
 
 
 def def_formula(
-    primitive: Elementwise, usual: prim.Kernel, formula: Callable[[Array], Array], slope: float
+    primitive: fam.Elementwise, usual: prim.Kernel, formula: Callable[[Array], Array], slope: float
 ) -> None:
     """Have XLA compute an odd function of large arrays of float32.
 

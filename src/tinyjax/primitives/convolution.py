@@ -17,8 +17,7 @@ import numpy as np
 from tinyjax import dtypes, errors, records
 from tinyjax.core import devices as dev
 from tinyjax.core.primitives import elementwise as ew, families as fam, rules as ru, shape as sh
-from tinyjax.core.stablehlo import types as hlo
-from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.tracing.checking import explained
 from tinyjax.core.tracing.primitive import FLOPS, Primitive
@@ -337,7 +336,7 @@ def _conv_type(avals: prim.Avals, params: ConvParams) -> prim.Avals:
 
 
 @conv_general_dilated_p.def_lowering
-def _conv_lowering(b: Lowering, operands: hlo.Values, params: ConvParams) -> hlo.Values:
+def _conv_lowering(b: lw.Lowering, operands: hlo.Values, params: ConvParams) -> hlo.Values:
     def layout(spec: Axes, first: str, second: str) -> str:
         names = {spec[0]: first, spec[1]: second} | {a: str(i) for i, a in enumerate(spec[2:])}
         return "[" + ", ".join(names[a] for a in range(len(spec))) + "]"
@@ -379,7 +378,7 @@ def _conv_lowering(b: Lowering, operands: hlo.Values, params: ConvParams) -> hlo
 
 
 @conv_general_dilated_p.def_lowering(platform="cuda")
-def _conv_on_cuda(b: Lowering, operands: hlo.Values, params: ConvParams) -> hlo.Values:
+def _conv_on_cuda(b: lw.Lowering, operands: hlo.Values, params: ConvParams) -> hlo.Values:
     """Convolve complex numbers by their parts: XLA has no such convolutions on GPUs."""
     if not dtypes.is_complex(params.dtype):
         return _conv_lowering(b, operands, params)

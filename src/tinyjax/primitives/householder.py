@@ -1,30 +1,45 @@
-"""Householder reflections as LAPACK packs them, and the forms that matrices are brought to by them.
-
-A reflection is ``I - tau v v^H``. The vectors ``v`` stand below a diagonal, without their first
-element, which is one; ``Q`` is the product of the reflections. It has derivatives; the reflections
-themselves have none: differentiate what they serve to compute.
-"""
+"""Householder reflections, the forms and updates made by them, and tridiagonal systems."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Final
 
 import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
+from tinyjax.core.primitives import (
+    broadcast as bc,
+    elementwise as ew,
+    rules as ru,
+    shape as sh,
+    slicing as sl,
+)
+from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.primitives.elementwise import add, div, eq, mul, select, sqrt, sub
 from tinyjax.core.primitives.families import lower_formula
+from tinyjax.core.primitives.rules import def_derivatives, instantiate_all
+from tinyjax.core.primitives.shape import full_like, reshape, squeeze
 from tinyjax.core.primitives.slicing import slice_in_dim
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.tracing.trace import bind1
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import HostArray
 from tinyjax.primitives import matrices as ma
+from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from tinyjax.primitives.triangular import triangular_solve
+
+# Householder reflections as LAPACK packs them, and the forms that matrices are brought to by them.
+#
+# A reflection is ``I - tau v v^H``. The vectors ``v`` stand below a diagonal, without their first
+# element, which is one; ``Q`` is the product of the reflections. It has derivatives; the
+# reflections themselves have none: differentiate what they serve to compute.
 
 
 def _check(name: str, a: av.ShapedArray, taus: av.ShapedArray) -> None:
@@ -386,3 +401,313 @@ def tridiagonal(x: Array, *, lower: bool = True) -> tuple[Array, Array, Array, A
     """
     packed, d, e, taus = tr.bind(tridiagonal_p, (x,), TridiagonalParams(lower))
     return packed, d, e, taus
+
+
+# Products of matrices with their transposes, added to others, and Cholesky factors so updated.
+
+
+# symmetric_product
+
+
+@attrs.frozen(eq=False, repr=False)
+class ProductParams(prim.Params):
+    """The factors of the product and of what is added."""
+
+    alpha: float
+    beta: float
+
+
+symmetric_product_p: Primitive[ProductParams] = ma.declare("symmetric_product", ProductParams)
+
+
+@symmetric_product_p.def_impl
+def _product_impl(operands: prim.Hosts, params: ProductParams) -> prim.Hosts:
+    a, c = operands
+    one = a.dtype.type
+    return (one(params.alpha) * (a @ np.swapaxes(a, -1, -2)) + one(params.beta) * c,)
+
+
+@symmetric_product_p.def_abstract_eval
+def _symmetric_type(avals: prim.Avals, params: ProductParams) -> prim.Avals:
+    a, c = avals
+    ma.check_matrices("symmetric_product", a)
+    _check_real("symmetric_product", avals)
+    n = a.shape[-2]
+    if c.shape != (*a.shape[:-2], n, n):
+        raise errors.ShapeError(
+            "symmetric_product adds to a matrix of as many rows and columns as the first one has "
+            f"rows, but got shapes {a.shape} and {c.shape}."
+        )
+    return (c.strip_weak(),)
+
+
+def _check_real(name: str, avals: prim.Avals) -> None:
+    if any(x.dtype not in (dtypes.float32, dtypes.float64) for x in avals):
+        raise errors.DtypeError(
+            f"{name} takes float32 and float64, but got {' and '.join(map(str, avals))}. Convert "
+            "the operands with .astype(...)."
+        )
+    if avals[0].dtype != avals[1].dtype:
+        raise errors.DtypeError(
+            f"{name} needs operands of one dtype, but got {' and '.join(map(str, avals))}."
+        )
+
+
+@symmetric_product_p.def_lowering
+def _symmetric_lowering(b: Lowering, operands: Values, params: ProductParams) -> Values:
+    def formula(a: Array, c: Array) -> Sequence[Array]:
+        return [_combine(ma.mm(a, ma.mT(a)), params.alpha, c, params.beta)]
+
+    return lower_formula(b, formula, operands)
+
+
+def _combine(x: Array, alpha: float, c: Array, beta: float) -> Array:
+    return add(mul(full_like(x, alpha), x), mul(full_like(c, beta), c))
+
+
+def _of_factor(t: Array, out: Array, a: Array, c: Array, params: ProductParams) -> Array:
+    half = ma.mm(t, ma.mT(a))
+    return mul(full_like(half, params.alpha), add(half, ma.mT(half)))
+
+
+def_derivatives(
+    symmetric_product_p, _of_factor, lambda t, out, a, c, params: mul(full_like(t, params.beta), t)
+)
+
+
+def symmetric_product(a: Array, c: Array, *, alpha: float, beta: float) -> Array:
+    """Return ``alpha a a^T + beta c``.
+
+    Args:
+        a: real matrices, shape ``(..., n, m)``.
+        c: symmetric ones, shape ``(..., n, n)``.
+        alpha: a number.
+        beta: a number.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+        DtypeError: the dtypes differ, or are neither float32 nor float64.
+    """
+    return bind1(symmetric_product_p, (a, c), ProductParams(alpha, beta))
+
+
+# cholesky_update
+
+cholesky_update_p: Primitive[prim.NoParams] = ma.declare("cholesky_update", prim.NoParams)
+
+
+@cholesky_update_p.def_abstract_eval
+def _update_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
+    r, w = avals
+    ma.check_matrices("cholesky_update", r, square=True)
+    _check_real("cholesky_update", avals)
+    if w.shape != r.shape[:-1]:
+        raise errors.ShapeError(
+            "cholesky_update needs a vector of as many elements as the factor has rows, but got "
+            f"shapes {r.shape} and {w.shape}."
+        )
+    return (r.strip_weak(),)
+
+
+def _update_of_one(r: HostArray, w: HostArray, params: prim.NoParams) -> Sequence[HostArray]:
+    """The triangular factor of the two, one above the other."""
+    from scipy import linalg  # noqa: PLC0415 (SciPy is slow to load)
+
+    joined = np.vstack([np.triu(r), w])
+    (factor,) = linalg.qr(joined, mode="r", check_finite=False)
+    factor = factor[: len(w)]
+    return (np.where(np.diagonal(factor) < 0, -1, 1).astype(r.dtype)[:, None] * factor,)
+
+
+ma.def_impl_by_one(cholesky_update_p, _update_of_one)
+
+
+@ma.def_lowering(cholesky_update_p)
+def _update_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
+    """Rotate the vector into one row after another, which makes its elements zeros."""
+    count = operands[1].shape[-1]
+
+    def start(r: Array, w: Array) -> Sequence[Array]:
+        return ma.upper_part(r), reshape(w, (*w.shape[:-1], 1, count))
+
+    def step(k: Array, r: Array, w: Array) -> Sequence[Array]:
+        axis = r.ndim - 2
+        last = (axis, axis + 1)
+        row = dynamic_slice_in_dim(r, k, 1, axis)
+        x, y = (dynamic_slice_in_dim(v, k, 1, axis + 1) for v in (row, w))
+        size = sqrt(add(mul(x, x), mul(y, y)))
+        idle = eq(size, full_like(size, 0))
+        size = select(idle, full_like(size, 1), size)
+        c, s = (
+            bc.broadcast_in_dim(squeeze(div(v, size), last), row.shape, tuple(range(axis)))
+            for v in (select(idle, full_like(x, 1), x), y)
+        )
+        new, rest = add(mul(c, row), mul(s, w)), sub(mul(c, w), mul(s, row))
+        return dynamic_update_slice_in_dim(r, new, k, axis), rest
+
+    return ma.lower_loop(b, count, step, lower_formula(b, start, operands))[:1]
+
+
+@cholesky_update_p.def_jvp
+def _update_jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: prim.NoParams
+) -> prim.JvpResult:
+    """``R' = phi(R^-T M' R^-1) R`` where ``M = r^T r + w w^T``; ``phi`` takes the upper half."""
+    r, w = primals
+    change, tw = instantiate_all(tangents, [x.aval for x in primals])
+    out = bind1(cholesky_update_p, primals, params)
+    half = ma.mm(ma.mT(ma.upper_part(r)), ma.upper_part(change))
+    shape = (*w.shape, 1)
+    half = add(half, ma.mm(reshape(w, shape), ma.mT(reshape(tw, shape))))
+    inner = add(half, ma.mT(half))
+    inner = triangular_solve(out, inner, left_side=True, transpose_a=True)
+    inner = triangular_solve(out, inner)
+    halved = div(inner, full_like(inner, 2))
+    return (out,), (ma.mm(ma.on_diagonal(halved, ma.upper_part(inner)), out),)
+
+
+def cholesky_update(r: Array, w: Array) -> Array:
+    """Return the factor ``R`` of ``R^T R = r^T r + w w^T``.
+
+    Args:
+        r: upper triangular real matrices, shape ``(..., n, n)``.
+        w: vectors, shape ``(..., n)``.
+
+    Returns:
+        Upper triangular matrices with a positive diagonal, of the shape of ``r``.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+        DtypeError: the dtypes differ, or are neither float32 nor float64.
+    """
+    return bind1(cholesky_update_p, (r, w), prim.NO_PARAMS)
+
+
+# Tridiagonal systems of equations.
+
+
+tridiagonal_solve_p: Primitive[prim.NoParams] = Primitive("tridiagonal_solve", prim.NoParams)
+
+
+@tridiagonal_solve_p.def_abstract_eval
+def _solve_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
+    *diagonals, b = avals
+    ma.check_matrices("tridiagonal_solve", b)
+    if any(x.shape != b.shape[:-1] for x in diagonals):
+        raise errors.ShapeError(
+            "tridiagonal_solve needs three diagonals that have the same shape (..., n), and "
+            f"right-hand sides of shape (..., n, m), but got "
+            f"{', '.join(str(x.shape) for x in avals)}."
+        )
+    if any(x.dtype != b.dtype for x in diagonals):
+        raise errors.DtypeError(
+            f"tridiagonal_solve needs operands of one dtype, but got {', '.join(map(str, avals))}."
+        )
+    return (b.strip_weak(),)
+
+
+def _solve_one(
+    dl: HostArray, d: HostArray, du: HostArray, b: HostArray, params: prim.NoParams
+) -> Sequence[HostArray]:
+    if len(d) == 1:
+        return (b / d[:, None],)
+    *_, x, info = ma.lapack_routine("gtsv", b.dtype)(dl[1:], d, du[:-1], b)
+    if info:
+        raise np.linalg.LinAlgError("singular")
+    return (x,)
+
+
+ma.def_impl_by_one(tridiagonal_solve_p, _solve_one, core=1)
+
+
+@ma.def_lowering(tridiagonal_solve_p)
+def _solve_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
+    *diagonals, right = operands
+    if right.shape[-2] == 1:
+        return (b.div(right, b.broadcast_in_dim(diagonals[1], right.shape, range(right.ndim - 1))),)
+    places = [(x.type, 1) for x in diagonals]
+    *_, x, info = ma.lapack_call(
+        b,
+        "gtsv",
+        (*((x, 1) for x in diagonals), ma.matrices(right)),
+        *places,
+        (right.type, 2),
+        ma.status(right.type),
+        in_place=[(i, i) for i in range(4)],
+    )
+    return ma.nan_where_failed(b, info, (x,))
+
+
+#: The routine for GPUs takes no fewer equations.
+_FEWEST_ON_CUDA: Final = 3
+
+
+@ma.def_lowering(tridiagonal_solve_p, "cuda")
+def _solve_on_cuda(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
+    count = operands[3].shape[-2]
+    missing = _FEWEST_ON_CUDA - count
+    if missing > 0:  # further equations say that something else is 0
+        equations = operands
+        operands = lower_formula(b, lambda *xs: _longer(xs, missing), equations)
+    *diagonals, right = operands
+    (x,) = ma.routine_call(
+        b,
+        "cusparse_gtsv2_ffi",
+        (*((x, 1) for x in diagonals), ma.matrices(right)),
+        (right.type, 2),
+        in_place=((3, 0),),
+    )
+    if missing <= 0:
+        return (x,)
+    return lower_formula(b, lambda x: [sl.slice_in_dim(x, 0, count, axis=x.ndim - 2)], (x,))
+
+
+def _longer(operands: Sequence[Array], by: int) -> list[Array]:
+    axis = operands[-1].ndim - 2
+    values = (0, 1, 0, 0)
+    return [sl.pad_in_dim(x, 0, by, axis, more) for x, more in zip(operands, values, strict=True)]
+
+
+def _spread(diagonal: Array, like: Array) -> Array:
+    return broadcast_in_dim(diagonal, like.shape, tuple(range(diagonal.ndim)))
+
+
+def _shifted_product(by: int, t: Array, x: Array, params: prim.NoParams) -> Array:
+    """The product of a diagonal and what stands before or after the elements of ``x``."""
+    seen = sl.pad_in_dim(x, by, -by, x.ndim - 2) if by else x
+    return mul(_spread(t, x), seen)
+
+
+ma.def_system(tridiagonal_solve_p, *[partial(_shifted_product, by) for by in (1, 0, -1)])
+
+
+def _solve_transposed(ct: Array, dl: Array, d: Array, du: Array, b: object) -> Array:
+    axis = d.ndim - 1
+    return tridiagonal_solve(sl.pad_in_dim(du, 1, -1, axis), d, sl.pad_in_dim(dl, -1, 1, axis), ct)
+
+
+_MATRIX = "the matrices"
+ru.def_transposes(tridiagonal_solve_p, _MATRIX, _MATRIX, _MATRIX, _solve_transposed)
+
+
+ma.def_system_batch(tridiagonal_solve_p)
+
+
+def tridiagonal_solve(dl: Array, d: Array, du: Array, b: Array) -> Array:
+    """Solve systems with tridiagonal matrices, by elimination with partial pivoting.
+
+    Args:
+        dl: the diagonals below the main one, shape ``(..., n)``; the first element is not looked
+            at.
+        d: the main diagonals, shape ``(..., n)``.
+        du: the diagonals above, shape ``(..., n)``; the last element is not looked at.
+        b: right-hand sides, shape ``(..., n, m)``.
+
+    Returns:
+        The solutions, of the shape of ``b``; NaN where a matrix is singular.
+
+    Raises:
+        ShapeError: the diagonals differ in shape, or ``b`` does not fit.
+        DtypeError: the dtypes differ, or are none of LAPACK's.
+    """
+    return tr.bind1(tridiagonal_solve_p, (dl, d, du, b), prim.NO_PARAMS)

@@ -23,8 +23,7 @@ from tinyjax.core.primitives import (
     shape as sh,
 )
 from tinyjax.core.primitives.slicing import slice_in_dim
-from tinyjax.core.stablehlo import types as hlo
-from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
@@ -539,7 +538,7 @@ def _layout(of: hlo.TensorType, axes: int) -> hlo.Layout:
 
 
 def lapack_call(
-    b: Lowering,
+    b: lw.Lowering,
     routine: str,
     operands: Sequence[tuple[hlo.Value, int]],
     *results: Stack,
@@ -568,7 +567,7 @@ def lapack_call(
 
 
 def routine_call(
-    b: Lowering,
+    b: lw.Lowering,
     target: str,
     operands: Sequence[tuple[hlo.Value, int]],
     *results: Stack,
@@ -596,7 +595,7 @@ def routine_call(
     )
 
 
-def reflected_identity(b: Lowering, columns: hlo.Value, factors: hlo.Value) -> list[hlo.Value]:
+def reflected_identity(b: lw.Lowering, columns: hlo.Value, factors: hlo.Value) -> list[hlo.Value]:
     """Write the first columns of a product of reflections, which are packed."""
     operands, result = (matrices(columns), (factors, 1)), (columns.type, 2)
     return lapack_call(b, "orgqr", operands, result, on_cuda=("cusolver_orgqr_ffi", {}))
@@ -605,7 +604,7 @@ def reflected_identity(b: Lowering, columns: hlo.Value, factors: hlo.Value) -> l
 def refuse_on_cuda(name: str) -> Callable[..., NoReturn]:
     """Return the lowering rule of a primitive for which there is no routine on GPUs."""
 
-    def rule(b: Lowering, operands: hlo.Values, params: object) -> NoReturn:
+    def rule(b: lw.Lowering, operands: hlo.Values, params: object) -> NoReturn:
         raise errors.PlatformError(
             f"'{name}' is not computed on GPUs: LAPACK's routine for it is the processor's alone. "
             "Put its operand there: tinyjax.device_put(x, tinyjax.devices('cpu')[0])."
@@ -632,7 +631,7 @@ def status(of: hlo.TensorType) -> Stack:
     return hlo.tensor(of.shape[:-2], dtypes.int32), 0
 
 
-def nan_where_failed(b: Lowering, info: hlo.Value, results: hlo.Values) -> hlo.Values:
+def nan_where_failed(b: lw.Lowering, info: hlo.Value, results: hlo.Values) -> hlo.Values:
     """Write a choice: the results of a routine where it was successful, NaN elsewhere.
 
     Args:
@@ -662,7 +661,7 @@ def def_lowering(
     """
 
     def register(rule: prim.LoweringRule[P]) -> None:
-        def lowering(b: Lowering, operands: hlo.Values, params: P) -> hlo.Values:
+        def lowering(b: lw.Lowering, operands: hlo.Values, params: P) -> hlo.Values:
             if nothing_to_do(operands):
                 return [b.full(0, of) for of in b.results]
             return rule(b, operands, params)
@@ -673,7 +672,7 @@ def def_lowering(
 
 
 def lower_loop(
-    b: Lowering, count: int, step: Callable[..., Sequence[Array]], state: hlo.Values
+    b: lw.Lowering, count: int, step: Callable[..., Sequence[Array]], state: hlo.Values
 ) -> hlo.Values:
     """Write a loop over the columns of matrices.
 

@@ -15,8 +15,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives import rules as ru, shape as sh, slicing as sl
-from tinyjax.core.stablehlo import types as hlo
-from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
@@ -86,7 +85,7 @@ def _bits_type(avals: prim.Avals, params: BitsParams) -> prim.Avals:
 
 
 @rng_bit_generator_p.def_lowering
-def _bits_lowering(b: Lowering, operands: hlo.Values, params: BitsParams) -> hlo.Values:
+def _bits_lowering(b: lw.Lowering, operands: hlo.Values, params: BitsParams) -> hlo.Values:
     wide = hlo.tensor((2,), dtypes.uint64)
     pairs = b.reshape(operands[0], (2, 2))
     state = b.op("stablehlo.bitcast_convert", pairs, result=wide)

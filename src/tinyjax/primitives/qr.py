@@ -10,8 +10,7 @@ from tinyjax import dtypes, errors
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
 from tinyjax.core.primitives.families import lower_formula
 from tinyjax.core.primitives.rules import instantiate_all
-from tinyjax.core.stablehlo import types as hlo
-from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.values import avals as av
@@ -81,7 +80,7 @@ def _qr_type(avals: prim.Avals, params: QrParams) -> prim.Avals:
 
 
 @qr_p.def_lowering
-def _qr_lowering(b: Lowering, operands: hlo.Values, params: QrParams) -> hlo.Values:
+def _qr_lowering(b: lw.Lowering, operands: hlo.Values, params: QrParams) -> hlo.Values:
     (x,), (q, r, *order) = operands, b.results
     if ma.nothing_to_do(operands):
         (one,) = lower_formula(b, lambda: [ma.identities(q.shape, q.dtype)], ())
@@ -112,7 +111,7 @@ def _qr_lowering(b: Lowering, operands: hlo.Values, params: QrParams) -> hlo.Val
     return (orthogonal, triangular, *pivots)
 
 
-def _reflect(b: Lowering, x: hlo.Value, scales: hlo.TensorType) -> list[hlo.Value]:
+def _reflect(b: lw.Lowering, x: hlo.Value, scales: hlo.TensorType) -> list[hlo.Value]:
     """Write the reflections that make matrices triangular: packed, and their factors."""
     results = (x.type, 2), (scales, 1)
     return ma.lapack_call(
@@ -213,7 +212,7 @@ def _geqrf_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
 
 
 @geqrf_p.def_lowering
-def _geqrf_lowering(b: Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
+def _geqrf_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
     (x,), (_, factors) = operands, b.results
     if ma.nothing_to_do(operands):
         return x, b.full(0, factors)

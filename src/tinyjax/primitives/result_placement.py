@@ -7,13 +7,12 @@ from typing import Any, TypeVar
 
 from tinyjax import frames
 from tinyjax.core import devices as dev
-from tinyjax.core.devices import Placement
 from tinyjax.core.values.array import Array
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def put_result(fun: Callable[..., Array], where: Placement, *args: Any, **kwargs: Any) -> Array:
+def put_result(fun: Callable[..., Array], where: dev.Placement, *args: Any, **kwargs: Any) -> Array:
     """Apply a function and put its result where an argument of it says."""
     out: Array = dev.plane().put_result(fun, where, args, kwargs)
     return out

@@ -11,8 +11,7 @@ import numpy as np
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
 from tinyjax.core.primitives.families import lower_formula
-from tinyjax.core.stablehlo import types as hlo
-from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import DType, HostArray
@@ -127,7 +126,7 @@ def _triangular_solve_type(avals: prim.Avals, params: TriangularSolveParams) -> 
 
 @ma.def_lowering(triangular_solve_p)
 def _triangular_solve_lowering(
-    b: Lowering, operands: hlo.Values, params: TriangularSolveParams
+    b: lw.Lowering, operands: hlo.Values, params: TriangularSolveParams
 ) -> hlo.Values:
     matrix, rhs = operands
     if params.conjugate_a and not params.transpose_a:
@@ -148,7 +147,7 @@ def _triangular_solve_lowering(
 
 @triangular_solve_p.def_lowering(platform="cuda")
 def _triangular_solve_on_cuda(
-    b: Lowering, operands: hlo.Values, params: TriangularSolveParams
+    b: lw.Lowering, operands: hlo.Values, params: TriangularSolveParams
 ) -> hlo.Values:
     matrix, rhs = operands
     if params.conjugate_a and not params.transpose_a:
@@ -273,7 +272,7 @@ def _cholesky_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
 
 
 @ma.def_lowering(cholesky_p)
-def _cholesky_lowering(b: Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
+def _cholesky_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
     (x,) = operands
     factor, info = ma.lapack_call(
         b,

@@ -7,8 +7,7 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import config
-from tinyjax.core import xla
-from tinyjax.core.jit import JitFunction
+from tinyjax.core import jit as jt, xla
 from tinyjax.core.tracing.jaxpr import Jaxpr
 
 #: What is a span: recording a function, a transformation of it or of a program, writing StableHLO,
@@ -26,8 +25,8 @@ class Notes:
     """
 
     programs: dict[bytes, xla.Compilation] = attrs.field(factory=dict[bytes, xla.Compilation])
-    functions: dict[int, JitFunction[..., Any]] = attrs.field(
-        factory=dict[int, JitFunction[..., Any]]
+    functions: dict[int, jt.JitFunction[..., Any]] = attrs.field(
+        factory=dict[int, jt.JitFunction[..., Any]]
     )
 
     def note(self, compilation: xla.Compilation) -> None:

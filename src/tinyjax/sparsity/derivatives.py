@@ -14,16 +14,13 @@ from tinyjax.autodiff.accumulation import Sparse
 from tinyjax.core.api.arguments import Choice, without_tracers
 from tinyjax.core.api.mapping import over_basis
 from tinyjax.core.jit.decorator import jit
-from tinyjax.core.primitives import shape as sh
-from tinyjax.core.primitives.identities import optimization_barrier
-from tinyjax.core.tracing import calling, primitive as prim
-from tinyjax.core.tracing.trace import Tracer
+from tinyjax.core.primitives import identities as id, shape as sh
+from tinyjax.core.tracing import calling, primitive as prim, trace as tr
 from tinyjax.core.transforms.linearize import Linearized, linearize_flat
 from tinyjax.core.values import avals as av, concrete as conc
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import HostArray
-from tinyjax.sparsity import colouring as co, pattern as pt
-from tinyjax.sparsity.detection import Detected, detect, detect_hessian
+from tinyjax.sparsity import colouring as co, detection, pattern as pt
 
 _coloured: Final = lru_cache(maxsize=64)(co.coloured)
 _symmetric: Final = lru_cache(maxsize=64)(co.symmetric)
@@ -41,7 +38,7 @@ def jacobian(
     choice = _choice("jacobian", fun, argnums, holomorphic)
 
     def computed(*args: Any, **kwargs: Any) -> Any:
-        detected = detect(choice, args, kwargs, has_aux)
+        detected = detection.detect(choice, args, kwargs, has_aux)
         colouring = _coloured(detected.pattern, not detected.backward_only)
         return _computed(detected, colouring, has_aux, chunk_size, sparse)
 
@@ -60,7 +57,7 @@ def hessian(
     choice = _choice("hessian", fun, argnums, holomorphic)
 
     def computed(*args: Any, **kwargs: Any) -> Any:
-        detected = detect_hessian(choice, args, kwargs, has_aux)
+        detected = detection.detect_hessian(choice, args, kwargs, has_aux)
         return _computed(detected, _symmetric(detected.pattern), has_aux, chunk_size, sparse)
 
     return _of_kind(computed, fun, has_aux, sparse)
@@ -78,7 +75,7 @@ def _choice(
 
 
 def _computed(
-    detected: Detected,
+    detected: detection.Detected,
     colouring: co.Colouring,
     has_aux: bool,
     chunk_size: int | None,
@@ -149,7 +146,7 @@ def _elements(
     if not parts:
         return jnp.zeros(0)
     # or else XLA computes the products anew for each element that is read
-    return _joined([jnp.ravel(x) for x in optimization_barrier(parts)], 0)
+    return _joined([jnp.ravel(x) for x in id.optimization_barrier(parts)], 0)
 
 
 def _filled(t: prim.Tangent, aval: av.ShapedArray) -> Array:
@@ -192,7 +189,7 @@ def _of_kind(
 
 def _as_scipy(matrix: Any) -> Any:
     """Return a sparse matrix whose elements are in order as one of SciPy's."""
-    if isinstance(matrix.data, Tracer):
+    if isinstance(matrix.data, tr.Tracer):
         raise errors.ArgumentError(
             'sparse="scipy" makes matrices of numbers, and not of traced values. Ask for '
             "sparse=True under jit and other transformations."

@@ -22,10 +22,9 @@ import numpy as np
 from tinyjax import errors, frames, tree
 from tinyjax.checkpointing.loops import loop_tangent_p
 from tinyjax.checkpointing.transformation import checkpoint_p
-from tinyjax.core import api
+from tinyjax.core import api, jit as jt
 from tinyjax.core.api.arguments import Choice, Chosen
 from tinyjax.core.control_flow.primitives import cond_p, scan_p, while_p
-from tinyjax.core.jit import jit_p
 from tinyjax.core.tracing import (
     calling,
     jaxpr as jx,
@@ -35,14 +34,12 @@ from tinyjax.core.tracing import (
     trace as tr,
 )
 from tinyjax.core.transforms.linearize import Linearized, linearize_flat
-from tinyjax.core.values import avals as av, integers as ints, operands as opd
+from tinyjax.core.values import avals as av, concrete as conc, integers as ints, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.custom_derivatives.custom_calls import custom_call_p, custom_vjp_tangent_p
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.primitives.linear_maps import linear_call_p
 from tinyjax.sparsity import pattern as pt
-from tinyjax.sparsity.pattern import SparsityPattern
 from tinyjax.sparsity.rules import Operand, rule_of
 
 #: Loops are followed iteration by iteration for their known values up to so many equations.
@@ -86,7 +83,7 @@ def _results(eqn: jx.JaxprEqn, operands: Sequence[Operand], n: int) -> Sequence[
         return flow(eqn, operands, n)
     results: list[Operand] = []
     for out, parts in zip(eqn.out_binders, rule_of(eqn.primitive)(eqn, operands), strict=True):
-        depends: list[SparsityPattern] = []
+        depends: list[pt.SparsityPattern] = []
         for x, factors in zip(operands, parts, strict=True):
             if x.depends is not None and factors is not None:
                 pattern = x.depends
@@ -97,7 +94,7 @@ def _results(eqn: jx.JaxprEqn, operands: Sequence[Operand], n: int) -> Sequence[
     return results
 
 
-def _depending(aval: av.ShapedArray, patterns: Sequence[SparsityPattern]) -> Operand:
+def _depending(aval: av.ShapedArray, patterns: Sequence[pt.SparsityPattern]) -> Operand:
     present = [x for x in patterns if x.nnz]
     if not present or not is_inexact(aval.dtype):
         return Operand(aval)
@@ -121,13 +118,13 @@ def _without_arguments(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> list[Op
         value = values[x] if x in values else x.value.host if isinstance(x, jx.Lit) else None
         if value is None:
             return unknown
-        arrays.append(ConcreteArray(value))
+        arrays.append(conc.ConcreteArray(value))
     with tr.use_trace(tr.EVAL):
         outs = tr.bind(known.primitive, arrays, known.params)
     hosts = {
         var: out.host
         for var, out in zip(known.out_binders, outs, strict=True)
-        if type(out) is ConcreteArray
+        if type(out) is conc.ConcreteArray
     }
     return [Operand(var.aval, hosts.get(var)) for var in eqn.out_binders]
 
@@ -266,7 +263,7 @@ class _Body:
             for x in self.local(operands)
         ]
 
-    def _whole(self, operands: Sequence[Operand]) -> SparsityPattern:
+    def _whole(self, operands: Sequence[Operand]) -> pt.SparsityPattern:
         return pt.stacked([x.depends for x in operands if x.depends is not None], self._n)
 
     def local(self, operands: Sequence[Operand]) -> list[Operand]:
@@ -348,11 +345,11 @@ def _as_cotangent(ct: prim.Tangent, aval: av.ShapedArray) -> Array:
 
 def _known(x: Array) -> Operand:
     """What is known of an array that a program closes over."""
-    return Operand(x.aval, x.host if type(x) is ConcreteArray else None)
+    return Operand(x.aval, x.host if type(x) is conc.ConcreteArray else None)
 
 
 _FLOWS: Final[dict[prim.Primitive[Any], _Flow]] = {
-    jit_p: _called,
+    jt.jit_p: _called,
     checkpoint_p: _called,
     custom_call_p: _called,
     linear_call_p: _linear_map,
@@ -383,7 +380,7 @@ class Detected:
     """
 
     chosen: Chosen
-    pattern: SparsityPattern
+    pattern: pt.SparsityPattern
     outs: tuple[av.ShapedArray, ...]
     out_tree: tree.PyTreeDef
     backward_only: bool
@@ -397,7 +394,7 @@ class Detected:
         """The patterns of results by arguments, as trees of them."""
         return self.tree_of(self.block)
 
-    def block(self, i: int, j: int) -> SparsityPattern:
+    def block(self, i: int, j: int) -> pt.SparsityPattern:
         """The pattern of a result by an argument, by their numbers."""
         row = sum(x.size for x in self.outs[:i])
         column = sum(x.size for x in self.ins[:j])
@@ -474,7 +471,7 @@ def detect(
 
 
 #: Patterns by the digest of programs and of what is known in them.
-_FOUND: Final[OrderedDict[bytes, SparsityPattern]] = OrderedDict()
+_FOUND: Final[OrderedDict[bytes, pt.SparsityPattern]] = OrderedDict()
 _MOST_FOUND: Final = 64
 
 
@@ -508,7 +505,7 @@ def _chosen(
 
 def _pattern(
     linearized: Linearized, residuals: Sequence[Operand], avals: Sequence[av.ShapedArray]
-) -> SparsityPattern:
+) -> pt.SparsityPattern:
     """The pattern of a tangent map, of all its results by all its arguments."""
     n = sum(aval.size for aval in avals)
     identity, first, tangents = pt.identity(n), 0, []
@@ -518,7 +515,7 @@ def _pattern(
             tangents.append(Operand(aval, None, identity.taken(rows)))
         first += aval.size
     outs = iter(follow(linearized.jaxpr, [*residuals, *tangents], n))
-    parts: list[SparsityPattern] = []
+    parts: list[pt.SparsityPattern] = []
     for x, has in zip(linearized.primals_out, linearized.nonzero_out, strict=True):
         depends = next(outs).depends if has else None
         none = pt.none(x.size, n)

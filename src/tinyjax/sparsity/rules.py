@@ -32,13 +32,12 @@ from tinyjax.primitives import (
     dynamic_slice as ds,
     fft,
     gather_scatter as gs,
+    householder,
     reduce_window as wi,
     triangular,
-    tridiagonal_solve as tridiagonal,
 )
 from tinyjax.primitives.lu import solve_p
 from tinyjax.sparsity import pattern as pt
-from tinyjax.sparsity.pattern import SparsityPattern
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -53,7 +52,7 @@ class Operand:
 
     aval: ShapedArray
     value: HostArray | None = None
-    depends: SparsityPattern | None = None
+    depends: pt.SparsityPattern | None = None
 
     @property
     def active(self) -> bool:
@@ -68,7 +67,7 @@ class Operand:
 
 #: A pattern as a product of some, so that none of them need have many elements; the empty product
 #: stands for an identity matrix, and None for zeros.
-Factors: TypeAlias = tuple[SparsityPattern, ...] | None
+Factors: TypeAlias = tuple[pt.SparsityPattern, ...] | None
 
 #: An equation and its operands to how each result depends on each operand that is active, whose
 #: elements, and those of the result, are numbered as in a flattened array. What it says of other
@@ -288,7 +287,7 @@ def _solve(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[F
 # Windows
 
 #: Along one axis: which elements of the operand each element of the result sees.
-_Seen: TypeAlias = Sequence[SparsityPattern]
+_Seen: TypeAlias = Sequence[pt.SparsityPattern]
 
 
 def _windows(
@@ -301,7 +300,7 @@ def _windows(
     window_dilation: int,
 ) -> _Seen:
     """Return, for each place in a window along an axis, which element stands there."""
-    seen: list[SparsityPattern] = []
+    seen: list[pt.SparsityPattern] = []
     for k in range(window):
         places = np.arange(out) * stride + k * window_dilation - padding[0]
         elements, between = np.divmod(places, dilation)
@@ -310,7 +309,7 @@ def _windows(
     return seen
 
 
-def _krons(parts: Iterable[SparsityPattern]) -> SparsityPattern:
+def _krons(parts: Iterable[pt.SparsityPattern]) -> pt.SparsityPattern:
     whole = pt.identity(1)
     for part in parts:
         whole = whole.kron(part)
@@ -458,7 +457,7 @@ _RULES: Final[Sequence[tuple[SparsityRule, Sequence[prim.Primitive[Any]]]]] = (
     (_reduce, (bc.reduce_sum_p,)),
     (_cumulative, (cu.cumsum_p, cu.linear_recurrence_p)),
     (_last(lambda params: len(params.lengths)), (fft.fft_p,)),
-    (_solve, (triangular.triangular_solve_p, solve_p, tridiagonal.tridiagonal_solve_p)),
+    (_solve, (triangular.triangular_solve_p, solve_p, householder.tridiagonal_solve_p)),
     (_reduce_window, (wi.reduce_window_sum_p,)),
     (_convolution, (cv.conv_general_dilated_p,)),
     (_dot, (dot.dot_general_p,)),

@@ -16,7 +16,6 @@ from tinyjax.core.jit import jit, jit_p
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError
 from tinyjax.testing import rules, specs as ts
 from tinyjax.testing.specs import ArraySpec, Case, Operand, Spec, Values, blaming, expanded
@@ -245,7 +244,7 @@ def accepted(fun: Callable[..., Any], cases: Sequence[Case]) -> tuple[dtypes.DTy
     for dtype in expanded(kinds):
         operands = cases[0].sample(np.random.default_rng(0), dtype)
         try:
-            eval_shape(lambda *xs: fun(*map(as_array, xs), **cases[0].params), *operands)
+            eval_shape(lambda *xs: fun(*map(opd.as_array, xs), **cases[0].params), *operands)
         except errors.MissingRuleError:
             raise
         except (TypeError, ValueError):
@@ -555,7 +554,7 @@ def check_transform(
 
 
 def _of_arrays(fun: Function) -> Function:
-    return lambda *args: fun(*map(as_array, args))
+    return lambda *args: fun(*map(opd.as_array, args))
 
 
 def _check_effects(

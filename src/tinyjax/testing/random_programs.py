@@ -24,8 +24,7 @@ from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules a
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.xla.lowering import unnest
-from tinyjax.primitives import cumulative as cu, dot, sort as so
-from tinyjax.primitives.arg_extrema import argmax
+from tinyjax.primitives import arg_extrema, cumulative as cu, dot, sort as so
 from tinyjax.testing import specs as ts
 
 __all__ = ["MISTAKES", "Step", "TypedProgram", "check_program", "check_refused"]
@@ -134,7 +133,7 @@ def reduce(x: Array, _: Array, k: int) -> Array:
     if kind == "c" or not x.size or k % 4 == 0:
         return reduce_sum(x, axes)
     if k % 4 == 1 and x.ndim:
-        return argmax(x, k % x.ndim, dtypes.int32)
+        return arg_extrema.argmax(x, k % x.ndim, dtypes.int32)
     return rd.reduce_max(x, axes) if k % 2 else rd.reduce_min(x, axes)
 
 

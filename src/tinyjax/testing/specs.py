@@ -14,14 +14,12 @@ import numpy as np
 from tinyjax import dtypes, errors, tree
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.values import operands as opd
-from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DType, DTypeLike, HostArray
-from tinyjax.errors import MissingRuleError, TinyjaxError
 
 # What the checks raise.
 
 
-class CheckError(TinyjaxError, AssertionError):
+class CheckError(errors.TinyjaxError, AssertionError):
     """Something does not do what it is held to.
 
     Attributes:
@@ -53,10 +51,10 @@ def blaming(subject: str, rule: str, on: str) -> Iterator[None]:
     """
     try:
         yield
-    except (CheckError, MissingRuleError):
+    except (CheckError, errors.MissingRuleError):
         raise
     except AssertionError as error:
-        detail = error.message if isinstance(error, TinyjaxError) else str(error)
+        detail = error.message if isinstance(error, errors.TinyjaxError) else str(error)
         raise CheckError(subject, rule, on, detail.strip()) from error
     except Exception as error:
         detail = f"{type(error).__name__}: {error}"
@@ -177,7 +175,7 @@ def assert_types(got: Any, expected: Any, what: str) -> None:
 
 def type_text(x: Any) -> str:
     """The type of an array or of a description of one: ``float32[3], weak``."""
-    x = x if hasattr(x, "weak_type") else as_array(x)
+    x = x if hasattr(x, "weak_type") else opd.as_array(x)
     return f"{x.dtype}{list(x.shape)}" + (", weak" if x.weak_type else "")
 
 

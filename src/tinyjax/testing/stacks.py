@@ -27,7 +27,6 @@ from tinyjax.core.values.array import Array
 from tinyjax.parallel import meshes, sharding as sd
 from tinyjax.parallel.shard_map import shard_map
 from tinyjax.testing import specs as ts
-from tinyjax.testing.specs import Spec
 
 __all__ = ["Layer", "Side", "check_stack", "check_stacks"]
 
@@ -375,7 +374,7 @@ def stacks_of(names: Sequence[str], depth: int) -> list[tuple[str, ...]]:
 # Of primitives
 
 
-def check_stacks(spec: Spec, depth: int = 3, most: int | None = None) -> int:
+def check_stacks(spec: ts.Spec, depth: int = 3, most: int | None = None) -> int:
     """Hold a primitive under stacks of transformations against loops and columns of ``jvp``.
 
     Args:

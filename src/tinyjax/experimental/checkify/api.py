@@ -17,24 +17,15 @@ from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, TinyjaxError, described
 from tinyjax.experimental.checkify import discharge as dis
-from tinyjax.experimental.checkify.discharge import (
-    Category,
-    CheckParams,
-    Site,
-    bind_check,
-    discharge,
-    failure,
-)
-from tinyjax.primitives import dynamic_slice as ds
-from tinyjax.primitives.arg_extrema import argmax
+from tinyjax.primitives import arg_extrema, dynamic_slice as ds
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
-user_checks: Final = frozenset({Category.USER})
-nan_checks: Final = frozenset({Category.NAN})
-index_checks: Final = frozenset({Category.INDEX})
-div_checks: Final = frozenset({Category.DIVISION})
+user_checks: Final = frozenset({dis.Category.USER})
+nan_checks: Final = frozenset({dis.Category.NAN})
+index_checks: Final = frozenset({dis.Category.INDEX})
+div_checks: Final = frozenset({dis.Category.DIVISION})
 float_checks: Final = nan_checks | div_checks
 automatic_checks: Final = float_checks | index_checks
 all_checks: Final = automatic_checks | user_checks
@@ -55,7 +46,7 @@ class Error:
 
     code: Array
     values: tuple[Array, ...]
-    sites: tuple[Site, ...]
+    sites: tuple[dis.Site, ...]
 
     def get(self) -> str | None:
         """Return what failed, or None where nothing did.
@@ -89,7 +80,7 @@ class Error:
         message = self.get()
         if message is not None:
             first = next(int(code) for code in self.code.concrete("an outcome").flat if code)
-            raise failure(message, self.sites[first - 1])
+            raise dis.failure(message, self.sites[first - 1])
 
     def _text(self, place: tuple[Any, ...]) -> str:
         number = int(self.code.concrete("the outcome of a check")[place])
@@ -109,7 +100,7 @@ init_error: Final = Error(sh.full((), 0, dtypes.int32), (), ())
 
 
 def checkify(
-    f: Callable[P, R], errors: Collection[Category] = user_checks
+    f: Callable[P, R], errors: Collection[dis.Category] = user_checks
 ) -> Callable[P, tuple[Error, R]]:
     """Make a function return what fails in it, beside its result.
 
@@ -140,7 +131,7 @@ def checkify(
         raise ArgumentError(f"f of checkify must be a function, but got {described(f)}.")
     categories: object = errors
     if not (
-        isinstance(categories, Collection) and all(isinstance(x, Category) for x in categories)
+        isinstance(categories, Collection) and all(isinstance(x, dis.Category) for x in categories)
     ):
         raise ArgumentError(
             f"errors of checkify must be one of the sets {_SETS}, or a union of these by '|', but "
@@ -168,7 +159,7 @@ def checkify(
 
         arrays = [as_argument(leaf, f, in_tree, i) for i, leaf in enumerate(leaves) if dynamic[i]]
         staged = stg.stage(of_arrays, [x.aval for x in arrays], f)
-        discharged = discharge(staged.jaxpr, frozenset(errors))
+        discharged = dis.discharge(staged.jaxpr, frozenset(errors))
         outs = jx.eval_jaxpr(discharged.jaxpr, [*staged.consts, *arrays])
         results, (code,), values = prim.split_list(outs, flat.out_tree.num_leaves, 1)
         result: R = tree.unflatten(flat.out_tree, results)
@@ -244,8 +235,8 @@ def _check(
         ) from None
     payload = tree.structure((args, kwargs))
     avals = tuple(x.aval for x in values)
-    site = Site(Category.USER, msg, payload, avals, frames.user_location())
-    bind_check((holds, *values), CheckParams(site, debug))
+    site = dis.Site(dis.Category.USER, msg, payload, avals, frames.user_location())
+    dis.bind_check((holds, *values), dis.CheckParams(site, debug))
 
 
 def check_error(error: Error) -> None:
@@ -277,7 +268,7 @@ def check_error(error: Error) -> None:
     if code.ndim:  # of mapped examples the first that failed
         count = code.size
         codes = sh.reshape(code, (count,))
-        first = argmax(ew.gt(codes, sh.full_like(codes, 0)), 0, dtypes.int32)
+        first = arg_extrema.argmax(ew.gt(codes, sh.full_like(codes, 0)), 0, dtypes.int32)
         code = ds.dynamic_index_in_dim(codes, first, 0, keepdims=False)
         values = tuple(
             ds.dynamic_index_in_dim(
@@ -289,4 +280,4 @@ def check_error(error: Error) -> None:
     for number, site in enumerate(error.sites, start=1):
         own = values[start : start + len(site.avals)]
         start += len(site.avals)
-        bind_check((ew.ne(code, sh.full_like(code, number)), *own), CheckParams(site))
+        dis.bind_check((ew.ne(code, sh.full_like(code, number)), *own), dis.CheckParams(site))

@@ -12,8 +12,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, frames, tree
-from tinyjax.core.control_flow import primitives as cfp
-from tinyjax.core.control_flow.common import contains
+from tinyjax.core.control_flow import common as cf, primitives as cfp
 from tinyjax.core.primitives import (
     broadcast as bc,
     elementwise as ew,
@@ -21,30 +20,17 @@ from tinyjax.core.primitives import (
     reduce as rd,
     shape as sh,
 )
-from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.primitives.elementwise import convert_element_type, div, eq, gt, lt, ne, or_, rem
 from tinyjax.core.primitives.rules import def_without_results
 from tinyjax.core.primitives.slicing import concatenate
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr, trace as tr
-from tinyjax.core.tracing.primitive import (
-    Primitive,
-    RuleKey,
-    Tangent,
-    nonzeros,
-    present,
-    with_zeros,
-)
-from tinyjax.core.tracing.program_rules import CALLED, CHOICE
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.values import avals as av, concrete as conc
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import PlacedArray
 from tinyjax.custom_derivatives.custom_calls import ClosedJvp, custom_call_p
 from tinyjax.parallel.program_keys import FIRST_CODE, RECORDED_IN
-from tinyjax.primitives import dynamic_slice as ds, gather_scatter as gs
-from tinyjax.primitives.arg_extrema import argmax
-from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
+from tinyjax.primitives import arg_extrema, dynamic_slice as ds, gather_scatter as gs
 
 
 class Category(Enum):
@@ -108,7 +94,7 @@ def _check_impl(operands: prim.Hosts, params: CheckParams) -> prim.Hosts:
 def bind_check(operands: Sequence[Array], params: CheckParams) -> Sequence[Array]:
     """Bind the primitive, to operands on the host: what knows them raises at once."""
     return tr.bind(
-        check_p, [x.gathered if isinstance(x, PlacedArray) else x for x in operands], params
+        check_p, [x.gathered if isinstance(x, conc.PlacedArray) else x for x in operands], params
     )
 
 
@@ -137,9 +123,9 @@ def _check_batch(
     if mapped.taking_part is not None:  # in a branch that some examples do not take
         mask = mapped.taking_part.mask
         holds = ew.or_(holds, ew.not_(bc.broadcast_in_dim(mask, holds.shape, (0,))))
-    first = argmax(ew.not_(holds), 0, dtypes.int32)
+    first = arg_extrema.argmax(ew.not_(holds), 0, dtypes.int32)
     of_first = [
-        x if axis is None else dynamic_index_in_dim(x, first, 0, keepdims=False)
+        x if axis is None else ds.dynamic_index_in_dim(x, first, 0, keepdims=False)
         for x, axis in zip(moved[1:], axes[1:], strict=True)
     ]
     return bind_check((rd.reduce_and(holds, (0,)), *of_first), params), ()
@@ -220,10 +206,10 @@ def _out_of_bounds(
         return []
     most = min(int(np.iinfo(indices.dtype).max), max((*last, 0)))
     ends = _vector([min(i, most) for i in last], indices.dtype)
-    ends = broadcast_in_dim(ends, indices.shape, (indices.ndim - 1,))
+    ends = bc.broadcast_in_dim(ends, indices.shape, (indices.ndim - 1,))
     wrong = or_(lt(indices, sh.full_like(indices, 0)), gt(indices, ends))
     flat = sh.reshape(wrong, (wrong.size,))
-    first = argmax(flat, 0, dtypes.int32)
+    first = arg_extrema.argmax(flat, 0, dtypes.int32)
     entry = rem(first, sh.full_like(first, len(axes)))
     axis = _entry(_vector(axes, dtypes.int32), entry)
     size = _entry(_vector([x.shape[i] for i in axes], dtypes.int32), entry)
@@ -273,8 +259,8 @@ def register() -> None:
 #: failed, and the values of its message.
 Finding = tuple[Site, Array, Sequence[Array]]
 ChecksRule = Callable[[jx.JaxprEqn, Sequence[Array], Sequence[Array]], Sequence[Finding]]
-CHECKS: Final[dict[Category, RuleKey[ChecksRule]]] = {
-    category: RuleKey(f"{category.value} checks") for category in Category
+CHECKS: Final[dict[Category, prim.RuleKey[ChecksRule]]] = {
+    category: prim.RuleKey(f"{category.value} checks") for category in Category
 }
 
 
@@ -368,7 +354,7 @@ def _run(
         recorded = primitive.rules.extensions.get(RECORDED_IN)
         with nullcontext() if recorded is None else recorded(attrs.asdict(params, recurse=False)):
             inner = [discharge(program, enabled) for program in jx.subjaxprs(params)]
-        has_checks = any(contains(program, "check") for program in jx.subjaxprs(params))
+        has_checks = any(cf.contains(program, "check") for program in jx.subjaxprs(params))
         if has_checks or any(program.sites for program in inner):
             held = _holder(primitive)
             if held is not None:
@@ -384,15 +370,15 @@ def _run(
 Holder = Callable[[jx.JaxprEqn, Sequence[Array], Sequence[Discharged], Outcome], Sequence[Array]]
 
 
-def _holder(primitive: Primitive[Any]) -> Holder | None:
+def _holder(primitive: prim.Primitive[Any]) -> Holder | None:
     """How an equation is run that holds programs; None where they are not looked into."""
     if primitive is cfp.scan_p:
         return _run_scan
     if primitive is cfp.while_p:
         return _run_while
-    if CALLED in primitive.rules.extensions:
+    if pr.CALLED in primitive.rules.extensions:
         return _run_call
-    if CHOICE in primitive.rules.extensions:
+    if pr.CHOICE in primitive.rules.extensions:
         return _run_choice
     if FIRST_CODE in primitive.rules.extensions:
         return _run_on_devices
@@ -403,7 +389,7 @@ def _run_call(
     eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
 ) -> Sequence[Array]:
     (program,) = inner
-    rebuild = eqn.primitive.rule(CALLED)
+    rebuild = eqn.primitive.rule(pr.CALLED)
     outs = tr.bind(eqn.primitive, args, rebuild(eqn.params, program.jaxpr))
     return _take(outs, len(eqn.out_binders), program.sites, outcome)
 
@@ -441,23 +427,23 @@ def _without_checks(jvp: ClosedJvp) -> ClosedJvp:
     """A rule that makes no checks of its own; those of its function are made beside the call."""
 
     def rule(
-        consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[Tangent]
-    ) -> tuple[Sequence[Array], Sequence[Tangent]]:
-        nonzero = nonzeros(tangents)
+        consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[prim.Tangent]
+    ) -> tuple[Sequence[Array], Sequence[prim.Tangent]]:
+        nonzero = prim.nonzeros(tangents)
         nonzero_out: list[bool] = []
 
         def run(*values: Array) -> list[Array]:
             first, second, moved = prim.split_list(values, len(consts), len(primals))
-            outs, out_tangents = jvp(first, second, with_zeros(nonzero, moved))
-            nonzero_out[:] = nonzeros(out_tangents)
-            return [*outs, *present(out_tangents)]
+            outs, out_tangents = jvp(first, second, prim.with_zeros(nonzero, moved))
+            nonzero_out[:] = prim.nonzeros(out_tangents)
+            return [*outs, *prim.present(out_tangents)]
 
-        operands = [*consts, *primals, *present(tangents)]
+        operands = [*consts, *primals, *prim.present(tangents)]
         staged = stage(run, [x.aval for x in operands])
         program = discharge(staged.jaxpr, frozenset()).jaxpr
         results = jx.eval_jaxpr(program, [*staged.consts, *operands])
         outs, out_tangents, _ = prim.split_list(results, len(nonzero_out), sum(nonzero_out))
-        return outs, with_zeros(nonzero_out, out_tangents)
+        return outs, prim.with_zeros(nonzero_out, out_tangents)
 
     return rule
 
@@ -494,7 +480,7 @@ def _run_choice(
             return [*results, _shifted(code, first), *_zeros(before), *values, *_zeros(after)]
 
         branches.append(stage(run, program.jaxpr.in_avals).jaxpr)
-    params = eqn.primitive.rule(CHOICE)(tuple(branches))
+    params = eqn.primitive.rule(pr.CHOICE)(tuple(branches))
     return _take(tr.bind(eqn.primitive, args, params), count, sites, outcome)
 
 

@@ -21,7 +21,6 @@ __all__, __getattr__, __dir__ = namespace(
             "bcoo_sort_indices bcoo_squeeze bcoo_sum_duplicates bcoo_todense bcoo_transpose "
             "bcoo_update_layout random_bcoo"
         ),
-        "rules": "sparsify",
-        "transformations": "empty eye grad todense value_and_grad",
+        "rules": "empty eye grad sparsify todense value_and_grad",
     },
 )

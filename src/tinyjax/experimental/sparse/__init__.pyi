@@ -23,12 +23,12 @@ from tinyjax.experimental.sparse.operations import bcoo_todense as bcoo_todense
 from tinyjax.experimental.sparse.operations import bcoo_transpose as bcoo_transpose
 from tinyjax.experimental.sparse.operations import bcoo_update_layout as bcoo_update_layout
 from tinyjax.experimental.sparse.operations import random_bcoo as random_bcoo
+from tinyjax.experimental.sparse.rules import empty as empty
+from tinyjax.experimental.sparse.rules import eye as eye
+from tinyjax.experimental.sparse.rules import grad as grad
 from tinyjax.experimental.sparse.rules import sparsify as sparsify
-from tinyjax.experimental.sparse.transformations import empty as empty
-from tinyjax.experimental.sparse.transformations import eye as eye
-from tinyjax.experimental.sparse.transformations import grad as grad
-from tinyjax.experimental.sparse.transformations import todense as todense
-from tinyjax.experimental.sparse.transformations import value_and_grad as value_and_grad
+from tinyjax.experimental.sparse.rules import todense as todense
+from tinyjax.experimental.sparse.rules import value_and_grad as value_and_grad
 
 __all__ = [
     'BCOO',

@@ -1,31 +1,31 @@
-"""Functions of dense arrays as functions of sparse ones.
-
-A function is traced, and its program is evaluated equation by equation: one whose operands are
-dense is bound, and one with a sparse operand has a rule here. There is none where a result would be
-dense at most places.
-"""
+"""``sparsify``: its rules, and derivatives of functions of sparse arrays."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias, TypeVar, cast
+from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
-from tinyjax import lax, tree
+import tinyjax.numpy as jnp
+from tinyjax import dtypes, errors, lax, tree
 from tinyjax.checkpointing.transformation import checkpoint_p
+from tinyjax.core import api
 from tinyjax.core.control_flow import primitives as cfp
 from tinyjax.core.jit.program import jit_p
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim
-from tinyjax.core.tracing.calling import FlatFunction
-from tinyjax.core.tracing.checking import explained
-from tinyjax.core.tracing.staging import stage
+from tinyjax.core.tracing import calling, checking, jaxpr as jx, primitive as prim, staging as stg
 from tinyjax.core.tracing.trace import bind
-from tinyjax.core.values import avals as av
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.operands import as_array
-from tinyjax.errors import SparseRuleError
+from tinyjax.core.values import avals as av, integers as ints, operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.dtypes import DTypeLike
 from tinyjax.experimental.sparse import base, bcoo, bcsr, operations as op
 from tinyjax.frames import wraps
 from tinyjax.lax import primitives as lxp
+
+# Functions of dense arrays as functions of sparse ones.
+#
+# A function is traced, and its program is evaluated equation by equation: one whose operands are
+# dense is bound, and one with a sparse operand has a rule here. There is none where a result would
+# be dense at most places.
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -37,7 +37,7 @@ Rule: TypeAlias = Callable[..., Sequence[Value]]
 SPARSE: Final[prim.RuleKey[Rule]] = prim.RuleKey("sparse")
 
 
-@explained
+@checking.explained
 def sparsify(f: F, use_tracer: bool = False) -> F:
     """Return a function that takes sparse arrays where ``f`` takes dense ones.
 
@@ -70,9 +70,9 @@ def sparsify(f: F, use_tracer: bool = False) -> F:
         values: list[Value] = []
         for x in leaves:
             known = x.to_bcoo() if isinstance(x, bcsr.BCSR) else x
-            values.append(known if isinstance(known, bcoo.BCOO) else as_array(known))
-        flat = FlatFunction(f, in_tree)
-        staged = stage(flat, [_type_of(x) for x in values], f)
+            values.append(known if isinstance(known, bcoo.BCOO) else opd.as_array(known))
+        flat = calling.FlatFunction(f, in_tree)
+        staged = stg.stage(flat, [_type_of(x) for x in values], f)
         outs = _evaluate(staged.jaxpr, [*staged.consts, *values])
         return tree.unflatten(flat.out_tree, outs)
 
@@ -103,8 +103,8 @@ def _evaluate(jaxpr: jx.Jaxpr, args: Sequence[Value]) -> list[Value]:
     return [read(x) for x in jaxpr.outs]
 
 
-def _refusal(name: str) -> SparseRuleError:
-    return SparseRuleError(
+def _refusal(name: str) -> errors.SparseRuleError:
+    return errors.SparseRuleError(
         f"{name} of a sparse array would be dense, or is not known of sparse arrays. Give it "
         "x.todense()."
     )
@@ -272,3 +272,177 @@ checkpoint_p.def_rule(SPARSE)(_call)
 cfp.cond_p.def_rule(SPARSE)(_cond)
 cfp.scan_p.def_rule(SPARSE)(_scan)
 cfp.while_p.def_rule(SPARSE)(_while)
+
+
+# Functions that make sparse arrays, and derivatives in them.
+
+
+Format = Literal["bcoo", "bcsr"]
+
+
+def _formatted(matrix: bcoo.BCOO, sparse_format: Format) -> bcoo.BCOO | bcsr.BCSR:
+    match sparse_format:
+        case "bcoo":
+            return matrix
+        case "bcsr":
+            return bcsr.BCSR.from_bcoo(matrix)
+        case _:
+            raise errors.ArgumentError(
+                f"the formats are 'bcoo' and 'bcsr', but sparse_format is {sparse_format!r}."
+            )
+
+
+def empty(
+    shape: Sequence[int],
+    dtype: DTypeLike = None,
+    index_dtype: DTypeLike = dtypes.int32,
+    sparse_format: Format = "bcoo",
+) -> bcoo.BCOO | bcsr.BCSR:
+    """Return a sparse array without elements.
+
+    Raises:
+        ArgumentError: there is no such format.
+
+    Example:
+        >>> from tinyjax.experimental import sparse
+        >>> sparse.empty((2, 3))
+        BCOO(float32[2, 3], nse=0)
+    """
+    sizes = ints.integers(shape, "shape")
+    indices = jnp.zeros((0, len(sizes)), index_dtype)
+    matrix = bcoo.BCOO(
+        (jnp.zeros(0, dtype), indices), shape=sizes, indices_sorted=True, unique_indices=True
+    )
+    return _formatted(matrix, sparse_format)
+
+
+@checking.explained
+def eye(
+    N: int,
+    M: int | None = None,
+    k: int = 0,
+    dtype: DTypeLike = None,
+    index_dtype: DTypeLike = dtypes.int32,
+    sparse_format: Format = "bcoo",
+) -> bcoo.BCOO | bcsr.BCSR:
+    """Return a sparse matrix with ones on a diagonal, as ``jnp.eye`` makes dense ones.
+
+    Raises:
+        ArgumentError: there is no such format.
+
+    Example:
+        >>> from tinyjax.experimental import sparse
+        >>> sparse.eye(3, k=1).todense()
+        Array([[0., 1., 0.],
+               [0., 0., 1.],
+               [0., 0., 0.]], dtype=float32)
+    """
+    columns = N if M is None else M
+    first, shift = max(-k, 0), max(k, 0)
+    count = max(min(N - first, columns - shift), 0)
+    places = jnp.arange(count, dtype=index_dtype)
+    indices = jnp.stack([places + first, places + shift], 1)
+    matrix = bcoo.BCOO(
+        (jnp.ones(count, dtype), indices),
+        shape=(N, columns),
+        indices_sorted=True,
+        unique_indices=True,
+    )
+    return _formatted(matrix, sparse_format)
+
+
+def todense(arr: bcoo.BCOO | bcsr.BCSR | ArrayLike) -> Array:
+    """Return a sparse array as a dense one, and a dense one as it is.
+
+    Example:
+        >>> from tinyjax.experimental import sparse
+        >>> sparse.todense(sparse.eye(2))
+        Array([[1., 0.],
+               [0., 1.]], dtype=float32)
+    """
+    return arr.todense() if isinstance(arr, (bcoo.BCOO, bcsr.BCSR)) else opd.as_array(arr)
+
+
+def _split(x: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """Return what of an argument is differentiated, and what puts it back."""
+    if isinstance(x, bcoo.BCOO):
+        return x.data, lambda data: bcoo.BCOO.tree_unflatten(x.tree_flatten()[1], (data, x.indices))
+    if isinstance(x, bcsr.BCSR):
+        rest = (x.indices, x.indptr)
+        return x.data, lambda data: bcsr.BCSR.tree_unflatten(x.tree_flatten()[1], (data, *rest))
+    return x, lambda value: value
+
+
+def value_and_grad(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., tuple[Any, Any]]:
+    """Return a function that computes a scalar function and its gradient, at the elements it has.
+
+    Args:
+        fun: a function whose arguments may be sparse arrays.
+        argnums: the positions of the arguments differentiated.
+        has_aux: whether ``fun`` returns a pair, of which the second is handed on.
+
+    Returns:
+        A function that returns the value and, for each argument, its gradient: sparse, with the
+        argument's places, where that is sparse.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import sparse
+        >>> loss = lambda m: ((m @ jnp.ones(2)) ** 2).sum()
+        >>> value, slope = sparse.value_and_grad(loss)(sparse.eye(2) * 3.0)
+        >>> float(value), slope.data.tolist()
+        (18.0, [6.0, 6.0])
+    """
+    several = ints.integers(ints.one_or_more(argnums, "argnums"), "argnums")
+
+    def call(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
+        if any(not -len(args) <= i < len(args) for i in several):
+            raise errors.ArgumentError(
+                f"argnums={argnums} was given, but there are {len(args)} arguments."
+            )
+        splits = [_split(args[i]) for i in several]
+
+        def of_data(data: tuple[Any, ...]) -> Any:
+            operands = list(args)
+            for i, value, (_, joined) in zip(several, data, splits, strict=True):
+                operands[i] = joined(value)
+            return fun(*operands, **kwargs)
+
+        start = tuple([data for data, _ in splits])
+        value, slopes = api.value_and_grad(of_data, has_aux=has_aux)(start)
+        joined = tuple([join(x) for x, (_, join) in zip(slopes, splits, strict=True)])
+        return value, joined[0] if isinstance(argnums, int) else joined
+
+    return call
+
+
+def grad(
+    fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """Return the gradient of a scalar function, at the elements its arguments have.
+
+    Args:
+        fun: a function whose arguments may be sparse arrays.
+        argnums: the positions of the arguments differentiated.
+        has_aux: whether ``fun`` returns a pair, of which the second is handed on.
+
+    Returns:
+        A function that returns the gradient, as ``value_and_grad`` does; with ``has_aux`` a pair of
+        it and the second result.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import sparse
+        >>> sparse.grad(lambda m: (m @ jnp.array([1.0, 2.0])).sum())(sparse.eye(2)).todense()
+        Array([[1., 0.],
+               [0., 2.]], dtype=float32)
+    """
+    both = value_and_grad(fun, argnums, has_aux)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        value, slopes = both(*args, **kwargs)
+        return (slopes, value[1]) if has_aux else slopes
+
+    return call

@@ -25,13 +25,11 @@ from numpy import ndarray
 from tinyjax import config, frames, records, tree
 from tinyjax.core import devices as dev
 from tinyjax.core.jit.signatures import ShortCall, same_value
-from tinyjax.core.values import operands as opd
+from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
 from tinyjax.core.xla import backend, executable, threads
 from tinyjax.dtypes import PHYSICAL
-from tinyjax.tree import PyTree, PyTreeDef
 from tinyjax.tree.node import KINDS
 
 _registry: Final = pytree.PyTreeRegistry()
@@ -39,7 +37,7 @@ _registered: Final[set[type]] = set()
 
 
 def call_key(
-    args: PyTree, kwargs: PyTree, in_tree: PyTreeDef | None
+    args: tree.PyTree, kwargs: tree.PyTree, in_tree: tree.PyTreeDef | None
 ) -> tuple[list[Any], tuple[Hashable, ...]] | None:
     """Return the leaves of a call's arguments, and what the call is found by.
 
@@ -76,7 +74,7 @@ def call_key(
     return leaves, tuple(key)
 
 
-def _register_nodes(structure: PyTreeDef) -> bool:
+def _register_nodes(structure: tree.PyTreeDef) -> bool:
     """Tell jaxlib's tree functions of the node types in a structure that users have registered.
 
     Returns:
@@ -141,13 +139,13 @@ class ArgumentMemory:
 
     def __init__(self, on: backend.Backend) -> None:
         self._on = on
-        self._avals: list[ShapedArray] = []
+        self._avals: list[av.ShapedArray] = []
         self._nbytes: int = 0
         self.free: list[list[Any]] = []
         self.in_use: deque[tuple[ShardedToken, list[Any]]] = deque()
         self.notes: bool = False
 
-    def add(self, aval: ShapedArray) -> bool:
+    def add(self, aval: av.ShapedArray) -> bool:
         """Have a piece for an argument, too; say whether it may have one."""
         nbytes = self._nbytes + aval.nbytes
         if nbytes > _LARGEST or aval.dtype in PHYSICAL:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyjax.core import devices as dev
-from tinyjax.core.lowering import Locate
+from tinyjax.core import devices as dev, lowering as low
 from tinyjax.core.stablehlo.lowering import HostFunction, Interrupter
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.xla import compilation
-from tinyjax.core.xla.compilation import Compilation
 from tinyjax.core.xla.lowering import unnest
 from tinyjax.errors import ShardingError
 from tinyjax.parallel.lowering import write_sharded_module
@@ -20,7 +18,7 @@ class CallsPythonError(ShardingError):
     """A program on other devices than the first calls Python functions."""
 
 
-def lowered(request: Compilation, locate: Locate | None = None) -> str:
+def lowered(request: compilation.Compilation, locate: low.Locate | None = None) -> str:
     """Return the module of a program that has a placement, as ``lowered_for`` does."""
     placement = placement_in(request)
     return lowered_for(placement, request.jaxpr, request.name, request.donated, locate)[0]
@@ -36,7 +34,7 @@ def lowered_for(
     jaxpr: jx.Jaxpr,
     name: str,
     donated: Sequence[int] = (),
-    locate: Locate | None = None,
+    locate: low.Locate | None = None,
 ) -> tuple[str, tuple[HostFunction, ...]]:
     """Return the module that computes a jaxpr where a placement says, and its Python functions.
 

@@ -30,7 +30,6 @@ from tinyjax.core.xla.backend import backend, backend_of, buffer_of, physical, r
 from tinyjax.core.xla.compilation import Compilation
 from tinyjax.core.xla.executable import compiled
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import ShardingError
 from tinyjax.parallel.meshes import mesh_of_ids
 from tinyjax.parallel.named_sharding import NamedSharding
 from tinyjax.parallel.placement import Placement
@@ -110,7 +109,7 @@ def of_parts(aval: ShapedArray, sharding: Sharding, parts: Sequence[HostArray]) 
     every = backend_of(sharding.ids).device_list(sharding.ids)
     devices = [every[place] for place in sharding.addressable_places]
     if not devices:
-        raise ShardingError(
+        raise errors.ShardingError(
             f"all devices of {sharding!r} are of other processes. Every process that takes part "
             "has a device in the mesh, as tinyjax.make_mesh arranges all."
         )

@@ -20,7 +20,6 @@ from tinyjax import config, errors, records
 from tinyjax.callbacks.xla import programs
 from tinyjax.core import devices as dev, lowering as low
 from tinyjax.core.devices import CPU, platform_at
-from tinyjax.core.lowering import Locate
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.tracing.jaxpr import Jaxpr, ProgramTrace, eval_jaxpr
@@ -479,7 +478,7 @@ def _run_on_host(request: Compilation, args: Sequence[Array]) -> list[Array]:
     return [moving.put(x, lie or whole) for x, lie in zip(outs, placement.outs, strict=True)]
 
 
-def compile_request(request: Compilation, flags: Flags, locate: Locate | None) -> Executable:
+def compile_request(request: Compilation, flags: Flags, locate: low.Locate | None) -> Executable:
     """Compile a program that has a placement."""
     compile_for = compile_planned if placement_in(request).is_abstract else compile_sharded
     return compile_for(request, flags, locate)

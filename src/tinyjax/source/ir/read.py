@@ -14,10 +14,8 @@ from typing import Any
 import attrs
 
 from tinyjax import errors
-from tinyjax.source.ir import expressions, find, functions, program as ir, runtime, syntax
-from tinyjax.source.ir.assembly import assembled
+from tinyjax.source.ir import assembly, expressions, find, functions, program as ir, runtime, syntax
 from tinyjax.source.ir.blocks import UNDEFINED, OpenBlock
-from tinyjax.source.ir.find import find_function
 
 
 def ir_of(fun: Callable[..., Any]) -> ir.IR:
@@ -61,7 +59,7 @@ def ir_of(fun: Callable[..., Any]) -> ir.IR:
         )
     entry = _programs.get(fun.__code__)
     if entry is None or stale(fun):
-        builder = Builder(fun, find_function(fun.__code__))
+        builder = Builder(fun, find.find_function(fun.__code__))
         # without the function: it may close over arrays, which are not to be kept
         entry = _programs[fun.__code__] = (builder.build(), tuple(builder.resolved.items()))
     return attrs.evolve(entry[0], function=fun)
@@ -96,7 +94,7 @@ class Builder(expressions.Expressions):
         else:
             self.body(self.node.body)
             self.leave(ir.Return(ir.NONE))
-        return assembled(self.code.co_name, self.finished(), self.code.co_filename)
+        return assembly.assembled(self.code.co_name, self.finished(), self.code.co_filename)
 
     def body(self, statements: Sequence[ast.stmt]) -> None:
         i = 0

@@ -16,14 +16,11 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
-from tinyjax.core.tracing.staging import stage
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg, trace as tr
 from tinyjax.core.values import avals as av, concrete as conc, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, SourceError, shortened
-from tinyjax.parallel import sharding as sd
-from tinyjax.parallel.program_keys import RECORDED_IN
-from tinyjax.parallel.types import Share, with_varying
+from tinyjax.parallel import program_keys, sharding as sd, types as ty
 
 WEAK: Final = "weak "
 #: The packages that define primitives, not all of which are loaded at the start.
@@ -56,8 +53,8 @@ def aval(text: str) -> av.ShapedArray:
     across: set[Hashable] = set()
     for letter, names in re.findall(r"([VUR]):(\([^)]*\)|[^,)]*)", axes[:-1]):
         several = names.strip("()").split(",")
-        across.update(several if letter == "V" else [Share(letter, axis) for axis in several])
-    return with_varying(result, frozenset(across))
+        across.update(several if letter == "V" else [ty.Share(letter, axis) for axis in several])
+    return ty.with_varying(result, frozenset(across))
 
 
 def lying(text: str, sharding: sd.Sharding) -> av.ShapedArray:
@@ -159,7 +156,7 @@ class TypedFunction:
         Raises:
             SourceError: it uses arrays other than its parameters and literals.
         """
-        staged = stage(self.fun, self.types, self.fun)
+        staged = stg.stage(self.fun, self.types, self.fun)
         if staged.consts:
             raise SourceError(
                 f"the program {self.fun.__name__} uses an array that is neither a parameter nor a "
@@ -216,8 +213,8 @@ class Operation:
     def __call__(self, *operands: Array, **params: Any) -> Any:
         extensions = self.primitive.rules.extensions
         within: AbstractContextManager[None] = nullcontext()
-        if RECORDED_IN in extensions:
-            within = self.primitive.rule(RECORDED_IN)(params)
+        if program_keys.RECORDED_IN in extensions:
+            within = self.primitive.rule(program_keys.RECORDED_IN)(params)
         with within:
             values = {name: _parameter(value) for name, value in params.items()}
         outs = tr.bind(self.primitive, operands, self._kind(values)(**values))

@@ -19,9 +19,8 @@ from tinyjax.core.values.array import Array
 from tinyjax.custom_derivatives import closures
 from tinyjax.source.adjoint import equivalents
 from tinyjax.source.ir import find, program as ir, read, runtime
-from tinyjax.source.staging import effects, exits, opaque_calls, operators, values as vals
+from tinyjax.source.staging import effects, exits, loops, opaque_calls, operators, values as vals
 from tinyjax.source.staging.graph import RETURN, ControlFlowGraph
-from tinyjax.source.staging.loops import run_loop
 from tinyjax.source.staging.run import Run
 from tinyjax.source.staging.session import Entered, Session, current_session, is_read
 
@@ -209,7 +208,7 @@ def _in_session() -> Iterator[Session]:
     if session is not None:
         yield session
         return
-    new_session = Session(call, run_loop)
+    new_session = Session(call, loops.run_loop)
     token = current_session.set(new_session)
     try:
         yield new_session

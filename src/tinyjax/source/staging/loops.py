@@ -14,7 +14,6 @@ import tinyjax.numpy as jnp
 from tinyjax.core.control_flow import while_loop as wl
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import jaxpr as jx, staging as stg, trace as tr
-from tinyjax.core.tracing.jaxpr import Jaxpr, Var, effects, eval_jaxpr, subjaxprs
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.source.staging import exits, exits as ex, graph, operators, values as vals
@@ -105,8 +104,8 @@ class TracedLoop:
             for place, aval in enumerate(more)
         ]
         cond = self._condition(carry, test, [x.aval for x in state], m, exits.exit_slot)
-        binders = (*body.jaxpr.in_binders, *map(Var, more))
-        whole = Jaxpr(binders, body.jaxpr.eqns, body.jaxpr.outs)
+        binders = (*body.jaxpr.in_binders, *map(jx.Var, more))
+        whole = jx.Jaxpr(binders, body.jaxpr.eqns, body.jaxpr.outs)
         outs = wl.bind_while(cond.jaxpr, cond.consts, whole, body.consts, state, _CHECKPOINTS)
         return self._after(carry.arrival(outs[:m]), test, exits.outcome(outs[m:]))
 
@@ -116,8 +115,8 @@ class TracedLoop:
         if test is None:
             return None
         jaxpr = self._stage_test(carry, test, [x.aval for x in carry.arrays()]).jaxpr
-        costly = len(jaxpr.eqns) > _CHEAP or any(any(subjaxprs(e.params)) for e in jaxpr.eqns)
-        return None if effects(jaxpr).any or (test.shares and costly) else test
+        costly = len(jaxpr.eqns) > _CHEAP or any(any(jx.subjaxprs(e.params)) for e in jaxpr.eqns)
+        return None if jx.effects(jaxpr).any or (test.shares and costly) else test
 
     def _stage_test(self, carry: Carry, test: Test, avals: Sequence[av.ShapedArray]) -> stg.Staged:
         graph, out, inside = self.run.graph, test.out.target, test.inside.target
@@ -155,7 +154,7 @@ class TracedLoop:
             if exit_part is not None:
                 condition = ew.eq(state[m + exit_part], opd.as_array(np.int32(self.header)))
             if staged is not None:
-                (holds,) = eval_jaxpr(staged.jaxpr, (*staged.consts, *state[:m]))
+                (holds,) = jx.eval_jaxpr(staged.jaxpr, (*staged.consts, *state[:m]))
                 condition = holds if condition is None else ew.and_(condition, holds)
             assert condition is not None, "a loop ends by its condition or is left"
             return [condition]

@@ -29,10 +29,8 @@ from tinyjax.callbacks.effects import debug_callback
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.transforms import jvp as jv
-from tinyjax.core.transforms.jvp import JVPTracer
 from tinyjax.core.values import avals as av, concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.custom_derivatives import closures
 from tinyjax.source.adjoint import cotangents as cts
 from tinyjax.source.ir import runtime
@@ -512,7 +510,7 @@ def python_number(value: Any) -> Any:
 
     A float of less than double precision is the one of the fewest digits, as it would be printed.
     """
-    while isinstance(value, JVPTracer):
+    while isinstance(value, jv.JVPTracer):
         value = value.primal
     host = np.asarray(value)
     if host.ndim:
@@ -527,7 +525,7 @@ def _with_values(value: Any, of: Callable[[Any], Any]) -> Any:
         case TracedText():
             return value.with_values(of)
         case Array():
-            return value if value.shape and isinstance(value, ConcreteArray) else of(value)
+            return value if value.shape and isinstance(value, conc.ConcreteArray) else of(value)
         case np.ndarray():
             return of(value)
         case tuple() | list() if type(value) in (tuple, list):

@@ -12,7 +12,6 @@ import attrs
 from tinyjax.source.ir import analysis, program as ir, runtime
 from tinyjax.source.ir.syntax import INFIX, PREFIX
 from tinyjax.source.text import layout, names as nm
-from tinyjax.source.text.names import STACK, Names
 
 # Calls as Python expressions.
 
@@ -48,7 +47,7 @@ class ExpressionWriter:
         inlined: the calls of those that have no name, and are written where they are used.
     """
 
-    names: Names
+    names: nm.Names
     called: dict[ir.Variable, str]
     inlined: dict[ir.Variable, ir.Call]
 
@@ -181,7 +180,7 @@ class NotStructuredError(Exception):
 class Text:
     """The text of one program."""
 
-    def __init__(self, program: ir.IR, names: Names, conventions: nm.Conventions) -> None:
+    def __init__(self, program: ir.IR, names: nm.Names, conventions: nm.Conventions) -> None:
         program = nm.gathered(program, conventions)
         self.ir: ir.IR = program
         self.conventions = conventions
@@ -200,7 +199,7 @@ class Text:
         self.called: dict[ir.Variable, str] = self.coalescing.names(names)
         self.written: ExpressionWriter = ExpressionWriter(names, self.called, inlined)
 
-    def _reserve(self, names: Names) -> None:
+    def _reserve(self, names: nm.Names) -> None:
         """Let constants have their names before variables do."""
         for statement in self.ir.statements:
             call = statement.call
@@ -267,7 +266,7 @@ class Text:
     def _taken_apart(self, statements: list[ir.Statement], start: int) -> int:
         """Write what takes a stack apart, if that begins here; say how many statements it is."""
         source = statements[start].call.args[0] if statements[start].call.args else None
-        if not isinstance(source, ir.Variable) or source.name != STACK:
+        if not isinstance(source, ir.Variable) or source.name != nm.STACK:
             return 0
         items = nm.taken_items(statements[start:], source)
         if not items or self.frames[source] != items[-1][0] + 1:
@@ -533,7 +532,7 @@ def write(
     annotations: nm.Annotations | None = None,
 ) -> tuple[str, dict[str, Any], dict[int, int]]:
     """Write a program as Python; also give what its text names, and its lines' origins."""
-    names = Names(scope)
+    names = nm.Names(scope)
     names.namespace.update(namespace)
     names.taken |= {program.name, LABEL}
     text, origins = layout.rendered(Text(program, names, conventions).function(annotations))
