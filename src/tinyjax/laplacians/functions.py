@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from tinyjax.core.values import avals as av, concrete as conc, integers as ints
 from tinyjax.core.values.array import Array
 from tinyjax.laplacians import numbering as nb, rows as rw
 from tinyjax.laplacians.trace import LaplacianTrace, run
+
+R = TypeVar("R")
 
 
 class Laplacian(NamedTuple):
@@ -167,8 +169,8 @@ def divergence(
 
 @checking.checked
 def directional_derivatives(
-    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
-) -> tuple[Any, Any, Any]:
+    fun: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any]
+) -> tuple[R, R, R]:
     """Compute the first and the second derivative of a function along a direction.
 
     With the direction ``v`` these are the derivatives of ``fun(x + t v)`` at ``t = 0``; the second
