@@ -192,7 +192,7 @@ def multiplications(
         reverse 80
         auto 42
     """
-    choice = Choice("multiplications", fun, argnums, False)
+    choice = Choice("multiplications", fun, argnums)
 
     @frames.wraps(fun)
     def computed(*args: P.args, **kwargs: P.kwargs) -> int:

@@ -76,7 +76,7 @@ def laplacian(
         >>> float(laplacian)  # 6 (1 + 2 + 3)
         36.0
     """
-    choice = arguments.Choice("laplacian", fun, argnums, False)
+    choice = arguments.Choice("laplacian", fun, argnums)
 
     @partial(calling.watched, named=fun)
     def laplacian_at(*args: Any, **kwargs: Any) -> Laplacian:
@@ -140,7 +140,7 @@ def divergence(
         >>> float(autodiff.divergence(field)(jnp.array([1.0, 2.0])))  # 2 x + x
         3.0
     """
-    choice = arguments.Choice("divergence", fun, argnums, False)
+    choice = arguments.Choice("divergence", fun, argnums)
 
     @partial(calling.watched, named=fun)
     def divergence_at(*args: Any, **kwargs: Any) -> Array:

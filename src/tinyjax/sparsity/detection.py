@@ -569,7 +569,7 @@ def jacobian_sparsity(
         >>> tinyjax.autodiff.jacobian_sparsity(fun, jnp.ones(100_000))
         SparsityPattern(99999×100000, nnz=199998)
     """
-    choice = Choice("jacobian_sparsity", fun, argnums, False)
+    choice = Choice("jacobian_sparsity", fun, argnums)
     return detect(choice, args, kwargs, False, at_point).blocks()
 
 
@@ -609,7 +609,7 @@ def hessian_sparsity(
                [1, 0, 1, 0],
                [1, 0, 0, 1]])
     """
-    choice = Choice("hessian_sparsity", fun, argnums, False)
+    choice = Choice("hessian_sparsity", fun, argnums)
     return detect_hessian(choice, args, kwargs, False, at_point).blocks()
 
 
@@ -623,6 +623,6 @@ def detect_hessian(
     """Find the pattern of a Hessian, as that of the gradient's Jacobian."""
     argnums = choice.numbers if choice.several else choice.numbers[0]
     gradient = api.grad(choice.fun, argnums, has_aux=has_aux)
-    of_gradient = Choice(choice.name, gradient, argnums, False)
+    of_gradient = Choice(choice.name, gradient, argnums)
     detected = detect(of_gradient, args, kwargs, has_aux, at_point)
     return attrs.evolve(detected, pattern=detected.pattern.meets(detected.pattern.T))

@@ -33,7 +33,8 @@ class Choice:
         fun: the user's function.
         numbers: which positional arguments.
         several: whether they were given as a sequence, so that results are tuples.
-        holomorphic: whether the function is taken to be complex-differentiable.
+        holomorphic: whether the function is taken to be complex-differentiable; None where the
+            transformation does not ask.
     """
 
     __slots__ = ("fun", "holomorphic", "name", "numbers", "several")
@@ -43,7 +44,7 @@ class Choice:
         name: str,
         fun: Callable[..., Any],
         argnums: int | Sequence[int],
-        holomorphic: bool,
+        holomorphic: bool | None = None,
     ) -> None:
         self.name: str = name
         self.fun: Callable[..., Any] = fun
@@ -53,7 +54,14 @@ class Choice:
             if isinstance(argnums, int)
             else ints.integers(argnums, "argnums")
         )
-        self.holomorphic: bool = holomorphic
+        self.holomorphic: bool | None = holomorphic
+
+    @property
+    def for_complex(self) -> str:
+        """What to do where numbers are complex."""
+        if self.holomorphic is None:
+            return "Take real and imaginary parts as arguments and results of their own"
+        return "For a holomorphic function pass holomorphic=True"
 
     def check_result(self, out: Array) -> None:
         """Raise DifferentiationError where a result has no such derivative."""
@@ -69,7 +77,7 @@ class Choice:
         raise errors.DifferentiationError(
             f"{self.name} requires real-valued outputs, which are floats, but {returned} "
             + (
-                "For a holomorphic function pass holomorphic=True; else use tinyjax.vjp."
+                f"{self.for_complex}; else use tinyjax.vjp."
                 if dtypes.is_complex(dtype)
                 else "Convert it with .astype(float)."
             )
@@ -177,8 +185,7 @@ class Chosen:
                 )
             if dtypes.is_complex(x.dtype):
                 raise errors.DifferentiationError(
-                    f"{name} requires real-valued inputs, but {which} For a holomorphic function "
-                    "pass holomorphic=True."
+                    f"{name} requires real-valued inputs, but {which} {self.choice.for_complex}."
                 )
             advice = (
                 "Pass a float, such as 1.0, convert it with .astype(float)"
