@@ -28,7 +28,7 @@ from tinyjax.dtypes import HostArray
 from tinyjax.errors import MissingRuleError
 from tinyjax.test_util import check_grads
 from tinyjax.testing import compare, rules
-from tinyjax.testing.specs import describe, hosts
+from tinyjax.testing.specs import axes_to_map, describe, hosts
 from tinyjax.testing.stacks import check_stacks
 
 #: Rows of primitives whose lowerings no other test of a plain run writes.
@@ -232,6 +232,22 @@ def test_vmap_is_a_loop(row: Spec) -> None:
 @rows("vmap")
 def test_vmap_of_vmap_is_two_loops(row: Spec) -> None:
     rules.check_batch_of_batch(row)
+
+
+@pytest.mark.sampled(3, 2)
+@rows("vmap")
+def test_vmap_over_no_examples(row: Spec) -> None:
+    """The results have the shapes of one example's, whichever operands and axes are mapped."""
+    for case, _, operands in row.smooth_samples():
+        fun = row.applied(case.params)
+        shapes = [x.shape for x in tinyjax.tree.leaves(tinyjax.eval_shape(fun, *operands))]
+        for axes in axes_to_map([x.ndim for x in operands], 6, row.rng("none")) if operands else ():
+            mapped = [
+                x if a is None else np.zeros((*x.shape[:a], 0, *x.shape[a:]), x.dtype)
+                for x, a in zip(operands, axes, strict=True)
+            ]
+            results = tinyjax.tree.leaves(tinyjax.vmap(fun, in_axes=axes)(*mapped))
+            assert [x.shape for x in results] == [(0, *shape) for shape in shapes], axes
 
 
 @pytest.mark.sampled(4)

@@ -24,7 +24,7 @@ from tinyjax.core.tracing.primitive import FLOPS, Primitive
 from tinyjax.core.tracing.trace import bind1
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.operands import as_array
+from tinyjax.core.values.operands import as_array, splat
 from tinyjax.dtypes import DTypeLike
 from tinyjax.primitives.result_placement import placed
 
@@ -510,6 +510,10 @@ def _conv_batch(
     (x, w), (x_axis, w_axis) = values, axes
     numbers, size = params.numbers, mapped.size
     batch, features = numbers.out_spec[:2]
+    if type(size) is int and not size:  # the sizes of the result do not follow from its elements
+        avals = [v.aval if i is None else v.aval.removed(i) for v, i in zip(values, axes)]  # noqa: B905
+        (out_aval,) = conv_general_dilated_p.rules.abstract_eval(avals, params)
+        return (splat(0, out_aval.inserted(0, 0)),), (0,)
     if x_axis is not None and w_axis is not None:
         # every example is a group of its own
         if params.batch_groups > 1:

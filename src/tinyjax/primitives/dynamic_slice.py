@@ -167,7 +167,8 @@ def _dynamic_slice_batch(
     if not chosen:
         return (x,), (axis,)
     if axis is not None and not mapped.size:
-        return (moveaxis(x, axis, 0),), (0,)
+        x = moveaxis(x, axis, 0)
+        return (sl.slice_(x, (0,) * x.ndim, (0, *sizes)),), (0,)
     batched = axis is not None
     numbers = primitives.GatherDimensionNumbers(
         offset_dims=tuple(range(1, len(shape) + 1)),

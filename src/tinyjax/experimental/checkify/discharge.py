@@ -118,6 +118,8 @@ def _check_lowering(b: lw.Lowering, operands: hlo.Values, params: CheckParams) -
 def _check_batch(
     mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: CheckParams
 ) -> prim.BatchResult:
+    if not mapped.size:
+        return (), ()
     moved = sh.batch_axes_in_front(values, axes)
     holds = sh.move_batch_axis(values[0], axes[0], 0, mapped.size)
     if mapped.taking_part is not None:  # in a branch that some examples do not take
