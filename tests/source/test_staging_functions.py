@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Callable
-from types import CodeType
+from types import CodeType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -314,7 +314,8 @@ def test_the_source_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return find_function(code)
 
     monkeypatch.setattr(function, "ControlFlowGraph", Counted)
-    monkeypatch.setattr(front_end, "find_function", find)
+    counted = SimpleNamespace(**{**vars(front_end.find), "find_function": find})
+    monkeypatch.setattr(front_end, "find", counted)
     staged = source.stage(program)
     tinyjax.jit(staged)(1.0)
     tinyjax.jit(tinyjax.grad(staged))(1.0)
