@@ -15,8 +15,7 @@ from tinyjax import debug, lax, source
 from tinyjax.core.tracing.jaxpr import Jaxpr, subjaxprs
 from tinyjax.core.xla import cache_info
 from tinyjax.errors import CheckFailedError
-from tinyjax.source.ir import read as front_end
-from tinyjax.source.ir.find import FunctionNode, find_function
+from tinyjax.source.ir import find, read as front_end
 from tinyjax.source.staging import function
 from tinyjax.source.staging.graph import ControlFlowGraph
 
@@ -309,12 +308,12 @@ def test_the_source_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
             made.append(ir.name)
             super().__init__(ir)
 
-    def find(code: CodeType) -> FunctionNode:
+    def find_counted(code: CodeType) -> find.FunctionNode:
         read.append(code.co_name)
-        return find_function(code)
+        return find.find_function(code)
 
     monkeypatch.setattr(function, "ControlFlowGraph", Counted)
-    counted = SimpleNamespace(**{**vars(front_end.find), "find_function": find})
+    counted = SimpleNamespace(**{**vars(find), "find_function": find_counted})
     monkeypatch.setattr(front_end, "find", counted)
     staged = source.stage(program)
     tinyjax.jit(staged)(1.0)
