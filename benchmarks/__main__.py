@@ -87,7 +87,7 @@ def main() -> int:
             insert(page, table, text)
             if table in _PLOTS:
                 plot(rows, options.docs / f"{_PLOTS[table]}.svg")
-        if comparisons:
+        if len(comparisons) == len(PROGRAMS):
             text = f"{markdown(COMPILED_HEADINGS, compiled_table)}\n\n{COMPILED_CAPTION}"
             insert(page, "compiled", text)
     return 1 if missed and options.strict else 0
