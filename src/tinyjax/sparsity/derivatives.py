@@ -7,6 +7,7 @@ from functools import lru_cache, partial
 from importlib import import_module
 from typing import Any, Final
 
+import attrs
 import numpy as np
 
 from tinyjax import errors, frames, numpy as jnp, tree
@@ -84,6 +85,9 @@ def _computed(
     chosen = detected.chosen
     flat = calling.FlatFunction(chosen, chosen.in_tree, has_aux, chosen.choice.fun)
     linearized = linearize_flat(flat, chosen.primals, None, chosen.choice.fun)
+    # or else XLA computes the residuals anew for each colour
+    residuals = tuple(id.optimization_barrier(linearized.residuals))
+    linearized = attrs.evolve(linearized, residuals=residuals)
     elements = _elements(linearized, chosen.primals, colouring, chunk_size)
     bcoo = import_module("tinyjax.experimental.sparse").BCOO
     rows, columns = detected.pattern.rows, detected.pattern.columns
