@@ -335,6 +335,27 @@ def test_derivatives_along_a_direction() -> None:
     assert count.dtype == float0
 
 
+def test_constants_of_choices_and_loops_have_no_derivatives() -> None:
+    """Where they had zeros, what has no derivative in them would be refused."""
+    places, factors, x = jnp.array([1, 0, 1]), jnp.array([2.0, 3.0, 4.0]), jnp.array([1.0, 2.0])
+
+    def scaled(x: Any) -> Any:
+        return (x**3).at[places].multiply(factors)
+
+    def chosen(x: Any) -> Any:
+        return lax.cond(x.sum() > 0, scaled, jnp.sin, x)
+
+    def once(x: Any) -> Any:
+        return lax.fori_loop(0, 1, lambda i, y: scaled(y), x)
+
+    def scanned(x: Any) -> Any:
+        return lax.scan(lambda y, _: (scaled(y), None), x, None, length=1)[0]
+
+    for fun in (scaled, chosen, once, scanned):
+        result = jit(laplacian(fun))(x).laplacian
+        np.testing.assert_allclose(result, [3 * 6 * 1.0, 8 * 6 * 2.0], rtol=1e-6)
+
+
 def test_wrong_arguments() -> None:
     with pytest.raises(
         DifferentiationError, match=r"real-valued inputs.* Take real and imaginary parts"

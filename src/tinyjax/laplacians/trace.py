@@ -266,10 +266,13 @@ def run(
 Pair = list[Array]
 
 
-def _pairs(trace: LaplacianTrace, values: Sequence[Array], every: nb.Numbers) -> list[Pair]:
+def _pairs(
+    trace: LaplacianTrace, values: Sequence[Array], every: nb.Numbers, constants: bool = False
+) -> list[Pair]:
+    """Pair values with their rows; ``constants`` may stay without."""
     return [
         [trace.primal(x), trace.rows_at(x, nb.column(every, x.ndim))]
-        if is_inexact(x.dtype)
+        if is_inexact(x.dtype) and not (constants and trace.numbers(x) is None)
         else [x]
         for x in values
     ]
@@ -298,9 +301,9 @@ def _every(trace: LaplacianTrace, values: Sequence[Array]) -> nb.Numbers:
 
 def _scan(trace: LaplacianTrace, args: Sequence[Array], params: Any) -> Sequence[Array]:
     every = _every(trace, args)
-    consts, init, xs = prim.split_list(
-        _pairs(trace, args, every), params.num_consts, params.num_carry
-    )
+    own, *others = prim.split_list(args, params.num_consts, params.num_carry)
+    consts = _pairs(trace, own, every, constants=True)
+    init, xs = [_pairs(trace, values, every) for values in others]
 
     def body(carry: Any, x: Any) -> Any:
         outs = _program(trace, params.jaxpr, [*consts, *carry, *x], every)
@@ -322,9 +325,9 @@ def _scan(trace: LaplacianTrace, args: Sequence[Array], params: Any) -> Sequence
 
 def _while(trace: LaplacianTrace, args: Sequence[Array], params: Any) -> Sequence[Array]:
     every = _every(trace, args)
-    of_condition, of_body, init = prim.split_list(
-        _pairs(trace, args, every), params.num_condition, params.num_body
-    )
+    *own, state = prim.split_list(args, params.num_condition, params.num_body)
+    of_condition, of_body = [_pairs(trace, values, every, constants=True) for values in own]
+    init = _pairs(trace, state, every)
 
     def condition(state: Any) -> Any:
         values = [x for x, *_ in (*of_condition, *state)]
@@ -343,7 +346,7 @@ def _cond(trace: LaplacianTrace, args: Sequence[Array], params: Any) -> Sequence
         lambda pairs, branch=branch: _program(trace, branch, pairs, every)
         for branch in params.branches
     ]
-    results = cond.switch(index, branches, _pairs(trace, operands, every))
+    results = cond.switch(index, branches, _pairs(trace, operands, every, constants=True))
     return _unpaired(trace, results, every)
 
 
