@@ -216,9 +216,11 @@ def one_mask(shape: tuple[int, ...], index: Indices, known: bool) -> Masked | No
     """
     items = index if isinstance(index, tuple) else (index,)
     masks = [i for i, e in enumerate(items) if _is_mask(e) and (known or isinstance(e, tr.Tracer))]
+    if len(masks) != 1:
+        return None
     others = sum(e is None or e is ... or isinstance(e, slice) or _is_int(e) for e in items)
     dots = sum(e is ... for e in items)
-    if len(masks) != 1 or others != len(items) - 1 or dots > 1:
+    if others != len(items) - 1 or dots > 1:
         return None
     if sum(map(_consumed, items)) > len(shape):
         return None

@@ -137,7 +137,13 @@ def getitem(
     if fill_value is not None:
         masked = index_parsing.one_mask(x.shape, index, known=True)
         if masked is not None:
-            taken = getitem(x, masked.index)
+            taken = getitem(
+                x,
+                masked.index,
+                mode=mode,
+                fill_value=fill_value,
+                wrap_negative_indices=wrap_negative_indices,
+            )
             return uf.pick(masked.mask, taken, update_at(taken, ..., fill_value, "set"))
     how = GatherScatterMode.from_any(mode)
     parsed = index_parsing.parse_index(x.shape, index, wrap_negative_indices)
