@@ -154,10 +154,9 @@ def jacobian(
 
 def sparse_derivative(name: str, *options: object) -> Callable[..., Any]:
     """Return what computes a sparse derivative, from the module for that, which is loaded late."""
-    transform: Callable[..., Callable[..., Any]] = getattr(
-        import_module("tinyjax.sparsity.derivatives"), name
-    )
-    return transform(*options)
+    derivatives: Any = import_module("tinyjax.sparsity.derivatives")
+    transform: Callable[..., Any] = derivatives.derivative(name, *options)
+    return transform
 
 
 @checking.checked

@@ -260,7 +260,7 @@ def run(
 
 
 # Loops and choices of values with rows are loops and choices. All in them has rows of all inputs
-# that an operand depends on.
+# that an operand depends on, but for constants.
 
 #: A value and its rows; of a value that has no derivatives, itself.
 Pair = list[Array]
@@ -281,7 +281,7 @@ def _pairs(
 def _program(
     trace: LaplacianTrace, jaxpr: jx.Jaxpr, pairs: Sequence[Pair], every: nb.Numbers
 ) -> list[Pair]:
-    """Apply a program to values that all have rows; so do all results."""
+    """Apply a program to values with rows and to constants; all results have rows."""
     rows = [rw.Rows(rest[0], nb.column(every, x.ndim)) if rest else None for x, *rest in pairs]
     inner = LaplacianTrace(tr.current_trace(), trace.second)
     outs = run(inner, lambda *xs: jx.eval_jaxpr(jaxpr, xs), [x for x, *_ in pairs], rows)
@@ -325,12 +325,13 @@ def _scan(trace: LaplacianTrace, args: Sequence[Array], params: Any) -> Sequence
 
 def _while(trace: LaplacianTrace, args: Sequence[Array], params: Any) -> Sequence[Array]:
     every = _every(trace, args)
-    *own, state = prim.split_list(args, params.num_condition, params.num_body)
-    of_condition, of_body = [_pairs(trace, values, every, constants=True) for values in own]
+    own, consts, state = prim.split_list(args, params.num_condition, params.num_body)
+    of_condition = [trace.primal(x) for x in own]
+    of_body = _pairs(trace, consts, every, constants=True)
     init = _pairs(trace, state, every)
 
     def condition(state: Any) -> Any:
-        values = [x for x, *_ in (*of_condition, *state)]
+        values = [*of_condition, *[x for x, *_ in state]]
         return jx.eval_jaxpr(params.condition, values)[0]
 
     def body(state: Any) -> Any:

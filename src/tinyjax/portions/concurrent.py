@@ -14,15 +14,13 @@ from contextvars import copy_context
 
 import attrs
 
-from tinyjax.core.jit.program import def_call, jit_p
+from tinyjax.core.jit.program import def_call, jit_p, linearize_of_call
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.core.tracing.program_rules import INLINED
-from tinyjax.core.tracing.staging import Staged
 from tinyjax.core.tracing.trace import bind
-from tinyjax.core.transforms.linearize import linearize_jaxpr
 from tinyjax.core.values.array import Array
 from tinyjax.host import cores
 
@@ -101,12 +99,6 @@ bind_concurrent = def_call(
 def _linearize(
     primals: prim.Arrays, nonzero: Sequence[bool], params: ConcurrentParams
 ) -> prim.LinearizeResult:
-    linearized = linearize_jaxpr(params.jaxpr, tuple(nonzero))
-    outs = bind_concurrent(linearized.primal, primals, params)
-    n = len(linearized.nonzero_out)
-    residuals = linearized.residuals(primals, outs[n:])
-
-    def tangent_map(tangents: prim.Arrays) -> prim.Arrays:
-        return bind_concurrent(Staged(linearized.tangent, ()), [*residuals, *tangents], params)
-
-    return outs[:n], linearized.nonzero_out, tangent_map
+    return linearize_of_call(
+        params.jaxpr, primals, nonzero, lambda staged, args: bind_concurrent(staged, args, params)
+    )

@@ -27,7 +27,8 @@ _coloured: Final = lru_cache(maxsize=64)(co.coloured)
 _symmetric: Final = lru_cache(maxsize=64)(co.symmetric)
 
 
-def jacobian(
+def derivative(
+    name: str,
     fun: Callable[..., Any],
     argnums: int | Sequence[int],
     has_aux: bool,
@@ -35,44 +36,24 @@ def jacobian(
     chunk_size: int | None,
     sparse: Sparse,
 ) -> Callable[..., Any]:
-    """Return the function that computes a sparse Jacobian; see ``tinyjax.jacobian``."""
-    choice = _choice("jacobian", fun, argnums, holomorphic)
-
-    def computed(*args: Any, **kwargs: Any) -> Any:
-        detected = detection.detect(choice, args, kwargs, has_aux)
-        colouring = _coloured(detected.pattern, not detected.backward_only)
-        return _computed(detected, colouring, has_aux, chunk_size, sparse)
-
-    return _of_kind(computed, fun, has_aux, sparse)
-
-
-def hessian(
-    fun: Callable[..., Any],
-    argnums: int | Sequence[int],
-    has_aux: bool,
-    holomorphic: bool,
-    chunk_size: int | None,
-    sparse: Sparse,
-) -> Callable[..., Any]:
-    """Return the function that computes a sparse Hessian; see ``tinyjax.hessian``."""
-    choice = _choice("hessian", fun, argnums, holomorphic)
-
-    def computed(*args: Any, **kwargs: Any) -> Any:
-        detected = detection.detect_hessian(choice, args, kwargs, has_aux)
-        return _computed(detected, _symmetric(detected.pattern), has_aux, chunk_size, sparse)
-
-    return _of_kind(computed, fun, has_aux, sparse)
-
-
-def _choice(
-    name: str, fun: Callable[..., Any], argnums: int | Sequence[int], holomorphic: bool
-) -> Choice:
+    """Return what computes a sparse ``"jacobian"`` or ``"hessian"``; see the functions so named."""
     if holomorphic:
         raise errors.ArgumentError(
             f"{name}(sparse=...) takes real arguments. Leave out holomorphic=True, or leave out "
             "sparse."
         )
-    return Choice(name, fun, argnums, False)
+    choice = Choice(name, fun, argnums)
+
+    def computed(*args: Any, **kwargs: Any) -> Any:
+        if name == "hessian":
+            detected = detection.detect_hessian(choice, args, kwargs, has_aux)
+            colouring = _symmetric(detected.pattern)
+        else:
+            detected = detection.detect(choice, args, kwargs, has_aux)
+            colouring = _coloured(detected.pattern, not detected.backward_only)
+        return _computed(detected, colouring, has_aux, chunk_size, sparse)
+
+    return _of_kind(computed, fun, has_aux, sparse)
 
 
 def _computed(

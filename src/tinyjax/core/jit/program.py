@@ -69,6 +69,21 @@ def jvp_of_call(
     return outs[:n], prim.with_zeros(nonzero_out, outs[n:])
 
 
+def linearize_of_call(
+    jaxpr: jx.Jaxpr, primals: prim.Arrays, nonzero: Sequence[bool], apply: Apply = inline
+) -> prim.LinearizeResult:
+    """Apply a program split in two: what does not depend on the tangents, and the rest."""
+    linearized = linearize_jaxpr(jaxpr, tuple(nonzero))
+    outs = apply(linearized.primal, primals)
+    n = len(linearized.nonzero_out)
+    residuals = linearized.residuals(primals, outs[n:])
+
+    def tangent_map(tangents: prim.Arrays) -> prim.Arrays:
+        return apply(stg.Staged(linearized.tangent, ()), [*residuals, *tangents])
+
+    return outs[:n], linearized.nonzero_out, tangent_map
+
+
 def transpose_of_call(
     jaxpr: jx.Jaxpr, cotangents: prim.Tangents, operands: prim.Operands, apply: Apply = inline
 ) -> prim.Cotangents:
@@ -181,12 +196,6 @@ _bind_jit = def_call(
 def _jit_linearize(
     primals: prim.Arrays, nonzero: Sequence[bool], params: JitParams
 ) -> prim.LinearizeResult:
-    linearized = linearize_jaxpr(params.jaxpr, tuple(nonzero))
-    outs = _bind_jit(linearized.primal, primals, params)
-    n = len(linearized.nonzero_out)
-    residuals = linearized.residuals(primals, outs[n:])
-
-    def tangent_map(tangents: prim.Arrays) -> prim.Arrays:
-        return _bind_jit(stg.Staged(linearized.tangent, ()), [*residuals, *tangents], params)
-
-    return outs[:n], linearized.nonzero_out, tangent_map
+    return linearize_of_call(
+        params.jaxpr, primals, nonzero, lambda staged, args: _bind_jit(staged, args, params)
+    )
