@@ -7,6 +7,7 @@ The ``python`` blocks of a Markdown file share one namespace and run in order. A
 
 import doctest
 import importlib
+import inspect
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ import attrs
 import pytest
 
 from tinyjax import config
+from website import reference
 from website.blocks import (
     BlockError,
     blocks_in,
@@ -26,6 +28,8 @@ from website.blocks import (
 )
 
 ROOT = Path(__file__).resolve().parent.parent
+#: Public functions and classes whose docstrings show no example yet. It only gets shorter.
+WITHOUT_EXAMPLES = Path(__file__).with_name("without_examples.txt")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -60,6 +64,28 @@ def test_docstrings(module: str) -> None:
     found = doctest.DocTestFinder().find(importlib.import_module(module), module)
     if failed := "".join(failures_of(test) for test in found):
         pytest.fail(failed, pytrace=False)
+
+
+def without_examples() -> list[str]:
+    """Name the public functions and classes of which no example runs in `test_docstrings`."""
+    loaded = [importlib.import_module(name) for name in modules()]
+    found = [test for module in loaded for test in doctest.DocTestFinder().find(module)]
+    run = {test.docstring for test in found if test.examples}
+    return sorted(
+        entry.path
+        for entries in reference.entries().values()
+        for entry in entries
+        if inspect.isroutine(entry.value) or inspect.isclass(entry.value)
+        if (entry.value.__module__ or "").startswith("tinyjax") and entry.elsewhere is None
+        if entry.value.__doc__ not in run
+    )
+
+
+def test_what_is_public_shows_an_example() -> None:
+    listed = WITHOUT_EXAMPLES.read_text("utf-8").split()
+    lacking = without_examples()
+    assert not {*lacking} - {*listed}, "give their docstrings an example (`>>>`)"
+    assert lacking == listed, f"they have an example now: take them out of {WITHOUT_EXAMPLES.name}"
 
 
 def test_files_that_pages_name_exist() -> None:
