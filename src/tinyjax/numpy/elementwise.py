@@ -94,20 +94,55 @@ def add(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 @universal(identity=None)
 def subtract(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return ``x - y``, elementwise; bools are not taken."""
+    """Return ``x - y``, elementwise, in the common dtype; unsigned integers wrap around below 0.
+
+    Raises:
+        DtypeError: the operands are bools; ``logical_xor`` says where two of them differ.
+        ShapeError: the shapes do not broadcast.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.subtract(jnp.array([3, 1], jnp.uint8), 2)
+        Array([  1, 255], dtype=uint8)
+        >>> jnp.subtract(jnp.array([[1], [2]]), 0.5)
+        Array([[0.5],
+               [1.5]], dtype=float32, weak_type=True)
+    """
     a, b = operands("subtract", x, y)
     return ew.sub(a, b)
 
 
 @universal(identity=1)
 def multiply(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return ``x * y``, elementwise; for bools the logical and."""
+    """Return ``x * y``, elementwise, in the common dtype; for bools the logical and.
+
+    Products of integers wrap around where they leave the dtype. ``matmul`` multiplies matrices.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.multiply(jnp.array([[1], [2]]), jnp.array([10, 20]))
+        Array([[10, 20],
+               [20, 40]], dtype=int32)
+        >>> jnp.multiply(jnp.int8(100), jnp.int8(2))
+        Array(-56, dtype=int8)
+    """
     a, b = operands("multiply", x, y)
     return ew.mul(a, b)
 
 
 def true_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return ``x / y``, elementwise; integers become floats."""
+    """Return ``x / y``, elementwise, as a float; integers become floats first.
+
+    Division of a number by zero is infinite, of zero by zero NaN; no error is raised. See also
+    ``floor_divide``, which stays within integers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.true_divide(jnp.array([1, 0, -1]), 0)
+        Array([ inf,  nan, -inf], dtype=float32)
+        >>> jnp.true_divide(7, 2)
+        Array(3.5, dtype=float32, weak_type=True)
+    """
     a, b = inexact_operands("true_divide", x, y)
     return ew.div(a, b)
 
@@ -214,6 +249,15 @@ def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return the remainder of ``x / y`` with the sign of ``x``, elementwise: C's ``fmod``.
 
     It is 0 where an integer is divided by 0.
+
+    See also ``remainder``, whose result has the sign of ``y``, as Python's ``%`` has it.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.fmod(jnp.array([7, -7]), 3)
+        Array([ 1, -1], dtype=int32)
+        >>> jnp.remainder(jnp.array([7, -7]), 3)
+        Array([1, 2], dtype=int32)
     """
     a, b = operands("fmod", x, y)
     return _towards_zero(_integers(_no_complex("fmod", a)), _integers(b))
@@ -221,7 +265,15 @@ def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 @replayed
 def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
-    """Return ``floor_divide(x, y)`` and ``remainder(x, y)``."""
+    """Return ``floor_divide(x, y)`` and ``remainder(x, y)``, both in the common dtype.
+
+    ``quotient * y + rest`` is ``x`` again, but for rounding.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.divmod(jnp.array([7, -7]), 3)
+        (Array([ 2, -3], dtype=int32), Array([1, 2], dtype=int32))
+    """
     a, b = operands("divmod", x, y)
     if dtypes.is_float(a.dtype):
         return _float_divmod(a, b)
@@ -230,7 +282,15 @@ def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
 
 @replayed
 def modf(x: ArrayLike, /) -> tuple[Array, Array]:
-    """Return the fractional and the integral part, both with ``x``'s sign, elementwise."""
+    """Return the fractional and the integral part, both as floats with ``x``'s sign, elementwise.
+
+    An infinity has no fraction: its parts are 0 and itself.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.modf(jnp.array([2.5, -2.5, -jnp.inf]))
+        (Array([ 0.5, -0.5, -0. ], dtype=float32), Array([  2.,  -2., -inf], dtype=float32))
+    """
     a = inexact(_no_complex("modf", array_of("modf", x)))
     whole = trunc(a)
     # an infinity has no fraction, though inf - inf is NaN
@@ -238,12 +298,32 @@ def modf(x: ArrayLike, /) -> tuple[Array, Array]:
 
 
 def negative(x: ArrayLike, /) -> Array:
-    """Return ``-x``, elementwise; bools are not taken."""
+    """Return ``-x``, elementwise, in the same dtype.
+
+    Integers wrap around: the least one of a signed type is its own negative, and that of an
+    unsigned number is what adds up to 0 with it.
+
+    Raises:
+        DtypeError: ``x`` holds bools; ``logical_not`` inverts them.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.negative(jnp.array([1, -128], jnp.int8))
+        Array([  -1, -128], dtype=int8)
+        >>> jnp.negative(jnp.uint8(1))
+        Array(255, dtype=uint8)
+    """
     return ew.neg(array_of("negative", x))
 
 
 def positive(x: ArrayLike, /) -> Array:
-    """Return ``x``."""
+    """Return ``x`` as an array, unchanged: what ``+x`` stands for.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.positive(jnp.array([-1.5, 2.0]))
+        Array([-1.5,  2. ], dtype=float32)
+    """
     return array_of("positive", x)
 
 
@@ -288,17 +368,42 @@ pow = power
 
 @replayed
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return ``x`` to the power ``y`` as a float, elementwise."""
+    """Return ``x`` to the power ``y`` as a float, elementwise; integers become floats first.
+
+    So integers take negative exponents, which ``power`` refuses. A negative ``x`` to a fractional
+    power is NaN.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.float_power(2, jnp.array([-1, 3]))
+        Array([0.5, 8. ], dtype=float32)
+    """
     return ew.pow_(*inexact_operands("float_power", x, y))
 
 
 def square(x: ArrayLike, /) -> Array:
-    """Return ``x * x``, elementwise."""
+    """Return ``x * x``, elementwise, in the same dtype; bools become integers.
+
+    Complex numbers are not conjugated: ``abs(x) ** 2`` is the squared size.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.square(jnp.array([3, -4]))
+        Array([ 9, 16], dtype=int32)
+        >>> jnp.square(1j)
+        Array(-1.+0.j, dtype=complex64, weak_type=True)
+    """
     return ew.integer_pow(_integers(array_of("square", x)), 2)
 
 
 def reciprocal(x: ArrayLike, /) -> Array:
-    """Return ``1 / x``, elementwise."""
+    """Return ``1 / x``, elementwise, as a float; integers become floats, and 0 gives infinity.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.reciprocal(jnp.array([4, 0]))
+        Array([0.25,  inf], dtype=float32)
+    """
     return ew.integer_pow(inexact(x, "reciprocal"), -1)
 
 
@@ -321,12 +426,30 @@ absolute = abs
 
 
 def fabs(x: ArrayLike, /) -> Array:
-    """Return the absolute value as a float, elementwise."""
+    """Return the absolute value as a float, elementwise; integers become floats.
+
+    See also ``abs``, which keeps integers, and takes complex numbers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.fabs(jnp.array([-2, 3]))
+        Array([2., 3.], dtype=float32)
+    """
     return ew.abs_(_no_complex("fabs", inexact(x, "fabs")))
 
 
 def sign(x: ArrayLike, /) -> Array:
-    """Return -1, 0 or 1 by sign, and ``x / |x|`` for complex ``x``, elementwise."""
+    """Return -1, 0 or 1 by sign, and ``x / |x|`` for complex ``x``, elementwise, in the same dtype.
+
+    NaN stays NaN. The derivative is 0 everywhere. See also ``signbit``, which tells -0.0 from 0.0.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.sign(jnp.array([-2.5, 0.0, 7.0, jnp.nan]))
+        Array([-1.,  0.,  1., nan], dtype=float32)
+        >>> jnp.sign(3j)
+        Array(0.+1.j, dtype=complex64, weak_type=True)
+    """
     a = array_of("sign", x)
     if a.dtype.kind == "u":
         return convert(ew.ne(a, full_like(a, 0)), a.dtype, a.weak_type)
@@ -334,19 +457,43 @@ def sign(x: ArrayLike, /) -> Array:
 
 
 def floor(x: ArrayLike, /) -> Array:
-    """Return the largest integer not above each element; integers stay as they are."""
+    """Return the largest integer not above each element, as a float; integers stay as they are.
+
+    The derivative is 0 everywhere.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.floor(jnp.array([1.5, -1.5]))
+        Array([ 1., -2.], dtype=float32)
+    """
     a = array_of("floor", x)
     return a if _is_integral(a) else ew.floor(a)
 
 
 def ceil(x: ArrayLike, /) -> Array:
-    """Return the smallest integer not below each element; integers stay as they are."""
+    """Return the smallest integer not below each element, as a float; integers stay as they are.
+
+    The derivative is 0 everywhere.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.ceil(jnp.array([1.2, -1.5]))
+        Array([ 2., -1.], dtype=float32)
+    """
     a = array_of("ceil", x)
     return a if _is_integral(a) else ew.ceil(a)
 
 
 def trunc(x: ArrayLike, /) -> Array:
-    """Return each element without its fraction, rounded towards zero."""
+    """Return each element without its fraction, rounded towards zero, as a float.
+
+    Integers stay as they are. The derivative is 0 everywhere.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.trunc(jnp.array([1.7, -1.7]))
+        Array([ 1., -1.], dtype=float32)
+    """
     a = array_of("trunc", x)
     if _is_integral(a):
         return a
@@ -357,7 +504,15 @@ fix = trunc
 
 
 def rint(x: ArrayLike, /) -> Array:
-    """Return the nearest integer as a float, halves to even, elementwise."""
+    """Return the nearest integer as a float, halves to the even one, elementwise.
+
+    Integers become floats; ``round`` keeps them.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.rint(jnp.array([0.5, 1.5, 2.5]))
+        Array([0., 2., 2.], dtype=float32)
+    """
     a = inexact(x, "rint")
     if dtypes.is_complex(a.dtype):
         return ew.complex_(ew.round_(ew.real(a)), ew.round_(ew.imag(a)))
@@ -431,7 +586,13 @@ def no_out(name: str, out: object) -> None:
 
 
 def signbit(x: ArrayLike, /) -> Array:
-    """Say where the sign is negative, also that of ``-0.0`` and of NaN."""
+    """Say where the sign is negative, also that of ``-0.0`` and of NaN; unsigned numbers have none.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.signbit(jnp.array([-1.0, -0.0, 0.0, -jnp.nan]))
+        Array([ True,  True, False,  True], dtype=bool)
+    """
     a = _no_complex("signbit", array_of("signbit", x))
     if dtypes.is_float(a.dtype):
         a = primitives.bitcast_convert_type(a, np.dtype(f"i{a.dtype.itemsize}"))
@@ -440,20 +601,56 @@ def signbit(x: ArrayLike, /) -> Array:
 
 @replayed
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Return ``x1`` with the sign of ``x2``, elementwise, as a float."""
+    """Return ``x1`` with the sign of ``x2``, elementwise, as a float.
+
+    Zeros and NaNs have signs, too; complex numbers have none, and are not taken.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.copysign(3, jnp.array([1.0, -0.0]))
+        Array([ 3., -3.], dtype=float32)
+    """
     a, b = inexact_operands("copysign", x1, x2)
     size = ew.abs_(_no_complex("copysign", a))
     return ew.select(signbit(b), ew.neg(size), size)
 
 
 def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return the next float after ``x`` in the direction of ``y``, elementwise."""
+    """Return the next float after ``x`` in the direction of ``y``, elementwise.
+
+    The step is one unit in the last place of the dtype; there is none where both are equal.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.nextafter(1.0, 2.0) - 1 == jnp.finfo(jnp.float32).eps
+        Array(True, dtype=bool)
+        >>> jnp.nextafter(jnp.array([0.0, 5.0]), jnp.array([1.0, 5.0]))
+        Array([1.e-45, 5.e+00], dtype=float32)
+    """
     return ew.nextafter(*inexact_operands("nextafter", x, y))
 
 
 @replayed
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Return ``x1 * 2**x2``, elementwise; ``x2`` holds integers."""
+    """Return ``x1 * 2**x2`` as a float, elementwise, rounded once.
+
+    The power of two may overflow by itself, where the product does not. See also ``frexp``, the
+    inverse.
+
+    Args:
+        x1: real numbers.
+        x2: integers.
+
+    Raises:
+        DtypeError: ``x2`` holds no integers, or ``x1`` complex numbers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.ldexp(jnp.array([1.0, 0.75]), 3)
+        Array([8., 6.], dtype=float32)
+        >>> jnp.ldexp(1e-30, 200)
+        Array(1.606938e+30, dtype=float32)
+    """
     exponents = array_of("ldexp", x2)
     if not _is_integral(exponents):
         raise DtypeError(f"ldexp: the exponent must hold integers, but got {exponents.aval}.")
@@ -515,7 +712,16 @@ def _power_of_two(exponent: Array, like: Array) -> Array:
 
 @replayed
 def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Return 0 where ``x1`` is negative, 1 where it is positive, ``x2`` where it is zero."""
+    """Return 0 where ``x1`` is negative, 1 where it is positive, ``x2`` at zero, NaN at NaN.
+
+    Returns:
+        Floats, also of integers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.heaviside(jnp.array([-2, 0, 3]), 0.5)
+        Array([0. , 0.5, 1. ], dtype=float32, weak_type=True)
+    """
     a, b = inexact_operands("heaviside", x1, x2)
     zero, one = full_like(a, 0), full_like(a, 1)
     step = ew.select(ew.gt(a, zero), one, b)
@@ -538,17 +744,44 @@ def exp(x: ArrayLike, /) -> Array:
 
 
 def exp2(x: ArrayLike, /) -> Array:
-    """Return 2 to the power ``x``, elementwise."""
+    """Return 2 to the power ``x``, elementwise, as a float.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.exp2(jnp.array([3, -1, -jnp.inf]))
+        Array([8. , 0.5, 0. ], dtype=float32)
+    """
     return ew.exp2(inexact(x, "exp2"))
 
 
 def expm1(x: ArrayLike, /) -> Array:
-    """Return ``exp(x) - 1``, accurate near 0, elementwise."""
+    """Return ``exp(x) - 1``, elementwise, as a float, accurate where ``x`` is near 0.
+
+    There ``exp(x)`` is so near to 1 that the difference loses its digits.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.expm1(1e-10)
+        Array(1.e-10, dtype=float32, weak_type=True)
+        >>> jnp.exp(1e-10) - 1
+        Array(0., dtype=float32, weak_type=True)
+    """
     return ew.expm1(inexact(x, "expm1"))
 
 
 def log(x: ArrayLike, /) -> Array:
-    """Return the natural logarithm, elementwise."""
+    """Return the natural logarithm, elementwise, as a float.
+
+    That of 0 is minus infinity, of a negative number NaN; a complex number has the logarithm whose
+    imaginary part lies in [-pi, pi].
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.log(jnp.array([1, 0, -1]))
+        Array([  0., -inf,  nan], dtype=float32)
+        >>> jnp.log(-1 + 0j).imag == jnp.pi
+        Array(True, dtype=bool)
+    """
     return ew.log(inexact(x, "log"))
 
 
@@ -567,18 +800,44 @@ def _log_to_base(x: Array, function: np.ufunc, of_e: float) -> Array:
 
 @replayed
 def log2(x: ArrayLike, /) -> Array:
-    """Return the logarithm to base 2, elementwise."""
+    """Return the logarithm to base 2, elementwise, as a float.
+
+    That of 0 is minus infinity, of a negative number NaN.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.log2(jnp.array([8, 1, 0]))
+        Array([  3.,   0., -inf], dtype=float32)
+    """
     return _log_to_base(inexact(x, "log2"), np.log2, math.log2(math.e))
 
 
 @replayed
 def log10(x: ArrayLike, /) -> Array:
-    """Return the logarithm to base 10, elementwise."""
+    """Return the logarithm to base 10, elementwise, as a float.
+
+    That of 0 is minus infinity, of a negative number NaN.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.log10(jnp.array([100, 1, 0]))
+        Array([2.0000002, 0.       ,      -inf], dtype=float32)
+    """
     return _log_to_base(inexact(x, "log10"), np.log10, math.log10(math.e))
 
 
 def log1p(x: ArrayLike, /) -> Array:
-    """Return ``log(1 + x)``, accurate near 0, elementwise."""
+    """Return ``log(1 + x)``, elementwise, as a float, accurate where ``x`` is near 0.
+
+    There the sum ``1 + x`` is rounded to so few digits of ``x`` that its logarithm has them wrong.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.log1p(1e-10)
+        Array(1.e-10, dtype=float32, weak_type=True)
+        >>> jnp.log(1 + jnp.float32(1e-10))
+        Array(0., dtype=float32)
+    """
     return ew.log1p(inexact(x, "log1p"))
 
 
@@ -598,7 +857,15 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 @universal(identity=-math.inf)
 @replayed
 def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Return ``log2(2**x1 + 2**x2)`` without overflow, elementwise."""
+    """Return ``log2(2**x1 + 2**x2)`` without overflow, elementwise.
+
+    It adds numbers that are given by their logarithms to base 2. See also ``logaddexp``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.logaddexp2(jnp.array([3.0, 1000.0]), jnp.array([3.0, 1000.0]))
+        Array([   4., 1001.], dtype=float32)
+    """
     a, b = inexact_operands("logaddexp2", x1, x2)
     # A choice of operands, unlike ``max``, leaves the formula smooth across a tie.
     first = ew.ge(_no_complex("logaddexp2", a), b)
@@ -610,18 +877,46 @@ def logaddexp2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def sqrt(x: ArrayLike, /) -> Array:
-    """Return the square root, elementwise."""
+    """Return the square root, elementwise, as a float; NaN for negative numbers.
+
+    A complex number has the root whose real part is not negative. The derivative at 0 is infinite.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.sqrt(jnp.array([4, 0, -1]))
+        Array([ 2.,  0., nan], dtype=float32)
+        >>> jnp.sqrt(-4 + 0j)
+        Array(0.+2.j, dtype=complex64, weak_type=True)
+    """
     return ew.sqrt(inexact(x, "sqrt"))
 
 
 def cbrt(x: ArrayLike, /) -> Array:
-    """Return the cube root, elementwise."""
+    """Return the real cube root, elementwise, as a float, also of negative numbers.
+
+    ``x ** (1 / 3)`` is NaN for these. The derivative at 0 is infinite.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.cbrt(jnp.array([8.0, -8.0]))
+        Array([ 2., -2.], dtype=float32)
+    """
     return ew.cbrt(inexact(x, "cbrt"))
 
 
 @replayed
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Return ``sqrt(x1**2 + x2**2)`` without overflow, elementwise. The derivative at 0 is 0."""
+    """Return ``sqrt(x1**2 + x2**2)`` without overflow, elementwise. The derivative at 0 is 0.
+
+    An infinity outweighs NaN. Integers become floats; complex numbers are not taken.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.hypot(3, jnp.array([4.0, -jnp.inf]))
+        Array([ 5., inf], dtype=float32)
+        >>> jnp.hypot(3e30, 4e30)
+        Array(5.e+30, dtype=float32, weak_type=True)
+    """
     a, b = inexact_operands("hypot", x1, x2)
     size_a, size_b = ew.abs_(_no_complex("hypot", a)), ew.abs_(b)
     first = ew.ge(size_a, size_b)
@@ -651,62 +946,170 @@ def sin(x: ArrayLike, /) -> Array:
 
 
 def cos(x: ArrayLike, /) -> Array:
-    """Return the cosine, elementwise."""
+    """Return the cosine of an angle in radians, elementwise, as a float; NaN at infinities.
+
+    It takes complex numbers, too. See also ``deg2rad``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.cos(jnp.array([0.0, jnp.pi, jnp.inf]))
+        Array([ 1., -1., nan], dtype=float32)
+    """
     return ew.cos(inexact(x, "cos"))
 
 
 def tan(x: ArrayLike, /) -> Array:
-    """Return the tangent, elementwise."""
+    """Return the tangent of an angle in radians, elementwise, as a float; NaN at infinities.
+
+    No float is exactly pi/2, so the tangent of the nearest one is large, but finite.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.tan(jnp.array([0, jnp.inf]))
+        Array([ 0., nan], dtype=float32)
+        >>> jnp.isfinite(jnp.tan(jnp.pi / 2))
+        Array(True, dtype=bool)
+    """
     return ew.tan(inexact(x, "tan"))
 
 
 def arcsin(x: ArrayLike, /) -> Array:
-    """Return the inverse sine, elementwise."""
+    """Return the angle in [-pi/2, pi/2] whose sine is ``x``, elementwise, in radians.
+
+    It is NaN where a real ``x`` lies outside of [-1, 1]; complex numbers have an angle everywhere.
+    The derivative at both ends is infinite.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.rad2deg(jnp.arcsin(jnp.array([-1.0, 0.0, 2.0])))
+        Array([-90.,   0.,  nan], dtype=float32)
+    """
     return ew.asin(inexact(x, "arcsin"))
 
 
 def arccos(x: ArrayLike, /) -> Array:
-    """Return the inverse cosine, elementwise."""
+    """Return the angle in [0, pi] whose cosine is ``x``, elementwise, in radians.
+
+    It is NaN where a real ``x`` lies outside of [-1, 1]; complex numbers have an angle everywhere.
+    The derivative at both ends is infinite.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.rad2deg(jnp.arccos(jnp.array([-1.0, 0.0, 2.0])))
+        Array([180.,  90.,  nan], dtype=float32)
+    """
     return ew.acos(inexact(x, "arccos"))
 
 
 def arctan(x: ArrayLike, /) -> Array:
-    """Return the inverse tangent, elementwise."""
+    """Return the angle in [-pi/2, pi/2] whose tangent is ``x``, elementwise, in radians.
+
+    See also ``arctan2``, which knows the quadrant.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.rad2deg(jnp.arctan(jnp.array([1.0, -jnp.inf])))
+        Array([ 45., -90.], dtype=float32)
+    """
     return ew.atan(inexact(x, "arctan"))
 
 
 def arctan2(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Return the angle of the point ``(x2, x1)`` in the plane, in [-pi, pi], elementwise."""
+    """Return the angle of the point ``(x2, x1)`` in the plane, elementwise, in [-pi, pi].
+
+    The second coordinate comes first. On the negative axis the sign of a zero in ``x1`` says from
+    which side; the derivative at the origin is NaN.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.rad2deg(jnp.arctan2(jnp.array([1.0, 0.0, -0.0]), -1.0))
+        Array([ 135.,  180., -180.], dtype=float32)
+    """
     return ew.atan2(*inexact_operands("arctan2", x1, x2))
 
 
 def sinh(x: ArrayLike, /) -> Array:
-    """Return the hyperbolic sine, elementwise."""
+    """Return the hyperbolic sine ``(exp(x) - exp(-x)) / 2``, elementwise, accurate near 0.
+
+    It takes complex numbers, too.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.sinh(jnp.array([0.0, -jnp.inf]))
+        Array([  0., -inf], dtype=float32)
+        >>> jnp.sinh(1e-30)
+        Array(1.e-30, dtype=float32, weak_type=True)
+    """
     return ew.sinh(inexact(x, "sinh"))
 
 
 def cosh(x: ArrayLike, /) -> Array:
-    """Return the hyperbolic cosine, elementwise."""
+    """Return the hyperbolic cosine ``(exp(x) + exp(-x)) / 2``, elementwise; least, 1, at 0.
+
+    It takes complex numbers, too.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.cosh(jnp.array([0.0, -jnp.inf]))
+        Array([ 1., inf], dtype=float32)
+    """
     return ew.cosh(inexact(x, "cosh"))
 
 
 def tanh(x: ArrayLike, /) -> Array:
-    """Return the hyperbolic tangent, elementwise."""
+    """Return the hyperbolic tangent, elementwise, as a float in [-1, 1].
+
+    It takes complex numbers, too. For large ``x`` it is 1 and its derivative 0, without overflow.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> jnp.tanh(jnp.array([-jnp.inf, 0, 1000]))
+        Array([-1.,  0.,  1.], dtype=float32)
+        >>> tinyjax.grad(jnp.tanh)(1000.0)
+        Array(0., dtype=float32, weak_type=True)
+    """
     return ew.tanh(inexact(x, "tanh"))
 
 
 def arcsinh(x: ArrayLike, /) -> Array:
-    """Return the inverse hyperbolic sine, elementwise."""
+    """Return the inverse of ``sinh``, elementwise, of any number, without overflow.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.arcsinh(jnp.array([0.0, 1e-30]))
+        Array([0.e+00, 1.e-30], dtype=float32)
+        >>> jnp.round(jnp.arcsinh(1e30), 3)
+        Array(69.771, dtype=float32, weak_type=True)
+    """
     return ew.asinh(inexact(x, "arcsinh"))
 
 
 def arccosh(x: ArrayLike, /) -> Array:
-    """Return the inverse hyperbolic cosine, elementwise."""
+    """Return the inverse of ``cosh`` that is not negative, elementwise.
+
+    It is NaN for real numbers below 1; complex numbers have one everywhere. The derivative at 1 is
+    infinite.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.arccosh(jnp.array([1.0, 0.5]))
+        Array([ 0., nan], dtype=float32)
+        >>> jnp.arccosh(0.5 + 0j).real
+        Array(0., dtype=float32, weak_type=True)
+    """
     return ew.acosh(inexact(x, "arccosh"))
 
 
 def arctanh(x: ArrayLike, /) -> Array:
-    """Return the inverse hyperbolic tangent, elementwise."""
+    """Return the inverse of ``tanh``, elementwise.
+
+    It is infinite at -1 and 1, and NaN for real numbers beyond; complex numbers have one there.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.arctanh(jnp.array([-1.0, 0.0, 1.0, 2.0]))
+        Array([-inf,   0.,  inf,  nan], dtype=float32)
+    """
     return ew.atanh(inexact(x, "arctanh"))
 
 
@@ -724,7 +1127,18 @@ atanh: Unary = arctanh
 
 @replayed
 def sinc(x: ArrayLike, /) -> Array:
-    """Return ``sin(pi x) / (pi x)``, and 1 at 0, elementwise; right at 0 in all derivatives."""
+    """Return ``sin(pi x) / (pi x)``, and 1 at 0, elementwise; right at 0 in all derivatives.
+
+    It is NaN at infinities. Integers become floats, and at integers other than 0 it vanishes but
+    for rounding.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> jnp.sinc(0)
+        Array(1., dtype=float32, weak_type=True)
+        >>> jnp.round(tinyjax.grad(tinyjax.grad(jnp.sinc))(0.0), 3)
+        Array(-3.29, dtype=float32, weak_type=True)
+    """
     a = inexact(x, "sinc")
     angle_ = ew.mul(a, full_like(a, math.pi))
     size = ew.abs_(angle_)
@@ -743,14 +1157,26 @@ def sinc(x: ArrayLike, /) -> Array:
 
 @replayed
 def deg2rad(x: ArrayLike, /) -> Array:
-    """Convert degrees to radians, elementwise."""
+    """Convert degrees to radians, elementwise, as floats.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.deg2rad(180) == jnp.pi
+        Array(True, dtype=bool)
+    """
     a = inexact(x, "deg2rad")
     return ew.mul(a, full_like(a, math.pi / 180))
 
 
 @replayed
 def rad2deg(x: ArrayLike, /) -> Array:
-    """Convert radians to degrees, elementwise."""
+    """Convert radians to degrees, elementwise, as floats.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.rad2deg(jnp.pi)
+        Array(180., dtype=float32, weak_type=True)
+    """
     a = inexact(x, "rad2deg")
     return ew.mul(a, full_like(a, 180 / math.pi))
 
@@ -774,7 +1200,13 @@ def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 
 def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where ``x != y``, elementwise."""
+    """Say where ``x != y``, elementwise; NaN differs from everything, itself included.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.not_equal(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan]))
+        Array([False,  True], dtype=bool)
+    """
     return ew.ne(*operands("not_equal", x, y))
 
 
@@ -786,34 +1218,77 @@ def _complex_order(a: Array, b: Array, strict: bool) -> Array:
 
 
 def less(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where ``x < y``, elementwise; complex numbers by real, then by imaginary part."""
+    """Say where ``x < y``, elementwise; complex numbers by real, then by imaginary part.
+
+    NaN is neither less nor greater than anything.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.less(jnp.array([1.0, 2.0, jnp.nan]), 2)
+        Array([ True, False, False], dtype=bool)
+        >>> jnp.less(1 + 5j, jnp.array([2 + 0j, 1 + 6j]))
+        Array([ True,  True], dtype=bool)
+    """
     a, b = operands("less", x, y)
     return _complex_order(a, b, True) if a.dtype.kind == "c" else ew.lt(a, b)
 
 
 def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where ``x <= y``, elementwise; complex numbers by real, then by imaginary part."""
+    """Say where ``x <= y``, elementwise; complex numbers by real, then by imaginary part.
+
+    It is False where either is NaN.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.less_equal(jnp.array([1.0, 2.0, jnp.nan]), 2)
+        Array([ True,  True, False], dtype=bool)
+    """
     a, b = operands("less_equal", x, y)
     return _complex_order(a, b, False) if a.dtype.kind == "c" else ew.le(a, b)
 
 
 def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where ``x > y``, elementwise; complex numbers by real, then by imaginary part."""
+    """Say where ``x > y``, elementwise; complex numbers by real, then by imaginary part.
+
+    It is False where either is NaN.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.greater(jnp.array([1.0, 3.0, jnp.nan]), 2)
+        Array([False,  True, False], dtype=bool)
+    """
     a, b = operands("greater", x, y)
     return _complex_order(b, a, True) if a.dtype.kind == "c" else ew.gt(a, b)
 
 
 def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where ``x >= y``, elementwise; complex numbers by real, then by imaginary part."""
+    """Say where ``x >= y``, elementwise; complex numbers by real, then by imaginary part.
+
+    It is False where either is NaN.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.greater_equal(jnp.array([2, 1]), jnp.array([[1], [2]]))
+        Array([[ True,  True],
+               [ True, False]], dtype=bool)
+    """
     a, b = operands("greater_equal", x, y)
     return _complex_order(b, a, False) if a.dtype.kind == "c" else ew.ge(a, b)
 
 
 @universal(identity=None)
 def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return the larger of two, elementwise; NaN where either is.
+    """Return the larger of two, elementwise, in the common dtype; NaN where either is.
 
-    Where the two are equal, each gets half of the derivative.
+    Where the two are equal, each gets half of the derivative. Complex numbers are compared by real,
+    then by imaginary part. See also ``fmax``, which passes over NaN, and ``max``, over an axis.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> jnp.maximum(jnp.array([1.0, jnp.nan]), 2)
+        Array([ 2., nan], dtype=float32)
+        >>> tinyjax.grad(jnp.maximum)(3.0, 3.0)
+        Array(0.5, dtype=float32, weak_type=True)
     """
     a, b = operands("maximum", x, y)
     if a.dtype.kind == "c":
@@ -823,9 +1298,17 @@ def maximum(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 @universal(identity=None)
 def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return the smaller of two, elementwise; NaN where either is.
+    """Return the smaller of two, elementwise, in the common dtype; NaN where either is.
 
-    Where the two are equal, each gets half of the derivative.
+    Where the two are equal, each gets half of the derivative. Complex numbers are compared by real,
+    then by imaginary part. See also ``fmin``, which passes over NaN, and ``min``, over an axis.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> jnp.minimum(jnp.array([1.0, jnp.nan]), 2)
+        Array([ 1., nan], dtype=float32)
+        >>> tinyjax.grad(jnp.minimum)(3.0, 3.0)
+        Array(0.5, dtype=float32, weak_type=True)
     """
     a, b = operands("minimum", x, y)
     if a.dtype.kind == "c":
@@ -835,14 +1318,30 @@ def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 @replayed
 def fmax(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Return the larger of two, elementwise; where one is NaN the other."""
+    """Return the larger of two, elementwise; where one is NaN the other.
+
+    Where the two are equal, the second gets all of the derivative. See also ``maximum``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.fmax(jnp.array([1.0, jnp.nan, 5.0]), jnp.array([2.0, 2.0, jnp.nan]))
+        Array([2., 2., 5.], dtype=float32)
+    """
     a, b = operands("fmax", x1, x2)
     return ew.select(ew.or_(greater(a, b), isnan(b)), a, b)
 
 
 @replayed
 def fmin(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Return the smaller of two, elementwise; where one is NaN the other."""
+    """Return the smaller of two, elementwise; where one is NaN the other.
+
+    Where the two are equal, the second gets all of the derivative. See also ``minimum``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.fmin(jnp.array([1.0, jnp.nan, 5.0]), jnp.array([2.0, 2.0, jnp.nan]))
+        Array([1., 2., 5.], dtype=float32)
+    """
     a, b = operands("fmin", x1, x2)
     return ew.select(ew.or_(less(a, b), isnan(b)), a, b)
 
@@ -927,13 +1426,29 @@ def isclose(
 
 
 def isnan(x: ArrayLike, /) -> Array:
-    """Say where ``x`` is not a number, elementwise."""
+    """Say where ``x`` is not a number, elementwise; integers always are.
+
+    A complex number is NaN where either part is.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.isnan(jnp.array([jnp.nan, jnp.inf, 0.0]))
+        Array([ True, False, False], dtype=bool)
+        >>> jnp.isnan(3)
+        Array(False, dtype=bool)
+    """
     a = array_of("isnan", x)
     return ew.ne(a, a) if dtypes.is_inexact(a.dtype) else _false(a)
 
 
 def isfinite(x: ArrayLike, /) -> Array:
-    """Say where ``x`` is neither infinite nor NaN, elementwise."""
+    """Say where ``x`` is neither infinite nor NaN, elementwise, in both parts of a complex number.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.isfinite(jnp.array([1.0, jnp.inf, jnp.nan]))
+        Array([ True, False, False], dtype=bool)
+    """
     a = array_of("isfinite", x)
     if dtypes.is_complex(a.dtype):
         return ew.and_(ew.is_finite(ew.real(a)), ew.is_finite(ew.imag(a)))
@@ -943,7 +1458,15 @@ def isfinite(x: ArrayLike, /) -> Array:
 
 
 def isinf(x: ArrayLike, /) -> Array:
-    """Say where ``x`` is infinite, elementwise."""
+    """Say where ``x`` is infinite, of either sign, elementwise.
+
+    A complex number is infinite where either part is.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.isinf(jnp.array([-jnp.inf, 1.0, jnp.nan]))
+        Array([ True, False, False], dtype=bool)
+    """
     a = array_of("isinf", x)
     if dtypes.is_complex(a.dtype):
         return ew.or_(isinf(ew.real(a)), isinf(ew.imag(a)))
@@ -954,14 +1477,34 @@ def isinf(x: ArrayLike, /) -> Array:
 
 @replayed
 def isposinf(x: ArrayLike, /, out: None = None) -> Array:
-    """Say where ``x`` is plus infinity, elementwise."""
+    """Say where ``x`` is plus infinity, elementwise; complex numbers are not taken.
+
+    Args:
+        x: real numbers.
+        out: must be None; arrays are immutable.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.isposinf(jnp.array([jnp.inf, -jnp.inf]))
+        Array([ True, False], dtype=bool)
+    """
     no_out("isposinf", out)
     return _is_infinity("isposinf", x, math.inf)
 
 
 @replayed
 def isneginf(x: ArrayLike, /, out: None = None) -> Array:
-    """Say where ``x`` is minus infinity, elementwise."""
+    """Say where ``x`` is minus infinity, elementwise; complex numbers are not taken.
+
+    Args:
+        x: real numbers.
+        out: must be None; arrays are immutable.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.isneginf(jnp.array([jnp.inf, -jnp.inf]))
+        Array([False,  True], dtype=bool)
+    """
     no_out("isneginf", out)
     return _is_infinity("isneginf", x, -math.inf)
 
@@ -975,13 +1518,29 @@ def _is_infinity(name: str, x: ArrayLike, infinity: float) -> Array:
 
 @replayed
 def isreal(x: ArrayLike, /) -> Array:
-    """Say where the imaginary part is zero, elementwise."""
+    """Say where the imaginary part is zero, elementwise.
+
+    See also ``isrealobj``, which asks for the dtype only.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.isreal(jnp.array([1 + 0j, 1j]))
+        Array([ True, False], dtype=bool)
+    """
     return equal(imag(x), 0)
 
 
 @replayed
 def iscomplex(x: ArrayLike, /) -> Array:
-    """Say where the imaginary part is not zero, elementwise."""
+    """Say where the imaginary part is not zero, elementwise.
+
+    See also ``iscomplexobj``, which asks for the dtype only.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.iscomplex(jnp.array([1 + 0j, 1j]))
+        Array([False,  True], dtype=bool)
+    """
     return not_equal(imag(x), 0)
 
 
@@ -1042,43 +1601,103 @@ def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
 
 @universal(identity=False)
 def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where at least one is true (not zero), elementwise."""
+    """Say where at least one is true (not zero), elementwise, as bools. NaN is not zero, so true.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.logical_or(jnp.array([0.0, jnp.nan]), False)
+        Array([False,  True], dtype=bool)
+    """
     a, b = arrays("logical_or", x, y)
     return ew.or_(*operands("logical_or", truth(a), truth(b)))
 
 
 @universal(identity=False)
 def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where exactly one is true (not zero), elementwise."""
+    """Say where exactly one is true (not zero), elementwise, as bools.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.logical_xor(jnp.array([0, 1, 2]), 3)
+        Array([ True, False, False], dtype=bool)
+    """
     a, b = arrays("logical_xor", x, y)
     return ew.xor_(*operands("logical_xor", truth(a), truth(b)))
 
 
 def logical_not(x: ArrayLike, /) -> Array:
-    """Say where ``x`` is false (zero), elementwise."""
+    """Say where ``x`` is false (zero), elementwise, as bools.
+
+    See also ``invert``, which flips the bits of integers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.logical_not(jnp.array([0, 1, 2]))
+        Array([ True, False, False], dtype=bool)
+    """
     return ew.not_(truth(array_of("logical_not", x)))
 
 
 @universal(identity=-1)
 def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return the bits that both have, elementwise; for bools the logical and."""
+    """Return the bits that both have, elementwise; for bools the logical and.
+
+    Raises:
+        DtypeError: an operand holds floats or complex numbers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.bitwise_and(jnp.array([0b1100, 6]), 0b0110)
+        Array([4, 6], dtype=int32)
+    """
     return ew.and_(*operands("bitwise_and", x, y))
 
 
 @universal(identity=0)
 def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return the bits that either has, elementwise; for bools the logical or."""
+    """Return the bits that either has, elementwise; for bools the logical or.
+
+    Raises:
+        DtypeError: an operand holds floats or complex numbers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.bitwise_or(jnp.array([0b1100, 6]), 0b0010)
+        Array([14,  6], dtype=int32)
+    """
     return ew.or_(*operands("bitwise_or", x, y))
 
 
 @universal(identity=0)
 def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return the bits that exactly one has, elementwise; for bools the logical exclusive or."""
+    """Return the bits that exactly one has, elementwise; for bools the logical exclusive or.
+
+    Raises:
+        DtypeError: an operand holds floats or complex numbers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.bitwise_xor(jnp.array([0b1100, 6]), 0b0110)
+        Array([10,  0], dtype=int32)
+    """
     return ew.xor_(*operands("bitwise_xor", x, y))
 
 
 def bitwise_not(x: ArrayLike, /) -> Array:
-    """Return each element with all bits flipped; for bools the logical not."""
+    """Return each element with all bits flipped; for bools the logical not.
+
+    That is ``-1 - x`` for signed integers.
+
+    Raises:
+        DtypeError: ``x`` holds floats or complex numbers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.bitwise_not(jnp.array([0, 5]))
+        Array([-1, -6], dtype=int32)
+        >>> jnp.bitwise_not(jnp.uint8(5))
+        Array(250, dtype=uint8)
+    """
     return ew.not_(array_of("bitwise_not", x))
 
 
@@ -1087,13 +1706,31 @@ bitwise_invert: Unary = bitwise_not
 
 
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return ``x`` shifted left by ``y`` bits, elementwise; 0 beyond the width of the type."""
+    """Return ``x * 2**y`` by shifting bits, elementwise; bits beyond the width are lost.
+
+    Raises:
+        DtypeError: an operand holds floats or complex numbers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.left_shift(jnp.array([1, 3]), jnp.array([4, 32]))
+        Array([16,  0], dtype=int32)
+    """
     a, b = operands("left_shift", x, y)
     return ew.shift_left(_integers(a), _integers(b))
 
 
 def right_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Return ``x`` shifted right by ``y`` bits, elementwise; signed integers keep their sign."""
+    """Return ``x // 2**y`` by shifting bits, elementwise; signed integers keep their sign.
+
+    Raises:
+        DtypeError: an operand holds floats or complex numbers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.right_shift(jnp.array([20, -20]), 3)
+        Array([ 2, -3], dtype=int32)
+    """
     a, b = operands("right_shift", x, y)
     a, b = _integers(a), _integers(b)
     if a.dtype.kind == "u":
@@ -1106,7 +1743,16 @@ bitwise_right_shift: Binary = right_shift
 
 
 def bitwise_count(x: ArrayLike, /) -> Array:
-    """Return the number of bits set in the absolute value of each integer, as uint8."""
+    """Return how many bits are set in the absolute value of each integer, as uint8.
+
+    Raises:
+        DtypeError: ``x`` holds floats or complex numbers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.bitwise_count(jnp.array([7, -7, 256]))
+        Array([3, 3, 1], dtype=uint8)
+    """
     a = _integers(array_of("bitwise_count", x))
     return convert(ew.population_count(abs(a)), dtypes.uint8)
 
@@ -1127,13 +1773,30 @@ def real(val: ArrayLike, /) -> Array:
 
 
 def imag(val: ArrayLike, /) -> Array:
-    """Return the imaginary part, elementwise; 0 for real input."""
+    """Return the imaginary part, elementwise.
+
+    Returns:
+        Floats of half the width; of real ``x``, zeros of its own dtype.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.imag(jnp.array([1 + 2j]))
+        Array([2.], dtype=float32)
+        >>> jnp.imag(jnp.array([5]))
+        Array([0], dtype=int32)
+    """
     a = array_of("imag", val)
     return ew.imag(a) if dtypes.is_complex(a.dtype) else full_like(a, 0)
 
 
 def conjugate(x: ArrayLike, /) -> Array:
-    """Return the complex conjugate, elementwise; real input is returned as it is."""
+    """Return the complex conjugate, elementwise; real input is returned as it is.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.conjugate(jnp.array([1 + 2j]))
+        Array([1.-2.j], dtype=complex64)
+    """
     a = array_of("conjugate", x)
     return ew.conj(a) if dtypes.is_complex(a.dtype) else a
 
@@ -1143,7 +1806,19 @@ conj = conjugate
 
 @replayed
 def angle(z: ArrayLike, deg: bool = False) -> Array:
-    """Return the angle of complex numbers in [-pi, pi], elementwise; in degrees if ``deg``."""
+    """Return the angle of complex numbers in [-pi, pi], elementwise; in degrees if ``deg``.
+
+    That of a positive real number is 0, that of a negative one pi.
+
+    Args:
+        z: real or complex numbers.
+        deg: whether the result is in degrees rather than radians.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.angle(jnp.array([1j, -1 + 0j, 1 + 0j]), deg=True)
+        Array([ 90., 180.,   0.], dtype=float32)
+    """
     a = inexact(z, "angle")
     result = ew.atan2(imag(a), real(a))
     return rad2deg(result) if deg else result
