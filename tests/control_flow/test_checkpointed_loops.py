@@ -1,6 +1,8 @@
 """Reverse mode through loops that keep few states: derivatives, the schedule, and memory."""
 
 import functools
+import subprocess
+import sys
 from collections.abc import Callable
 from itertools import pairwise
 from math import comb
@@ -670,6 +672,19 @@ def test_the_gradient_of_a_long_scan() -> None:
 
 
 # Errors
+
+
+def test_a_checkpointed_scan_may_be_the_first_loop_of_a_process() -> None:
+    program = """
+import tinyjax
+from tinyjax import lax
+def f(x):
+    return lax.scan(lambda c, _: (c * c, None), x, None, 3, checkpoints=2)[0]
+print(tinyjax.jit(tinyjax.grad(f))(1.5))
+"""
+    run = [sys.executable, "-c", program]
+    done = subprocess.run(run, capture_output=True, text=True, check=True)
+    assert float(done.stdout) == pytest.approx(8 * 1.5**7)
 
 
 def test_errors() -> None:

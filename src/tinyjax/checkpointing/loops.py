@@ -14,7 +14,11 @@ import attrs
 from tinyjax.checkpointing import schedule
 from tinyjax.checkpointing.schedule import Kept, Online, advance, element, integer, plus, write
 from tinyjax.config import settings
-from tinyjax.core.control_flow import primitives as cfp, scan as sc
+from tinyjax.core.control_flow import (
+    primitives as cfp,
+    scan as sc,
+    while_loop as while_loop,  # noqa: PLC0414 (its rules)
+)
 from tinyjax.core.control_flow.common import Observer, def_loop, first_tangents, in_phase, rearrange
 from tinyjax.core.control_flow.primitives import ScanParams, bind_scan, scan_body_jvp, scan_p
 from tinyjax.core.jit.program import jvp_of_call
