@@ -1,6 +1,7 @@
 """The lax namespace: names, signatures and meaning as jax has them, and errors that say more."""
 
 import inspect
+import re
 from collections.abc import Callable
 from enum import Enum
 from functools import partial
@@ -500,6 +501,20 @@ def test_gradients_of_convolutions_like_jax() -> None:
     ct = RNG.uniform(size=out.shape).astype(np.float32)
     for got, want in zip(pull_back(ct), jax_pull_back(ct), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)
+
+
+def test_convolutions_in_conditionals_have_the_axes_that_xla_is_fast_for() -> None:
+    """By XLA's text: anywhere but at the top of a program it moves no axes."""
+
+    def loss(x: Any, w: Any) -> Any:
+        y = lax.cond(x[0, 0, 0, 0] > 0, lambda: lax.conv(x, w, (1, 2), "SAME"), lambda: x[..., ::2])
+        return (y**2).sum()
+
+    args = np.ones((2, 3, 5, 6), np.float32), np.ones((3, 3, 3, 2), np.float32)
+    text = tinyjax.jit(tinyjax.grad(loss, (0, 1))).lower(*args).compile().as_text()
+    layouts = re.findall(r"dim_labels=(\S+?)[,\s]", text)
+    assert len(layouts) >= 3
+    assert set(layouts) == {"b01f_01io->b01f"}
 
 
 def test_dimension_numbers_are_strings_or_permutations() -> None:
