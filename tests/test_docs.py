@@ -58,19 +58,24 @@ def test_page(page: Path) -> None:
             pytest.fail(str(error), pytrace=False)
 
 
+def examples_of(name: str) -> list[doctest.DocTest]:
+    """Find the examples of a module, and of the classes that say they are a namespace's."""
+    module = importlib.import_module(name)
+    for public in getattr(module, "__all__", ()):
+        getattr(module, public)  # is loaded when it is first asked for
+    return doctest.DocTestFinder().find(module, name)
+
+
 @pytest.mark.usefixtures("own_primitives")
 @pytest.mark.parametrize("module", modules())
 def test_docstrings(module: str) -> None:
-    found = doctest.DocTestFinder().find(importlib.import_module(module), module)
-    if failed := "".join(failures_of(test) for test in found):
+    if failed := "".join(failures_of(test) for test in examples_of(module)):
         pytest.fail(failed, pytrace=False)
 
 
 def without_examples() -> list[str]:
     """Name the public functions and classes of which no example runs in `test_docstrings`."""
-    loaded = [importlib.import_module(name) for name in modules()]
-    found = [test for module in loaded for test in doctest.DocTestFinder().find(module)]
-    run = {test.docstring for test in found if test.examples}
+    run = {test.docstring for name in modules() for test in examples_of(name) if test.examples}
     return sorted(
         entry.path
         for entries in reference.entries().values()
@@ -81,6 +86,7 @@ def without_examples() -> list[str]:
     )
 
 
+@pytest.mark.usefixtures("own_primitives")
 def test_what_is_public_shows_an_example() -> None:
     listed = WITHOUT_EXAMPLES.read_text("utf-8").split()
     lacking = without_examples()

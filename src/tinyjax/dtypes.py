@@ -681,8 +681,21 @@ def finfo(dtype: DTypeLike | HasDType) -> np.finfo[Any]:
 def iinfo(dtype: DTypeLike | HasDType) -> IntegerLimits:
     """Return the limits of an integer type: ``min``, ``max`` and ``bits``.
 
+    It describes the range of a dtype that you do not know beforehand; ``finfo`` does so for
+    floats.
+
     Args:
         dtype: the type, or an array of it; Python's ``int`` is int64, as in NumPy and JAX.
+
+    Raises:
+        DtypeError: the type is none of integers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.iinfo(jnp.int8).min, jnp.iinfo(jnp.uint4).max
+        (-128, 15)
+        >>> jnp.iinfo(jnp.arange(3)).bits
+        32
     """
     requested = _dtype_of(dtype)
     if not is_whole(requested):

@@ -185,6 +185,9 @@ def vdot(
 ) -> Array:
     """Return the sum of the products of all elements, the first conjugated.
 
+    See also ``dot``, which conjugates nothing, and ``vecdot``, which keeps the axes before the
+    last.
+
     Args:
         a: any shape.
         b: any shape of as many elements.
@@ -196,6 +199,13 @@ def vdot(
 
     Raises:
         ShapeError: the numbers of elements differ.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.vdot(jnp.array([1j, 2]), jnp.array([1j, 2]))
+        Array(5.+0.j, dtype=complex64)
+        >>> jnp.vdot(jnp.ones((2, 3)), jnp.arange(6))
+        Array(15., dtype=float32)
     """
     (x, y), dtype = _prepare("vdot", (a, b), preferred_element_type)
     if x.size != y.size:
@@ -257,8 +267,17 @@ def _check_inner(name: str, x: Array, i: int, y: Array, j: int) -> None:
 def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return the products of matrices ``(..., n, m)`` and vectors ``(..., m)``, broadcasting.
 
+    Each vector stands in the last axis, so many of them need no axis of size 1, as they do for
+    ``matmul``.
+
     Raises:
         ShapeError: the sizes do not fit.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.matvec(jnp.array([[1, 2], [3, 4]]), jnp.array([[1, 0], [0, 1]]))
+        Array([[1, 3],
+               [2, 4]], dtype=int32)
     """
     (x, y), dtype = _prepare("matvec", (x1, x2), None)
     _check_inner("matvec", x, -1, y, -1)
@@ -268,8 +287,15 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return the products of conjugated vectors ``(..., n)`` and matrices ``(..., n, m)``.
 
+    See also ``matvec``, which conjugates nothing.
+
     Raises:
         ShapeError: the sizes do not fit.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.vecmat(jnp.array([1j, 1]), jnp.array([[1, 2], [3, 4]]))
+        Array([3.-1.j, 4.-2.j], dtype=complex64)
     """
     (x, y), dtype = _prepare("vecmat", (x1, x2), None)
     _check_inner("vecmat", x, -1, y, -2)
@@ -285,6 +311,8 @@ def inner(
 ) -> Array:
     """Return the sum of products over the last axis of both; a scalar multiplies.
 
+    Of matrices it is ``a @ b.T``. Nothing is conjugated: see ``vdot``.
+
     Args:
         a: any shape.
         b: any shape with a last axis of the same size.
@@ -296,6 +324,13 @@ def inner(
 
     Raises:
         ShapeError: the last axes differ in size.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.inner(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
+        Array([12, 34], dtype=int32)
+        >>> jnp.inner(jnp.ones((2, 4)), jnp.ones((3, 4))).shape
+        (2, 3)
     """
     (x, y), dtype = _prepare("inner", (a, b), preferred_element_type)
     if not x.shape or not y.shape:
@@ -317,6 +352,12 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
 
     Returns:
         An array of shape ``(a.size, b.size)``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.outer(jnp.array([1, 2]), jnp.array([[10, 20], [30, 40]]))
+        Array([[10, 20, 30, 40],
+               [20, 40, 60, 80]], dtype=int32)
     """
     if out is not None:
         raise errors.ArgumentError("outer cannot write to out: arrays are immutable. Leave it out.")

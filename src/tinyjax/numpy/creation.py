@@ -162,12 +162,44 @@ def asarray(
     device: Placement = None,
     out_sharding: Placement = None,
 ) -> Array:
-    """Return ``a`` as an array: see ``array``."""
+    """Return ``a`` as an array: see ``array``, which copies an array that it is given.
+
+    Lists may be nested. NumPy's data is copied, since it may be written to later.
+
+    Args:
+        a: an array, a number, or nested lists of them.
+        dtype: of the result; that of ``a`` by default, and for Python's numbers int32 or float32.
+        order: has no effect.
+        copy: whether an array that is already one is copied.
+        device: where the result is to lie.
+        out_sharding: the same.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> x = jnp.asarray([[1, 2], [3, 4]], jnp.float32)
+        >>> jnp.asarray(x) is x
+        True
+        >>> jnp.asarray([1, 2.5]).dtype
+        dtype('float32')
+    """
     return put(array(a, dtype, copy is True), _wanted(device, out_sharding), "asarray")
 
 
 def copy(a: ArrayLike, order: None = None) -> Array:
-    """Return an array of the same data, which stays when ``a`` is donated: see ``array``."""
+    """Return an array of the same data, which stays when ``a`` is donated: see ``array``.
+
+    Arrays are immutable, so nothing else tells a copy from the original.
+
+    Args:
+        a: any array or number.
+        order: has no effect.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> x = jnp.arange(3)
+        >>> jnp.copy(x) is x
+        False
+    """
     return array(a)
 
 
@@ -434,7 +466,22 @@ def ones(
     device: Placement = None,
     out_sharding: Placement = None,
 ) -> Array:
-    """Return ones, of the default float type unless a dtype is given."""
+    """Return an array of ones.
+
+    Args:
+        shape: an integer, or a sequence of them.
+        dtype: of the elements; float32 by default.
+        device: where the result is to lie.
+        out_sharding: the same.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.ones((2, 2), jnp.int8)
+        Array([[1, 1],
+               [1, 1]], dtype=int8)
+        >>> jnp.ones(3)
+        Array([1., 1., 1.], dtype=float32)
+    """
     where = _wanted(device, out_sharding)
     return put(sh.full(canonical_shape(shape), 1, _float_unless(dtype)), where, "ones")
 
@@ -446,7 +493,19 @@ def empty(
     device: Placement = None,
     out_sharding: Placement = None,
 ) -> Array:
-    """Return zeros; there are no arrays without values."""
+    """Return an array of zeros; there are no arrays without values.
+
+    Args:
+        shape: an integer, or a sequence of them.
+        dtype: of the elements; float32 by default.
+        device: where the result is to lie.
+        out_sharding: the same.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.empty(2)
+        Array([0., 0.], dtype=float32)
+    """
     return zeros(shape, dtype, device=device, out_sharding=out_sharding)
 
 
@@ -510,7 +569,22 @@ def zeros_like(
     device: Placement = None,
     out_sharding: Placement = None,
 ) -> Array:
-    """Return zeros, of another array's shape and dtype unless given."""
+    """Return zeros of another array's shape and dtype.
+
+    Args:
+        a: the array, or a ``ShapeDtypeStruct``; its values are not read.
+        dtype: another dtype.
+        shape: another shape.
+        device: where the result is to lie.
+        out_sharding: the same.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> jnp.zeros_like(jnp.array([[True, False]]))
+        Array([[False, False]], dtype=bool)
+        >>> jnp.zeros_like(tinyjax.ShapeDtypeStruct((2,), jnp.int8))
+        Array([0, 0], dtype=int8)
+    """
     where = _wanted(device, out_sharding)
     return _like("zeros_like", a, 0, dtype, shape, where)
 
@@ -523,7 +597,20 @@ def ones_like(
     device: Placement = None,
     out_sharding: Placement = None,
 ) -> Array:
-    """Return ones, of another array's shape and dtype unless given."""
+    """Return ones of another array's shape and dtype.
+
+    Args:
+        a: the array, or a ``ShapeDtypeStruct``; its values are not read.
+        dtype: another dtype.
+        shape: another shape.
+        device: where the result is to lie.
+        out_sharding: the same.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.ones_like(jnp.array([1.5, 2.5]), shape=(3,))
+        Array([1., 1., 1.], dtype=float32)
+    """
     where = _wanted(device, out_sharding)
     return _like("ones_like", a, 1, dtype, shape, where)
 
@@ -536,7 +623,20 @@ def empty_like(
     device: Placement = None,
     out_sharding: Placement = None,
 ) -> Array:
-    """Return zeros, of another array's shape and dtype unless given."""
+    """Return zeros of another array's shape and dtype; there are no arrays without values.
+
+    Args:
+        prototype: the array, or a ``ShapeDtypeStruct``; its values are not read.
+        dtype: another dtype.
+        shape: another shape.
+        device: where the result is to lie.
+        out_sharding: the same.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.empty_like(jnp.arange(3), jnp.float16)
+        Array([0., 0., 0.], dtype=float16)
+    """
     return _like("empty_like", prototype, 0, dtype, shape, _wanted(device, out_sharding))
 
 
@@ -935,13 +1035,40 @@ def eye(
 
 @replayed
 def identity(n: int, dtype: DTypeLike = None) -> Array:
-    """Return the identity matrix with ``n`` rows."""
+    """Return the identity matrix with ``n`` rows: ones on the diagonal.
+
+    See also ``eye``, for other diagonals and shapes.
+
+    Args:
+        n: how many rows, and columns.
+        dtype: of the elements; float32 by default.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.identity(2, jnp.int8)
+        Array([[1, 0],
+               [0, 1]], dtype=int8)
+    """
     return eye(n, dtype=dtype)
 
 
 @replayed
 def tri(N: int, M: int | None = None, k: int | Array = 0, dtype: DTypeLike = None) -> Array:
-    """Return a matrix with ones on and below the ``k``-th diagonal and zeros above: see ``eye``."""
+    """Return a matrix with ones on and below the ``k``-th diagonal and zeros above.
+
+    Args:
+        N: how many rows.
+        M: how many columns; ``N`` by default.
+        k: which diagonal: positive above the main one, negative below.
+        dtype: of the elements; float32 by default.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.tri(3, 4, k=1, dtype=jnp.int8)
+        Array([[1, 1, 0, 0],
+               [1, 1, 1, 0],
+               [1, 1, 1, 1]], dtype=int8)
+    """
     (rows, columns) = canonical_shape((N, N if M is None else M))
     mask = _offset_mask((rows, columns), k, ew.ge)
     return ew.convert_element_type(mask, _float_unless(dtype))
@@ -977,7 +1104,24 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
 
 @replayed
 def triu(m: ArrayLike, k: int = 0) -> Array:
-    """Return matrices with zeros below the ``k``-th diagonal; as ``tril`` otherwise."""
+    """Return matrices with zeros below the ``k``-th diagonal; the upper triangle is left.
+
+    Args:
+        m: matrices, of shape ``(..., rows, columns)``.
+        k: which diagonal: positive above the main one, negative below.
+
+    Raises:
+        ShapeError: there are fewer than two axes.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.triu(jnp.array([[1, 2], [3, 4]]))
+        Array([[1, 2],
+               [0, 4]], dtype=int32)
+        >>> jnp.triu(jnp.array([[1, 2], [3, 4]]), k=1)
+        Array([[0, 2],
+               [0, 0]], dtype=int32)
+    """
     x, shape = _matrix_axes("triu", m)
     return uf.pick(_offset_mask(shape, integer(k, "k") - 1, ew.ge), sh.full_like(x, 0), x)
 
@@ -1047,7 +1191,21 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
 
 @replayed
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
-    """Return the matrix whose ``k``-th diagonal holds the elements of ``v``, flattened."""
+    """Return the matrix whose ``k``-th diagonal holds the elements of ``v``, flattened.
+
+    See also ``diag``, which takes the diagonal out of a matrix.
+
+    Args:
+        v: any shape.
+        k: which diagonal: positive above the main one, negative below.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.diagflat(jnp.array([[1, 2]]), k=1)
+        Array([[0, 1, 0],
+               [0, 0, 2],
+               [0, 0, 0]], dtype=int32)
+    """
     x = pm.array_of("diagflat", v)
     return diag(sh.reshape(x, (x.size,)), k)
 
@@ -1121,7 +1279,19 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
 
 @replayed
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
-    """Return the rows and columns of the elements on and above the ``k``-th diagonal."""
+    """Return the rows and columns of the elements on and above the ``k``-th diagonal.
+
+    Args:
+        n: how many rows a matrix has.
+        k: which diagonal: positive above the main one, negative below.
+        m: how many columns it has; ``n`` by default.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> rows, columns = jnp.triu_indices(2)
+        >>> jnp.array([[1, 2], [3, 4]])[rows, columns]
+        Array([1, 2, 4], dtype=int32)
+    """
     return _index_arrays(np.triu_indices, n, k, m)
 
 
@@ -1145,19 +1315,59 @@ def _matrix_shape(name: str, m: ArrayLike) -> tuple[int, ...]:
 
 
 def tril_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
-    """Return the indices of the lower triangle of a matrix: see ``tril_indices``."""
+    """Return the rows and columns of the elements on and below the ``k``-th diagonal of a matrix.
+
+    Args:
+        arr: the matrix, of which the shape counts.
+        k: which diagonal: positive above the main one, negative below.
+
+    Raises:
+        ShapeError: ``arr`` is no matrix.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> x = jnp.array([[1, 2], [3, 4]])
+        >>> x[jnp.tril_indices_from(x)]
+        Array([1, 3, 4], dtype=int32)
+    """
     rows, columns = _matrix_shape("tril_indices_from", arr)
     return tril_indices(rows, k, columns)
 
 
 def triu_indices_from(arr: ArrayLike, k: int = 0) -> tuple[Array, Array]:
-    """Return the indices of the upper triangle of a matrix: see ``triu_indices``."""
+    """Return the rows and columns of the elements on and above the ``k``-th diagonal of a matrix.
+
+    Args:
+        arr: the matrix, of which the shape counts.
+        k: which diagonal: positive above the main one, negative below.
+
+    Raises:
+        ShapeError: ``arr`` is no matrix.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> x = jnp.array([[1, 2], [3, 4]])
+        >>> x.at[jnp.triu_indices_from(x, k=1)].set(0)
+        Array([[1, 0],
+               [3, 4]], dtype=int32)
+    """
     rows, columns = _matrix_shape("triu_indices_from", arr)
     return triu_indices(rows, k, columns)
 
 
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
-    """Return the indices of the main diagonal of an array with ``ndim`` axes of size ``n``."""
+    """Return the indices of the main diagonal of an array with ``ndim`` axes of size ``n``.
+
+    See also ``diagonal``, which returns the elements themselves.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.diag_indices(2)
+        (Array([0, 1], dtype=int32), Array([0, 1], dtype=int32))
+        >>> jnp.zeros((2, 2)).at[jnp.diag_indices(2)].set(5)
+        Array([[5., 0.],
+               [0., 5.]], dtype=float32)
+    """
     axes = integer(ndim, "ndim")
     if not 0 <= axes <= MOST_AXES:
         raise ShapeError(
@@ -1198,7 +1408,17 @@ def _all(x: Array) -> Array:
 
 @replayed
 def array_equiv(a1: Nested, a2: Nested) -> Array:
-    """Say whether two arrays are equal once they are broadcast; False where they do not."""
+    """Say whether two arrays are equal once they are broadcast; False where they cannot be.
+
+    See also ``array_equal``, which asks for equal shapes.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.array_equiv(jnp.array([1, 1]), 1)
+        Array(True, dtype=bool)
+        >>> jnp.array_equiv(jnp.array([1, 1]), jnp.array([1, 1, 1]))
+        Array(False, dtype=bool)
+    """
     x, y = asarray(a1), asarray(a2)
     try:
         agree = uf.equal(x, y)

@@ -64,6 +64,15 @@ def load(file: File, *, allow_pickle: bool = False) -> Array | dict[str, Array]:
         ArgumentError: the file is damaged, or holds anything but arrays.
         DtypeError: an array is of a dtype that arrays cannot have here.
         OSError: the file cannot be read.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> import io
+        >>> file = io.BytesIO()
+        >>> jnp.savez(file, weights=jnp.arange(3), bias=jnp.ones(1))
+        >>> _ = file.seek(0)
+        >>> jnp.load(file)
+        {'weights': Array([0, 1, 2], dtype=int32), 'bias': Array([1.], dtype=float32)}
     """
     try:
         contents: Any = np.load(file, allow_pickle=False)
@@ -147,6 +156,15 @@ def fromfile(
         count: how many to read; all by default.
         sep: the separator of numbers in a text; empty for binary data.
         offset: how many bytes come before them.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> import tempfile
+        >>> with tempfile.TemporaryFile() as file:
+        ...     _ = file.write(bytes([1, 0, 2, 0]))
+        ...     _ = file.seek(0)
+        ...     jnp.fromfile(file, jnp.int16)
+        Array([1, 2], dtype=int16)
     """
     where: Any = file
     return cr.asarray(np.fromfile(where, dtypes.check(dtype), count, sep, offset=offset))
@@ -369,7 +387,16 @@ def _check_device(device: dev.Placement) -> None:
 
 
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 (the standard's name)
-    """Return what the array namespace can do, by the array API standard."""
+    """Return what the array namespace can do, by the array API standard.
+
+    Programs that know the standard alone ask it for dtypes, devices and capabilities.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> info = jnp.__array_namespace_info__()
+        >>> str(info.default_dtypes()["real floating"])
+        'float32'
+    """
     return NamespaceInfo()
 
 

@@ -138,15 +138,30 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
 
 
 def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
-    """Permute the axes: ``transpose`` with axes given."""
+    """Return an array whose axis ``i`` is axis ``axes[i]`` of ``a``.
+
+    It is ``transpose`` by the name of the array API standard.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.permute_dims(jnp.zeros((2, 3, 4)), (2, 0, 1)).shape
+        (4, 2, 3)
+    """
     return transpose(a, axes)
 
 
 def matrix_transpose(x: ArrayLike, /) -> Array:
     """Swap the last two axes.
 
+    Axes before these stay, unlike with ``transpose``, which reverses all.
+
     Raises:
         ShapeError: there are fewer than two.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.matrix_transpose(jnp.zeros((5, 2, 3))).shape
+        (5, 3, 2)
     """
     a = pm.array_of("matrix_transpose", x)
     if a.ndim < 2:
@@ -213,7 +228,15 @@ def _given_axes(axis: int | Sequence[int], ndim: int, what: str) -> tuple[int, .
 
 @checking.explained
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
-    """Move an axis to before the place ``start``; ``moveaxis`` says the same more clearly."""
+    """Move an axis to before the place ``start``; ``moveaxis`` says the same more clearly.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.rollaxis(jnp.zeros((2, 3, 4)), 2).shape
+        (4, 2, 3)
+        >>> jnp.moveaxis(jnp.zeros((2, 3, 4)), 2, 0).shape
+        (4, 2, 3)
+    """
     x = pm.array_of("rollaxis", a)
     i = ints.canonical_axis(axis, x.ndim)
     place = start if start == x.ndim else ints.canonical_axis(start, x.ndim, "start")
@@ -286,7 +309,18 @@ def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
 
 
 def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
-    """Give arrays at least one axis."""
+    """Return arrays with at least one axis: one that has none becomes a vector of one element.
+
+    Returns:
+        The array, or a list of them if there are several.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.atleast_1d(3)
+        Array([3], dtype=int32, weak_type=True)
+        >>> [x.shape for x in jnp.atleast_1d(3, jnp.ones((2, 2)))]
+        [(1,), (2, 2)]
+    """
     results = [sh.reshape(x, (1,)) if x.ndim == 0 else x for x in pm.arrays("atleast_1d", *arys)]
     return results[0] if len(results) == 1 else results
 
@@ -308,7 +342,18 @@ def _matrix(x: Array) -> Array:
 
 
 def atleast_3d(*arys: ArrayLike) -> Array | list[Array]:
-    """Give arrays at least three axes; of two, the third comes last."""
+    """Return arrays with at least three axes.
+
+    A vector lies along the second one, a matrix along the first two.
+
+    Returns:
+        The array, or a list of them if there are several.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> [x.shape for x in jnp.atleast_3d(1, jnp.ones(4), jnp.ones((4, 5)))]
+        [(1, 1, 1), (1, 4, 1), (4, 5, 1)]
+    """
     results = [_solid(x) for x in pm.arrays("atleast_3d", *arys)]
     return results[0] if len(results) == 1 else results
 
@@ -425,7 +470,15 @@ def stack(
 
 
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """Split an array along an axis into arrays without that axis; the reverse of ``stack``."""
+    """Split an array along an axis into arrays without that axis; the reverse of ``stack``.
+
+    See also ``split``, which keeps the axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.unstack(jnp.array([[1, 2, 3], [4, 5, 6]]), axis=1)
+        (Array([1, 4], dtype=int32), Array([2, 5], dtype=int32), Array([3, 6], dtype=int32))
+    """
     a = pm.array_of("unstack", x)
     return tuple(_unstacked(a, ints.canonical_axis(axis, a.ndim)))
 
@@ -445,27 +498,64 @@ def vstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
 
 @replayed
 def hstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
-    """Join arrays along the second axis; those with one axis along the first."""
+    """Join arrays along the second axis; those with one axis along the first.
+
+    Elements are promoted to a common dtype, or converted to ``dtype``. See also ``stack``, which
+    makes an axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.hstack([jnp.array([1, 2]), jnp.array([3.5])])
+        Array([1. , 2. , 3.5], dtype=float32)
+        >>> jnp.hstack([jnp.ones((2, 1)), jnp.zeros((2, 1))])
+        Array([[1., 0.],
+               [1., 0.]], dtype=float32)
+    """
     xs = [sh.reshape(x, (1,)) if not x.shape else x for x in _parts("hstack", tup, dtype)]
     return concatenate(xs, 0 if xs[0].ndim == 1 else 1)
 
 
 @replayed
 def dstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
-    """Join arrays along the third axis."""
+    """Join arrays along the third axis; those with fewer get it as ``atleast_3d`` says.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.dstack([jnp.array([1, 2]), jnp.array([3, 4])])
+        Array([[[1, 3],
+                [2, 4]]], dtype=int32)
+    """
     return concatenate([_solid(x) for x in _parts("dstack", tup, dtype)], 2)
 
 
 @replayed
 def column_stack(tup: Sequence[ArrayLike] | Array) -> Array:
-    """Join arrays along the second axis; those with one axis are columns."""
+    """Join arrays along the second axis; those with one axis are columns.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.column_stack([jnp.array([1, 2]), jnp.array([[3, 4], [5, 6]])])
+        Array([[1, 3, 4],
+               [2, 5, 6]], dtype=int32)
+    """
     xs = _parts("column_stack", tup, None)
     return concatenate([sh.reshape(x, (x.size, 1)) if x.ndim < 2 else x for x in xs], 1)
 
 
 @replayed
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
-    """Join two arrays along an axis; without an axis, flatten them first."""
+    """Join two arrays along an axis; without an axis, flatten them first.
+
+    It makes a new array each time: in a loop, gather the parts in a list and ``concatenate`` that.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.append(jnp.array([[1, 2]]), 3)
+        Array([1, 2, 3], dtype=int32)
+        >>> jnp.append(jnp.array([[1, 2]]), jnp.array([[3, 4]]), axis=0)
+        Array([[1, 2],
+               [3, 4]], dtype=int32)
+    """
     return concatenate([arr, values], axis)
 
 
@@ -576,26 +666,74 @@ def split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) -> list[
 
 @replayed
 def array_split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) -> list[Array]:
-    """Cut an array into parts along an axis, which may be unequal."""
+    """Cut an array into parts along an axis, which may be unequal.
+
+    Args:
+        ary: the array.
+        indices_or_sections: how many parts, of which the first are longer by one where the
+            size does not divide; or the indices at which to cut.
+        axis: along which.
+
+    Raises:
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.array_split(jnp.arange(5), 2)
+        [Array([0, 1, 2], dtype=int32), Array([3, 4], dtype=int32)]
+        >>> jnp.array_split(jnp.arange(5), [1, 4])
+        [Array([0], dtype=int32), Array([1, 2, 3], dtype=int32), Array([4], dtype=int32)]
+    """
     return _split("array_split", ary, indices_or_sections, axis, True)
 
 
 @replayed
 def vsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
-    """Cut an array into parts along the first axis."""
+    """Cut an array into equal parts along the first axis, or at indices.
+
+    Raises:
+        ShapeError: the axis does not divide into so many parts; ``array_split`` makes unequal ones.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.vsplit(jnp.array([[1, 2], [3, 4]]), 2)
+        [Array([[1, 2]], dtype=int32), Array([[3, 4]], dtype=int32)]
+    """
     return _split("vsplit", ary, indices_or_sections, 0, False)
 
 
 @replayed
 def hsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
-    """Cut an array into parts along the second axis, or the first if there is no second."""
+    """Cut an array into equal parts along the second axis, or the first if it is the only one.
+
+    Raises:
+        ShapeError: the axis does not divide into so many parts; ``array_split`` makes unequal ones.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.hsplit(jnp.array([[1, 2], [3, 4]]), 2)
+        [Array([[1],
+               [3]], dtype=int32), Array([[2],
+               [4]], dtype=int32)]
+        >>> jnp.hsplit(jnp.arange(4), [1])
+        [Array([0], dtype=int32), Array([1, 2, 3], dtype=int32)]
+    """
     x = pm.array_of("hsplit", ary)
     return _split("hsplit", x, indices_or_sections, 0 if x.ndim == 1 else 1, False)
 
 
 @replayed
 def dsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
-    """Cut an array into parts along the third axis."""
+    """Cut an array into equal parts along the third axis, or at indices.
+
+    Raises:
+        ShapeError: the axis does not divide into so many parts; ``array_split`` makes unequal ones.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> [part.shape for part in jnp.dsplit(jnp.zeros((2, 3, 4)), 2)]
+        [(2, 3, 2), (2, 3, 2)]
+    """
     return _split("dsplit", ary, indices_or_sections, 2, False)
 
 
@@ -631,7 +769,17 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
 
 @replayed
 def resize(a: ArrayLike, new_shape: cr.Shape) -> Array:
-    """Return an array of a new shape, repeating the elements as often as needed."""
+    """Return an array of a new shape, repeating the elements as often as needed.
+
+    They are taken in the order of ``ravel``, from the first again after the last. See also
+    ``reshape``, for as many elements as there are.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.resize(jnp.array([1, 2, 3]), (2, 4))
+        Array([[1, 2, 3, 1],
+               [2, 3, 1, 2]], dtype=int32)
+    """
     x = ravel(a)
     shape = cr.canonical_shape(new_shape, "new_shape")
     size = prod(shape)
@@ -658,13 +806,33 @@ def flip(m: ArrayLike, axis: ints.Axis = None) -> Array:
 
 @replayed
 def fliplr(m: ArrayLike) -> Array:
-    """Reverse the order of elements along the second axis."""
+    """Reverse the order of elements along the second axis: ``m[:, ::-1]``.
+
+    Raises:
+        AxisError: there are fewer than two axes.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.fliplr(jnp.array([[1, 2], [3, 4]]))
+        Array([[2, 1],
+               [4, 3]], dtype=int32)
+    """
     return flip(m, 1)
 
 
 @replayed
 def flipud(m: ArrayLike) -> Array:
-    """Reverse the order of elements along the first axis."""
+    """Reverse the order of elements along the first axis: ``m[::-1]``.
+
+    Raises:
+        AxisError: there is no axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.flipud(jnp.array([[1, 2], [3, 4]]))
+        Array([[3, 4],
+               [1, 2]], dtype=int32)
+    """
     return flip(m, 0)
 
 
@@ -933,7 +1101,15 @@ def diff(
 def ediff1d(
     ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
 ) -> Array:
-    """Return the differences of neighbours in the flattened array, between given ends."""
+    """Return the differences of neighbours in the flattened array, between given ends.
+
+    The ends are converted to ``ary``'s dtype. See also ``diff``, along an axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.ediff1d(jnp.array([1, 4, 9]), to_end=-1, to_begin=0)
+        Array([ 0,  3,  5, -1], dtype=int32)
+    """
     x = diff(ravel(ary))
     before = [] if to_begin is None else [ravel(uf.astype(to_begin, x.dtype))]
     after = [] if to_end is None else [ravel(uf.astype(to_end, x.dtype))]

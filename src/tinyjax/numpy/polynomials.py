@@ -53,8 +53,18 @@ def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
 def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return the difference of two polynomials.
 
+    Their coefficients begin with that of the highest power. The shorter vector gets zeros in front;
+    zeros in front of the result are kept.
+
     Raises:
         ShapeError: one is not a vector.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.polysub(jnp.array([1, 2, 3]), jnp.array([5]))
+        Array([ 1,  2, -2], dtype=int32)
+        >>> jnp.polysub(jnp.array([1, 2]), jnp.array([1, 0]))
+        Array([0, 2], dtype=int32)
     """
     a, b = pm.promote_dtypes(*_vectors("polysub", a1, a2))
     return polyadd(a, uf.negative(b))

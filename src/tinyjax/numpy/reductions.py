@@ -243,7 +243,18 @@ def min(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Return the smallest element over axes; the arguments are those of ``max``."""
+    """Return the smallest element over axes; the arguments are those of ``max``.
+
+    It is NaN where an element is. Elements that tie share the derivative. See also ``minimum``, of
+    two arrays.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> jnp.min(jnp.array([[1, 5], [3, 4]]), axis=0)
+        Array([1, 4], dtype=int32)
+        >>> tinyjax.grad(jnp.min)(jnp.array([1.0, 1.0, 2.0]))
+        Array([0.5, 0.5, 0. ], dtype=float32)
+    """
     uf.no_out("min", out)
     return _extremum(_MIN, a, axis, keepdims, initial, where)
 
@@ -278,7 +289,25 @@ def all(
     *,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Say whether all elements over the axes are true (not zero)."""
+    """Say whether all elements over the axes are true (not zero).
+
+    Args:
+        a: any dtype; NaN is true.
+        axis: one axis or several; all by default.
+        out: must be None; arrays are immutable.
+        keepdims: whether the axes stay, with size 1.
+        where: which elements take part.
+
+    Returns:
+        Bools; True where no element takes part.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.all(jnp.array([[1, 0], [2, 3]]), axis=1)
+        Array([False,  True], dtype=bool)
+        >>> jnp.all(jnp.zeros(0))
+        Array(True, dtype=bool)
+    """
     uf.no_out("all", out)
     x = uf.truth(pm.array_of("all", a))
     axes = ints.canonical_axes(axis, x.ndim)
@@ -328,7 +357,17 @@ def argmax(
 def argmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool = False
 ) -> Array:
-    """Return the index of the smallest element along an axis; as ``argmax`` otherwise."""
+    """Return the index of the smallest element along an axis; as ``argmax`` otherwise.
+
+    It is the first one of several, and that of the first NaN if there is any.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.argmin(jnp.array([[3, 1, 1], [2, 0, 5]]), axis=1)
+        Array([1, 1], dtype=int32)
+        >>> jnp.argmin(jnp.array([1.0, jnp.nan, 0.0]))
+        Array(1, dtype=int32)
+    """
     uf.no_out("argmin", out)
     return _argument("argmin", arg_extrema.argmin, a, axis, keepdims)
 
@@ -362,7 +401,13 @@ def nanargmax(
 def nanargmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
-    """Return the index of the smallest element that is not NaN; -1 where all are."""
+    """Return the index of the smallest element that is not NaN; -1 where all are.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.nanargmin(jnp.array([[3.0, jnp.nan, 1.0], [jnp.nan] * 3]), axis=1)
+        Array([ 2, -1], dtype=int32)
+    """
     uf.no_out("nanargmin", out)
     return _nan_argument("nanargmin", a, axis, keepdims, math.inf)
 
@@ -539,7 +584,18 @@ def std(  # noqa: PLR0913 (JAX's signature)
     mean: ArrayLike | None = None,
     correction: int | float | None = None,
 ) -> Array:
-    """Return the standard deviation over axes, the root of ``var``; it takes the same arguments."""
+    """Return the standard deviation over axes, the root of ``var``; it takes the same arguments.
+
+    It divides by the number of elements less ``ddof``. Where all elements are equal, it has no
+    derivative, which is NaN.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.std(jnp.array([1.0, 3.0]))
+        Array(1., dtype=float32)
+        >>> jnp.std(jnp.array([1, 3, 5]), ddof=1)
+        Array(2., dtype=float32)
+    """
     uf.no_out("std", out)
     return ew.sqrt(
         var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
@@ -618,7 +674,15 @@ def average(
 
 
 def ptp(a: ArrayLike, axis: ints.Axis = None, out: None = None, keepdims: bool = False) -> Array:
-    """Return the largest element less the smallest, over axes."""
+    """Return the largest element less the smallest, over axes, in the dtype of ``a``.
+
+    The difference of integers wraps around where it leaves the dtype.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.ptp(jnp.array([[1, 5], [3, 4]]), axis=1)
+        Array([4, 1], dtype=int32)
+    """
     uf.no_out("ptp", out)
     return ew.sub(max(a, axis, keepdims=keepdims), min(a, axis, keepdims=keepdims))
 
@@ -679,7 +743,13 @@ def nanprod(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Multiply over axes, taking NaN as one; the arguments are those of ``sum``."""
+    """Multiply over axes, taking NaN as one; the arguments are those of ``sum``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.nanprod(jnp.array([2.0, jnp.nan, 3.0]))
+        Array(6., dtype=float32)
+    """
     x, _ = _without_nan("nanprod", a, lambda _: 1)
     return prod(x, axis, dtype, out, keepdims, initial, where)
 
@@ -692,7 +762,15 @@ def nanmax(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Return the largest element over axes that is not NaN; NaN where there is none."""
+    """Return the largest element over axes that is not NaN; NaN where there is none.
+
+    The arguments are those of ``max``, whose result is NaN where an element is.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.nanmax(jnp.array([[1.0, jnp.nan], [jnp.nan, jnp.nan]]), axis=1)
+        Array([ 1., nan], dtype=float32)
+    """
     x, nan = _without_nan("nanmax", a, rd.lowest)
     result = max(x, axis, out, keepdims, initial, where)
     return _nan_where_all(result, nan, axis, keepdims) if initial is None else result
@@ -706,7 +784,15 @@ def nanmin(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Return the smallest element over axes that is not NaN; NaN where there is none."""
+    """Return the smallest element over axes that is not NaN; NaN where there is none.
+
+    The arguments are those of ``min``, whose result is NaN where an element is.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.nanmin(jnp.array([[1.0, jnp.nan], [jnp.nan, jnp.nan]]), axis=1)
+        Array([ 1., nan], dtype=float32)
+    """
     x, nan = _without_nan("nanmin", a, rd.highest)
     result = min(x, axis, out, keepdims, initial, where)
     return _nan_where_all(result, nan, axis, keepdims) if initial is None else result
@@ -735,7 +821,15 @@ def nanmean(
     keepdims: bool = False,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Return the mean over axes of the elements that are not NaN; NaN where there is none."""
+    """Return the mean over axes of the elements that are not NaN; NaN where there is none.
+
+    It divides by the number of those elements. The arguments are those of ``mean``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.nanmean(jnp.array([[1.0, jnp.nan], [2.0, 4.0]]), axis=1)
+        Array([1., 3.], dtype=float32)
+    """
     x, mask = _numbers("nanmean", a, where)
     return mean(x, axis, dtype, out, keepdims, where=mask)
 
@@ -750,7 +844,13 @@ def nanvar(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Array:
-    """Return the variance over axes of the elements that are not NaN; arguments as for ``var``."""
+    """Return the variance over axes of the elements that are not NaN; arguments as for ``var``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.nanvar(jnp.array([1.0, jnp.nan, 3.0]))
+        Array(1., dtype=float32)
+    """
     x, mask = _numbers("nanvar", a, where)
     return var(x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean)
 
@@ -765,7 +865,15 @@ def nanstd(
     where: ArrayLike | None = None,
     mean: ArrayLike | None = None,
 ) -> Array:
-    """Return the root of ``nanvar``, with its arguments."""
+    """Return the standard deviation over axes of the elements that are not NaN.
+
+    It is the root of ``nanvar``. The arguments are those of ``nanvar``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.nanstd(jnp.array([1.0, jnp.nan, 5.0]))
+        Array(2., dtype=float32)
+    """
     return ew.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
 
 

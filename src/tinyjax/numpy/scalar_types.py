@@ -89,9 +89,33 @@ class ScalarType(_Class):
 _HOME: Final = "tinyjax.numpy"
 
 
+def _described(dtype: dtypes.DType) -> str:
+    """Write the docstring of a scalar type, whose examples run."""
+    name = "bool" if dtype == dtypes.bool_ else dtype.name
+    if name == "bool":
+        head = "The dtype of truth values, to which any number but 0 is true."
+        cases = {"jnp.bool(jnp.nan)": "Array(True, dtype=bool)"}
+    elif dtypes.is_complex(dtype):
+        head = f"The dtype of complex numbers of two {dtypes.real_part(dtype).name}."
+        cases = {f"jnp.{name}(1j)": f"Array(0.+1.j, dtype={name})"}
+    elif dtypes.is_float(dtype):
+        ends, kind = dtypes.finfo(dtype), dtype.type
+        end = f"{float(ends.max):.6g}"
+        head = f"The dtype of floats with {ends.nmant} bits of fraction, the largest of them {end}."
+        numbers = {"1 / 3": 1 / 3, "-0.0": -0.0, "jnp.inf": math.inf}
+        cases = {f"float(jnp.{name}({text}))": f"{float(kind(x))}" for text, x in numbers.items()}
+    else:
+        whole = dtypes.iinfo(dtype)
+        head = f"The dtype of integers from {whole.min} to {whole.max}; fractions are cut off."
+        numbers = {"1.7": 1, "-jnp.inf": whole.min, "jnp.nan": 0}
+        cases = {f"jnp.{name}({t})": f"Array({n}, dtype={name})" for t, n in numbers.items()}
+    lines = [f"    >>> {call}\n    {result}" for call, result in cases.items()]
+    return "\n".join([head, "", "Example:", "    >>> import tinyjax.numpy as jnp", *lines])
+
+
 def _scalar_type(dtype: dtypes.DType) -> ScalarType:
-    doc = f"The dtype {dtype.name}, which makes arrays of it when called."
-    return ScalarType(dtype.name, (), {"dtype": dtype, "__doc__": doc, "__module__": _HOME})
+    named = {"dtype": dtype, "__doc__": _described(dtype), "__module__": _HOME}
+    return ScalarType(dtype.name, (), named)
 
 
 bool_: Final = _scalar_type(dtypes.bool_)
@@ -147,6 +171,19 @@ def can_cast(from_: DTypeLike, to: DTypeLike, casting: Casting = "safe") -> bool
     """Say whether values of one dtype can be converted to another under a rule of NumPy's.
 
     Python's ``int``, ``float`` and ``complex`` have 64 (``complex`` 128) bits here, as in NumPy.
+
+    The rule "safe" asks that no value changes, "same_kind" that floats do not become integers,
+    "unsafe" nothing.
+
+    Raises:
+        ArgumentError: there is no such rule.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.can_cast(jnp.int32, jnp.float32), jnp.can_cast(jnp.int32, jnp.float64)
+        (False, True)
+        >>> jnp.can_cast(jnp.float64, jnp.float32, casting="same_kind")
+        True
     """
     pair = dtypes.dtype_in_numpy(from_), dtypes.dtype_in_numpy(to)
     try:
@@ -191,7 +228,15 @@ _KINDS = {
 
 
 def isscalar(element: object) -> bool:
-    """Say whether something is a number: of Python, of NumPy, or an array without axes."""
+    """Say whether something is a number: of Python, of NumPy, or an array without axes.
+
+    Texts count, as in NumPy, although arrays hold none.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.isscalar(3.0), jnp.isscalar(jnp.array(3.0)), jnp.isscalar(jnp.array([3.0]))
+        (True, True, False)
+    """
     if isinstance(element, Array):
         return not element.shape
     return isinstance(element, str) or bool(np.isscalar(element))
@@ -201,6 +246,13 @@ def iscomplexobj(x: ArrayLike | av.ShapeDtypeStruct | ScalarType | None) -> bool
     """Say whether the dtype is complex: of an array, or a scalar type such as ``jnp.float32``.
 
     None is not complex.
+
+    See also ``iscomplex``, which asks for the values.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.iscomplexobj(jnp.array([1 + 0j])), jnp.iscomplexobj(jnp.float32)
+        (True, False)
     """
     return x is not None and dtypes.is_complex(
         x.dtype if isinstance(x, ScalarType) else pm.typed_of("iscomplexobj", x).dtype
@@ -208,12 +260,26 @@ def iscomplexobj(x: ArrayLike | av.ShapeDtypeStruct | ScalarType | None) -> bool
 
 
 def isrealobj(x: ArrayLike | av.ShapeDtypeStruct | ScalarType | None) -> bool:
-    """Say whether the dtype is not complex, of what ``iscomplexobj`` takes."""
+    """Say whether the dtype is not complex, of what ``iscomplexobj`` takes.
+
+    See also ``isreal``, which asks for the values.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.isrealobj(jnp.array([1 + 0j])), jnp.isrealobj(2)
+        (False, True)
+    """
     return not iscomplexobj(x)
 
 
 def ndim(a: ArrayLike | av.ShapeDtypeStruct) -> int:
-    """Return the number of axes, of what ``shape`` takes."""
+    """Return the number of axes of an array, a number, or a ``ShapeDtypeStruct``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.ndim(jnp.zeros((2, 3))), jnp.ndim(2.5)
+        (2, 0)
+    """
     return len(shape(a))
 
 

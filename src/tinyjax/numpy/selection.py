@@ -173,7 +173,21 @@ def nonzero(
 def flatnonzero(
     a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
-    """Return the indices of elements of the flattened array that are not zero: see ``nonzero``."""
+    """Return the indices of the elements of the flattened array that are not zero, NaN included.
+
+    Args:
+        a: any shape.
+        size: how many indices to return, which compiled programs have to say: those left over are
+            ``fill_value``.
+        fill_value: what fills up; 0 by default.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.flatnonzero(jnp.array([[0, 3], [5, 0]]))
+        Array([1, 2], dtype=int32)
+        >>> jnp.flatnonzero(jnp.array([[0, 3], [5, 0]]), size=3, fill_value=-1)
+        Array([ 1,  2, -1], dtype=int32)
+    """
     return nonzero(mn.ravel(a), size=size, fill_value=fill_value)[0]
 
 

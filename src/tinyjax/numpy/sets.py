@@ -279,7 +279,14 @@ def unique_all(
 def unique_counts(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> UniqueCountsResult:
-    """Return distinct elements and how often each occurs: see ``unique``. NaNs are distinct."""
+    """Return distinct elements and how often each occurs: see ``unique``. NaNs are distinct.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> values, counts = jnp.unique_counts(jnp.array([3, 1, 3]))
+        >>> values, counts
+        (Array([1, 3], dtype=int32), Array([1, 2], dtype=int32))
+    """
     results = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
     return UniqueCountsResult(*results)
 
@@ -303,7 +310,13 @@ def unique_inverse(
 def unique_values(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
-    """Return distinct elements: see ``unique``. NaNs are distinct."""
+    """Return distinct elements, sorted: see ``unique``. NaNs are distinct from each other.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.unique_values(jnp.array([3.0, 1.0, jnp.nan, 3.0, jnp.nan]))
+        Array([ 1.,  3., nan, nan], dtype=float32)
+    """
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 

@@ -175,17 +175,27 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     Raises:
         ArgumentError: ``kth`` is out of range.
         AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.partition(jnp.array([7, 1, 9, 3]), 1)[:2]
+        Array([1, 3], dtype=int32)
     """
     _check_kth("partition", a, kth, axis)
     return sort(a, axis)
 
 
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
-    """Return the indices that ``partition`` an array.
+    """Return the indices that ``partition`` an array: the smallest elements' come first.
 
     Raises:
         ArgumentError: ``kth`` is out of range.
         AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.argpartition(jnp.array([7, 1, 9, 3]), 1)[:2]
+        Array([1, 3], dtype=int32)
     """
     _check_kth("argpartition", a, kth, axis)
     return argsort(a, axis)
@@ -264,7 +274,13 @@ def cumprod(
 def nancumsum(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
 ) -> Array:
-    """Return the running sum with NaN counted as zero; the arguments are those of ``cumsum``."""
+    """Return the running sum with NaN counted as zero; the arguments are those of ``cumsum``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.nancumsum(jnp.array([1.0, jnp.nan, 2.0]))
+        Array([1., 1., 3.], dtype=float32)
+    """
     uf.no_out("nancumsum", out)
     return _cumulate("nancumsum", cu.cumsum, _replace_nan("nancumsum", a, 0), axis, dtype)
 
@@ -272,7 +288,13 @@ def nancumsum(
 def nancumprod(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
 ) -> Array:
-    """Return the running product with NaN counted as one; the arguments are those of ``cumsum``."""
+    """Return the running product with NaN counted as one; the arguments are those of ``cumsum``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.nancumprod(jnp.array([2.0, jnp.nan, 3.0]))
+        Array([2., 2., 6.], dtype=float32)
+    """
     uf.no_out("nancumprod", out)
     return _cumulate("nancumprod", cu.cumprod, _replace_nan("nancumprod", a, 1), axis, dtype)
 
@@ -328,6 +350,11 @@ def cumulative_sum(
         axis: along which to sum; may be left out for one axis.
         dtype: in which to sum; if left out ``x``'s, and at least as wide as the default int.
         include_initial: whether to begin with zero, which makes the axis longer by one.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.cumulative_sum(jnp.array([1, 2, 3]), include_initial=True)
+        Array([0, 1, 3, 6], dtype=int32)
     """
     return _array_api_cumulate("cumulative_sum", cu.cumsum, x, axis, dtype, include_initial, 0)
 
@@ -340,7 +367,13 @@ def cumulative_prod(
     dtype: DTypeLike = None,
     include_initial: bool = False,
 ) -> Array:
-    """Return the running product, with the arguments of ``cumulative_sum``."""
+    """Return the running product, with the arguments of ``cumulative_sum``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.cumulative_prod(jnp.array([2, 3, 4]), include_initial=True)
+        Array([ 1,  2,  6, 24], dtype=int32)
+    """
     return _array_api_cumulate("cumulative_prod", cu.cumprod, x, axis, dtype, include_initial, 1)
 
 
@@ -401,7 +434,13 @@ def nanquantile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """Return quantiles of the elements that are not NaN; arguments as for ``quantile``."""
+    """Return quantiles of the elements that are not NaN; arguments as for ``quantile``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.nanquantile(jnp.array([1.0, jnp.nan, 2.0, 3.0]), jnp.array([0.0, 0.5]))
+        Array([1., 2.], dtype=float32)
+    """
     uf.no_out("nanquantile", out)
     return _quantile("nanquantile", a, q, axis, method, keepdims, True, 1, weights)
 
@@ -422,6 +461,13 @@ def percentile(  # noqa: PLR0913 (JAX's signature)
     """Return quantiles for fractions given in percent; other arguments as for ``quantile``.
 
     The result lies as ``out_sharding`` says.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.percentile(jnp.array([1.0, 2.0, 3.0]), jnp.array([25, 50]))
+        Array([1.5, 2. ], dtype=float32)
+        >>> jnp.percentile(jnp.array([1.0, 2.0, 3.0]), 30, method="lower")
+        Array(1., dtype=float32)
     """
     uf.no_out("percentile", out)
     return _quantile("percentile", a, q, axis, method, keepdims, False, 100, weights)
@@ -438,7 +484,13 @@ def nanpercentile(
     *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """Return percentiles of the elements that are not NaN; arguments as for ``percentile``."""
+    """Return percentiles of the elements that are not NaN; arguments as for ``percentile``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.nanpercentile(jnp.array([1.0, jnp.nan, 3.0]), 50)
+        Array(2., dtype=float32)
+    """
     uf.no_out("nanpercentile", out)
     return _quantile("nanpercentile", a, q, axis, method, keepdims, True, 100, weights)
 
@@ -475,7 +527,13 @@ def nanmedian(
     overwrite_input: bool = False,
     keepdims: bool = False,
 ) -> Array:
-    """Return the median of the elements that are not NaN; the arguments are those of ``median``."""
+    """Return the median of the elements that are not NaN; the arguments are those of ``median``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.nanmedian(jnp.array([[1.0, jnp.nan, 2.0], [jnp.nan] * 3]), axis=1)
+        Array([1.5, nan], dtype=float32)
+    """
     uf.no_out("nanmedian", out)
     return _quantile("nanmedian", a, 0.5, axis, "midpoint", keepdims, True)
 

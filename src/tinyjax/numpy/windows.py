@@ -36,8 +36,15 @@ def bartlett(M: int) -> Array:
 def blackman(M: int) -> Array:
     """Return the Blackman window: ``0.42 - 0.5 cos(t) + 0.08 cos(2 t)``, ``t`` from 0 to 2 pi.
 
+    It is nearly 0 at both ends, which weakens sidelobes more than ``hamming`` does.
+
     Args:
         M: the number of weights.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.round(jnp.abs(jnp.blackman(5)), 2)
+        Array([0.  , 0.34, 1.  , 0.34, 0.  ], dtype=float32)
     """
 
     def weights(i: Array, last: int) -> Array:
@@ -49,8 +56,15 @@ def blackman(M: int) -> Array:
 def hamming(M: int) -> Array:
     """Return the Hamming window: ``0.54 - 0.46 cos(t)``, ``t`` from 0 to 2 pi.
 
+    It does not vanish at the ends, unlike ``hanning``.
+
     Args:
         M: the number of weights.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.round(jnp.hamming(5), 2)
+        Array([0.08, 0.54, 1.  , 0.54, 0.08], dtype=float32)
     """
     return window(M, lambda i, last: 0.54 - 0.46 * uf.cos(2 * math.pi * i / last))
 
