@@ -13,6 +13,7 @@ import tinyjax as tj
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import ArgumentError, AxisError, ConcretizationError, DtypeError, ShapeError
 from tinyjax.numpy import taking
+from tinyjax.test_util import check_grads
 
 
 @pytest.fixture(autouse=True)
@@ -173,6 +174,42 @@ def test_digitize(edges: HostArray, right: bool) -> None:
     expected = np.asarray(np.digitize(x, edges, right)).astype(np.int32)
     check(taking.digitize(x, edges, right), expected)
     check(tj.jit(lambda x, e: taking.digitize(x, e, right))(x, edges), expected)
+
+
+@pytest.mark.parametrize("mode", ["largest", "smallest"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint8", "bool"])
+@pytest.mark.parametrize(("axis", "k"), [(-1, 2), (0, 6), (1, 0)])
+def test_top_k(axis: int, k: int, dtype: str, mode: Any) -> None:
+    x = np.random.default_rng(k).integers(0, 4, (6, 5)).astype(dtype)
+    if x.dtype.kind == "f":
+        x[:, 1], x[2], x[3, 0] = np.nan, -np.inf, -np.nan
+    # the last key counts first, and equal elements keep their order
+    number = x.astype(np.float64)
+    key = -number if mode == "largest" else number
+    order = np.lexsort((key, np.isnan(number)), axis=axis)
+    places = np.take(order, np.arange(k), axis).astype(np.int32)
+    expected = np.take_along_axis(x, places, axis), places
+
+    def fun(x: Any) -> tuple[tj.Array, tj.Array]:
+        return taking.top_k(x, k, axis=axis, mode=mode)
+
+    for got in (fun(x), tj.jit(fun)(x)):
+        for part, right in zip(got, expected, strict=True):
+            check(part, right)
+    if axis == -1:
+        for part, right in zip(tj.vmap(fun)(x), expected, strict=True):
+            check(part, right)
+
+
+def test_top_k_errors_and_derivatives() -> None:
+    check_grads(lambda x: taking.top_k(x, 2, axis=1)[0], (X,), 2)
+    check_grads(lambda x: taking.top_k(x, 2, mode="smallest")[0], (X,), 2)
+    with pytest.raises(ArgumentError, match="mode of top_k"):
+        taking.top_k(X, 1, mode=unchecked("least"))
+    with pytest.raises(ShapeError, match="k=5"):
+        taking.top_k(X, 5)
+    with pytest.raises(DtypeError, match="top_k does not accept dtype complex128"):
+        taking.top_k(X + 1j, 1)
 
 
 @pytest.mark.parametrize("mode", ["clip", "wrap"])

@@ -102,7 +102,7 @@ __all__, __getattr__, __dir__ = namespace(
         ),
         "taking": (
             "choose compress digitize extract ix_ put_along_axis repeat searchsorted take "
-            "take_along_axis"
+            "take_along_axis top_k"
         ),
         "ufuncs": "frompyfunc ufunc vectorize",
         "windows": "bartlett blackman hamming hanning",

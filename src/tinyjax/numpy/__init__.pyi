@@ -407,6 +407,7 @@ from tinyjax.numpy.taking import repeat as repeat
 from tinyjax.numpy.taking import searchsorted as searchsorted
 from tinyjax.numpy.taking import take as take
 from tinyjax.numpy.taking import take_along_axis as take_along_axis
+from tinyjax.numpy.taking import top_k as top_k
 from tinyjax.numpy.ufuncs import frompyfunc as frompyfunc
 from tinyjax.numpy.ufuncs import ufunc as ufunc
 from tinyjax.numpy.ufuncs import vectorize as vectorize
@@ -789,6 +790,7 @@ __all__ = [
     'tanh',
     'tensordot',
     'tile',
+    'top_k',
     'trace',
     'transpose',
     'trapezoid',

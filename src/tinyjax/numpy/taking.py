@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from math import prod
-from typing import Final, Literal
+from math import nan, prod
+from typing import Final, Literal, get_args
 
 import numpy as np
 
@@ -26,10 +26,12 @@ from tinyjax.host.replay import replayed
 from tinyjax.numpy import creation as cr, elementwise as uf, indexing, promotion as pm, selection
 from tinyjax.numpy.manipulation import filled
 from tinyjax.numpy.sorting import cumsum
-from tinyjax.primitives import gather_scatter as gs, modes
+from tinyjax.primitives import gather_scatter as gs, modes, sort as so
 from tinyjax.primitives.result_placement import placed
 from tinyjax.primitives.scatter import gather, scatter
 from tinyjax.primitives.wrap_index import canonical_indices, wrap_index
+
+Extreme = Literal["largest", "smallest"]
 
 
 def _integers(name: str, indices: ArrayLike, bools: bool = False) -> Array:
@@ -669,3 +671,51 @@ def _take(x: Array, places: HostArray, axis: int) -> Array:
     sizes = tuple([1 if i == axis else n for i, n in enumerate(x.shape)])
     indices = ConcreteArray(places.astype(np.int32).reshape(-1, 1))
     return gather(x, indices, numbers, sizes, mode=modes.GatherScatterMode.PROMISE_IN_BOUNDS)
+
+
+def top_k(
+    a: ArrayLike,
+    k: int,
+    /,
+    *,
+    axis: int = -1,
+    mode: Extreme = "largest",
+    sorted: bool = True,
+) -> tuple[Array, Array]:
+    """Return the ``k`` largest or smallest elements along an axis, and their indices.
+
+    Args:
+        a: bools, integers or floats; differentiable.
+        k: at most the axis's size.
+        axis: the axis.
+        mode: "largest", or "smallest"; NaN comes last in both.
+        sorted: of no effect: the largest, or the smallest, comes first.
+
+    Returns:
+        The values, and their indices (int32), of the shape of ``a`` with ``k`` elements along the
+        axis. Of equal elements the first comes first; the negative zero is below the other.
+
+    Raises:
+        AxisError: there is no such axis.
+        ShapeError: ``k`` is negative or too large.
+        DtypeError: ``a`` is complex.
+        ArgumentError: there is no such mode.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.top_k(jnp.array([3.0, jnp.nan, 9.0, 5.0]), 2, mode="smallest")
+        (Array([3., 5.], dtype=float32), Array([0, 3], dtype=int32))
+    """
+    pm.check_option("top_k", "mode", mode, get_args(Extreme))
+    x = pm.array_of("top_k", a)
+    along, last = ints.canonical_axis(axis, x.ndim, "top_k: axis"), x.ndim - 1
+    key = sh.moveaxis(x, along, last)
+    if key.dtype == dtypes.bool_:
+        key = ew.convert_element_type(key, dtypes.uint8)
+    is_float = dtypes.is_float(key.dtype)
+    if mode == "smallest":
+        key = ew.neg(key) if is_float else ew.not_(key)
+    if is_float:  # NaN whose sign is set is below all numbers
+        key = ew.select(ew.ne(key, key), sh.full_like(key, -nan), key)
+    indices = sh.moveaxis(so.top_k(key, k)[1], last, along)
+    return take_along_axis(x, indices, along), indices
