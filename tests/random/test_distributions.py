@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Any
 
 import attrs
@@ -13,6 +14,7 @@ from scipy import stats
 import tinyjax
 from tinyjax import config, random
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.random import gammas
 
 Draw = Callable[..., Any]
 
@@ -215,6 +217,41 @@ def test_draws_are_differentiable_in_their_parameters(name: str) -> None:
         np.testing.assert_allclose(slope, sum(np.sum(x) for x in expected), 1e-8)
 
 
+@pytest.mark.parametrize("a", [0.01, 0.7, 3.0, 600.0])
+def test_approximate_numbers_of_the_gamma_distribution(a: float) -> None:
+    key, n = random.key(3), 20_000
+
+    def draw(draw_one: Any, a: Any) -> Any:
+        return draw_one(key, a, (n,), np.float64, method="approximate")
+
+    logarithms = tinyjax.jit(partial(draw, random.loggamma))(np.float64(a))
+    assert stats.kstest(logarithms, stats.loggamma(a).cdf).pvalue > 0.01
+    np.testing.assert_allclose(draw(random.gamma, a), np.exp(logarithms), 1e-10)
+    # the mean is a, so that its derivative is 1
+
+    def total(a: Any) -> Any:
+        return draw(random.gamma, a).mean()
+
+    slope = tinyjax.grad(total)(a)
+    assert abs(float(slope) - 1) < 0.05
+    step = 1e-4 * a
+    difference = (total(a + step) - total(a - step)) / (2 * step)
+    np.testing.assert_allclose(slope, difference, 1e-6)
+    keys = random.split(key, 3)
+    each = tinyjax.vmap(lambda key: random.loggamma(key, a, method="approximate"))(keys)
+    assert len(set(np.asarray(each))) == 3
+
+
+def test_quantiles_of_approximate_numbers() -> None:
+    shares = np.linspace(1e-3, 1 - 1e-3, 999)
+    for a in (1e-3, 1.0, 50.0, 1e4):
+        n = 2 * (a + 4)
+        t = stats.norm.ppf(shares) / np.sqrt(n)
+        rows = np.array(gammas.CUBE_ROOT) @ [1, 1 / n, 1 / n**2]
+        found = n / 2 * np.polyval(rows[::-1], t) ** 3
+        np.testing.assert_allclose(found, stats.gamma(a + 4).ppf(shares), 1e-3)
+
+
 @pytest.mark.parametrize("name", ["gamma", "t", "wald", "poisson", "binomial", "multinomial"])
 def test_draws_under_vmap_are_those_of_each_key(name: str) -> None:
     row, kind = ROWS[name], np.dtype(np.float32)
@@ -258,6 +295,8 @@ def test_mistakes_are_named() -> None:
 @pytest.mark.wrong_types
 def test_methods_that_are_none() -> None:
     method: Any = "lu"
+    with pytest.raises(ArgumentError, match="method of gamma"):
+        random.loggamma(random.key(0), 1.0, method=method)
     with pytest.raises(ArgumentError, match="method of multivariate_normal"):
         random.multivariate_normal(random.key(0), np.zeros(2), np.eye(2), method=method)
 

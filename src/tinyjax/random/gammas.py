@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Literal
+from typing import Final, Literal, get_args
 
 import tinyjax.numpy as jnp
 from tinyjax import custom_derivatives, dtypes, errors
@@ -118,8 +118,51 @@ def _draw_jvp(
     return sample, slope * (random_gamma_grad(a, x) / x)
 
 
-def _gamma(own: Key, a: Array, is_log: bool = False) -> Array:
-    return _draw(own.generator, is_log, own.words, a)
+#: Of the cube root of a chi-squared quantile over its degrees of freedom n: row k holds the factors
+#: of 1, 1 / n and 1 / n^2 in the coefficient of (x / sqrt(n))^k, for the normal quantile x. The
+#: first, published as 1.0000886, is that of the limit.
+CUBE_ROOT: Final = (
+    (1.0, -0.2237368, -0.01513904),
+    (0.4713941, 0.02607083, -0.008986007),
+    (0.0001348028, 0.01128186, 0.02277679),
+    (-0.008553069, -0.01153761, -0.01323293),
+    (0.00312558, 0.005169654, -0.006950356),
+    (-0.0008426812, 0.00253001, 0.001060438),
+    (9.780499e-05, -0.001450117, 0.001565326),
+)
+
+
+def _approximate(own: Key, a: Array) -> Array:
+    """Draw the logarithm without a loop.
+
+    A number for ``a + 4`` is a polynomial of a normal number: R. B. Goldstein, "Algorithm 451:
+    chi-square quantiles", Communications of the ACM 16(8), 1973. Times ``u^(1 / (a + i))``, for
+    four uniform numbers u, it is one for ``a``: A. Stuart, "Gamma-distributed products of
+    independent random variables", Biometrika 49, 1962.
+    """
+    precise = pm.convert(a, dtypes.float32) if dtypes.finfo(a.dtype).bits < 32 else a
+    base, *rest = own.children(5)
+    n = 2 * (precise + 4)
+    x = continuous.normal_of(base, a.shape, precise.dtype) / jnp.sqrt(n)
+    root = jnp.zeros_like(x)
+    for p, q, r in reversed(CUBE_ROOT):
+        root = root * x + (p + (q + r / n) / n)
+    drawn = jnp.log(n / 2) + 3 * jnp.log(jnp.maximum(root, jnp.finfo(root.dtype).tiny))
+    for i, key in enumerate(rest):
+        u = uniforms.uniform_of("gamma", key, a.shape, precise.dtype)
+        drawn += jnp.log1p(-u) / (precise + i)
+    return pm.convert(drawn, a.dtype)
+
+
+Sampler = Literal["exact", "approximate"]
+
+
+def _gamma(own: Key, a: Array, is_log: bool = False, method: Sampler = "exact") -> Array:
+    pm.check_option("gamma", "method", method, get_args(Sampler))
+    if method == "exact":
+        return _draw(own.generator, is_log, own.words, a)
+    drawn = _approximate(own, a)
+    return drawn if is_log else jnp.exp(drawn)
 
 
 @uniforms.sampler
@@ -129,6 +172,7 @@ def gamma(
     shape: uniforms.Shape | None = None,
     dtype: DTypeLike = None,
     *,
+    method: Sampler = "exact",
     out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw positive numbers, of density proportional to ``x^(a - 1) exp(-x)``.
@@ -138,10 +182,12 @@ def gamma(
         a: positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``a`` if None.
         dtype: a float type; the default float if None.
+        method: "exact", or "approximate": without loops, so that it compiles and runs faster, with
+            quantiles that are within 0.1% of the true ones, and another derivative in ``a``.
         out_sharding: where the result is to lie.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
+        ArgumentError: ``key`` is not a key, ``shape`` is no shape, or there is no such method.
         ShapeError: ``a`` does not broadcast to ``shape``.
         DtypeError: ``dtype`` is not a float type.
 
@@ -152,7 +198,7 @@ def gamma(
         True
     """
     own, (shape_parameter,), _, _ = uniforms.drawing("gamma", key, shape, dtype, a)
-    return _gamma(own, shape_parameter)
+    return _gamma(own, shape_parameter, False, method)
 
 
 @uniforms.sampler
@@ -162,6 +208,7 @@ def loggamma(
     shape: uniforms.Shape | None = None,
     dtype: DTypeLike = None,
     *,
+    method: Sampler = "exact",
     out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw the logarithm of a number of the gamma distribution.
@@ -173,10 +220,12 @@ def loggamma(
         a: positive; broadcasts to ``shape``; differentiable.
         shape: the shape of the result; that of ``a`` if None.
         dtype: a float type; the default float if None.
+        method: "exact", or "approximate": without loops, so that it compiles and runs faster, with
+            quantiles that are within 0.1% of the true ones, and another derivative in ``a``.
         out_sharding: where the result is to lie.
 
     Raises:
-        ArgumentError: ``key`` is not a key, or ``shape`` is not a shape.
+        ArgumentError: ``key`` is not a key, ``shape`` is no shape, or there is no such method.
         ShapeError: ``a`` does not broadcast to ``shape``.
         DtypeError: ``dtype`` is not a float type.
 
@@ -186,7 +235,7 @@ def loggamma(
         True
     """
     own, (shape_parameter,), _, _ = uniforms.drawing("loggamma", key, shape, dtype, a)
-    return _gamma(own, shape_parameter, is_log=True)
+    return _gamma(own, shape_parameter, True, method)
 
 
 @uniforms.sampler
