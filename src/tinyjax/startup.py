@@ -30,6 +30,8 @@ lazy.ROOMS.update(
     plane="tinyjax.parallel.plane",
     platforms="tinyjax.parallel.xla.plugins",
     plugins="tinyjax.parallel.discovery",
+    # what rules log in a backward pass
+    logs="tinyjax.custom_derivatives.logs",
     # a value of jit's control_flow
     source="tinyjax.source",
 )

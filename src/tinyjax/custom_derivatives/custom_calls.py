@@ -9,7 +9,7 @@ from typing import Any, NoReturn, Self
 
 import attrs
 
-from tinyjax import errors, tree
+from tinyjax import errors, frames, tree
 from tinyjax.core.jit import program
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
@@ -125,7 +125,34 @@ def _value(leaf: object) -> Array:
 # The tangent map of a ``custom_vjp`` function: known only by its transpose.
 
 
-#: Residuals and the cotangents of the results to those of the linear operands.
+class LogTree:
+    """Notes the structure of the logs that a rule returned last."""
+
+    def __init__(self) -> None:
+        self.treedef = tree.structure({})
+
+    def leaves(self, logs: Any, by: Callable[..., Any]) -> list[Array]:
+        """Return the arrays of a dict of logs."""
+        if not isinstance(logs, dict | None):
+            raise errors.DifferentiationError(
+                f"{frames.describe_function(by)} must return its logs as a dict, or None, but "
+                f"returned {errors.described(logs)}."
+            )
+        leaves, self.treedef = tree.flatten(logs or {})
+        return [opd.as_array(x) for x in leaves]
+
+    def split(self, result: Any, by: Callable[..., Any]) -> tuple[Any, list[Array]]:
+        """Return the cotangents and the logs of a rule's result."""
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            raise errors.DifferentiationError(
+                f"{frames.describe_function(by)} was given to defvjp_with_logs, and so must return "
+                f"a pair of cotangents and logs, but returned {errors.described(result)}."
+            )
+        return result[0], self.leaves(result[1], by)
+
+
+#: Residuals and the cotangents of the results to those of the linear operands, and then to what the
+#: rule logs.
 Backward = Callable[[Sequence[Array], Sequence[prim.Tangent]], Sequence[prim.Tangent]]
 
 
@@ -138,12 +165,14 @@ class PullBackParams(prim.Params):
         num_residuals: how many operands come first in which it is not linear.
         out_avals: the types of its results.
         name: the function whose derivative it is.
+        logs: the structure of what the rule logs, if it does.
     """
 
     backward: Backward
     num_residuals: int
     out_avals: tuple[av.ShapedArray, ...]
     name: str = attrs.field(eq=False)
+    logs: LogTree | None = attrs.field(default=None, eq=False)
 
 
 custom_vjp_tangent_p: prim.Primitive[PullBackParams] = prim.Primitive(
@@ -185,6 +214,7 @@ def _tangent_transpose(
     residuals = prim.defined(operands[:n])
     assert len(residuals) == n, "residuals are no tangents"
     of_operands = params.backward(residuals, cotangents)
+    of_operands = of_operands[: len(operands) - n]  # logs are dropped that nobody collects
     return [*[None] * n, *prim.of_undefined(operands[n:], of_operands)]
 
 
@@ -209,14 +239,15 @@ def pull_back_batch(
         mapped: the batch.
         values: the arrays, of all examples.
         axes: their batch axes.
-        to: the batch axes of the operands.
+        to: the batch axes of the operands; that of what is logged is the first.
     """
     run, nonzero = prim.only_present(pull)
     results, result_axes = bt.batch_flat(run, mapped, values, axes)
     pairs = iter(zip(results, result_axes, strict=True))
+    places = [*to, *[0] * (len(nonzero) - len(to))]
     return [
         _gather(*next(pairs), axis, mapped.size) if has else prim.ZERO
-        for has, axis in zip(nonzero, to, strict=True)
+        for has, axis in zip(nonzero, places, strict=True)
     ]
 
 
@@ -240,7 +271,9 @@ def _tangent_batch(
     tell(mapped, lambda: _varying([x.aval for x in values], axes, params))
     out_avals = tuple(bt.batched_aval(a, 0, size) for a in params.out_avals)
     outs = tr.bind(
-        custom_vjp_tangent_p, values, PullBackParams(backward, n, out_avals, params.name)
+        custom_vjp_tangent_p,
+        values,
+        PullBackParams(backward, n, out_avals, params.name, params.logs),
     )
     return outs, [0] * len(outs)
 
@@ -248,7 +281,8 @@ def _tangent_batch(
 def _varying(avals: prim.Avals, axes: prim.BatchAxes, params: PullBackParams) -> list[bool]:
     """Find of which results the cotangents are pulled back by numbers of each example's own."""
     n, count = params.num_residuals, len(params.out_avals)
-    run, nonzero = prim.only_present(lambda *xs: params.backward(xs[:n], xs[n:]))
+    linear = len(avals) - n
+    run, nonzero = prim.only_present(lambda *xs: params.backward(xs[:n], xs[n:])[:linear])
     residuals = [
         a if axis is None else bt.unbatched_aval(a, axis)
         for a, axis in zip(avals[:n], axes[:n], strict=True)

@@ -332,7 +332,9 @@ class _OfAnything(Protocol[R_co]):
 
 
 #: The methods that set rules.
-_SETTERS: Final = ("def_vmap", "defderivative", "defjvp", "defjvps", "defvjp")
+_SETTERS: Final = (
+    *("def_vmap", "defderivative", "defjvp", "defjvps", "defvjp", "defvjp_with_logs"),
+)
 
 
 class _Custom(Generic[P, R]):
@@ -652,6 +654,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
 
     kind = "custom_vjp"
     bwd: Callable[..., Any]
+    logs: bool = False
 
     # By place, the function's arguments are told by its calls, not by its class.
     @overload
@@ -701,6 +704,50 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
         """
         self._set_rule(fwd, symbolic_zeros)
         self.bwd = bwd
+        self.logs = False
+
+    def defvjp_with_logs(
+        self,
+        fwd: Function[tuple[R, Any]],
+        bwd: Callable[..., tuple[Any, dict[str, Any] | None]],
+        symbolic_zeros: bool = False,
+        optimize_remat: bool = False,
+    ) -> None:
+        """Set a rule that also logs something of the backward pass.
+
+        ``pull_back.with_logs(cotangent)`` returns the gradients, and a dict of what all rules
+        logged. A pull-back that is called itself drops it, and so does ``grad``. Logs come out of
+        ``jit`` and ``checkpoint`` as they are, and with an axis in front out of ``vmap`` and, of
+        the size of its length, out of ``scan``. A branch that is not taken logs zeros under
+        ``jit``, and nothing otherwise; where examples take different branches, what the others log
+        means nothing.
+
+        Args:
+            fwd: as for ``defvjp``.
+            bwd: returns a pair: the tuple of cotangents, as for ``defvjp``, and a dict from names
+                to trees of arrays, or None.
+            symbolic_zeros: as for ``defvjp``.
+            optimize_remat: has no effect.
+
+        Raises:
+            DifferentiationError: when a derivative is taken, if what ``bwd`` returns does not fit.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> @tinyjax.custom_vjp
+            ... def clip_gradient(x):
+            ...     return x
+            >>> clip_gradient.defvjp_with_logs(
+            ...     lambda x: (x, None), lambda _, ct: ((jnp.clip(ct, -1.0, 1.0),), {"before": ct})
+            ... )
+            >>> _, pull_back = tinyjax.vjp(lambda x: 10.0 * clip_gradient(x), 2.0)
+            >>> (gradient,), logs = pull_back.with_logs(1.0)
+            >>> float(gradient), float(logs["before"])
+            (1.0, 10.0)
+        """
+        self._set_rule(fwd, symbolic_zeros)
+        self.bwd = bwd
+        self.logs = True
 
     def _call(self, flat: _Flat) -> Call:
         fwd, bwd = self._rule_by("defvjp"), self.bwd
@@ -728,8 +775,9 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
                 for x, number in zip(leaves, numbers, strict=True)
                 if number is None
             ]
+            logs = custom_calls.LogTree() if self.logs else None
             pull_back: custom_calls.Backward = _backward(
-                flat, bwd, (saved_tree, numbers), primals, outs
+                flat, bwd, (saved_tree, numbers), primals, outs, logs
             )
             has_tangent = [is_inexact(out.dtype) for out in outs]
             if holds_tracer((bwd, *flat.static.values())):
@@ -743,7 +791,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             operands = marked(ru.instantiate_all(tangents, avals), marks)
             out_avals = tuple([out.aval for out in marked(outs, has_tangent)])
             params = custom_calls.PullBackParams(
-                pull_back, len(residuals), out_avals, describe_function(self.fun)
+                pull_back, len(residuals), out_avals, describe_function(self.fun), logs
             )
             tangents_out = bind(custom_calls.custom_vjp_tangent_p, (*residuals, *operands), params)
             return outs, with_zeros(has_tangent, tangents_out)
@@ -757,8 +805,9 @@ def _backward(
     saved: tuple[tree.PyTreeDef, Sequence[Any]],
     primals: Sequence[Array],
     outs: Sequence[Array],
+    log_tree: custom_calls.LogTree | None,
 ) -> custom_calls.Backward:
-    """The backward rule on arrays: of what is differentiable only, on either side.
+    """The backward rule on arrays: of what is differentiable only, on either side, and logs.
 
     What was saved comes as the tree of it and its numbers, None standing for arrays.
     """
@@ -782,14 +831,18 @@ def _backward(
             tree.unflatten(saved_tree, _put_in(numbers, residuals)),
             tree.unflatten(out_tree, list(of_results)),
         )
+        logged: Sequence[Array] = ()
+        if log_tree is not None:
+            of_arguments, logged = log_tree.split(of_arguments, bwd)
         leaves = _cotangent_leaves(of_arguments, in_tree, bwd, name)
-        return [
+        cotangents_in = [
             prim.ZERO
             if leaf is None
             else _fit(leaf, aval, bwd, f"cotangent{leaf_path('', in_tree, i)}")
             for i, (leaf, aval) in enumerate(zip(leaves, in_avals, strict=True))
             if is_inexact(aval.dtype)
         ]
+        return [*cotangents_in, *logged]
 
     return pull_back
 

@@ -44,6 +44,7 @@ from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.operands import as_array
 from tinyjax.custom_derivatives.custom_calls import (
     Backward,
+    LogTree,
     PullBackParams,
     SymbolicZero,
     Zero,
@@ -187,17 +188,22 @@ class VJPHiPrimitive:
 
         Returns:
             ``(result, residuals)``, and after them, if wanted, a tree of bools, or a prefix of one:
-            which results depend on the arguments.
+            which results depend on the arguments; and as a fourth structured residuals, another
+            tree, which ``vjp_bwd`` takes after the residuals.
         """
         raise self._lacks("vjp_fwd")
 
-    def vjp_bwd(self, res: Any, outgrad: Any, /, *arg_accums: Any) -> None:
+    def vjp_bwd(self, res: Any, outgrad: Any, /, *arg_accums: Any) -> dict[str, Any] | None:
         """Give each argument's accumulator its cotangent.
 
         Args:
             res: the residuals.
             outgrad: the cotangent of the result; ``Zero`` where it is known to be zero.
             arg_accums: a ``GradAccum`` for each array of the arguments.
+
+        Returns:
+            A dict of trees of arrays that are logged, if wanted: ``pull_back.with_logs(cotangent)``
+            gives them.
         """
         cotangents_in = self.vjp_bwd_retval(res, outgrad)
         if not isinstance(cotangents_in, (tuple, list)) or len(cotangents_in) != len(arg_accums):
@@ -210,6 +216,7 @@ class VJPHiPrimitive:
         for i, (accum, ct) in enumerate(zip(accums, cotangents, strict=True)):
             what = f"{type(self).__name__}.vjp_bwd_retval: {leaf_path('cotangents', treedef, i)}"
             accum.accum(ct if _as_given(ct) else _tangent(ct, accum.aval, what))
+        return None
 
     def vjp_bwd_retval(self, res: Any, outgrad: Any, /) -> Any:
         """Return a tuple with the cotangent of each argument; None where it is zero."""
@@ -220,7 +227,7 @@ class VJPHiPrimitive:
         raise self._lacks("jvp")
 
     def lin(self, nzs_in: Any, /, *primals: Any) -> Any:
-        """Return ``(result, residuals)`` for ``linearized``; as ``vjp_fwd``."""
+        """Return ``(result, residuals)`` for ``linearized``, and so on; as ``vjp_fwd``."""
         raise self._lacks("lin")
 
     def linearized(self, residuals: Any, /, *tangents: Any) -> Any:
@@ -295,6 +302,7 @@ class _Flat:
     """The rules of a primitive on lists of arrays: those that a user wrote, or these of a batch."""
 
     name: str
+    logs: LogTree
     in_avals: Sequence[ShapedArray]
     out_avals: Sequence[ShapedArray]
 
@@ -308,6 +316,7 @@ class _Own(_Flat):
     def __init__(self, primitive: VJPHiPrimitive) -> None:
         self.primitive = primitive
         self.name = type(primitive).__name__
+        self.logs = LogTree()
         self.in_avals = primitive.in_avals_flat
         self.out_avals = primitive.out_avals_flat
 
@@ -353,10 +362,10 @@ class _Own(_Flat):
         """Compute the results and their tangents."""
         own = self.primitive
         if own._has("lin") and not own._has("jvp"):
-            out, residuals, _ = self._pair("lin", prim.nonzeros(tangents), primals)
+            out, saved, _ = self._parts("lin", prim.nonzeros(tangents), primals)
             tangents_in = self._args([*_zeros(tangents, self.in_avals)])
             return out, self._tangents(
-                tr.at_own_lines(own.linearized, residuals, *tangents_in), "linearized"
+                tr.at_own_lines(own.linearized, *saved, *tangents_in), "linearized"
             )
         tangents_in = self._args([*_zeros(tangents, self.in_avals)])
         pair = tr.at_own_lines(own.jvp, self._args(primals), tangents_in)
@@ -364,22 +373,28 @@ class _Own(_Flat):
             raise DifferentiationError(f"{self.name}.jvp must return a result and its tangent.")
         return self._results(pair[0], "jvp"), self._tangents(pair[1], "jvp")
 
-    def _pair(
+    def _parts(
         self, method: str, nonzero: Sequence[bool], args: prim.Arrays
-    ) -> tuple[list[Array], Any, list[bool]]:
+    ) -> tuple[list[Array], tuple[Any, ...], list[bool]]:
         parts = tr.at_own_lines(
             getattr(self.primitive, method), self._args(nonzero), *self._args(args)
         )
-        if not isinstance(parts, (tuple, list)) or len(parts) not in (2, 3):
+        if not isinstance(parts, (tuple, list)) or len(parts) not in (2, 3, 4):
             raise DifferentiationError(
                 f"{self.name}.{method} must return a result and residuals, and after them, if "
-                "wanted, which results depend on the arguments."
+                "wanted, which results depend on the arguments, and structured residuals."
+            )
+        if len(parts) == 4 and method == "vjp_fwd" and not self.primitive._has("vjp_bwd"):
+            raise DifferentiationError(
+                f"{self.name}.vjp_fwd returns structured residuals, which vjp_bwd takes: define "
+                "vjp_bwd(res, structured, outgrad, *arg_accums) in place of vjp_bwd_retval."
             )
         outs = self._results(parts[0], method)
         depends = parts[2] if len(parts) > 2 else True
         marks = tree.flatten_prefix(depends, self.primitive.out_tree, None, "nzs_out")
         floats = [dtypes.is_inexact(aval.dtype) for aval in self.out_avals]
-        return outs, parts[1], [bool(a) and b for a, b in zip(marks, floats, strict=True)]
+        marks = [bool(a) and b for a, b in zip(marks, floats, strict=True)]
+        return outs, (parts[1], *parts[3:]), marks
 
     @property
     def has_pull_back(self) -> bool:
@@ -391,7 +406,7 @@ class _Own(_Flat):
         self, nonzero: Sequence[bool], args: prim.Arrays
     ) -> tuple[list[Array], list[bool], list[Array], Backward]:
         """Return the results, which of them depend on tangents, residuals, and the pull-back."""
-        outs, saved, depends = self._pair("vjp_fwd", nonzero, args)
+        outs, saved, depends = self._parts("vjp_fwd", nonzero, args)
         leaves, saved_tree = tree.flatten(saved)
 
         def backward(residuals: prim.Arrays, cotangents: prim.Tangents) -> list[prim.Tangent]:
@@ -401,9 +416,10 @@ class _Own(_Flat):
                 ValAccum(aval) if has else NullAccum(aval.tangent())
                 for aval, has in zip(self.in_avals, nonzero, strict=True)
             ]
-            res = tree.unflatten(saved_tree, residuals)
-            tr.at_own_lines(self.primitive.vjp_bwd, res, ct, *self._args(accums))
-            return [_total(accum) for accum in accums if isinstance(accum, ValAccum)]
+            parts, bwd = tree.unflatten(saved_tree, residuals), self.primitive.vjp_bwd
+            logs = tr.at_own_lines(bwd, *parts, ct, *self._args(accums))
+            totals = [_total(accum) for accum in accums if isinstance(accum, ValAccum)]
+            return [*totals, *self.logs.leaves(logs, bwd)]
 
         return outs, depends, [as_array(x) for x in leaves], backward
 
@@ -452,7 +468,7 @@ class _Mapped(_Flat):
         out_axes: Sequence[BatchAxis],
     ) -> None:
         self.of, self.mapped, self.axes, self.out_axes = of, mapped, axes, out_axes
-        self.name = of.name
+        self.name, self.logs = of.name, of.logs
         self.in_avals = self._types(of.in_avals, axes)
         self.out_avals = self._types(of.out_avals, out_axes)
 
@@ -635,7 +651,9 @@ def _hi_linearize(
         return outs, floats, push
     outs, depends, residuals, backward = rules.forward(nonzero, primals)
     out_avals = prim.marked(rules.out_avals, depends)
-    tangent_params = PullBackParams(backward, len(residuals), tuple(out_avals), rules.name)
+    tangent_params = PullBackParams(
+        backward, len(residuals), tuple(out_avals), rules.name, rules.logs
+    )
     return (
         outs,
         depends,

@@ -12,7 +12,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar, TypeVarTuple, overlo
 
 import attrs
 
-from tinyjax import dtypes, errors, frames, records, tree
+from tinyjax import dtypes, errors, frames, lazy, records, tree
 from tinyjax.core.api.arguments import as_cotangents, as_tangents
 from tinyjax.core.primitives.shape import zero_tangent
 from tinyjax.core.tracing import calling, jaxpr as jx
@@ -329,6 +329,15 @@ class PullBack(Generic[R, *Ts]):
             return known.arguments([*map(_direct, cotangents, leaves, known.in_avals)])
 
         return pull_back
+
+    @property
+    def with_logs(self) -> Any:
+        """A pull-back that returns what rules logged, too: ``(gradients, logs)``.
+
+        ``logs`` is a dict of what rules given to ``defvjp_with_logs`` logged. By ``with_refs`` of
+        it gradients are directed.
+        """
+        return lazy.room("logs").LoggingPullBack(self)
 
     @overload
     def __call__(self: PullBack[Array, *Ts], cotangent: ArrayLike, /) -> tuple[*Ts]: ...
