@@ -94,6 +94,15 @@ def test_what_is_public_shows_an_example() -> None:
     assert lacking == listed, f"they have an example now: take them out of {WITHOUT_EXAMPLES.name}"
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/index.md", "docs/why.md"])
+def test_figures_stand_in_the_pages_that_they_link_to(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    figures = re.findall(r"\[([\d.,]+(?: [um]s)?)\]\(([^)#]+)", text)
+    assert figures
+    for figure, link in figures:
+        assert figure in ((ROOT / page).parent / link).read_text(encoding="utf-8"), figure
+
+
 def test_files_that_pages_name_exist() -> None:
     """Of a file that is moved, pages name the new place; the changelog may name the old one."""
     paths = [

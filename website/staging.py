@@ -1,8 +1,9 @@
 """What Sphinx reads, written into a folder: the pages as they lie in the repository, and more.
 
-The folder mirrors the repository, so that links between pages hold as they are. README.md becomes
-the first page. A link to a file that is no page leads to one that shows it. A paragraph
-that is one link with a title "source of NAME" becomes the source of that function or class.
+The folder mirrors the repository, so that links between pages hold as they are. docs/index.md
+becomes the first page. A link to a file that is no page leads to one that shows it, and a link with
+the title "reference of NAME" to what the reference says of it. A paragraph that is one link with a
+title "source of NAME" becomes the source of that function or class.
 """
 
 from __future__ import annotations
@@ -26,33 +27,47 @@ from website.blocks import Shown, blocks_in, primitives_put_back, run
 ROOT: Final = Path(__file__).resolve().parent.parent
 DOCS: Final = ROOT / "docs"
 
-#: The pages in the order of reading. A folder's index.md brings the pages that it links to.
+#: The pages in the order of reading, some with a title for the navigation. A folder's index.md
+#: brings the pages that it links to, but for those that stand here.
 NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
-    "Start": ("docs/index", "docs/tutorials/index", "docs/gallery/index"),
+    "Start": (
+        "docs/installation",
+        "docs/tutorials/first-steps",
+        "docs/thinking",
+        "docs/why",
+    ),
+    "Coming from JAX": (
+        "The same, and what differs <docs/from-jax>",
+        "All differences <docs/differences>",
+        "docs/jax_api",
+        "Libraries <docs/libraries>",
+    ),
+    "Learn": (
+        "docs/tutorials/index",
+        "docs/gallery/index",
+    ),
     "Guides": (
+        "docs/guides",
         "docs/toolbox",
         "docs/implicit",
         "docs/source",
-        "docs/compilation",
+        "Compiled programs <docs/compilation>",
         "docs/exploring",
         "docs/interactive",
         "docs/sharding",
-        "docs/scale",
-    ),
-    "How it works": (
-        "docs/how-it-works",
-        "docs/five-ideas",
-        "docs/transformations",
-        "docs/new-primitive",
+        "docs/types",
         "docs/testing",
-        "docs/coverage",
-        "docs/mutants",
-        "docs/searches",
-        "docs/derivations",
         "docs/numerics",
-        "docs/accuracy",
+    ),
+    "API": ("Every public name <reference/index>",),
+    "Inside": (
+        "How it works <docs/how-it-works>",
+        "docs/five-ideas",
         "docs/design",
         "docs/reading",
+        "docs/new-primitive",
+        "A new transformation <docs/transformations>",
+        "docs/derivations",
         "docs/inside/numpy-compiler",
         "docs/inside/compilation",
         "docs/inside/devices",
@@ -66,14 +81,20 @@ NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
         "docs/inside/package",
         "docs/jaxlib",
     ),
-    "Reference": ("reference/index",),
-    "Coming from JAX": ("docs/differences", "docs/jax_api", "docs/libraries"),
-    "Performance": ("docs/performance",),
-    "Contributing": ("docs/contributing", "docs/changelog"),
+    "What proves it": (
+        "docs/performance",
+        "docs/accuracy",
+        "docs/coverage",
+        "docs/mutants",
+        "docs/searches",
+        "docs/scale",
+    ),
+    "Project": ("docs/changelog", "docs/contributing"),
 }
 
 _LINK: Final = re.compile(r"(\]\()([^)\s]+)((?:\s+\"[^\"]*\")?\))")
 _SOURCE: Final = re.compile(r"^\[[^\]]*\]\(([^)\s]+)\s+\"source of ([\w.]+)\"\)$", re.MULTILINE)
+_REFERENCE: Final = re.compile(r"\[([^\]]*)\]\([^)\s]+\s+\"reference(?: of ([\w.]+))?\"\)")
 _CODE: Final = re.compile(r"(`[^`]+`)")
 _FENCED: Final = re.compile(r"^(```+)[^\n]*\n.*?^\1$", re.MULTILINE | re.DOTALL)
 _FENCE: Final = "``````"
@@ -142,7 +163,6 @@ class Staging:
         for file in sorted(DOCS.rglob("*")):
             if file.is_file() and file.suffix != ".md":
                 self._put(file.relative_to(ROOT), file.read_bytes())
-        self._page(ROOT / "README.md")
         for file in sorted(DOCS.rglob("*.md")):
             self._page(file)
 
@@ -158,7 +178,7 @@ class Staging:
         self._met.add(file)
         name = _staged(file)
         text = file.read_text(encoding="utf-8")
-        documents = file.parent.is_relative_to(DOCS) or file == ROOT / "README.md"
+        documents = file.parent.is_relative_to(DOCS)
         if documents:
             text = self._with_output(text, file)
         text = self._linked(text, file)
@@ -214,6 +234,7 @@ class Staging:
             ),
             text,
         )
+        text = _REFERENCE.sub(_to_reference, text)
         parts = _CODE.split(text)  # every other one is code
         parts[::2] = [
             _LINK.sub(lambda m: f"{m[1]}{self._target(m[2], file)}{m[3]}", part)
@@ -258,10 +279,18 @@ class Staging:
         self._put(_staged(file), head + body)
 
 
+def _to_reference(link: re.Match[str]) -> str:
+    """Lead a link to an entry of the reference, or to the list of its modules."""
+    text = link[1].replace("`", "")
+    if link[2] is None:
+        return f"{{doc}}`{text} </reference/index>`"
+    return f"{{py:obj}}`{text} <{link[2]}>`"
+
+
 def _staged(file: Path) -> Path:
     """Say where in the folder the page of a file is."""
     name = file.relative_to(ROOT)
-    if name == Path("README.md"):
+    if file == DOCS / "index.md":
         return Path("index.md")
     if file.suffix == ".md" or file.is_relative_to(DOCS):
         return name
@@ -269,22 +298,22 @@ def _staged(file: Path) -> Path:
 
 
 def _linked_pages(index: Path) -> list[str]:
-    """List the pages that an index links to and that lie beside it, in its order."""
+    """List the pages that an index brings, in its order: those that it links to, beside it."""
+    folder, listed = index.parent.relative_to(ROOT).as_posix(), names_listed()
     links = (m[2].partition("#")[0] for m in _LINK.finditer(index.read_text(encoding="utf-8")))
-    pages = (link for link in links if link.endswith(".md") and "/" not in link)
-    return [page.removesuffix(".md") for page in dict.fromkeys(pages)]
+    pages = (link.removesuffix(".md") for link in links if re.fullmatch(r"[^/]+\.md", link))
+    return [page for page in dict.fromkeys(pages) if f"{folder}/{page}" not in listed]
+
+
+def names_listed() -> set[str]:
+    """List the pages of the navigation by their names."""
+    entries = (entry for entries in NAVIGATION.values() for entry in entries)
+    return {re.sub(r".*<(.*)>", r"\1", entry) for entry in entries}
 
 
 def _contents() -> str:
     """Write the navigation, which the first page carries."""
-    return "".join(
-        _toctree(caption, [page for page in names if _exists(page)])
-        for caption, names in NAVIGATION.items()
-    )
-
-
-def _exists(page: str) -> bool:
-    return page.startswith("reference/") or (ROOT / f"{page}.md").exists()
+    return "".join(_toctree(caption, list(entries)) for caption, entries in NAVIGATION.items())
 
 
 def _toctree(caption: str | None, pages: list[str]) -> str:
