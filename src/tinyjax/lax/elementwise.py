@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any, Final, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 from tinyjax import dtypes, tree
 from tinyjax.core.primitives import (
@@ -19,103 +19,514 @@ from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.integers import integer
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
-from tinyjax.lax.operands import named, one_dtype, pair
+from tinyjax.lax.operands import one_dtype, pair
 from tinyjax.numpy.promotion import convert
 from tinyjax.primitives import bitcast as _bitcast, bits as _bits, special as _sp
 
 T = TypeVar("T")
 
 
-class Unary(Protocol):
-    """A function of one array."""
-
-    __name__: str
-
-    def __call__(self, x: ArrayLike) -> Array: ...
+def _of_one(primitive: Primitive[NoParams], x: ArrayLike) -> Array:
+    return tr.bind1(primitive, (opd.as_array(x),), NO_PARAMS)
 
 
-class Accurate(Protocol):
-    """A function of one array that takes ``accuracy``, which has no effect."""
-
-    __name__: str
-
-    def __call__(self, x: ArrayLike, *, accuracy: object = None) -> Array: ...
+def _of_two(name: str, primitive: Primitive[NoParams], x: ArrayLike, y: ArrayLike) -> Array:
+    return tr.bind1(primitive, pair(name, opd.as_array(x), opd.as_array(y)), NO_PARAMS)
 
 
-class Binary(Protocol):
-    """A function of two arrays of the same shape and dtype."""
+def neg(x: ArrayLike) -> Array:
+    """Return ``-x``, in the same dtype; integers wrap around, and bools are not taken.
 
-    __name__: str
-
-    def __call__(self, x: ArrayLike, y: ArrayLike) -> Array: ...
-
-
-def _unary(primitive: Primitive[NoParams], doc: str, name: str = "") -> Unary:
-    def fun(x: ArrayLike) -> Array:
-        return tr.bind1(primitive, (opd.as_array(x),), NO_PARAMS)
-
-    named(fun, name or primitive.name, doc)
-    return fun
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.neg(jnp.array([1, -128], jnp.int8))
+        Array([  -1, -128], dtype=int8)
+    """
+    return _of_one(_ew.neg, x)
 
 
-def _accurate(primitive: Primitive[NoParams], doc: str, name: str = "") -> Accurate:
-    def fun(x: ArrayLike, *, accuracy: object = None) -> Array:
-        return tr.bind1(primitive, (opd.as_array(x),), NO_PARAMS)
+def sign(x: ArrayLike) -> Array:
+    """Return -1, 0 or 1 by sign, in the same dtype; for complex numbers ``x / abs(x)``.
 
-    named(fun, name or primitive.name, doc)
-    return fun
+    NaN is NaN. The derivative is 0 everywhere.
 
-
-def _binary(primitive: Primitive[NoParams], doc: str, name: str = "") -> Binary:
-    label = name or primitive.name
-
-    def fun(x: ArrayLike, y: ArrayLike) -> Array:
-        return tr.bind1(primitive, pair(label, opd.as_array(x), opd.as_array(y)), NO_PARAMS)
-
-    named(fun, label, doc)
-    return fun
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.sign(jnp.array([-2.5, 0.0, 7.0, jnp.nan]))
+        Array([-1.,  0.,  1., nan], dtype=float32)
+    """
+    return _of_one(_ew.sign, x)
 
 
-neg: Final = _unary(_ew.neg, "Return ``-x``.")
-sign: Final = _unary(_ew.sign, "Return -1, 0 or 1; for complex numbers ``x / abs(x)``.")
-abs: Final = _unary(_ew.abs_, "Return the absolute value.")
-floor: Final = _unary(_ew.floor, "Return the greatest integer not above ``x``, as a float.")
-ceil: Final = _unary(_ew.ceil, "Return the least integer not below ``x``, as a float.")
-is_finite: Final = _unary(_ew.is_finite, "Say where ``x`` is neither infinite nor NaN.")
-exp: Final = _accurate(_ew.exp, "Return the exponential.")
-exp2: Final = _accurate(_ew.exp2, "Return 2 to the power of ``x``.")
-expm1: Final = _accurate(_ew.expm1, "Return ``exp(x) - 1``, accurate for small ``x``.")
-log: Final = _accurate(_ew.log, "Return the natural logarithm.")
-log1p: Final = _accurate(_ew.log1p, "Return ``log(1 + x)``, accurate for small ``x``.")
-sqrt: Final = _accurate(_ew.sqrt, "Return the square root.")
-rsqrt: Final = _accurate(_ew.rsqrt, "Return one over the square root.")
-cbrt: Final = _accurate(_ew.cbrt, "Return the cube root.")
-logistic: Final = _accurate(_ew.logistic, "Return ``1 / (1 + exp(-x))``.")
-sin: Final = _accurate(_ew.sin, "Return the sine.")
-cos: Final = _accurate(_ew.cos, "Return the cosine.")
-tan: Final = _accurate(_ew.tan, "Return the tangent.")
-asin: Final = _unary(_ew.asin, "Return the angle whose sine is ``x``.")
-acos: Final = _unary(_ew.acos, "Return the angle whose cosine is ``x``.")
-atan: Final = _unary(_ew.atan, "Return the angle whose tangent is ``x``.")
-sinh: Final = _unary(_ew.sinh, "Return the hyperbolic sine.")
-cosh: Final = _unary(_ew.cosh, "Return the hyperbolic cosine.")
-tanh: Final = _accurate(_ew.tanh, "Return the hyperbolic tangent.")
-asinh: Final = _unary(_ew.asinh, "Return the inverse of ``sinh``.")
-acosh: Final = _unary(_ew.acosh, "Return the inverse of ``cosh``.")
-atanh: Final = _unary(_ew.atanh, "Return the inverse of ``tanh``.")
-real: Final = _unary(_ew.real, "Return the real part of a complex number.")
-imag: Final = _unary(_ew.imag, "Return the imaginary part of a complex number.")
-bitwise_not: Final = _unary(_ew.not_, "Return the complement of the bits.", "bitwise_not")
-population_count: Final = _unary(_ew.population_count, "Return how many bits are set.")
-clz: Final = _unary(_bits.clz, "Return how many bits of zero are in front of the first one.")
-erf: Final = _unary(_sp.erf, "Return the error function.")
-erfc: Final = _unary(_sp.erfc, "Return ``1 - erf(x)``, accurate for large ``x``.")
-erf_inv: Final = _unary(_sp.erf_inv, "Return the inverse of ``erf``.")
-lgamma: Final = _unary(_sp.lgamma, "Return the logarithm of the absolute gamma function.")
-digamma: Final = _unary(_sp.digamma, "Return the derivative of ``lgamma``.")
+def abs(x: ArrayLike) -> Array:
+    """Return the absolute value of numbers; real for complex ones. The derivative at 0 is 0.
 
-add: Final = _binary(_ew.add, "Return ``x + y``; for bools the logical or.")
-sub: Final = _binary(_ew.sub, "Return ``x - y``.")
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.abs(jnp.array([3 + 4j]))
+        Array([5.], dtype=float32)
+        >>> tinyjax.grad(lax.abs)(0.0)
+        Array(0., dtype=float32, weak_type=True)
+    """
+    return _of_one(_ew.abs_, x)
+
+
+def floor(x: ArrayLike) -> Array:
+    """Return the greatest integer not above ``x``, as a float; ``jnp.floor`` takes integers, too.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.floor(jnp.array([1.5, -1.5]))
+        Array([ 1., -2.], dtype=float32)
+    """
+    return _of_one(_ew.floor, x)
+
+
+def ceil(x: ArrayLike) -> Array:
+    """Return the least integer not below ``x``, as a float; ``jnp.ceil`` takes integers, too.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.ceil(jnp.array([1.2, -1.5]))
+        Array([ 2., -1.], dtype=float32)
+    """
+    return _of_one(_ew.ceil, x)
+
+
+def is_finite(x: ArrayLike) -> Array:
+    """Say where a float is neither infinite nor NaN; see ``jnp.isfinite`` for complex numbers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.is_finite(jnp.array([1.0, jnp.inf, jnp.nan]))
+        Array([ True, False, False], dtype=bool)
+    """
+    return _of_one(_ew.is_finite, x)
+
+
+def exp(x: ArrayLike, *, accuracy: object = None) -> Array:
+    """Return the exponential of a float or complex number; 0 at minus infinity.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.exp(jnp.array([0.0, -jnp.inf]))
+        Array([1., 0.], dtype=float32)
+    """
+    return _of_one(_ew.exp, x)
+
+
+def exp2(x: ArrayLike, *, accuracy: object = None) -> Array:
+    """Return 2 to the power of a float or complex number.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.exp2(jnp.array([3.0, -1.0]))
+        Array([8. , 0.5], dtype=float32)
+    """
+    return _of_one(_ew.exp2, x)
+
+
+def expm1(x: ArrayLike, *, accuracy: object = None) -> Array:
+    """Return ``exp(x) - 1``, accurate for small ``x``, where the difference would lose digits.
+
+    Example:
+        >>> from tinyjax import lax
+        >>> lax.expm1(1e-10)
+        Array(1.e-10, dtype=float32, weak_type=True)
+    """
+    return _of_one(_ew.expm1, x)
+
+
+def log(x: ArrayLike, *, accuracy: object = None) -> Array:
+    """Return the natural logarithm of a float or complex number; NaN for negative floats.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.log(jnp.array([1.0, 0.0, -1.0]))
+        Array([  0., -inf,  nan], dtype=float32)
+    """
+    return _of_one(_ew.log, x)
+
+
+def log1p(x: ArrayLike, *, accuracy: object = None) -> Array:
+    """Return ``log(1 + x)``, accurate for small ``x``, where the sum would lose digits.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.log1p(jnp.array([1e-10, -1.0]))
+        Array([1.e-10,   -inf], dtype=float32)
+    """
+    return _of_one(_ew.log1p, x)
+
+
+def sqrt(x: ArrayLike, *, accuracy: object = None) -> Array:
+    """Return the square root of a float or complex number; NaN for negative floats.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.sqrt(jnp.array([4.0, -4.0]))
+        Array([ 2., nan], dtype=float32)
+        >>> lax.sqrt(-4 + 0j)
+        Array(0.+2.j, dtype=complex64, weak_type=True)
+    """
+    return _of_one(_ew.sqrt, x)
+
+
+def rsqrt(x: ArrayLike, *, accuracy: object = None) -> Array:
+    """Return one over the square root of a float or complex number; infinity at 0.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.rsqrt(jnp.array([4.0, 0.0]))
+        Array([0.5, inf], dtype=float32)
+    """
+    return _of_one(_ew.rsqrt, x)
+
+
+def cbrt(x: ArrayLike, *, accuracy: object = None) -> Array:
+    """Return the real cube root of a float, also of a negative one.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.cbrt(jnp.array([8.0, -8.0]))
+        Array([ 2., -2.], dtype=float32)
+    """
+    return _of_one(_ew.cbrt, x)
+
+
+def logistic(x: ArrayLike, *, accuracy: object = None) -> Array:
+    """Return ``1 / (1 + exp(-x))`` of a float or complex number, without overflow.
+
+    See also ``nn.sigmoid``, which takes integers, too.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.logistic(jnp.array([0.0, -1000.0, 1000.0]))
+        Array([0.5, 0. , 1. ], dtype=float32)
+    """
+    return _of_one(_ew.logistic, x)
+
+
+def sin(x: ArrayLike, *, accuracy: object = None) -> Array:
+    """Return the sine of an angle in radians, a float or complex number; NaN at infinities.
+
+    See also ``jnp.sin``, which takes integers, too.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.sin(jnp.array([0.0, jnp.pi / 2, jnp.inf]))
+        Array([ 0.,  1., nan], dtype=float32)
+    """
+    return _of_one(_ew.sin, x)
+
+
+def cos(x: ArrayLike, *, accuracy: object = None) -> Array:
+    """Return the cosine of an angle in radians, a float or complex number; NaN at infinities.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.cos(jnp.array([0.0, jnp.pi]))
+        Array([ 1., -1.], dtype=float32)
+    """
+    return _of_one(_ew.cos, x)
+
+
+def tan(x: ArrayLike, *, accuracy: object = None) -> Array:
+    """Return the tangent of an angle in radians, a float or complex number; NaN at infinities.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.tan(jnp.array([0.0, jnp.inf]))
+        Array([ 0., nan], dtype=float32)
+    """
+    return _of_one(_ew.tan, x)
+
+
+def asin(x: ArrayLike) -> Array:
+    """Return the angle in [-pi/2, pi/2] whose sine is ``x``; NaN for floats outside of [-1, 1].
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.asin(jnp.array([0.0, 2.0]))
+        Array([ 0., nan], dtype=float32)
+        >>> lax.asin(1.0) == jnp.pi / 2
+        Array(True, dtype=bool)
+    """
+    return _of_one(_ew.asin, x)
+
+
+def acos(x: ArrayLike) -> Array:
+    """Return the angle in [0, pi] whose cosine is ``x``; NaN for floats outside of [-1, 1].
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.acos(jnp.array([1.0, 2.0]))
+        Array([ 0., nan], dtype=float32)
+        >>> lax.acos(-1.0) == jnp.pi
+        Array(True, dtype=bool)
+    """
+    return _of_one(_ew.acos, x)
+
+
+def atan(x: ArrayLike) -> Array:
+    """Return the angle in [-pi/2, pi/2] whose tangent is ``x``; ``atan2`` knows the quadrant.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.atan(jnp.inf) == jnp.pi / 2
+        Array(True, dtype=bool)
+    """
+    return _of_one(_ew.atan, x)
+
+
+def sinh(x: ArrayLike) -> Array:
+    """Return the hyperbolic sine of a float or complex number, accurate near 0.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.sinh(jnp.array([1e-30, jnp.inf]))
+        Array([1.e-30,    inf], dtype=float32)
+    """
+    return _of_one(_ew.sinh, x)
+
+
+def cosh(x: ArrayLike) -> Array:
+    """Return the hyperbolic cosine of a float or complex number.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.cosh(jnp.array([0.0, -jnp.inf]))
+        Array([ 1., inf], dtype=float32)
+    """
+    return _of_one(_ew.cosh, x)
+
+
+def tanh(x: ArrayLike, *, accuracy: object = None) -> Array:
+    """Return the hyperbolic tangent of a float or complex number; for floats within [-1, 1].
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.tanh(jnp.array([-jnp.inf, 0.0, 1000.0]))
+        Array([-1.,  0.,  1.], dtype=float32)
+    """
+    return _of_one(_ew.tanh, x)
+
+
+def asinh(x: ArrayLike) -> Array:
+    """Return the inverse of ``sinh``, of a float or complex number, without overflow.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.asinh(jnp.array([0.0, 1e-30, jnp.inf]))
+        Array([0.e+00, 1.e-30,    inf], dtype=float32)
+    """
+    return _of_one(_ew.asinh, x)
+
+
+def acosh(x: ArrayLike) -> Array:
+    """Return the inverse of ``cosh`` that is not negative; NaN for floats below 1.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.acosh(jnp.array([1.0, 0.5]))
+        Array([ 0., nan], dtype=float32)
+    """
+    return _of_one(_ew.acosh, x)
+
+
+def atanh(x: ArrayLike) -> Array:
+    """Return the inverse of ``tanh``; infinite at -1 and 1, NaN for floats beyond.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.atanh(jnp.array([-1.0, 0.0, 2.0]))
+        Array([-inf,   0.,  nan], dtype=float32)
+    """
+    return _of_one(_ew.atanh, x)
+
+
+def real(x: ArrayLike) -> Array:
+    """Return the real part of a complex number, as a float of half the width.
+
+    See also ``jnp.real``, which takes real numbers, too.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.real(jnp.array([1 + 2j]))
+        Array([1.], dtype=float32)
+    """
+    return _of_one(_ew.real, x)
+
+
+def imag(x: ArrayLike) -> Array:
+    """Return the imaginary part of a complex number, as a float of half the width.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.imag(jnp.array([1 + 2j]))
+        Array([2.], dtype=float32)
+    """
+    return _of_one(_ew.imag, x)
+
+
+def bitwise_not(x: ArrayLike) -> Array:
+    """Return the complement of the bits of integers; of bools the logical not.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.bitwise_not(jnp.array([0, 5]))
+        Array([-1, -6], dtype=int32)
+    """
+    return _of_one(_ew.not_, x)
+
+
+def population_count(x: ArrayLike) -> Array:
+    """Return how many bits are set, in the dtype of ``x``.
+
+    All bits of -1 are. See also ``jnp.bitwise_count``, of absolute values.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.population_count(jnp.array([7, -1], jnp.int8))
+        Array([3, 8], dtype=int8)
+    """
+    return _of_one(_ew.population_count, x)
+
+
+def clz(x: ArrayLike) -> Array:
+    """Return how many bits of zero are in front of the first one, in the dtype of ``x``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.clz(jnp.array([1, 0, -1], jnp.int8))
+        Array([7, 8, 0], dtype=int8)
+    """
+    return _of_one(_bits.clz, x)
+
+
+def erf(x: ArrayLike) -> Array:
+    """Return the error function, the integral of ``2 / sqrt(pi) * exp(-t**2)`` from 0 to ``x``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.erf(jnp.array([0.0, jnp.inf, -jnp.inf]))
+        Array([ 0.,  1., -1.], dtype=float32)
+    """
+    return _of_one(_sp.erf, x)
+
+
+def erfc(x: ArrayLike) -> Array:
+    """Return ``1 - erf(x)``, accurate for large ``x``, where the difference would be 0.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.erfc(jnp.array([0.0, jnp.inf]))
+        Array([1., 0.], dtype=float32)
+        >>> bool(lax.erfc(5.0) > 0), bool(1 - lax.erf(5.0) > 0)
+        (True, False)
+    """
+    return _of_one(_sp.erfc, x)
+
+
+def erf_inv(x: ArrayLike) -> Array:
+    """Return the inverse of ``erf``; infinite at -1 and 1, NaN beyond.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.erf_inv(jnp.array([0.0, 1.0, 2.0]))
+        Array([ 0., inf, nan], dtype=float32)
+    """
+    return _of_one(_sp.erf_inv, x)
+
+
+def lgamma(x: ArrayLike) -> Array:
+    """Return the logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ...
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.lgamma(jnp.array([1.0, 0.0]))
+        Array([ 0., inf], dtype=float32)
+        >>> jnp.round(jnp.exp(lax.lgamma(5.0)), 3)
+        Array(24., dtype=float32, weak_type=True)
+    """
+    return _of_one(_sp.lgamma, x)
+
+
+def digamma(x: ArrayLike) -> Array:
+    """Return the derivative of ``lgamma``, which is NaN at negative integers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> jnp.round(lax.digamma(jnp.array([1.0, -1.0])), 4)
+        Array([-0.5772,     nan], dtype=float32)
+    """
+    return _of_one(_sp.digamma, x)
+
+
+def add(x: ArrayLike, y: ArrayLike) -> Array:
+    """Return ``x + y``, of one shape and dtype; for bools the logical or.
+
+    A Python number takes the other's shape and dtype. ``jnp.add`` broadcasts and promotes.
+
+    Raises:
+        ShapeError: the shapes differ.
+        DtypeError: the dtypes differ.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.add(jnp.array([1, 2]), 3)
+        Array([4, 5], dtype=int32)
+    """
+    return _of_two("add", _ew.add, x, y)
+
+
+def sub(x: ArrayLike, y: ArrayLike) -> Array:
+    """Return ``x - y``, of one shape and dtype; unsigned integers wrap around below 0.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.sub(jnp.array([3, 1], jnp.uint8), 2)
+        Array([  1, 255], dtype=uint8)
+    """
+    return _of_two("sub", _ew.sub, x, y)
 
 
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike = None) -> Array:
@@ -140,51 +551,295 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike = None) -> Array:
     return tr.bind1(_ew.mul, pair("mul", a, b), NO_PARAMS)
 
 
-mulhi: Final = _binary(_bits.mulhi, "Return the upper half of the bits of a product.")
-div: Final = _binary(_ew.div, "Return ``x / y``; for integers the quotient towards zero.")
-rem: Final = _binary(_ew.rem, "Return the remainder of ``div``, which has the sign of ``x``.")
-max: Final = _binary(_ew.max_, "Return the greater of two; NaN where either is.")
-min: Final = _binary(_ew.min_, "Return the lesser of two; NaN where either is.")
-atan2: Final = _binary(_ew.atan2, "Return the angle of the point ``(y, x)``.")
+def mulhi(x: ArrayLike, y: ArrayLike) -> Array:
+    """Return the upper half of the bits of a product of integers, which ``mul`` leaves out.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.mulhi(jnp.int8(100), jnp.int8(100)), 100 * 100 // 256
+        (Array(39, dtype=int8), 39)
+    """
+    return _of_two("mulhi", _bits.mulhi, x, y)
+
+
+def div(x: ArrayLike, y: ArrayLike) -> Array:
+    """Return ``x / y``, of one shape and dtype; for integers the quotient towards zero.
+
+    An integer divided by 0 is -1. See also ``jnp.floor_divide``, which rounds downwards.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.div(jnp.array([7, -7, 7]), jnp.array([2, 2, 0]))
+        Array([ 3, -3, -1], dtype=int32)
+        >>> lax.div(1.0, 0.0)
+        Array(inf, dtype=float32, weak_type=True)
+    """
+    return _of_two("div", _ew.div, x, y)
+
+
+def rem(x: ArrayLike, y: ArrayLike) -> Array:
+    """Return the remainder of ``div``, which has the sign of ``x``.
+
+    That of an integer divided by 0 is ``x``. See also ``jnp.remainder``, with the sign of ``y``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.rem(jnp.array([7, -7, 7]), jnp.array([3, 3, 0]))
+        Array([ 1, -1,  7], dtype=int32)
+    """
+    return _of_two("rem", _ew.rem, x, y)
+
+
+def max(x: ArrayLike, y: ArrayLike) -> Array:
+    """Return the greater of two, of one shape and dtype; NaN where either is.
+
+    Where they are equal, each gets half of the derivative.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.max(jnp.array([1.0, jnp.nan]), 2.0)
+        Array([ 2., nan], dtype=float32)
+    """
+    return _of_two("max", _ew.max_, x, y)
+
+
+def min(x: ArrayLike, y: ArrayLike) -> Array:
+    """Return the lesser of two, of one shape and dtype; NaN where either is.
+
+    Where they are equal, each gets half of the derivative.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.min(jnp.array([1.0, jnp.nan]), 2.0)
+        Array([ 1., nan], dtype=float32)
+    """
+    return _of_two("min", _ew.min_, x, y)
+
+
+def atan2(x: ArrayLike, y: ArrayLike) -> Array:
+    """Return the angle of the point ``(y, x)`` in radians, in [-pi, pi]: ``x`` is its height.
+
+    The first operand is the second coordinate. At the origin the signs of the zeros say which angle
+    it is.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> jnp.rad2deg(lax.atan2(jnp.array([1.0, 0.0, -0.0]), jnp.array([0.0, -1.0, -1.0])))
+        Array([  90.,  180., -180.], dtype=float32)
+    """
+    return _of_two("atan2", _ew.atan2, x, y)
 
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
-    """Return the float next to ``x1`` towards ``x2``."""
+    """Return the float next to ``x1`` towards ``x2``, or ``x2`` where they are equal.
+
+    Example:
+        >>> from tinyjax import lax
+        >>> lax.nextafter(1.0, 0.0) - 1
+        Array(-5.9604645e-08, dtype=float32, weak_type=True)
+    """
     return tr.bind1(_ew.nextafter, pair("nextafter", opd.as_array(x1), opd.as_array(x2)), NO_PARAMS)
 
 
-complex: Final = _binary(_ew.complex_, "Return the number with these parts.")
-bitwise_and: Final = _binary(_ew.and_, "Return the bits set in both.", "bitwise_and")
-bitwise_or: Final = _binary(_ew.or_, "Return the bits set in either.", "bitwise_or")
-bitwise_xor: Final = _binary(_ew.xor_, "Return the bits set in one of the two.", "bitwise_xor")
-shift_left: Final = _binary(_ew.shift_left, "Return ``x`` shifted left by ``y`` bits.")
-shift_right_logical: Final = _binary(
-    _ew.shift_right_logical, "Return ``x`` shifted right by ``y`` bits, with zeros coming in."
-)
-shift_right_arithmetic: Final = _binary(
-    _ew.shift_right_arithmetic,
-    "Return ``x`` shifted right by ``y`` bits, with copies of the sign coming in.",
-)
-eq: Final = _binary(_ew.eq, "Say where ``x == y``.")
-ne: Final = _binary(_ew.ne, "Say where ``x != y``.")
-lt: Final = _binary(_ew.lt, "Say where ``x < y``.")
-le: Final = _binary(_ew.le, "Say where ``x <= y``.")
-gt: Final = _binary(_ew.gt, "Say where ``x > y``.")
-ge: Final = _binary(_ew.ge, "Say where ``x >= y``.")
+def complex(x: ArrayLike, y: ArrayLike) -> Array:
+    """Return the complex number ``x + 1j * y``, of floats of one shape and dtype.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.complex(jnp.array([1.0, 2.0]), 0.5)
+        Array([1.+0.5j, 2.+0.5j], dtype=complex64)
+    """
+    return _of_two("complex", _ew.complex_, x, y)
+
+
+def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
+    """Return the bits set in both, of integers or bools of one shape and dtype.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.bitwise_and(jnp.array([0b1100, 6]), 0b0110)
+        Array([4, 6], dtype=int32)
+    """
+    return _of_two("bitwise_and", _ew.and_, x, y)
+
+
+def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
+    """Return the bits set in either, of integers or bools of one shape and dtype.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.bitwise_or(jnp.array([0b1100, 6]), 0b0010)
+        Array([14,  6], dtype=int32)
+    """
+    return _of_two("bitwise_or", _ew.or_, x, y)
+
+
+def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
+    """Return the bits set in exactly one, of integers or bools of one shape and dtype.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.bitwise_xor(jnp.array([0b1100, 6]), 0b0110)
+        Array([10,  0], dtype=int32)
+    """
+    return _of_two("bitwise_xor", _ew.xor_, x, y)
+
+
+def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
+    """Return integers ``x`` shifted left by ``y`` bits; 0 if ``y`` is their width or more.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.shift_left(jnp.array([1, 3]), jnp.array([4, 32]))
+        Array([16,  0], dtype=int32)
+    """
+    return _of_two("shift_left", _ew.shift_left, x, y)
+
+
+def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
+    """Return integers ``x`` shifted right by ``y`` bits, with zeros coming in.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.shift_right_logical(jnp.array([20, -20], jnp.int8), 3)
+        Array([ 2, 29], dtype=int8)
+    """
+    return _of_two("shift_right_logical", _ew.shift_right_logical, x, y)
+
+
+def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
+    """Return integers ``x`` shifted right by ``y`` bits, with copies of the sign coming in.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.shift_right_arithmetic(jnp.array([20, -20], jnp.int8), 3)
+        Array([ 2, -3], dtype=int8)
+    """
+    return _of_two("shift_right_arithmetic", _ew.shift_right_arithmetic, x, y)
+
+
+def eq(x: ArrayLike, y: ArrayLike) -> Array:
+    """Say where ``x == y``, of one shape and dtype; NaN differs from everything.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.eq(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan]))
+        Array([ True, False], dtype=bool)
+    """
+    return _of_two("eq", _ew.eq, x, y)
+
+
+def ne(x: ArrayLike, y: ArrayLike) -> Array:
+    """Say where ``x != y``, of one shape and dtype; NaN differs from everything.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.ne(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan]))
+        Array([False,  True], dtype=bool)
+    """
+    return _of_two("ne", _ew.ne, x, y)
+
+
+def lt(x: ArrayLike, y: ArrayLike) -> Array:
+    """Say where ``x < y``, of one shape and dtype; False where either is NaN.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.lt(jnp.array([1.0, 2.0, jnp.nan]), 2.0)
+        Array([ True, False, False], dtype=bool)
+    """
+    return _of_two("lt", _ew.lt, x, y)
+
+
+def le(x: ArrayLike, y: ArrayLike) -> Array:
+    """Say where ``x <= y``, of one shape and dtype; False where either is NaN.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.le(jnp.array([1.0, 2.0, jnp.nan]), 2.0)
+        Array([ True,  True, False], dtype=bool)
+    """
+    return _of_two("le", _ew.le, x, y)
+
+
+def gt(x: ArrayLike, y: ArrayLike) -> Array:
+    """Say where ``x > y``, of one shape and dtype; False where either is NaN.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.gt(jnp.array([1.0, 3.0, jnp.nan]), 2.0)
+        Array([False,  True, False], dtype=bool)
+    """
+    return _of_two("gt", _ew.gt, x, y)
+
+
+def ge(x: ArrayLike, y: ArrayLike) -> Array:
+    """Say where ``x >= y``, of one shape and dtype; False where either is NaN.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.ge(jnp.array([1.0, 2.0, jnp.nan]), 2.0)
+        Array([False,  True, False], dtype=bool)
+    """
+    return _of_two("ge", _ew.ge, x, y)
 
 
 def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
-    """Return the ``m``-th derivative of ``digamma``."""
+    """Return the ``m``-th derivative of ``digamma``, for whole ``m`` from 0, which is a float too.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> jnp.round(lax.polygamma(1.0, 1.0), 4)
+        Array(1.6449, dtype=float32, weak_type=True)
+    """
     return tr.bind1(_sp.polygamma, pair("polygamma", opd.as_array(m), opd.as_array(x)), NO_PARAMS)
 
 
 def zeta(x: ArrayLike, q: ArrayLike) -> Array:
-    """Return Hurwitz' zeta function."""
+    """Return Hurwitz' zeta function, the sum of ``(q + n) ** -x`` over ``n`` from 0.
+
+    For ``q`` of 1 it is Riemann's.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> jnp.round(lax.zeta(2.0, 1.0), 4)
+        Array(1.6449, dtype=float32, weak_type=True)
+    """
     return tr.bind1(_sp.zeta, pair("zeta", opd.as_array(x), opd.as_array(q)), NO_PARAMS)
 
 
 def conj(x: ArrayLike) -> Array:
-    """Return the complex conjugate; a real number becomes complex."""
+    """Return the complex conjugate; a real number becomes complex, unlike in ``jnp.conj``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.conj(jnp.array([1 + 2j]))
+        Array([1.-2.j], dtype=complex64)
+        >>> lax.conj(jnp.array([1.0]))
+        Array([1.+0.j], dtype=complex64)
+    """
     array = opd.as_array(x)
     if not dtypes.is_complex(array.dtype):
         return complex(array, _sh.zeros_like(array))
@@ -192,20 +847,45 @@ def conj(x: ArrayLike) -> Array:
 
 
 def square(x: ArrayLike) -> Array:
-    """Return ``x * x``."""
+    """Return ``x * x``, in the same dtype; nothing is conjugated.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.square(jnp.array([3, -4]))
+        Array([ 9, 16], dtype=int32)
+    """
     return integer_pow(x, 2)
 
 
 def reciprocal(x: ArrayLike) -> Array:
-    """Return ``1 / x``, of a float or complex number."""
+    """Return ``1 / x``, of a float or complex number; infinity at 0.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.reciprocal(jnp.array([4.0, 0.0]))
+        Array([0.25,  inf], dtype=float32)
+    """
     return integer_pow(x, -1)
 
 
 def integer_pow(x: ArrayLike, y: int) -> Array:
     """Return ``x`` to the power of a Python int, by repeated multiplication.
 
+    The exponent is part of the program, and the derivative is right at 0, where ``pow`` has a
+    logarithm.
+
     Raises:
         DtypeError: ``x`` is a bool, or an integer to a negative power.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.integer_pow(jnp.array([2, -3]), 3)
+        Array([  8, -27], dtype=int32)
+        >>> tinyjax.grad(lambda x: lax.integer_pow(x, 2))(0.0)
+        Array(0., dtype=float32, weak_type=True)
     """
     return tr.bind1(
         _ew.integer_pow_p, (opd.as_array(x),), _ew.IntegerPowParams(integer(y, "the exponent"))
@@ -217,6 +897,14 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
 
     Raises:
         DtypeError: ``x`` is an integer, or ``y`` has another dtype.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.pow(jnp.array([4.0, 9.0]), 0.5)
+        Array([2., 3.], dtype=float32)
+        >>> lax.pow(jnp.array([4, 9]), 2)
+        Array([16, 81], dtype=int32)
     """
     if isinstance(y, int):
         return integer_pow(x, y)
@@ -227,7 +915,14 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 class RoundingMethod(Enum):
-    """Say how ``round`` treats a number half way between two integers."""
+    """Say how ``round`` treats a number half way between two integers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.round(jnp.array([0.5, 2.5]), lax.RoundingMethod.TO_NEAREST_EVEN)
+        Array([0., 2.], dtype=float32)
+    """
 
     AWAY_FROM_ZERO = 0
     TO_NEAREST_EVEN = 1
@@ -323,6 +1018,8 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
 def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     """Return ``x``, limited to a lower and an upper bound.
 
+    NaN stays NaN. The bound comes first, unlike in ``jnp.clip``.
+
     Args:
         min: the lower bound; a scalar, or of ``x``'s shape.
         x: real.
@@ -331,13 +1028,31 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
     Raises:
         ShapeError: the shapes differ.
         DtypeError: the dtypes differ.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.clamp(0, jnp.array([-2, 3, 12]), 10)
+        Array([ 0,  3, 10], dtype=int32)
     """
     low, array, high = pair("clamp", opd.as_array(min), opd.as_array(x), opd.as_array(max))
     return tr.bind1(_ew.min_, (tr.bind1(_ew.max_, (low, array), NO_PARAMS), high), NO_PARAMS)
 
 
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
-    """Convert the elements to a dtype; floats are truncated to integers."""
+    """Convert the elements to a dtype.
+
+    Floats are truncated to integers, and saturate at their ends, NaN becomes 0; integers wrap
+    around in narrower ones; complex numbers lose their imaginary parts.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.convert_element_type(jnp.array([1.7, -300.0, jnp.nan]), jnp.int8)
+        Array([   1, -128,    0], dtype=int8)
+        >>> lax.convert_element_type(jnp.array([300]), jnp.int8)
+        Array([44], dtype=int8)
+    """
     return _ew.convert_element_type(opd.as_array(operand), dtypes.check(new_dtype))
 
 
@@ -350,6 +1065,14 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     Raises:
         ShapeError: the last axis does not hold the parts of one element.
         DtypeError: a dtype is bool or complex, and not both of them the same.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> hex(lax.bitcast_convert_type(jnp.float32(1.0), jnp.uint32))
+        '0x3f800000'
+        >>> lax.bitcast_convert_type(jnp.array([258], jnp.uint16), jnp.uint8)
+        Array([[2, 1]], dtype=uint8)
     """
     x, dtype = opd.as_array(operand), dtypes.check(new_dtype)
     return x if x.dtype == dtype else _bitcast.bitcast_convert_type(x, dtype)

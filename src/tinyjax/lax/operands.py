@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from tinyjax import dtypes, errors
 from tinyjax.core.values.array import Array
 from tinyjax.numpy.promotion import broadcast as _broadcast_arrays, convert
-
-
-def named(fun: Callable[..., Array], name: str, doc: str) -> None:
-    """Give a function its name and docstring."""
-    fun.__name__ = fun.__qualname__ = name
-    fun.__doc__ = doc
 
 
 def pair(name: str, *operands: Array) -> list[Array]:

@@ -139,7 +139,13 @@ def create_token(_: object = None) -> Token:
 
 
 def after_all(*operands: Token) -> Token:
-    """Return a token that comes after others."""
+    """Return a token that comes after others, as what depends on it does.
+
+    Example:
+        >>> from tinyjax import lax
+        >>> type(lax.after_all(lax.create_token(), lax.create_token())).__name__
+        'Token'
+    """
     return optimization_barrier((create_token(), *operands))[0]
 
 

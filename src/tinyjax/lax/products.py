@@ -26,7 +26,18 @@ from tinyjax.primitives.result_placement import placed
 
 
 class Precision(Enum):
-    """How exact products are to be; all are computed in the full precision of their dtype."""
+    """How exact products are to be; all are computed in the full precision of their dtype.
+
+    So the choice has no effect; it may also be named by a text or, in pairs, for both operands.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.dot(jnp.ones(2), jnp.ones(2), precision=lax.Precision.DEFAULT)
+        Array(2., dtype=float32)
+        >>> lax.Precision("float32")
+        <Precision.HIGHEST: 2>
+    """
 
     DEFAULT = 0
     HIGH = 1
@@ -148,9 +159,20 @@ def dot(
 ) -> Array:
     """Return the product of vectors or matrices; or with ``dimension_numbers``, ``dot_general``.
 
+    Nothing is promoted or broadcast: see ``jnp.matmul``.
+
     Raises:
         ShapeError: an operand is neither a vector nor a matrix, or the sizes do not fit.
         DtypeError: the dtypes differ.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.dot(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
+        Array([12, 34], dtype=int32)
+        >>> x = jnp.array([100], jnp.int8)
+        >>> lax.dot(x, x, preferred_element_type=jnp.int32)
+        Array(10000, dtype=int32)
     """
     x, y = opd.as_array(lhs), opd.as_array(rhs)
     if dimension_numbers is None:
@@ -174,6 +196,12 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: object = None) -> Ar
     Raises:
         ShapeError: the sizes do not fit.
         DtypeError: the dtypes differ.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.batch_matmul(jnp.ones((5, 2, 3)), jnp.ones((5, 3, 4))).shape
+        (5, 2, 4)
     """
     x, y = opd.as_array(lhs), opd.as_array(rhs)
     if x.ndim != y.ndim or x.ndim < 2:
@@ -273,7 +301,13 @@ def _scaled(name: str, x: Array, scale: ArrayLike | None, axes: Sequence[int]) -
 
 
 class AccuracyMode(Enum):
-    """Name the accuracy of a function; this has no effect."""
+    """Name the accuracy of a function; this has no effect.
+
+    Example:
+        >>> from tinyjax import lax
+        >>> lax.exp(0.0, accuracy=lax.AccuracyMode.HIGHEST)
+        Array(1., dtype=float32, weak_type=True)
+    """
 
     HIGHEST = 1
     DEFAULT = 2
@@ -287,6 +321,11 @@ class Tolerance:
         atol: the absolute error.
         rtol: the relative error.
         ulps: the error in units of the last place.
+
+    Example:
+        >>> from tinyjax import lax
+        >>> lax.exp(0.0, accuracy=lax.Tolerance(rtol=1e-3))
+        Array(1., dtype=float32, weak_type=True)
     """
 
     atol: float = 0.0
@@ -306,6 +345,13 @@ class DotAlgorithm:
         rhs_component_count: the number of parts of the right operand.
         num_primitive_operations: the number of products.
         allow_imprecise_accumulation: whether sums may be rounded.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> algorithm = lax.DotAlgorithm(jnp.bfloat16, jnp.bfloat16, jnp.float32)
+        >>> lax.dot(jnp.ones(2), jnp.ones(2), precision=algorithm)
+        Array(2., dtype=float32)
     """
 
     lhs_precision_type: Any
@@ -318,7 +364,14 @@ class DotAlgorithm:
 
 
 class DotAlgorithmPreset(Enum):
-    """Name a ``DotAlgorithm``; this has no effect."""
+    """Name a ``DotAlgorithm``; this has no effect.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.dot(jnp.ones(2), jnp.ones(2), precision=lax.DotAlgorithmPreset.F32_F32_F32)
+        Array(2., dtype=float32)
+    """
 
     DEFAULT = 0
     ANY_F8_ANY_F8_F32 = 1
@@ -368,6 +421,20 @@ class RaggedDotDimensionNumbers:
         lhs_ragged_dimensions: the axis of ``lhs`` that is divided into groups.
         rhs_group_dimensions: the axis of ``rhs`` that has an element for each group, where the
             divided axis is neither contracted nor aligned; else none.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> numbers = lax.RaggedDotDimensionNumbers(
+        ...     dot_dimension_numbers=(((1,), (1,)), ((), ())),
+        ...     lhs_ragged_dimensions=(0,),
+        ...     rhs_group_dimensions=(0,),
+        ... )
+        >>> lhs, rhs = jnp.ones((3, 2)), jnp.array([[[1.0], [1.0]], [[5.0], [5.0]]])
+        >>> lax.ragged_dot_general(lhs, rhs, jnp.array([1, 2]), numbers)
+        Array([[ 2.],
+               [10.],
+               [10.]], dtype=float32)
     """
 
     dot_dimension_numbers: tuple[tuple[Axes, Axes], tuple[Axes, Axes]] = attrs.field(

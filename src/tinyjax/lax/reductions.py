@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import product
 from math import prod
-from typing import Any, Final, Protocol, TypeAlias, overload
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
-from tinyjax.lax.operands import named, one_dtype, pair
+from tinyjax.lax.operands import one_dtype, pair
 from tinyjax.lax.products import dot_general
 from tinyjax.lax.shapes import broadcast, concatenate, distinct, reshape, transpose
 from tinyjax.primitives import (
@@ -50,37 +50,114 @@ def _axes_of(name: str, x: Array, axes: Sequence[int]) -> tuple[int, ...]:
     return tuple(places)
 
 
-class Reduction(Protocol):
-    """A reduction over axes."""
-
-    __name__: str
-
-    def __call__(self, operand: ArrayLike, axes: Sequence[int]) -> Array: ...
-
-
-def _reduction(name: str, primitive: prim.Primitive[_bc.ReduceParams], doc: str) -> Reduction:
-    def fun(operand: ArrayLike, axes: Sequence[int]) -> Array:
-        x = as_array(operand)
-        return bind1(primitive, (x,), _bc.ReduceParams(_axes_of(name, x, axes)))
-
-    named(fun, name, doc)
-    return fun
+def _reduced(
+    name: str,
+    primitive: prim.Primitive[_bc.ReduceParams],
+    operand: ArrayLike,
+    axes: Sequence[int],
+) -> Array:
+    x = as_array(operand)
+    return bind1(primitive, (x,), _bc.ReduceParams(_axes_of(name, x, axes)))
 
 
 @placing.placed
 def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Placement = None) -> Array:
-    """Return the sum over axes, which is to lie as ``out_sharding`` says."""
+    """Return the sum over axes, in the dtype of the operand, in which integers wrap around.
+
+    Args:
+        operand: numbers; ``jnp.sum`` also counts bools.
+        axes: which axes, each once; they are left out of the result.
+        out_sharding: where the result is to lie.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.reduce_sum(jnp.array([[1, 5], [3, 4]]), axes=(0,))
+        Array([4, 9], dtype=int32)
+        >>> lax.reduce_sum(jnp.array([100, 100], jnp.int8), axes=(0,))
+        Array(-56, dtype=int8)
+    """
     x = as_array(operand)
     params = _bc.ReduceParams(_axes_of("reduce_sum", x, axes))
     return bind1(_bc.reduce_sum_p, (x,), _bc.summing(x, params))
 
 
-reduce_prod: Final = _reduction("reduce_prod", _rd.reduce_prod_p, "Return the product over axes.")
-reduce_max: Final = _reduction("reduce_max", _rd.reduce_max_p, "Return the greatest over axes.")
-reduce_min: Final = _reduction("reduce_min", _rd.reduce_min_p, "Return the least over axes.")
-reduce_and: Final = _reduction("reduce_and", _rd.reduce_and_p, "Return the bitwise and over axes.")
-reduce_or: Final = _reduction("reduce_or", _rd.reduce_or_p, "Return the bitwise or over axes.")
-reduce_xor: Final = _reduction("reduce_xor", _rd.reduce_xor_p, "Return the exclusive or over axes.")
+def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """Return the product over axes, in the dtype of the operand, in which integers wrap around.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.reduce_prod(jnp.array([[1, 5], [3, 4]]), axes=(0, 1))
+        Array(60, dtype=int32)
+    """
+    return _reduced("reduce_prod", _rd.reduce_prod_p, operand, axes)
+
+
+def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """Return the greatest element over axes, NaN if one is; no elements give the least number.
+
+    Elements that tie share the derivative.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.reduce_max(jnp.array([[1.0, 5.0], [3.0, jnp.nan]]), axes=(1,))
+        Array([ 5., nan], dtype=float32)
+    """
+    return _reduced("reduce_max", _rd.reduce_max_p, operand, axes)
+
+
+def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """Return the least element over axes, NaN if one is; no elements give the greatest number.
+
+    Elements that tie share the derivative.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.reduce_min(jnp.array([[1.0, 5.0], [3.0, jnp.nan]]), axes=(1,))
+        Array([ 1., nan], dtype=float32)
+    """
+    return _reduced("reduce_min", _rd.reduce_min_p, operand, axes)
+
+
+def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """Return the bitwise and over axes of integers, of bools the logical and.
+
+    Of no elements it has all bits set.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.reduce_and(jnp.array([[True, False], [True, True]]), axes=(1,))
+        Array([False,  True], dtype=bool)
+    """
+    return _reduced("reduce_and", _rd.reduce_and_p, operand, axes)
+
+
+def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """Return the bitwise or over axes of integers, the logical or of bools; no elements give 0.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.reduce_or(jnp.array([[1, 2], [4, 4]]), axes=(1,))
+        Array([3, 4], dtype=int32)
+    """
+    return _reduced("reduce_or", _rd.reduce_or_p, operand, axes)
+
+
+def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
+    """Return the exclusive or of the bits over axes: of bools, whether their number is odd.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.reduce_xor(jnp.array([[True, True], [True, False]]), axes=(1,))
+        Array([False,  True], dtype=bool)
+    """
+    return _reduced("reduce_xor", _rd.reduce_xor_p, operand, axes)
 
 
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
@@ -88,6 +165,14 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 
     Raises:
         AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.argmax(jnp.array([1.0, 7.0, 7.0]), 0, jnp.int32)
+        Array(1, dtype=int32)
+        >>> lax.argmax(jnp.array([1.0, jnp.nan, 7.0]), 0, jnp.int32)
+        Array(1, dtype=int32)
     """
     x = as_array(operand)
     return bind1(_arg_extrema.argmax_p, (x,), _arg_params(x, axis, index_dtype))
@@ -98,6 +183,12 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
 
     Raises:
         AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.argmin(jnp.array([[3, 1, 1], [2, 0, 5]]), 1, jnp.int8)
+        Array([1, 1], dtype=int8)
     """
     x = as_array(operand)
     return bind1(_arg_extrema.argmin_p, (x,), _arg_params(x, axis, index_dtype))
@@ -373,31 +464,102 @@ def _inside(counts: tuple[int, ...], sizes: tuple[int, ...], params: _wi.WindowP
     return mask.reshape(-1, *counts)
 
 
-class Cumulative(Protocol):
-    """A running reduction along an axis."""
-
-    __name__: str
-
-    def __call__(self, operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array: ...
+def _along(name: str, operand: ArrayLike, axis: int) -> tuple[Array, int]:
+    x = as_array(operand)
+    return x, ints.canonical_axis(axis, x.ndim, f"{name}: axis")
 
 
-def _cumulative(name: str, primitive: prim.Primitive[_cu.CumulativeParams], doc: str) -> Cumulative:
-    def fun(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
-        x = as_array(operand)
-        along = ints.canonical_axis(axis, x.ndim, f"{name}: axis")
-        return bind1(primitive, (x,), _cu.CumulativeParams(along, reverse))
+@checking.explained
+def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    """Return the running sum along ``axis``, from the end if ``reverse``.
 
-    named(fun, name, f"{doc} Runs along ``axis``, and from the end if ``reverse``.")
-    return checking.explained(fun)
+    It has the dtype of the operand, in which integers wrap around.
+
+    Raises:
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.cumsum(jnp.array([1, 2, 3]))
+        Array([1, 3, 6], dtype=int32)
+        >>> lax.cumsum(jnp.array([1, 2, 3]), reverse=True)
+        Array([6, 5, 3], dtype=int32)
+    """
+    return _cu.cumsum(*_along("cumsum", operand, axis), reverse)
 
 
-cumsum: Final = _cumulative("cumsum", _cu.cumsum_p, "Return the running sum.")
-cumprod: Final = _cumulative("cumprod", _cu.cumprod_p, "Return the running product.")
-cummax: Final = _cumulative("cummax", _cu.cummax_p, "Return the greatest element so far.")
-cummin: Final = _cumulative("cummin", _cu.cummin_p, "Return the least element so far.")
-cumlogsumexp: Final = _cumulative(
-    "cumlogsumexp", _cu.cumlogsumexp_p, "Return the logarithm of the running sum of exponentials."
-)
+@checking.explained
+def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    """Return the running product along ``axis``, from the end if ``reverse``.
+
+    It has the dtype of the operand, in which integers wrap around.
+
+    Raises:
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.cumprod(jnp.array([[1, 2, 3], [4, 5, 6]]), axis=1)
+        Array([[  1,   2,   6],
+               [  4,  20, 120]], dtype=int32)
+    """
+    return _cu.cumprod(*_along("cumprod", operand, axis), reverse)
+
+
+@checking.explained
+def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    """Return the greatest element so far along ``axis``, from the end if ``reverse``.
+
+    It is NaN from the first NaN on.
+
+    Raises:
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.cummax(jnp.array([1.0, 3.0, 2.0, jnp.nan, 5.0]))
+        Array([ 1.,  3.,  3., nan, nan], dtype=float32)
+    """
+    return _cu.cummax(*_along("cummax", operand, axis), reverse)
+
+
+@checking.explained
+def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    """Return the least element so far along ``axis``, from the end if ``reverse``.
+
+    It is NaN from the first NaN on.
+
+    Raises:
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.cummin(jnp.array([3, 1, 2]), reverse=True)
+        Array([1, 1, 2], dtype=int32)
+    """
+    return _cu.cummin(*_along("cummin", operand, axis), reverse)
+
+
+@checking.explained
+def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
+    """Return the logarithm of the running sum of exponentials along ``axis``, without overflow.
+
+    It runs from the end if ``reverse``.
+
+    Raises:
+        AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> jnp.round(lax.cumlogsumexp(jnp.array([1000.0, 1000.0])), 2)
+        Array([1000.  , 1000.69], dtype=float32)
+    """
+    return _cu.cumlogsumexp(*_along("cumlogsumexp", operand, axis), reverse)
 
 
 # Patches under a moving window, local convolutions, and the shapes of results of windows.
@@ -509,6 +671,14 @@ def conv_general_dilated_local(  # noqa: PLR0913, PLR0917 (JAX's signature)
 
     Raises:
         ShapeError: the shapes do not fit each other or the parameters.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> signal = jnp.array([[[1.0, 2.0, 3.0]]])
+        >>> kernels = jnp.array([[[1.0, 10.0], [1.0, 10.0]]])
+        >>> lax.conv_general_dilated_local(signal, kernels, (1,), "VALID", (2,))
+        Array([[[ 3., 50.]]], dtype=float32)
     """
     x, kernel = opd.as_array(lhs), opd.as_array(rhs)
     sizes = ints.integers(filter_shape, "filter_shape")

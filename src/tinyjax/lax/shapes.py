@@ -90,6 +90,12 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
 
     Raises:
         ShapeError: it does not broadcast to that shape.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.broadcast_like(jnp.array([1, 2]), jnp.zeros((3, 2))).shape
+        (3, 2)
     """
     x, shape = opd.as_array(arr), opd.as_array(like_arr).shape
     if broadcast_shapes(x.shape, shape) != shape:
@@ -111,7 +117,14 @@ def dtype(x: Any) -> DType:
 
 
 def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
-    """Add axes of size one in front, up to the given number of axes."""
+    """Add axes of size one in front, up to the given number of axes; an array with more stays.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.broadcast_to_rank(jnp.array([1, 2]), 3).shape
+        (1, 1, 2)
+    """
     array, ndim = opd.as_array(x), ints.integer(rank, "rank")
     if ndim > MOST_AXES:
         raise errors.ShapeError(
@@ -137,6 +150,18 @@ def reshape(
 
     Raises:
         ShapeError: the numbers of elements differ.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.reshape(jnp.array([[1, 2, 3], [4, 5, 6]]), (3, 2))
+        Array([[1, 2],
+               [3, 4],
+               [5, 6]], dtype=int32)
+        >>> lax.reshape(jnp.array([[1, 2, 3], [4, 5, 6]]), (3, 2), dimensions=(1, 0))
+        Array([[1, 4],
+               [2, 5],
+               [3, 6]], dtype=int32)
     """
     if out_sharding is not None:
         return put_result(reshape, out_sharding, operand, new_sizes, dimensions)
@@ -149,8 +174,18 @@ def reshape(
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
     """Merge the axes from ``start_dimension`` to before ``stop_dimension`` into one.
 
+    By default all that follow are merged.
+
     Raises:
         AxisError: ``stop_dimension`` lies before ``start_dimension``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.collapse(jnp.zeros((2, 3, 4)), 1).shape
+        (2, 12)
+        >>> lax.collapse(jnp.zeros((2, 3, 4)), 0, 2).shape
+        (6, 4)
     """
     x = opd.as_array(operand)
     first = ints.integer(start_dimension, "start_dimension")
@@ -172,6 +207,12 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
 
     Raises:
         AxisError: a place is out of range or repeated.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.expand_dims(jnp.zeros((2, 3)), (0, -1)).shape
+        (1, 2, 3, 1)
     """
     x, entries = opd.as_array(array), ints.listed(dimensions, "dimensions")
     ndim = x.ndim + len(entries)
@@ -186,6 +227,12 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     Raises:
         AxisError: an axis is out of range.
         ShapeError: an axis has another size, or is repeated.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.squeeze(jnp.zeros((1, 2, 1)), (0,)).shape
+        (2, 1)
     """
     x = opd.as_array(array)
     entries = ints.listed(dimensions, "dimensions")
@@ -210,6 +257,12 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
 
     Raises:
         ShapeError: it is not a permutation of the axes.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.transpose(jnp.zeros((2, 3, 4)), (2, 0, 1)).shape
+        (4, 2, 3)
     """
     params = _sh.TransposeParams(ints.integers(permutation, "permutation"))
     return tr.bind1(_sh.transpose_p, (opd.as_array(operand),), params)
@@ -221,6 +274,13 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     Raises:
         AxisError: an axis is out of range.
         ShapeError: an axis is repeated.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.rev(jnp.array([[1, 2], [3, 4]]), (0, 1))
+        Array([[4, 3],
+               [2, 1]], dtype=int32)
     """
     x = opd.as_array(operand)
     entries = ints.listed(dimensions, "dimensions")
@@ -270,9 +330,17 @@ def slice_in_dim(
 ) -> Array:
     """Slice one axis; negative bounds count from the end, and None is an end.
 
+    Unlike a Python slice, bounds beyond the axis are an error.
+
     Raises:
         AxisError: there is no such axis.
         ShapeError: the bounds do not fit.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.slice_in_dim(jnp.arange(6), 1, -1, stride=2)
+        Array([1, 3], dtype=int32)
     """
     x = opd.as_array(operand)
     along = ints.canonical_axis(axis, x.ndim)
@@ -294,6 +362,14 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
     Raises:
         AxisError: there is no such axis.
         IndexingError: the index is out of range.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.index_in_dim(jnp.array([[1, 2], [3, 4]]), -1)
+        Array([[3, 4]], dtype=int32)
+        >>> lax.index_in_dim(jnp.array([[1, 2], [3, 4]]), 0, axis=1, keepdims=False)
+        Array([1, 3], dtype=int32)
     """
     x, index = opd.as_array(operand), ints.integer(index, "index")
     along = ints.canonical_axis(axis, x.ndim)
@@ -349,6 +425,12 @@ def concatenate(operands: Sequence[ArrayLike] | Array, dimension: int) -> Array:
     Raises:
         ArgumentError: there are no operands.
         ShapeError: the operands do not fit each other, or there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.concatenate([jnp.array([[1, 2]]), jnp.array([[3, 4]])], dimension=1)
+        Array([[1, 2, 3, 4]], dtype=int32)
     """
     xs = [opd.as_array(x) for x in ints.listed(operands, "operands of concatenate")]
     if not xs:
@@ -364,6 +446,13 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
         ArgumentError: there are no operands.
         ShapeError: their shapes differ.
         AxisError: there is no such place for an axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.stack([jnp.array([1, 2]), jnp.array([3, 4])], axis=1)
+        Array([[1, 3],
+               [2, 4]], dtype=int32)
     """
     xs = [opd.as_array(x) for x in ints.listed(operands, "operands of stack")]
     if not xs:
@@ -377,6 +466,12 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
 
     Raises:
         AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.unstack(jnp.array([[1, 2], [3, 4]]), axis=1)
+        (Array([1, 3], dtype=int32), Array([2, 4], dtype=int32))
     """
     array = opd.as_array(x)
     along = ints.canonical_axis(axis, array.ndim)
@@ -389,6 +484,12 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
     Raises:
         AxisError: there is no such axis.
         ShapeError: the sizes do not add up to the axis's.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.split(jnp.arange(5), (2, 3))
+        [Array([0, 1], dtype=int32), Array([2, 3, 4], dtype=int32)]
     """
     x, parts = opd.as_array(operand), ints.integers(sizes, "sizes")
     along = ints.canonical_axis(axis, x.ndim)
@@ -404,6 +505,13 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
 
     Raises:
         ShapeError: there is not one number for each axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.tile(jnp.array([[1, 2]]), (2, 2))
+        Array([[1, 2, 1, 2],
+               [1, 2, 1, 2]], dtype=int32)
     """
     x, times = opd.as_array(operand), canonical_shape(ints.integers(reps, "reps"), "reps")
     if len(times) != x.ndim:
@@ -434,6 +542,13 @@ def broadcasted_iota(
 
     Raises:
         AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.broadcasted_iota(jnp.int32, (2, 3), 1)
+        Array([[0, 1, 2],
+               [0, 1, 2]], dtype=int32)
     """
     sizes, counting_dtype = canonical_shape(shape), dtypes.check(dtype)
     if counting_dtype == dtypes.bool_:
@@ -490,6 +605,14 @@ def full_like(
         dtype: the dtype of the result.
         shape: the shape of the result.
         sharding: where it is to lie; by default as ``x``, if it has the shape of that.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.full_like(jnp.array([1, 2]), 7.9)
+        Array([7, 7], dtype=int32)
+        >>> lax.full_like(jnp.array([1, 2]), 7.9, jnp.float16, shape=(1,))
+        Array([7.9], dtype=float16)
     """
     array = typed_of("full_like", x)
     result_dtype = array.dtype if dtype is None else dtype
@@ -501,7 +624,19 @@ def full_like(
 
 @placed
 def empty(shape: Sequence[int], dtype: DTypeLike, *, out_sharding: Placement = None) -> Array:
-    """Return an array of zeros, which is to lie as ``out_sharding`` says."""
+    """Return an array of zeros; there are no arrays without values.
+
+    Args:
+        shape: the sizes of the axes.
+        dtype: of the elements.
+        out_sharding: where the result is to lie.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.empty((2,), jnp.int8)
+        Array([0, 0], dtype=int8)
+    """
     return full(shape, 0, dtype)
 
 
@@ -619,7 +754,20 @@ def sort(
 def sort_key_val(
     keys: ArrayLike, values: ArrayLike, dimension: int = -1, is_stable: bool = True
 ) -> tuple[Array, Array]:
-    """Sort keys along an axis, and values in the same way; see ``sort``."""
+    """Sort keys along an axis, and values in the same way; see ``sort``.
+
+    Args:
+        keys: by which to sort, upwards; NaN comes last.
+        values: of the same shape.
+        dimension: the axis.
+        is_stable: whether values of equal keys keep their order.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.sort_key_val(jnp.array([3, 1, 2]), jnp.array([30.0, 10.0, 20.0]))
+        (Array([1, 2, 3], dtype=int32), Array([10., 20., 30.], dtype=float32))
+    """
     a, b = sort((as_array(keys), as_array(values)), dimension, is_stable)
     return a, b
 
@@ -666,6 +814,12 @@ def approx_max_k(
     """Return the ``k`` greatest elements along an axis and their indices, exactly.
 
     What says how exact the result is to be has no effect.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.approx_max_k(jnp.array([1.0, 9.0, 4.0]), 2)
+        (Array([9., 4.], dtype=float32), Array([1, 2], dtype=int32))
     """
     return top_k(operand, k, axis=reduction_dimension)
 
@@ -681,6 +835,12 @@ def approx_min_k(
     """Return the ``k`` least elements along an axis and their indices, exactly.
 
     What says how exact the result is to be has no effect.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.approx_min_k(jnp.array([1.0, 9.0, 4.0]), 2)
+        (Array([1., 4.], dtype=float32), Array([0, 2], dtype=int32))
     """
     values, indices = top_k(neg(operand), k, axis=reduction_dimension)
     return neg(values), indices

@@ -159,7 +159,14 @@ def bessel_i1e(x: ArrayLike) -> Array:
 
 
 class FftType(Enum):
-    """Name a transform: those of real numbers begin with R, and inverse ones with I."""
+    """Name a transform: those of real numbers begin with R, and inverse ones with I.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> lax.fft(jnp.array([1.0, 0.0, 0.0]), lax.FftType.RFFT, (3,))
+        Array([1.+0.j, 1.+0.j], dtype=complex64)
+    """
 
     FFT = 0
     IFFT = 1
@@ -224,7 +231,15 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
 
 
 class RandomAlgorithm(IntEnum):
-    """Name the algorithm of ``rng_bit_generator``."""
+    """Name the algorithm of ``rng_bit_generator``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> key = jnp.zeros(4, jnp.uint32)
+        >>> lax.rng_bit_generator(key, (2,), algorithm=lax.RandomAlgorithm.RNG_PHILOX)[1].dtype
+        dtype('uint32')
+    """
 
     RNG_DEFAULT = 0
     RNG_THREE_FRY = 1

@@ -654,6 +654,12 @@ def pmean(
     """Return the mean over the examples of an enclosing ``vmap``; arguments as for ``psum``.
 
     Integers are averaged in the default float, those of 64 bits in float64.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> tinyjax.vmap(lambda x: lax.pmean(x, "batch"), axis_name="batch")(jnp.array([1, 2, 6]))
+        Array([3., 3., 3.], dtype=float32)
     """
     count: int | Array = psum(1, axis_name, axis_index_groups=axis_index_groups)
 
@@ -677,7 +683,14 @@ def pmax(
     *,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
 ) -> T:
-    """Return the greatest over the examples of an enclosing ``vmap``; arguments as for ``psum``."""
+    """Return the greatest over the examples of an enclosing ``vmap``; arguments as for ``psum``.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> tinyjax.vmap(lambda x: lax.pmax(x, "batch"), axis_name="batch")(jnp.array([1, 5, 3]))
+        Array([5, 5, 5], dtype=int32)
+    """
     result: T = _over_leaves("pmax", pmax_p, x, axis_name, axis_index_groups)
     return result
 
@@ -688,7 +701,14 @@ def pmin(
     *,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
 ) -> T:
-    """Return the least over the examples of an enclosing ``vmap``; arguments as for ``psum``."""
+    """Return the least over the examples of an enclosing ``vmap``; arguments as for ``psum``.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> tinyjax.vmap(lambda x: lax.pmin(x, "batch"), axis_name="batch")(jnp.array([4, 5, 3]))
+        Array([3, 3, 3], dtype=int32)
+    """
     result: T = _over_leaves("pmin", pmin_p, x, axis_name, axis_index_groups)
     return result
 
@@ -777,11 +797,20 @@ def axis_index(axis_name: AxisName | Sequence[AxisName]) -> Array:
 def axis_size(axis_name: AxisName | Sequence[AxisName]) -> int:
     """Return the number of examples of an enclosing ``vmap``.
 
+    It is a Python int, also in compiled programs, so that a shape may depend on it.
+
     Args:
         axis_name: the name of the axis; of several the product is returned.
 
     Raises:
         UnboundAxisError: no enclosing ``vmap`` has an axis of that name.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> share = tinyjax.vmap(lambda x: x / lax.axis_size("batch"), axis_name="batch")
+        >>> share(jnp.array([2.0, 4.0]))
+        Array([1., 2.], dtype=float32)
     """
     return prod(_size("axis_size", axis) for axis in _names(axis_name))
 
@@ -998,6 +1027,13 @@ def psum_scatter(
         UnboundAxisError: no enclosing ``vmap`` has an axis of that name.
         ShapeError: the axis cannot be divided among the examples.
         AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> share = tinyjax.vmap(lambda x: lax.psum_scatter(x, "batch"), axis_name="batch")
+        >>> share(jnp.array([[1, 2], [10, 20]]))
+        Array([11, 22], dtype=int32)
     """
     names = _names(axis_name)
     groups, count = _groups("psum_scatter", names, axis_index_groups)
@@ -1146,6 +1182,14 @@ def all_to_all(
         UnboundAxisError: no enclosing ``vmap`` has an axis of that name.
         ShapeError: the axis cannot be divided among the examples.
         AxisError: there is no such axis.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> exchange = tinyjax.vmap(lambda x: lax.all_to_all(x, "batch", 0, 0), axis_name="batch")
+        >>> exchange(jnp.array([[1, 2], [3, 4]]))
+        Array([[1, 3],
+               [2, 4]], dtype=int32)
     """
     names = _names(axis_name)
     groups, size = _groups("all_to_all", names, axis_index_groups)
@@ -1287,7 +1331,15 @@ def ppermute(x: T, axis_name: AxisName | Sequence[AxisName], perm: Sequence[tupl
 
 
 def pshuffle(x: T, axis_name: AxisName | Sequence[AxisName], perm: Sequence[int]) -> T:
-    """Send to each example ``i`` the value of example ``perm[i]``; see ``ppermute``."""
+    """Send to each example ``i`` the value of example ``perm[i]``; see ``ppermute``.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> shuffle = tinyjax.vmap(lambda x: lax.pshuffle(x, "batch", [2, 0, 1]), axis_name="batch")
+        >>> shuffle(jnp.array([10, 20, 30]))
+        Array([30, 10, 20], dtype=int32)
+    """
     return ppermute(x, axis_name, [(source, i) for i, source in enumerate(listed(perm, "perm"))])
 
 
@@ -1298,5 +1350,14 @@ def pswapaxes(
     *,
     axis_index_groups: Sequence[Sequence[int]] | None = None,
 ) -> T:
-    """Exchange the mapped axis with an axis of the same size; see ``all_to_all``."""
+    """Exchange the mapped axis with an axis of the same size; see ``all_to_all``.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> swap = tinyjax.vmap(lambda x: lax.pswapaxes(x, "batch", 0), axis_name="batch")
+        >>> swap(jnp.array([[1, 2], [3, 4]]))
+        Array([[1, 3],
+               [2, 4]], dtype=int32)
+    """
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)

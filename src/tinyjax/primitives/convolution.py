@@ -44,6 +44,13 @@ class ConvDimensionNumbers(records.Record):
         lhs_spec: the left operand's axes of batch, features, and space.
         rhs_spec: the kernel's axes of output features, input features, and space.
         out_spec: the result's axes of batch, features, and space.
+
+    Example:
+        >>> from tinyjax import lax
+        >>> layout = "NHWC", "HWIO", "NHWC"
+        >>> numbers = lax.conv_dimension_numbers((1, 8, 8, 3), (3, 3, 3, 16), layout)
+        >>> numbers.lhs_spec, numbers.rhs_spec
+        ((0, 3, 1, 2), (3, 2, 0, 1))
     """
 
     lhs_spec: Axes = attrs.field(converter=_axes)
@@ -784,7 +791,18 @@ def conv(
     precision: object = None,
     preferred_element_type: DTypeLike = None,
 ) -> Array:
-    """Convolve ``NC...`` with ``OI...``; see ``conv_general_dilated``."""
+    """Convolve ``NC...`` with ``OI...``; see ``conv_general_dilated``.
+
+    Batch and features come first. The kernel is not reversed. ``padding`` is "SAME", which keeps
+    the sizes for a stride of 1, or "VALID".
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> signal, kernel = jnp.array([[[1.0, 2.0, 3.0]]]), jnp.array([[[1.0, 10.0]]])
+        >>> lax.conv(signal, kernel, (1,), "VALID")
+        Array([[[21., 32.]]], dtype=float32)
+    """
     return conv_general_dilated(
         lhs, rhs, window_strides, padding, preferred_element_type=preferred_element_type
     )
@@ -800,7 +818,15 @@ def conv_with_general_padding(
     precision: object = None,
     preferred_element_type: DTypeLike = None,
 ) -> Array:
-    """Convolve ``NC...`` with ``OI...``, with dilations; see ``conv_general_dilated``."""
+    """Convolve ``NC...`` with ``OI...``, with dilations; see ``conv_general_dilated``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> signal, kernel = jnp.array([[[1.0, 2.0, 3.0]]]), jnp.array([[[1.0, 10.0]]])
+        >>> lax.conv_with_general_padding(signal, kernel, (1,), [(1, 0)], None, None)
+        Array([[[10., 21., 32.]]], dtype=float32)
+    """
     return conv_general_dilated(
         lhs,
         rhs,
@@ -851,6 +877,13 @@ def conv_transpose(  # noqa: PLR0913, PLR0917 (JAX's signature)
     Raises:
         ArgumentError: the padding or the dimension numbers are not understood.
         ShapeError: the shapes do not fit.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> signal, kernel = jnp.array([[[1.0], [2.0]]]), jnp.array([[[1.0]], [[10.0]]])
+        >>> lax.conv_transpose(signal, kernel, (2,), "SAME")[0, :, 0]
+        Array([10.,  1., 20.,  2.], dtype=float32)
     """
     x, w = as_array(lhs), as_array(rhs)
     if dimension_numbers is None:

@@ -58,6 +58,16 @@ class GatherDimensionNumbers(records.Record):
         start_index_map: the operand's axis that each entry of an index vector is about.
         operand_batching_dims: the operand's axes that go along with an axis of the indices.
         start_indices_batching_dims: those axes of the indices.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> rows = lax.GatherDimensionNumbers(
+        ...     offset_dims=(1,), collapsed_slice_dims=(0,), start_index_map=(0,)
+        ... )
+        >>> lax.gather(jnp.array([[1, 2], [3, 4]]), jnp.array([[1], [0]]), rows, slice_sizes=(1, 2))
+        Array([[3, 4],
+               [1, 2]], dtype=int32)
     """
 
     offset_dims: wn.Axes = attrs.field(converter=wn.as_axes)
@@ -307,6 +317,15 @@ class ScatterDimensionNumbers(records.Record):
             about.
         operand_batching_dims: the operand's axes that go along with an axis of the indices.
         scatter_indices_batching_dims: those axes of the indices.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> elements = lax.ScatterDimensionNumbers(
+        ...     update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
+        ... )
+        >>> lax.scatter_add(jnp.zeros(3), jnp.array([[2], [2]]), jnp.array([1.0, 5.0]), elements)
+        Array([0., 0., 6.], dtype=float32)
     """
 
     update_window_dims: wn.Axes = attrs.field(converter=wn.as_axes)

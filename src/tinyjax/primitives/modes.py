@@ -14,6 +14,13 @@ class GatherScatterMode(Enum):
     ``CLIP`` moves it until it fits. ``FILL_OR_DROP`` fills it when gathering and drops the update
     when scattering. ``PROMISE_IN_BOUNDS`` says that there is none; one that comes all the same is
     moved when gathering and dropped when scattering, which is what costs XLA nothing.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> x = jnp.array([10.0, 20.0])
+        >>> [x.at[5].get(mode=lax.GatherScatterMode.from_any(mode)) for mode in ("clip", "fill")]
+        [Array(20., dtype=float32), Array(nan, dtype=float32)]
     """
 
     CLIP = "clip"

@@ -227,7 +227,17 @@ def scatter_sub(
     unique_indices: bool = False,
     mode: Mode = None,
 ) -> Array:
-    """Subtract windows from an array, at starts that are data; see ``scatter_add``."""
+    """Subtract windows from an array, at starts that are data; see ``scatter_add``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> elements = lax.ScatterDimensionNumbers(
+        ...     update_window_dims=(), inserted_window_dims=(0,), scatter_dims_to_operand_dims=(0,)
+        ... )
+        >>> lax.scatter_sub(jnp.array([10, 20]), jnp.array([[1], [1]]), jnp.array([1, 2]), elements)
+        Array([10, 17], dtype=int32)
+    """
     options = dimension_numbers, indices_are_sorted, unique_indices, mode
     return _scatter(gs.scatter_sub_p, operand, scatter_indices, updates, *options)
 

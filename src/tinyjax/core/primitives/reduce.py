@@ -208,8 +208,3 @@ def reduce_and(x: Array, axes: tuple[int, ...]) -> Array:
 def reduce_or(x: Array, axes: tuple[int, ...]) -> Array:
     """Return the bitwise or over the given (increasing) axes."""
     return tr.bind1(reduce_or_p, (x,), bc.over(axes)) if axes else x
-
-
-def reduce_xor(x: Array, axes: tuple[int, ...]) -> Array:
-    """Return the bitwise exclusive or over the given (increasing) axes."""
-    return tr.bind1(reduce_xor_p, (x,), bc.over(axes)) if axes else x
