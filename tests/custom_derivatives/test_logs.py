@@ -176,7 +176,8 @@ def test_pull_backs_of_examples_and_their_directions() -> None:
     _, pull_back = tinyjax.vjp(lambda x, y: square(x) * y, 3.0, 2.0)
     total = tinyjax.new_ref(1.0)
     (x, y), logs = pull_back.with_logs.with_refs(total, ad.DontWant())(1.0)
-    assert (x, y, total[...]) == (ad.GradRef(), ad.DidntWant(), 13)
+    assert (x, y) == (ad.GradRef(), ad.DidntWant())
+    assert float(total[...]) == 13
     assert logs == {"square": {"at": 3, "cotangent": 2}}
     leaves, treedef = tinyjax.tree.flatten(pull_back.with_logs)
     assert tinyjax.tree.unflatten(treedef, leaves)(1.0)[1] == logs
