@@ -4,6 +4,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -13,7 +14,7 @@ import jax.ad_checkpoint
 import jax.numpy as jaxnp
 import numpy as np
 import pytest
-from jax._src.ad_checkpoint import saved_residuals as jax_saved_residuals
+from jax._src import ad_checkpoint as jax_inside
 from jax.extend.core import jaxprs_in_params
 from unchecked import unchecked
 
@@ -21,6 +22,8 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import ad_checkpoint, tree
 from tinyjax.checkpointing.residuals import origin_of
+from tinyjax.core.control_flow.primitives import cond_p
+from tinyjax.core.primitives.identities import name_p
 from tinyjax.core.tracing.calling import FlatFunction
 from tinyjax.core.tracing.jaxpr import Jaxpr, Var, subjaxprs, typecheck_jaxpr
 from tinyjax.core.tracing.trace import bind
@@ -262,7 +265,7 @@ def test_residuals_agree_with_jax_and_with_xla(policy: str) -> None:
     theirs = mlp(jaxnp, jax.ad_checkpoint.checkpoint_name, wrapper(jax, policy))
     residuals = tinyjax.saved_residuals(ours, *args)
     expected = [
-        (aval.shape, np.dtype(aval.dtype)) for aval, _ in jax_saved_residuals(theirs, *args)
+        (aval.shape, np.dtype(aval.dtype)) for aval, _ in jax_inside.saved_residuals(theirs, *args)
     ]
     assert sorted((r.shape, r.dtype) for r in residuals) == sorted(expected)
     total = sum(r.nbytes for r in residuals)
@@ -376,6 +379,32 @@ def test_residuals_shrink() -> None:
     assert plain == weights + activations  # the cosine and the value of every layer
     # the biases and the values that go in, instead
     assert checkpointed < plain - activations // 4
+
+
+def test_policies_by_names_are_classes() -> None:
+    pairs: list[tuple[Any, Any]] = [
+        (jax_inside.SaveOnlyTheseNames, policies.SaveOnlyTheseNames),
+        (jax_inside.SaveAnyNamesButThese, policies.SaveAnyNamesButThese),
+    ]
+    for theirs, ours in pairs:
+        assert [x.name for x in attrs.fields(ours)] == [x.name for x in fields(theirs)]
+        found, other = ours(["act", "dot"]), ours(("dot", "act"))
+        assert (found, hash(found)) == (other, hash(other))
+        for name in ("act", "else"):
+            expected = theirs(frozenset({"act", "dot"}))(jax_inside.name_p, name=name)
+            assert found(name_p, name=name) == expected
+        assert not found(cond_p)
+    assert policies.save_only_these_names("a") == policies.SaveOnlyTheseNames({"a"})
+    assert policies.save_any_names_but_these("a") == policies.SaveAnyNamesButThese({"a"})
+    moved = policies.save_and_offload_only_these_names(
+        names_which_can_be_saved=["a"],
+        names_which_can_be_offloaded=["b"],
+        offload_src="device",
+        offload_dst="pinned_host",
+    )
+    assert moved == policies.SaveAndOffloadOnlyTheseNames({"a"}, {"b"}, "device", "pinned_host")
+    answers = [moved(name_p, name=name) for name in "abc"]
+    assert answers == [True, ad_checkpoint.Offloadable("device", "pinned_host"), False]
 
 
 def test_policies_combine() -> None:
@@ -922,7 +951,7 @@ def test_residuals_inside_loops_and_branches_agree_with_jax(program: str) -> Non
         theirs = wrapper(jax, policy)(JAX_INSIDE[program])
         found = tinyjax.saved_residuals(ours, WEIGHTS, INPUTS)
         with jax.enable_x64(True):
-            expected = jax_saved_residuals(theirs, WEIGHTS, INPUTS)
+            expected = jax_inside.saved_residuals(theirs, WEIGHTS, INPUTS)
         kept = Counter((r.shape, r.dtype) for r in found)
         wanted = Counter((aval.shape, np.dtype(aval.dtype)) for aval, _ in expected)
         if policy in ("everything", "anything but dot"):

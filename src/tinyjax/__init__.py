@@ -33,10 +33,7 @@ __all__, __getattr__, __dir__ = namespace(
         "autodiff": "hessian jacobian",
         "tinyjax.autodiff.transposition": "linear_transpose",
         "callbacks": "error_if io_callback pure_callback",
-        "checkpointing": (
-            "checkpoint checkpoint_name checkpoint_policies print_saved_residuals remat "
-            "saved_residuals"
-        ),
+        "checkpointing": "checkpoint checkpoint_name print_saved_residuals remat saved_residuals",
         "config": (
             "allow_f16_reductions array_garbage_collection_guard check_tracer_leaks "
             "checking_leaks debug_infs debug_key_reuse debug_nans default_dtypes "
@@ -80,10 +77,11 @@ __all__, __getattr__, __dir__ = namespace(
             "make_array_from_single_device_arrays"
         ),
         "": (
-            "ad ad_checkpoint autodiff cache config core custom_batching custom_derivatives debug "
-            "distributed dlpack dtypes errors example_libraries experimental export extend ffi "
-            "flatten_util image implicit lax memory monitoring nn numpy ops profiler random ref "
-            "scipy sharding source stages test_util testing tree tree_util typing version"
+            "ad ad_checkpoint autodiff cache checkpoint_policies config core custom_batching "
+            "custom_derivatives debug distributed dlpack dtypes errors example_libraries "
+            "experimental export extend ffi flatten_util image implicit lax memory monitoring nn "
+            "numpy ops profiler random ref scipy sharding source stages test_util testing tree "
+            "tree_util typing version"
         ),
     },
     why_missing("ABSENT"),

@@ -4,6 +4,7 @@ from tinyjax import ad as ad
 from tinyjax import ad_checkpoint as ad_checkpoint
 from tinyjax import autodiff as autodiff
 from tinyjax import cache as cache
+from tinyjax import checkpoint_policies as checkpoint_policies
 from tinyjax import config as config
 from tinyjax import core as core
 from tinyjax import custom_batching as custom_batching
@@ -48,7 +49,6 @@ from tinyjax.callbacks import io_callback as io_callback
 from tinyjax.callbacks import pure_callback as pure_callback
 from tinyjax.checkpointing import checkpoint as checkpoint
 from tinyjax.checkpointing import checkpoint_name as checkpoint_name
-from tinyjax.checkpointing import checkpoint_policies as checkpoint_policies
 from tinyjax.checkpointing import print_saved_residuals as print_saved_residuals
 from tinyjax.checkpointing import remat as remat
 from tinyjax.checkpointing import saved_residuals as saved_residuals

@@ -6,9 +6,9 @@ __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
         "tinyjax.checkpointing": (
-            "checkpoint checkpoint_name checkpoint_policies print_saved_residuals remat "
-            "saved_residuals"
+            "checkpoint checkpoint_name print_saved_residuals remat saved_residuals"
         ),
+        "tinyjax.": "checkpoint_policies",
         "tinyjax.checkpointing.policies": "Offloadable Recompute Saveable",
     },
 )

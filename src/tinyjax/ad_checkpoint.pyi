@@ -1,8 +1,8 @@
 # Written by `python -m exports` in tests/, from the table of the module beside it.
 
+from tinyjax import checkpoint_policies as checkpoint_policies
 from tinyjax.checkpointing import checkpoint as checkpoint
 from tinyjax.checkpointing import checkpoint_name as checkpoint_name
-from tinyjax.checkpointing import checkpoint_policies as checkpoint_policies
 from tinyjax.checkpointing import print_saved_residuals as print_saved_residuals
 from tinyjax.checkpointing import remat as remat
 from tinyjax.checkpointing import saved_residuals as saved_residuals

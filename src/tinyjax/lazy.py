@@ -83,9 +83,9 @@ def loader(
     Args:
         module: the module's name.
         table: the homes of names, and the names, with blanks between them. A home goes by its name
-            within ``module``, or by its whole name, which has a dot; nothing stands for ``module``
-            itself, whose modules are named. The last home that has a name gives it. What is called
-            otherwise at home is written with that name: ``map=map_``.
+            within ``module``, or by its whole name, which has a dot, if only at its end; nothing
+            stands for ``module`` itself, whose modules are named. The last home that has a name
+            gives it. What is called otherwise at home is written with that name: ``map=map_``.
         why: says why another name is missing, or nothing.
 
     Example:
@@ -96,7 +96,7 @@ def loader(
     """
     homes: dict[str, tuple[str, str]] = {}
     for part, names in table.items():
-        home = part if "." in part else f"{module}.{part}".rstrip(".")
+        home = (part if "." in part else f"{module}.{part}").rstrip(".")
         for entry in names.split():
             name, _, there = entry.partition("=")
             homes[name] = (home, there or name)

@@ -3,7 +3,8 @@
 import numpy as np
 
 from specs import ArraySpec, Case, Spec
-from tinyjax.checkpointing import checkpoint, checkpoint_p, checkpoint_policies
+from tinyjax import checkpoint_policies
+from tinyjax.checkpointing import checkpoint, checkpoint_p
 from tinyjax.core.jit import jit
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.core.primitives.elementwise import add, exp, mul, select, sin

@@ -15,7 +15,7 @@ from tinyjax.lazy import namespace
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
-        "policies": "Policy checkpoint_policies",
+        "policies": "Policy",
         "transformation": "checkpoint checkpoint_p remat",
         "residuals": "Residual print_saved_residuals saved_residuals",
         "tinyjax.core.primitives.identities": "checkpoint_name",

@@ -1,7 +1,6 @@
 # Written by `python -m exports` in tests/, from the table of the module beside it.
 
 from tinyjax.checkpointing.policies import Policy as Policy
-from tinyjax.checkpointing.policies import checkpoint_policies as checkpoint_policies
 from tinyjax.checkpointing.residuals import Residual as Residual
 from tinyjax.checkpointing.residuals import print_saved_residuals as print_saved_residuals
 from tinyjax.checkpointing.residuals import saved_residuals as saved_residuals
@@ -16,7 +15,6 @@ __all__ = [
     'checkpoint',
     'checkpoint_name',
     'checkpoint_p',
-    'checkpoint_policies',
     'print_saved_residuals',
     'remat',
     'saved_residuals',

@@ -1,6 +1,18 @@
-"""Policies: which values a derivative may keep instead of computing them again."""
+"""Policies: which values a derivative may keep instead of computing them again.
 
-from collections.abc import Callable, Sequence
+A policy is any function ``policy(primitive, *avals, **params) -> bool``. It takes an operation, the
+types of its operands and its parameters, and says whether the derivative may keep the results.
+
+Example:
+    >>> import tinyjax, tinyjax.numpy as jnp
+    >>> def sines(primitive, *avals, **params):
+    ...     return primitive.name == "sin"
+    >>> f = tinyjax.checkpoint(lambda x: jnp.sin(jnp.sin(jnp.sin(x))), policy=sines)
+    >>> len(tinyjax.saved_residuals(f, 1.0))
+    3
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from enum import Enum
 from typing import Any, Final, NamedTuple, assert_never
 
@@ -42,13 +54,11 @@ class _Keeps(Enum):
     NOTHING = "nothing_saveable"
     DOTS = "dots_saveable"
     DOTS_WITHOUT_BATCH = "dots_with_no_batch_dims_saveable"
-    NAMED = "save_only_these_names"
-    NAMED_EXCEPT = "save_any_names_but_these"
     ANYTHING_EXCEPT = "save_anything_except_these_names"
     EITHER = "save_from_both_policies"
 
 
-def _strings(names: Sequence[str]) -> tuple[str, ...]:
+def _strings(names: Iterable[str]) -> frozenset[str]:
     for name in names:
         if not isinstance(name, str):
             raise errors.ArgumentError(
@@ -56,7 +66,63 @@ def _strings(names: Sequence[str]) -> tuple[str, ...]:
                 f"but got {errors.shortened(name)}. Write "
                 "save_only_these_names('a', 'b')."
             )
-    return tuple(names)
+    return frozenset(names)
+
+
+def _is_named(primitive: prim.Primitive[Any], params: Mapping[str, Any], names: Set[str]) -> bool:
+    return primitive is name_p and params["name"] in names
+
+
+@attrs.frozen
+class SaveOnlyTheseNames:
+    """Keep the values that ``checkpoint_name`` gave one of these names.
+
+    Attributes:
+        saveable_names: the names.
+    """
+
+    saveable_names: frozenset[str] = attrs.field(converter=_strings)
+
+    def __call__(self, primitive: prim.Primitive[Any], *avals: ShapedArray, **params: Any) -> bool:
+        return _is_named(primitive, params, self.saveable_names)
+
+
+@attrs.frozen
+class SaveAnyNamesButThese:
+    """Keep the values that have a name, unless it is one of these.
+
+    Attributes:
+        names: the names.
+    """
+
+    names: frozenset[str] = attrs.field(converter=_strings)
+
+    def __call__(self, primitive: prim.Primitive[Any], *avals: ShapedArray, **params: Any) -> bool:
+        return primitive is name_p and not _is_named(primitive, params, self.names)
+
+
+@attrs.frozen
+class SaveAndOffloadOnlyTheseNames:
+    """Keep the values of either names: there is one memory, to which nothing is moved.
+
+    Attributes:
+        names_which_can_be_saved: as given to ``checkpoint_name``.
+        names_which_can_be_offloaded: others.
+        offload_src: of no effect.
+        offload_dst: of no effect.
+    """
+
+    names_which_can_be_saved: frozenset[str] = attrs.field(converter=_strings)
+    names_which_can_be_offloaded: frozenset[str] = attrs.field(converter=_strings)
+    offload_src: str
+    offload_dst: str
+
+    def __call__(
+        self, primitive: prim.Primitive[Any], *avals: ShapedArray, **params: Any
+    ) -> bool | Offloadable:
+        if _is_named(primitive, params, self.names_which_can_be_offloaded):
+            return Offloadable(self.offload_src, self.offload_dst)
+        return _is_named(primitive, params, self.names_which_can_be_saved)
 
 
 @attrs.frozen(repr=False)
@@ -64,11 +130,10 @@ class _BuiltinPolicy:
     """A record and not a function, so that a program with it has one digest in every process."""
 
     keeps: _Keeps
-    names: tuple[str, ...] = attrs.field(default=(), converter=_strings)
+    names: frozenset[str] = attrs.field(default=(), converter=_strings)
     parts: tuple[Policy, ...] = ()
 
     def __call__(self, primitive: prim.Primitive[Any], *avals: ShapedArray, **params: Any) -> bool:
-        named = primitive is name_p and params["name"] in self.names
         match self.keeps:
             case _Keeps.EVERYTHING:
                 return True
@@ -78,12 +143,8 @@ class _BuiltinPolicy:
                 return primitive is dot.dot_general_p or primitive is cv.conv_general_dilated_p
             case _Keeps.DOTS_WITHOUT_BATCH:
                 return primitive is dot.dot_general_p and not params["lhs_batch"]
-            case _Keeps.NAMED:
-                return named
-            case _Keeps.NAMED_EXCEPT:
-                return primitive is name_p and not named
             case _Keeps.ANYTHING_EXCEPT:
-                return not named
+                return not _is_named(primitive, params, self.names)
             case _Keeps.EITHER:
                 return any(part(primitive, *avals, **params) is not False for part in self.parts)
         assert_never(self.keeps)
@@ -91,101 +152,81 @@ class _BuiltinPolicy:
     def __repr__(self) -> str:
         if not (self.names or self.parts):
             return self.keeps.value
-        return f"{self.keeps.value}({', '.join(map(repr, self.names or self.parts))})"
+        return f"{self.keeps.value}({', '.join(map(repr, sorted(self.names) or self.parts))})"
 
 
-class CheckpointPolicies:
-    """The policies that come with the package.
+everything_saveable: Final[Policy] = _BuiltinPolicy(_Keeps.EVERYTHING)
+nothing_saveable: Final[Policy] = _BuiltinPolicy(_Keeps.NOTHING)
+dots_saveable: Final[Policy] = _BuiltinPolicy(_Keeps.DOTS)
+checkpoint_dots: Final[Policy] = dots_saveable
+dots_with_no_batch_dims_saveable: Final[Policy] = _BuiltinPolicy(_Keeps.DOTS_WITHOUT_BATCH)
+checkpoint_dots_with_no_batch_dims: Final[Policy] = dots_with_no_batch_dims_saveable
 
-    A policy is any function ``policy(primitive, *avals, **params) -> bool``. It takes an operation,
-    the types of its operands and its parameters, and says whether the derivative may keep the
-    results.
 
-    Example:
-        >>> import tinyjax, tinyjax.numpy as jnp
-        >>> def sines(primitive, *avals, **params):
-        ...     return primitive.name == "sin"
-        >>> f = tinyjax.checkpoint(lambda x: jnp.sin(jnp.sin(jnp.sin(x))), policy=sines)
-        >>> len(tinyjax.saved_residuals(f, 1.0))
-        3
+@checking.checked
+def save_only_these_names(*names: str) -> Policy:
+    """Keep the values that ``checkpoint_name`` gave one of these names."""
+    return SaveOnlyTheseNames(names)
+
+
+@checking.checked
+def save_any_names_but_these(*names: str) -> Policy:
+    """Keep the values that have a name, unless it is one of these."""
+    return SaveAnyNamesButThese(names)
+
+
+@checking.checked
+def save_anything_except_these_names(*names: str) -> Policy:
+    """Keep every value, unless it has one of these names."""
+    return _BuiltinPolicy(_Keeps.ANYTHING_EXCEPT, names)
+
+
+@checking.checked
+def save_and_offload_only_these_names(
+    *,
+    names_which_can_be_saved: Sequence[str],
+    names_which_can_be_offloaded: Sequence[str],
+    offload_src: str,
+    offload_dst: str,
+) -> Policy:
+    """Keep the values of either names: there is one memory, to which nothing is moved.
+
+    Args:
+        names_which_can_be_saved: as given to ``checkpoint_name``.
+        names_which_can_be_offloaded: others.
+        offload_src: of no effect.
+        offload_dst: of no effect.
+
+    Raises:
+        ArgumentError: a name is among both.
     """
-
-    everything_saveable: Final[Policy] = _BuiltinPolicy(_Keeps.EVERYTHING)
-    nothing_saveable: Final[Policy] = _BuiltinPolicy(_Keeps.NOTHING)
-    dots_saveable: Final[Policy] = _BuiltinPolicy(_Keeps.DOTS)
-    checkpoint_dots: Final[Policy] = dots_saveable
-    dots_with_no_batch_dims_saveable: Final[Policy] = _BuiltinPolicy(_Keeps.DOTS_WITHOUT_BATCH)
-    checkpoint_dots_with_no_batch_dims: Final[Policy] = dots_with_no_batch_dims_saveable
-
-    @staticmethod
-    @checking.checked
-    def save_only_these_names(*names: str) -> Policy:
-        """Keep the values that ``checkpoint_name`` gave one of these names."""
-        return _BuiltinPolicy(_Keeps.NAMED, names)
-
-    @staticmethod
-    @checking.checked
-    def save_any_names_but_these(*names: str) -> Policy:
-        """Keep the values that have a name, unless it is one of these."""
-        return _BuiltinPolicy(_Keeps.NAMED_EXCEPT, names)
-
-    @staticmethod
-    @checking.checked
-    def save_anything_except_these_names(*names: str) -> Policy:
-        """Keep every value, unless it has one of these names."""
-        return _BuiltinPolicy(_Keeps.ANYTHING_EXCEPT, names)
-
-    @staticmethod
-    @checking.checked
-    def save_and_offload_only_these_names(
-        *,
-        names_which_can_be_saved: Sequence[str],
-        names_which_can_be_offloaded: Sequence[str],
-        offload_src: str,
-        offload_dst: str,
-    ) -> Policy:
-        """Keep the values of either names: there is one memory, to which nothing is moved.
-
-        Args:
-            names_which_can_be_saved: as given to ``checkpoint_name``.
-            names_which_can_be_offloaded: others.
-            offload_src: of no effect.
-            offload_dst: of no effect.
-
-        Raises:
-            ArgumentError: a name is among both.
-        """
-        saved, offloaded = (
-            _strings(names_which_can_be_saved),
-            _strings(names_which_can_be_offloaded),
+    policy = SaveAndOffloadOnlyTheseNames(
+        names_which_can_be_saved, names_which_can_be_offloaded, offload_src, offload_dst
+    )
+    both = sorted(policy.names_which_can_be_saved & policy.names_which_can_be_offloaded)
+    if both:
+        raise errors.ArgumentError(
+            f"save_and_offload_only_these_names was told both to save and to offload {both}. "
+            "Give each name once."
         )
-        both = sorted({*saved} & {*offloaded})
-        if both:
-            raise errors.ArgumentError(
-                f"save_and_offload_only_these_names was told both to save and to offload {both}. "
-                "Give each name once."
-            )
-        return _BuiltinPolicy(_Keeps.NAMED, (*saved, *offloaded))
-
-    @staticmethod
-    @checking.checked
-    def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
-        """Keep what ``dots_with_no_batch_dims_saveable`` keeps: nothing is moved.
-
-        Args:
-            offload_src: of no effect.
-            offload_dst: of no effect.
-        """
-        return CheckpointPolicies.dots_with_no_batch_dims_saveable
-
-    @staticmethod
-    @checking.checked
-    def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
-        """Keep what either policy keeps."""
-        return _BuiltinPolicy(_Keeps.EITHER, (), (policy_1, policy_2))
+    return policy
 
 
-checkpoint_policies: Final = CheckpointPolicies()
+@checking.checked
+def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
+    """Keep what ``dots_with_no_batch_dims_saveable`` keeps: nothing is moved.
+
+    Args:
+        offload_src: of no effect.
+        offload_dst: of no effect.
+    """
+    return dots_with_no_batch_dims_saveable
+
+
+@checking.checked
+def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
+    """Keep what either policy keeps."""
+    return _BuiltinPolicy(_Keeps.EITHER, (), (policy_1, policy_2))
 
 
 @attrs.frozen(repr=False)

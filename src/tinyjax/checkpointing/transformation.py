@@ -317,7 +317,7 @@ def checkpoint(
     names = {static_argnames} if isinstance(static_argnames, str) else {*static_argnames}
     if names:
         return _with_names(fun, chosen, names, guarded, policy)
-    kept = policies.checkpoint_policies.nothing_saveable if policy is None else policy
+    kept = policies.nothing_saveable if policy is None else policy
     policies.check_hashable(kept)
     name = getattr(fun, "__name__", type(fun).__name__)
 

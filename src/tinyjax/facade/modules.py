@@ -29,8 +29,8 @@ _DISTRIBUTIONS: Final = (
 
 #: JAX's modules that are tinyjax's of the same names.
 _SAME_NAMES: Final = """
-ad ad_checkpoint custom_batching custom_derivatives debug distributed dlpack dtypes errors
-example_libraries example_libraries.optimizers example_libraries.stax experimental
+ad ad_checkpoint checkpoint_policies custom_batching custom_derivatives debug distributed dlpack
+dtypes errors example_libraries example_libraries.optimizers example_libraries.stax experimental
 experimental.checkify experimental.compilation_cache
 experimental.compilation_cache.compilation_cache experimental.jet experimental.mesh_utils
 experimental.multihost_utils experimental.ode experimental.pjit experimental.random
