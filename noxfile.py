@@ -40,7 +40,13 @@ def install(session: nox.Session, *wanted: str) -> None:
     found: dict[str, Any] = json.loads(record.read_text()) if record.exists() else {}
     maker = [str(ENVIRONMENT), sys.base_prefix, sys.version]
     if found.get("python") != maker:
-        session.run_install(sys.executable, "-m", "venv", "--clear", str(ENVIRONMENT))
+        # pip tells what it does from the start; a newer one has a bar while it installs, too
+        session.run_install(
+            *(sys.executable, "-m", "venv", "--clear", "--without-pip", str(ENVIRONMENT))
+        )
+        python = str(PROGRAMS / "python")
+        session.run_install(python, "-m", "ensurepip", "--upgrade")
+        session.run_install(python, "-m", "pip", "install", "--upgrade", "pip")
         found = {"python": maker}
     missing: dict[str, Any] = {}
     requirements: list[str] = []
@@ -52,7 +58,7 @@ def install(session: nox.Session, *wanted: str) -> None:
             requirements += ["-e", "."] if name == "." else group
     if missing:
         python = str(PROGRAMS / "python")
-        session.run_install(python, "-m", "pip", "install", "--quiet", *requirements)
+        session.run_install(python, "-m", "pip", "install", *requirements)
         record.write_text(json.dumps(found | missing))
 
 

@@ -233,7 +233,8 @@ def main() -> int:
     )
     with Progress(*columns, console=console) as progress:
         network, history = train(training, digits, held_out, options.steps, progress)
-    draw(network, held_out, history, options.out)
+    with console.status("drawing"):
+        draw(network, held_out, history, options.out)
 
     reached = history.accuracies[-1][1]
     console.print(f"{reached:.2%} of {len(held_out.labels)} held-out digits are read correctly.")

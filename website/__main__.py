@@ -20,7 +20,7 @@ def main(folder: Path) -> int:
     Staging(pages).write()
     settings = ("-c", str(ROOT / "website"), "-d", str(ROOT / "build" / "doctrees"))
     # --fresh-env: what is described is code, which changes while the pages stay as they are
-    strict = ("--fail-on-warning", "--keep-going", "--nitpicky", "--fresh-env", "--quiet")
+    strict = ("--fail-on-warning", "--keep-going", "--nitpicky", "--fresh-env", "--jobs", "auto")
     command = [sys.executable, "-m", "sphinx", *strict, *settings, str(pages), str(folder)]
     return subprocess.run(command, check=False).returncode
 

@@ -176,6 +176,7 @@ class Staging:
         if file in self._met:
             return
         self._met.add(file)
+        print(f"running pages... [{len(self._met)}] {file.relative_to(ROOT)}", flush=True)
         name = _staged(file)
         text = file.read_text(encoding="utf-8")
         documents = file.parent.is_relative_to(DOCS)
