@@ -74,7 +74,14 @@ def segment_prod(
     mode: Any = None,
     out_sharding: dev.Placement = None,
 ) -> Array:
-    """Multiply the rows that belong to the same segment: as ``segment_sum``, and 1 for no rows."""
+    """Multiply the rows that belong to the same segment: as ``segment_sum``, and 1 for no rows.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import ops
+        >>> ops.segment_prod(jnp.array([2, 3, 5]), jnp.array([0, 0, 2]), num_segments=3)
+        Array([6, 1, 5], dtype=int32)
+    """
     options = _options(indices_are_sorted, unique_indices, mode)
     kind = _Kind("multiply", lambda dtype: 1, jnp.prod)
     return kind.reduced(data, segment_ids, num_segments, bucket_size, options)
@@ -91,7 +98,16 @@ def segment_max(
     mode: Any = None,
     out_sharding: dev.Placement = None,
 ) -> Array:
-    """Take the largest of each segment: as ``segment_sum``, and the least value for no rows."""
+    """Take the largest of each segment: as ``segment_sum``, and the least value for no rows.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import ops
+        >>> ops.segment_max(jnp.array([2, 3, 5]), jnp.array([0, 0, 1]), num_segments=2)
+        Array([3, 5], dtype=int32)
+        >>> ops.segment_max(jnp.array([2.0]), jnp.array([0]), num_segments=2)
+        Array([  2., -inf], dtype=float32)
+    """
     options = _options(indices_are_sorted, unique_indices, mode)
     kind = _Kind("max", rd.lowest, jnp.max)
     return kind.reduced(data, segment_ids, num_segments, bucket_size, options)
@@ -108,7 +124,14 @@ def segment_min(
     mode: Any = None,
     out_sharding: dev.Placement = None,
 ) -> Array:
-    """Take the least of each segment: as ``segment_sum``, and the largest value for no rows."""
+    """Take the least of each segment: as ``segment_sum``, and the largest value for no rows.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import ops
+        >>> ops.segment_min(jnp.array([2, 3, 5]), jnp.array([0, 0, 1]), num_segments=2)
+        Array([2, 5], dtype=int32)
+    """
     options = _options(indices_are_sorted, unique_indices, mode)
     kind = _Kind("min", rd.highest, jnp.min)
     return kind.reduced(data, segment_ids, num_segments, bucket_size, options)

@@ -85,7 +85,16 @@ if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mist
 
 
 class EigImplementation(Enum):
-    """Name the implementation of ``eig``: ``LAPACK`` is the only one."""
+    """Name the implementation of ``eig``: ``LAPACK`` is the only one.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> x = jnp.array([[2.0, 0.0], [0.0, 3.0]])
+        >>> kind = lax.linalg.EigImplementation.LAPACK
+        >>> lax.linalg.eig(x, implementation=kind)[0]
+        Array([2.+0.j, 3.+0.j], dtype=complex64)
+    """
 
     CUSOLVER = "cusolver"
     MAGMA = "magma"
@@ -93,7 +102,15 @@ class EigImplementation(Enum):
 
 
 class EighImplementation(Enum):
-    """Name the implementation of ``eigh``; LAPACK computes it in any case."""
+    """Name the implementation of ``eigh``; LAPACK computes it in any case.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> x = jnp.array([[3.0, 0.0], [0.0, 2.0]])
+        >>> lax.linalg.eigh(x, implementation=lax.linalg.EighImplementation.QR)[1]
+        Array([2., 3.], dtype=float32)
+    """
 
     QR = "qr"
     JACOBI = "jacobi"
@@ -101,7 +118,15 @@ class EighImplementation(Enum):
 
 
 class SvdAlgorithm(Enum):
-    """Name the algorithm of ``svd``; LAPACK computes it by divide and conquer in any case."""
+    """Name the algorithm of ``svd``; LAPACK computes it by divide and conquer in any case.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> x = jnp.array([[3.0, 0.0], [0.0, 2.0]])
+        >>> lax.linalg.svd(x, compute_uv=False, algorithm=lax.linalg.SvdAlgorithm.QR)
+        Array([3., 2.], dtype=float32)
+    """
 
     DEFAULT = "default"
     QR = "QR"
@@ -545,6 +570,14 @@ def svd(
         ShapeError: ``x`` does not hold matrices.
         DtypeError: the dtype is none of LAPACK's.
         ArgumentError: a subset of full matrices is asked for.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import lax
+        >>> x = jnp.array([[0.0, 2.0], [3.0, 0.0], [0.0, 0.0]])
+        >>> u, s, vh = lax.linalg.svd(x, full_matrices=False)
+        >>> u.shape, s, jnp.allclose(u * s @ vh, x)
+        ((3, 2), Array([3., 2.], dtype=float32), Array(True, dtype=bool))
     """
     a = as_array(x)
     first, last = subset_by_index or (0, min(a.shape[-2:], default=0))

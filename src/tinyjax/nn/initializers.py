@@ -44,6 +44,15 @@ class Initializer(Protocol):
     """A function that makes an array of weights of a given shape and dtype from a key.
 
     They are to lie as ``out_sharding`` says.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import nn, random
+        >>> def signs(key, shape, dtype=None, *, out_sharding=None):
+        ...     return random.rademacher(key, shape, jnp.float32)
+        >>> initializer: nn.initializers.Initializer = signs
+        >>> initializer(random.key(0), (2, 3)).shape
+        (2, 3)
     """
 
     def __call__(

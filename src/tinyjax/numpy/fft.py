@@ -120,7 +120,13 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -
 
 
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
-    """Return the inverse of ``fft``, with the same arguments."""
+    """Return the inverse of ``fft``, with the same arguments; the result is complex.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.fft.ifft(jnp.fft.fft(jnp.array([1.0, 2.0])))
+        Array([1.+0.j, 2.+0.j], dtype=complex64)
+    """
     return _along(FftKind.IFFT, a, n, axis, norm, "ifft")
 
 
@@ -129,12 +135,25 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) 
 
     Raises:
         DtypeError: the numbers are complex.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.fft.rfft(jnp.array([1.0, 0.0, 0.0, 0.0]))
+        Array([1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
     """
     return _along(FftKind.RFFT, a, n, axis, norm, "rfft")
 
 
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
-    """Return the inverse of ``rfft``: ``n`` real numbers, by default an even number of them."""
+    """Return the inverse of ``rfft``: ``n`` real numbers, by default an even number of them.
+
+    Give ``n`` where it is odd: the values do not tell.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.fft.irfft(jnp.fft.rfft(jnp.array([1.0, 2.0, 6.0])), n=3)
+        Array([1., 2., 6.], dtype=float32)
+    """
     return _along(FftKind.IRFFT, a, n, axis, norm, "irfft")
 
 
@@ -147,12 +166,27 @@ _OTHER: dict[Norm, Norm] = {
 
 
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
-    """Return the real transform of values whose second half is the conjugate of the first."""
+    """Return the real transform of values whose second half is the conjugate of the first.
+
+    There are ``n`` results, by default an even number of them.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.fft.hfft(jnp.array([1.0, 1j, 0.0]))
+        Array([ 1.,  3.,  1., -1.], dtype=float32)
+    """
     return _along(FftKind.IRFFT, conj_of(a), n, axis, _OTHER.get(norm, norm), "hfft")
 
 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
-    """Return the inverse of ``hfft``."""
+    """Return the inverse of ``hfft``: ``n // 2 + 1`` complex values of real ones.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> x = jnp.array([1.0, 1j, 0.0])
+        >>> jnp.allclose(jnp.fft.ihfft(jnp.fft.hfft(x)), x)
+        Array(True, dtype=bool)
+    """
     return conj(_along(FftKind.RFFT, a, n, axis, _OTHER.get(norm, norm), "ihfft"))
 
 
@@ -212,6 +246,14 @@ def fftn(
     Raises:
         AxisError: there is no such axis.
         ArgumentError: an axis comes twice, or ``s`` has another length than ``axes``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.fft.fftn(jnp.ones((2, 2)))
+        Array([[4.+0.j, 0.+0.j],
+               [0.+0.j, 0.+0.j]], dtype=complex64)
+        >>> jnp.fft.fftn(jnp.ones((3, 2, 2)), s=(4, 4)).shape
+        (3, 4, 4)
     """
     return _over(FftKind.FFT, a, s, axes, norm, "fftn")
 
@@ -222,7 +264,14 @@ def ifftn(
     axes: Sequence[int] | None = None,
     norm: Norm = None,
 ) -> Array:
-    """Return the inverse of ``fftn``, with the same arguments."""
+    """Return the inverse of ``fftn``, with the same arguments; the result is complex.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.fft.ifftn(jnp.fft.fftn(jnp.array([[1.0, 2.0], [3.0, 4.0]])))
+        Array([[1.+0.j, 2.+0.j],
+               [3.+0.j, 4.+0.j]], dtype=complex64)
+    """
     return _over(FftKind.IFFT, a, s, axes, norm, "ifftn")
 
 
@@ -232,7 +281,18 @@ def rfftn(
     axes: Sequence[int] | None = None,
     norm: Norm = None,
 ) -> Array:
-    """Return ``fftn`` of real numbers, with the first half of the last axis."""
+    """Return ``fftn`` of real numbers, with the first half of the last axis.
+
+    The arguments are those of ``fftn``; the last of the axes has ``n // 2 + 1`` values.
+
+    Raises:
+        DtypeError: the numbers are complex.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.fft.rfftn(jnp.ones((4, 4))).shape
+        (4, 3)
+    """
     return _over(FftKind.RFFT, a, s, axes, norm, "rfftn")
 
 
@@ -242,7 +302,16 @@ def irfftn(
     axes: Sequence[int] | None = None,
     norm: Norm = None,
 ) -> Array:
-    """Return the inverse of ``rfftn``: real numbers."""
+    """Return the inverse of ``rfftn``: real numbers, by default an even number along the last axis.
+
+    The arguments are those of ``fftn``; ``s`` tells the shape where that is odd.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.fft.irfftn(jnp.fft.rfftn(jnp.ones((2, 3))), s=(2, 3))
+        Array([[1., 1., 1.],
+               [1., 1., 1.]], dtype=float32)
+    """
     return _over(FftKind.IRFFT, a, s, axes, norm, "irfftn")
 
 
@@ -256,28 +325,62 @@ def _two(axes: Sequence[int], name: str) -> Sequence[int]:
 def fft2(
     a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None
 ) -> Array:
-    """Return the Fourier transform over two axes."""
+    """Return the Fourier transform over two axes, the last by default; arguments as for ``fftn``.
+
+    Raises:
+        ArgumentError: there are not two axes.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.fft.fft2(jnp.ones((5, 2, 2)))[0]
+        Array([[4.+0.j, 0.+0.j],
+               [0.+0.j, 0.+0.j]], dtype=complex64)
+    """
     return fftn(a, s, _two(axes, "fft2"), norm)
 
 
 def ifft2(
     a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None
 ) -> Array:
-    """Return the inverse of ``fft2``."""
+    """Return the inverse of ``fft2``, with the same arguments; the result is complex.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.fft.ifft2(jnp.fft.fft2(jnp.array([[1.0, 2.0], [3.0, 4.0]]))).real
+        Array([[1., 2.],
+               [3., 4.]], dtype=float32)
+    """
     return ifftn(a, s, _two(axes, "ifft2"), norm)
 
 
 def rfft2(
     a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None
 ) -> Array:
-    """Return ``fft2`` of real numbers, with the first half of the last axis."""
+    """Return ``fft2`` of real numbers, with the first half of the last axis: ``n // 2 + 1`` values.
+
+    Raises:
+        DtypeError: the numbers are complex.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.fft.rfft2(jnp.ones((2, 4)))
+        Array([[8.+0.j, 0.+0.j, 0.+0.j],
+               [0.+0.j, 0.+0.j, 0.+0.j]], dtype=complex64)
+    """
     return rfftn(a, s, _two(axes, "rfft2"), norm)
 
 
 def irfft2(
     a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None
 ) -> Array:
-    """Return the inverse of ``rfft2``: real numbers."""
+    """Return the inverse of ``rfft2``: real numbers, by default an even number along the last axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.fft.irfft2(jnp.fft.rfft2(jnp.array([[1.0, 2.0], [3.0, 4.0]])))
+        Array([[1., 2.],
+               [3., 4.]], dtype=float32)
+    """
     return irfftn(a, s, _two(axes, "irfft2"), norm)
 
 
@@ -311,7 +414,19 @@ def fftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike = None, device: Placemen
 
 @placing.placed
 def rfftfreq(n: int, d: float = 1.0, *, dtype: DTypeLike = None, device: Placement = None) -> Array:
-    """Return the frequencies of the results of ``rfft``, as ``fftfreq``."""
+    """Return the frequencies of the results of ``rfft``, none of them negative; see ``fftfreq``.
+
+    Args:
+        n: how many values are transformed.
+        d: the distance of two of them.
+        dtype: of the result; the default float type otherwise.
+        device: where the result is to lie.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.fft.rfftfreq(4, d=0.5)
+        Array([0. , 0.5, 1. ], dtype=float32)
+    """
     return _frequencies(np.fft.rfftfreq, n, d, dtype)
 
 
@@ -325,12 +440,28 @@ def _shifted(x: ArrayLike, axes: ints.Axis, back: bool) -> Array:
 
 
 def fftshift(x: ArrayLike, axes: ints.Axis = None) -> Array:
-    """Move the frequency zero to the middle of the axes."""
+    """Move the frequency zero to the middle of the axes.
+
+    By default along all axes. For an even number, the frequency before the middle is the lowest.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.fft.fftshift(jnp.fft.fftfreq(4, 0.25))
+        Array([-2., -1.,  0.,  1.], dtype=float32)
+    """
     return _shifted(x, axes, back=False)
 
 
 def ifftshift(x: ArrayLike, axes: ints.Axis = None) -> Array:
-    """Undo ``fftshift``."""
+    """Undo ``fftshift``: move the middle to the beginning of the axes.
+
+    For odd sizes the two differ.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.fft.ifftshift(jnp.array([-1, 0, 1])), jnp.fft.fftshift(jnp.array([-1, 0, 1]))
+        (Array([ 0,  1, -1], dtype=int32), Array([ 1, -1,  0], dtype=int32))
+    """
     return _shifted(x, axes, back=True)
 
 

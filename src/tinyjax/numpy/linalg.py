@@ -200,11 +200,20 @@ def eig(a: ArrayLike) -> EigResult:
 def eigvals(a: ArrayLike) -> Array:
     """Return the eigenvalues of matrices, complex, in the order that LAPACK finds them in.
 
+    Real matrices, too, have complex ones. See also ``eigvalsh``, for Hermitian matrices.
+
     Args:
         a: shape ``(..., n, n)``.
 
     Raises:
         ShapeError: ``a`` does not hold square matrices.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.sort(jnp.linalg.eigvals(jnp.array([[2.0, 0.0], [1.0, 3.0]])))
+        Array([2.+0.j, 3.+0.j], dtype=complex64)
+        >>> jnp.linalg.eigvals(jnp.array([[0.0, -1.0], [1.0, 0.0]])).dtype
+        dtype('complex64')
     """
     return spectral.eig(matrices("eigvals", a, square=True), left=False, right=False)[0]
 
@@ -244,7 +253,15 @@ def eigh(
 def eigvalsh(
     a: ArrayLike, UPLO: Literal["L", "U"] | None = "L", *, symmetrize_input: bool = True
 ) -> Array:
-    """Return the eigenvalues of Hermitian matrices; the arguments are those of ``eigh``."""
+    """Return the eigenvalues of Hermitian matrices, real and ascending.
+
+    The arguments are those of ``eigh``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.round(jnp.linalg.eigvalsh(jnp.array([[2.0, 1.0], [1.0, 2.0]])), 3)
+        Array([1., 3.], dtype=float32)
+    """
     return eigh(a, UPLO, symmetrize_input).eigenvalues
 
 
@@ -343,6 +360,11 @@ def svdvals(x: ArrayLike, /) -> Array:
 
     Raises:
         ShapeError: ``x`` does not hold matrices.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.linalg.svdvals(jnp.array([[0.0, 2.0], [-3.0, 0.0]]))
+        Array([3., 2.], dtype=float32)
     """
     return spectral.singular_values(matrices("svdvals", x))
 
@@ -670,6 +692,12 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
 
     Raises:
         ShapeError: the shapes do not fit.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> a = 2 * jnp.eye(4).reshape(2, 2, 4)
+        >>> jnp.linalg.tensorsolve(a, jnp.array([[2.0, 4.0], [6.0, 8.0]]))
+        Array([1., 2., 3., 4.], dtype=float32)
     """
     x, y = pm.arrays("tensorsolve", a, b)
     if axes is not None:
@@ -699,6 +727,11 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
     Raises:
         ShapeError: the numbers of elements differ.
         ArgumentError: ``ind`` is not positive.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.linalg.tensorinv(2 * jnp.eye(6).reshape(2, 3, 6)).shape
+        (6, 2, 3)
     """
     x, ind = pm.array_of("tensorinv", a), ints.integer(ind, "ind")
     if ind <= 0:
@@ -724,7 +757,13 @@ def matmul(
     precision: object = None,
     preferred_element_type: DTypeLike = None,
 ) -> Array:
-    """Return the matrix product; as ``tinyjax.numpy.matmul``."""
+    """Return the matrix product; as ``tinyjax.numpy.matmul``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.linalg.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
+        Array([12, 34], dtype=int32)
+    """
     return contraction.matmul(
         x1, x2, precision=precision, preferred_element_type=preferred_element_type
     )
@@ -740,7 +779,13 @@ def tensordot(
     preferred_element_type: DTypeLike = None,
     out_sharding: dev.Placement = None,
 ) -> Array:
-    """Return sums of products over chosen axes; as ``tinyjax.numpy.tensordot``."""
+    """Return sums of products over chosen axes; as ``tinyjax.numpy.tensordot``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.linalg.tensordot(jnp.ones((2, 3, 4)), jnp.ones((3, 4, 5)), axes=2).shape
+        (2, 5)
+    """
     return contraction.tensordot(
         x1,
         x2,
@@ -756,6 +801,12 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
     Raises:
         ShapeError: an operand is not a vector.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.linalg.outer(jnp.array([1, 2]), jnp.array([10, 20]))
+        Array([[10, 20],
+               [20, 40]], dtype=int32)
     """
     x, y = pm.arrays("outer", x1, x2)
     if x.ndim != 1 or y.ndim != 1:
@@ -772,6 +823,11 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
 
     Raises:
         ShapeError: the vectors have another size.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
+        Array([0, 0, 1], dtype=int32)
     """
     x, y = pm.arrays("cross", x1, x2)
     if any(z.shape[ints.canonical_axis(axis, z.ndim)] != 3 for z in (x, y)):
@@ -784,8 +840,15 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
 def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     """Return a diagonal of matrices ``(..., m, n)``, above the main one if ``offset`` is positive.
 
+    ``tinyjax.numpy.diagonal`` takes the first two axes, this one the last two.
+
     Raises:
         AxisError: there are fewer than two axes.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.linalg.diagonal(jnp.array([[1, 2], [3, 4]]), offset=1)
+        Array([2], dtype=int32)
     """
     return cr.diagonal(x, offset, -2, -1)
 
@@ -793,8 +856,15 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
 def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike = None) -> Array:
     """Return the sums of a diagonal of matrices ``(..., m, n)``.
 
+    ``tinyjax.numpy.trace`` takes the first two axes, this one the last two.
+
     Raises:
         AxisError: there are fewer than two axes.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.linalg.trace(jnp.array([[[1, 2], [3, 4]], [[5, 6], [7, 8]]]))
+        Array([ 5, 13], dtype=int32)
     """
     return cr.trace(x, offset, -2, -1, dtype)
 

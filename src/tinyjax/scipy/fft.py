@@ -231,6 +231,13 @@ def dctn(
     Raises:
         ShapeError: there are no values, or ``s`` does not fit.
         ArgumentError: there is no such type or norm.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import fft
+        >>> fft.dctn(jnp.ones((2, 2)))
+        Array([[16.,  0.],
+               [ 0.,  0.]], dtype=float32)
     """
     return _several("dctn", x, type, s, axes, norm, False)
 
@@ -242,7 +249,15 @@ def idctn(
     axes: int | Sequence[int] | None = None,
     norm: Norm = None,
 ) -> Array:
-    """Return the inverse of ``dctn``; the arguments and errors are those of ``dctn``."""
+    """Return the inverse of ``dctn``; the arguments and errors are those of ``dctn``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import fft
+        >>> jnp.round(fft.idctn(fft.dctn(jnp.array([[1.0, 2.0], [3.0, 4.0]]))), 3)
+        Array([[1., 2.],
+               [3., 4.]], dtype=float32)
+    """
     return _several("idctn", x, type, s, axes, norm, True)
 
 

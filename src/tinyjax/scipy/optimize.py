@@ -47,6 +47,13 @@ class OptimizeResults(NamedTuple):
         nfev: how often the function was evaluated.
         njev: how often its gradient was.
         nit: the number of iterations.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.optimize import minimize
+        >>> result = minimize(lambda x: jnp.sum((x - 2.0) ** 2), jnp.zeros(2), method="BFGS")
+        >>> jnp.round(result.x, 3), bool(result.success), int(result.status)
+        (Array([2., 2.], dtype=float32), True, 0)
     """
 
     x: Array

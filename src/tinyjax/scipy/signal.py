@@ -202,6 +202,13 @@ def convolve2d(
     Raises:
         ShapeError: an operand is not a matrix, or the shapes do not fit.
         ArgumentError: there is no such mode, or something else is outside.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import signal
+        >>> signal.convolve2d(jnp.array([[1.0, 2.0], [3.0, 4.0]]), jnp.array([[1.0, 10.0]]))
+        Array([[ 1., 12., 20.],
+               [ 3., 34., 40.]], dtype=float32)
     """
     _check_boundary("convolve2d", boundary, fillvalue)
     _check_planes("convolve2d", in1, in2)
@@ -236,7 +243,18 @@ def correlate2d(
     fillvalue: float = 0,
     precision: object = None,
 ) -> Array:
-    """Correlate two matrices; the arguments and errors are those of ``convolve2d``."""
+    """Correlate two matrices, of which the second is conjugated.
+
+    The arguments and errors are those of ``convolve2d``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import signal
+        >>> image = jnp.array([[1.0, 2.0], [3.0, 4.0]])
+        >>> signal.correlate2d(image, jnp.array([[1.0, 10.0]]), mode="valid")
+        Array([[21.],
+               [43.]], dtype=float32)
+    """
     _check_boundary("correlate2d", boundary, fillvalue)
     _check_planes("correlate2d", in1, in2)
     x, y = pm.array_of("correlate2d", in1), jnp.conj(pm.array_of("correlate2d", in2))
@@ -550,6 +568,15 @@ def csd(  # noqa: PLR0913, PLR0917 (JAX's signature)
     Raises:
         ShapeError: a signal is empty, or the shapes do not fit.
         ArgumentError: a number is out of its range, or something is unknown.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import signal
+        >>> time = jnp.arange(64) / 64
+        >>> wave = jnp.sin(2 * jnp.pi * 8 * time)
+        >>> frequencies, density = signal.csd(wave, 2 * wave, fs=64, nperseg=64)
+        >>> frequencies[jnp.argmax(jnp.abs(density))]
+        Array(8., dtype=float32)
     """
     pm.check_option("csd", "average", average, ("mean", "median"))
     spectra = _Spectra(

@@ -84,8 +84,20 @@ def cho_factor(
 ) -> tuple[Array, bool]:
     """Return what ``cholesky`` does, and ``lower``: together what ``cho_solve`` takes.
 
+    The other triangle is zero, and the second result is for ``cho_solve`` alone.
+
     Raises:
         ShapeError: ``a`` does not hold square matrices.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> factor = linalg.cho_factor(jnp.array([[4.0, 2.0], [2.0, 2.0]]))
+        >>> factor
+        (Array([[2., 1.],
+               [0., 1.]], dtype=float32), False)
+        >>> linalg.cho_solve(factor, jnp.array([8.0, 6.0]))
+        Array([1., 2.], dtype=float32)
     """
     return cholesky(a, lower), lower
 
@@ -145,6 +157,16 @@ def lu_factor(
 
     Raises:
         ShapeError: ``a`` does not hold matrices.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> factors = linalg.lu_factor(jnp.array([[0.0, 2.0], [4.0, 0.0]]))
+        >>> factors
+        (Array([[4., 0.],
+               [0., 2.]], dtype=float32), Array([1, 1], dtype=int32))
+        >>> linalg.lu_solve(factors, jnp.array([2.0, 8.0]))
+        Array([2., 1.], dtype=float32)
     """
     factors, pivots, _ = lu_.lu(numpy_linalg.matrices("lu_factor", a))
     return factors, pivots
@@ -339,6 +361,13 @@ def solve(
     Raises:
         ShapeError: the shapes do not fit.
         ArgumentError: ``assume_a`` is something else.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> a = jnp.array([[4.0, 0.0], [0.0, 2.0]])
+        >>> linalg.solve(a, jnp.array([8.0, 8.0]), assume_a="pos")
+        Array([2., 4.], dtype=float32)
     """
     pm.check_option("solve", "assume_a", assume_a, ("gen", "sym", "her", "pos"))
     if assume_a == "pos":
@@ -612,7 +641,16 @@ def svd(
     check_finite: bool = True,
     lapack_driver: str = "gesdd",
 ) -> tuple[Array, Array, Array] | Array:
-    """Return ``U``, the singular values and ``V^H``; as ``tinyjax.numpy.linalg.svd``."""
+    """Return ``U``, the singular values and ``V^H``; as ``tinyjax.numpy.linalg.svd``.
+
+    Other arguments than ``full_matrices`` and ``compute_uv`` have no effect.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> linalg.svd(jnp.array([[0.0, 2.0], [3.0, 0.0]]), compute_uv=False)
+        Array([3., 2.], dtype=float32)
+    """
     x = numpy_linalg.matrices("svd", a)
     if not compute_uv:
         return spectral.singular_values(x)

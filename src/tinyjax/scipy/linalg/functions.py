@@ -564,6 +564,13 @@ def eigh_tridiagonal(
     Raises:
         ShapeError: the shapes do not fit.
         ArgumentError: there is no such selection, or ``"i"`` without a range.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> diagonal, above = jnp.array([2.0, 2.0]), jnp.array([1.0])
+        >>> jnp.round(linalg.eigh_tridiagonal(diagonal, above, eigvals_only=True), 3)
+        Array([1., 3.], dtype=float32)
     """
     x, y = (pm.strong(z) for z in pm.promote_inexact(pm.array_of("d", d), pm.array_of("e", e)))
     if not x.ndim or not y.ndim or max(x.shape[-1] - 1, 0) != y.shape[-1]:
@@ -665,6 +672,13 @@ def helmert(n: int, full: bool = False) -> Array:
 
     Raises:
         ArgumentError: ``n`` is not positive.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> x = linalg.helmert(3)
+        >>> x.shape, jnp.allclose(x @ x.T, jnp.eye(2), atol=1e-6)
+        ((2, 3), Array(True, dtype=bool))
     """
     return _floats(_theirs().helmert(_positive("helmert", n), full))
 
@@ -728,8 +742,17 @@ def pascal(n: int, kind: Kind | None = None) -> Array:
 def invpascal(n: int, kind: Kind | None = None) -> Array:
     """Return the inverse of ``pascal(n, kind)``.
 
+    The kinds are "symmetric", which is the default, "lower" and "upper". The elements are
+    floats.
+
     Raises:
         ArgumentError: there is no such kind.
+
+    Example:
+        >>> from tinyjax.scipy import linalg
+        >>> linalg.invpascal(2)
+        Array([[ 2., -1.],
+               [-1.,  1.]], dtype=float32)
     """
     return _floats(_theirs().invpascal(_size(n), _kind("invpascal", kind), exact=False))
 
@@ -747,6 +770,13 @@ def dft(
     Raises:
         ArgumentError: there is no such scale.
         DtypeError: ``dtype`` is not complex.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> x = jnp.array([1.0, 2.0, 4.0])
+        >>> jnp.allclose(linalg.dft(3) @ x, jnp.fft.fft(x), atol=1e-5)
+        Array(True, dtype=bool)
     """
     pm.check_option("dft", "scale", scale, (None, "sqrtn", "n"))
     kind = jnp.result_type(complex if dtype is None else dtype)
@@ -933,6 +963,14 @@ def fiedler(a: ArrayLike) -> Array:
 
     Returns:
         Shape ``(..., n, n)``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> linalg.fiedler(jnp.array([1.0, 4.0, 6.0]))
+        Array([[0., 3., 5.],
+               [3., 0., 2.],
+               [5., 2., 0.]], dtype=float32)
     """
     x = _vector("fiedler", a)
     equal = np.eye(x.shape[-1], dtype=bool)  # there absolute values have no second derivative
@@ -952,6 +990,13 @@ def fiedler_companion(a: ArrayLike) -> Array:
 
     Raises:
         ShapeError: there are no coefficients.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> x = linalg.fiedler_companion(jnp.array([1.0, -6.0, 11.0, -6.0]))
+        >>> jnp.round(jnp.sort(jnp.linalg.eigvals(x).real), 2)
+        Array([1., 2., 3.], dtype=float32)
     """
     x = pm.strong(pm.inexact(_vector("fiedler_companion", a, 1)))
     x = x / x[..., :1]

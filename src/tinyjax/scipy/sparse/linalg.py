@@ -145,6 +145,14 @@ def bicgstab(
     """Solve ``A x = b`` by stabilised bi-conjugate gradients.
 
     Arguments and results are those of ``cg``; ``A`` is any regular matrix.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.sparse import linalg
+        >>> a = jnp.array([[3.0, 1.0], [0.0, 2.0]])
+        >>> x, _ = linalg.bicgstab(lambda v: a @ v, jnp.array([5.0, 4.0]))
+        >>> jnp.round(x, 3)
+        Array([1., 2.], dtype=float32)
     """
     return _solved("bicgstab", A, b, x0, M, tol=tol, atol=atol, maxiter=maxiter), None
 
@@ -202,6 +210,14 @@ def gmres(  # noqa: PLR0913 (JAX's signature)
 
     Returns:
         The solution, like ``b``, and 0, or -1 if the solution has NaNs.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy.sparse import linalg
+        >>> a = jnp.array([[3.0, 1.0], [0.0, 2.0]])
+        >>> x, info = linalg.gmres(lambda v: a @ v, jnp.array([5.0, 4.0]))
+        >>> jnp.round(x, 3), info
+        (Array([1., 2.], dtype=float32), Array(0, dtype=int32, weak_type=True))
     """
     x = _solved("gmres", A, b, x0, M, tol=tol, atol=atol, maxiter=maxiter, restart=restart)
     failed = jnp.stack([jnp.isnan(leaf).any() for leaf in tree.leaves(x)])
