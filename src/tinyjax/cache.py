@@ -23,6 +23,12 @@ class CacheInfo:
         memory: the programs in this process.
         disk: those in the folder of the setting ``cache_dir``, which is searched for a program that
             is not in memory.
+
+    Example:
+        >>> import tinyjax
+        >>> info = tinyjax.cache.info()
+        >>> info.memory.size <= info.memory.capacity
+        True
     """
 
     memory: xla.CacheInfo
@@ -49,6 +55,12 @@ def clear() -> None:
 
     NumPy evaluates first calls again (see the setting ``tier``). Other files in the folder stay.
     Jitted functions keep the programs that they have called.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.cache.clear()
+        >>> tinyjax.cache.info().memory.size
+        0
     """
     xla.cache_clear()
     eager[xla.Runner].forget()

@@ -37,11 +37,23 @@ R = TypeVar("R")
 
 
 class DebugEffect(jx.Effect):
-    """The effect of ``callback`` and kin, for signatures."""
+    """The effect of ``callback`` and kin, for signatures: jaxprs name the primitive instead.
+
+    Example:
+        >>> import tinyjax
+        >>> issubclass(tinyjax.debug.DebugEffect, tinyjax.extend.core.Effect)
+        True
+    """
 
 
 class OrderedDebugEffect(jx.Effect):
-    """The effect of ordered ones, for signatures."""
+    """The effect of ordered callbacks, for signatures: jaxprs name the primitive instead.
+
+    Example:
+        >>> import tinyjax
+        >>> issubclass(tinyjax.debug.OrderedDebugEffect, tinyjax.extend.core.Effect)
+        True
+    """
 
 
 @overload

@@ -12,6 +12,12 @@ answer_for(__name__, "is_supported_dtype")
 
 
 def is_supported_dtype(dtype: DTypeLike) -> bool:
-    """Say whether arrays of a dtype can be handed to others by DLPack."""
+    """Say whether arrays of a dtype can be handed to others by DLPack, which knows no float8.
+
+    Example:
+        >>> from tinyjax import dlpack
+        >>> dlpack.is_supported_dtype("bfloat16"), dlpack.is_supported_dtype("float8_e5m2")
+        (True, False)
+    """
     kind = dtypes.check(dtype)
     return kind in dtypes.ALL and kind not in dtypes.FLOAT8

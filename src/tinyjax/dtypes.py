@@ -27,7 +27,14 @@ DType = np.dtype[Any]
 
 @runtime_checkable
 class MakesScalars(Protocol):
-    """A dtype that makes scalars when it is called, such as ``tinyjax.numpy.float32``."""
+    """A dtype that makes scalars when it is called, such as ``tinyjax.numpy.float32``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import dtypes
+        >>> [isinstance(x, dtypes.MakesScalars) for x in (jnp.float32, jnp.dtype("float32"))]
+        [True, False]
+    """
 
     @property
     def dtype(self) -> DType: ...
@@ -37,14 +44,30 @@ class MakesScalars(Protocol):
 
 @runtime_checkable
 class HasDType(Protocol):
-    """An array, of NumPy or of tinyjax, or anything else with a dtype."""
+    """An array, of NumPy or of tinyjax, or anything else with a dtype.
+
+    Example:
+        >>> import numpy as np
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import dtypes
+        >>> [isinstance(x, dtypes.HasDType) for x in (jnp.ones(2), np.ones(2), [1.0])]
+        [True, True, False]
+    """
 
     @property
     def dtype(self) -> DType: ...
 
 
 class IntegerLimits(HasDType, Protocol):
-    """The limits of an integer type: NumPy's object, or that of ``ml_dtypes``."""
+    """The limits of an integer type: NumPy's object, or that of ``ml_dtypes``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import dtypes
+        >>> limits: dtypes.IntegerLimits = jnp.iinfo(jnp.int4)
+        >>> limits.bits, limits.min, limits.max
+        (4, -8, 7)
+    """
 
     @property
     def kind(self) -> str: ...
@@ -112,12 +135,26 @@ def _abstract(name: str, base: type[np.generic], doc: str) -> type[np.generic]:
 
 
 extended: Final = _abstract(
-    "extended", np.void, "The abstract type of elements that are no numbers, such as keys."
+    "extended",
+    np.void,
+    """The abstract type of elements that are no numbers, such as keys.
+
+    Example:
+        >>> from tinyjax import dtypes, random
+        >>> dtypes.issubdtype(random.key(0).dtype, dtypes.extended)
+        True
+    """,
 )
 prng_key: Final = _abstract(
     "prng_key",
     extended,
-    "The abstract type of the keys of random numbers, whatever generates them.",
+    """The abstract type of the keys of random numbers, whatever generates them.
+
+    Example:
+        >>> from tinyjax import dtypes, random
+        >>> dtypes.issubdtype(random.key(0, impl="rbg").dtype, dtypes.prng_key)
+        True
+    """,
 )
 
 
@@ -166,37 +203,84 @@ _NARROW_FLOATS = frozenset((*FLOAT8, bfloat16, float16))
 
 
 def is_inexact(dtype: DType) -> bool:
-    """Say whether a type is a float or complex: one that has derivatives."""
+    """Say whether a type is a float or complex: one that has derivatives.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import dtypes
+        >>> [dtypes.is_inexact(jnp.dtype(name)) for name in ("bfloat16", "complex64", "int32")]
+        [True, True, False]
+    """
     return dtype in _INEXACT
 
 
 def is_float(dtype: DType) -> bool:
-    """Say whether a type is a real floating-point type."""
+    """Say whether a type is a real floating-point type.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import dtypes
+        >>> [dtypes.is_float(jnp.dtype(name)) for name in ("bfloat16", "complex64")]
+        [True, False]
+    """
     return dtype in _FLOATS
 
 
 def is_complex(dtype: DType) -> bool:
-    """Say whether a type is complex."""
+    """Say whether a type is complex.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import dtypes
+        >>> [dtypes.is_complex(jnp.dtype(name)) for name in ("complex64", "float32")]
+        [True, False]
+    """
     return dtype.kind == "c"
 
 
 def is_integer(dtype: DType) -> bool:
-    """Say whether a type is a signed or unsigned integer (not bool)."""
+    """Say whether a type is a signed or unsigned integer (not bool).
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import dtypes
+        >>> [dtypes.is_integer(jnp.dtype(name)) for name in ("uint8", "bool", "int4")]
+        [True, False, False]
+    """
     return dtype in _INTEGERS
 
 
 def is_whole(dtype: DType) -> bool:
-    """Say whether a type holds whole numbers: an integer, or one of those that are only stored."""
+    """Say whether a type holds whole numbers: an integer, or one of those that are only stored.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import dtypes
+        >>> [dtypes.is_whole(jnp.dtype(name)) for name in ("uint8", "bool", "int4")]
+        [True, False, True]
+    """
     return dtype in _INTEGERS or dtype in STORED
 
 
 def is_key(dtype: DType) -> bool:
-    """Say whether a type is one of the keys of random numbers."""
+    """Say whether a type is one of the keys of random numbers.
+
+    Example:
+        >>> from tinyjax import dtypes, random
+        >>> dtypes.is_key(random.key(0).dtype)
+        True
+    """
     return dtype.type is prng_key
 
 
 def dtype_name(dtype: DType) -> str:
-    """Return the name of a type, as types of arrays are printed: ``float32``, ``key<fry>``."""
+    """Return the name of a type, as types of arrays are printed: ``float32``, ``key<fry>``.
+
+    Example:
+        >>> from tinyjax import dtypes, random
+        >>> dtypes.dtype_name(random.key(0).dtype)
+        'key<fry>'
+    """
     return f"key<{key_tag(dtype)}>" if is_key(dtype) else dtype.name
 
 
@@ -205,23 +289,50 @@ def named(text: str) -> DType:
 
     Raises:
         DtypeError: there is none.
+
+    Example:
+        >>> from tinyjax import dtypes, random
+        >>> dtypes.named("key<fry>") == random.key(0).dtype
+        True
     """
     return next((dtype for dtype in KEYS if dtype_name(dtype) == text), None) or check(text)
 
 
 def key_tag(dtype: DType) -> str:
-    """Return the short name of the generator that keys of a type are for."""
+    """Return the short name of the generator that keys of a type are for.
+
+    Example:
+        >>> from tinyjax import dtypes, random
+        >>> dtypes.key_tag(random.key(0).dtype)
+        'fry'
+    """
     (tag,) = dtype.names or ()
     return tag
 
 
 def without_repeats(host: HostArray) -> HostArray:
-    """The values of an array that may be one value, more often than can be looked at."""
+    """Return the elements of a host array that differ in place: one along each axis of stride 0.
+
+    An array that was broadcast may be one value, more often than can be looked at.
+
+    Example:
+        >>> import numpy as np
+        >>> from tinyjax import dtypes
+        >>> dtypes.without_repeats(np.broadcast_to(7.0, (10**6, 10**6)))
+        array([[7.]])
+    """
     return host[(*[slice(None) if stride else slice(1) for stride in host.strides], ...)]
 
 
 def to_physical(host: HostArray) -> HostArray:
-    """Return data of a dtype in ``PHYSICAL`` as XLA holds it."""
+    """Return data of a dtype in ``PHYSICAL`` as XLA holds it.
+
+    Example:
+        >>> import numpy as np
+        >>> from tinyjax import dtypes
+        >>> dtypes.to_physical(np.array([-1, 1], dtypes.int4))
+        array([15,  1], dtype=uint8)
+    """
     if host.dtype == float0:
         return np.zeros(host.shape, bool_)
     if host.dtype in STORED:  # what the other bits of their bytes are, is left open
@@ -230,12 +341,26 @@ def to_physical(host: HostArray) -> HostArray:
 
 
 def of_physical(host: HostArray, dtype: DType) -> HostArray:
-    """Return data as XLA holds it in its own dtype."""
+    """Return data as XLA holds it in its own dtype.
+
+    Example:
+        >>> import numpy as np
+        >>> from tinyjax import dtypes
+        >>> dtypes.of_physical(np.array([15, 1], np.uint8), dtypes.int4)
+        array([-1, 1], dtype=int4)
+    """
     return np.zeros(host.shape, float0) if dtype == float0 else host.view(dtype)
 
 
 def is_narrow_float(dtype: DType) -> bool:
-    """Say whether a type is a float of at most 16 bits, whose sums are kept in float32."""
+    """Say whether a type is a float of at most 16 bits, whose sums are kept in float32.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import dtypes
+        >>> [dtypes.is_narrow_float(jnp.dtype(name)) for name in ("bfloat16", "float16", "float32")]
+        [True, True, False]
+    """
     return dtype in _NARROW_FLOATS
 
 
@@ -243,6 +368,12 @@ def is_extended(dtype: DType) -> bool:
     """Say whether a type is one of those that ml_dtypes adds to NumPy's: bfloat16 or a float8.
 
     NumPy's ``kind`` does not tell: it is "f" for float8_e5m2 and "V" for the others.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import dtypes
+        >>> [dtypes.is_extended(jnp.dtype(name)) for name in ("bfloat16", "float16")]
+        [True, False]
     """
     return dtype in _EXTENDED
 
@@ -251,6 +382,14 @@ def kind(dtype: DType) -> str:
     """Return NumPy's kind, one of ``b i u f c``; bfloat16 and float8 are floats, keys are ``k``.
 
     Integers that are only stored are ``s``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import dtypes
+        >>> [dtypes.kind(jnp.dtype(name)) for name in ("bfloat16", "uint8", "int4")]
+        ['f', 'u', 's']
+        >>> jnp.dtype("bfloat16").kind
+        'V'
     """
     letter = dtype.kind
     if letter != "V":
@@ -271,6 +410,14 @@ def allowed(dtype: DType) -> DType:
     """Return the type that data of a type has as an array: itself, unless ``wide_dtypes`` is off.
 
     Then it is the 32-bit type in place of a 64-bit one.
+
+    Example:
+        >>> from tinyjax import config, dtypes
+        >>> str(dtypes.allowed(dtypes.float64))
+        'float64'
+        >>> with config.scoped(wide_dtypes=False):
+        ...     str(dtypes.allowed(dtypes.float64))
+        'float32'
     """
     if dtype in _NARROWED and not settings().wide_dtypes:
         return _NARROWED[dtype]
@@ -285,6 +432,11 @@ def check(dtype: DTypeLike) -> DType:
 
     Raises:
         DtypeError: the type is not one that arrays can have.
+
+    Example:
+        >>> from tinyjax import dtypes
+        >>> str(dtypes.check(float)), str(dtypes.check("float64"))
+        ('float32', 'float64')
     """
     wide = parse(dtype)
     held = allowed(wide)
@@ -297,10 +449,16 @@ def check(dtype: DTypeLike) -> DType:
 
 
 def parse(dtype: DTypeLike) -> DType:
-    """Return the NumPy dtype meant, 64-bit or not, or raise.
+    """Return the NumPy dtype that a user asks for, 64-bit or not, or raise.
 
     Raises:
         DtypeError: the type is not one that arrays can have.
+
+    Example:
+        >>> from tinyjax import config, dtypes
+        >>> with config.scoped(wide_dtypes=False):
+        ...     str(dtypes.parse("int64"))
+        'int64'
     """
     if dtype is float:
         return default_float()
@@ -326,21 +484,33 @@ def parse(dtype: DTypeLike) -> DType:
 
 
 def dtype_in_numpy(dtype: DTypeLike) -> DType:
-    """Return the NumPy dtype meant, where Python's number types are NumPy's: ``float`` is float64.
+    """Return the NumPy dtype asked for, where ``float`` and ``int`` have 64 bits, as in NumPy.
 
     That is so in questions about dtypes; to make an array, ``float`` is the default float.
 
     Raises:
         DtypeError: the type is not one that arrays can have.
+
+    Example:
+        >>> from tinyjax import dtypes
+        >>> str(dtypes.dtype_in_numpy(float)), str(dtypes.check(float))
+        ('float64', 'float32')
     """
     return np.dtype(dtype) if _is_weak(dtype) else parse(dtype)
 
 
 def typed(dtype: DTypeLike) -> tuple[DType, bool]:
-    """Return the NumPy dtype meant, and whether it is weak: ``int``, ``float`` and ``complex`` are.
+    """Return the NumPy dtype asked for, and whether it is weak.
+
+    ``int``, ``float`` and ``complex`` are.
 
     Raises:
         DtypeError: the type is not one that arrays can have.
+
+    Example:
+        >>> from tinyjax import dtypes
+        >>> dtypes.typed(float), dtypes.typed("float32")
+        ((dtype('float32'), True), (dtype('float32'), False))
     """
     return allowed(parse(dtype)), _is_weak(dtype)
 
@@ -351,22 +521,49 @@ def _is_weak(dtype: DTypeLike) -> bool:
 
 
 def default_float() -> DType:
-    """Return the type of a Python float: float32 unless ``default_dtypes`` says float64."""
+    """Return the type of a Python float: float32 unless ``default_dtypes`` says float64.
+
+    Example:
+        >>> from tinyjax import config, dtypes
+        >>> str(dtypes.default_float())
+        'float32'
+        >>> with config.scoped(default_dtypes="float64"):
+        ...     str(dtypes.default_float())
+        'float64'
+    """
     return float32 if settings().default_dtypes == "float32" else float64
 
 
 def default_int() -> DType:
-    """Return the type of a Python int: int32, or int64 with 64-bit defaults."""
+    """Return the type of a Python int: int32, or int64 with 64-bit defaults.
+
+    Example:
+        >>> from tinyjax import dtypes
+        >>> str(dtypes.default_int())
+        'int32'
+    """
     return int32 if settings().default_dtypes == "float32" else int64
 
 
 def default_complex() -> DType:
-    """Return the type of a Python complex: complex64, or complex128 with 64-bit defaults."""
+    """Return the type of a Python complex: complex64, or complex128 with 64-bit defaults.
+
+    Example:
+        >>> from tinyjax import dtypes
+        >>> str(dtypes.default_complex())
+        'complex64'
+    """
     return complex64 if settings().default_dtypes == "float32" else complex128
 
 
 def scalar_dtype(kind: type) -> DType:
-    """Return the dtype that a Python scalar type stands for."""
+    """Return the dtype that a Python scalar type stands for.
+
+    Example:
+        >>> from tinyjax import dtypes
+        >>> [str(dtypes.scalar_dtype(kind)) for kind in (bool, int, float, complex)]
+        ['bool', 'int32', 'float32', 'complex64']
+    """
     if kind is bool:
         return bool_
     if kind is int:
@@ -377,7 +574,13 @@ def scalar_dtype(kind: type) -> DType:
 
 
 def real_part(dtype: DType) -> DType:
-    """Return the real type of the same precision as a complex one; real types are unchanged."""
+    """Return the real type of the same precision as a complex one; real types are unchanged.
+
+    Example:
+        >>> from tinyjax import dtypes
+        >>> str(dtypes.real_part(dtypes.complex128))
+        'float64'
+    """
     if dtype == complex64:
         return float32
     if dtype == complex128:
@@ -386,7 +589,13 @@ def real_part(dtype: DType) -> DType:
 
 
 def to_complex(dtype: DType) -> DType:
-    """Return the complex type of a real one's precision; complex types are unchanged."""
+    """Return the complex type of a real one's precision; complex types are unchanged.
+
+    Example:
+        >>> from tinyjax import dtypes
+        >>> str(dtypes.to_complex(dtypes.float64)), str(dtypes.to_complex(dtypes.bfloat16))
+        ('complex128', 'complex64')
+    """
     if dtype.kind == "c":
         return dtype
     return complex128 if dtype == float64 else complex64
@@ -397,6 +606,12 @@ def to_inexact(dtype: DType, weak: bool = False) -> DType:
 
     That is the type itself where it is one; float64 for 64-bit integers, unless they are weak; else
     the default float.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import dtypes
+        >>> [str(dtypes.to_inexact(jnp.dtype(name))) for name in ("int8", "int64", "float16")]
+        ['float32', 'float64', 'float16']
     """
     if dtype in _INEXACT:
         return dtype
@@ -516,10 +731,17 @@ def promote(types: Sequence[tuple[DType, bool]]) -> tuple[DType, bool]:
     """Join ``(dtype, weak_type)`` pairs in JAX's promotion lattice.
 
     Returns:
-        The common dtype, and whether it is weak: whether only Python scalars took part.
+    The common dtype, and whether it is weak: whether a weak type has decided its kind.
 
     Raises:
         PromotionError: there is no common type, as for float8 and float16.
+
+    Example:
+        >>> from tinyjax import dtypes
+        >>> dtypes.promote([(dtypes.int8, False), (dtypes.float32, True)])
+        (dtype('float32'), True)
+        >>> dtypes.promote([(dtypes.int8, False), (dtypes.float16, False)])
+        (dtype('float16'), False)
     """
     dtype, weak = _joined(types)
     return allowed(dtype), weak
@@ -612,7 +834,17 @@ def canonicalize_dtype(dtype: DTypeLike, allow_extended_dtype: bool = False) -> 
 
 
 def scalar_type_of(x: Any) -> type[bool | int | float | complex]:
-    """Return Python's type for the elements of an array, or for values of a dtype."""
+    """Return Python's type for the elements of an array, or for values of a dtype.
+
+    Raises:
+        DtypeError: they are keys, which are no numbers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import dtypes
+        >>> dtypes.scalar_type_of(jnp.ones(2, jnp.bfloat16))
+        <class 'float'>
+    """
     dtype, _ = _type_of(x)
     if is_key(dtype):
         raise DtypeError(f"{dtype_name(dtype)} has no type of Python's: keys are no numbers.")
@@ -620,7 +852,14 @@ def scalar_type_of(x: Any) -> type[bool | int | float | complex]:
 
 
 def itemsize_bits(dtype: DTypeLike) -> int:
-    """Return the number of bits that an element takes in memory."""
+    """Return the number of bits that an element takes in memory.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import dtypes
+        >>> dtypes.itemsize_bits("int4"), dtypes.itemsize_bits(jnp.complex64)
+        (4, 64)
+    """
     requested = parse(dtype)
     return STORED.get(requested, 8 * requested.itemsize)
 

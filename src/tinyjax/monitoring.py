@@ -46,7 +46,15 @@ def record_event(event: str, **kwargs: str | int) -> None:
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
-    """Report how long something took, in seconds."""
+    """Report how long something took, in seconds.
+
+    Example:
+        >>> from tinyjax import monitoring
+        >>> monitoring.register_event_duration_secs_listener(lambda *said, **tags: print(*said))
+        >>> monitoring.record_event_duration_secs("/my/step", 0.5)
+        /my/step 0.5
+        >>> monitoring.clear_event_listeners()
+    """
     for listener in tuple(durations):
         listener(event, duration, **kwargs)
 
@@ -54,19 +62,43 @@ def record_event_duration_secs(event: str, duration: float, **kwargs: str | int)
 def record_event_time_span(
     event: str, start_time: float, end_time: float, **kwargs: str | int
 ) -> None:
-    """Report when something began and ended."""
+    """Report when something began and ended.
+
+    Example:
+        >>> from tinyjax import monitoring
+        >>> monitoring.register_event_time_span_listener(lambda *said, **tags: print(*said))
+        >>> monitoring.record_event_time_span("/my/step", 10.0, 12.5)
+        /my/step 10.0 12.5
+        >>> monitoring.clear_event_listeners()
+    """
     for listener in tuple(_spans):
         listener(event, start_time, end_time, **kwargs)
 
 
 def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
-    """Report a number."""
+    """Report a number.
+
+    Example:
+        >>> from tinyjax import monitoring
+        >>> monitoring.register_scalar_listener(lambda *said, **tags: print(*said, tags))
+        >>> monitoring.record_scalar("/my/loss", 0.5, epoch=3)
+        /my/loss 0.5 {'epoch': 3}
+        >>> monitoring.clear_event_listeners()
+    """
     for listener in tuple(_scalars):
         listener(event, value, **kwargs)
 
 
 def register_event_listener(callback: _Listener) -> None:
-    """Call a function of every ``record_event``, with the same arguments."""
+    """Call a function of every ``record_event``, with the same arguments.
+
+    Example:
+        >>> from tinyjax import monitoring
+        >>> monitoring.register_event_listener(lambda event, **tags: print(event, tags))
+        >>> monitoring.record_event("/my/event", step=3)
+        /my/event {'step': 3}
+        >>> monitoring.clear_event_listeners()
+    """
     _events.append(callback)
 
 
@@ -87,17 +119,44 @@ def register_event_duration_secs_listener(callback: _Listener) -> None:
 
 
 def register_event_time_span_listener(callback: _Listener) -> None:
-    """Call a function of every ``record_event_time_span``, with the same arguments."""
+    """Call a function of every ``record_event_time_span``, with the same arguments.
+
+    Example:
+        >>> from tinyjax import monitoring
+        >>> spans = []
+        >>> monitoring.register_event_time_span_listener(lambda *span, **_: spans.append(span))
+        >>> monitoring.record_event_time_span("/my/step", 10.0, 12.5)
+        >>> spans
+        [('/my/step', 10.0, 12.5)]
+        >>> monitoring.clear_event_listeners()
+    """
     _spans.append(callback)
 
 
 def register_scalar_listener(callback: _Listener) -> None:
-    """Call a function of every ``record_scalar``, with the same arguments."""
+    """Call a function of every ``record_scalar``, with the same arguments.
+
+    Example:
+        >>> from tinyjax import monitoring
+        >>> values = []
+        >>> monitoring.register_scalar_listener(lambda event, value, **_: values.append(value))
+        >>> monitoring.record_scalar("/my/loss", 0.5)
+        >>> values
+        [0.5]
+        >>> monitoring.clear_event_listeners()
+    """
     _scalars.append(callback)
 
 
 def clear_event_listeners() -> None:
-    """Forget all functions that hear of events."""
+    """Forget all functions that hear of events, durations, time spans or numbers.
+
+    Example:
+        >>> from tinyjax import monitoring
+        >>> monitoring.register_event_listener(lambda event, **_: print(event))
+        >>> monitoring.clear_event_listeners()
+        >>> monitoring.record_event("/my/event")
+    """
     for listeners in (_events, durations, _spans, _scalars):
         listeners.clear()
 
@@ -114,20 +173,55 @@ def unregister_event_listener(callback: _Listener) -> None:
 
     Raises:
         ArgumentError: it was not registered.
+
+    Example:
+        >>> from tinyjax import monitoring
+        >>> def listener(event, **tags):
+        ...     print(event)
+        >>> monitoring.register_event_listener(listener)
+        >>> monitoring.unregister_event_listener(listener)
+        >>> monitoring.record_event("/my/event")
     """
     _unregister(_events, callback)
 
 
 def unregister_event_duration_listener(callback: _Listener) -> None:
-    """Forget a function that hears of durations; see ``unregister_event_listener``."""
+    """Forget a function that hears of durations; see ``unregister_event_listener``.
+
+    Example:
+        >>> from tinyjax import monitoring
+        >>> def listener(event, secs, **tags):
+        ...     print(event)
+        >>> monitoring.register_event_duration_secs_listener(listener)
+        >>> monitoring.unregister_event_duration_listener(listener)
+        >>> monitoring.record_event_duration_secs("/my/step", 0.5)
+    """
     _unregister(durations, callback)
 
 
 def unregister_event_time_span_listener(callback: _Listener) -> None:
-    """Forget a function that hears of time spans; see ``unregister_event_listener``."""
+    """Forget a function that hears of time spans; see ``unregister_event_listener``.
+
+    Example:
+        >>> from tinyjax import monitoring
+        >>> def listener(event, start, end, **tags):
+        ...     print(event)
+        >>> monitoring.register_event_time_span_listener(listener)
+        >>> monitoring.unregister_event_time_span_listener(listener)
+        >>> monitoring.record_event_time_span("/my/step", 10.0, 12.5)
+    """
     _unregister(_spans, callback)
 
 
 def unregister_scalar_listener(callback: _Listener) -> None:
-    """Forget a function that hears of numbers; see ``unregister_event_listener``."""
+    """Forget a function that hears of numbers; see ``unregister_event_listener``.
+
+    Example:
+        >>> from tinyjax import monitoring
+        >>> def listener(event, value, **tags):
+        ...     print(event)
+        >>> monitoring.register_scalar_listener(listener)
+        >>> monitoring.unregister_scalar_listener(listener)
+        >>> monitoring.record_scalar("/my/loss", 0.5)
+    """
     _unregister(_scalars, callback)

@@ -58,8 +58,18 @@ def get(ref: Ref | RefView, idx: Any = None) -> Array:
 def set(ref: Ref | RefView, idx: Any, value: ArrayLike) -> None:
     """Write at an index of a reference, or all of it where that is None: ``ref[idx] = value``.
 
+    See also ``ref.addupdate``, which adds, and ``ref.swap``, which returns what was there.
+
     Raises:
         RefError: it cannot be used here, or not hold this value.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import ref
+        >>> x = tinyjax.new_ref(jnp.zeros(3))
+        >>> ref.set(x, 1, 5.0)
+        >>> x
+        Ref([0., 5., 0.], dtype=float32)
     """
     _checked(ref)[... if idx is None else idx] = value
 

@@ -33,6 +33,14 @@ class Offloadable(NamedTuple):
     Attributes:
         src: the memory that the value is in.
         dst: the memory that it is to be kept in.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.ad_checkpoint import Offloadable
+        >>> def policy(primitive, *avals, **params):
+        ...     return Offloadable(src="device", dst="pinned_host")
+        >>> tinyjax.grad(tinyjax.checkpoint(lambda x: jnp.sin(x) ** 2, policy=policy))(0.0)
+        Array(0., dtype=float32, weak_type=True)
     """
 
     src: str

@@ -35,6 +35,19 @@ class SymbolicZero(av.Typed):
 
     Attributes:
         aval: its type.
+
+    Example:
+        >>> import tinyjax
+        >>> @tinyjax.custom_jvp
+        ... def product(x, y):
+        ...     return x * y
+        >>> def rule(primals, tangents):
+        ...     print(isinstance(tangents[1], tinyjax.custom_derivatives.SymbolicZero))
+        ...     return product(*primals), tangents[0] * primals[1]
+        >>> _ = product.defjvp(rule, symbolic_zeros=True)
+        >>> float(tinyjax.grad(product)(2.0, 3.0))
+        True
+        3.0
     """
 
     aval: av.ShapedArray
@@ -101,6 +114,19 @@ class CustomVJPPrimal:
     Attributes:
         value: the array.
         perturbed: whether a derivative is taken in it.
+
+    Example:
+        >>> import tinyjax
+        >>> @tinyjax.custom_vjp
+        ... def product(x, y):
+        ...     return x * y
+        >>> def forward(x, y):
+        ...     print(x.perturbed, y.perturbed)
+        ...     return x.value * y.value, y.value
+        >>> product.defvjp(forward, lambda y, g: (g * y, None), symbolic_zeros=True)
+        >>> float(tinyjax.grad(product)(2.0, 3.0))
+        True False
+        3.0
     """
 
     value: Array
@@ -112,6 +138,13 @@ def custom_vjp_primal_tree_values(primals: Any) -> Any:
 
     Raises:
         ArgumentError: a leaf is something else.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import custom_derivatives as cd
+        >>> tree = {"w": cd.CustomVJPPrimal(jnp.float32(2.0), perturbed=True)}
+        >>> cd.custom_vjp_primal_tree_values(tree)
+        {'w': Array(2., dtype=float32)}
     """
     return tree.map(_value, primals)
 

@@ -167,7 +167,13 @@ def _meet(
 
 
 def is_initialized() -> bool:
-    """Say whether this process is one of several, by ``initialize``, and has not left them."""
+    """Say whether this process is one of several, by ``initialize``, and has not left them.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.distributed.is_initialized()
+        False
+    """
     return bool(_members)
 
 
@@ -183,6 +189,10 @@ def shutdown() -> None:
 
     Raises:
         DistributedError: others did not get there in time (``shutdown_timeout_seconds``).
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.distributed.shutdown()
     """
     if not _members:
         return

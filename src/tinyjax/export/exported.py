@@ -48,6 +48,12 @@ class Exported(format.Description):
         platforms: the platforms that it can run on.
         others: the programs for the other platforms, in their order.
         disabled_safety_checks: the checks that are not made.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import export
+        >>> export.export(tinyjax.jit(lambda x: 2 * x))(jnp.zeros(3))
+        <exported <lambda>: (float32[3]) -> (float32[3])>
     """
 
     _make_vjp: Callable[[], Exported] | None = None
@@ -429,6 +435,13 @@ def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exporte
         ExportError: they are no exported program, are damaged, or are of a version not known here;
             or the program was not signed with the key, is not what it says that it is, or takes
             nodes of a class that has no name for export in this process.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import export
+        >>> data = export.export(tinyjax.jit(lambda x: 2 * x))(jnp.zeros(2)).serialize()
+        >>> export.deserialize(data).call(jnp.array([1.0, 2.0]))
+        Array([2., 4.], dtype=float32)
     """
     if not isinstance(data, bytes | bytearray):
         raise errors.ArgumentError(f"deserialize takes bytes, but got a {type(data).__name__}.")

@@ -51,7 +51,13 @@ def main_first(platforms: Sequence[str]) -> list[str]:
 
 
 def default_export_platform() -> str:
-    """Return the platform that programs are exported for, unless another is asked for."""
+    """Return the platform that programs are exported for, unless another is asked for.
+
+    Example:
+        >>> from tinyjax import export
+        >>> export.default_export_platform()
+        'cpu'
+    """
     return "cpu"
 
 

@@ -341,6 +341,15 @@ class DisabledSafetyCheck:
 
     Attributes:
         name: which.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import export
+        >>> check = export.DisabledSafetyCheck.platform()
+        >>> sine = tinyjax.jit(jnp.sin)
+        >>> exported = export.export(sine, platforms=["cuda"], disabled_checks=[check])
+        >>> str(check), exported(jnp.float32(0.0)).platforms
+        ('platform', ('cuda',))
     """
 
     name: str

@@ -16,6 +16,12 @@ class Info(NamedTuple):
         converged: whether the tolerance was met.
         iterations: how many iterations, or steps, were made.
         residual: the Euclidean norm of the residual.
+
+    Example:
+        >>> from tinyjax import implicit
+        >>> x, info = implicit.root(lambda x: x**2 - 2.0, 1.0, has_aux=True)
+        >>> info.converged, bool(info.iterations < 10)
+        (Array(True, dtype=bool), True)
     """
 
     converged: Array

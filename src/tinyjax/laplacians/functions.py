@@ -27,6 +27,13 @@ class Laplacian(NamedTuple):
         value: what the function returns.
         jacobian: its first derivatives, in the layout of ``jacrev``: of a scalar the gradient.
         laplacian: a tree like the value, of sums of second derivatives.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import autodiff
+        >>> at_point = autodiff.laplacian(lambda x: x[0] ** 2 * x[1])(jnp.array([2.0, 3.0]))
+        >>> at_point.jacobian, at_point.laplacian
+        (Array([12.,  4.], dtype=float32), Array(6., dtype=float32))
     """
 
     value: Any

@@ -20,6 +20,12 @@ class Space(dev.Place, Enum):
 
     ``Device`` is the devices' own, ``Host`` that of the host, and ``Any`` leaves arrays where they
     are. Within programs there is one memory, so that it says nothing there.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> x = tinyjax.device_put(jnp.ones(2), tinyjax.memory.Space.Host)
+        >>> x.sharding.memory_kind
+        'pinned_host'
     """
 
     Device = 1

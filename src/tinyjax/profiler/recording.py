@@ -88,6 +88,14 @@ def start_trace(
     Raises:
         ArgumentError: a link is asked for, or the options are not ``ProfileOptions``.
         ProfilerError: a profile is being recorded.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     tinyjax.profiler.start_trace(folder)
+        ...     _ = jnp.sin(jnp.ones(3))
+        ...     tinyjax.profiler.stop_trace()
     """
     if create_perfetto_link:
         raise errors.ArgumentError(
@@ -120,6 +128,14 @@ def stop_trace() -> None:
 
     Raises:
         ProfilerError: none is being recorded.
+
+    Example:
+        >>> import tinyjax
+        >>> try:
+        ...     tinyjax.profiler.stop_trace()
+        ... except tinyjax.errors.ProfilerError as error:
+        ...     print(str(error).partition(".")[0])
+        no profile is being recorded
     """
     with _lock:
         if not _recording:

@@ -627,6 +627,16 @@ def free_ref(ref: Ref) -> None:
 
     Raises:
         RefError: it has ended before, or was made outside of the function that is being staged.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> x = tinyjax.new_ref(jnp.zeros(3))
+        >>> tinyjax.free_ref(x)
+        >>> try:
+        ...     x[0]
+        ... except tinyjax.errors.RefError as error:
+        ...     print("it has ended")
+        it has ended
     """
     _end(ref, "free_ref")
 

@@ -15,6 +15,14 @@ class TreeMismatchError(TinyjaxError, TypeError, ValueError):
         expected: the node that was expected there, in words.
         got: what was there instead, in words.
         hint: what to do about it.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> try:
+        ...     tree.map(lambda x, y: x + y, {"w": [1, 2]}, {"w": [1]})
+        ... except tree.TreeMismatchError as error:
+        ...     error.path, error.expected, error.got
+        ("rest[0]['w']", 'list of length 2', 'list of length 1')
     """
 
     def __init__(
@@ -33,6 +41,14 @@ class LeafCountError(TinyjaxError, ValueError):
     Attributes:
         expected: the number of leaves that the treedef has.
         got: the number of leaves that came.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> try:
+        ...     tree.unflatten(tree.structure([1, 2]), [7])
+        ... except tree.LeafCountError as error:
+        ...     error.expected, error.got
+        (2, 1)
     """
 
     def __init__(self, treedef: str, expected: int, got: int) -> None:
@@ -51,6 +67,14 @@ class UnsortableKeysError(TinyjaxError, ValueError):
     Attributes:
         path: where the dictionary is, as an expression such as ``tree['w'][0]``.
         keys: the keys.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> try:
+        ...     tree.leaves({"a": 1, 2: 3})
+        ... except tree.UnsortableKeysError as error:
+        ...     error.path, error.keys
+        ('tree', ('a', 2))
     """
 
     def __init__(self, path: str, keys: tuple[object, ...]) -> None:
@@ -70,6 +94,16 @@ class TreeDepthError(TinyjaxError, ValueError):
     Attributes:
         path: the start of the path down, as an expression such as ``tree[0][0]``.
         depth: the number of levels at which flattening stopped.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> endless = []
+        >>> endless.append(endless)
+        >>> try:
+        ...     tree.leaves(endless)
+        ... except tree.TreeDepthError as error:
+        ...     error.path[:13]
+        'tree[0][0][0]'
     """
 
     def __init__(self, path: str, depth: int) -> None:
@@ -86,6 +120,15 @@ class RegistrationError(TinyjaxError, ValueError):
 
     Attributes:
         node_type: the class.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> from tinyjax import tree_util
+        >>> try:
+        ...     tree_util.register_pytree_node(list, lambda x: (x, None), lambda _, xs: list(xs))
+        ... except tree.RegistrationError as error:
+        ...     error.node_type
+        <class 'list'>
     """
 
     def __init__(self, node_type: type, message: str) -> None:

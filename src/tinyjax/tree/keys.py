@@ -17,7 +17,14 @@ from tinyjax.records import Record
 
 @attrs.frozen(eq=False, repr=False)
 class SequenceKey(Record):
-    """The place of a child in a tuple or list: ``[idx]``."""
+    """The place of a child in a tuple or list: ``[idx]``.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> ((path, leaf),) = tree.leaves_with_path([7])
+        >>> path, tree.keystr(path)
+        ((SequenceKey(idx=0),), '[0]')
+    """
 
     idx: int
 
@@ -27,7 +34,14 @@ class SequenceKey(Record):
 
 @attrs.frozen(eq=False, repr=False)
 class DictKey(Record):
-    """The key of a child in a dictionary: ``[key]``."""
+    """The key of a child in a dictionary: ``[key]``.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> ((path, leaf),) = tree.leaves_with_path({"w": 7})
+        >>> path, tree.keystr(path)
+        ((DictKey(key='w'),), "['w']")
+    """
 
     key: Hashable
 
@@ -37,7 +51,15 @@ class DictKey(Record):
 
 @attrs.frozen(eq=False, repr=False)
 class GetAttrKey(Record):
-    """The field that holds a child: ``.name``."""
+    """The field that holds a child: ``.name``.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> from collections import namedtuple
+        >>> ((path, leaf),) = tree.leaves_with_path(namedtuple("Point", "x")(7))
+        >>> path, tree.keystr(path)
+        ((GetAttrKey(name='x'),), '.x')
+    """
 
     name: str
 
@@ -47,7 +69,13 @@ class GetAttrKey(Record):
 
 @attrs.frozen(eq=False, repr=False)
 class FlattenedIndexKey(Record):
-    """The place of a child among the children of a node that was registered without keys."""
+    """The place of a child among the children of a node that was registered without keys.
+
+    Example:
+        >>> from tinyjax import tree
+        >>> str(tree.FlattenedIndexKey(2))
+        '[<flat index 2>]'
+    """
 
     key: int
 

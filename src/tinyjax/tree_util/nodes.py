@@ -37,7 +37,13 @@ def flatten_one_level(tree: PyTree) -> tuple[list[Any], Any]:
 
 
 def flatten_one_level_with_keys(tree: PyTree) -> tuple[list[tuple[KeyEntry, Any]], Any]:
-    """Take one node apart, as ``flatten_one_level`` does, with the key of each child."""
+    """Take one node apart, as ``flatten_one_level`` does, with the key of each child.
+
+    Example:
+        >>> from tinyjax import tree_util
+        >>> tree_util.flatten_one_level_with_keys({"a": [1, 2], "b": 3})
+        ([(DictKey(key='a'), [1, 2]), (DictKey(key='b'), 3)], ('a', 'b'))
+    """
     kind = _kind_of(tree)
     children, metadata = kind.flatten(tree)
     return list(zip(kind.keys(tree, metadata), children, strict=False)), metadata
@@ -45,7 +51,13 @@ def flatten_one_level_with_keys(tree: PyTree) -> tuple[list[tuple[KeyEntry, Any]
 
 @checking.explained
 def is_tree_node(typ: type) -> bool:
-    """Say whether values of a type are nodes: containers, named tuples and registered classes."""
+    """Say whether values of a type are nodes: containers, named tuples and registered classes.
+
+    Example:
+        >>> from tinyjax import tree_util
+        >>> [tree_util.is_tree_node(kind) for kind in (dict, tuple, int)]
+        [True, True, False]
+    """
     return node.KINDS[typ] is not None
 
 
@@ -66,13 +78,25 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
 
 @checking.explained
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
-    """Return the structure of each child; empty for a leaf."""
+    """Return the structure of each child; empty for a leaf.
+
+    Example:
+        >>> from tinyjax import tree_util
+        >>> tree_util.treedef_children(tree_util.tree_structure([1, (2, 3)]))
+        [PyTreeDef(*), PyTreeDef((*, *))]
+    """
     return treedef.children()
 
 
 @checking.explained
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
-    """Say whether a structure has no children: that of a leaf, or of an empty container."""
+    """Say whether a structure has no children: that of a leaf, or of an empty container.
+
+    Example:
+        >>> from tinyjax import tree_util
+        >>> [tree_util.treedef_is_leaf(tree_util.tree_structure(x)) for x in (1, (), [1])]
+        [True, True, False]
+    """
     return treedef.num_nodes == 1
 
 

@@ -45,25 +45,54 @@ class _Mark:
 
 
 class GradValue(_Mark):
-    """Given to ``with_refs``: return this gradient, as a pull-back does by itself."""
+    """Given to ``with_refs``: return this gradient, as a pull-back does by itself.
+
+    Example:
+        >>> import tinyjax
+        >>> _, pull_back = tinyjax.vjp(lambda x, y: x * y, 3.0, 5.0)
+        >>> pull_back.with_refs(tinyjax.ad.GradValue(), tinyjax.ad.DontWant())(1.0)
+        (Array(5., dtype=float32, weak_type=True), DidntWant())
+    """
 
     __slots__ = ()
 
 
 class DontWant(_Mark):
-    """Given to ``with_refs``: do not compute this gradient."""
+    """Given to ``with_refs``: do not compute this gradient.
+
+    Example:
+        >>> import tinyjax
+        >>> _, pull_back = tinyjax.vjp(lambda x, y: x * y, 3.0, 5.0)
+        >>> pull_back.with_refs(tinyjax.ad.DontWant(), tinyjax.ad.GradValue())(1.0)
+        (DidntWant(), Array(3., dtype=float32, weak_type=True))
+    """
 
     __slots__ = ()
 
 
 class GradRef(_Mark):
-    """Stands for a gradient that was added to a reference."""
+    """Stands for a gradient that was added to a reference.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> _, pull_back = tinyjax.vjp(lambda x: x**2, 3.0)
+        >>> total = tinyjax.new_ref(jnp.float32(10.0))
+        >>> pull_back.with_refs(total)(1.0), total
+        ((GradRef(),), Ref(16., dtype=float32))
+    """
 
     __slots__ = ()
 
 
 class DidntWant(_Mark):
-    """Stands for a gradient that was not computed."""
+    """Stands for a gradient that was not computed.
+
+    Example:
+        >>> import tinyjax
+        >>> _, pull_back = tinyjax.vjp(lambda x, y: x * y, 3.0, 5.0)
+        >>> pull_back.with_refs(tinyjax.ad.DontWant(), tinyjax.ad.GradValue())(1.0)[0]
+        DidntWant()
+    """
 
     __slots__ = ()
 

@@ -376,12 +376,29 @@ def solve(
 
 
 def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """Return the inverses of matrices; as ``tinyjax.numpy.linalg.inv``."""
+    """Return the inverses of matrices; as ``tinyjax.numpy.linalg.inv``, with SciPy's arguments.
+
+    To solve ``a x = b``, ``solve`` is more accurate, and faster.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> linalg.inv(jnp.array([[0.0, 2.0], [4.0, 0.0]]))
+        Array([[0.  , 0.25],
+               [0.5 , 0.  ]], dtype=float32)
+    """
     return numpy_linalg.inv(a)
 
 
 def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
-    """Return the determinants of matrices; as ``tinyjax.numpy.linalg.det``."""
+    """Return the determinants of matrices; as ``tinyjax.numpy.linalg.det``, with SciPy's arguments.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> linalg.det(jnp.array([[0.0, 2.0], [4.0, 0.0]]))
+        Array(-8., dtype=float32)
+    """
     return numpy_linalg.det(a)
 
 
@@ -450,6 +467,16 @@ def qr(
     Raises:
         ShapeError: ``a`` does not hold matrices.
         ArgumentError: there is no such mode.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> x = jnp.array([[0.0, 2.0], [3.0, 0.0], [0.0, 0.0]])
+        >>> q, r = linalg.qr(x, mode="economic")
+        >>> q.shape, r.shape, jnp.allclose(q @ r, x, atol=1e-6)
+        ((3, 2), (2, 2), Array(True, dtype=bool))
+        >>> linalg.qr(jnp.array([[1.0, 0.0], [0.0, 5.0]]), pivoting=True)[2]
+        Array([1, 0], dtype=int32)
     """
     pm.check_option("qr", "mode", mode, ("full", "economic", "r"))
     factor = qr_.pivoted_qr if pivoting else qr_.qr
@@ -583,6 +610,13 @@ def eigh(  # noqa: PLR0913, PLR0917 (JAX's signature)
     Raises:
         ShapeError: ``a`` or ``b`` does not hold square matrices, or they do not fit.
         ArgumentError: ``eigvals`` is given, or another ``type``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.scipy import linalg
+        >>> a, b = jnp.array([[6.0, 0.0], [0.0, 2.0]]), jnp.array([[2.0, 0.0], [0.0, 1.0]])
+        >>> linalg.eigh(a, eigvals_only=True), jnp.round(linalg.eigh(a, b, eigvals_only=True), 3)
+        (Array([2., 6.], dtype=float32), Array([2., 3.], dtype=float32))
     """
     if eigvals is not None:
         raise ArgumentError("eigh computes all eigenvalues: leave out eigvals, and take a part.")
