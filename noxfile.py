@@ -338,6 +338,27 @@ def _unwritable(session: nox.Session) -> list[str]:
     return [] if os.geteuid() else ["setpriv", "--bounding-set=-dac_override"]
 
 
+#: Programs of examples/ that need one device.
+ON_ONE_DEVICE = sorted(
+    {path.name for path in Path("examples").glob("*.py")} - {"train_distributed.py"}
+)
+
+
+@nox.session
+def without_jaxlib(session: nox.Session) -> None:
+    """Run what the documents and examples do where jaxlib cannot be loaded: NumPy does all of it.
+
+    Programs that ask for compiled ones are left out. Arguments go to pytest.
+    """
+    install(session, ".", "test", "examples")
+    evaluated = ("-k", "not exported and not lowered and not aot-stages and not aot-without_data")
+    options = ("-p", "without_jaxlib", "-W", "ignore:jaxlib:UserWarning", *evaluated)
+    documents = ("tests/seeds", "tests/test_tutorials.py", *session.posargs)
+    run(session, *SUITE, *options, *documents, env=TESTS | {"TINYJAX_TIER": "first"})
+    for name in ON_ONE_DEVICE:
+        run(session, "python", "tests/without_jaxlib.py", f"examples/{name}")
+
+
 @nox.session
 def bench(session: nox.Session) -> None:
     """Measure tinyjax beside JAX, autograd and PyTorch. Arguments go to the benchmarks."""

@@ -62,6 +62,5 @@ def clear() -> None:
         >>> tinyjax.cache.info().memory.size
         0
     """
-    xla.cache_clear()
     eager[xla.Runner].forget()
     xla.disk_cache_clear()

@@ -303,6 +303,10 @@ class UnsupportedVersionError(TinyjaxError, ImportError):
     """The jaxlib that is installed is older or newer than those tinyjax runs on."""
 
 
+class MissingJaxlibError(PlatformError, ImportError):
+    """What only compiled programs can do was asked for, and jaxlib cannot be loaded."""
+
+
 class ForkError(TinyjaxError, RuntimeError):
     """A program is to be compiled in a process that was forked from one that runs XLA."""
 

@@ -15,6 +15,7 @@ where 8 MB are usual.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import linecache
 import os
 import sys
@@ -45,10 +46,12 @@ Function: TypeAlias = (
 
 PACKAGE_DIRECTORY = os.path.dirname(os.path.abspath(__file__)) + os.sep
 # Nor is a frame the user's that lies between theirs and ours: the body of a context manager, of an
-# attrs class's constructor.
+# attrs class's constructor, of an import.
 _PASSED_OVER = (
     PACKAGE_DIRECTORY,
     contextlib.__file__,
+    importlib.__file__,
+    "<frozen importlib",
     attrs.evolve.__code__.co_filename,
     "<attrs generated",
 )

@@ -28,7 +28,7 @@ lazy.ROOMS.update(
     large="tinyjax.host.large",
     # where arrays lie elsewhere, what makes platforms known, and whether there may be others
     plane="tinyjax.parallel.plane",
-    platforms="tinyjax.parallel.xla.plugins",
+    platforms="tinyjax.parallel.xla",
     plugins="tinyjax.parallel.discovery",
     # what rules log in a backward pass
     logs="tinyjax.custom_derivatives.logs",

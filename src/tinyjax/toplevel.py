@@ -195,7 +195,6 @@ def clear_caches() -> None:
     Each is traced again at its next call, and reads then what it reads beside its arguments.
     """
     clear_traces()
-    xla.cache_clear()
     eager[xla.Runner].forget()
 
 
@@ -301,7 +300,10 @@ def print_environment_info(return_string: bool = False) -> str | None:
     Args:
         return_string: return the text instead.
     """
-    versions = [f"{name}: {metadata.version(name)}" for name in ("tinyjax", "jaxlib", "numpy")]
+    versions = [
+        f"{name}: {next((x.version for x in metadata.distributions(name=name)), 'not installed')}"
+        for name in ("tinyjax", "jaxlib", "numpy")
+    ]
     settings = [f"{k}={v}" for k, v in os.environ.items() if k.startswith(("TINYJAX_", "XLA_"))]
     devices_here = f"{default_backend()}-{device_count()}, {local_device_count()} local devices"
     info = "\n".join(

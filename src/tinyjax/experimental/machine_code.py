@@ -6,18 +6,8 @@ Whoever loads it runs it: the caller knows who wrote it.
 from __future__ import annotations
 
 from tinyjax import config
-from tinyjax.core.xla.backend import backend
+from tinyjax.core.xla import backend, disk_cache, executable, options
 from tinyjax.core.xla.compilation import Compilation
-from tinyjax.core.xla.disk_cache import program_key
-from tinyjax.core.xla.executable import (
-    DeviceExecutable,
-    compile_anew,
-    compiled,
-    from_code,
-    is_compiled_here,
-    prepare_calls,
-)
-from tinyjax.core.xla.options import compile_options, flags_for
 
 
 def fingerprint(request: Compilation, text: str) -> bytes:
@@ -27,8 +17,9 @@ def fingerprint(request: Compilation, text: str) -> bytes:
         request: how it is compiled.
         text: the program in StableHLO.
     """
-    options = compile_options(flags_for(request)).SerializeAsString()
-    return program_key(f"{request.donated}{text}", options, backend().compiler)
+    told = options.compile_options(options.flags_for(request)).SerializeAsString()
+    key = f"{request.donated}{text}"
+    return disk_cache.program_key(key, told, backend.backend().compiler)
 
 
 def code_of(request: Compilation) -> bytes:
@@ -37,16 +28,17 @@ def code_of(request: Compilation) -> bytes:
     Args:
         request: how it is compiled.
     """
-    executable = compiled(request)
-    if not is_compiled_here(executable.loaded):
+    program = executable.compiled(request)
+    if not executable.is_compiled_here(program.loaded):
         with config.scoped(cache_dir=""):
-            anew = compile_anew(request)
-        executable = anew
-    code: bytes = executable.loaded.serialize()
+            program = executable.compile_anew(request)
+    code: bytes = program.loaded.serialize()
     return code
 
 
-def executable_of(request: Compilation, text: str, code: bytes) -> DeviceExecutable | None:
+def executable_of(
+    request: Compilation, text: str, code: bytes
+) -> executable.DeviceExecutable | None:
     """Make a compiled program of its machine code, which has the right ``fingerprint``.
 
     Args:
@@ -57,11 +49,11 @@ def executable_of(request: Compilation, text: str, code: bytes) -> DeviceExecuta
     Returns:
         The program; None where XLA cannot load it.
     """
-    on = backend()
-    prepare_calls(text)
-    options = compile_options(flags_for(request))
+    on = backend.backend()
+    executable.prepare_calls(text)
+    told = options.compile_options(options.flags_for(request))
     try:
-        loaded = from_code(on, code, options, on.devices)
+        loaded = executable.from_code(on, code, told, on.devices)
     except (RuntimeError, ValueError):
         return None
-    return DeviceExecutable(request, on, loaded)
+    return executable.DeviceExecutable(request, on, loaded)

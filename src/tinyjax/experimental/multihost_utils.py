@@ -17,8 +17,7 @@ from tinyjax.core.primitives.shape import expand_dims
 from tinyjax.core.values import concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.lazy import answer_for
-from tinyjax.parallel import meshes, named_sharding as ns, putting, sharding as sd
-from tinyjax.parallel.xla import moving
+from tinyjax.parallel import meshes, named_sharding as ns, putting, sharding as sd, xla
 
 T = TypeVar("T")
 
@@ -60,7 +59,7 @@ def broadcast_one_to_all(in_tree: T, is_source: bool | None = None) -> T:
         one: T = tree.map(opd.as_array, in_tree)
         return one
     source = group().process_index == 0 if is_source is None else is_source
-    sources = moving.exchanged(np.array([source], np.uint8), _everyone())[:, 0]
+    sources = xla.moving.exchanged(np.array([source], np.uint8), _everyone())[:, 0]
     if sources.sum() != 1:
         raise errors.ArgumentError(
             "broadcast_one_to_all: one process is the source, but is_source is true in the "
@@ -69,7 +68,9 @@ def broadcast_one_to_all(in_tree: T, is_source: bool | None = None) -> T:
 
     def broadcast(leaf: Any) -> Array:
         array = opd.as_array(leaf)
-        content = moving.exchanged(moving.bytes_of(array), _everyone())[int(sources.argmax())]
+        content = xla.moving.exchanged(xla.moving.bytes_of(array), _everyone())[
+            int(sources.argmax())
+        ]
         return _array_of(content, array, array.shape)
 
     result: T = tree.map(broadcast, in_tree)
@@ -101,7 +102,7 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
             return _gathered(array, tiled)
         if group().size == 1:
             return array if tiled else expand_dims(array, (0,))
-        content = moving.exchanged(moving.bytes_of(array), _everyone())
+        content = xla.moving.exchanged(xla.moving.bytes_of(array), _everyone())
         each = array.shape
         joined = tiled and array.ndim > 0
         shape = (len(content) * each[0], *each[1:]) if joined else (len(content), *each)
@@ -119,7 +120,7 @@ def _gathered(array: Array, tiled: bool) -> Array:
     sharding = array.sharding
     if not isinstance(sharding, ns.NamedSharding):
         return array
-    whole = moving.put(array, sharding.update(spec=sd.PartitionSpec()))
+    whole = xla.moving.put(array, sharding.update(spec=sd.PartitionSpec()))
     return conc.ConcreteArray(whole.concrete("its data"), whole.aval)
 
 
@@ -137,7 +138,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
         return
     leaves, treedef = tree.flatten_with_path(in_tree)
     begin = f"{fail_message}: " if fail_message else ""
-    digests = [moving.digest_of(opd.as_array(leaf)) for _, leaf in leaves]
+    digests = [xla.moving.digest_of(opd.as_array(leaf)) for _, leaf in leaves]
     first = sha256(str(treedef).encode()).digest() + sha256(b"".join(digests)).digest()
     trees, contents = np.split(_exchanged(first), 2, axis=1)
     others = _unlike_first(trees)
@@ -159,7 +160,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
 
 
 def _exchanged(data: bytes) -> dtypes.HostArray:
-    return moving.exchanged(np.frombuffer(data, np.uint8), _everyone())
+    return xla.moving.exchanged(np.frombuffer(data, np.uint8), _everyone())
 
 
 def _unlike_first(rows: dtypes.HostArray) -> list[int]:
@@ -250,7 +251,7 @@ def _to_local(x: Array, mesh: meshes.Mesh, spec: sd.PartitionSpec) -> Array:
     if not mesh.is_multi_process:
         return x
     sharding, here = ns.NamedSharding(mesh, spec), ns.NamedSharding(mesh.local_mesh, spec)
-    moved = moving.put(x, sharding)
+    moved = xla.moving.put(x, sharding)
     shape = [n // sharding.factor(i) * here.factor(i) for i, n in enumerate(x.shape)]
     parts = [shard.data for shard in moved.addressable_shards]
     return putting.make_array_from_single_device_arrays(shape, here, parts)

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import tinyjax
+from tinyjax.core import xla
 from tinyjax.core.devices import Device, device_at
-from tinyjax.core.xla.backend import backend_of
 from tinyjax.parallel.sharding import Sharding
 
 __all__ = ["backends", "get_backend", "get_default_device"]
@@ -19,7 +19,7 @@ def get_backend(platform: str | None = None) -> Any:
     Raises:
         PlatformError: this process has no devices of the platform.
     """
-    return backend_of((tinyjax.devices(platform)[0].number,)).client
+    return xla.backend_of((tinyjax.devices(platform)[0].number,)).client
 
 
 def backends() -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -183,7 +184,7 @@ class _Workers:
         self.jobs = deque()
         self.threads = []
         self.idle = 0
-        self.ending = False
+        self.ending = sys.platform == "emscripten"  # a browser's Python can start no threads
 
     def prepare(self) -> None:
         """Have a thread for the next job, if there may be one more."""
@@ -289,6 +290,8 @@ _DIVIDED: Final = 2.0**18
 #: Programs that are called by Python functions that evaluated programs call, and so on, so deep,
 #: are compiled: that ends a recursion without end by a message.
 _DEEPEST: Final = 8
+#: Why all calls are evaluated.
+_ABSENT: Final = "jaxlib cannot be loaded: all calls are evaluated"
 #: Of so many programs it is known how far they have come.
 _MOST_PROGRAMS: Final = 4096
 
@@ -388,11 +391,13 @@ class TieredRunner(compilation.Runner):
                     return _evaluate(request, args, progress), None
             except jx.EndlessError:
                 progress.decision = Decision(0, "a loop of unknown length went on for long")
+        if tier != "compiled" and xla.is_absent():
+            return _evaluate(request, args, Progress(Decision(0, _ABSENT))), None
         return super().run(request, args, tier)
 
     @classmethod
     def delay(cls, jaxpr: jx.Jaxpr) -> str:
-        return decide(jaxpr).reason
+        return _ABSENT if xla.is_absent() else decide(jaxpr).reason
 
     @classmethod
     def functions(cls, jaxpr: jx.Jaxpr) -> float:
@@ -401,6 +406,7 @@ class TieredRunner(compilation.Runner):
     @classmethod
     def forget(cls) -> None:
         _programs.clear()
+        super().forget()
 
 
 def _must_wait(tier: config.Tier, request: compilation.Compilation) -> bool:

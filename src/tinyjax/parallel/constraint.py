@@ -21,10 +21,15 @@ from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.errors import ArgumentError, ShardingError, described
 from tinyjax.frames import describe_function, imitate
-from tinyjax.parallel import named_sharding as ns, sharded_array as sa, sharding as sd, types as ty
+from tinyjax.parallel import (
+    named_sharding as ns,
+    sharded_array as sa,
+    sharding as sd,
+    types as ty,
+    xla,
+)
 from tinyjax.parallel.meshes import AbstractMesh, AxisType, Mesh, get_mesh, mesh_of_ids, use_mesh
 from tinyjax.parallel.types import hidden, is_hidden, settled, with_varying
-from tinyjax.parallel.xla import moving
 
 # Where a value lies, said inside a program; and where XLA is to choose it again.
 
@@ -55,7 +60,7 @@ def _impl(operands: prim.Hosts, params: ConstraintParams) -> prim.Hosts:
 @sharding_constraint_p.def_evaluate
 def _evaluate(args: prim.Arrays, params: ConstraintParams) -> prim.Arrays:
     (x,) = args
-    return [moving.put(x, params.sharding.decided(x.sharding))]
+    return [xla.moving.put(x, params.sharding.decided(x.sharding))]
 
 
 @sharding_constraint_p.def_abstract_eval

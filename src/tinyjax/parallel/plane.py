@@ -16,9 +16,6 @@ __getattr__ = loader(
         "sharded_array": "shards_of",
         "sharding": "on_first",
         "types": "manual_axis_type",
-        "tinyjax.parallel.xla.lowering": "lowered",
-        "tinyjax.parallel.xla.sharded_executable": (
-            "call_parts compile=compile_request evaluate flags_for=flags_of run=run_sharded"
-        ),
+        "xla": "call_parts compile evaluate flags_for lowered run",
     },
 )

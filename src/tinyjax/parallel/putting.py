@@ -19,13 +19,18 @@ from tinyjax.core.values.integers import integers
 from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import PHYSICAL, DTypeLike, HostArray, to_physical
 from tinyjax.errors import ArgumentError, ShardingError, shortened
-from tinyjax.parallel import constraint as con, named_sharding as ns, sharding as sd, types as ty
+from tinyjax.parallel import (
+    constraint as con,
+    named_sharding as ns,
+    sharding as sd,
+    types as ty,
+    xla,
+)
 from tinyjax.parallel.collective import sharing
 from tinyjax.parallel.lowering import keeping_sums
 from tinyjax.parallel.named_sharding import NamedSharding, checked, resolve
 from tinyjax.parallel.sharded_array import ShardedArray
 from tinyjax.parallel.sharding import Sharding, places_of
-from tinyjax.parallel.xla import moving
 
 # ``device_put`` and its kin: arrays and numbers that are put somewhere.
 
@@ -49,18 +54,18 @@ def put(leaf: Any, where: dev.Placement, function: str) -> Array:
     if where is None:
         if not isinstance(array, ConcreteArray):
             return array
-        return moving.put(array, sd.default_place() or sd.on_first())
+        return xla.moving.put(array, sd.default_place() or sd.on_first())
     if isinstance(where, sd.Space):
         kind = sd.KIND_OF.get(where)
         if kind is None or not holds_data:
             return array
-        return moving.put(array, array.sharding.with_memory_kind(kind))
+        return xla.moving.put(array, array.sharding.with_memory_kind(kind))
     sharding = ns.checked(where, array.shape, function, "the array")
     if not holds_data:
         return con.constrain(array, sharding)
     if isinstance(array, ConcreteArray) and not sharding.is_fully_addressable:
-        moving.check_same(array, sharding)
-    return moving.put(array, sharding)
+        xla.moving.check_same(array, sharding)
+    return xla.moving.put(array, sharding)
 
 
 def put_made(array: Array) -> Array:
@@ -163,7 +168,7 @@ def make_array_from_callback(
         raise _nothing_here(name, resolved)
     _check_parts(name, resolved, sizes, parts)
     aval = ShapedArray(sizes, kind)
-    return moving.of_parts(aval, resolved, [_contiguous(x.host, ...) for x in parts])
+    return xla.moving.of_parts(aval, resolved, [_contiguous(x.host, ...) for x in parts])
 
 
 def make_array_from_single_device_arrays(
@@ -217,7 +222,7 @@ def make_array_from_single_device_arrays(
             raise ShardingError(
                 f"{name}: arrays of {kind.name} were expected, but got {part.aval}."
             )
-    return moving.of_arrays(ShapedArray(sizes, kind), resolved, parts)
+    return xla.moving.of_arrays(ShapedArray(sizes, kind), resolved, parts)
 
 
 @overload
@@ -283,7 +288,7 @@ def _of_local(where: object, leaf: Any, shape: Sequence[int] | None) -> Array:
         _contiguous(host, tuple([a.own(s, n) for a, s, n in zip(axes, part, sizes, strict=True)]))
         for part in sharding.addressable_devices_indices_map(sizes).values()
     ]
-    return moving.of_parts(ShapedArray(tuple(sizes), local.dtype), sharding, parts)
+    return xla.moving.of_parts(ShapedArray(tuple(sizes), local.dtype), sharding, parts)
 
 
 def _check_no_sum(name: str, sharding: Sharding) -> None:

@@ -73,11 +73,12 @@ def device_put(
 
 def _put(leaf: Any, where: dev.Placement) -> Array:
     """Return an array or a number as an array that lies where it should."""
-    if where is None and dev.default_elsewhere() is None:
+    alone = where == dev.first_device() and xla.is_absent()
+    if alone or (where is None and dev.default_elsewhere() is None):
         array = opd.as_array(leaf)
         if array.is_deleted():
             raise_donated(array)
-        if isinstance(array, ConcreteArray):
+        if isinstance(array, ConcreteArray) and not xla.is_absent():
             xla.load(array)
         return array
     placed: Array = dev.plane().put(leaf, where, "device_put")

@@ -296,11 +296,14 @@ class JitFunction(Generic[P, R]):
         params = entry.params
         if entry.executable is None and (params.tier or settings().tier) != "compiled":
             reasons += filter(None, [tr.eager[xla.Runner].delay(params.jaxpr)])
-        compiled = entry.executable is not None or xla.is_compiled(params.compilation)
+        absent = xla.is_absent()
+        compiled = entry.executable is not None or (
+            not absent and xla.is_compiled(params.compilation)
+        )
         if compiled and known is None:
             reasons.append("an equal program was compiled before")
         name = describe_function(self._fun)
-        return made(name, known is None, not compiled, different, tuple(reasons))
+        return made(name, known is None, not (compiled or absent), different, tuple(reasons))
 
     def _signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> sig.Signature:
         leaves, in_tree, static = self._parameters.split(args, kwargs)

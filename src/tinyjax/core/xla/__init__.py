@@ -7,23 +7,49 @@ eager programs on CPU never need it. So the parts of this room are loaded when f
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, Final
+from typing import Any
 
-from tinyjax.lazy import HOMES, namespace
+from tinyjax import lazy
 
 # XLA would greet every process on standard error; it reads this when it is loaded.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
-#: The parts that decide whether a program is compiled. They work without loading jaxlib.
-_WITHOUT_JAXLIB: Final = {"compilation", "threads"}
+
+def checked_namespace(
+    module: str, table: Mapping[str, str], free: str = ""
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Make a namespace as ``lazy.namespace`` does, of parts that import jaxlib.
+
+    The check that tinyjax knows the jaxlib that is installed precedes the load of any part.
+
+    Args:
+        module: the module's name.
+        table: the homes of names.
+        free: the homes that load without jaxlib, with blanks between them.
+    """
+    names, load, listed = lazy.namespace(module, table)
+    homes = {f"{module}.{part}" for part in free.split()}
+    needing_none = {
+        *free.split(),
+        *[n for n, (home, _) in lazy.HOMES[module].items() if home in homes],
+    }
+
+    def load_checked(name: str) -> Any:
+        if name not in needing_none:
+            import_module("tinyjax.core.xla.versions")
+        return load(name)
+
+    return names, load_checked, listed
 
 
-_names, _load, __dir__ = namespace(
+# Free are the parts that decide whether a program is compiled, that write it, and its files.
+_names, __getattr__, __dir__ = checked_namespace(
     __name__,
     {
-        "backend": "has_started load",
-        "compilation": "Compilation CompilerOptions Flags Runner place run run_alone",
+        "backend": "backend_of has_started load",
+        "compilation": ("Compilation CompilerOptions Flags Runner is_absent place run run_alone"),
         "disk_cache": "DiskCacheInfo disk_cache_clear disk_cache_info own_secret",
         "executable": (
             "CacheInfo CallingExecutable DeviceExecutable Executable cache_clear cache_info "
@@ -34,16 +60,5 @@ _names, _load, __dir__ = namespace(
         "options": "as_flags",
         "versions": "COMPILER",
     },
+    "compilation disk_cache lowering threads",
 )
-_needing_none = _WITHOUT_JAXLIB | {
-    name
-    for name, (home, _) in HOMES[__name__].items()
-    if home.rpartition(".")[2] in _WITHOUT_JAXLIB
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Load a part; one that needs jaxlib, after the check that it knows the one installed."""
-    if name not in _needing_none:
-        import_module("tinyjax.core.xla.versions")
-    return _load(name)

@@ -1,11 +1,13 @@
 # Written by `python -m exports` in tests/, from the table of the module beside it.
 
+from tinyjax.core.xla.backend import backend_of as backend_of
 from tinyjax.core.xla.backend import has_started as has_started
 from tinyjax.core.xla.backend import load as load
 from tinyjax.core.xla.compilation import Compilation as Compilation
 from tinyjax.core.xla.compilation import CompilerOptions as CompilerOptions
 from tinyjax.core.xla.compilation import Flags as Flags
 from tinyjax.core.xla.compilation import Runner as Runner
+from tinyjax.core.xla.compilation import is_absent as is_absent
 from tinyjax.core.xla.compilation import place as place
 from tinyjax.core.xla.compilation import run as run
 from tinyjax.core.xla.compilation import run_alone as run_alone
@@ -42,6 +44,7 @@ __all__ = [
     'Flags',
     'Runner',
     'as_flags',
+    'backend_of',
     'cache_clear',
     'cache_info',
     'compile_all',
@@ -51,6 +54,7 @@ __all__ = [
     'disk_cache_info',
     'has_started',
     'held',
+    'is_absent',
     'is_compiled',
     'load',
     'lowered',

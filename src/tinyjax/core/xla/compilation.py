@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
 from math import inf
 from time import perf_counter
 from typing import Any, Final, TypeAlias
@@ -17,6 +18,7 @@ from tinyjax.core.tracing import jaxpr as jx, program_rules as pr, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.errors import MissingJaxlibError
 from tinyjax.records import Record
 
 #: Options of XLA's by name, and their values, as users give them.
@@ -65,6 +67,16 @@ class Compilation(Record):
         return tuple([i for i, alias in enumerate(aliases) if alias is not None])
 
 
+@cache
+def is_absent() -> bool:
+    """Say whether jaxlib cannot be loaded, which is tried; if so, warn of it once."""
+    try:
+        return not xla.COMPILER
+    except MissingJaxlibError as error:
+        frames.warn_user(error.message)
+        return True
+
+
 class Runner:
     """Runs programs on the first device: they are compiled when they are first called.
 
@@ -94,7 +106,9 @@ class Runner:
 
     @classmethod
     def forget(cls) -> None:
-        """Begin anew with every program: it is evaluated at first again."""
+        """Begin anew with every program: drop what was compiled, and evaluate it at first again."""
+        if not is_absent():
+            xla.cache_clear()
 
 
 def place(request: Compilation, args: Sequence[Any]) -> tuple[Compilation, Sequence[Any]]:

@@ -9,15 +9,16 @@ from __future__ import annotations
 import re
 from typing import Final, TypeAlias
 
-import jaxlib
-
 from tinyjax.core.xla.compilation import Flags
-from tinyjax.errors import UnsupportedVersionError
+from tinyjax.errors import MissingJaxlibError, UnsupportedVersionError
 
 Release: TypeAlias = tuple[int, ...]
 
 #: The oldest release, and the first that is too new; pyproject.toml says the same.
 SUPPORTED: Final[tuple[Release, Release]] = ((0, 10, 2), (0, 13))
+
+#: The same for pip.
+REQUIREMENT: Final = "jaxlib>={},<{}".format(*[".".join(map(str, each)) for each in SUPPORTED])
 
 
 def release_of(version: str) -> Release:
@@ -35,21 +36,32 @@ def check(version: str) -> Release:
     release = release_of(version)
     oldest, beyond = SUPPORTED
     if not oldest <= release < beyond:
-        requirement = f"jaxlib>={'.'.join(map(str, oldest))},<{'.'.join(map(str, beyond))}"
         raise UnsupportedVersionError(
-            f"tinyjax runs on {requirement}, but jaxlib {version} is installed. Install another by "
-            f"pip install '{requirement}'."
+            f"tinyjax runs on {REQUIREMENT}, but jaxlib {version} is installed. Install another by "
+            f"pip install '{REQUIREMENT}'."
         )
     return release
 
+
+try:
+    import jaxlib
+
+    _INSTALLED: Final = check(jaxlib.__version__)
+    import jaxlib.xla_client
+except UnsupportedVersionError:
+    raise
+except ImportError as error:
+    raise MissingJaxlibError(
+        f"jaxlib cannot be loaded: {error}. Without it, NumPy evaluates all programs, on one "
+        "device, however long it takes. Nothing can be compiled, divided over devices, exported or "
+        f"profiled, nor foreign functions called. pip install '{REQUIREMENT}' brings all of it."
+    ) from error
 
 #: The release of jaxlib that is installed.
 VERSION: Final = jaxlib.__version__
 
 #: The compiler in words: what it compiled may be kept for the same one only.
 COMPILER: Final = f"jaxlib {VERSION}"
-
-_INSTALLED: Final = check(VERSION)
 
 #: What keeps ``array_result_handler`` from asking Python about each array; later, it never does.
 UNCHECKED: Final[dict[str, bool]] = {"_skip_checks": True} if _INSTALLED < (0, 11, 2) else {}

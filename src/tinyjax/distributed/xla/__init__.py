@@ -1,3 +1,8 @@
 """What brings several processes together by XLA's means."""
 
-from tinyjax.core.xla import versions as versions  # it checks that it knows this jaxlib
+from tinyjax.core.xla import checked_namespace
+
+__all__, __getattr__, __dir__ = checked_namespace(
+    __name__,
+    {"": "connecting"},
+)

@@ -29,8 +29,7 @@ from tinyjax.core.values.array import Array
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import CheckpointError
 from tinyjax.experimental import multihost_utils
-from tinyjax.parallel import named_sharding as ns, sharded_array as sa, sharding as sd
-from tinyjax.parallel.xla import moving
+from tinyjax.parallel import named_sharding as ns, sharded_array as sa, sharding as sd, xla
 
 # The files of a checkpoint.
 #
@@ -561,7 +560,7 @@ def _parts(array: Array) -> Iterator[tuple[Start, dtypes.HostArray]]:
         yield (0,) * array.ndim, array.concrete("the data of a checkpoint")
         return
     if array.sharding.summed:
-        array = moving.put(array, array.sharding.update(spec=array.sharding.spec.settled))
+        array = xla.moving.put(array, array.sharding.update(spec=array.sharding.spec.settled))
         assert isinstance(array, sa.ShardedArray), "it lies on several devices"
     for shard in array.addressable_shards:
         if shard.replica_id == 0:
@@ -723,7 +722,7 @@ def _read(
         return conc.ConcreteArray(_part(readers, path, aval, (slice(None),) * aval.ndim), aval)
     if sharding.summed:
         whole = sharding.update(spec=sharding.spec.settled)
-        return moving.put(_read(readers, path, saved, whole), sharding)
+        return xla.moving.put(_read(readers, path, saved, whole), sharding)
     hosts: dict[str, HostArray] = {}
     parts: list[HostArray] = []
     for part in sharding.addressable_devices_indices_map(aval.shape).values():
@@ -731,7 +730,7 @@ def _read(
         if host is None:
             host = hosts[str(part)] = _part(readers, path, aval, part)
         parts.append(dtypes.to_physical(host) if aval.dtype in dtypes.PHYSICAL else host)
-    return moving.of_parts(aval, sharding, parts)
+    return xla.moving.of_parts(aval, sharding, parts)
 
 
 def _part(readers: Sequence[Reader], path: str, aval: av.ShapedArray, part: sd.Part) -> HostArray:

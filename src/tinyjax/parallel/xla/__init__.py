@@ -1,3 +1,16 @@
 """What works with several devices of XLA's: programs for them, and arrays that lie there."""
 
-from tinyjax.core.xla import versions as versions  # it checks that it knows this jaxlib
+from tinyjax.core.xla import checked_namespace
+
+__all__, __getattr__, __dir__ = checked_namespace(
+    __name__,
+    {
+        "": "lowering moving plugins sharded_executable",
+        "lowering": "lowered",
+        "plugins": "load",
+        "sharded_executable": (
+            "call_parts compile=compile_request evaluate flags_for=flags_of run=run_sharded"
+        ),
+    },
+    "lowering",
+)

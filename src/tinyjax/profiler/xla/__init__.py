@@ -1,9 +1,8 @@
 """XLA's profiler."""
 
-from tinyjax.core.xla import versions as versions  # it checks that it knows this jaxlib
-from tinyjax.lazy import namespace
+from tinyjax.core.xla import checked_namespace
 
-__all__, __getattr__, __dir__ = namespace(
+__all__, __getattr__, __dir__ = checked_namespace(
     __name__,
     {"profiles": "OpEvent Profile SpanEvent annotation profile_of read_profile start_profile"},
 )

@@ -20,7 +20,7 @@ from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg,
 from tinyjax.core.values import avals as av, concrete as conc, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.errors import ArgumentError, SourceError, shortened
-from tinyjax.parallel import program_keys, sharding as sd, types as ty
+from tinyjax.parallel import program_keys, sharding as sd, types as ty, xla
 
 WEAK: Final = "weak "
 #: The packages that define primitives, not all of which are loaded at the start.
@@ -130,9 +130,7 @@ def array(kind: str | av.ShapedArray, values: str) -> Array:
     whole = conc.ConcreteArray(host.reshape(declared.shape), declared.plain)
     if declared.told is None:
         return whole
-    from tinyjax.parallel.xla import moving  # noqa: PLC0415 (needs jaxlib)
-
-    return moving.put(whole, declared.told)
+    return xla.moving.put(whole, declared.told)
 
 
 @attrs.frozen(eq=False, repr=False)

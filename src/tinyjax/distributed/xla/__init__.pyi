@@ -1,0 +1,7 @@
+# Written by `python -m exports` in tests/, from the table of the module beside it.
+
+from tinyjax.distributed.xla import connecting as connecting
+
+__all__ = [
+    'connecting',
+]

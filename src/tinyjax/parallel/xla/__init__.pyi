@@ -1,0 +1,27 @@
+# Written by `python -m exports` in tests/, from the table of the module beside it.
+
+from tinyjax.parallel.xla import lowering as lowering
+from tinyjax.parallel.xla import moving as moving
+from tinyjax.parallel.xla import plugins as plugins
+from tinyjax.parallel.xla import sharded_executable as sharded_executable
+from tinyjax.parallel.xla.lowering import lowered as lowered
+from tinyjax.parallel.xla.plugins import load as load
+from tinyjax.parallel.xla.sharded_executable import call_parts as call_parts
+from tinyjax.parallel.xla.sharded_executable import compile_request as compile
+from tinyjax.parallel.xla.sharded_executable import evaluate as evaluate
+from tinyjax.parallel.xla.sharded_executable import flags_of as flags_for
+from tinyjax.parallel.xla.sharded_executable import run_sharded as run
+
+__all__ = [
+    'call_parts',
+    'compile',
+    'evaluate',
+    'flags_for',
+    'load',
+    'lowered',
+    'lowering',
+    'moving',
+    'plugins',
+    'run',
+    'sharded_executable',
+]
