@@ -226,6 +226,38 @@ def test_derivatives(program: Any) -> None:
         )
 
 
+@pytest.mark.sampled(2)
+@programs
+def test_jacobians_are_the_same_in_either_mode(program: Any) -> None:
+    def fun(x: Any) -> Any:
+        leaves = tinyjax.tree.leaves(program(tinyjax, x))
+        return jnp.concatenate([jnp.ravel(jnp.sin(0.1 * leaf)) for leaf in leaves])
+
+    x = X.astype(np.float64) / 2 + 1.2
+    backwards = tinyjax.jacrev(fun)(x)
+    for forwards in (tinyjax.jacfwd(fun), tinyjax.jit(tinyjax.jacfwd(fun))):
+        same(forwards(x), backwards)
+    columns = [tinyjax.linearize(fun, x)[1](e) for e in np.eye(x.size)]
+    same(jnp.stack(columns, 1), backwards)
+    same(tinyjax.vmap(tinyjax.jacfwd(fun))(np.stack([x, x])), np.stack([backwards, backwards]))
+
+
+def test_derivatives_in_what_stands_beside_a_reference() -> None:
+    def fun(x: Any, ref: Ref) -> Any:
+        ref[...] = ref[...] + 1.0
+        return x**2 * ref[...]
+
+    for derivative, expected in (
+        (tinyjax.grad, 16.0),
+        (tinyjax.jacfwd, 16.0),
+        (tinyjax.jacrev, 16.0),
+        (tinyjax.hessian, 8.0),
+    ):
+        ref = tinyjax.new_ref(3.0)
+        assert float(derivative(fun)(2.0, ref)) == expected
+        assert float(ref[...]) == 4  # it ran once
+
+
 @programs
 def test_batches(program: Any) -> None:
     xs = np.stack([X, X[::-1], 0.5 * X])

@@ -56,6 +56,31 @@ def test_results_are_not_batched() -> None:
         same(unbatched(XS), expected)
 
 
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda m, x, shift: m.all_gather(x, "i", axis=1 + shift),
+        lambda m, x, shift: m.all_gather(x, "i", axis=0 + shift, tiled=True),
+        lambda m, x, shift: m.all_to_all(x, "i", 0 + shift, 1 + shift),
+        lambda m, x, shift: m.all_to_all(x, "i", 1 + shift, 0 + shift, tiled=True),
+        lambda m, x, shift: m.psum_scatter(x, "i", scatter_dimension=1 + shift, tiled=True),
+        lambda m, x, shift: m.psum_scatter(x, "i", scatter_dimension=0 + shift),
+        lambda m, x, shift: m.pswapaxes(x, "i", 0 + shift),
+    ],
+)
+def test_negative_axes_count_from_the_end(fun: Callable[..., Any]) -> None:
+    x = np.arange(16.0, dtype=np.float32).reshape(2, 2, 4)
+    expected = jax.vmap(lambda x: fun(jax.lax, x, 0), axis_name="i")(x)
+
+    # a new axis is one more to count
+    def run(x: Any) -> Any:
+        out = fun(co, x, 0)
+        return fun(co, x, -out.ndim if out.ndim > 2 else -2)
+
+    for call in (tinyjax.vmap(run, axis_name="i"), tinyjax.jit(tinyjax.vmap(run, axis_name="i"))):
+        same(call(x), expected)
+
+
 def test_a_permutation_over_several_axes() -> None:
     x = np.arange(12.0).reshape(2, 3, 2) + 1
     pairs = [(0, 5), (5, 1), (4, 0), (3, 3)]
