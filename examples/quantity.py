@@ -11,6 +11,7 @@ set right by `slope` below.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -102,6 +103,14 @@ def energy(x: Quantity) -> Quantity:
     return HALF * STIFFNESS * x * x
 
 
+def released(state: tuple[Quantity, Quantity], _: None) -> tuple[tuple[Quantity, Quantity], None]:
+    """A body of 2 kg at the spring, a thousandth of half a turn later."""
+    place, speed = state
+    step = seconds(math.pi / 2000)
+    speed = speed - slope(energy)(place) / kilograms(2.0) * step
+    return (place + speed * step, speed), None
+
+
 def main() -> None:
     x = metres(0.25)
     force = slope(energy)
@@ -110,6 +119,9 @@ def main() -> None:
     print("stiffness:", slope(force)(x))
     print("compiled:", tj.jit(force)(x))
     print("batched:", tj.vmap(force)(Quantity(jnp.array([0.25, 0.5, 0.75]), x.dimension)))
+    print("along a metre:", tj.jvp(energy, (x,), (metres(1.0),))[1])
+    rest, _ = tj.lax.scan(released, (x, metres(0.0) / seconds(1.0)), None, length=1000)
+    print("after half a turn:", Quantity(jnp.round(rest[0].number, 3), rest[0].dimension))
     try:
         tj.jit(lambda x, t: x + t)(x, seconds(1.0))
     except TypeError as error:

@@ -4,11 +4,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import quantized
 
 import scaling
+import tinyjax
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
 
@@ -42,6 +45,8 @@ def test_quantity() -> None:
         "stiffness: 8.0 kg s^-2",
         "compiled: 2.0 m kg s^-2",
         "batched: [2. 4. 6.] m kg s^-2",
+        "along a metre: 2.0 m^2 kg s^-2",
+        "after half a turn: -0.25 m",
         "refused: m and s cannot be added",
     ]
 
@@ -61,6 +66,36 @@ def test_low_rank() -> None:
         "jvp": "True",
         "its value": "True",
     }
+
+
+def test_quantized() -> None:
+    done = run("quantized.py")
+    assert done.returncode == 0, done.stderr
+    shown = dict(line.split(": ") for line in done.stdout.splitlines())
+    assert shown.pop("bytes kept") == f"{6 * 8 + 6 * 4} of {6 * 8 * 4}"
+    assert len(shown) == 7
+    assert set(shown.values()) == {"True"}
+
+
+def test_derivatives_in_a_quantized_matrix_are_those_at_its_numbers() -> None:
+    rng = np.random.default_rng(0)
+    matrix, x = rng.normal(size=(3, 4)).astype("float32"), rng.normal(size=4).astype("float32")
+    rounded = quantized.quantized(tinyjax.numpy.asarray(matrix))
+    scales = np.abs(matrix).max(1, keepdims=True) / 127
+    dense = scales * np.round(matrix / scales)
+    np.testing.assert_allclose(rounded.dense(), dense, 1e-5)
+    expected = 3 * ((dense @ x) ** 2)[:, None] * x
+    slope = quantized.slope(lambda w: ((w @ tinyjax.numpy.asarray(x)) ** 3).sum())
+    for derivative in (slope, tinyjax.jit(slope)):
+        np.testing.assert_allclose(derivative(rounded), expected, 1e-4)
+
+    def through(matrix: Any) -> Any:
+        return ((quantized.quantized(matrix) @ tinyjax.numpy.asarray(x)) ** 3).sum()
+
+    np.testing.assert_allclose(tinyjax.grad(through)(matrix), expected, 1e-4)
+    second = tinyjax.hessian(through)(matrix)  # each product counts once more
+    rows = 6 * (dense @ x)[:, None, None] * np.outer(x, x)
+    np.testing.assert_allclose(second[np.arange(3), :, np.arange(3)], rows, 1e-4)
 
 
 @pytest.mark.slow
