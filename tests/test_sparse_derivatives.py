@@ -219,6 +219,35 @@ def test_patterns_of_hessians_are_exact(name: str) -> None:
         np.testing.assert_allclose(transform(X).todense(), dense, 1e-12, 1e-12)
 
 
+@tinyjax.custom_vjp
+def shifted_back(x: Any) -> Any:
+    return x**2
+
+
+shifted_back.defvjp(lambda x: (x**2, x), lambda x, ct: (ct * jnp.roll(x, 1),))
+
+#: Functions whose rules are not the derivatives of their values.
+NOT_SYMMETRIC: dict[str, Callable[[Any], Any]] = {
+    "cotangents elsewhere": lambda x: jnp.sum(shifted_back(x) * jnp.arange(1.0, 13.0)),
+    "straight through": lambda x: jnp.sum(straight_through(x)[1:] * x[:-1] ** 2),
+    "within loops": lambda x: lax.fori_loop(0, 2, lambda i, c: shifted_back(c), x).sum(),
+    "within calls": tinyjax.jit(lambda x: tinyjax.checkpoint(shifted_back)(x).sum()),
+}
+
+
+@pytest.mark.parametrize("name", NOT_SYMMETRIC)
+def test_hessians_of_contradicting_rules_are_whole(name: str) -> None:
+    fun = NOT_SYMMETRIC[name]
+    dense = np.asarray(tinyjax.jacrev(tinyjax.grad(fun))(X))
+    if name != "straight through":
+        assert np.abs(dense - dense.T).max() > 0.1
+    for at_point in (False, True):
+        assert_covers(hessian_sparsity(fun, X, at_point=at_point), dense)
+    sparse = tinyjax.hessian(fun, sparse=True)
+    for transform in (sparse, tinyjax.jit(sparse)):
+        np.testing.assert_allclose(transform(X).todense(), dense, 1e-12, 1e-12)
+
+
 def test_the_pattern_of_random_programs_covers_their_jacobians() -> None:
     """A few; ``nox -s fuzz`` searches."""
 

@@ -35,8 +35,8 @@ def hessian(
         chunk_size: how many columns to compute at once, and how many rows of each where ``fun`` is
             no scalar, to save memory.
         sparse: whether to return sparse arrays, as ``jacobian`` does, from products with few
-            vectors. ``fun`` must return one float, whose second derivatives are taken to be
-            symmetric.
+            vectors. ``fun`` must return one float. Its second derivatives are taken to be symmetric
+            unless functions with rules for derivatives are in it.
 
     Returns:
         A function of the same signature. For a scalar ``fun`` of one array ``x``, its result has

@@ -47,9 +47,11 @@ def derivative(
     def computed(*args: Any, **kwargs: Any) -> Any:
         if name == "hessian":
             detected = detection.detect_hessian(choice, args, kwargs, has_aux)
-            colouring = _symmetric(detected.pattern)
         else:
             detected = detection.detect(choice, args, kwargs, has_aux)
+        if detected.symmetric:
+            colouring = _symmetric(detected.pattern)
+        else:
             colouring = _coloured(detected.pattern, not detected.backward_only)
         return _computed(detected, colouring, has_aux, chunk_size, sparse)
 

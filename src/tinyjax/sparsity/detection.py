@@ -377,6 +377,7 @@ class Detected:
         outs: the types of the results.
         out_tree: their structure.
         backward_only: whether the tangent map can be transposed and not applied.
+        symmetric: whether the Jacobian is known to be symmetric.
     """
 
     chosen: Chosen
@@ -384,6 +385,7 @@ class Detected:
     outs: tuple[av.ShapedArray, ...]
     out_tree: tree.PyTreeDef
     backward_only: bool
+    symmetric: bool = False
 
     @property
     def ins(self) -> list[av.ShapedArray]:
@@ -620,9 +622,30 @@ def detect_hessian(
     has_aux: bool = False,
     at_point: bool = False,
 ) -> Detected:
-    """Find the pattern of a Hessian, as that of the gradient's Jacobian."""
+    """Find the pattern of a Hessian, as that of the gradient's Jacobian.
+
+    It is symmetric, unless rules of custom derivatives contradict each other.
+    """
     argnums = choice.numbers if choice.several else choice.numbers[0]
     gradient = api.grad(choice.fun, argnums, has_aux=has_aux)
     of_gradient = Choice(choice.name, gradient, argnums)
     detected = detect(of_gradient, args, kwargs, has_aux, at_point)
-    return attrs.evolve(detected, pattern=detected.pattern.meets(detected.pattern.T))
+    chosen = _chosen(choice, args, kwargs, at_point)
+    flat = calling.FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)
+    try:
+        has_rules = _has_rules(stg.stage(flat, detected.ins, choice.fun).jaxpr)
+    except errors.ConcretizationError:  # at a point Python may ask for values
+        has_rules = True
+    if has_rules:
+        return detected
+    symmetric = detected.pattern.meets(detected.pattern.T)
+    return attrs.evolve(detected, pattern=symmetric, symmetric=True)
+
+
+def _has_rules(jaxpr: jx.Jaxpr) -> bool:
+    """Whether a program has functions with rules of their own for derivatives."""
+    return any(
+        (eqn.primitive is custom_call_p and eqn.params.rule.jvp is not None)
+        or any(map(_has_rules, jx.subjaxprs(eqn.params)))
+        for eqn in jaxpr.eqns
+    )
