@@ -43,7 +43,7 @@ INDEX: Final = """# Gallery
 Short programs, each with the picture that it draws. You run one by `python
 examples/gallery/NAME.py picture.png`; it needs matplotlib, and some need SciPy or scikit-learn
 (`pip install matplotlib scikit-learn`). Each page shows the whole program, with a word on each of
-its parts: in a notebook, copy its code and call `main()`. Most run on JAX too: change the imports,
+its parts, and is a notebook to download on the site. Most run on JAX too: change the imports,
 and set `jax_enable_x64` where they use float64.
 
 """
@@ -94,7 +94,7 @@ def page(script: Script, printed: str) -> str:
         f"Run [the script](../../{path}):",
         f"```sh\npython {path} {script.name}.png\n```",
         f"It draws the picture above, and prints:\n\n```text\n{printed}```",
-        "In a notebook, copy the code above, and call `main()`: it shows the picture.",
+        "On the site this page can be downloaded as a notebook, which shows the picture.",
         "[All of the gallery](index.md)",
     ]
     return "\n\n".join(parts) + "\n"

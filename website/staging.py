@@ -23,6 +23,7 @@ import attrs
 
 from website import reference
 from website.blocks import Shown, blocks_in, primitives_put_back, run
+from website.notebooks import is_notebook, written
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 DOCS: Final = ROOT / "docs"
@@ -183,6 +184,13 @@ class Staging:
         if documents:
             text = self._with_output(text, file)
         text = self._linked(text, file)
+        if documents and is_notebook(file):
+            beside = name.with_suffix(".ipynb")
+            self._put(beside, written(file))
+            link = f"{{download}}`Download this page as a notebook <{beside.name}>`"
+            text = re.sub(
+                r"^(# .*)$", lambda m: f"{m[1]}\n\n{link}", text, count=1, flags=re.MULTILINE
+            )
         if name == Path("index.md"):
             text += _contents()
         elif file.name == "index.md" and file.parent != DOCS:

@@ -5,6 +5,7 @@ what it returns is compared. docs/libraries.md says what of which libraries work
 """
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -44,3 +45,15 @@ def test_it_computes_what_it_does_on_jax(
         np.testing.assert_allclose(
             got[name], value, rtol=tolerance, atol=tolerance / 10, err_msg=name
         )
+
+
+def test_the_network_of_the_tutorial() -> None:
+    page = HERE.parent.parent / "docs" / "tutorials" / "networks.md"
+    found = re.search(r"^```text\n(.*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert found
+    command = [sys.executable, "-c", found[1]]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr[-4000:]
+    printed = re.fullmatch(r"loss ([\d.]+), on [\d.]+\+tinyjax\S+\n", done.stdout)
+    assert printed, done.stdout
+    assert float(printed[1]) < 0.1

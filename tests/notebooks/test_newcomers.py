@@ -1,13 +1,13 @@
-"""Pages of the site as a newcomer uses them: their code, copied into a fresh notebook.
+"""Pages of the site as a newcomer uses them: the notebooks that it offers, run in fresh kernels.
 
-What is run is what the copy buttons of the site copy, so no page can say what does not work. Of the
-gallery the last cell is a call of ``main``, with small settings; its result is held against what is
-known of it.
+Of the gallery the last cell is a call of ``main``, here with small settings; its result is held
+against what is known of it.
 """
 
 import base64
 import doctest
 import io
+import json
 import re
 from collections.abc import Callable
 from importlib import import_module
@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from website.blocks import FLAGS, Block, blocks_in
+from website.blocks import FLAGS, blocks_in
+from website.notebooks import notebook
 from website.staging import DOCS, ROOT
 
 nbformat: Any = import_module("nbformat")
@@ -58,8 +59,8 @@ TASKS: dict[str, tuple[str, Callable[[dict[str, float]], bool]]] = {
     "pendulum": ("main(count=25, steps=20)", lambda x: x["loss"] > 0),
     "ink": ("main(size=16, steps=5, rounds=30)", lambda x: all(np.isfinite([*x.values()]))),
 }
-TUTORIALS = ("first-steps", "derivatives", "loops")
-TEXTS = [ROOT / "README.md", *[DOCS / "tutorials" / f"{name}.md" for name in TUTORIALS]]
+TUTORIALS = sorted(p for p in (DOCS / "tutorials").glob("*.md") if p.name != "index.md")
+TEXTS = [ROOT / "README.md", DOCS / "thinking.md", *TUTORIALS]
 
 
 @pytest.fixture(autouse=True)
@@ -68,14 +69,17 @@ def inline(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MPLBACKEND", raising=False)
 
 
-def run(cells: list[str], folder: Path) -> list[list[Any]]:
-    """What cells show in a fresh notebook."""
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text) for text in cells])
+def run(page: Path, folder: Path, *last: str) -> list[list[Any]]:
+    """What the cells of code of a page show, of which the last is replaced by others if need be."""
+    made = nbformat.reads(json.dumps(notebook(page)), as_version=4)
+    nbformat.validate(made)
+    if last:
+        made.cells[-1:] = [nbformat.v4.new_code_cell(text) for text in last]
     client = nbclient.NotebookClient(
-        notebook, timeout=240, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+        made, timeout=240, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
     )
-    client.execute()  # an error in a cell is one here
-    return [cell.outputs for cell in notebook.cells]
+    client.execute()  # an error in a cell that is not marked to raise one is one here
+    return [cell.outputs for cell in made.cells if cell.cell_type == "code"]
 
 
 def shown(outputs: list[Any]) -> str:
@@ -89,10 +93,9 @@ def shown(outputs: list[Any]) -> str:
 
 @pytest.mark.parametrize("name", TASKS)
 def test_a_task_of_the_gallery(name: str, tmp_path: Path) -> None:
-    text = (DOCS / "gallery" / f"{name}.md").read_text(encoding="utf-8")
     call, holds = TASKS[name]
-    blocks = [block.text for block in blocks_in(text)]
-    *before, drawn, told = run([*blocks, f"found = {call}", "found"], tmp_path)
+    page = DOCS / "gallery" / f"{name}.md"
+    *before, drawn, told = run(page, tmp_path, f"found = {call}", "found")
     for outputs in (*before, drawn):  # warnings, and what XLA would say
         assert not [out for out in outputs if out.output_type == "stream"]
     assert holds(eval(shown(told), {"inf": np.inf})), shown(told)
@@ -102,23 +105,24 @@ def test_a_task_of_the_gallery(name: str, tmp_path: Path) -> None:
     assert len(np.unique(pixels.reshape(-1, 3), axis=0)) > 50  # something is drawn
 
 
-def cells_of(block: Block) -> list[tuple[str, str]]:
-    """The cells that a block is copied into, each with what is to be shown."""
-    if not block.prompts:
-        return [(block.text, "")]
-    examples = doctest.DocTestParser().get_examples(block.text)
-    return [(example.source, example.want) for example in examples]
+def wanted(page: Path) -> list[doctest.Example]:
+    """What each cell is to show: nothing is said of those without prompts."""
+    parser, found = doctest.DocTestParser(), list[doctest.Example]()
+    for block in blocks_in(page.read_text(encoding="utf-8")):
+        examples = parser.get_examples(block.text)
+        found += examples if block.prompts else [doctest.Example(block.text, "")]
+    return found
 
 
 @pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.stem)
 def test_a_page_in_a_notebook(page: Path, tmp_path: Path) -> None:
-    cells = [
-        cell for block in blocks_in(page.read_text(encoding="utf-8")) for cell in cells_of(block)
-    ]
-    outputs = run([source for source, _ in cells], tmp_path)
     checker = doctest.OutputChecker()
-    for (source, want), found in zip(cells, outputs, strict=True):
-        assert not [out for out in found if out.get("name") == "stderr"], source
-        if want:
+    for example, found in zip(wanted(page), run(page, tmp_path), strict=True):
+        assert not [out for out in found if out.get("name") == "stderr"], example.source
+        if example.exc_msg:
+            (error,) = [out for out in found if out.output_type == "error"]
+            assert error.ename == example.exc_msg.partition(":")[0].rpartition(".")[2]
+        elif example.want:
             got = re.sub(r"\x1b\[[0-9;]*m", "", shown(found))
-            assert checker.check_output(want, got, FLAGS), f"{source}shows\n{got}and not\n{want}"
+            same = checker.check_output(example.want, got, FLAGS)
+            assert same, f"{example.source}shows\n{got}and not\n{example.want}"

@@ -18,11 +18,13 @@ from typing import Any
 from urllib.parse import unquote, urldefrag, urlsplit
 
 import attrs
+import numpy as np
 import pytest
 
 import tinyjax
 from website import reference
 from website.blocks import BlockError, Shown, blocks_in, run
+from website.notebooks import cells_of, is_notebook, notebook, written
 from website.staging import DOCS, ROOT, inclusions, names_listed, source_of
 
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
@@ -87,6 +89,35 @@ def test_every_page_is_listed() -> None:
         name = page.relative_to(ROOT).with_suffix("")
         by_index = str(name.parent) in folders - {"docs"}
         assert str(name) in listed or by_index, f"{name} is not in NAVIGATION"
+
+
+# Notebooks
+
+
+def test_a_notebook_has_the_code_of_its_page_and_runs() -> None:
+    page = DOCS / "tutorials" / "containers.md"
+    cells = json.loads(written(page))["cells"]
+    codes = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
+    assert codes == [block.text.strip() for block in blocks_in(page.read_text(encoding="utf-8"))]
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    for code in codes:
+        exec(code, namespace)
+    assert namespace["vector"].size == sum(map(np.size, tinyjax.tree.leaves(namespace["params"])))
+
+
+def test_a_notebook_goes_on_after_an_error_that_it_shows() -> None:
+    (block,) = blocks_in(
+        "```python\n>>> x = 1\n>>> x.y\nTraceback (most recent call last):\nE\n```\n"
+    )
+    assert [cell["metadata"] for cell in cells_of(block)] == [{}, {"tags": ["raises-exception"]}]
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if is_notebook(p)], ids=lambda p: p.stem)
+def test_notebooks_have_no_links_that_lead_nowhere(page: Path) -> None:
+    cells = notebook(page)["cells"]
+    prose = [cell["source"] for cell in cells if cell["cell_type"] == "markdown"]
+    assert prose[0].startswith("# ")
+    assert not re.findall(r"\]\((?!https:)", "".join(prose))
 
 
 # The reference
