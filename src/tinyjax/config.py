@@ -199,6 +199,11 @@ class Settings(Printed):
         guarding: whether transfers are looked at; it follows from the settings of transfers.
         debugging: whether NaNs or infinities are followed; it follows from ``debug_nans`` and
             ``debug_infs``.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.config.settings().default_dtypes
+        'float32'
     """
 
     default_dtypes: DefaultDtypes = attrs.field(default="float32", converter=_default_dtypes)
@@ -261,7 +266,13 @@ def _from_environment() -> Settings:
 
 
 class Process:
-    """What holds for the whole process."""
+    """What holds for the whole process, where no block and no thread has its own.
+
+    Example:
+        >>> import tinyjax
+        >>> type(tinyjax.config.Process.settings).__name__
+        'Settings'
+    """
 
     settings: Settings = _from_environment()
 
@@ -275,7 +286,16 @@ local_settings: Callable[[], Settings | None] = _local.get
 
 
 def settings() -> Settings:
-    """Return the settings in force here."""
+    """Return the settings in force here: those of the block, or else of the process.
+
+    Example:
+        >>> import tinyjax
+        >>> with tinyjax.config.scoped(default_dtypes="float64"):
+        ...     tinyjax.config.settings().default_dtypes
+        'float64'
+        >>> tinyjax.config.settings().default_dtypes
+        'float32'
+    """
     return _local.get() or Process.settings
 
 
@@ -382,7 +402,14 @@ _settled: Final[dict[str, Any]] = {}
 
 
 def settle(name: str) -> Any:
-    """Return a setting that is read once: from now on it cannot be changed."""
+    """Return a setting that is read once: from now on it cannot be changed.
+
+    Example:
+        >>> from tinyjax import config
+        >>> count = config.settle("num_cpu_devices")  # as the first device does
+        >>> config.settle("num_cpu_devices") == count
+        True
+    """
     return _settled.setdefault(name, getattr(settings(), name))
 
 
@@ -555,42 +582,119 @@ def enable_x64(new_val: bool = True) -> AbstractContextManager[None]:
 
 
 def debug_nans(new_val: bool = True) -> AbstractContextManager[None]:
-    """Set ``debug_nans`` for a block."""
+    """Set ``debug_nans`` for a block: a NaN that an operation makes raises ``NanError``.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> with tinyjax.debug_nans():
+        ...     try:
+        ...         jnp.log(jnp.float32(-1.0))
+        ...     except tinyjax.errors.NanError as error:
+        ...         print(str(error)[:36])
+        a NaN was born in log: log(-1.0). It
+    """
     return _named("jax_debug_nans", new_val)
 
 
 def debug_infs(new_val: bool = True) -> AbstractContextManager[None]:
-    """Set ``debug_infs`` for a block."""
+    """Set ``debug_infs`` for a block: an infinity that an operation makes raises ``NanError``.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> with tinyjax.debug_infs():
+        ...     try:
+        ...         1 / jnp.float32(0.0)
+        ...     except tinyjax.errors.NanError as error:
+        ...         print(str(error)[:43])
+        an infinity was born in div: div(1.0, 0.0).
+    """
     return _named("jax_debug_infs", new_val)
 
 
 def check_tracer_leaks(new_val: bool = True) -> AbstractContextManager[None]:
-    """Set ``check_leaks`` for a block."""
+    """Set ``check_leaks`` for a block: a tracer that outlives its transformation is an error.
+
+    The error comes when the transformation ends, and not when the tracer is used.
+
+    Example:
+        >>> import tinyjax
+        >>> kept = []
+        >>> with tinyjax.check_tracer_leaks():
+        ...     try:
+        ...         tinyjax.grad(lambda x: kept.append(x) or x)(1.0)
+        ...     except tinyjax.errors.LeakedTracerError:
+        ...         print("a tracer was kept")
+        a tracer was kept
+    """
     return _named("jax_check_tracer_leaks", new_val)
 
 
 def checking_leaks() -> AbstractContextManager[None]:
-    """Look, in a block, for tracers that outlive their transformation."""
+    """Look, in a block, for tracers that outlive their transformation.
+
+    It is ``check_tracer_leaks(True)``.
+
+    Example:
+        >>> import tinyjax
+        >>> with tinyjax.checking_leaks():
+        ...     tinyjax.grad(lambda x: x**2)(3.0)
+        Array(6., dtype=float32, weak_type=True)
+    """
     return _named("jax_check_tracer_leaks", True)
 
 
 def enable_checks(new_val: bool = True) -> AbstractContextManager[None]:
-    """Set ``check_jaxprs`` for a block."""
+    """Set ``check_jaxprs`` for a block: every jaxpr that is staged is typechecked.
+
+    That finds faults of rules, such as those of a primitive of your own.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> with tinyjax.enable_checks():
+        ...     tinyjax.jit(jnp.sin)(0.0)
+        Array(0., dtype=float32, weak_type=True)
+    """
     return _named("jax_enable_checks", new_val)
 
 
 def log_compiles(new_val: bool = True) -> AbstractContextManager[None]:
-    """Set ``explain`` for a block: the logger ``tinyjax`` is told why calls trace or compile."""
+    """Set ``explain`` for a block: the logger ``tinyjax`` is told why calls trace or compile.
+
+    Example:
+        >>> import tinyjax
+        >>> import logging
+        >>> logging.getLogger("tinyjax").addHandler(logging.NullHandler())
+        >>> with tinyjax.log_compiles():
+        ...     tinyjax.jit(lambda x: x + 1)(0)
+        Array(1, dtype=int32, weak_type=True)
+    """
     return _named("jax_log_compiles", new_val)
 
 
 def explain_cache_misses(new_val: bool = True) -> AbstractContextManager[None]:
-    """Set ``explain`` for a block."""
+    """Set ``explain`` for a block: the logger ``tinyjax`` is told why calls trace or compile.
+
+    Example:
+        >>> import tinyjax
+        >>> with tinyjax.explain_cache_misses():
+        ...     tinyjax.config.settings().explain
+        True
+    """
     return _named("jax_explain_cache_misses", new_val)
 
 
 def threefry_partitionable(new_val: bool = True) -> AbstractContextManager[None]:
-    """Set ``threefry_partitionable`` for a block."""
+    """Set ``threefry_partitionable`` for a block: which of JAX's two random streams is drawn.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import random
+        >>> key = random.key(0)
+        >>> with tinyjax.threefry_partitionable(False):
+        ...     older = random.bits(key, (2,))
+        >>> jnp.array_equal(older, random.bits(key, (2,)))
+        Array(False, dtype=bool)
+    """
     return _named("jax_threefry_partitionable", new_val)
 
 
@@ -611,7 +715,16 @@ def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
 
 
 def default_matmul_precision(new_val: str | None) -> AbstractContextManager[None]:
-    """Ask for a precision of products; all are computed in the full precision of their dtype."""
+    """Ask for a precision of products; all are computed in the full precision of their dtype.
+
+    So it has no effect, and programs that ask for one run as they are.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> with tinyjax.default_matmul_precision("bfloat16"):
+        ...     jnp.dot(jnp.array([1.0, 1e-4]), jnp.ones(2)) == 1 + jnp.float32(1e-4)
+        Array(True, dtype=bool)
+    """
     return _named("jax_default_matmul_precision", new_val)
 
 
@@ -649,17 +762,41 @@ def numpy_dtype_promotion(new_val: DtypePromotion) -> AbstractContextManager[Non
 
 
 def default_prng_impl(new_val: Generator) -> AbstractContextManager[None]:
-    """Choose the generator of raw keys, and of keys that are made without naming one."""
+    """Choose the generator of raw keys, and of keys that are made without naming one.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax import random
+        >>> with tinyjax.default_prng_impl("rbg"):
+        ...     random.key(0).dtype == random.key(0, impl="rbg").dtype
+        True
+    """
     return _named("jax_default_prng_impl", new_val)
 
 
 def enable_custom_prng(new_val: bool = False) -> AbstractContextManager[None]:
-    """Say whether ``PRNGKey`` makes typed keys: it never does, ``random.key`` does."""
+    """Say whether ``PRNGKey`` makes typed keys: it never does, ``random.key`` does.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax import random
+        >>> with tinyjax.enable_custom_prng(False):
+        ...     random.PRNGKey(0).dtype
+        dtype('uint32')
+    """
     return _named("jax_enable_custom_prng", new_val)
 
 
 def legacy_prng_key(new_val: str = "allow") -> AbstractContextManager[None]:
-    """Say what becomes of raw keys: "allow", the only way, takes them."""
+    """Say what becomes of raw keys: "allow", the only way, takes them.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax import random
+        >>> with tinyjax.legacy_prng_key("allow"):
+        ...     random.bits(random.PRNGKey(0), ()).dtype
+        dtype('uint32')
+    """
     return _named("jax_legacy_prng_key", new_val)
 
 
@@ -686,17 +823,42 @@ def debug_key_reuse(new_val: bool = True) -> AbstractContextManager[None]:
 
 
 def softmax_custom_jvp(new_val: bool = True) -> AbstractContextManager[None]:
-    """Say whether the derivative of softmax is the stable one: it always is."""
+    """Say whether the derivative of softmax is the stable one: it always is.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import nn
+        >>> with tinyjax.softmax_custom_jvp(True):
+        ...     tinyjax.grad(lambda x: nn.softmax(x)[0])(jnp.array([1000.0, 1000.0]))
+        Array([ 0.25, -0.25], dtype=float32)
+    """
     return _named("jax_softmax_custom_jvp", new_val)
 
 
 def jax2tf_associative_scan_reductions(new_val: bool = False) -> AbstractContextManager[None]:
-    """Say how a converter to TensorFlow writes reductions: there is none."""
+    """Say how a converter to TensorFlow writes reductions: there is none.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> with tinyjax.jax2tf_associative_scan_reductions(False):
+        ...     jnp.cumsum(jnp.arange(3))
+        Array([0, 1, 3], dtype=int32)
+    """
     return _named("jax2tf_associative_scan_reductions", new_val)
 
 
 class UserContext:
-    """A setting of the user's; made by ``make_user_context``."""
+    """A setting of the user's; made by ``make_user_context``.
+
+    Example:
+        >>> import tinyjax
+        >>> tag = tinyjax.make_user_context("none")
+        >>> with tag("inner"):
+        ...     tag.value
+        'inner'
+        >>> tag.value
+        'none'
+    """
 
     def __init__(self, default_value: Hashable) -> None:
         self._default = default_value
@@ -753,8 +915,15 @@ def make_user_context(default_value: Hashable = None) -> UserContext:
     return UserContext(default_value)
 
 
-def allow_f16_reductions(new_val: bool = False) -> AbstractContextManager[None]:
-    """Say whether sums of 16-bit floats are kept in 16 bits: they are kept in 32."""
+def allow_f16_reductions(new_val: bool = True) -> AbstractContextManager[None]:
+    """Say whether sums of 16-bit floats are allowed: they are, and are kept in 32 bits.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> with tinyjax.allow_f16_reductions():
+        ...     jnp.sum(jnp.ones(4096, jnp.bfloat16))
+        Array(4096, dtype=bfloat16)
+    """
     return _named("jax_allow_f16_reductions", new_val)
 
 
@@ -788,22 +957,51 @@ def no_tracing(new_val: bool = True) -> Iterator[None]:
 
 
 def is_tracing_forbidden() -> bool:
-    """Whether ``no_tracing`` is in force here."""
+    """Say whether ``no_tracing`` is in force here.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax import config
+        >>> with tinyjax.no_tracing():
+        ...     config.is_tracing_forbidden()
+        True
+    """
     return _tracing_is_forbidden.get()
 
 
 def no_execution(new_val: bool = False) -> AbstractContextManager[None]:
-    """Say whether running a program is an error: False is the only way."""
+    """Say whether running a program is an error: False is the only way.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> with tinyjax.no_execution(False):
+        ...     tinyjax.jit(jnp.sin)(0.0)
+        Array(0., dtype=float32, weak_type=True)
+    """
     return _named("jax_no_execution", new_val)
 
 
 def array_garbage_collection_guard(new_val: str | None = "allow") -> AbstractContextManager[None]:
-    """Say what becomes of arrays in cycles: "allow" is the only way."""
+    """Say what becomes of arrays in cycles: "allow" is the only way.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> with tinyjax.array_garbage_collection_guard("allow"):
+        ...     jnp.ones(2)
+        Array([1., 1.], dtype=float32)
+    """
     return _named("jax_array_garbage_collection_guard", new_val)
 
 
 def thread_guard(new_val: bool = False) -> AbstractContextManager[None]:
-    """Say whether one thread alone may use arrays: False is the only way."""
+    """Say whether one thread alone may use arrays: False is the only way.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> with tinyjax.thread_guard(False):
+        ...     jnp.ones(2)
+        Array([1., 1.], dtype=float32)
+    """
     return _named("jax_thread_guard", new_val)
 
 
@@ -837,17 +1035,39 @@ def transfer_guard(new_val: Transfers | None) -> AbstractContextManager[None]:
 
 
 def transfer_guard_host_to_device(new_val: Transfers | None) -> AbstractContextManager[None]:
-    """Say what becomes of transfers to the device; see ``transfer_guard``."""
+    """Say what becomes of transfers to the device; see ``transfer_guard``.
+
+    Example:
+        >>> import numpy as np
+        >>> import tinyjax
+        >>> with tinyjax.transfer_guard_host_to_device("allow"):
+        ...     tinyjax.device_put(np.ones(2))
+        Array([1., 1.], dtype=float64)
+    """
     return _named("jax_transfer_guard_host_to_device", new_val)
 
 
 def transfer_guard_device_to_device(new_val: Transfers | None) -> AbstractContextManager[None]:
-    """Say what becomes of transfers between devices; see ``transfer_guard``."""
+    """Say what becomes of transfers between devices; see ``transfer_guard``.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> with tinyjax.transfer_guard_device_to_device("disallow"):
+        ...     jnp.ones(2) + 1
+        Array([2., 2.], dtype=float32)
+    """
     return _named("jax_transfer_guard_device_to_device", new_val)
 
 
 def transfer_guard_device_to_host(new_val: Transfers | None) -> AbstractContextManager[None]:
-    """Say what becomes of transfers to the host: on the CPU reading an array is none."""
+    """Say what becomes of transfers to the host: on the CPU reading an array is none.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> with tinyjax.transfer_guard_device_to_host("disallow"):
+        ...     float(jnp.ones(()))
+        1.0
+    """
     return _named("jax_transfer_guard_device_to_host", new_val)
 
 

@@ -35,6 +35,19 @@ class DerivativeMismatchError(errors.TinyjaxError, AssertionError):
         place: the path of the result (fwd) or of the argument (rev) that is off.
         derivative: what the derivative says.
         difference: what the finite difference says.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax import test_util
+        >>> @tinyjax.custom_jvp
+        ... def wrong(x):
+        ...     return x**2
+        >>> _ = wrong.defjvp(lambda primals, tangents: (primals[0] ** 2, tangents[0]))
+        >>> try:
+        ...     test_util.check_grads(wrong, (3.0,), order=1)
+        ... except test_util.DerivativeMismatchError as error:
+        ...     error.mode, error.order
+        ('fwd', 1)
     """
 
     def __init__(

@@ -60,6 +60,11 @@ def local_devices(
     Raises:
         ArgumentError: there is no such process.
         PlatformError: there is no such platform.
+
+    Example:
+        >>> import tinyjax
+        >>> len(tinyjax.local_devices(backend="cpu")) >= 1
+        True
     """
     number = dev.group().process_index if host_id is None else host_id
     number = ints.integer(number if process_index is None else process_index, "process_index")
@@ -73,27 +78,69 @@ def local_devices(
 
 
 def device_count(backend: str | None = None) -> int:
-    """Return the number of devices."""
+    """Return the number of devices of all processes.
+
+    Args:
+        backend: the platform; None for the default one.
+
+    Raises:
+        PlatformError: there is no such platform.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.device_count() == len(tinyjax.devices())
+        True
+    """
     return len(devices(backend))
 
 
 def local_device_count(backend: str | None = None) -> int:
-    """Return the number of devices of this process."""
+    """Return the number of devices of this process.
+
+    Args:
+        backend: the platform; None for the default one.
+
+    Raises:
+        PlatformError: there is no such platform.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.local_device_count() == len(tinyjax.local_devices())
+        True
+    """
     return len(local_devices(backend=backend))
 
 
 def host_count(backend: str | None = None) -> int:
-    """Return the number of processes, by an old name."""
+    """Return the number of processes, by an old name: see ``process_count``.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.host_count()
+        1
+    """
     return process_count(backend)
 
 
 def host_id(backend: str | None = None) -> int:
-    """Return the number of this process, by an old name."""
+    """Return the number of this process, by an old name: see ``process_index``.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.host_id()
+        0
+    """
     return process_index(backend)
 
 
 def host_ids(backend: str | None = None) -> list[int]:
-    """Return the numbers of all processes, by an old name."""
+    """Return the numbers of all processes, by an old name: see ``process_indices``.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.host_ids()
+        [0]
+    """
     return process_indices(backend)
 
 
@@ -105,24 +152,50 @@ def copy_to_host_async(x: T) -> T:
 
     Returns:
         The same.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> x = jnp.ones(2)
+        >>> tinyjax.copy_to_host_async(x) is x
+        True
     """
     return x
 
 
 def process_index(backend: str | None = None) -> int:
-    """Return the number of this process: 0, unless it is one of several."""
+    """Return the number of this process: 0, unless it is one of several.
+
+    ``tinyjax.distributed`` makes several processes one.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.process_index()
+        0
+    """
     dev.check_platform(backend)
     return dev.group().process_index
 
 
 def process_count(backend: str | None = None) -> int:
-    """Return the number of processes."""
+    """Return the number of processes that ``tinyjax.distributed`` has joined: 1 without it.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.process_count()
+        1
+    """
     dev.check_platform(backend)
     return dev.group().size
 
 
 def process_indices(backend: str | None = None) -> list[int]:
-    """Return the numbers of all processes."""
+    """Return the numbers of all processes.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.process_indices()
+        [0]
+    """
     dev.check_platform(backend)
     return [*range(dev.group().size)]
 
@@ -136,6 +209,11 @@ def default_backend() -> str:
 
     Raises:
         PlatformError: the setting names a platform that is not there.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.default_backend() in ("cpu", "gpu")
+        True
     """
     return dev.default_platform().name
 
@@ -170,11 +248,19 @@ def default_device(device: dev.Placement | str) -> Iterator[None]:
 def live_arrays(platform: str | None = None) -> list[Array]:
     """Return the arrays in this process that hold data and are not deleted.
 
+    It looks at every object of the process; use it to find what holds memory.
+
     Args:
         platform: where they are; None for anywhere.
 
     Raises:
         PlatformError: there is no such platform.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> x = jnp.ones(2)
+        >>> any(array is x for array in tinyjax.live_arrays())
+        True
     """
     name = None if platform is None else devices(platform)[0].platform
     with_data = (conc.ConcreteArray, conc.PlacedArray)
@@ -186,6 +272,12 @@ def effects_barrier() -> None:
     """Wait for the effects of programs: there are none to wait for.
 
     A program with callbacks returns when these are done.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> tinyjax.jit(lambda x: tinyjax.debug.print("x is {}", x))(jnp.int32(3))
+        x is 3
+        >>> tinyjax.effects_barrier()
     """
 
 
@@ -193,6 +285,18 @@ def clear_caches() -> None:
     """Forget every compiled program of this process, and what jitted functions were traced to.
 
     Each is traced again at its next call, and reads then what it reads beside its arguments.
+
+    Example:
+        >>> import tinyjax
+        >>> scale = 2
+        >>> times = tinyjax.jit(lambda x: scale * x)
+        >>> first = times(1)
+        >>> scale = 3
+        >>> int(times(1))
+        2
+        >>> tinyjax.clear_caches()
+        >>> int(times(1))
+        3
     """
     clear_traces()
     eager[xla.Runner].forget()
@@ -228,6 +332,12 @@ def named_scope(name: str) -> Iterator[None]:
 
     Raises:
         ArgumentError: the name is no text.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> with tinyjax.named_scope("attention"):
+        ...     jnp.ones(2) + 1
+        Array([2., 2.], dtype=float32)
     """
     if not isinstance(name, str):
         raise errors.ArgumentError(f"named_scope takes a text, but got {errors.shortened(name)}.")
@@ -239,6 +349,14 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
 
     Raises:
         ArgumentError: this is not a function.
+
+    Example:
+        >>> import tinyjax
+        >>> @tinyjax.named_call
+        ... def layer(x):
+        ...     return x + 1
+        >>> layer(1)
+        2
     """
     if not callable(fun):
         raise errors.ArgumentError(f"named_call takes a function, but got {errors.described(fun)}.")
@@ -299,6 +417,11 @@ def print_environment_info(return_string: bool = False) -> str | None:
 
     Args:
         return_string: return the text instead.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.print_environment_info(return_string=True).startswith("tinyjax: ")
+        True
     """
     versions = [
         f"{name}: {next((x.version for x in metadata.distributions(name=name)), 'not installed')}"

@@ -172,6 +172,12 @@ class Device(Place, records.Record):
     Attributes:
         platform: what kind of device it is: "cpu" or "gpu".
         id: its number among all devices of the platform.
+
+    Example:
+        >>> import tinyjax
+        >>> device = tinyjax.devices("cpu")[0]
+        >>> isinstance(device, tinyjax.Device), device.platform, device.id
+        (True, 'cpu', 0)
     """
 
     platform: str = PLATFORM

@@ -86,6 +86,12 @@ class Collective(records.Record):
         groups: how many such groups there are.
         axes: over which axes of the mesh; None where no axes express it.
         count: how often a call of the program does it.
+
+    Example:
+        >>> from tinyjax.stages import Collective
+        >>> gradients = Collective("all-reduce", 4000, group_size=4, groups=1, axes=("x",), count=1)
+        >>> gradients.bytes_sent
+        6000
     """
 
     kind: str
@@ -122,6 +128,12 @@ class Communication(records.Record):
         is_exact: whether it is known how often each is done. Else there is a loop whose iterations
             the data decides, and what is in it is counted once.
         memory: how many bytes each device needs for arguments, results and what is in between.
+
+    Example:
+        >>> from tinyjax.stages import Collective, Communication
+        >>> sums = Collective("all-reduce", 4000, group_size=4, groups=1, axes=("x",), count=10)
+        >>> Communication((sums,), is_exact=True, memory=8000).counts
+        {'all-reduce': 10}
     """
 
     collectives: tuple[Collective, ...]

@@ -467,6 +467,12 @@ class MeshRule(records.Printed):
             results vary: along which its operands must, and its parameters for that. By default
             one that calls a program says so, and of others operands and results vary alike.
         is_whole: whether what follows from what the primitive is has been filled in.
+
+    Example:
+        >>> from tinyjax import extend
+        >>> rule = extend.MeshRule(sums=lambda *_: ())
+        >>> rule.division is None, rule.is_whole
+        (True, False)
     """
 
     division: DivisionRule | None = None

@@ -31,6 +31,12 @@ class AxisType(Enum):
     Along ``Auto`` XLA chooses what programs do not say. Along ``Explicit`` the types of values say
     it, and so each operation says how its result lies, or raises an error. Within ``shard_map``
     axes are ``Manual``: programs are of one device's part.
+
+    Example:
+        >>> import tinyjax
+        >>> mesh = tinyjax.make_mesh((1,), ("x",), axis_types=(tinyjax.sharding.AxisType.Auto,))
+        >>> mesh.axis_types
+        (Auto,)
     """
 
     Auto = "Auto"
@@ -485,7 +491,16 @@ _for_good: Final[list[AbstractContextManager[object]]] = []
 
 
 def get_mesh() -> Mesh:
-    """Return the mesh that ``set_mesh`` has put in force; one that is empty where there is none."""
+    """Return the mesh that ``set_mesh`` has put in force; one that is empty where there is none.
+
+    Example:
+        >>> import tinyjax
+        >>> tinyjax.sharding.get_mesh().empty
+        True
+        >>> with tinyjax.set_mesh(tinyjax.make_mesh((1,), ("x",))):
+        ...     tinyjax.sharding.get_mesh().axis_names
+        ('x',)
+    """
     mesh: Mesh | None = _in_force.value
     if mesh is None:
         mesh = object.__new__(Mesh)

@@ -35,6 +35,12 @@ class Shard:
         index: which part of the array it is.
         replica_id: which of the copies of this part, counted from 0.
         data: the part, as an array on that device.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> (shard,) = jnp.arange(3).addressable_shards
+        >>> isinstance(shard, tinyjax.Shard), shard.index, shard.data
+        (True, (slice(None, None, None),), Array([0, 1, 2], dtype=int32))
     """
 
     device: dev.Device

@@ -288,6 +288,12 @@ class Sharding(dev.Place):
 
     It is a property of a value, not of its type: programs are the same wherever their arguments
     lie, and XLA is told where that is when it compiles them.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> x = jnp.arange(3)
+        >>> isinstance(x.sharding, tinyjax.sharding.Sharding), x.sharding.is_fully_replicated
+        (True, True)
     """
 
     __slots__ = ()
@@ -560,7 +566,15 @@ class SingleDeviceSharding(Sharding, records.Record):
 def make_single_device_sharding(
     device: Device, *, memory_kind: str | None = None
 ) -> SingleDeviceSharding:
-    """Return how an array lies whole on a device: ``SingleDeviceSharding``, by another name."""
+    """Return how an array lies whole on a device: ``SingleDeviceSharding``, by another name.
+
+    Example:
+        >>> import tinyjax
+        >>> device = tinyjax.devices()[0]
+        >>> place = tinyjax.sharding.make_single_device_sharding(device)
+        >>> tinyjax.device_put(1.0, place).sharding == place
+        True
+    """
     return SingleDeviceSharding(device, memory_kind=_memory_kind(memory_kind))
 
 

@@ -58,6 +58,12 @@ class ManualAxisType:
 
     Raises:
         ArgumentError: an axis is among two of these.
+
+    Example:
+        >>> import tinyjax
+        >>> kind = tinyjax.sharding.ManualAxisType(varying={"x"})
+        >>> kind.varying, kind.empty
+        (frozenset({'x'}), False)
     """
 
     varying: frozenset[Hashable] = attrs.field(default=frozenset(), converter=_names)

@@ -36,6 +36,15 @@ class TracedCall:
         inner: the calls that it made.
         result: what it gave; None while it has not.
         error: what it raised.
+
+    Example:
+        >>> from tinyjax import source
+        >>> from tinyjax.source.contexts import CallTracer
+        >>> tracer = CallTracer()
+        >>> source.with_context(tracer, lambda x: x * x + 1)(3)
+        10
+        >>> [(call.args, call.result) for call in tracer.calls]
+        [((3, 3), 9), ((9, 1), 10)]
     """
 
     function: Callable[..., Any]

@@ -248,6 +248,13 @@ class Ref(Typed, Reference):
 
     It is read by ``ref[index]``, where ``ref[...]`` is all of it, and written by
     ``ref[index] = value``.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> ref = tinyjax.new_ref(jnp.zeros(3))
+        >>> ref[1] = 5.0
+        >>> ref[...], isinstance(ref, tinyjax.Ref)
+        (Array([0., 5., 0.], dtype=float32), True)
     """
 
     __slots__ = ("__weakref__", "_cell", "_ended", "aval")

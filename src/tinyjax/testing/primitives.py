@@ -67,6 +67,14 @@ class Report:
         checked: the checks that were made.
         missing: rules that are not there, with what cannot be done without them.
         left_out: checks that were not made, with the reason.
+
+    Example:
+        >>> from tinyjax import testing
+        >>> testing.Report("sin", ("impl", "jvp"), {}, {"vjp": "it is slow"})
+        Report(subject='sin', checked=('impl', 'jvp'), missing={}, left_out={'vjp': 'it is slow'})
+        >>> print(testing.Report("sin", ("impl", "jvp"), {"batch": "no vmap"}, {}))
+        sin: checked impl, jvp
+          no batch rule: no vmap
     """
 
     subject: str

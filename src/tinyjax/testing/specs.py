@@ -27,6 +27,12 @@ class CheckError(errors.TinyjaxError, AssertionError):
         rule: what is wrong: ``"batch"``, ``"jvp"``, ``"impl and lowering"``.
         on: the operands, by their types, and how they were given.
         detail: what was expected and what came.
+
+    Example:
+        >>> from tinyjax import testing
+        >>> error = testing.CheckError("sin", "jvp", "float32[2]", "expected 1.0, but got 2.0")
+        >>> error.rule, error.on
+        ('jvp', 'float32[2]')
     """
 
     def __init__(self, subject: str, rule: str, on: str, detail: str) -> None:
@@ -335,6 +341,13 @@ class ArraySpec:
         special: values put in besides the random ones, except where derivatives are checked.
         extremes: whether to put in, likewise, the values at which formulas break: zeros of both
             signs, ones, infinities and NaN; for integers the least and the greatest.
+
+    Example:
+        >>> import numpy as np
+        >>> from tinyjax import testing
+        >>> spec = testing.ArraySpec((2, 3), "float32", low=0.0, high=1.0)
+        >>> spec.sample(np.random.default_rng(0)).shape
+        (2, 3)
     """
 
     shape: tuple[int, ...] = attrs.field(converter=_ints)
@@ -420,7 +433,14 @@ Operand: TypeAlias = ArraySpec | Values | HostArray
 
 @attrs.frozen(init=False, eq=False)
 class Case:
-    """Operands to try a function on, and the keyword arguments that go with them."""
+    """Operands to try a function on, and the keyword arguments that go with them.
+
+    Example:
+        >>> from tinyjax import testing
+        >>> case = testing.Case(testing.ArraySpec((2,)), axis=0)
+        >>> case.params, case.generic
+        ({'axis': 0}, True)
+    """
 
     operands: tuple[Operand, ...]
     params: dict[str, Any]
@@ -475,6 +495,15 @@ class Spec:
         linear: the operands in which, jointly, it is linear; those that a case has.
         tol: by how much the tolerances are widened, where rounding errors pile up.
         skip: checks not made, with the reason.
+
+    Example:
+        >>> import numpy as np
+        >>> from tinyjax import testing
+        >>> from tinyjax.core.primitives import elementwise as ew
+        >>> cases = [testing.Case(testing.ArraySpec((3,)))]
+        >>> row = testing.Spec("sine", ew.sin, ew.sin, cases, numpy=np.sin, grad=2)
+        >>> row.primitive, row.grad, len(row.cases)
+        (sin, 2, 1)
     """
 
     name: str

@@ -43,12 +43,25 @@ def shapes(most_axes: int = 3, most: int = 4, least: int = 0) -> st.SearchStrate
         most_axes: how many axes there are at most.
         most: the greatest size of an axis.
         least: the least size; 0 draws arrays without elements too.
+
+    Example:
+        >>> from hypothesis import find
+        >>> from tinyjax.testing import strategies
+        >>> find(strategies.shapes(), lambda shape: sum(shape) > 3)
+        (4,)
     """
     return st.lists(st.integers(least, most), max_size=most_axes).map(tuple)
 
 
 def dtypes(kinds: str = "biufc") -> st.SearchStrategy[DType]:
-    """Draw dtypes of these kinds: letters of ``tinyjax.testing.KINDS``."""
+    """Draw dtypes of these kinds: letters of ``tinyjax.testing.KINDS``.
+
+    Example:
+        >>> from hypothesis import find
+        >>> from tinyjax.testing import strategies
+        >>> find(strategies.dtypes("c"), lambda dtype: dtype.itemsize > 8)
+        dtype('complex128')
+    """
     unknown = set(kinds) - set(KINDS)
     if unknown or not kinds:
         raise errors.ArgumentError(
@@ -114,6 +127,12 @@ def trees(leaves: st.SearchStrategy[Any], most: int = 6) -> st.SearchStrategy[An
     Args:
         leaves: what their leaves are drawn from.
         most: how many leaves there are at most.
+
+    Example:
+        >>> from hypothesis import find, strategies as st
+        >>> from tinyjax.testing import strategies
+        >>> find(strategies.trees(st.just(1)), lambda tree: isinstance(tree, dict) and tree)
+        {'a': 1}
     """
     return st.recursive(
         leaves,

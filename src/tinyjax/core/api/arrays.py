@@ -93,6 +93,11 @@ def device_get(x: Any) -> Any:
     """Return a tree with its arrays as read-only NumPy arrays.
 
     Random keys stay as they are, and so do values that are traced.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> tinyjax.device_get({"w": jnp.ones(2), "epoch": 3})
+        {'epoch': 3, 'w': array([1., 1.], dtype=float32)}
     """
     return tree.map(_on_host, x)
 
@@ -107,6 +112,13 @@ def block_until_ready(x: T) -> T:
     """Wait until every array in a tree has been computed, and return the tree.
 
     Compiled functions return at once and compute in the background; time them with this.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> y = tinyjax.jit(lambda x: x @ x)(jnp.ones((2, 2)))
+        >>> tinyjax.block_until_ready({"y": y})
+        {'y': Array([[2., 2.],
+               [2., 2.]], dtype=float32)}
     """
     for leaf in tree.leaves(x):
         if isinstance(leaf, Array):

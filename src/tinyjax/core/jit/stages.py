@@ -90,7 +90,14 @@ T = TypeVar("T")
 
 @runtime_checkable
 class Wrapped(Protocol):
-    """The methods of a jitted function that look at it without a call."""
+    """The methods of a jitted function that look at it without a call.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import stages
+        >>> isinstance(tinyjax.jit(jnp.sin), stages.Wrapped), isinstance(jnp.sin, stages.Wrapped)
+        (True, False)
+    """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
@@ -101,7 +108,15 @@ class Wrapped(Protocol):
 
 @attrs.frozen(eq=False, repr=False)
 class ArgInfo(av.Typed, records.Record):
-    """The type of an argument, and whether its memory may be reused."""
+    """The type of an argument, and whether its memory may be reused.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> lowered = tinyjax.jit(lambda x: x + 1, donate_argnums=0).lower(jnp.ones(2))
+        >>> ((info,), _) = lowered.args_info
+        >>> info.shape, info.donated
+        ((2,), True)
+    """
 
     aval: av.ShapedArray
     donated: bool
@@ -158,7 +173,16 @@ class _Stage:
 
 @attrs.frozen(eq=False, repr=False)
 class Traced(_Stage):
-    """A function traced for one signature, before it is lowered."""
+    """A function traced for one signature, before it is lowered.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> traced = tinyjax.jit(lambda x: 2 * x).trace(jnp.ones(2))
+        >>> traced.fun_name, len(traced.jaxpr.eqns)
+        ('<lambda>', 1)
+        >>> traced.lower().compile()(jnp.ones(2))
+        Array([2., 2.], dtype=float32)
+    """
 
     _lowered: Lowered
 
@@ -204,6 +228,14 @@ class Lowered(_Stage):
         staged: the program as it was recorded.
         in_tree: the structure of ``(args, kwargs)``, less the static ones.
         out_tree: the structure of the result.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> lowered = tinyjax.jit(lambda x: 2 * x).lower(jnp.ones(2))
+        >>> "stablehlo.multiply" in lowered.as_text()
+        True
+        >>> lowered.compile()(jnp.ones(2))
+        Array([2., 2.], dtype=float32)
     """
 
     compilation: xla.Compilation
@@ -319,7 +351,19 @@ class Lowered(_Stage):
 
 
 class Compiled(_Stage):
-    """A function compiled for one signature."""
+    """A function compiled for one signature.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> compiled = tinyjax.jit(lambda x: 2 * x).lower(jnp.ones(2)).compile()
+        >>> compiled(jnp.array([3.0, 4.0]))
+        Array([6., 8.], dtype=float32)
+        >>> try:
+        ...     compiled(jnp.ones(3))
+        ... except tinyjax.errors.ArgumentError:
+        ...     print("of another type")
+        of another type
+    """
 
     def __init__(self, lowered: Lowered, executable: xla.Executable | None = None) -> None:
         if not isinstance(lowered, Lowered):

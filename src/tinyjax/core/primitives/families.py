@@ -84,6 +84,19 @@ def elementwise(
         bilinear: whether it is linear in either operand, but not in both together.
         params: the class of its parameters.
         broadcasts: whether ``impl`` broadcasts, as NumPy's own functions do.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import extend
+        >>> half_p = extend.elementwise(
+        ...     "half_of_x",
+        ...     lambda x: x / 2,
+        ...     extend.composed(lambda x: x / 2),
+        ...     "f",
+        ...     lambda t, out, x: t / 2,
+        ... )
+        >>> half_p(jnp.float32(3.0)), tinyjax.jit(tinyjax.grad(half_p))(jnp.float32(3.0))
+        (Array(1.5, dtype=float32), Array(0.5, dtype=float32))
     """
     primitive = Elementwise(name, params)
     if ru.has_params(primitive):
@@ -162,6 +175,18 @@ def def_elementwise_batch(primitive: prim.Primitive[P], broadcasts: bool = False
         primitive: the primitive.
         broadcasts: whether its ``impl`` rule broadcasts as NumPy does. What has no batch axis is
             then evaluated as it is, beside what has it in front.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import extend
+        >>> twice_p = extend.Primitive("twice_of_x", extend.NoParams)
+        >>> @twice_p.def_impl
+        ... def impl(operands, params):
+        ...     return [2 * operands[0]]
+        >>> extend.def_elementwise_batch(twice_p)
+        >>> twice = lambda x: extend.bind1(twice_p, [x], extend.NO_PARAMS)
+        >>> tinyjax.vmap(twice)(jnp.arange(3))
+        Array([0, 2, 4], dtype=int32)
     """
     primitive.def_rule(ELEMENTWISE)(lambda: True)
 
@@ -227,6 +252,20 @@ def composed(fun: Callable[..., Array]) -> HloFormula:
 
     Args:
         fun: takes the operands, and returns the one result.
+
+    Example:
+        >>> import numpy as np
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import extend
+        >>> square_p = extend.elementwise(
+        ...     "square_of_x",
+        ...     np.square,
+        ...     extend.composed(lambda x: x * x),
+        ...     "f",
+        ...     lambda t, out, x: 2 * x * t,
+        ... )
+        >>> tinyjax.jit(square_p)(jnp.float32(3.0))
+        Array(9., dtype=float32)
     """
 
     def formula(b: Lowering, *operands: Value) -> Value:

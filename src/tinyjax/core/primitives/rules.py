@@ -86,7 +86,19 @@ def def_without_results(primitive: Primitive[P]) -> None:
 
 
 def def_constant(primitive: Primitive[P]) -> None:
-    """Register the jvp of a primitive whose derivative is zero everywhere."""
+    """Register the jvp of a primitive whose derivative is zero everywhere.
+
+    Example:
+        >>> import numpy as np
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.extend import NO_PARAMS, NoParams, Primitive, bind1, def_constant
+        >>> steps_p = Primitive("steps_of_x", NoParams)
+        >>> _ = steps_p.def_impl(lambda operands, params: [np.floor(operands[0])])
+        >>> def_constant(steps_p)
+        >>> steps = lambda x: bind1(steps_p, [x], NO_PARAMS)
+        >>> tinyjax.jvp(steps, (jnp.float32(1.5),), (jnp.float32(1.0),))
+        (Array(1., dtype=float32), Array(0., dtype=float32))
+    """
 
     @primitive.def_jvp
     def constant_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: P) -> prim.JvpResult:
@@ -120,6 +132,16 @@ def def_linear(primitive: Primitive[P], *places: int) -> None:
     Args:
         primitive: the primitive; the others of its operands have no tangents.
         places: those operands; all by default.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.extend import NO_PARAMS, NoParams, Primitive, bind1, def_linear
+        >>> thrice_p = Primitive("thrice_of_x", NoParams)
+        >>> _ = thrice_p.def_impl(lambda operands, params: [operands[0] * 3])
+        >>> def_linear(thrice_p)
+        >>> thrice = lambda x: bind1(thrice_p, [x], NO_PARAMS)
+        >>> tinyjax.jvp(thrice, (jnp.float32(1.0),), (jnp.float32(10.0),))
+        (Array(3., dtype=float32), Array(30., dtype=float32))
     """
     primitive.def_rule(prim.LINEAR)(lambda: places)
 
@@ -152,6 +174,17 @@ def def_derivatives(
             tangents.
         prepare: makes the operands what they are computed of. Where they are compared with the
             result, or with each other, that is ``identities.once``, for equal numbers to be equal.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.extend import NO_PARAMS, NoParams, Primitive, bind1, def_derivatives
+        >>> product_p = Primitive("product_of_x_and_y", NoParams)
+        >>> _ = product_p.def_impl(lambda operands, params: [operands[0] * operands[1]])
+        >>> def_derivatives(product_p, lambda t, out, x, y: t * y, lambda t, out, x, y: t * x)
+        >>> product = lambda x, y: bind1(product_p, [x, y], NO_PARAMS)
+        >>> x, y = jnp.float32(2.0), jnp.float32(5.0)
+        >>> tinyjax.jvp(product, (x, y), (jnp.float32(1.0), jnp.float32(0.0)))
+        (Array(10., dtype=float32), Array(5., dtype=float32))
     """
     with_params = has_params(primitive)
     first, second = formulas[0], formulas[-1]
@@ -197,6 +230,18 @@ def def_transposes(primitive: Primitive[P], *formulas: Transpose, bilinear: bool
         primitive: the primitive.
         formulas: the transposes; operands without one, the last ones, have no tangents.
         bilinear: whether it is linear in each operand, but not in both together.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import extend
+        >>> fivefold_p = extend.Primitive("fivefold_of_x", extend.NoParams)
+        >>> _ = fivefold_p.def_impl(lambda operands, params: [operands[0] * 5])
+        >>> _ = fivefold_p.def_abstract_eval(lambda avals, params: avals)
+        >>> extend.def_linear(fivefold_p)
+        >>> extend.def_transposes(fivefold_p, lambda cotangent, x: cotangent * 5)
+        >>> fivefold = lambda x: extend.bind1(fivefold_p, [x], extend.NO_PARAMS)
+        >>> tinyjax.grad(fivefold)(jnp.float32(1.0))
+        Array(5., dtype=float32)
     """
     with_params = has_params(primitive)
     functions = [_refuse(primitive, f) if isinstance(f, str) else f for f in formulas]

@@ -265,6 +265,18 @@ def def_simple_batch(
         at_front: the parameters for operands with one more axis in front, of the given size.
         at_end: the parameters for operands with one more axis at the end, where batch axes that are
             to stand last may be left; None if the primitive does not take that.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import extend
+        >>> largest_p = extend.Primitive("largest_of_x", extend.NoParams)
+        >>> @largest_p.def_impl
+        ... def impl(operands, params):
+        ...     return [operands[0].max(-1)]
+        >>> extend.def_simple_batch(largest_p)
+        >>> largest = lambda x: extend.bind1(largest_p, [x], extend.NO_PARAMS)
+        >>> tinyjax.vmap(largest, in_axes=1)(jnp.array([[1, 2], [3, 4]]))
+        Array([3, 4], dtype=int32)
     """
 
     @primitive.def_batch

@@ -124,6 +124,19 @@ class Lowering(Builder):
         results: the types of the current equation's results.
         counter: the number of the iteration, in the body of a loop that counts.
         is_entry: whether it is the function that is called from outside.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import extend
+        >>> double_p = extend.elementwise(
+        ...     "double_of_x",
+        ...     lambda x: x + x,
+        ...     lambda builder, x: builder.add(x, x),  # an extend.Lowering
+        ...     "f",
+        ...     lambda t, out, x: t + t,
+        ... )
+        >>> tinyjax.jit(double_p)(jnp.float32(3.0))
+        Array(6., dtype=float32)
     """
 
     def __init__(self, module: Module, platform: str, part: Any = None) -> None:

@@ -43,7 +43,14 @@ V = TypeVar("V")
 
 @attrs.frozen(eq=False, repr=False, init=False)
 class Var:
-    """A variable: a type, and an identity."""
+    """A variable: a type, and an identity.
+
+    Example:
+        >>> import tinyjax
+        >>> jaxpr = tinyjax.make_jaxpr(lambda x: x + 1)(0)
+        >>> jaxpr.jaxpr.in_binders
+        (Var(int32[]),)
+    """
 
     aval: av.ShapedArray
 
@@ -63,7 +70,14 @@ _set_aval: Callable[[Var, av.ShapedArray], None] = Var.__dict__["aval"].__set__
 @final
 @attrs.frozen(eq=False, repr=False)
 class Lit:
-    """A constant that stands in the program itself: a scalar, or one repeated over a shape."""
+    """A constant that stands in the program itself: a scalar, or one repeated over a shape.
+
+    Example:
+        >>> import tinyjax
+        >>> (eqn,) = tinyjax.make_jaxpr(lambda x: x + 7)(0).eqns
+        >>> [atom.val for atom in eqn.inputs if isinstance(atom, tinyjax.extend.Lit)]
+        [Array(7, dtype=int32, weak_type=True)]
+    """
 
     value: ConcreteArray
     aval: av.ShapedArray
@@ -93,7 +107,14 @@ def zero_literal(aval: av.ShapedArray) -> Lit:
 
 @attrs.frozen(eq=False, repr=False, init=False)
 class JaxprEqn:
-    """One equation: ``out_binders = primitive[params] inputs``."""
+    """One equation: ``out_binders = primitive[params] inputs``, with the line that it comes from.
+
+    Example:
+        >>> import tinyjax
+        >>> (eqn,) = tinyjax.make_jaxpr(lambda x: x + 1)(0).eqns
+        >>> eqn.primitive, len(eqn.inputs), eqn.out_binders
+        (add, 2, (Var(int32[]),))
+    """
 
     primitive: prim.Primitive[Any]
     inputs: tuple[Atom, ...]
@@ -248,12 +269,20 @@ class _Shown:
 class Jaxpr(_Shown, encoding.Digested):
     """A program: parameters, equations in order, results.
 
+    Two that differ in the names of their variables alone are equal.
+
     Attributes:
         in_binders: the parameters.
         eqns: the equations.
         outs: the results.
         num_consts: how many of the first parameters ``constvars`` has: those for which a
             ``ClosedJaxpr`` of ``make_jaxpr`` holds the values.
+
+    Example:
+        >>> import tinyjax
+        >>> first, second = (tinyjax.make_jaxpr(lambda x: x * 2)(0).jaxpr for _ in range(2))
+        >>> first == second, first.in_avals
+        (True, (ShapedArray(int32[], weak_type=True),))
     """
 
     in_binders: tuple[Var, ...]
@@ -368,7 +397,15 @@ class Jaxpr(_Shown, encoding.Digested):
 
 @attrs.frozen(eq=False, repr=False)
 class ClosedJaxpr(_Shown):
-    """A jaxpr with the values of its first parameters: the arrays that the function closed over."""
+    """A jaxpr with the values of its first parameters: the arrays that the function closed over.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> weights = jnp.array([1.0, 2.0])
+        >>> closed = tinyjax.make_jaxpr(lambda x: x * weights)(1.0)
+        >>> closed.consts, closed.in_avals
+        ((Array([1., 2.], dtype=float32),), (ShapedArray(float32[], weak_type=True),))
+    """
 
     jaxpr: Jaxpr
     consts: tuple[Array, ...]
@@ -472,6 +509,12 @@ def eval_jaxpr(jaxpr: Jaxpr, args: Sequence[Array], *more: object) -> list[Array
 
     Returns:
         One array per result.
+
+    Example:
+        >>> import tinyjax
+        >>> closed = tinyjax.make_jaxpr(lambda x: x**2)(0.0)
+        >>> tinyjax.core.eval_jaxpr(closed.jaxpr, closed.consts, 3.0)
+        [Array(9., dtype=float32, weak_type=True)]
     """
     if more:
         args = [*args, *map(opd.as_array, more)]
@@ -572,7 +615,14 @@ def typecheck_jaxpr(jaxpr: Jaxpr, *, weakness: bool = True) -> JaxprType:
 
 
 def subjaxprs(params: Any) -> list[Jaxpr]:
-    """The jaxprs that an equation's parameters hold, also in tuples."""
+    """Return the jaxprs that an equation's parameters hold, also in tuples.
+
+    Example:
+        >>> import tinyjax
+        >>> (eqn,) = tinyjax.make_jaxpr(tinyjax.jit(lambda x: x + 1))(0).eqns
+        >>> [len(jaxpr.eqns) for jaxpr in tinyjax.extend.subjaxprs(eqn.params)]
+        [1]
+    """
     jaxprs: list[Jaxpr] = []
     if params is prim.NO_PARAMS:  # most often
         return jaxprs

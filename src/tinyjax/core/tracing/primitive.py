@@ -106,7 +106,17 @@ class MappedAxis(records.Record):
 
 @attrs.frozen(eq=False, repr=False)
 class UndefinedPrimal(records.Printed):
-    """An operand without a value: one that a transposed primitive is linear in."""
+    """An operand without a value: one that a transposed primitive is linear in.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import extend
+        >>> from tinyjax.core.primitives import elementwise as ew
+        >>> cotangent = jnp.float32(3.0)
+        >>> operand = extend.UndefinedPrimal(cotangent.aval)
+        >>> ew.neg.rules.transpose([cotangent], [operand], extend.NO_PARAMS)
+        (Array(-3., dtype=float32),)
+    """
 
     aval: ShapedArray
 
@@ -146,6 +156,13 @@ class HostCall(records.Printed):
         element: where the one result is an element of the operand, its index.
         undoes: the name of a primitive that this one undoes. Of what that one gave, the operand is
             taken, if the types are the same.
+
+    Example:
+        >>> import numpy as np
+        >>> from tinyjax import extend
+        >>> call = extend.HostCall(np.add, text="({} + {})", fresh=True)
+        >>> call.call(np.ones(2), np.ones(2)), call.text
+        (array([2., 2.]), '({} + {})')
     """
 
     call: Kernel
@@ -182,7 +199,17 @@ ParamDict: TypeAlias = dict[str, Any]
 
 
 class Params(records.Record):
-    """Base for parameter classes."""
+    """Base for parameter classes.
+
+    Example:
+        >>> from tinyjax import extend
+        >>> import attrs
+        >>> @attrs.frozen(eq=False, repr=False)
+        ... class ScaleParams(extend.Params):
+        ...     factor: int
+        >>> ScaleParams(2), ScaleParams(2) == ScaleParams(2), dict(ScaleParams(2))
+        (ScaleParams(factor=2), True, {'factor': 2})
+    """
 
     __slots__ = ()
 
@@ -226,6 +253,11 @@ class NoParams(Params):
     """The parameters of a primitive that has none; there is one such object, ``NO_PARAMS``.
 
     It is compared and hashed by identity, faster than by a generated method.
+
+    Example:
+        >>> from tinyjax import extend
+        >>> extend.NoParams() is extend.NO_PARAMS
+        True
     """
 
     if not TYPE_CHECKING:  # to checkers these are as Params declares them

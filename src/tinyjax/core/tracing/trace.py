@@ -58,6 +58,13 @@ class Trace:
         live: whether the transformation still runs; its tracers are of no use afterwards.
         fun: the user's function being transformed, for messages.
         keeps_lines: whether it, or one that it hands primitives to, writes down the user's lines.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> seen = []
+        >>> _ = tinyjax.vmap(lambda x: seen.append(type(x._trace)) or x)(jnp.ones(2))
+        >>> issubclass(seen[0], tinyjax.core.Trace)
+        True
     """
 
     __slots__ = ("__weakref__", "fun", "keeps_lines", "live", "parent")
@@ -199,7 +206,14 @@ class CustomCall(ABC):
 
 
 class Tracer(Array):
-    """A value that stands for data while a trace runs."""
+    """A value that stands for data while a trace runs.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> tinyjax.vmap(lambda x: print(isinstance(x, tinyjax.core.Tracer)) or x)(jnp.ones(1))
+        True
+        Array([1.], dtype=float32)
+    """
 
     __slots__ = ("__weakref__", "_trace")
 
@@ -528,6 +542,13 @@ def bind(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[
 
     Returns:
         The results, always as a sequence.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import extend
+        >>> from tinyjax.core.primitives import elementwise as ew
+        >>> extend.bind(ew.neg, [jnp.float32(3.0)], extend.NO_PARAMS)
+        (Array(-3., dtype=float32),)
     """
     return _current.get().process(primitive, args, params)
 
@@ -536,7 +557,15 @@ binder[:] = [bind]
 
 
 def bind1(primitive: Primitive[P], args: Sequence[Array], params: P) -> Array:
-    """Apply a primitive that has one result, and return that."""
+    """Apply a primitive that has one result, and return that.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import extend
+        >>> from tinyjax.core.primitives import elementwise as ew
+        >>> extend.bind1(ew.neg, [jnp.float32(3.0)], extend.NO_PARAMS)
+        Array(-3., dtype=float32)
+    """
     (out,) = _current.get().process(primitive, args, params)
     return out
 
@@ -579,7 +608,18 @@ def at_own_lines(fun: Callable[..., R], *args: Any) -> R:
 
 @contextmanager
 def use_trace(trace: Trace) -> Iterator[None]:
-    """Make ``trace`` the current one within a block."""
+    """Make ``trace`` the current one within a block.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import extend
+        >>> def fun(x):
+        ...     with extend.use_trace(x._trace.parent):
+        ...         size = float(jnp.float32(2.0) * 3)  # not traced
+        ...     return size * x
+        >>> tinyjax.jit(fun)(1.0)
+        Array(6., dtype=float32, weak_type=True)
+    """
     token = _current.set(trace)
     try:
         yield
@@ -588,7 +628,17 @@ def use_trace(trace: Trace) -> Iterator[None]:
 
 
 def eval_context() -> AbstractContextManager[None]:
-    """Evaluate, within a block, whatever transformations run around it."""
+    """Evaluate, within a block, whatever transformations run around it.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> def fun(x):
+        ...     with tinyjax.core.eval_context():
+        ...         size = float(jnp.sin(0.0)) + 2
+        ...     return size * x
+        >>> tinyjax.jit(fun)(3.0)
+        Array(6., dtype=float32, weak_type=True)
+    """
     return use_trace(base_trace())
 
 
@@ -729,6 +779,20 @@ class Running:
     """Makes a trace current for the length of its transformation, and ends it afterwards.
 
     A class is faster here than a generator as a context manager.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import extend
+        >>> class Counter(extend.Trace):
+        ...     count = 0
+        ...     def process(self, primitive, operands, params):
+        ...         Counter.count += 1
+        ...         return self.parent.process(primitive, operands, params)
+        >>> trace = Counter(extend.current_trace())
+        >>> with extend.Running(trace):
+        ...     _ = jnp.sin(jnp.float32(1.0)) * jnp.float32(2.0)
+        >>> Counter.count, trace.live
+        (2, False)
     """
 
     __slots__ = ("_token", "_trace")

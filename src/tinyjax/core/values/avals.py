@@ -158,6 +158,14 @@ class ShapedArray:
         dtype: the dtype.
         weak_type: whether the dtype is weak.
         where: what the type says of several devices; None, of nearly all, says nothing.
+
+    Example:
+        >>> import numpy as np
+        >>> import tinyjax
+        >>> float32 = np.dtype("float32")
+        >>> first, second = (tinyjax.core.ShapedArray((2,), float32) for _ in range(2))
+        >>> first is second, first
+        (True, ShapedArray(float32[2]))
     """
 
     shape: tuple[int, ...]
@@ -471,6 +479,12 @@ class ShapeDtypeStruct(Record):
         weak_type: whether the dtype is weak.
         sharding: how such an array lies on devices, where that is said; a ``PartitionSpec`` is of
             the mesh in force.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> x = tinyjax.ShapeDtypeStruct((2, 3), jnp.float32)
+        >>> tinyjax.eval_shape(lambda x: x.T @ x, x)
+        ShapeDtypeStruct(shape=(3, 3), dtype=float32)
     """
 
     shape: tuple[int, ...] = attrs.field(converter=_shape)

@@ -64,14 +64,30 @@ class SymbolicSize(_Int):
 
 
 def larger(x: int, y: int) -> int:
-    """Return the larger of two sizes, which may be symbolic."""
+    """Return the larger of two sizes, which may be symbolic.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax import export
+        >>> (n,) = export.symbolic_shape("n")
+        >>> tinyjax.core.max_dim(n, 3), tinyjax.core.max_dim(2, 3)
+        (max(n, 3), 3)
+    """
     if isinstance(x, SymbolicSize):
         return x.maximum(y)
     return y.maximum(x) if isinstance(y, SymbolicSize) else max(x, y)
 
 
 def smaller(x: int, y: int) -> int:
-    """Return the smaller of two sizes, which may be symbolic."""
+    """Return the smaller of two sizes, which may be symbolic.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax import export
+        >>> (n,) = export.symbolic_shape("n")
+        >>> tinyjax.core.min_dim(n, 3), tinyjax.core.min_dim(2, 3)
+        (min(n, 3), 2)
+    """
     if isinstance(x, SymbolicSize):
         return x.minimum(y)
     return y.minimum(x) if isinstance(y, SymbolicSize) else min(x, y)

@@ -219,6 +219,12 @@ def as_array(x: object, name: str = "") -> Array:
     Raises:
         ArgumentError: ``x`` is not an array or a number.
         DtypeError: ``x`` is a NumPy array of a type that arrays cannot have.
+
+    Example:
+        >>> import numpy as np
+        >>> from tinyjax import extend
+        >>> extend.as_array(2.0).weak_type, extend.as_array(np.float64(2.0)).dtype
+        (True, dtype('float64'))
     """
     if isinstance(x, Array):
         return x

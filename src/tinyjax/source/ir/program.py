@@ -218,6 +218,14 @@ class IR:
         function: the function.
         blocks: the first is where the program begins; no branch leads there.
         filename: where the function was written.
+
+    Example:
+        >>> from tinyjax import source
+        >>> def fun(x):
+        ...     return x + 1
+        >>> ir = source.ir_of(fun)
+        >>> isinstance(ir, source.IR), ir.name, len(ir.blocks)
+        (True, 'fun', 1)
     """
 
     name: str

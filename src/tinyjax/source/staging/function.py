@@ -29,7 +29,17 @@ R = TypeVar("R")
 
 
 class StagedFunction(Generic[P, R]):
-    """A function whose control flow may depend on traced values; made by ``stage``."""
+    """A function whose control flow may depend on traced values; made by ``stage``.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax import source
+        >>> @source.stage
+        ... def clipped(x):
+        ...     return x if x > 0 else 0.0
+        >>> isinstance(clipped, source.staging.StagedFunction), tinyjax.jit(clipped)(-3.0)
+        (True, Array(0., dtype=float32, weak_type=True))
+    """
 
     __name__: str
     __wrapped__: Callable[P, R]
