@@ -1,24 +1,21 @@
 """Sphinx's settings."""
 
 import sys
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 from docutils import nodes
 from sphinx import addnodes
-from sphinx.transforms.post_transforms import SphinxPostTransform
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from tinyjax import __version__
-from website import reference
 from website.navigation import Navigation
 
 project = "tinyjax"
 author = "The tinyjax authors"
 version = release = __version__
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_copybutton"]
+extensions = ["myst_parser", "sphinx_copybutton"]
 
 # Pages
 myst_heading_anchors = 4
@@ -26,10 +23,6 @@ copybutton_exclude = ".linenos, .gp, .go"
 
 # The reference
 add_module_names = False
-autodoc_type_aliases = reference.aliases()
-autodoc_typehints = "signature"
-napoleon_numpy_docstring = False
-napoleon_use_ivar = True
 python_maximum_signature_line_length = 88
 python_use_unqualified_type_names = True
 toc_object_entries_show_parents = "hide"
@@ -53,32 +46,14 @@ pygments_style = "a11y-high-contrast-light"
 pygments_dark_style = "a11y-high-contrast-dark"
 
 
-def without_links_to_type_variables(app: Any, doctree: Any) -> None:
-    """Show the type variables of signatures as text."""
-    names = reference.type_variables()
-    for node in list(doctree.findall(addnodes.pending_xref)):
-        name = node["reftarget"].rpartition(".")[2]
-        if name in names:
-            node.replace_self(nodes.Text(name))
-
-
-def without_entries(transform: Any, **options: Any) -> None:
-    """Show names in signatures as text where no entry of the reference ends with them.
-
-    Sphinx would compare each `int` with all entries, which took a tenth of a build.
-    """
-    ends = last_names(transform.env)
-    for node in list(transform.document.findall(addnodes.pending_xref)):
-        if node.get("refspecific") and node["reftarget"].rpartition(".")[2] not in ends:
-            wholes = (part for part in node.findall(addnodes.pending_xref_condition))
-            whole = next((part for part in wholes if part["condition"] == "*"), node)
-            node.replace_self(whole.children)
-
-
-@cache
-def last_names(env: Any) -> frozenset[str]:
-    """List the names of all entries without their modules and classes."""
-    return frozenset(name.rpartition(".")[2] for name in env.domains["py"].objects)
+def prepared(app: Any, doctree: Any) -> None:
+    """Take the targets of references as they are; give lines of files anchors, ``#L-12``."""
+    for node in doctree.findall(addnodes.pending_xref):
+        for nearer in ("refspecific", "py:module", "py:class"):  # else ``bool`` is numpy.bool
+            node.attributes.pop(nearer, None)
+    if app.env.docname.startswith("src/"):
+        for node in doctree.findall(nodes.literal_block):
+            node["highlight_args"] = {"linespans": "L"}
 
 
 def without_tree(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
@@ -97,8 +72,6 @@ def readable(app: Any, page: str, template: str, context: dict[str, Any], doctre
 
 def setup(app: Any) -> None:
     """Hand Sphinx what it is to call."""
-    app.connect("doctree-read", without_links_to_type_variables)
-    early = {"default_priority": 5, "run": without_entries}  # before links are resolved
-    app.add_post_transform(type("WithoutEntries", (SphinxPostTransform,), early))
+    app.connect("doctree-read", prepared)
     app.connect("html-page-context", without_tree, priority=400)  # before the theme's own
     app.connect("html-page-context", readable, priority=900)  # after it

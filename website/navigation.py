@@ -32,7 +32,8 @@ class Navigation:
         """Make that of a page."""
         included = app.env.toctree_includes
         parents = {child: parent for parent, children in included.items() for child in children}
-        current = [page]
+        topic = app.env.metadata.get(page, {}).get("topic")  # of a page that no tree lists
+        current = [page, f"reference/{topic}"] if topic else [page]
         while (parent := parents.get(current[-1])) is not None:
             current.append(parent)
         return cls(app, page, frozenset(current))

@@ -21,8 +21,8 @@ from typing import Any, Final
 
 import attrs
 
-from website import reference
 from website.blocks import Shown, blocks_in, primitives_put_back, run
+from website.name_pages import Reference
 from website.notebooks import is_notebook, written
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -159,8 +159,11 @@ class Staging:
         """Write all pages, and run their code."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
+        reference = Reference()
         for name, text in reference.pages().items():
             self._put(Path("reference", f"{name}.rst"), text)
+        for file in reference.sources():
+            self._shown(file)
         for file in sorted(DOCS.rglob("*")):
             if file.is_file() and file.suffix != ".md":
                 self._put(file.relative_to(ROOT), file.read_bytes())
@@ -280,10 +283,13 @@ class Staging:
         self._put(_staged(index), head + self._linked(rows, index))
 
     def _shown(self, file: Path) -> None:
-        """Write a page that shows a file."""
+        """Write a page that shows a file, once; search leaves it out."""
+        if file in self._met:
+            return
+        self._met.add(file)
         name = file.relative_to(ROOT).as_posix()
         language = "python" if file.suffix == ".py" else "text"
-        head = f"---\norphan: true\n---\n# {name}\n\n"
+        head = f"---\norphan: true\nnosearch: true\n---\n# {name}\n\n"
         body = f"{_FENCE}{{code-block}} {language}\n\n{file.read_text(encoding='utf-8')}{_FENCE}\n"
         self._put(_staged(file), head + body)
 

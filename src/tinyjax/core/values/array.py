@@ -214,46 +214,57 @@ class Array(_Methods):
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The sizes of the axes."""
         return self.aval.shape
 
     @property
     def dtype(self) -> DType:
+        """The type of the elements."""
         return self.aval.dtype
 
     @property
     def weak_type(self) -> bool:
+        """Whether the dtype gives way to that of another operand, as a Python number's does."""
         return self.aval.weak_type
 
     @property
     def ndim(self) -> int:
+        """The number of axes."""
         return len(self.shape)
 
     @property
     def size(self) -> int:
+        """The number of elements."""
         return math.prod(self.shape)
 
     @property
     def itemsize(self) -> int:
+        """How many bytes an element takes."""
         return self.dtype.itemsize
 
     @property
     def nbytes(self) -> int:
+        """How many bytes the elements take."""
         return self.size * self.itemsize
 
     @property
     def T(self) -> Array:
+        """The array with its axes in reverse order."""
         return _numpy.transpose(self)
 
     @property
     def mT(self) -> Array:
+        """The array with its last two axes exchanged."""
         return _numpy.matrix_transpose(self)
 
     @property
     def real(self) -> Array:
+        """The real part; of a real array, the array itself."""
         return _numpy.real(self)
 
     @property
     def imag(self) -> Array:
+        """The imaginary part; of a real array, zeros."""
         return _numpy.imag(self)
 
     @property
@@ -301,6 +312,7 @@ class Array(_Methods):
 
     @property
     def is_fully_replicated(self) -> bool:
+        """Whether each device that holds a part of the array holds all of it."""
         return True
 
     def devices(self) -> set[Device]:
@@ -481,6 +493,7 @@ class Array(_Methods):
         return _numpy.transpose(self, [integer(n, "an axis of transpose") for n in axes])
 
     def flatten(self, order: Order = "C") -> Array:
+        """Return the elements along one axis, row by row; with ``"F"``, column by column."""
         return _numpy.ravel(self, order)
 
     def conj(self) -> Array:
@@ -499,6 +512,7 @@ class Array(_Methods):
         return self.copy()
 
     def item(self, *args: int | tuple[int, ...]) -> bool | int | float | complex:
+        """Return an element as a Python number: that at an index, or the only one."""
         if args:
             indices = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
             index = [integer(n, "an index in item") for n in indices]
@@ -512,6 +526,7 @@ class Array(_Methods):
         return scalar
 
     def tolist(self) -> Any:
+        """Return the elements as nested lists of Python numbers."""
         return self.concrete("a list").tolist()
 
     def to_numpy(self) -> HostArray:
@@ -537,6 +552,7 @@ class Array(_Methods):
         return memoryview(data).toreadonly()  # of a copy, too
 
     def tobytes(self, order: Order = "C") -> bytes:
+        """Return the bytes of the elements, in the order of rows or of columns (``"F"``)."""
         return self.concrete("bytes").tobytes(order)
 
     def to_device(self, device: Device | answers.Sharding, *, stream: None = None) -> Array:
