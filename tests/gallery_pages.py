@@ -33,6 +33,7 @@ NAMES: Final = (
     "transport",
     "adjoint",
     "stencil",
+    "rover",
     "new_primitive",
 )
 COLUMNS: Final = 3

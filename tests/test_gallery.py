@@ -36,6 +36,7 @@ from gallery import (
     mandelbrot,
     neural_ode,
     pendulum,
+    rover,
     stencil,
     transport,
 )
@@ -61,7 +62,7 @@ def test_pages_are_of_their_scripts() -> None:
 
 def test_pictures_are_small() -> None:
     sizes = [(PAGES / "pictures" / f"{name}.png").stat().st_size for name in NAMES]
-    assert sum(sizes) < 1_500_000
+    assert sum(sizes) < 1_600_000
 
 
 def test_stencil(picture: str) -> None:
@@ -78,6 +79,26 @@ def test_stencil(picture: str) -> None:
     expected = scipy.integrate.solve_ivp(rates, (0, 1), stencil.start(8), "LSODA", rtol=1e-8).y
     mean = found["mean of the first substance at the end"]
     assert mean == pytest.approx(expected[:64, -1].mean(), rel=1e-4)
+
+
+def test_rover(picture: str) -> None:
+    found = rover.main(picture, count=61, beacons=12)
+    assert found["unknowns"] == 3 * 60 + 2 * 12
+    assert found["products for a Jacobian"] <= 8
+    assert found["error of the path found"] < 0.3 * found["error of the path by its wheels"]
+    # each unknown takes a degree of freedom of what is measured
+    freedom = found["measurements"] - found["unknowns"]
+    ratio = found["mean square of a misfit"] * found["measurements"] / freedom
+    assert abs(ratio - 1) < 4 * (2 / freedom) ** 0.5
+
+
+def test_what_the_rover_sees_is_placed_where_it_is() -> None:
+    rng = np.random.default_rng(0)
+    poses, places = rng.normal(size=(5, 3)), rng.normal(size=(5, 2))
+    turned = np.exp(-1j * poses[:, 2]) * ((places - poses[:, :2]) @ [1, 1j])
+    sights = jax.vmap(rover.seen)(poses, places)
+    np.testing.assert_allclose(sights, np.stack([turned.real, turned.imag], 1), rtol=1e-12)
+    np.testing.assert_allclose(rover.placed(poses, np.asarray(sights)), places, rtol=1e-12)
 
 
 def test_digits(picture: str) -> None:

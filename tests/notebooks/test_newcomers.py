@@ -47,6 +47,10 @@ TASKS: dict[str, tuple[str, Callable[[dict[str, float]], bool]]] = {
         lambda x: x["mean distance from the letters' points"] < 0.15,
     ),
     "stencil": ("main(side=8, end=1.0)", lambda x: x["products for a Jacobian"] == 8),
+    "rover": (
+        "main(count=61, beacons=12)",
+        lambda x: x["error of the path found"] < x["error of the path by its wheels"],
+    ),
     "adjoint": ("main(rounds=40)", lambda x: 0 < x["best angle in degrees"] < 45),
     "mandelbrot": (
         "main(pixels=60, limit=100)",
