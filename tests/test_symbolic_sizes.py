@@ -211,7 +211,7 @@ def many(x: Any, y: Any) -> Any:
         "reshaped": x.reshape(np.prod(x.shape)) @ jnp.ones(4 * b),
         "slices": (x[-1], x[1:], x[::2, 1], x[::-1], x[: b // 2], y[2:-1], x[b - 1]),
         "place": x[2],  # which may be out of bounds
-        "updated": x.at[0].set(1.0).at[:, 1].add(2.0).at[1:].multiply(3.0),
+        "updated": x.at[0].set(1.0).at[-1].set(4.0).at[:, 1].add(2.0).at[1:].multiply(3.0),
         "taken": x[jnp.array([0, -1])] + jnp.take_along_axis(x, jnp.argsort(x, 0), 0)[:1],
         "sorted": (jnp.sort(y), jnp.argmax(x, 0), jnp.median(y), jnp.cumsum(y)),
         "searched": (jnp.searchsorted(jnp.sort(y), x, side="right"), jnp.digitize(x, jnp.sort(y))),

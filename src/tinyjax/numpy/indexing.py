@@ -456,7 +456,7 @@ def _put(x: Array, bounds: Sequence[tuple[int, int, int, bool]], update: Array) 
         return update
     if all(stride == 1 for _, _, stride, _ in bounds):
         dtype = dtypes.int32 if fit_int32(shape) else dtypes.int64
-        starts = [opd.splat(start, av.ShapedArray((), dtype)) for start, _, _, _ in bounds]
+        starts = [sh.full((), start, dtype) for start, _, _, _ in bounds]
         return tr.bind1(ds.dynamic_update_slice_p, (x, update, *starts), NO_PARAMS)
     # Spread over the whole array, and chosen where it falls: one pass, where a scatter goes element
     # by element.
