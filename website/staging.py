@@ -76,6 +76,7 @@ NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
         "docs/inside/debugging",
         "docs/inside/sparsity",
         "docs/inside/symbolic-sizes",
+        "docs/inside/padding",
         "docs/inside/callbacks",
         "docs/inside/source",
         "docs/inside/laplacians",

@@ -315,6 +315,10 @@ class CheckpointError(TinyjaxError, ValueError):
     """A checkpoint cannot be read or written: it is missing, damaged, or of other arrays."""
 
 
+class PaddingError(TinyjaxError, NotImplementedError):
+    """A function is padded to a bucket of lengths, and uses what has no rule for that."""
+
+
 class ExportError(TinyjaxError, ValueError):
     """A program cannot be exported, or what was exported cannot be read."""
 

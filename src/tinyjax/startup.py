@@ -32,8 +32,9 @@ lazy.ROOMS.update(
     plugins="tinyjax.parallel.discovery",
     # what rules log in a backward pass
     logs="tinyjax.custom_derivatives.logs",
-    # a value of jit's control_flow
+    # a value of jit's control_flow, and another of its options
     source="tinyjax.source",
+    pad_to="tinyjax.padding.function",
 )
 lazy.ROOMS["with jit"] = (
     "tinyjax.core.api.gradients tinyjax.numpy.contraction tinyjax.numpy.indexing "

@@ -940,6 +940,7 @@ def test_a_decorator_hands_all_options_on(monkeypatch: pytest.MonkeyPatch) -> No
         "donate_argnums": 1,
         "donate_argnames": "b",
         "control_flow": "source",
+        "pad_to": 8,
         "tier": "first",
         "compiler_options": {"c": 1},
         "inline": True,

@@ -56,7 +56,7 @@ def with_sizes(jaxpr: jx.Jaxpr, sizes: Mapping[str, int]) -> jx.Jaxpr:
     Raises:
         ExportError: the program is not well typed for these sizes.
     """
-    result = _Substitution(sizes).program(jaxpr)
+    result = Substitution(sizes).program(jaxpr)
     check(result, f"for the sizes {told(sizes)}")
     return result
 
@@ -172,7 +172,7 @@ class Rewriting:
         return attrs.evolve(record, **changes) if changes else record
 
 
-class _Substitution(Rewriting):
+class Substitution(Rewriting):
     """Sizes put in place of variables."""
 
     def __init__(self, sizes: Mapping[str, int]) -> None:

@@ -23,6 +23,7 @@ Everything here is what tinyjax itself is written with; ``docs/new-primitive.md`
 - ``subjaxprs``, ``eval_jaxpr``: the programs inside an equation; run a program
 - ``MESH``, ``MeshRule``: how the results of a primitive lie on the devices of a mesh
 - ``SPARSITY``, ``SparsityRule``: where the derivative of a primitive is zero
+- ``PADDING``, ``PaddingRule``: what a primitive does with arrays longer than they say
 - ``numpy_text``: the program of NumPy that a function becomes
 - ``core``: what interpreters of jaxprs read, by the names of ``jax.extend.core``
 """
@@ -53,6 +54,7 @@ __all__, __getattr__, __dir__ = namespace(
         "tinyjax.core.stablehlo.types": "Values",
         "tinyjax.parallel.mesh_rule": "MESH MeshRule",
         "tinyjax.sparsity.rules": "SPARSITY SparsityRule",
+        "tinyjax.padding.programs": "PADDING PaddingRule",
         "": "core",
     },
 )

@@ -41,6 +41,8 @@ from tinyjax.core.values.avals import ShapedArray as ShapedArray
 from tinyjax.core.values.operands import as_array as as_array
 from tinyjax.exploring.numbering import numpy_text as numpy_text
 from tinyjax.extend import core as core
+from tinyjax.padding.programs import PADDING as PADDING
+from tinyjax.padding.programs import PaddingRule as PaddingRule
 from tinyjax.parallel.mesh_rule import MESH as MESH
 from tinyjax.parallel.mesh_rule import MeshRule as MeshRule
 from tinyjax.sparsity.rules import SPARSITY as SPARSITY
@@ -61,6 +63,8 @@ __all__ = [
     'MeshRule',
     'NO_PARAMS',
     'NoParams',
+    'PADDING',
+    'PaddingRule',
     'Params',
     'Primitive',
     'RuleKey',

@@ -6,7 +6,7 @@ What becomes of a function is loaded when one is first given to it (``function.p
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import EllipsisType
 from typing import Any, Literal, ParamSpec, TypeVar, overload
@@ -21,6 +21,11 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 ControlFlow = Literal["python", "source"]
+#: How a length is rounded up: to a multiple, to one of some lengths, to a power of two, or to what
+#: a function returns.
+Rounding = int | Sequence[int] | Literal["powers of two"] | Callable[[int], int]
+#: The same for all arguments, or by the names of those that vary; there also by axis.
+PadTo = Rounding | Mapping[str, Rounding | Mapping[int, Rounding]]
 
 
 @overload
@@ -32,6 +37,7 @@ def jit(
     donate_argnums: int | Sequence[int] | None = ...,
     donate_argnames: str | Sequence[str] | None = ...,
     control_flow: ControlFlow = ...,
+    pad_to: PadTo | None = ...,
     tier: config.Tier | None = ...,
     compiler_options: xla.CompilerOptions | None = ...,
     inline: bool = ...,
@@ -49,6 +55,7 @@ def jit(
     donate_argnums: int | Sequence[int] | None = ...,
     donate_argnames: str | Sequence[str] | None = ...,
     control_flow: ControlFlow = ...,
+    pad_to: PadTo | None = ...,
     tier: config.Tier | None = ...,
     compiler_options: xla.CompilerOptions | None = ...,
     inline: bool = ...,
@@ -67,6 +74,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
     donate_argnums: int | Sequence[int] | None = None,
     donate_argnames: str | Sequence[str] | None = None,
     control_flow: ControlFlow = "python",
+    pad_to: PadTo | None = None,
     tier: config.Tier | None = None,
     compiler_options: xla.CompilerOptions | None = None,
     inline: bool = False,
@@ -97,6 +105,11 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         control_flow: "source" reads the source of the function, and of functions that it calls,
             and turns ``if``, ``while`` and ``for`` that depend on traced values into ``cond``,
             ``while_loop`` and ``scan`` (``tinyjax.source.stage``).
+        pad_to: how the lengths of first axes are rounded up, so that calls with many lengths run
+            few programs: to a multiple of an int, to one of several ints, to "powers of two", or to
+            what a function of the length returns. ``{"x": 64}`` says it of the argument ``x`` and
+            all arrays in it, ``{"x": {1: 64}}`` of its second axis. Results are those without
+            padding. Lengths that are equal in a call, and are rounded alike, are one length.
         tier: what computes the first calls. With "first", NumPy evaluates as many calls as cost a
             quarter of compiling. With "compiled", they wait for the compiler, and all calls round
             alike. With "ready", NumPy evaluates calls until the compiled program is ready. The
@@ -125,11 +138,13 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         SourceError: when called, if ``control_flow`` is "source" and the function uses Python that
             cannot be staged.
         ArgumentError: ``fun`` is not callable, or a generator function; ``control_flow`` or
-            ``tier`` is none of the words above; what is donated is static, or no argument of the
-            function; or there is no such backend. When called, if a compiler option is none of
-            XLA's.
+            ``tier`` is none of the words above; ``pad_to`` is no such rule, or names no argument;
+            what is donated is static, or no argument of the function; or there is no such backend.
+            When called, if a compiler option is none of XLA's.
         ShardingError: when called, if there is no such device, an array cannot be divided as it is
             to lie, or arguments lie on different devices.
+        PaddingError: when called, if the function does with an axis that ``pad_to`` rounds up what
+            cannot be done with padded arrays.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -149,6 +164,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
                 donate_argnums=donate_argnums,
                 donate_argnames=donate_argnames,
                 control_flow=control_flow,
+                pad_to=pad_to,
                 tier=tier,
                 compiler_options=compiler_options,
                 inline=inline,
@@ -186,6 +202,9 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         _placed(in_shardings, out_shardings, device),
         inline,
     )
+    if pad_to is not None:
+        padded: jt.JitFunction[P, R] = lazy.room("pad_to").padded(parameters, pad_to)
+        return padded
     return jt.JitFunction(parameters)
 
 

@@ -71,7 +71,7 @@ class JitFunction(Generic[P, R]):
             named = attrgetter(name)(sys.modules[self.__module__])
         except (AttributeError, KeyError):
             named = None
-        return name if named is self else (JitFunction, (self._parameters,))
+        return name if named is self else (type(self), (self._parameters,))
 
     def __copy__(self) -> JitFunction[P, R]:
         return self
@@ -79,7 +79,7 @@ class JitFunction(Generic[P, R]):
     def __deepcopy__(self, memo: dict[int, Any]) -> JitFunction[P, R]:
         """Copy what the function is bound to, as Python does: a function itself is not copied."""
         fun = deepcopy(self._fun, memo)
-        return self if fun is self._fun else JitFunction(attrs.evolve(self._parameters, fun=fun))
+        return self if fun is self._fun else type(self)(attrs.evolve(self._parameters, fun=fun))
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
@@ -329,10 +329,14 @@ class JitFunction(Generic[P, R]):
             )
         entry, kept = self._stage(signature)
         if signature.settings.explain:
-            self._explain(signature, None, entry).log()
+            self._report(signature, entry)
         if kept:
             self._find().add(signature, entry)
         return entry
+
+    def _report(self, signature: sig.Signature, entry: Entry) -> None:
+        """Say why a function was traced."""
+        self._explain(signature, None, entry).log()
 
     def _stage(self, signature: sig.Signature) -> tuple[Entry, bool]:
         """Record the program of a signature; tell also whether it is good for later calls."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 import inspect
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from contextlib import suppress
 from itertools import count
 from operator import attrgetter, is_
@@ -189,6 +189,7 @@ class Parameters:
         flags: the user's for XLA.
         placed: where arguments and results lie; None where nothing is said of it.
         inline: whether its operations are written into programs that call it.
+        padding: what a room knows of lengths that vary; None where nothing was said of them.
     """
 
     fun: Callable[..., Any]
@@ -201,6 +202,7 @@ class Parameters:
     flags: Flags = ()
     placed: dev.PlacedCall | None = None
     inline: bool = False
+    padding: Hashable = None
     #: The static arguments' positions and names, by how many are passed by position.
     _places: dict[int, tuple[tuple[int, ...], tuple[str, ...]]] = attrs.field(
         factory=dict, init=False
@@ -263,7 +265,7 @@ class Parameters:
         static = (self.static_argnums, self.static_argnames, self.as_given)
         donated = (self.donate_argnums, self.donate_argnames)
         places = self.placed and self.placed.options
-        return (*static, *donated, self.tier, self.flags, places, self.inline)
+        return (*static, *donated, self.tier, self.flags, places, self.inline, self.padding)
 
     @property
     def all_dynamic(self) -> bool:
@@ -357,19 +359,29 @@ class Parameters:
         """Which leaves of ``(args, kwargs)``, less the static ones, are donated."""
         if not (self.donate_argnums or self.donate_argnames):
             return []
+        return self.leaves_of(self.donate_argnums, self.donate_argnames, in_tree, static)
+
+    def leaves_of(
+        self,
+        numbers: Collection[int],
+        names: Collection[str],
+        in_tree: tree.PyTreeDef,
+        static: StaticArguments,
+    ) -> list[int]:
+        """Which leaves of ``(args, kwargs)``, less the static ones, are of some arguments."""
         args, kwargs = tree.unflatten(in_tree, range(in_tree.num_leaves))
         positions = static.positions
         total = len(args) + len(positions)
-        nums = {i + total if i < 0 else i for i in self.donate_argnums}
+        nums = {i + total if i < 0 else i for i in numbers}
         dynamic = [i for i in range(total) if i not in positions]
         leaves: list[int] = []
         for i, value in zip(dynamic, args, strict=True):
             name = self._names[i] if i < len(self._names) else None
-            if i in nums or name in self.donate_argnames:
+            if i in nums or name in names:
                 leaves += tree.leaves(value)
         for name, value in kwargs.items():
             position = self._names.index(name) if name in self._names else None
-            if name in self.donate_argnames or position in nums:
+            if name in names or position in nums:
                 leaves += tree.leaves(value)
         return sorted(leaves)
 

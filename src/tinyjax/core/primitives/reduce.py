@@ -67,7 +67,8 @@ def _extremum(
     return impl
 
 
-def _all_ones(dtype: dtypes.DType) -> bool | int:
+def all_ones(dtype: dtypes.DType) -> bool | int:
+    """The value of a type that changes nothing of what it is combined with by ``and``."""
     if dtype == dtypes.bool_:
         return True
     return int(np.iinfo(dtype).max) if dtypes.kind(dtype) == "u" else -1
@@ -119,7 +120,7 @@ reduce_min_p: prim.Primitive[bc.ReduceParams] = bc.reducer(
     _extremum_host(np.minimum),
 )
 reduce_and_p: prim.Primitive[bc.ReduceParams] = bc.reducer(
-    "reduce_and", np.bitwise_and.reduce, Lowering.and_, "biu", _all_ones
+    "reduce_and", np.bitwise_and.reduce, Lowering.and_, "biu", all_ones
 )
 reduce_or_p: prim.Primitive[bc.ReduceParams] = bc.reducer(
     "reduce_or",

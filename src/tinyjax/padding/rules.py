@@ -1,0 +1,562 @@
+"""The rules of primitives for padded arrays: what stands behind the true length changes nothing.
+
+Most fill it with a value before they apply the primitive: sums with zeros, maxima with the least
+number, matrices with the identity. Arrays are filled by ``select``, never multiplied: what pads
+them may be infinite or NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from math import prod
+from typing import Any, Final
+
+import attrs
+
+from tinyjax import dtypes
+from tinyjax.core.control_flow import cond, primitives as cfp
+from tinyjax.core.primitives import (
+    broadcast as bc,
+    elementwise as ew,
+    identities as id,
+    reduce as rd,
+    shape as sh,
+    slicing as sl,
+)
+from tinyjax.core.stablehlo.builder import Scalar
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg, trace as tr
+from tinyjax.core.values import avals as av, operands as opd
+from tinyjax.core.values.array import Array
+from tinyjax.export.dimension import dim_as_value_p
+from tinyjax.export.dims import SymbolicDim
+from tinyjax.padding.programs import PADDING, Padding, PaddingRule, no_rule
+from tinyjax.primitives import (
+    arg_extrema,
+    bitcast,
+    convolution as cv,
+    cumulative as cu,
+    determinant,
+    dot,
+    dynamic_slice as ds,
+    fft,
+    gather_scatter as gs,
+    householder,
+    lu,
+    qr,
+    random_bits as rb,
+    reduce_window as wi,
+    sort as so,
+    spectral,
+    triangular,
+    windows as wn,
+    wrap_index,
+)
+from tinyjax.primitives.modes import GatherScatterMode
+
+
+def _is_varying(n: object) -> bool:
+    return isinstance(n, SymbolicDim)
+
+
+def _same(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+    return p.bind(eqn, xs)
+
+
+def _filling(
+    value: Callable[[dtypes.DType], Scalar], axes: Callable[[Any, av.ShapedArray], Sequence[int]]
+) -> PaddingRule:
+    """Make the rule of a primitive that puts together the elements along some axes.
+
+    Args:
+        value: what changes nothing, by dtype.
+        axes: of the parameters and the operand's type, those along which it is filled.
+    """
+
+    def rule(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+        avals = [x.aval for x in eqn.inputs]
+        return p.bind(
+            eqn,
+            [
+                p.filled(x, aval, value(aval.dtype), axes(eqn.params, aval))
+                for x, aval in zip(xs, avals, strict=True)
+            ],
+        )
+
+    return rule
+
+
+def _zero(dtype: dtypes.DType) -> Scalar:
+    return 0
+
+
+def _one(dtype: dtypes.DType) -> Scalar:
+    return 1
+
+
+def _ones(dtype: dtypes.DType) -> Scalar:
+    return rd.all_ones(dtype)
+
+
+def _behind(params: cu.CumulativeParams, aval: av.ShapedArray) -> Sequence[int]:
+    """From the front, what comes later changes nothing."""
+    return (params.axis,) if params.reverse else ()
+
+
+def _dot(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+    axes = (eqn.params.lhs_contract, eqn.params.rhs_contract)
+    inputs = zip(xs, eqn.inputs, axes, strict=True)
+    return p.bind(eqn, [p.filled(x, atom.aval, 0, own) for x, atom, own in inputs])
+
+
+def _sort(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+    """What is no element comes last: that is the first key."""
+    params: so.SortParams = eqn.params
+    inside = p.inside(eqn.inputs[0].aval, (params.axis,))
+    if inside is None:
+        return p.bind(eqn, xs)
+    outside = ew.convert_element_type(ew.not_(inside), dtypes.int32)
+    return tr.bind(so.sort_p, (outside, *xs), attrs.evolve(params, num_keys=params.num_keys + 1))[
+        1:
+    ]
+
+
+# Elements in other places
+
+
+def _part(x: Array, axis: int, start: Array, size: int) -> Array:
+    """Return a slice along one axis."""
+    starts = [start if i == axis else opd.scalar(0, dtypes.int32) for i in range(x.ndim)]
+    sizes = tuple([size if i == axis else n for i, n in enumerate(x.shape)])
+    return tr.bind1(ds.dynamic_slice_p, (x, *starts), ds.DynamicSliceParams(sizes))
+
+
+def _put(x: Array, part: Array, axis: int, start: Array) -> Array:
+    """Replace a slice along one axis."""
+    starts = [start if i == axis else opd.scalar(0, dtypes.int32) for i in range(x.ndim)]
+    return tr.bind1(ds.dynamic_update_slice_p, (x, part, *starts), prim.NO_PARAMS)
+
+
+def _take(x: Array, axis: int, places: Array) -> Array:
+    """Return the elements at some places along one axis."""
+    others = tuple([i for i in range(x.ndim) if i != axis])
+    numbers = gs.GatherDimensionNumbers(others, (axis,), (axis,))
+    sizes = tuple([1 if i == axis else n for i, n in enumerate(x.shape)])
+    params = gs.GatherParams(numbers, sizes, GatherScatterMode.CLIP)
+    return tr.bind1(gs.gather_p, (x, sh.expand_dims(places, (1,))), params)
+
+
+def _slice(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+    (x,), params = xs, eqn.params
+    out = p.aval(eqn.out_binders[0].aval)
+    for axis, bounds in enumerate(zip(params.starts, params.limits, params.strides, strict=True)):
+        start, limit, stride = bounds
+        if _is_varying(stride):
+            count = sh.iota((out.shape[axis],), dtypes.int32, 0)
+            steps = ew.mul(count, _over(p.length(stride), count.shape))
+            x = _take(x, axis, ew.add(steps, _over(p.length(start), count.shape)))
+            continue
+        if _is_varying(start):
+            x, start, limit = (
+                _part(x, axis, p.length(start), p.size(limit - start)),
+                0,
+                limit - start,
+            )
+        x = sl.slice_in_dim(x, start, p.size(limit), stride, axis)
+    return (x,)
+
+
+def _split(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+    (x,), axis, sizes = xs, eqn.params.axis, eqn.params.sizes
+    starts = [*accumulate(sizes, initial=0)]
+    return [_part(x, axis, p.length(i), p.size(n)) for i, n in zip(starts, sizes, strict=False)]
+
+
+def _rev(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+    (x,), aval = p.bind(eqn, xs), eqn.inputs[0].aval
+    for axis in eqn.params.axes:
+        n = aval.shape[axis]
+        if _is_varying(n):  # what was last comes first now
+            size = p.size(n)
+            wide = sl.pad_in_dim(x, 0, size, axis)
+            x = _part(wide, axis, ew.sub(opd.scalar(size, dtypes.int32), p.length(n)), size)
+    return (x,)
+
+
+def _concatenate(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+    axis, sizes = eqn.params.axis, [x.aval.shape[eqn.params.axis] for x in eqn.inputs]
+    if not any(map(_is_varying, sizes[:-1])):
+        return p.bind(eqn, xs)
+    aval = p.aval(eqn.out_binders[0].aval)
+    out = sh.full(aval.shape, 0, aval.dtype)
+    for start, x in zip(accumulate(sizes, initial=0), xs, strict=False):
+        out = _put(out, x, axis, p.length(start))  # over what pads the one before
+    return (out,)
+
+
+def _pad(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+    """Let what pads the operand hold the value that is put behind it."""
+    (x, value), aval = xs, eqn.inputs[0].aval
+    inside = p.inside(aval)
+    if inside is not None:
+        x = ew.select(inside, x, bc.broadcast_in_dim(value, x.shape, ()))
+    sizes = p.aval(eqn.out_binders[0].aval).shape
+    for axis, (low, high, interior) in enumerate(eqn.params.config):
+        if _is_varying(low) or _is_varying(interior):
+            count = sh.iota((sizes[axis],), dtypes.int32, 0)
+            places = ew.sub(count, _over(p.length(low), count.shape))
+            step = _over(p.length(interior + 1), count.shape)
+            size = _over(p.length(aval.shape[axis]), count.shape)
+            element, zero = ew.div(places, step), sh.zeros_like(count)
+            is_any = ew.and_(ew.ge(places, zero), ew.eq(ew.rem(places, step), zero))
+            is_any = ew.and_(is_any, ew.lt(element, size))
+            x = _take(x, axis, element)
+            mask = bc.broadcast_in_dim(is_any, x.shape, (axis,))
+            x = ew.select(mask, x, bc.broadcast_in_dim(value, x.shape, ()))
+        else:
+            own = (low, p.size(high), interior)
+            x = sl.pad(x, value, [own if i == axis else (0, 0, 0) for i in range(x.ndim)])
+    return (x,)
+
+
+def _reshape(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+    (x,), old, new = xs, eqn.inputs[0].aval.shape, eqn.params.shape
+    if _keeps_order(old, new):
+        return p.bind(eqn, xs)
+    # say for each element of the result where it is in the operand
+    shape = p.aval(eqn.out_binders[0].aval).shape
+    where = place = sh.full(shape, 0, dtypes.int32)
+    for axis, n in enumerate(new):
+        count = sh.iota(shape, dtypes.int32, axis)
+        where = ew.add(ew.mul(where, _over(p.length(n), shape)), count)
+    for axis in reversed(range(len(old))):
+        length, stride = p.length(old[axis]), prod(x.shape[axis + 1 :])
+        own = ew.rem(where, _over(length, shape))
+        where = ew.div(where, _over(length, shape))
+        place = ew.add(place, ew.mul(own, sh.full(shape, stride, dtypes.int32)))
+    taken = _take(sh.reshape(x, (x.size,)), 0, sh.reshape(place, (place.size,)))
+    return (sh.reshape(taken, shape),)
+
+
+def _over(x: Array, shape: tuple[int, ...]) -> Array:
+    return x if x.shape == shape else bc.broadcast_in_dim(x, shape, ())
+
+
+def _keeps_order(old: Sequence[int], new: Sequence[int]) -> bool:
+    """Say whether the elements of padded arrays come in the same order after a reshape.
+
+    Axes belong together whose products are equal. Among these only the first may vary.
+    """
+    ends = [[*accumulate(shape, lambda x, y: x * y)] for shape in (old, new)]
+    shared = [n for n in ends[0] if n in ends[1]]
+    for shape, products in zip((old, new), ends, strict=True):
+        is_first = True
+        for n, product in zip(shape, products, strict=True):
+            if n != 1:
+                if _is_varying(n) and not is_first:
+                    return False
+                is_first = False
+            is_first = is_first or product in shared
+    return True
+
+
+# Elements at places that are data
+
+
+def _shortest(p: Padding, starts: Sequence[Array], room: Sequence[int]) -> list[Array]:
+    """Move the starts of slices back to where these fit."""
+    return [
+        ew.min_(start, p.length(n, start.dtype)) if _is_varying(n) else start
+        for start, n in zip(starts, room, strict=True)
+    ]
+
+
+def _dynamic_slice(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+    x, *starts = xs
+    shape, sizes = eqn.inputs[0].aval.shape, eqn.params.sizes
+    room = [n - size for n, size in zip(shape, sizes, strict=True)]
+    return p.bind(eqn, (x, *_shortest(p, starts, room)))
+
+
+def _dynamic_update_slice(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+    x, update, *starts = xs
+    whole, part = eqn.inputs[0].aval, eqn.inputs[1].aval
+    room = [n - size for n, size in zip(whole.shape, part.shape, strict=True)]
+    starts = _shortest(p, starts, room)
+    partly = [i for i, n in enumerate(part.shape) if n != whole.shape[i]]
+    inside = p.inside(part, partly)
+    if inside is not None:
+        starts = [ew.max_(start, sh.full((), 0, start.dtype)) for start in starts]
+        params = ds.DynamicSliceParams(update.shape)
+        before = tr.bind1(ds.dynamic_slice_p, (x, *starts), params)
+        update = ew.select(inside, update, before)
+    return p.bind(eqn, (x, update, *starts))
+
+
+def _indices(p: Padding, indices: Array, windows: wn.Windows, mode: GatherScatterMode) -> Array:
+    """Let indices out of true bounds be what they would be without padding."""
+    dtype = indices.dtype
+    row = sl.concatenate([sh.reshape(p.length(n, dtype), (1,)) for n in windows.last_starts], 0)
+    last = bc.broadcast_in_dim(row, indices.shape, (indices.ndim - 1,))
+    if mode is GatherScatterMode.CLIP:
+        return ew.max_(ew.min_(indices, last), sh.zeros_like(indices))
+    return ew.select(ew.gt(indices, last), sh.full_like(indices, rd.highest(dtype)), indices)
+
+
+def _gather(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+    (x, indices), params = xs, eqn.params
+    windows = gs.gather_windows(eqn.inputs[0].aval.shape, params)
+    if any(map(_is_varying, windows.last_starts)):
+        indices = _indices(p, indices, windows, params.mode)
+    return p.bind(eqn, (x, indices))
+
+
+def _scatter(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+    (x, indices, updates), params = xs, eqn.params
+    whole, places, part = [atom.aval for atom in eqn.inputs]
+    windows = gs.scatter_windows(whole.shape, part.shape, params)
+    if any(_is_varying(n) and n != whole.shape[i] for i, n in enumerate(windows.sizes)):
+        raise no_rule(eqn, "a window varies in length, and is not all of an axis")
+    inside = p.inside(places)
+    if inside is not None and not indices.shape[-1]:
+        raise no_rule(eqn, "a number of updates that varies is made in one place")
+    if inside is not None or any(map(_is_varying, windows.last_starts)):
+        indices = _indices(p, indices, windows, params.mode)
+    if inside is not None:  # updates that are none go nowhere
+        indices = ew.select(inside, indices, sh.full_like(indices, rd.highest(indices.dtype)))
+        params = gs.ScatterParams(params.dimension_numbers, GatherScatterMode.FILL_OR_DROP)
+    return tr.bind(eqn.primitive, (x, indices, updates), params)
+
+
+# Numbers
+
+
+def _dimension(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+    params = eqn.params
+    return (ew.convert_element_type(p.length(params.size), params.dtype, params.weak_type),)
+
+
+def _wrap_index(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+    (x,) = xs
+    if not _is_varying(eqn.params.size):
+        return p.bind(eqn, xs)
+    length = _over(p.length(eqn.params.size, x.dtype), x.shape)
+    return (ew.select(ew.lt(x, sh.zeros_like(x)), ew.add(x, length), x),)
+
+
+def _random_bits(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+    """Draw more: an element's bits depend on how many come before it."""
+    if any(map(_is_varying, eqn.params.shape[1:])):
+        raise no_rule(eqn, "only the first axis of what is drawn may vary")
+    return p.bind(eqn, xs)
+
+
+# Windows
+
+
+def _windowed(fill: PaddingRule) -> PaddingRule:
+    def rule(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+        sizes = getattr(eqn.params, "window", ())
+        if any(map(_is_varying, (*sizes, *[low for low, _ in eqn.params.padding]))):
+            raise no_rule(eqn, "a window, or what comes before the first element, varies in length")
+        return fill(p, eqn, xs)
+
+    return rule
+
+
+def _convolution(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+    params: cv.ConvParams = eqn.params
+    shapes = zip(eqn.inputs, (params.numbers.lhs_spec, params.numbers.rhs_spec), strict=True)
+    (batch, features), (out, _) = [[x.aval.shape[i] for i in spec[:2]] for x, spec in shapes]
+    grouped = [batch] if params.batch_groups > 1 else []
+    grouped += [features, out] if params.feature_groups > 1 else []
+    if any(map(_is_varying, grouped)):
+        raise no_rule(eqn, "an axis that is divided into groups varies in length")
+    return _windowed(_filling(_zero, _all))(p, eqn, xs)
+
+
+def _all(params: object, aval: av.ShapedArray) -> Sequence[int]:
+    return range(aval.ndim)
+
+
+# Matrices
+
+
+def _whole(count: Callable[[Any], int]) -> PaddingRule:
+    """Make the rule of what takes some last axes of its operands as a whole."""
+
+    def rule(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+        axes = [n for x in eqn.inputs for n in x.aval.shape[-count(eqn.params) :]]
+        if any(map(_is_varying, axes)):
+            raise no_rule(eqn)
+        return p.bind(eqn, xs)
+
+    return rule
+
+
+def _matrix(p: Padding, eqn: jx.JaxprEqn, x: Array, aval: av.ShapedArray) -> Array:
+    """Put the identity behind square matrices."""
+    rows, columns = aval.shape[-2:]
+    if rows != columns:
+        raise no_rule(eqn, "the rows or the columns of a matrix vary in number, and not both")
+    inside = p.inside(aval, (aval.ndim - 2, aval.ndim - 1))
+    if inside is None:
+        return x
+    lines = [sh.iota(x.shape, dtypes.int32, x.ndim - i) for i in (1, 2)]
+    return ew.select(inside, x, ew.convert_element_type(ew.eq(*lines), x.dtype))
+
+
+def _square(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+    return p.bind(eqn, [_matrix(p, eqn, xs[0], eqn.inputs[0].aval)])
+
+
+def _solve(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+    (a, b), (matrix, right) = xs, [x.aval for x in eqn.inputs]
+    axis = right.ndim - (2 if getattr(eqn.params, "left_side", True) else 1)
+    return p.bind(eqn, (_matrix(p, eqn, a, matrix), p.filled(b, right, 0, (axis,))))
+
+
+def _permutation(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+    (x,), aval = xs, eqn.inputs[0].aval
+    inside = p.inside(aval, (aval.ndim - 1,))
+    if inside is not None:  # rows that are none stay where they are
+        x = ew.select(inside, x, sh.iota(x.shape, x.dtype, x.ndim - 1))
+    return p.bind(eqn, (x,))
+
+
+# Programs
+
+
+def _scan(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+    """Do nothing in iterations that are none."""
+    params: cfp.ScanParams = eqn.params
+    body, n, k = p.program(params.jaxpr), len(p.lengths), params.num_consts
+    consts, carry, slices = prim.split_list(xs, k, params.num_carry)
+    if not _is_varying(params.length):
+        changed = attrs.evolve(params, jaxpr=body, num_consts=n + k)
+        return tr.bind(cfp.scan_p, (*p.lengths, *xs), changed)
+    size, one = p.size(params.length), opd.scalar(1, dtypes.int32)
+    first = opd.scalar(size - 1 if params.reverse else 0, dtypes.int32)
+    avals = [body.in_avals[:n], (first.aval,), body.in_avals[n + k :]]
+    constants = [*avals[0], *body.in_avals[n : n + k]]
+
+    def iteration(*operands: Array) -> list[Array]:
+        fixed, (i, *rest) = operands[: n + k], operands[n + k :]
+        before = rest[: params.num_carry]
+        results = body.out_avals[params.num_carry :]
+        outs = cond.cond(
+            ew.lt(i, Padding(p.buckets, fixed[:n]).length(params.length)),
+            lambda *args: jx.eval_jaxpr(body, args),
+            lambda *args: [*before, *[opd.splat(0, aval) for aval in results]],
+            *fixed,
+            *rest,
+        )
+        return [(ew.sub if params.reverse else ew.add)(i, one), *outs]
+
+    staged = stg.stage(iteration, [*constants, *avals[1], *avals[2]])
+    operands = ((*p.lengths, *consts), (first, *carry), slices)
+    changed = attrs.evolve(params, length=size)
+    return cfp.bind_scan(staged.jaxpr, *operands, changed)[1:]
+
+
+def _while(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+    params: cfp.WhileParams = eqn.params
+    fixed, other, state = prim.split_list(xs, params.num_condition, params.num_body)
+    return cfp.bind_while(
+        p.program(params.condition),
+        (*p.lengths, *fixed),
+        p.program(params.body),
+        (*p.lengths, *other),
+        state,
+        params.checkpoints,
+        params.observer,
+    )
+
+
+def _cond(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
+    index, *rest = xs
+    branches = tuple([p.program(branch) for branch in eqn.params.branches])
+    return tr.bind(cfp.cond_p, (index, *p.lengths, *rest), cfp.CondParams(branches))
+
+
+def _axes(params: bc.ReduceParams, aval: av.ShapedArray) -> Sequence[int]:
+    return params.axes
+
+
+def _axis(params: arg_extrema.ArgParams, aval: av.ShapedArray) -> Sequence[int]:
+    return (params.axis,)
+
+
+def _last(params: object, aval: av.ShapedArray) -> Sequence[int]:
+    return (aval.ndim - 1,)
+
+
+_RULES: Final[Sequence[tuple[PaddingRule, Sequence[prim.Primitive[Any]]]]] = (
+    (
+        _same,
+        (
+            *(ew.select_p, bc.broadcast_in_dim_p, sh.transpose_p, sh.iota_p),
+            *(id.optimization_barrier_p, id.stop_gradient_p, id.name_p, rb.random_wrap_p),
+            *(rb.random_unwrap_p, bitcast.bitcast_convert_type_p),
+        ),
+    ),
+    (_filling(_zero, _axes), (bc.reduce_sum_p, rd.reduce_xor_p)),
+    (_filling(_one, _axes), (rd.reduce_prod_p,)),
+    (_filling(rd.lowest, _axes), (rd.reduce_max_p,)),
+    (_filling(rd.highest, _axes), (rd.reduce_min_p,)),
+    (_filling(_ones, _axes), (rd.reduce_and_p,)),
+    (_filling(_zero, _axes), (rd.reduce_or_p,)),
+    (_filling(rd.lowest, _axis), (arg_extrema.argmax_p,)),
+    (_filling(rd.highest, _axis), (arg_extrema.argmin_p,)),
+    (_filling(rd.lowest, _last), (so.top_k_p,)),
+    (_filling(_zero, _behind), (cu.cumsum_p, cu.linear_recurrence_p)),
+    (_filling(_one, _behind), (cu.cumprod_p,)),
+    (_filling(rd.lowest, _behind), (cu.cummax_p, cu.cumlogsumexp_p)),
+    (_filling(rd.highest, _behind), (cu.cummin_p,)),
+    (_dot, (dot.dot_general_p,)),
+    (_sort, (so.sort_p,)),
+    (_slice, (sl.slice_p,)),
+    (_split, (sl.split_p,)),
+    (_rev, (sh.rev_p,)),
+    (_concatenate, (sl.concatenate_p,)),
+    (_pad, (sl.pad_p,)),
+    (_reshape, (sh.reshape_p,)),
+    (_dynamic_slice, (ds.dynamic_slice_p,)),
+    (_dynamic_update_slice, (ds.dynamic_update_slice_p,)),
+    (_gather, (gs.gather_p,)),
+    (
+        _scatter,
+        (
+            *(gs.scatter_p, gs.scatter_add_p, gs.scatter_sub_p, gs.scatter_mul_p),
+            *(gs.scatter_min_p, gs.scatter_max_p),
+        ),
+    ),
+    (_dimension, (dim_as_value_p,)),
+    (_wrap_index, (wrap_index.wrap_index_p,)),
+    (_random_bits, (rb.random_bits_p,)),
+    (_windowed(_filling(_zero, _all)), (wi.reduce_window_sum_p,)),
+    (_windowed(_filling(rd.lowest, _all)), (wi.reduce_window_max_p,)),
+    (_windowed(_filling(rd.highest, _all)), (wi.reduce_window_min_p,)),
+    (_convolution, (cv.conv_general_dilated_p,)),
+    (_whole(lambda params: len(params.lengths)), (fft.fft_p,)),
+    (
+        _whole(lambda params: 2),
+        (
+            *(qr.qr_p, qr.geqrf_p, householder.householder_product_p, spectral.eigh_p),
+            *(spectral.svd_p, spectral.eig_p),
+        ),
+    ),
+    (_square, (triangular.cholesky_p, lu.lu_p, determinant.det_p, determinant.slogdet_p)),
+    (_solve, (triangular.triangular_solve_p, lu.solve_p)),
+    (_permutation, (lu.pivots_to_permutation_p,)),
+    (_scan, (cfp.scan_p,)),
+    (_while, (cfp.while_p,)),
+    (_cond, (cfp.cond_p,)),
+)
+
+
+def register() -> None:
+    """Register the rules."""
+    for rule, primitives in _RULES:
+        for primitive in primitives:
+            primitive.def_rule(PADDING)(rule)
