@@ -87,6 +87,17 @@ class SaveOnlyTheseNames:
 
     Attributes:
         saveable_names: the names.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.ad_checkpoint import checkpoint_name
+        >>> def f(x):
+        ...     y = checkpoint_name(jnp.sin(x), "y")
+        ...     return jnp.sin(checkpoint_name(jnp.sin(y), "z"))
+        >>> policy = tinyjax.checkpoint_policies.SaveOnlyTheseNames(["y"])
+        >>> saved = tinyjax.saved_residuals(tinyjax.checkpoint(f, policy=policy), 1.0)
+        >>> [value.argument or value.name or value.primitive for value in saved]
+        ['x', 'y']
     """
 
     saveable_names: frozenset[str] = attrs.field(converter=_strings)
@@ -101,6 +112,17 @@ class SaveAnyNamesButThese:
 
     Attributes:
         names: the names.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.ad_checkpoint import checkpoint_name
+        >>> def f(x):
+        ...     y = checkpoint_name(jnp.sin(x), "y")
+        ...     return jnp.sin(checkpoint_name(jnp.sin(y), "z"))
+        >>> policy = tinyjax.checkpoint_policies.SaveAnyNamesButThese(["y"])
+        >>> saved = tinyjax.saved_residuals(tinyjax.checkpoint(f, policy=policy), 1.0)
+        >>> [value.argument or value.name or value.primitive for value in saved]
+        ['x', 'z']
     """
 
     names: frozenset[str] = attrs.field(converter=_strings)
@@ -118,6 +140,19 @@ class SaveAndOffloadOnlyTheseNames:
         names_which_can_be_offloaded: others.
         offload_src: of no effect.
         offload_dst: of no effect.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.ad_checkpoint import checkpoint_name
+        >>> def f(x):
+        ...     y = checkpoint_name(jnp.sin(x), "y")
+        ...     return jnp.sin(checkpoint_name(jnp.sin(y), "z"))
+        >>> policy = tinyjax.checkpoint_policies.SaveAndOffloadOnlyTheseNames(
+        ...     ["y"], ["z"], "device", "pinned_host"
+        ... )
+        >>> saved = tinyjax.saved_residuals(tinyjax.checkpoint(f, policy=policy), 1.0)
+        >>> [value.argument or value.name or value.primitive for value in saved]
+        ['x', 'y', 'z']
     """
 
     names_which_can_be_saved: frozenset[str] = attrs.field(converter=_strings)
@@ -173,19 +208,55 @@ checkpoint_dots_with_no_batch_dims: Final[Policy] = dots_with_no_batch_dims_save
 
 @checking.checked
 def save_only_these_names(*names: str) -> Policy:
-    """Keep the values that ``checkpoint_name`` gave one of these names."""
+    """Keep the values that ``checkpoint_name`` gave one of these names.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.ad_checkpoint import checkpoint_name
+        >>> def f(x):
+        ...     y = checkpoint_name(jnp.sin(x), "y")
+        ...     return jnp.sin(checkpoint_name(jnp.sin(y), "z"))
+        >>> policy = tinyjax.checkpoint_policies.save_only_these_names("y")
+        >>> saved = tinyjax.saved_residuals(tinyjax.checkpoint(f, policy=policy), 1.0)
+        >>> [value.argument or value.name or value.primitive for value in saved]
+        ['x', 'y']
+    """
     return SaveOnlyTheseNames(names)
 
 
 @checking.checked
 def save_any_names_but_these(*names: str) -> Policy:
-    """Keep the values that have a name, unless it is one of these."""
+    """Keep the values that have a name, unless it is one of these.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.ad_checkpoint import checkpoint_name
+        >>> def f(x):
+        ...     y = checkpoint_name(jnp.sin(x), "y")
+        ...     return jnp.sin(checkpoint_name(jnp.sin(y), "z"))
+        >>> policy = tinyjax.checkpoint_policies.save_any_names_but_these("y")
+        >>> saved = tinyjax.saved_residuals(tinyjax.checkpoint(f, policy=policy), 1.0)
+        >>> [value.argument or value.name or value.primitive for value in saved]
+        ['x', 'z']
+    """
     return SaveAnyNamesButThese(names)
 
 
 @checking.checked
 def save_anything_except_these_names(*names: str) -> Policy:
-    """Keep every value, unless it has one of these names."""
+    """Keep every value, unless it has one of these names.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.ad_checkpoint import checkpoint_name
+        >>> def f(x):
+        ...     y = checkpoint_name(jnp.sin(x), "y")
+        ...     return jnp.sin(checkpoint_name(jnp.sin(y), "z"))
+        >>> policy = tinyjax.checkpoint_policies.save_anything_except_these_names("y")
+        >>> saved = tinyjax.saved_residuals(tinyjax.checkpoint(f, policy=policy), 1.0)
+        >>> [value.argument or value.name or value.primitive for value in saved]
+        ['cos', 'cos', 'cos']
+    """
     return _BuiltinPolicy(_Keeps.ANYTHING_EXCEPT, names)
 
 
@@ -207,6 +278,22 @@ def save_and_offload_only_these_names(
 
     Raises:
         ArgumentError: a name is among both.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.ad_checkpoint import checkpoint_name
+        >>> def f(x):
+        ...     y = checkpoint_name(jnp.sin(x), "y")
+        ...     return jnp.sin(checkpoint_name(jnp.sin(y), "z"))
+        >>> policy = tinyjax.checkpoint_policies.save_and_offload_only_these_names(
+        ...     names_which_can_be_saved=["y"],
+        ...     names_which_can_be_offloaded=["z"],
+        ...     offload_src="device",
+        ...     offload_dst="pinned_host",
+        ... )
+        >>> saved = tinyjax.saved_residuals(tinyjax.checkpoint(f, policy=policy), 1.0)
+        >>> [value.argument or value.name or value.primitive for value in saved]
+        ['x', 'y', 'z']
     """
     policy = SaveAndOffloadOnlyTheseNames(
         names_which_can_be_saved, names_which_can_be_offloaded, offload_src, offload_dst
@@ -227,13 +314,36 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy
     Args:
         offload_src: of no effect.
         offload_dst: of no effect.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> offload = tinyjax.checkpoint_policies.offload_dot_with_no_batch_dims
+        >>> policy = offload("device", "pinned_host")
+        >>> f = tinyjax.checkpoint(lambda x: jnp.sin(jnp.sin(x @ x)), policy=policy)
+        >>> len(tinyjax.saved_residuals(f, jnp.ones((2, 2))))
+        2
     """
     return dots_with_no_batch_dims_saveable
 
 
 @checking.checked
 def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
-    """Keep what either policy keeps."""
+    """Keep what either policy keeps.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.ad_checkpoint import checkpoint_name
+        >>> def f(x):
+        ...     y = checkpoint_name(jnp.sin(x), "y")
+        ...     return jnp.sin(checkpoint_name(jnp.sin(y), "z"))
+        >>> policy = tinyjax.checkpoint_policies.save_from_both_policies(
+        ...     tinyjax.checkpoint_policies.save_only_these_names("y"),
+        ...     tinyjax.checkpoint_policies.save_only_these_names("z"),
+        ... )
+        >>> saved = tinyjax.saved_residuals(tinyjax.checkpoint(f, policy=policy), 1.0)
+        >>> [value.argument or value.name or value.primitive for value in saved]
+        ['x', 'y', 'z']
+    """
     return _BuiltinPolicy(_Keeps.EITHER, (), (policy_1, policy_2))
 
 

@@ -70,6 +70,12 @@ class Zero:
 
     Attributes:
         aval: its type.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import hijax
+        >>> hijax.Zero.from_primal_value(jnp.ones(2))
+        Zero(aval=ShapedArray(float32[2]))
     """
 
     aval: av.ShapedArray
@@ -84,7 +90,14 @@ tree.register_static(Zero)
 
 
 def instantiate_zeros(tangent: Any) -> Any:
-    """Return a tangent or cotangent as an array: of zeros, if that is what it is known to be."""
+    """Return a tangent or cotangent as an array: of zeros, if that is what it is known to be.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import hijax
+        >>> hijax.instantiate_zeros(hijax.Zero.from_primal_value(jnp.ones(2)))
+        Array([0., 0.], dtype=float32)
+    """
     return sh.zero_tangent(tangent.aval) if isinstance(tangent, Zero) else tangent
 
 

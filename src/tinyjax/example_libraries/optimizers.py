@@ -42,7 +42,15 @@ answer_for(
 
 @attrs.frozen
 class OptimizerState:
-    """The state of each array of parameters, and the structure of the parameters."""
+    """The state of each array of parameters, and the structure of the parameters.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.example_libraries import optimizers
+        >>> state = optimizers.momentum(0.1, 0.9).init_fn({"w": jnp.array([3.0])})
+        >>> state.states
+        [(Array([3.], dtype=float32), Array([0.], dtype=float32))]
+    """
 
     states: list[tree.PyTree]
     treedef: tree.PyTreeDef
@@ -52,7 +60,13 @@ tree.register_dataclass(OptimizerState, ["states"], ["treedef"])
 
 
 class Optimizer(NamedTuple):
-    """What an optimizer consists of."""
+    """What an optimizer consists of.
+
+    Example:
+        >>> from tinyjax.example_libraries import optimizers
+        >>> optimizers.sgd(0.1)._fields
+        ('init_fn', 'update_fn', 'params_fn')
+    """
 
     init_fn: Callable[[tree.PyTree], OptimizerState]
     update_fn: Callable[[Any, tree.PyTree, OptimizerState], OptimizerState]
@@ -66,6 +80,18 @@ def optimizer(
 
     Args:
         opt_maker: returns a triple of functions for an array.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.example_libraries import optimizers
+        >>> @optimizers.optimizer
+        ... def sign_descent(step_size):
+        ...     def update(i, gradient, x):
+        ...         return x - step_size * jnp.sign(gradient)
+        ...     return lambda x: x, update, lambda x: x
+        >>> init, update, params_of = sign_descent(0.1)
+        >>> params_of(update(0, {"w": jnp.array(-9.0)}, init({"w": jnp.array(1.0)})))
+        {'w': Array(1.1, dtype=float32, weak_type=True)}
     """
 
     @wraps(opt_maker)
@@ -102,13 +128,42 @@ def _keeping(
 
 
 def sgd(step_size: float | Schedule) -> Optimizer:
-    """Gradient descent."""
+    """Make gradient descent: ``x - step_size * gradient``.
+
+    Args:
+        step_size: a number, or a function of the step.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.example_libraries import optimizers
+        >>> init, update, params_of = optimizers.sgd(0.5)
+        >>> state = init(jnp.array([1.0, 100.0]))
+        >>> for i in range(2):
+        ...     state = update(i, params_of(state), state)  # the gradient of x**2 / 2 is x
+        >>> jnp.round(params_of(state), 3)
+        Array([ 0.25, 25.  ], dtype=float32)
+    """
     size = make_schedule(step_size)
     return _keeping(0, lambda i, g, x: (x - size(i) * g,))
 
 
 def momentum(step_size: float | Schedule, mass: float) -> Optimizer:
-    """Gradient descent with momentum."""
+    """Make gradient descent with momentum: a step repeats ``mass`` times the one before.
+
+    Args:
+        step_size: a number, or a function of the step.
+        mass: how much of the last velocity stays.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.example_libraries import optimizers
+        >>> init, update, params_of = optimizers.momentum(0.5, mass=0.9)
+        >>> state = init(jnp.array([1.0, 100.0]))
+        >>> for i in range(2):
+        ...     state = update(i, params_of(state), state)  # the gradient of x**2 / 2 is x
+        >>> jnp.round(params_of(state), 3)
+        Array([ -0.2, -20. ], dtype=float32)
+    """
     size = make_schedule(step_size)
 
     def update(i: Any, g: Array, x: Array, velocity: Array) -> tuple[Array, ...]:
@@ -119,7 +174,22 @@ def momentum(step_size: float | Schedule, mass: float) -> Optimizer:
 
 
 def nesterov(step_size: float | Schedule, mass: float) -> Optimizer:
-    """Gradient descent with Nesterov's momentum."""
+    """Make gradient descent with Nesterov's momentum, which looks one step ahead.
+
+    Args:
+        step_size: a number, or a function of the step.
+        mass: how much of the last velocity stays.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.example_libraries import optimizers
+        >>> init, update, params_of = optimizers.nesterov(0.5, mass=0.9)
+        >>> state = init(jnp.array([1.0, 100.0]))
+        >>> for i in range(2):
+        ...     state = update(i, params_of(state), state)  # the gradient of x**2 / 2 is x
+        >>> jnp.round(params_of(state), 3)
+        Array([ -0.402, -40.25 ], dtype=float32)
+    """
     size = make_schedule(step_size)
 
     def update(i: Any, g: Array, x: Array, velocity: Array) -> tuple[Array, ...]:
@@ -130,7 +200,22 @@ def nesterov(step_size: float | Schedule, mass: float) -> Optimizer:
 
 
 def adagrad(step_size: float | Schedule, momentum: float = 0.9) -> Optimizer:
-    """Adagrad (Duchi et al., JMLR 12, 2011)."""
+    """Make Adagrad (Duchi et al., JMLR 12, 2011): steps shrink by the squares of all gradients.
+
+    Args:
+        step_size: a number, or a function of the step.
+        momentum: how much of the last step stays.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.example_libraries import optimizers
+        >>> init, update, params_of = optimizers.adagrad(0.5, momentum=0.0)
+        >>> state = init(jnp.array([1.0, 100.0]))
+        >>> for i in range(2):
+        ...     state = update(i, params_of(state), state)  # the gradient of x**2 / 2 is x
+        >>> jnp.round(params_of(state), 3)
+        Array([ 0.276, 99.147], dtype=float32)
+    """
     size = make_schedule(step_size)
 
     def update(i: Any, g: Array, x: Array, squares: Array, m: Array) -> tuple[Array, ...]:
@@ -146,7 +231,25 @@ def _inverse_root(squares: Array) -> Array:
 
 
 def rmsprop(step_size: float | Schedule, gamma: float = 0.9, eps: float = 1e-8) -> Optimizer:
-    """RMSProp: steps divided by a moving average of the gradients' size."""
+    """Make RMSProp: gradients are divided by the root of a moving average of their squares.
+
+    So parameters of any size move alike.
+
+    Args:
+        step_size: a number, or a function of the step.
+        gamma: how much of the average stays.
+        eps: is added to the average.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.example_libraries import optimizers
+        >>> init, update, params_of = optimizers.rmsprop(0.1)
+        >>> state = init(jnp.array([1.0, 100.0]))
+        >>> for i in range(2):
+        ...     state = update(i, params_of(state), state)  # the gradient of x**2 / 2 is x
+        >>> jnp.round(params_of(state), 3)
+        Array([ 0.499, 99.455], dtype=float32)
+    """
     size = make_schedule(step_size)
 
     def update(i: Any, g: Array, x: Array, average: Array) -> tuple[Array, ...]:
@@ -159,7 +262,24 @@ def rmsprop(step_size: float | Schedule, gamma: float = 0.9, eps: float = 1e-8) 
 def rmsprop_momentum(
     step_size: float | Schedule, gamma: float = 0.9, eps: float = 1e-8, momentum: float = 0.9
 ) -> Optimizer:
-    """RMSProp with momentum."""
+    """Make RMSProp with momentum: a step repeats ``momentum`` times the one before.
+
+    Args:
+        step_size: a number, or a function of the step.
+        gamma: how much of the average stays.
+        eps: is added to the average.
+        momentum: how much of the last step stays.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.example_libraries import optimizers
+        >>> init, update, params_of = optimizers.rmsprop_momentum(0.1)
+        >>> state = init(jnp.array([1.0, 100.0]))
+        >>> for i in range(2):
+        ...     state = update(i, params_of(state), state)  # the gradient of x**2 / 2 is x
+        >>> jnp.round(params_of(state), 3)
+        Array([ 0.214, 99.17 ], dtype=float32)
+    """
     size = make_schedule(step_size)
 
     def update(i: Any, g: Array, x: Array, average: Array, m: Array) -> tuple[Array, ...]:
@@ -173,7 +293,24 @@ def rmsprop_momentum(
 def adam(
     step_size: float | Schedule, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 ) -> Optimizer:
-    """Adam (Kingma and Ba, 2014)."""
+    """Make Adam (Kingma and Ba, 2014): momentum, divided by the gradients' size as in RMSProp.
+
+    Args:
+        step_size: a number, or a function of the step.
+        b1: how much of the average of gradients stays.
+        b2: how much of the average of their squares stays.
+        eps: is added to the root of that.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.example_libraries import optimizers
+        >>> init, update, params_of = optimizers.adam(0.1)
+        >>> state = init(jnp.array([1.0, 100.0]))
+        >>> for i in range(2):
+        ...     state = update(i, params_of(state), state)  # the gradient of x**2 / 2 is x
+        >>> jnp.round(params_of(state), 3)
+        Array([ 0.8, 99.8], dtype=float32)
+    """
     size = make_schedule(step_size)
 
     def update(i: Any, g: Array, x: Array, m: Array, v: Array) -> tuple[Array, ...]:
@@ -189,7 +326,24 @@ def adam(
 def adamax(
     step_size: float | Schedule, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8
 ) -> Optimizer:
-    """AdaMax: Adam with the maximum in place of the second moment."""
+    """Make AdaMax: Adam, with the greatest gradient so far in place of the second moment's root.
+
+    Args:
+        step_size: a number, or a function of the step.
+        b1: how much of the average of gradients stays.
+        b2: how much of the greatest one stays.
+        eps: is added to that.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.example_libraries import optimizers
+        >>> init, update, params_of = optimizers.adamax(0.1)
+        >>> state = init(jnp.array([1.0, 100.0]))
+        >>> for i in range(2):
+        ...     state = update(i, params_of(state), state)  # the gradient of x**2 / 2 is x
+        >>> jnp.round(params_of(state), 3)
+        Array([ 0.805, 99.8  ], dtype=float32)
+    """
     size = make_schedule(step_size)
 
     def update(i: Any, g: Array, x: Array, m: Array, u: Array) -> tuple[Array, ...]:
@@ -205,7 +359,22 @@ def adamax(
 def sm3(
     step_size: float | Schedule, momentum: float = 0.9
 ) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
-    """SM3 (Anil et al., 2019): one second moment for each row of each axis."""
+    """Make SM3 (Anil et al., 2019): Adagrad with one second moment for each row of each axis.
+
+    Args:
+        step_size: a number, or a function of the step.
+        momentum: how much of the last step stays.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.example_libraries import optimizers
+        >>> init, update, params_of = optimizers.sm3(0.5, momentum=0.0)
+        >>> state = init(jnp.array([1.0, 100.0]))
+        >>> for i in range(2):
+        ...     state = update(i, params_of(state), state)  # the gradient of x**2 / 2 is x
+        >>> jnp.round(params_of(state), 3)
+        Array([ 0.276, 99.147], dtype=float32)
+    """
     size = make_schedule(step_size)
 
     def init(x: Array) -> Any:
@@ -231,19 +400,45 @@ def sm3(
 
 
 def constant(step_size: float) -> Schedule:
-    """The same step size always."""
+    """Make a schedule of one step size.
+
+    Example:
+        >>> from tinyjax.example_libraries import optimizers
+        >>> optimizers.constant(0.1)(1000)
+        0.1
+    """
     return lambda i: step_size
 
 
 def exponential_decay(step_size: float, decay_steps: float, decay_rate: float) -> Schedule:
-    """A step size that is multiplied by ``decay_rate`` in so many steps."""
+    """Make a schedule that is multiplied by ``decay_rate`` in every ``decay_steps`` steps.
+
+    Example:
+        >>> from tinyjax.example_libraries import optimizers
+        >>> optimizers.exponential_decay(1.0, decay_steps=10, decay_rate=0.5)(20)
+        0.25
+    """
     return lambda i: step_size * decay_rate ** (i / decay_steps)
 
 
 def inverse_time_decay(
     step_size: float, decay_steps: float, decay_rate: float, staircase: bool = False
 ) -> Schedule:
-    """A step size divided by one and ``decay_rate`` for each ``decay_steps``."""
+    """Make a schedule that is divided by ``1 + decay_rate * i / decay_steps``.
+
+    Args:
+        step_size: the first step size.
+        decay_steps: in how many steps the divisor grows by ``decay_rate``.
+        decay_rate: by how much.
+        staircase: whether it grows at once at the end of these steps.
+
+    Example:
+        >>> from tinyjax.example_libraries import optimizers
+        >>> optimizers.inverse_time_decay(1.0, decay_steps=10, decay_rate=1.0)(10)
+        0.5
+        >>> float(optimizers.inverse_time_decay(1.0, 10, 1.0, staircase=True)(9))
+        1.0
+    """
     if staircase:
         return lambda i: step_size / (1 + decay_rate * jnp.floor(i / decay_steps))
     return lambda i: step_size / (1 + decay_rate * i / decay_steps)
@@ -252,7 +447,14 @@ def inverse_time_decay(
 def polynomial_decay(
     step_size: float, decay_steps: float, final_step_size: float, power: float = 1.0
 ) -> Schedule:
-    """A step size that falls to ``final_step_size`` in so many steps."""
+    """Make a schedule that falls to ``final_step_size`` in ``decay_steps`` steps, and stays there.
+
+    Example:
+        >>> from tinyjax.example_libraries import optimizers
+        >>> schedule = optimizers.polynomial_decay(1.0, decay_steps=10, final_step_size=0.5)
+        >>> [float(schedule(i)) for i in (0, 5, 10, 20)]
+        [1.0, 0.75, 0.5, 0.5]
+    """
 
     def schedule(i: Any) -> Array:
         left = (1 - jnp.minimum(i, decay_steps) / decay_steps) ** power
@@ -266,6 +468,12 @@ def piecewise_constant(boundaries: Sequence[float], values: Sequence[float]) -> 
 
     Raises:
         ArgumentError: there are not as many values as boundaries and one.
+
+    Example:
+        >>> from tinyjax.example_libraries import optimizers
+        >>> schedule = optimizers.piecewise_constant([10, 20], [1.0, 0.5, 0.25])
+        >>> [float(schedule(i)) for i in (10, 11, 21)]
+        [1.0, 0.5, 0.25]
     """
     ends, sizes = jnp.array(boundaries), jnp.array(values)
     if ends.ndim != 1 or sizes.shape != (ends.size + 1,):
@@ -281,6 +489,11 @@ def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
 
     Raises:
         ArgumentError: this is neither a function nor a scalar.
+
+    Example:
+        >>> from tinyjax.example_libraries import optimizers
+        >>> optimizers.make_schedule(0.1)(5), optimizers.make_schedule(lambda i: 1 / i)(5)
+        (0.1, 0.2)
     """
     if callable(scalar_or_schedule):
         return scalar_or_schedule
@@ -293,12 +506,26 @@ def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
 
 
 def l2_norm(grads: tree.PyTree) -> Array:
-    """Return the Euclidean norm of all arrays of a tree together."""
+    """Return the Euclidean norm of all arrays of a tree together.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.example_libraries import optimizers
+        >>> optimizers.l2_norm({"w": jnp.array([3.0]), "b": jnp.array([4.0])})
+        Array(5., dtype=float32)
+    """
     return jnp.sqrt(sum((jnp.vdot(x, x) for x in tree.leaves(grads)), start=jnp.asarray(0.0)))
 
 
 def clip_grads(grad_tree: tree.PyTree, max_norm: ArrayLike) -> tree.PyTree:
-    """Scale a tree of arrays down to a norm that it must not exceed."""
+    """Scale a tree of arrays down to a norm that it must not exceed.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.example_libraries import optimizers
+        >>> optimizers.clip_grads({"w": jnp.array([3.0]), "b": jnp.array([4.0])}, max_norm=1.0)
+        {'b': Array([0.8], dtype=float32), 'w': Array([0.6], dtype=float32)}
+    """
     norm = l2_norm(grad_tree)
     return tree.map(lambda g: jnp.where(norm < max_norm, g, g * (max_norm / norm)), grad_tree)
 
@@ -312,6 +539,13 @@ class JoinPoint:
 
     Attributes:
         subtree: the tree that it keeps: the array first, in the optimizers of this module.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.example_libraries import optimizers
+        >>> state = optimizers.sgd(0.1).init_fn({"w": jnp.array([3.0])})
+        >>> type(optimizers.unpack_optimizer_state(state)["w"]).__name__
+        'JoinPoint'
     """
 
     subtree: tree.PyTree
@@ -336,6 +570,14 @@ def pack_optimizer_state(marked_pytree: tree.PyTree) -> OptimizerState:
 
     Raises:
         ArgumentError: a leaf of the tree is no ``JoinPoint``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.example_libraries import optimizers
+        >>> state = optimizers.sgd(0.1).init_fn({"w": jnp.array([3.0])})
+        >>> tree_of_points = optimizers.unpack_optimizer_state(state)
+        >>> optimizers.pack_optimizer_state(tree_of_points) == state
+        True
     """
     points, treedef = tree.flatten(marked_pytree)
     for point in points:

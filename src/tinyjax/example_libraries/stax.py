@@ -123,6 +123,14 @@ def GeneralConv(
         padding: ``"VALID"`` or ``"SAME"``.
         W_init: draws the filter; Glorot's by default.
         b_init: draws the offset of each channel; normal by default.
+
+    Example:
+        >>> from tinyjax import random
+        >>> from tinyjax.example_libraries import stax
+        >>> init, apply = stax.GeneralConv(("NHWC", "HWIO", "NHWC"), 8, (3, 3), padding="SAME")
+        >>> shape, params = init(random.key(0), (1, 6, 6, 3))
+        >>> shape, params[0].shape
+        ((1, 6, 6, 8), (3, 3, 3, 8))
     """
     return _convolution(
         dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init, False
@@ -138,7 +146,17 @@ def GeneralConvTranspose(
     W_init: Initializer | None = None,
     b_init: Initializer | None = None,
 ) -> Layer:
-    """Make a transposed convolution; see ``GeneralConv``."""
+    """Make a transposed convolution; see ``GeneralConv``.
+
+    Example:
+        >>> from tinyjax import random
+        >>> from tinyjax.example_libraries import stax
+        >>> init, apply = stax.GeneralConvTranspose(
+        ...     ("NHWC", "HWIO", "NHWC"), 8, (2, 2), strides=(2, 2), padding="SAME"
+        ... )
+        >>> init(random.key(0), (1, 6, 6, 3))[0]
+        (1, 12, 12, 8)
+    """
     return _convolution(
         dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init, True
     )
@@ -216,6 +234,16 @@ def BatchNorm(
         scale: whether it has a scale of its own.
         beta_init: draws the mean.
         gamma_init: draws the scale.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import random
+        >>> from tinyjax.example_libraries import stax
+        >>> init, apply = stax.BatchNorm(axis=(0,))
+        >>> shape, params = init(random.key(0), (-1, 1))
+        >>> jnp.round(apply(params, jnp.array([[1.0], [3.0]])), 2)
+        Array([[-1.],
+               [ 1.]], dtype=float32)
     """
     axes = (axis,) if isinstance(axis, int) else tuple(axis)
 
@@ -255,6 +283,13 @@ def elementwise(fun: Callable[..., Any], **fun_kwargs: Any) -> Layer:
     Args:
         fun: the function.
         fun_kwargs: arguments that it takes besides.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.example_libraries import stax
+        >>> init, apply = stax.elementwise(jnp.clip, min=0.0)
+        >>> apply((), jnp.array([-1.0, 2.0]))
+        Array([0., 2.], dtype=float32)
     """
     return _without_parameters(lambda shape: shape, lambda x: fun(x, **fun_kwargs))
 
@@ -332,7 +367,15 @@ Flatten: Final = _without_parameters(
 
 
 def FanOut(num: int) -> Layer:
-    """Make a layer that hands its input on so many times, to ``parallel`` layers."""
+    """Make a layer that hands its input on so many times, to ``parallel`` layers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.example_libraries import stax
+        >>> init, apply = stax.FanOut(2)
+        >>> [float(x) for x in apply((), jnp.float32(3.0))]
+        [3.0, 3.0]
+    """
     return _without_parameters(lambda shape: [shape] * num, lambda x: [x] * num)
 
 
@@ -340,7 +383,18 @@ FanInSum: Final = _without_parameters(lambda shapes: shapes[0], lambda xs: reduc
 
 
 def FanInConcat(axis: int = -1) -> Layer:
-    """Make a layer that joins its inputs along an axis."""
+    """Make a layer that joins its inputs along an axis.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import random
+        >>> from tinyjax.example_libraries import stax
+        >>> init, apply = stax.FanInConcat()
+        >>> init(random.key(0), [(-1, 3), (-1, 4)])[0]
+        (-1, 7)
+        >>> apply((), [jnp.array([[1.0]]), jnp.array([[2.0]])])
+        Array([[1., 2.]], dtype=float32)
+    """
 
     def joined(shapes: Sequence[Shape]) -> Shape:
         place = axis % len(shapes[0])
@@ -357,6 +411,15 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
     Args:
         rate: the probability that an element is kept.
         mode: ``"train"``; in any other it hands its input on.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import random
+        >>> from tinyjax.example_libraries import stax
+        >>> init, apply = stax.Dropout(0.5)
+        >>> dropped = apply((), jnp.ones(100), rng=random.key(0))
+        >>> jnp.unique(dropped)
+        Array([0., 2.], dtype=float32)
     """
 
     def init(rng: ArrayLike, input_shape: Shape) -> tuple[Shape, tuple[()]]:
@@ -386,6 +449,15 @@ def serial(*layers: Layer) -> Layer:
 
     Returns:
         A layer whose parameters are the list of theirs.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import random
+        >>> from tinyjax.example_libraries import stax
+        >>> init, apply = stax.serial(stax.Dense(4), stax.Relu, stax.Dense(2))
+        >>> shape, params = init(random.key(0), (-1, 3))
+        >>> shape, len(params), apply(params, jnp.ones((5, 3))).shape
+        ((-1, 2), 3, (5, 2))
     """
     inits = [init for init, _ in layers]
     applies = [apply for _, apply in layers]
@@ -417,6 +489,16 @@ def parallel(*layers: Layer) -> Layer:
 
     Args:
         layers: the layers.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax import random
+        >>> from tinyjax.example_libraries import stax
+        >>> both = stax.parallel(stax.Dense(4), stax.Identity)
+        >>> init, apply = stax.serial(stax.FanOut(2), both, stax.FanInConcat())
+        >>> shape, params = init(random.key(0), (-1, 3))
+        >>> shape, apply(params, jnp.ones((5, 3))).shape
+        ((-1, 7), (5, 7))
     """
     inits = [init for init, _ in layers]
     applies = [apply for _, apply in layers]
@@ -441,6 +523,13 @@ def shape_dependent(make_layer: Callable[[Any], Layer]) -> Layer:
 
     Args:
         make_layer: takes that shape, and returns the layer.
+
+    Example:
+        >>> from tinyjax import random
+        >>> from tinyjax.example_libraries import stax
+        >>> init, apply = stax.shape_dependent(lambda shape: stax.Dense(2 * shape[-1]))
+        >>> init(random.key(0), (-1, 3))[0]
+        (-1, 6)
     """
 
     def init(rng: ArrayLike, input_shape: Any) -> tuple[Any, Any]:

@@ -66,6 +66,11 @@ class AxisData:
     Attributes:
         name: its name for collectives, or None.
         size: its size.
+
+    Example:
+        >>> from tinyjax.experimental import hijax
+        >>> hijax.AxisData(name="batch", size=8)
+        AxisData(name='batch', size=8)
     """
 
     name: Hashable | None
@@ -77,6 +82,14 @@ class GradAccum:
 
     Attributes:
         aval: their type.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import hijax
+        >>> total: hijax.GradAccum = hijax.ValAccum(jnp.float32(0.0).aval)
+        >>> total.accum(jnp.float32(2.0))
+        >>> total.val
+        Array(2., dtype=float32)
     """
 
     aval: ShapedArray
@@ -92,6 +105,15 @@ class ValAccum(GradAccum):
     Attributes:
         aval: their type.
         val: their sum so far, or ``Zero``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import hijax
+        >>> total = hijax.ValAccum(jnp.float32(0.0).aval)
+        >>> total.accum(jnp.float32(2.0))
+        >>> total.accum(jnp.float32(3.0))
+        >>> total.val
+        Array(5., dtype=float32)
     """
 
     def __init__(self, aval: ShapedArray) -> None:
@@ -109,6 +131,14 @@ class NullAccum(GradAccum):
 
     Attributes:
         aval: their type.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import hijax
+        >>> unused = hijax.NullAccum(jnp.float32(0.0).aval)
+        >>> unused.accum(jnp.float32(2.0))
+        >>> unused.aval
+        ShapedArray(float32[])
     """
 
     def __init__(self, aval: ShapedArray) -> None:
@@ -147,6 +177,18 @@ class VJPHiPrimitive:
         out_aval: the type of the result, or a tree of types.
         params: parameters that are static, which become attributes, too. Instances of one class are
             equal if their types and these are.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.experimental.hijax import VJPHiPrimitive
+        >>> class Squared(VJPHiPrimitive):
+        ...     def __init__(self, aval):
+        ...         self.in_avals, self.out_aval, self.params = (aval,), aval, {}
+        ...         super().__init__()
+        ...     def expand(self, x):
+        ...         return x * x
+        >>> Squared(tinyjax.typeof(jnp.float32(3.0)))(jnp.float32(3.0))
+        Array(9., dtype=float32)
     """
 
     in_avals: tuple[Any, ...]

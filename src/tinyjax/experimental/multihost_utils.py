@@ -50,6 +50,11 @@ def broadcast_one_to_all(in_tree: T, is_source: bool | None = None) -> T:
 
     Raises:
         ArgumentError: not one process says that it is.
+
+    Example:
+        >>> from tinyjax.experimental import multihost_utils
+        >>> multihost_utils.broadcast_one_to_all({"seed": 7})
+        {'seed': Array(7, dtype=int32, weak_type=True)}
     """
     if group().size == 1:
         if is_source is False:
@@ -133,6 +138,11 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
 
     Raises:
         ProcessesDifferError: they differ; it names the leaf and the processes.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import multihost_utils
+        >>> multihost_utils.assert_equal({"w": jnp.ones(2)}, "the weights differ")
     """
     if group().size == 1:
         return
@@ -175,12 +185,22 @@ def sync_global_devices(name: str) -> None:
 
     Raises:
         ProcessesDifferError: some processes are at a place of another name.
+
+    Example:
+        >>> from tinyjax.experimental import multihost_utils
+        >>> multihost_utils.sync_global_devices("the data is there")
     """
     assert_equal(np.frombuffer(name.encode(), np.uint8), f"sync_global_devices({name!r})")
 
 
 def reached_preemption_sync_point(step_id: int) -> bool:
-    """Say whether all processes are to save their state at a step: there is no one to ask."""
+    """Say whether all processes are to save their state at a step: there is no one to ask.
+
+    Example:
+        >>> from tinyjax.experimental import multihost_utils
+        >>> multihost_utils.reached_preemption_sync_point(100)
+        False
+    """
     return False
 
 
@@ -195,6 +215,13 @@ def host_local_array_to_global_array(local_inputs: T, global_mesh: meshes.Mesh, 
 
     Raises:
         ShardingError: a specification is missing, or an array cannot lie so.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import multihost_utils
+        >>> mesh, spec = tinyjax.make_mesh((1,), ("x",)), tinyjax.P("x")
+        >>> multihost_utils.host_local_array_to_global_array(jnp.arange(4), mesh, spec)
+        Array([0, 1, 2, 3], dtype=int32)
     """
     return _each(local_inputs, global_mesh, pspecs, _to_global)
 
@@ -212,6 +239,13 @@ def global_array_to_host_local_array(global_inputs: T, global_mesh: meshes.Mesh,
 
     Raises:
         ShardingError: a specification is missing, or an array cannot lie so.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import multihost_utils
+        >>> mesh, spec = tinyjax.make_mesh((1,), ("x",)), tinyjax.P("x")
+        >>> multihost_utils.global_array_to_host_local_array(jnp.arange(4), mesh, spec)
+        Array([0, 1, 2, 3], dtype=int32)
     """
     return _each(global_inputs, global_mesh, pspecs, _to_local)
 

@@ -53,6 +53,12 @@ class StatefulPRNG:
 
     Raises:
         ArgumentError: they are not these.
+
+    Example:
+        >>> from tinyjax.experimental.random import StatefulPRNG, stateful_rng
+        >>> rng = stateful_rng(0)
+        >>> isinstance(rng, StatefulPRNG), rng.key() == rng.key()
+        (True, Array(False, dtype=bool))
     """
 
     base_key: Array

@@ -122,6 +122,19 @@ def deserialize_and_load(
         ArgumentError: the structures do not have as many leaves as the program has arguments and
             results, or there are too few devices.
         PlatformError: the platform is another.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import serialize_executable
+        >>> compiled = tinyjax.jit(lambda x: 2 * x).lower(jnp.ones(2)).compile()
+        >>> serialized, in_tree, out_tree = serialize_executable.serialize(
+        ...     compiled, key=b"a secret of 32 bytes or more"
+        ... )
+        >>> loaded = serialize_executable.deserialize_and_load(
+        ...     serialized, in_tree, out_tree, key=b"a secret of 32 bytes or more"
+        ... )
+        >>> loaded(jnp.ones(2))
+        Array([2., 2.], dtype=float32)
     """
     if backend not in (None, dev.PLATFORM):
         raise errors.PlatformError(f"programs are loaded for 'cpu', not for {backend!r:.100}.")

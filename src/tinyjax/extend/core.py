@@ -82,6 +82,12 @@ class DropVar(Var):
     """A variable of a result that nothing uses, in programs that interpreters make.
 
     What is staged has variables with names for such results, too.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.extend import core
+        >>> core.DropVar(jnp.float32(0.0).aval)
+        _
     """
 
     def __repr__(self) -> str:
@@ -96,6 +102,11 @@ class DebugInfo(NamedTuple):
         func_src_info: the function's name and line.
         arg_names: the paths of the arguments.
         result_paths: those of the results.
+
+    Example:
+        >>> from tinyjax.extend import core
+        >>> core.DebugInfo("jit", "fun at a.py:1", ("x",), ("",)).arg_names
+        ('x',)
     """
 
     traced_for: str
@@ -105,7 +116,13 @@ class DebugInfo(NamedTuple):
 
 
 class TraceTag:
-    """What a trace of one's own may be told from others by; all are equal."""
+    """What a trace of one's own may be told from others by; all are equal.
+
+    Example:
+        >>> from tinyjax.extend import core
+        >>> core.TraceTag() == core.TraceTag()
+        True
+    """
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TraceTag)
@@ -131,6 +148,12 @@ def call_impl(f: Any, *args: Any, **params: object) -> list[Any]:
         f: has the function as ``call_wrapped``.
         args: its arguments.
         params: of no effect.
+
+    Example:
+        >>> from tinyjax.extend import core
+        >>> from types import SimpleNamespace
+        >>> core.call_impl(SimpleNamespace(call_wrapped=lambda x: (x, 2 * x)), 3)
+        [3, 6]
     """
     return [*f.call_wrapped(*args)]
 
@@ -197,7 +220,15 @@ def check_jaxpr(jaxpr: Jaxpr) -> None:
 
 
 def jaxprs_in_params(params: Any) -> Iterator[Jaxpr]:
-    """Go through the programs that an equation's parameters hold; see ``subjaxprs``."""
+    """Go through the programs that an equation's parameters hold; see ``subjaxprs``.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax.extend import core
+        >>> (eqn,) = tinyjax.make_jaxpr(tinyjax.jit(lambda x: x + 1))(0).eqns
+        >>> [len(jaxpr.eqns) for jaxpr in core.jaxprs_in_params(eqn.params)]
+        [1]
+    """
     return iter(subjaxprs(params))
 
 
@@ -233,7 +264,14 @@ def new_jaxpr_eqn(
 
 
 def gensym() -> Callable[[av.ShapedArray], Var]:
-    """Return a function that makes a new variable of a type."""
+    """Return a function that makes a new variable of a type.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.extend import core
+        >>> core.gensym()(jnp.float32(0.0).aval)
+        Var(float32[])
+    """
     return Var
 
 
@@ -253,20 +291,42 @@ def mapped_aval(size: int, axis: int | None, aval: av.ShapedArray) -> av.ShapedA
 
 
 def unmapped_aval(size: int, axis: int | None, aval: av.ShapedArray) -> av.ShapedArray:
-    """Return the type of so many examples of a type along a batch axis; see ``mapped_aval``."""
+    """Return the type of so many examples of a type along a batch axis; see ``mapped_aval``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.extend import core
+        >>> core.unmapped_aval(8, 0, jnp.ones((2, 3)).aval)
+        ShapedArray(float32[8,2,3])
+    """
     if axis is None:
         return aval
     return aval.with_shape((*aval.shape[:axis], size, *aval.shape[axis:]))
 
 
 def primal_dtype_to_tangent_dtype(primal_dtype: DTypeLike) -> dtypes.DType:
-    """Return the dtype of tangents: float0 where there is no derivative."""
+    """Return the dtype of tangents: float0 where there is no derivative.
+
+    Example:
+        >>> from tinyjax import dtypes
+        >>> from tinyjax.extend import core
+        >>> str(core.primal_dtype_to_tangent_dtype("float32"))
+        'float32'
+        >>> core.primal_dtype_to_tangent_dtype("int32") == dtypes.float0
+        True
+    """
     dtype = dtypes.check(primal_dtype)
     return dtype if dtypes.is_inexact(dtype) else dtypes.float0
 
 
 def valid_jaxtype(x: object) -> bool:
-    """Say whether something is an array or can become one."""
+    """Say whether something is an array or can become one.
+
+    Example:
+        >>> from tinyjax.extend import core
+        >>> core.valid_jaxtype(1.0), core.valid_jaxtype("text")
+        (True, False)
+    """
     try:
         opd.as_array(x)
     except TinyjaxError:
@@ -299,12 +359,25 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str
 
 
 def find_top_trace(_: Iterable[object] = ()) -> tr.Trace:
-    """Return the trace that primitives are handed to."""
+    """Return the trace that primitives are handed to.
+
+    Example:
+        >>> from tinyjax.extend import core
+        >>> type(core.find_top_trace()).__name__
+        'EvalTrace'
+    """
     return tr.current_trace()
 
 
 def take_current_trace() -> AbstractContextManager[tr.Trace]:
-    """Give the trace that primitives are handed to, as a context."""
+    """Give the trace that primitives are handed to, as a context.
+
+    Example:
+        >>> from tinyjax.extend import core
+        >>> with core.take_current_trace() as trace:
+        ...     type(trace).__name__
+        'EvalTrace'
+    """
     return _Taken()
 
 
@@ -317,30 +390,85 @@ class _Taken:
 
 
 def set_current_trace(trace: tr.Trace, check_leaks: bool = False) -> AbstractContextManager[None]:
-    """Hand primitives to a trace within a block."""
+    """Hand primitives to a trace within a block.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.extend import core
+        >>> def fun(x):
+        ...     with core.set_current_trace(x._trace.parent):
+        ...         size = float(jnp.float32(2.0) * 3)  # not traced
+        ...     return size * x
+        >>> tinyjax.jit(fun)(1.0)
+        Array(6., dtype=float32, weak_type=True)
+    """
     return tr.use_trace(trace)
 
 
 def get_opaque_trace_state(convention: object = None) -> object:
-    """Return something that is equal where the same transformations run."""
+    """Return something that is equal where the same transformations run.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.extend import core
+        >>> outside = core.get_opaque_trace_state()
+        >>> outside == core.get_opaque_trace_state()
+        True
+        >>> look = lambda x: print(outside == core.get_opaque_trace_state()) or x
+        >>> _ = tinyjax.vmap(look)(jnp.ones(1))
+        False
+    """
     return tuple(map(id, tr.enclosing_traces()))
 
 
 def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
-    """Say whether what runs here is recorded: by ``jit``, a loop or ``make_jaxpr``."""
+    """Say whether what runs here is recorded: by ``jit``, a loop or ``make_jaxpr``.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax.extend import core
+        >>> core.unsafe_am_i_under_a_jit_DO_NOT_USE()
+        False
+        >>> _ = tinyjax.make_jaxpr(lambda: print(core.unsafe_am_i_under_a_jit_DO_NOT_USE()))()
+        True
+    """
     return any(isinstance(trace, stg.Recorder) for trace in tr.enclosing_traces())
 
 
 def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:
-    """Say whether a ``vmap`` is around us."""
+    """Say whether a ``vmap`` is around us.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.extend import core
+        >>> core.unsafe_am_i_under_a_vmap_DO_NOT_USE()
+        False
+        >>> look = lambda x: print(core.unsafe_am_i_under_a_vmap_DO_NOT_USE()) or x
+        >>> _ = tinyjax.vmap(look)(jnp.ones(1))
+        True
+    """
     return any(trace.mapped_axis() is not None for trace in tr.enclosing_traces())
 
 
 def unsafe_get_axis_names_DO_NOT_USE() -> list[Any]:
-    """Return the names of the axes of each ``vmap`` around us, the outermost first."""
+    """Return the names of the axes of each ``vmap`` around us, the outermost first.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.extend import core
+        >>> look = lambda x: print(core.unsafe_get_axis_names_DO_NOT_USE()) or x
+        >>> _ = tinyjax.vmap(look, axis_name="batch")(jnp.ones(1))
+        ['batch']
+    """
     return [axis.name for axis in reversed(tr.enclosing_axes())]
 
 
 def nonempty_axis_env_DO_NOT_USE() -> bool:
-    """Say whether there are such axes."""
+    """Say whether a ``vmap`` with or without a name is around us.
+
+    Example:
+        >>> from tinyjax.extend import core
+        >>> core.nonempty_axis_env_DO_NOT_USE()
+        False
+    """
     return bool(tr.enclosing_axes())

@@ -114,7 +114,15 @@ def pcast(x: T, axis_name: col.AxisName | Sequence[col.AxisName], *, to: str) ->
 
 @attrs.frozen(eq=False, repr=False)
 class Token:
-    """A value without data; made by ``create_token``. It goes through all transformations."""
+    """A value without data; made by ``create_token``. It goes through all transformations.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax import lax
+        >>> token = lax.create_token()
+        >>> isinstance(token, tinyjax.extend.core.Token)
+        True
+    """
 
     _buf: Array
 

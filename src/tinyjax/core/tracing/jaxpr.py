@@ -636,7 +636,15 @@ def subjaxprs(params: Any) -> list[Jaxpr]:
 
 
 class Effect:
-    """A kind of side effect."""
+    """A kind of side effect.
+
+    Example:
+        >>> import tinyjax
+        >>> from tinyjax.extend import core
+        >>> jaxpr = tinyjax.make_jaxpr(lambda x: tinyjax.debug.print("{}", x))(1.0)
+        >>> all(isinstance(effect, core.Effect) for effect in jaxpr.effects)
+        True
+    """
 
 
 @attrs.frozen(eq=False, repr=False)

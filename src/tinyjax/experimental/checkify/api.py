@@ -42,6 +42,13 @@ class Error:
         code: int32; 0, or the number of the site that failed. Under ``vmap`` one for each example.
         values: the values of the sites' messages.
         sites: the places that can fail.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import checkify
+        >>> error, _ = checkify.checkify(lambda x: jnp.log(x), errors=checkify.nan_checks)(-1.0)
+        >>> int(error.code), error.get() is None
+        (1, False)
     """
 
     code: Array
@@ -213,6 +220,18 @@ def debug_check(pred: ArrayLike, msg: str, *fmt_args: Any, **fmt_kwargs: Any) ->
 
     Raises:
         ArgumentError: ``pred`` is not a bool scalar, or an argument of the message is not an array.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import checkify
+        >>> def root(x):
+        ...     checkify.debug_check(x >= 0, "{} is negative", x)
+        ...     return jnp.sqrt(x)
+        >>> root(-1.0)
+        Array(nan, dtype=float32, weak_type=True)
+        >>> error, _ = checkify.checkify(root)(-1.0)
+        >>> error.get()[:16]
+        '-1.0 is negative'
     """
     _check(pred, msg, fmt_args, fmt_kwargs, debug=True)
 

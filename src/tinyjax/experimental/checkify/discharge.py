@@ -38,6 +38,11 @@ class Category(Enum):
 
     Of several in one operation the first is reported: a division of zero by zero is that, and not
     the NaN that it makes.
+
+    Example:
+        >>> from tinyjax.experimental import checkify
+        >>> sorted(category.value for category in checkify.all_checks)
+        ['division', 'index', 'nan', 'user']
     """
 
     USER = "user"

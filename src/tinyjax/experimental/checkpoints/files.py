@@ -434,7 +434,18 @@ class _Snapshot:
 
 @attrs.frozen
 class Saving:
-    """A checkpoint that is being written by another thread."""
+    """A checkpoint that is being written by another thread.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> import tempfile
+        >>> from tinyjax.experimental import checkpoints
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     saving = checkpoints.save_async(folder, {"w": jnp.ones(2)})
+        ...     saving.wait()
+        ...     saving.done
+        True
+    """
 
     _future: Future[None]
 

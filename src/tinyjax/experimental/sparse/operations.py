@@ -35,13 +35,30 @@ def bcoo_fromdense(
     n_dense: int = 0,
     index_dtype: DTypeLike = dtypes.int32,
 ) -> BCOO:
-    """Return the sparse array of the elements that are not zero; see ``BCOO.fromdense``."""
+    """Return the sparse array of the elements that are not zero; see ``BCOO.fromdense``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import sparse
+        >>> x = sparse.bcoo_fromdense(jnp.array([[0, 2], [3, 0]]))
+        >>> x.data, x.indices.tolist()
+        (Array([2, 3], dtype=int32), [[0, 1], [1, 0]])
+    """
     return BCOO.fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
 
 
 @explained
 def bcoo_todense(mat: BCOO) -> Array:
-    """Return the dense array."""
+    """Return the dense array.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import sparse
+        >>> x = sparse.bcoo_fromdense(jnp.array([[0, 2], [3, 0]]))
+        >>> sparse.bcoo_todense(x)
+        Array([[0, 2],
+               [3, 0]], dtype=int32)
+    """
     return mat.todense()
 
 
@@ -76,6 +93,13 @@ def bcoo_update_layout(
 
     Raises:
         ArgumentError: batch axes or dense ones are asked for.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import sparse
+        >>> x = sparse.bcoo_fromdense(jnp.array([[0, 2], [3, 0]]))
+        >>> sparse.bcoo_update_layout(x) is x
+        True
     """
     check_all_sparse(n_dense or 0, n_batch or 0)
     return mat
@@ -83,13 +107,29 @@ def bcoo_update_layout(
 
 @explained
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
-    """Return the array with its elements in the order of a dense array's."""
+    """Return the array with its elements in the order of a dense array's.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import sparse
+        >>> x = sparse.BCOO((jnp.array([3, 2]), jnp.array([[1, 0], [0, 1]])), shape=(2, 2))
+        >>> sparse.bcoo_sort_indices(x).data
+        Array([2, 3], dtype=int32)
+    """
     return mat.sort_indices()
 
 
 @explained
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
-    """Return the array with one element for each place; see ``BCOO.sum_duplicates``."""
+    """Return the array with one element for each place; see ``BCOO.sum_duplicates``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import sparse
+        >>> x = sparse.BCOO((jnp.array([3, 2]), jnp.array([[1, 0], [1, 0]])), shape=(2, 2))
+        >>> sparse.bcoo_sum_duplicates(x).data
+        Array([5], dtype=int32)
+    """
     return mat.sum_duplicates(nse, remove_zeros)
 
 
@@ -97,14 +137,31 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None, remove_zeros: bool = 
 def bcoo_reshape(
     mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None
 ) -> BCOO:
-    """Return the array in another shape, with its axes first in another order if it is given."""
+    """Return the array in another shape, with its axes first in another order if it is given.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import sparse
+        >>> x = sparse.bcoo_fromdense(jnp.array([[0, 2], [3, 0]]))
+        >>> sparse.bcoo_reshape(x, new_sizes=(4,)).todense()
+        Array([0, 2, 3, 0], dtype=int32)
+    """
     moved = mat if dimensions is None else mat.transpose(dimensions)
     return moved.reshape(tuple(new_sizes))
 
 
 @explained
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
-    """Return the array with its axes in another order."""
+    """Return the array with its axes in another order.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import sparse
+        >>> x = sparse.bcoo_fromdense(jnp.array([[0, 2], [3, 0]]))
+        >>> sparse.bcoo_transpose(x, permutation=(1, 0)).todense()
+        Array([[0, 3],
+               [2, 0]], dtype=int32)
+    """
     return mat.transpose(permutation)
 
 
@@ -114,6 +171,13 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
 
     Raises:
         ShapeError: one of them has another size.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import sparse
+        >>> x = sparse.bcoo_fromdense(jnp.array([[0, 2]]))
+        >>> sparse.bcoo_squeeze(x, dimensions=(0,)).shape
+        (2,)
     """
     dropped = {ints.canonical_axis(axis, arr.ndim) for axis in dimensions}
     if any(arr.shape[axis] != 1 for axis in dropped):
@@ -240,7 +304,17 @@ def bcoo_slice(
 
 @explained
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
-    """Return so many elements of each axis from a place on, as ``lax.dynamic_slice``."""
+    """Return so many elements of each axis from a place on, as ``lax.dynamic_slice``.
+
+    Starts are moved until the slice fits.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import sparse
+        >>> x = sparse.bcoo_fromdense(jnp.array([[0, 2], [3, 0]]))
+        >>> sparse.bcoo_dynamic_slice(x, (0, 1), (1, 1)).todense()
+        Array([[2]], dtype=int32)
+    """
     sizes = integers(slice_sizes, "slice_sizes")
     starts = [
         jnp.clip(opd.as_array(start), 0, n - size)
@@ -251,7 +325,16 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
 
 @explained
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
-    """Return the array with the elements along axes in reverse."""
+    """Return the array with the elements along axes in reverse.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import sparse
+        >>> x = sparse.bcoo_fromdense(jnp.array([[0, 2], [3, 0]]))
+        >>> sparse.bcoo_rev(x, (1,)).todense()
+        Array([[2, 0],
+               [0, 3]], dtype=int32)
+    """
     axes = {ints.canonical_axis(axis, operand.ndim) for axis in dimensions}
     columns = [
         jnp.where((x >= 0) & (x < n), n - 1 - x, n) if i in axes else x
@@ -264,13 +347,31 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
 
 @explained
 def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
-    """Return the elements of the product with a dense array that broadcasts to the shape."""
+    """Return the elements of the product with a dense array that broadcasts to the shape.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import sparse
+        >>> x = sparse.bcoo_fromdense(jnp.array([[0, 2], [3, 0]]))
+        >>> sparse.bcoo_multiply_dense(x, jnp.array([10, 100]))
+        Array([200,  30], dtype=int32)
+    """
     return (sp_mat * v).data
 
 
 @explained
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
-    """Return the elementwise product of two sparse arrays, at the places of the first."""
+    """Return the elementwise product of two sparse arrays, at the places of the first.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import sparse
+        >>> x = sparse.bcoo_fromdense(jnp.array([[0, 2], [3, 0]]))
+        >>> y = sparse.bcoo_fromdense(jnp.array([[5, 5], [0, 0]]))
+        >>> sparse.bcoo_multiply_sparse(x, y).todense()
+        Array([[ 0, 10],
+               [ 0,  0]], dtype=int32)
+    """
     return lhs * rhs
 
 
@@ -394,6 +495,14 @@ def bcoo_dot_general_sampled(
 
     Returns:
         The elements, of shape (nse,); zero for places out of bounds.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.experimental import sparse
+        >>> x, y, places = jnp.ones((2, 3)), jnp.ones((3, 2)), jnp.array([[0, 0], [1, 1]])
+        >>> numbers = (([1], [0]), ([], []))
+        >>> sparse.bcoo_dot_general_sampled(x, y, places, dimension_numbers=numbers)
+        Array([3., 3.], dtype=float32)
     """
     left, right, places = opd.as_array(A), opd.as_array(B), opd.as_array(indices)
     (of_left, of_right), (left_batch, right_batch) = dimension_numbers
