@@ -192,8 +192,8 @@ def test_callbacks_and_compiled_functions_have_spans(tmp_path: Path) -> None:
 
 
 def test_nothing_is_left_when_a_profile_ends(tmp_path: Path) -> None:
-    from tinyjax.profiler import attaching
     from tinyjax.profiler.notes import Notes
+    from tinyjax.profiler.xla import attaching
 
     table = [(owner, name) for owner, name, _ in attaching._table(Notes())]
     before = [vars(owner)[name] for owner, name in table]

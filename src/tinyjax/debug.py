@@ -21,6 +21,8 @@ from tinyjax.core import devices as dev
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, staging as stg
 from tinyjax.core.values import concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
+from tinyjax.display import Shown
+from tinyjax.inspecting import Printer, run_printing
 from tinyjax.lazy import answer_for
 from tinyjax.parallel import sharding as sd
 from tinyjax.progress import runs
@@ -383,7 +385,6 @@ def inspect(fun: Callable[P, R]) -> Callable[P, R]:
             3  return y * 2
                → [0., 0., 0.]
     """
-    from tinyjax.inspecting import Printer, run_printing  # noqa: PLC0415 (needs control flow)
 
     @tracebacks.folded
     @frames.wraps(fun)
@@ -420,8 +421,6 @@ def visualize_array(arr: Any) -> None:
 
 
 def _draw(x: dtypes.HostArray) -> None:
-    from tinyjax.display import Shown  # noqa: PLC0415 (most programs draw nothing)
-
     shown = Shown(x)
     if runs.in_notebook():
         import_module("IPython.display").display(shown)

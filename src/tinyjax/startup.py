@@ -23,6 +23,8 @@ lazy.ROOMS.update(
     Portions="tinyjax.portions",
     Runner="tinyjax.host.tiers",
     ShortCalls="tinyjax.host.xla.short_calls",
+    # how a notebook shows arrays and programs
+    display="tinyjax.display",
     # keys of rules
     checkpointed="tinyjax.checkpointing.loops",
     large="tinyjax.host.large",

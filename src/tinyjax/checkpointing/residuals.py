@@ -1,6 +1,7 @@
 """What a derivative keeps until its backward pass, and which line of the user's it comes from."""
 
 from collections.abc import Callable, Sequence
+from html import escape
 from typing import Any, Final
 
 import attrs
@@ -72,8 +73,6 @@ class Residuals(list[Residual]):
 
     def _repr_html_(self) -> str:
         """Show the largest residuals as a table."""
-        from html import escape  # noqa: PLC0415 (for notebooks alone)
-
         largest = sorted(self, key=lambda residual: -residual.nbytes)
         rows = [
             f'<tr><td style="text-align: right">{_bytes(residual.nbytes)}</td>'

@@ -23,6 +23,7 @@ from tinyjax.core.values import avals as av, concrete as conc, integers as ints
 from tinyjax.core.values.array import Array
 from tinyjax.exploring import costs, model, numbering
 from tinyjax.exploring.compiled import Marks, StableHLO, read_hlo, read_stablehlo, with_products
+from tinyjax.exploring.measuring import measure
 from tinyjax.profiler.xla import profile_of
 from tinyjax.tree.node import check_callable
 
@@ -455,8 +456,6 @@ def _explored(
     times: costs.CompiledTimes | None = None
     if measured and operands is not None:
         # nothing else evaluates programs equation by equation
-        from tinyjax.exploring.measuring import measure  # noqa: PLC0415
-
         seconds = measure(traced.jaxpr, operands)
         profile = profile_of(lambda: _repeat(run))
         if profile is not None:

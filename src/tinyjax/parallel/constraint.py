@@ -16,6 +16,7 @@ from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.tracing.primitive import present
 from tinyjax.core.tracing.program_rules import PLACES
+from tinyjax.core.tracing.staging import StagingTracer
 from tinyjax.core.tracing.trace import bind, bind1, manual_axes, on_devices
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
@@ -28,6 +29,7 @@ from tinyjax.parallel import (
     types as ty,
     xla,
 )
+from tinyjax.parallel.lowering import sharding_text
 from tinyjax.parallel.meshes import AbstractMesh, AxisType, Mesh, get_mesh, mesh_of_ids, use_mesh
 from tinyjax.parallel.types import hidden, is_hidden, settled, with_varying
 
@@ -73,8 +75,6 @@ def _type(avals: prim.Avals, params: ConstraintParams) -> prim.Avals:
 
 @sharding_constraint_p.def_lowering
 def _lowering(b: Lowering, operands: Values, params: ConstraintParams) -> Values:
-    from tinyjax.parallel.lowering import sharding_text  # noqa: PLC0415 (for programs to compile)
-
     (x,) = operands
     text = sharding_text(b.module, params.sharding, x.ndim)
     if text is None or params.sharding.is_explicit:  # its type says it
@@ -156,8 +156,6 @@ def constrain(
     Raises:
         ShardingError: within ``shard_map``, it names an axis along which each device runs that.
     """
-    from tinyjax.core.tracing.staging import StagingTracer  # noqa: PLC0415 (for several devices)
-
     if on_devices.get() is not None:
         check_inside(sharding)
         inner = sharding.within(manual_axes())

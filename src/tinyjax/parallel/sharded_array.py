@@ -8,7 +8,7 @@ from typing import Any, NoReturn, Protocol
 import attrs
 import numpy as np
 
-from tinyjax import errors
+from tinyjax import errors, lazy
 from tinyjax.core import devices as dev
 from tinyjax.core.values import array as arr, avals as av, concrete as conc
 from tinyjax.core.values.array import Array
@@ -232,9 +232,9 @@ class ShardedArray(PlacedArray):
 
     def _repr_html_(self) -> str:
         """Say in a notebook what the array is; its parts stay where they are."""
-        from tinyjax.display import shown  # noqa: PLC0415 (for notebooks alone)
-
-        return shown(str(self.aval), None, f"on {len(self.sharding.ids)} devices: {self.sharding}")
+        where = f"on {len(self.sharding.ids)} devices: {self.sharding}"
+        text: str = lazy.room("display").shown(str(self.aval), None, where)
+        return text
 
     def _described(self) -> str:
         return f"Array(shape={self.shape}, dtype={self.dtype.name})"

@@ -109,9 +109,6 @@ def start_trace(
             f"{type(options).__name__}."
         )
     folder = Path(log_dir)
-    # It needs all of jaxlib, which the annotations of a program that is not profiled do not.
-    from tinyjax.profiler.attaching import attach  # noqa: PLC0415
-
     with _lock:
         if _recording:
             raise errors.ProfilerError(
@@ -119,7 +116,7 @@ def start_trace(
             )
         session = xla.start_profile(options.python_tracer_level, options.host_tracer_level)
         notes = Notes()
-        detach = attach(notes)
+        detach = xla.attach(notes)
         _recording.append(_Recording(session, folder, create_perfetto_trace, notes, detach))
 
 

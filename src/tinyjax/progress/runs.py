@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from html import escape
 from importlib import import_module
 from importlib.util import find_spec
 from itertools import count as numbers_from
@@ -198,8 +199,6 @@ class _Shown:
     """A bar as it is now."""
 
     def __init__(self, bar: Bar) -> None:
-        from html import escape  # noqa: PLC0415 (loops report without notebooks, too)
-
         self._text = text_of(bar)
         share = _share(bar)
         value = "" if share is None else f' value="{share:.4f}"'

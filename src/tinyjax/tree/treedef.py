@@ -16,6 +16,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import attrs
 
+from tinyjax import lazy
 from tinyjax.errors import ArgumentError, described
 from tinyjax.tree.errors import LeafCountError, MetadataError, RegistrationError
 from tinyjax.tree.keys import KeyPath, path_str
@@ -258,8 +259,6 @@ class PyTreeDef:
 
     def _repr_html_(self) -> str | None:
         """Show a large structure in a notebook over several lines, without the middle."""
-        from html import escape  # noqa: PLC0415 (for notebooks alone)
-
         lines = self._fold(repeat(["*"]), _outlined)
         if len(lines) == 1 and len(lines[0]) <= _LINE:
             return None  # the text says it all
@@ -267,7 +266,7 @@ class PyTreeDef:
         if left_out > 0:
             lines[_FIRST_LINES:-_LAST_LINES] = [f" ... {left_out:,} more lines"]
         shown = [line if len(line) <= _LONGEST_LINE else f"{line[:_LINE]} ..." for line in lines]
-        text = escape("\n".join(shown))
+        text = lazy.room("display").escape("\n".join(shown))
         return f"<b>PyTreeDef</b> · {self.num_leaves:,} leaves<pre>{text}</pre>"
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, final
 import attrs
 import numpy as np
 
-from tinyjax import errors, frames, records
+from tinyjax import errors, frames, lazy, records
 from tinyjax.core.tracing import encoding, primitive as prim, trace as tr
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
@@ -259,9 +259,9 @@ class _Shown:
         return print_jaxpr(self.jaxpr)
 
     def _repr_html_(self) -> str:
-        from tinyjax.display import shown_program  # noqa: PLC0415 (for notebooks alone)
-
-        return shown_program(print_jaxpr(self.jaxpr, colour=True).split("\n"))
+        lines = print_jaxpr(self.jaxpr, colour=True).split("\n")
+        shown: str = lazy.room("display").shown_program(lines)
+        return shown
 
 
 @final

@@ -267,8 +267,7 @@ class Tracer(Array):
 
     def _repr_html_(self) -> str:
         """Say in a notebook what the tracer stands for, and what traces it."""
-        from html import escape  # noqa: PLC0415 (for notebooks alone)
-
+        escape = lazy.room("display").escape
         of = escape(self._trace.describe())
         return f"<code>{escape(repr(self))}</code> stands for a value that is traced by {of}"
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
+from tinyjax import lazy
 from tinyjax.core.values.array import Array, DeviceBuffer, followed
 from tinyjax.core.values.avals import ShapedArray, interned
 from tinyjax.dtypes import (
@@ -322,13 +323,13 @@ class ConcreteArray(Array):
 
     def _repr_html_(self) -> str | None:
         """Show a large array in a notebook; of a small one its text says all."""
-        from tinyjax.display import SHORT, shown  # noqa: PLC0415 (for notebooks alone)
-
-        if self.size <= SHORT:
+        display = lazy.room("display")
+        if self.size <= display.SHORT:
             return None
-        if self.is_deleted():
-            return shown(str(self.aval), None, "donated: its memory has been reused")
-        return shown(str(self.aval), self.host)
+        gone = self.is_deleted()
+        told = (None, "donated: its memory has been reused") if gone else (self.host,)
+        text: str = display.shown(str(self.aval), *told)
+        return text
 
 
 def raise_donated(array: Array) -> NoReturn:

@@ -50,7 +50,9 @@ _names, __getattr__, __dir__ = checked_namespace(
     {
         "backend": "backend_of has_started load",
         "compilation": ("Compilation CompilerOptions Flags Runner is_absent place run run_alone"),
-        "disk_cache": "DiskCacheInfo disk_cache_clear disk_cache_info own_secret",
+        "disk_cache": (
+            "DiskCacheInfo disk_cache_clear disk_cache_info disk_cache_place own_secret"
+        ),
         "executable": (
             "CacheInfo CallingExecutable DeviceExecutable Executable cache_clear cache_info "
             "compile_all compile_anew compiled held is_compiled"

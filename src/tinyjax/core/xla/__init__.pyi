@@ -14,6 +14,7 @@ from tinyjax.core.xla.compilation import run_alone as run_alone
 from tinyjax.core.xla.disk_cache import DiskCacheInfo as DiskCacheInfo
 from tinyjax.core.xla.disk_cache import disk_cache_clear as disk_cache_clear
 from tinyjax.core.xla.disk_cache import disk_cache_info as disk_cache_info
+from tinyjax.core.xla.disk_cache import disk_cache_place as disk_cache_place
 from tinyjax.core.xla.disk_cache import own_secret as own_secret
 from tinyjax.core.xla.executable import CacheInfo as CacheInfo
 from tinyjax.core.xla.executable import CallingExecutable as CallingExecutable
@@ -52,6 +53,7 @@ __all__ = [
     'compiled',
     'disk_cache_clear',
     'disk_cache_info',
+    'disk_cache_place',
     'has_started',
     'held',
     'is_absent',

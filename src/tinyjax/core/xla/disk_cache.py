@@ -14,6 +14,7 @@ and one warning says why.
 from __future__ import annotations
 
 import os
+import platform
 import re
 import stat
 import struct
@@ -146,8 +147,6 @@ def _cpuinfo() -> list[str]:
 def _host() -> list[str]:
     """Where a processor cannot be told from another of its family, this very machine."""
     # Loaded only where it is needed, since it takes as long as many programs take to be loaded.
-    import platform  # noqa: PLC0415
-
     return [*platform.uname(), platform.processor()]
 
 
@@ -367,6 +366,11 @@ def disk_cache() -> DiskCache:
     """Return the cache that the settings ask for."""
     current = config.settings()
     return DiskCache(current.cache_dir, current.cache_max_bytes)
+
+
+def disk_cache_place(text: str, options: bytes, compiler: str) -> tuple[DiskCache, bytes]:
+    """Return the cache that the settings ask for, and what it calls a program (``program_key``)."""
+    return disk_cache(), program_key(text, options, compiler)
 
 
 def own_secret(make: bool = False) -> bytes | None:

@@ -36,7 +36,7 @@ from jaxlib._jax import collect_garbage
 from jaxlib.xla_client import ArrayImpl, CompileOptions, DeviceList, LoadedExecutable
 
 from tinyjax import config
-from tinyjax.core import devices as dev, lowering as low
+from tinyjax.core import devices as dev, lowering as low, xla
 from tinyjax.core.tracing import jaxpr as jx, trace as tr
 from tinyjax.core.values import avals as av, concrete as conc
 from tinyjax.core.values.array import Array
@@ -464,10 +464,7 @@ def load_or_compile(
 
 def _place(on: backend.Backend, text: str, options: CompileOptions) -> tuple[DiskCache, bytes]:
     """Return the cache on disk, and what the program is called there."""
-    # Most processes have no such cache, and need not load what it takes.
-    from tinyjax.core.xla.disk_cache import disk_cache, program_key  # noqa: PLC0415
-
-    return disk_cache(), program_key(text, options.SerializeAsString(), on.compiler)
+    return xla.disk_cache_place(text, options.SerializeAsString(), on.compiler)
 
 
 def _load(

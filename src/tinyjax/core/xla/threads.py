@@ -25,6 +25,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
+from ctypes import py_object, pythonapi
 from functools import partial
 from threading import Condition, Event, Lock, Thread, current_thread, get_ident, main_thread
 from time import perf_counter
@@ -109,8 +110,6 @@ def _let_go() -> None:
 def _after_fork() -> None:
     _let_go()
     if _clients and not _inherited:
-        from ctypes import py_object, pythonapi  # noqa: PLC0415 (nearly no process forks)
-
         for client in _clients:  # their end would wait for the threads
             pythonapi.Py_IncRef(py_object(client))
         _inherited.extend(_clients)

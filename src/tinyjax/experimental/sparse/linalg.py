@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
@@ -97,8 +98,6 @@ def _solve_transposed(
 
 
 def _eliminate(matrix: Any, b: HostArray) -> HostArray:
-    from warnings import catch_warnings, simplefilter  # noqa: PLC0415
-
     from scipy.sparse.linalg import MatrixRankWarning, spsolve  # noqa: PLC0415
 
     with catch_warnings():

@@ -4,5 +4,8 @@ from tinyjax.core.xla import checked_namespace
 
 __all__, __getattr__, __dir__ = checked_namespace(
     __name__,
-    {"profiles": "OpEvent Profile SpanEvent annotation profile_of read_profile start_profile"},
+    {
+        "attaching": "attach",
+        "profiles": "OpEvent Profile SpanEvent annotation profile_of read_profile start_profile",
+    },
 )

@@ -1,5 +1,6 @@
 # Written by `python -m exports` in tests/, from the table of the module beside it.
 
+from tinyjax.profiler.xla.attaching import attach as attach
 from tinyjax.profiler.xla.profiles import OpEvent as OpEvent
 from tinyjax.profiler.xla.profiles import Profile as Profile
 from tinyjax.profiler.xla.profiles import SpanEvent as SpanEvent
@@ -13,6 +14,7 @@ __all__ = [
     'Profile',
     'SpanEvent',
     'annotation',
+    'attach',
     'profile_of',
     'read_profile',
     'start_profile',
