@@ -23,22 +23,18 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, records, tree
-from tinyjax.core.primitives import reduce as rd, rules as ru, shape as sh
-from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.core.primitives import broadcast as bc, reduce as rd, rules as ru, shape as sh
 from tinyjax.core.primitives.elementwise import add, convert_element_type, div, eq, mul
 from tinyjax.core.primitives.slicing import concatenate, slice_in_dim
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import TensorType, Value, Values, integer, tensor
 from tinyjax.core.tracing import primitive as prim
-from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.tracing.trace import bind1, enclosing_axes
-from tinyjax.core.values import avals as av, integers as ints
+from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.integers import int_pairs, integers, is_one_of, listed
-from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, ShapeError, ShardingError, UnboundAxisError, shortened
-from tinyjax.parallel import constraint as con, sharding as sd, types as ty
-from tinyjax.parallel.lowering import Axes, Part, channel, mesh_name
+from tinyjax.parallel import constraint as con, lowering, sharding as sd, types as ty
 from tinyjax.parallel.mesh_rule import MESH, DivisionRule, MeshRule, kept, same, union, whole
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 
@@ -106,7 +102,7 @@ class _Line(records.Record):
     groups: dtypes.HostArray
 
     @staticmethod
-    def of(axes: Axes, name: Hashable) -> _Line:
+    def of(axes: lowering.Axes, name: Hashable) -> _Line:
         sizes = [n for _, n in axes]
         place = [axis for axis, _ in axes].index(str(name))
         devices = np.arange(prod(sizes)).reshape(sizes)
@@ -125,7 +121,7 @@ class _Line(records.Record):
 
 
 def _def_unbound(
-    primitive: Primitive[P],
+    primitive: prim.Primitive[P],
     write: Write[P],
     shared: bool = False,
     alone: Write[P] | None = None,
@@ -151,7 +147,7 @@ def _def_unbound(
     @primitive.def_lowering
     def collective_lowering(b: Lowering, operands: Values, params: P) -> Values:
         name = getattr(params, "axis_name", None)
-        part: Part | None = b.part
+        part: lowering.Part | None = b.part
         if part is None or name not in [axis for axis, _ in part.axes]:
             _raise_unbound(primitive.name, name)
         line = _Line.of(part.axes, name)
@@ -189,7 +185,7 @@ def _collective(
     groups = line.groups
     shape = "x".join(map(str, groups.shape))
     entries = {
-        "channel_handle": channel(b.module),
+        "channel_handle": lowering.channel(b.module),
         "replica_groups": f"dense<{groups.tolist()}> : tensor<{shape}xi64>",
         **attributes,
     }
@@ -273,7 +269,7 @@ Combine = Callable[[Array, tuple[int, ...]], Array]
 
 def _reduction(
     name: str, combine: str, reduce: Combine, kinds: str, of_equals: Callable[[Array, int], Array]
-) -> Primitive[CollectiveParams]:
+) -> prim.Primitive[CollectiveParams]:
     """Declare a reduction over the examples.
 
     Args:
@@ -283,7 +279,7 @@ def _reduction(
         kinds: the kinds of dtype it takes.
         of_equals: the result where all examples share one value, from that and their number.
     """
-    primitive: Primitive[CollectiveParams] = Primitive(name, CollectiveParams)
+    primitive: prim.Primitive[CollectiveParams] = prim.Primitive(name, CollectiveParams)
 
     def write(b: Lowering, line: _Line, x: Value, params: CollectiveParams) -> Value:
         if x.dtype == dtypes.bool_:
@@ -313,13 +309,13 @@ def _reduction(
     return primitive
 
 
-psum_p: Primitive[CollectiveParams] = _reduction(
-    "psum", "add", reduce_sum, "iufc", lambda x, n: mul(x, sh.full_like(x, n))
+psum_p: prim.Primitive[CollectiveParams] = _reduction(
+    "psum", "add", bc.reduce_sum, "iufc", lambda x, n: mul(x, sh.full_like(x, n))
 )
-pmax_p: Primitive[CollectiveParams] = _reduction(
+pmax_p: prim.Primitive[CollectiveParams] = _reduction(
     "pmax", "maximum", rd.reduce_max, "biuf", lambda x, n: x
 )
-pmin_p: Primitive[CollectiveParams] = _reduction(
+pmin_p: prim.Primitive[CollectiveParams] = _reduction(
     "pmin", "minimum", rd.reduce_min, "biuf", lambda x, n: x
 )
 
@@ -336,7 +332,7 @@ def _psum_transpose(ct: Array, x: prim.UndefinedPrimal, params: CollectiveParams
 ru.def_transposes(psum_p, _psum_transpose)
 
 
-def _def_extremum_jvp(primitive: Primitive[CollectiveParams]) -> None:
+def _def_extremum_jvp(primitive: prim.Primitive[CollectiveParams]) -> None:
     def derivative(t: Array, out: Array, x: Array, params: CollectiveParams) -> Array:
         # equal examples share the tangent
         chosen = convert_element_type(eq(x, out), x.dtype)
@@ -353,7 +349,7 @@ _def_extremum_jvp(pmin_p)
 # pvary
 
 #: The operand, as a value of which devices may have different ones from here on.
-pvary_p: Primitive[CollectiveParams] = Primitive("pvary", CollectiveParams)
+pvary_p: prim.Primitive[CollectiveParams] = prim.Primitive("pvary", CollectiveParams)
 
 
 ru.def_identity(pvary_p)
@@ -402,7 +398,7 @@ class RecastParams(prim.Params):
 
 
 #: The operand, of which types say from here on that devices share something else.
-recast_p: Primitive[RecastParams] = Primitive("recast", RecastParams)
+recast_p: prim.Primitive[RecastParams] = prim.Primitive("recast", RecastParams)
 ru.def_identity(recast_p)
 ru.def_linear(recast_p)
 sh.def_simple_batch(recast_p)
@@ -498,7 +494,7 @@ def parts_along(x: Array, name: Hashable) -> Array:
 
 
 #: The operand, of which all devices along an axis are taken to have the same.
-unvary_p: Primitive[CollectiveParams] = Primitive("unvary", CollectiveParams)
+unvary_p: prim.Primitive[CollectiveParams] = prim.Primitive("unvary", CollectiveParams)
 ru.def_identity(unvary_p)
 ru.def_linear(unvary_p)
 sh.def_simple_batch(unvary_p)
@@ -584,7 +580,7 @@ def _groups(
 
 def _over_leaves(
     name: str,
-    primitive: Primitive[CollectiveParams],
+    primitive: prim.Primitive[CollectiveParams],
     x: Any,
     axis_name: AxisName | Sequence[AxisName],
     axis_index_groups: Sequence[Sequence[int]] | None,
@@ -594,7 +590,7 @@ def _over_leaves(
     groups, _ = _groups(name, names, axis_index_groups, alike=False)
 
     def one(leaf: Any) -> Array:
-        out = prepare(as_array(leaf))
+        out = prepare(opd.as_array(leaf))
         primitive.rules.abstract_eval((out.aval,), CollectiveParams(None))
         for axis in names:
             if ty.SHARING and primitive is psum_p:
@@ -668,11 +664,11 @@ def pmean(
             leaf = convert_element_type(leaf, dtypes.to_inexact(leaf.dtype, leaf.weak_type))
         if isinstance(count, Array):  # groups have their own
             return div(
-                leaf, broadcast_in_dim(convert_element_type(count, leaf.dtype), leaf.shape, ())
+                leaf, bc.broadcast_in_dim(convert_element_type(count, leaf.dtype), leaf.shape, ())
             )
         return div(leaf, sh.full_like(leaf, count))
 
-    total = psum(tree.map(as_array, x), axis_name, axis_index_groups=axis_index_groups)
+    total = psum(tree.map(opd.as_array, x), axis_name, axis_index_groups=axis_index_groups)
     result: T = tree.map(mean, total)
     return result
 
@@ -715,7 +711,7 @@ def pmin(
 
 # axis_index
 
-axis_index_p: Primitive[CollectiveParams] = Primitive("axis_index", CollectiveParams)
+axis_index_p: prim.Primitive[CollectiveParams] = prim.Primitive("axis_index", CollectiveParams)
 
 
 def _write_axis_index(b: Lowering, line: _Line, x: Value, params: CollectiveParams) -> Value:
@@ -728,12 +724,12 @@ def _write_axis_index(b: Lowering, line: _Line, x: Value, params: CollectivePara
             place = b.op(f"stablehlo.{name}", place, number)
         return b.convert(place, dtypes.int32)
 
-    part: Part = b.part
+    part: lowering.Part = b.part
     if not part.free:
         return numbered()
     # XLA numbers devices for those programs alone that are of one device along every axis
     axes = ", ".join([f'"{name}"' for name in part.free])
-    copies = f"#sdy.sharding_per_value<[<@{mesh_name(b.module, part.mesh)}, []>]>"
+    copies = f"#sdy.sharding_per_value<[<@{lowering.mesh_name(b.module, part.mesh)}, []>]>"
     attributes = {
         "in_shardings": "#sdy.sharding_per_value<[]>",
         "manual_axes": f"#sdy<manual_axes{{{axes}}}>",
@@ -849,9 +845,9 @@ def _gathered_division(
     return [_with_entry(ty.entries(avals[0]), params.axis)]
 
 
-def _gathering(name: str, shared: bool) -> Primitive[GatherAxisParams]:
+def _gathering(name: str, shared: bool) -> prim.Primitive[GatherAxisParams]:
     """Declare a collective by which every example gets the values of all."""
-    primitive: Primitive[GatherAxisParams] = Primitive(name, GatherAxisParams)
+    primitive: prim.Primitive[GatherAxisParams] = prim.Primitive(name, GatherAxisParams)
     _def_unbound(primitive, _write_all_gather, shared, division=_gathered_division)
     ru.def_linear(primitive)
     sh.def_simple_batch(primitive, _one_further)
@@ -871,12 +867,12 @@ def _gathering(name: str, shared: bool) -> Primitive[GatherAxisParams]:
     return primitive
 
 
-all_gather_p: Primitive[GatherAxisParams] = _gathering("all_gather", False)
+all_gather_p: prim.Primitive[GatherAxisParams] = _gathering("all_gather", False)
 ru.def_transposes(all_gather_p, lambda ct, x, params: bind1(psum_scatter_p, (ct,), params))
 
 
 #: What it gives is one value, which all devices have: a derivative is that of this one value.
-all_gather_invariant_p: Primitive[GatherAxisParams] = _gathering("all_gather_invariant", True)
+all_gather_invariant_p: prim.Primitive[GatherAxisParams] = _gathering("all_gather_invariant", True)
 
 
 def _own_place(ct: Array, x: prim.UndefinedPrimal, params: GatherAxisParams) -> Array:
@@ -887,7 +883,7 @@ def _own_place(ct: Array, x: prim.UndefinedPrimal, params: GatherAxisParams) -> 
 ru.def_transposes(all_gather_invariant_p, _own_place)
 
 
-psum_scatter_p: Primitive[GatherAxisParams] = Primitive("psum_scatter", GatherAxisParams)
+psum_scatter_p: prim.Primitive[GatherAxisParams] = prim.Primitive("psum_scatter", GatherAxisParams)
 
 
 def _write_psum_scatter(b: Lowering, line: _Line, x: Value, params: GatherAxisParams) -> Value:
@@ -937,7 +933,7 @@ def _psum_scatter_collective(
     # each example keeps its own place of the sum: the axis of places is now the batch
     if axis is None:
         return (mul(x, sh.full_like(x, mapped.size)),), (params.axis,)
-    return (reduce_sum(x, (axis,)),), (params.axis,)
+    return (bc.reduce_sum(x, (axis,)),), (params.axis,)
 
 
 def all_gather(
@@ -987,7 +983,7 @@ def all_gather(
         )
 
     def one(leaf: Any) -> Array:
-        array = as_array(leaf)
+        array = opd.as_array(leaf)
         shape, entries = array.shape, ty.entries(array.aval)
         place = ints.canonical_axis(axis, array.ndim + (not tiled), "all_gather: axis")
         for name in reversed(names):
@@ -1040,7 +1036,7 @@ def psum_scatter(
     sizes = [count] if groups else [_size("psum_scatter", name) for name in names]
 
     def one(leaf: Any) -> Array:
-        array = as_array(leaf)
+        array = opd.as_array(leaf)
         place = ints.canonical_axis(
             scatter_dimension, array.ndim, "psum_scatter: scatter_dimension"
         )
@@ -1085,7 +1081,7 @@ class AllToAllParams(prim.Params):
     groups: Groups | None = None
 
 
-all_to_all_p: Primitive[AllToAllParams] = Primitive("all_to_all", AllToAllParams)
+all_to_all_p: prim.Primitive[AllToAllParams] = prim.Primitive("all_to_all", AllToAllParams)
 
 
 def _write_all_to_all(b: Lowering, line: _Line, x: Value, params: AllToAllParams) -> Value:
@@ -1213,7 +1209,7 @@ def all_to_all(
         return sh.moveaxis(sh.reshape(array, (size, *array.shape[len(sizes) :])), 0, concat)
 
     def one(leaf: Any) -> Array:
-        array = as_array(leaf)
+        array = opd.as_array(leaf)
         split = ints.canonical_axis(split_axis, array.ndim, "all_to_all: split_axis")
         concat = ints.canonical_axis(concat_axis, array.ndim, "all_to_all: concat_axis")
         if tiled:
@@ -1240,7 +1236,7 @@ class PermuteParams(prim.Params):
     perm: tuple[tuple[int, int], ...]
 
 
-ppermute_p: Primitive[PermuteParams] = Primitive("ppermute", PermuteParams)
+ppermute_p: prim.Primitive[PermuteParams] = prim.Primitive("ppermute", PermuteParams)
 
 
 def _write_ppermute(b: Lowering, line: _Line, x: Value, params: PermuteParams) -> Value:
@@ -1248,7 +1244,7 @@ def _write_ppermute(b: Lowering, line: _Line, x: Value, params: PermuteParams) -
     if not pairs:
         return b.full_like(x, 0)
     text = f"dense<{pairs}> : tensor<{len(pairs)}x2xi64>"
-    attributes = {"channel_handle": channel(b.module), "source_target_pairs": text}
+    attributes = {"channel_handle": lowering.channel(b.module), "source_target_pairs": text}
     return b.emit("stablehlo.collective_permute", (x,), (x.type,), attributes)[0]
 
 
@@ -1313,15 +1309,15 @@ def ppermute(x: T, axis_name: AxisName | Sequence[AxisName], perm: Sequence[tupl
             )
     if len(names) == 1:
         params = PermuteParams(names[0], pairs)
-        sent: T = tree.map(lambda leaf: bind1(ppermute_p, (as_array(leaf),), params), x)
+        sent: T = tree.map(lambda leaf: bind1(ppermute_p, (opd.as_array(leaf),), params), x)
         return sent
     of_each = np.full(size, size, np.int32)  # whose value an example gets; nobody's by default
     for source, to in pairs:
         of_each[to] = source
-    place = dynamic_index_in_dim(as_array(of_each), axis_index(names), 0, keepdims=False)
+    place = dynamic_index_in_dim(opd.as_array(of_each), axis_index(names), 0, keepdims=False)
 
     def send(leaf: Any) -> Array:
-        array = as_array(leaf)
+        array = opd.as_array(leaf)
         everyone = sh.reshape(all_gather(array, names), (size, *array.shape))
         nothing = sh.full((1, *array.shape), 0, array.dtype)
         return dynamic_index_in_dim(concatenate([everyone, nothing], 0), place, 0, keepdims=False)

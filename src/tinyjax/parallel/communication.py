@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from tinyjax import records
 from tinyjax.parallel.named_sharding import NamedSharding
 from tinyjax.parallel.placement import Placement
-from tinyjax.records import Record
 
 # XLA's text of a compiled program: its computations, and which of them an instruction runs.
 
@@ -28,7 +27,7 @@ _CALLS: Final = re.compile(
 
 
 @attrs.frozen(eq=False, repr=False)
-class HloComputation(Record):
+class HloComputation(records.Record):
     """A computation of a module.
 
     Attributes:

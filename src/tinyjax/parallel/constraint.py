@@ -13,10 +13,7 @@ from tinyjax.core import devices as dev
 from tinyjax.core.primitives import rules as ru
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
-from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.tracing.primitive import present
-from tinyjax.core.tracing.program_rules import PLACES
-from tinyjax.core.tracing.staging import StagingTracer
+from tinyjax.core.tracing import primitive as prim, program_rules as pr, staging as stg, trace as tr
 from tinyjax.core.tracing.trace import bind, bind1, manual_axes, on_devices
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
@@ -82,7 +79,7 @@ def _lowering(b: Lowering, operands: Values, params: ConstraintParams) -> Values
     return [b.op("sdy.sharding_constraint", x, sharding=f"#sdy.sharding{text}")]
 
 
-sharding_constraint_p.def_rule(PLACES)(lambda params: ((params.sharding,), (params.sharding,)))
+sharding_constraint_p.def_rule(pr.PLACES)(lambda params: ((params.sharding,), (params.sharding,)))
 
 
 @sharding_constraint_p.def_jvp
@@ -92,7 +89,7 @@ def _jvp(primals: prim.Arrays, tangents: prim.Tangents, params: ConstraintParams
         params = ConstraintParams(params.sharding, x.sharding)
     return (
         bind(sharding_constraint_p, primals, params),
-        bind(sharding_constraint_p, present(tangents), params),
+        bind(sharding_constraint_p, prim.present(tangents), params),
     )
 
 
@@ -162,7 +159,7 @@ def constrain(
         if inner is None:  # the function sees to all that there is
             return x
         sharding = inner
-    if isinstance(x, StagingTracer) and not as_given:
+    if isinstance(x, stg.StagingTracer) and not as_given:
         sharding = as_typed(sharding.stripped(), x.ndim)
     own = x.aval.sharding
     if sharding.summed and own.summed and own.spec.unreduced != sharding.spec.unreduced:

@@ -12,12 +12,10 @@ from typing import Any, TypeVar
 import attrs
 
 from tinyjax import errors, records
-from tinyjax.core.tracing import staging as stg
-from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, Lit, Var, eval_jaxpr, subjaxprs
+from tinyjax.core.tracing import jaxpr as jx, staging as stg
 from tinyjax.core.tracing.primitive import Primitive, split_list
-from tinyjax.core.values import operands as opd
+from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import NOWHERE
 from tinyjax.parallel import collective as col, types as ty
 from tinyjax.parallel.mesh_rule import axes_of, check_reached, is_checked, joined, rule_of, union
 from tinyjax.parallel.types import SHARING, Axes, Share, with_varying
@@ -25,7 +23,7 @@ from tinyjax.parallel.types import SHARING, Axes, Share, with_varying
 P = TypeVar("P")
 
 
-def refit(jaxpr: Jaxpr, ins: Sequence[Axes], outs: Sequence[Axes] = ()) -> Jaxpr:
+def refit(jaxpr: jx.Jaxpr, ins: Sequence[Axes], outs: Sequence[Axes] = ()) -> jx.Jaxpr:
     """Return the same program for parameters that vary along other axes.
 
     Args:
@@ -33,17 +31,17 @@ def refit(jaxpr: Jaxpr, ins: Sequence[Axes], outs: Sequence[Axes] = ()) -> Jaxpr
         ins: the axes along which its parameters vary.
         outs: axes along which its results must vary at least; all of them, or the first ones.
     """
-    targets, least = tuple(ins), (*outs, *[NOWHERE] * (len(jaxpr.outs) - len(outs)))
+    targets, least = tuple(ins), (*outs, *[av.NOWHERE] * (len(jaxpr.outs) - len(outs)))
     if targets == axes_of(jaxpr.in_avals) and all(
         axes <= ty.across(aval) for axes, aval in zip(least, jaxpr.out_avals, strict=True)
     ):
         return jaxpr
 
-    def make() -> Jaxpr:
+    def make() -> jx.Jaxpr:
         avals = [with_varying(a, axes) for a, axes in zip(jaxpr.in_avals, targets, strict=True)]
 
         def run(*args: Array) -> list[Array]:
-            results = eval_jaxpr(jaxpr, args)
+            results = jx.eval_jaxpr(jaxpr, args)
             return [lifted(x, axes) for x, axes in zip(results, least, strict=True)]
 
         staged = stg.stage(run, avals)
@@ -51,7 +49,7 @@ def refit(jaxpr: Jaxpr, ins: Sequence[Axes], outs: Sequence[Axes] = ()) -> Jaxpr
         program = staged.jaxpr
         # numbers are written with the types that they must have
         typed = tuple([varied(x, axes) for x, axes in zip(program.outs, least, strict=True)])
-        return Jaxpr(program.in_binders, program.eqns, typed)
+        return jx.Jaxpr(program.in_binders, program.eqns, typed)
 
     return jaxpr.derive(("refit", targets, least, is_checked()), make)
 
@@ -61,9 +59,9 @@ def lifted(x: Array, axes: Axes) -> Array:
     return x if opd.is_splat(x) else col.sharing(x, axes)
 
 
-def varied(x: Atom, axes: Axes) -> Atom:
+def varied(x: jx.Atom, axes: Axes) -> jx.Atom:
     """Write a result with the type that it must have: a number varies, and is shared, as wanted."""
-    if isinstance(x, Var) or axes <= ty.across(x.aval):
+    if isinstance(x, jx.Var) or axes <= ty.across(x.aval):
         return x
     if axes in SHARING and x.value.host.any():
         summed = [share for share in axes if isinstance(share, Share) and share.letter == "U"]
@@ -73,10 +71,10 @@ def varied(x: Atom, axes: Axes) -> Atom:
                 f"the number {number} is to be a sum of which each device along "
                 f"{summed[0].name!r} has a part. Make it one, by lax.pcast."
             )
-    return Lit(x.value, with_varying(x.aval, union((ty.across(x.aval), axes))))
+    return jx.Lit(x.value, with_varying(x.aval, union((ty.across(x.aval), axes))))
 
 
-def fitted(jaxpr: Jaxpr, across: Sequence[Axes]) -> tuple[tuple[Axes, ...], Jaxpr]:
+def fitted(jaxpr: jx.Jaxpr, across: Sequence[Axes]) -> tuple[tuple[Axes, ...], jx.Jaxpr]:
     """Return a program for operands, and the axes along which they must vary for it."""
     targets = joined(axes_of(jaxpr.in_avals), across)
     return targets, refit(jaxpr, targets)
@@ -90,21 +88,21 @@ def fit(primitive: Primitive[P], across: Sequence[Axes], params: P) -> tuple[Seq
     together = union(across)
     if rule.varies is not None:
         together, _ = rule.varies(params, together)
-    elif subjaxprs(params):
-        together |= union([union(axes_of(jaxpr.in_avals)) for jaxpr in subjaxprs(params)])
+    elif jx.subjaxprs(params):
+        together |= union([union(axes_of(jaxpr.in_avals)) for jaxpr in jx.subjaxprs(params)])
         params = with_programs(params, lambda j: refit(j, [together] * len(j.in_binders)))
     return [together] * len(across), params
 
 
-def with_programs(params: Any, change: Callable[[Jaxpr], Jaxpr]) -> Any:
+def with_programs(params: Any, change: Callable[[jx.Jaxpr], jx.Jaxpr]) -> Any:
     """The parameters with other programs."""
     changes: dict[str, Any] = {}
     for name in records.field_names(type(params)):
         value = getattr(params, name)
-        if isinstance(value, Jaxpr):
+        if isinstance(value, jx.Jaxpr):
             changes[name] = change(value)
         elif isinstance(value, tuple):
-            changes[name] = tuple([change(x) if isinstance(x, Jaxpr) else x for x in value])
+            changes[name] = tuple([change(x) if isinstance(x, jx.Jaxpr) else x for x in value])
     return attrs.evolve(params, **changes)
 
 

@@ -21,10 +21,8 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from tinyjax import errors
-from tinyjax.core.primitives import elementwise as ew, shape as sh
-from tinyjax.core.primitives.broadcast import broadcast_in_dim
-from tinyjax.core.tracing import primitive as prim, staging as stg, trace as tr
-from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, subjaxprs
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.transforms import (
     batching as bt,
@@ -32,21 +30,12 @@ from tinyjax.core.transforms import (
     linearize as lz,
     transpose as tp,
 )
-from tinyjax.core.values import operands as opd
+from tinyjax.core.values import concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import NOWHERE, ShapedArray
-from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.frames import Source
-from tinyjax.parallel import collective as col, constraint as con, types as ty
+from tinyjax.parallel import collective as col, constraint as con, mesh_rule as mr, types as ty
 from tinyjax.parallel.fitting import fit, lifted, varied, with_programs
-from tinyjax.parallel.mesh_rule import (
-    is_alike,
-    is_checked,
-    known_result_types,
-    named,
-    rule_of,
-    union,
-)
 from tinyjax.parallel.meshes import get_mesh
 from tinyjax.parallel.stand_ins import MeshBatchTrace, MeshJVPTrace, MeshTransposer
 from tinyjax.parallel.types import SHARING, Axes, Share, settled, transposed, with_varying
@@ -74,7 +63,7 @@ def part_type(aval: ShapedArray, names: Sequence[str], told: Sequence[str] | Non
     return sharding.typed(aval.plain)
 
 
-def erased(jaxpr: Jaxpr, on_host: bool = False) -> Jaxpr:
+def erased(jaxpr: jx.Jaxpr, on_host: bool = False) -> jx.Jaxpr:
     """Return the same program with types that do not say what varies, and without casts.
 
     Sums of which devices along other axes have parts are whole ones in it: XLA does not take parts
@@ -93,37 +82,37 @@ def erased(jaxpr: Jaxpr, on_host: bool = False) -> Jaxpr:
             aval = aval.plain if on_host else settled(aval)
         return with_varying(aval, NOWHERE)
 
-    def make() -> Jaxpr:
-        env: dict[Var, Atom] = {}
+    def make() -> jx.Jaxpr:
+        env: dict[jx.Var, jx.Atom] = {}
 
-        def define(var: Var) -> Var:
+        def define(var: jx.Var) -> jx.Var:
             aval = typed(var.aval)
-            env[var] = plain = var if aval is var.aval else Var(aval)
+            env[var] = plain = var if aval is var.aval else jx.Var(aval)
             return plain
 
-        def read(x: Atom) -> Atom:
-            if isinstance(x, Var):
+        def read(x: jx.Atom) -> jx.Atom:
+            if isinstance(x, jx.Var):
                 return env.get(x, x)
             aval = typed(x.aval)
             if aval is x.aval and typed(x.value.aval) is x.value.aval:
                 return x
-            return Lit(ConcreteArray(x.value.host, aval), aval)
+            return jx.Lit(conc.ConcreteArray(x.value.host, aval), aval)
 
         binders = tuple(map(define, jaxpr.in_binders))
-        eqns: list[JaxprEqn] = []
+        eqns: list[jx.JaxprEqn] = []
         for eqn in jaxpr.eqns:
             inputs = tuple(map(read, eqn.inputs))
             if eqn.primitive in casts:
                 env[eqn.out_binders[0]] = inputs[0]
                 continue
             params = eqn.params
-            if subjaxprs(params):
+            if jx.subjaxprs(params):
                 params = with_programs(params, lambda j: erased(j, on_host))
             if isinstance(params, con.ConstraintParams):
                 params = attrs.evolve(params, sharding=params.sharding.settled)
             outs = tuple(map(define, eqn.out_binders))
-            eqns.append(JaxprEqn(eqn.primitive, inputs, params, outs, eqn.source))
-        return Jaxpr(binders, tuple(eqns), tuple(map(read, jaxpr.outs)))
+            eqns.append(jx.JaxprEqn(eqn.primitive, inputs, params, outs, eqn.source))
+        return jx.Jaxpr(binders, tuple(eqns), tuple(map(read, jaxpr.outs)))
 
     return jaxpr.derive(("erased", on_host), make)
 
@@ -140,7 +129,7 @@ class _VaryingRecorder(stg.Recorder):
 
     __slots__ = ()
 
-    def atom(self, value: Array) -> Atom:
+    def atom(self, value: Array) -> jx.Atom:
         aval = value.aval
         if aval.told is None or (type(value) is stg.StagingTracer and value._trace is self):
             return super().atom(value)
@@ -148,11 +137,11 @@ class _VaryingRecorder(stg.Recorder):
         own = part_type(aval, tr.manual_axes(), None if mesh.empty else mesh.explicit_axes)
         if own is aval:
             return super().atom(value)
-        if type(value) is ConcreteArray:  # one number everywhere
+        if type(value) is conc.ConcreteArray:  # one number everywhere
             return super().atom(opd.splat(opd.first_element(value.host), own))
         if id(value) not in self.consts:
             super().atom(value)
-            self.consts[id(value)] = (Var(own), value)
+            self.consts[id(value)] = (jx.Var(own), value)
         return self.consts[id(value)][0]
 
     def record(
@@ -162,13 +151,13 @@ class _VaryingRecorder(stg.Recorder):
         if primitive is col.pvary_p and getattr(params, "axis_name", None) in across[0]:
             return args  # from a program for values that did not vary
         targets: Sequence[Axes]
-        rule = rule_of(primitive)
-        alike = is_alike(rule, primitive)
+        rule = mr.rule_of(primitive)
+        alike = mr.is_alike(rule, primitive)
         if alike:
             if SHARING and not SHARING.isdisjoint(across):
                 args, targets = _beside(args, across)
             else:
-                targets = [across[0] if len({*across}) == 1 else union(across)] * len(across)
+                targets = [across[0] if len({*across}) == 1 else mr.union(across)] * len(across)
         else:
             targets, params = fit(primitive, across, params)
         operands = self._lifted(args, across, targets)
@@ -182,11 +171,11 @@ class _VaryingRecorder(stg.Recorder):
         )
         types = [x.aval for x in inputs]
         if alike:
-            avals = known_result_types(rule, primitive, types, params)
+            avals = mr.known_result_types(rule, primitive, types, params)
         else:
             avals = rule(primitive, types, params)
-        binders = tuple(map(Var, avals))
-        self.eqns.append(JaxprEqn(primitive, inputs, params, binders, source))
+        binders = tuple(map(jx.Var, avals))
+        self.eqns.append(jx.JaxprEqn(primitive, inputs, params, binders, source))
         return [stg.StagingTracer(self, var, var.aval) for var in binders]
 
     def _lifted(
@@ -214,13 +203,13 @@ def _beside(args: Sequence[Array], across: Sequence[Axes]) -> tuple[Sequence[Arr
     operands: list[Array] = []
     targets: list[Axes] = []
     for x, own in zip(args, across, strict=True):
-        is_sum = own in SHARING and (type(x) is not ConcreteArray or not x.host.any())
-        if is_sum or type(x) is not ConcreteArray:
+        is_sum = own in SHARING and (type(x) is not conc.ConcreteArray or not x.host.any())
+        if is_sum or type(x) is not conc.ConcreteArray:
             operands.append(x)
-            targets.append(union((own, varied)))
+            targets.append(mr.union((own, varied)))
         else:
             plain = with_varying(x.aval, NOWHERE)
-            operands.append(ConcreteArray(x.host, plain) if own in SHARING else x)
+            operands.append(conc.ConcreteArray(x.host, plain) if own in SHARING else x)
             targets.append(constant)
     return operands, targets
 
@@ -243,7 +232,7 @@ class _VaryingJVPTrace(MeshJVPTrace):
     __slots__ = ()
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        if primitive.rules.evaluate is not None and subjaxprs(params):
+        if primitive.rules.evaluate is not None and jx.subjaxprs(params):
             targets, params = fit(primitive, [ty.across(x.aval) for x in args], params)
             with tr.use_trace(self):
                 args = [lifted(x, axes) for x, axes in zip(args, targets, strict=True)]
@@ -255,7 +244,7 @@ class _VaryingJVPTrace(MeshJVPTrace):
             if tangent is not prim.ZERO and not ty.across(primal.aval) <= ty.across(tangent.aval):
                 with tr.use_trace(self.parent):
                     tangents[i] = lifted(
-                        tangent, union((ty.across(primal.aval), ty.across(tangent.aval)))
+                        tangent, mr.union((ty.across(primal.aval), ty.across(tangent.aval)))
                     )
         return primals, tangents
 
@@ -298,7 +287,7 @@ class _VaryingTransposer(MeshTransposer):
         return super().pull_back(seeds)
 
     def apply(
-        self, eqn: JaxprEqn, cotangents: prim.Tangents, operands: prim.Operands
+        self, eqn: jx.JaxprEqn, cotangents: prim.Tangents, operands: prim.Operands
     ) -> prim.Cotangents:
         cotangents_in = super().apply(eqn, cotangents, operands)
         if SHARING:
@@ -311,14 +300,14 @@ class _VaryingTransposer(MeshTransposer):
         for x, ct in zip(operands, cotangents_in, strict=True):
             if isinstance(x, prim.UndefinedPrimal) and ct is not None and ct is not prim.ZERO:
                 more = ty.across(ct.aval) - transposed(ty.across(x.aval))
-                if more and not is_checked():
+                if more and not mr.is_checked():
                     cotangents_in = [col.psum(y, [*more]) if y is ct else y for y in cotangents_in]
                 elif more:
                     name = getattr(eqn.params, "name", eqn.primitive.name)
                     raise errors.DifferentiationError(
                         f"the transpose, or bwd rule, of {name} gives a cotangent of type "
                         f"{ct.aval} for an operand of type {x.aval}, of which all devices have the "
-                        f"same. Let it add theirs: lax.psum(ct, {named(more)})."
+                        f"same. Let it add theirs: lax.psum(ct, {mr.named(more)})."
                     )
         return cotangents_in
 
@@ -335,7 +324,7 @@ def _of_cotangent(ct: Array, aval: ShapedArray) -> Array:
         is_zero = opd.is_splat(ct) and not ct.host.any()
         if share.letter == "U" and own in "IR" and not is_zero:
             place = col.axis_index(name)
-            here = broadcast_in_dim(ew.eq(place, sh.zeros_like(place)), ct.shape, ())
+            here = bc.broadcast_in_dim(ew.eq(place, sh.zeros_like(place)), ct.shape, ())
             ct = ew.select(here, ct, sh.zeros_like(ct))
         if share.letter == "U" or own == "I":
             ct = col.recast(ct, name, share.letter)

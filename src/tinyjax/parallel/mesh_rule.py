@@ -10,13 +10,11 @@ from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 import attrs
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core.tracing import jaxpr as jx, trace as tr
+from tinyjax.core.tracing import jaxpr as jx, program_rules as pr, trace as tr
 from tinyjax.core.tracing.primitive import ELEMENTWISE, LINEAR, Avals, Primitive, RuleKey
-from tinyjax.core.tracing.program_rules import CALLED
 from tinyjax.core.transforms.batching import communicating
 from tinyjax.core.values.avals import NOWHERE, ShapedArray
 from tinyjax.parallel import sharding as sd, types as ty
-from tinyjax.parallel.sharding import Entries, PartitionSpec
 from tinyjax.parallel.types import SHARING, Axes, OnMesh, Share, with_varying
 
 # What differs between the devices of a mesh, in a program that each of them runs on its own.
@@ -113,7 +111,7 @@ def check_reached(jaxpr: jx.Jaxpr, decided_by: Axes, what: str) -> None:
 #: Over which axes of the mesh one axis of an array is divided.
 Names: TypeAlias = tuple[str, ...]
 #: Parameters, the types of operands and those of results, to how results are divided.
-DivisionRule: TypeAlias = Callable[[Any, Avals, Avals], Sequence[Entries]]
+DivisionRule: TypeAlias = Callable[[Any, Avals, Avals], Sequence[sd.Entries]]
 #: Along which axes of the mesh results are unreduced, and along which they are reduced.
 Sums: TypeAlias = tuple[frozenset[str], frozenset[str]]
 #: The same, to these axes.
@@ -127,7 +125,7 @@ _ADD = (
 )
 
 
-def undivided(ndim: int) -> Entries:
+def undivided(ndim: int) -> sd.Entries:
     """How an array of so many axes is divided that is not."""
     return ((),) * ndim
 
@@ -139,7 +137,7 @@ class AmbiguousError(Exception):
 # Rules for sums of which each device has a part
 
 
-def _said(aval: ShapedArray) -> PartitionSpec | None:
+def _said(aval: ShapedArray) -> sd.PartitionSpec | None:
     """What a type says of which axes of the mesh divide values, or sum what devices have."""
     if aval.told is not None:
         return aval.told.spec
@@ -149,7 +147,7 @@ def _said(aval: ShapedArray) -> PartitionSpec | None:
     for share in ty.across(aval):
         if isinstance(share, Share):
             sums[share.letter].add(str(share.name))
-    return PartitionSpec(tuple(map(str, aval.varying)), unreduced=sums["U"], reduced=sums["R"])
+    return sd.PartitionSpec(tuple(map(str, aval.varying)), unreduced=sums["U"], reduced=sums["R"])
 
 
 def summed_over(aval: ShapedArray) -> frozenset[str]:
@@ -248,7 +246,7 @@ def factors(*places: int) -> SumsRule:
 
 def each_sum(_params: Any, avals: Avals, outs: Avals) -> list[Sums]:
     """The rule of primitives that give each operand back."""
-    said = [_said(aval) or PartitionSpec() for aval in avals]
+    said = [_said(aval) or sd.PartitionSpec() for aval in avals]
     return [(spec.unreduced, spec.reduced) for spec in said]
 
 
@@ -272,7 +270,7 @@ def agreed(several: Iterable[Names]) -> Names:
     return common
 
 
-def whole(entry: Entries, axes: Iterable[int], why: str) -> Entries:
+def whole(entry: sd.Entries, axes: Iterable[int], why: str) -> sd.Entries:
     """Check that an operand is not divided along axes, and return how it is along all.
 
     Raises:
@@ -288,16 +286,16 @@ def _shown(names: Iterable[str]) -> str:
     return " and ".join(map(repr, names))
 
 
-def same(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+def same(_params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
     """The rule of primitives whose results have the axes of operands, if not their lengths."""
-    entries: list[Entries] = []
+    entries: list[sd.Entries] = []
     for out in outs:
         fitting = [ty.entries(aval) for aval in avals if aval.ndim == out.ndim]
         entries.append(tuple([agreed(names) for names in zip(*fitting, strict=True)]))
     return entries
 
 
-def alike(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+def alike(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
     """That rule, of primitives that put operands beside each other: all are divided alike.
 
     Raises:
@@ -317,24 +315,24 @@ def same_but(axes: Callable[[Any, ShapedArray], Iterable[int]], why: str) -> Div
         why: what they are.
     """
 
-    def rule(params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+    def rule(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
         whole(ty.entries(avals[0]), axes(params, avals[0]), why)
         return same(params, avals, outs)
 
     return rule
 
 
-def kept(aval: ShapedArray, axes: Iterable[int]) -> Entries:
+def kept(aval: ShapedArray, axes: Iterable[int]) -> sd.Entries:
     """How an array is divided along all axes but these."""
     return tuple([names for axis, names in enumerate(ty.entries(aval)) if axis not in axes])
 
 
-def each(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+def each(_params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
     """The rule of primitives that give each operand back."""
     return [ty.entries(aval) for aval in avals]
 
 
-def of_stacks(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
+def of_stacks(_params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
     """The rule of primitives that compute with whole matrices, the last two axes of operands.
 
     The axes in front, as many for all, are those of the results.
@@ -348,7 +346,7 @@ def of_stacks(_params: Any, avals: Avals, outs: Avals) -> list[Entries]:
     return [(*front, *undivided(out.ndim - n)) for out in outs]
 
 
-def reshaped(x: ShapedArray, shape: tuple[int, ...]) -> Entries:
+def reshaped(x: ShapedArray, shape: tuple[int, ...]) -> sd.Entries:
     """How an array in another shape is divided.
 
     Axes of the two shapes that count the same elements are taken together. Of an axis that is
@@ -529,7 +527,7 @@ def _whole(rule: MeshRule, primitive: Primitive[P]) -> MeshRule:
         division = division or same
     if LINEAR in extensions:
         sums = sums or together(*primitive.rule(LINEAR)())
-    if CALLED in extensions:
+    if pr.CALLED in extensions:
         fits = fits or import_module("tinyjax.parallel.fitting").fit_call
     return MeshRule(division, sums or whole_sums, rule.varies, fits, is_whole=True)
 
@@ -565,13 +563,13 @@ def _divided(rule: MeshRule, primitive: Primitive[P], avals: Avals, params: P) -
     plain = [aval.plain for aval in avals]
     outs = primitive.rules.abstract_eval(plain, params)
     told = [aval.told for aval in avals if aval.told is not None]
-    first = told[0].update(spec=PartitionSpec())
+    first = told[0].update(spec=sd.PartitionSpec())
     for other in told[1:]:
-        if other.update(spec=PartitionSpec()) != first:
+        if other.update(spec=sd.PartitionSpec()) != first:
             _refuse(primitive, avals, "they are on different meshes, or axes of other types")
     if rule.division is not None:
         try:
-            entries: Sequence[Entries] = rule.division(params, avals, outs)
+            entries: Sequence[sd.Entries] = rule.division(params, avals, outs)
         except AmbiguousError as error:
             _refuse(primitive, avals, str(error))
     elif outs and any(names for aval in avals for names in ty.entries(aval)):
@@ -586,9 +584,9 @@ def _divided(rule: MeshRule, primitive: Primitive[P], avals: Avals, params: P) -
     for out, entry, (unreduced, reduced) in zip(outs, entries, summed, strict=True):
         named = [name for names in entry for name in names]
         if len({*named}) != len(named):
-            shown = PartitionSpec(*entry)
+            shown = sd.PartitionSpec(*entry)
             _refuse(primitive, avals, f"the result would lie by {shown}, which has an axis twice")
-        spec = PartitionSpec(*entry)
+        spec = sd.PartitionSpec(*entry)
         if unreduced or reduced:
             try:
                 spec = spec.update(unreduced=unreduced, reduced=reduced.difference(named))

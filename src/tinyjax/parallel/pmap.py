@@ -10,12 +10,9 @@ from tinyjax.core import devices as dev
 from tinyjax.core.api.mapping import vmap
 from tinyjax.core.jit import JitFunction, jit, stages
 from tinyjax.core.tracing.checking import checked
-from tinyjax.core.values import avals as av
-from tinyjax.core.values.integers import canonical_axis, one_or_more
-from tinyjax.core.values.operands import as_array
+from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.frames import imitate, wraps
-from tinyjax.parallel import meshes, named_sharding as ns, sharding as sd
-from tinyjax.parallel.constraint import with_sharding_constraint
+from tinyjax.parallel import constraint as con, meshes, named_sharding as ns, sharding as sd
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -80,8 +77,8 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
     dev.check_platform(backend)
     name = _NAMELESS if axis_name is None else axis_name
     vmap(fun, in_axes, out_axes, axis_name=name, axis_size=axis_size)  # raises what it would
-    static = {*one_or_more(static_broadcasted_argnums, "static_broadcasted_argnums of pmap")}
-    donated = one_or_more(donate_argnums, "donate_argnums of pmap")
+    static = {*ints.one_or_more(static_broadcasted_argnums, "static_broadcasted_argnums of pmap")}
+    donated = ints.one_or_more(donate_argnums, "donate_argnums of pmap")
     programs: dict[int, JitFunction[..., Any]] = {}
 
     def axes_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -149,7 +146,7 @@ def _length(arguments: Sequence[tuple[Any, int | None]], axis_size: int | None) 
     for x, axis in arguments:
         shape = () if axis is None else _shape(x)
         if shape:
-            return shape[canonical_axis(axis or 0, len(shape), "in_axes of pmap")]
+            return shape[ints.canonical_axis(axis or 0, len(shape), "in_axes of pmap")]
     if axis_size is None:
         raise errors.ArgumentError(
             "pmap needs an argument with an axis that it maps over: one says how many devices "
@@ -159,7 +156,7 @@ def _length(arguments: Sequence[tuple[Any, int | None]], axis_size: int | None) 
 
 
 def _shape(x: Any) -> tuple[int, ...]:
-    return x.shape if isinstance(x, av.ShapeDtypeStruct) else as_array(x).shape
+    return x.shape if isinstance(x, av.ShapeDtypeStruct) else opd.as_array(x).shape
 
 
 def _pairs(values: Any, axes: Any) -> list[tuple[Any, int | None]]:
@@ -174,7 +171,7 @@ def _laid(values: Any, axes: Any, mesh: meshes.Mesh) -> Any:
     if mesh.size == 1 and mesh.devices.item() == dev.first_device():
         return values
     laid = [
-        with_sharding_constraint(x, ns.NamedSharding(mesh, _along(axis, x, mesh)))
+        con.with_sharding_constraint(x, ns.NamedSharding(mesh, _along(axis, x, mesh)))
         for x, axis in _pairs(values, axes)
     ]
     return tree.unflatten(tree.structure(values), laid)
@@ -183,4 +180,4 @@ def _laid(values: Any, axes: Any, mesh: meshes.Mesh) -> Any:
 def _along(axis: int | None, x: Any, mesh: meshes.Mesh) -> sd.PartitionSpec:
     if axis is None:
         return sd.PartitionSpec()
-    return sd.PartitionSpec(*[None] * (axis % as_array(x).ndim), mesh.axis_names[0])
+    return sd.PartitionSpec(*[None] * (axis % opd.as_array(x).ndim), mesh.axis_names[0])

@@ -8,10 +8,8 @@ import attrs
 
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.core.values import avals as av
-from tinyjax.parallel import meshes, named_sharding as ns, sharding as sd, types as ty
-from tinyjax.parallel.inside import part_type
+from tinyjax.parallel import inside, meshes, named_sharding as ns, sharding as sd, types as ty
 from tinyjax.parallel.mesh_rule import along
-from tinyjax.parallel.types import is_summed, with_varying
 
 #: How operands are divided, or results joined.
 Specs = tuple[sd.PartitionSpec, ...]
@@ -80,9 +78,9 @@ def local_type(
         ShardingError: it cannot be divided so.
     """
     shape = ns.NamedSharding(mesh, spec).shard_shape(aval.shape)
-    whole = part_type(aval, axes, mesh.explicit_axes)
+    whole = inside.part_type(aval, axes, mesh.explicit_axes)
     part = whole.plain.with_shape(shape)
-    part = with_varying(part, ty.across(part) | along(spec))
+    part = ty.with_varying(part, ty.across(part) | along(spec))
     return whole.sharding.typed(part) if whole.told is not None else part
 
 
@@ -100,10 +98,10 @@ def global_type(
     shape = tuple([n * sharding.factor(i) for i, n in enumerate(aval.shape)])
     entries = [(*spec.axes(i), *names) for i, names in enumerate(ty.entries(aval))]
     told = spec.with_partitions(entries)
-    if is_summed(aval):
+    if ty.is_summed(aval):
         rest = aval.sharding.spec
         told = told.update(
             unreduced=spec.unreduced | rest.unreduced, reduced=spec.reduced | rest.reduced
         )
-    whole = with_varying(aval.plain.with_shape(shape), ty.across(aval) - along(spec))
+    whole = ty.with_varying(aval.plain.with_shape(shape), ty.across(aval) - along(spec))
     return ns.NamedSharding(mesh, told).typed(whole)

@@ -12,18 +12,14 @@ import attrs
 
 from tinyjax import dtypes, errors
 from tinyjax.core import lowering as low, xla
-from tinyjax.core.primitives import broadcast as bc, shape as sh, slicing as sl
-from tinyjax.core.primitives.elementwise import convert_element_type, eq, ne, select
-from tinyjax.core.primitives.shape import full_like, reshape, zeros_like
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr, staging as stg
-from tinyjax.core.tracing.program_rules import Run, def_program
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
-from tinyjax.core.values import avals as av
+from tinyjax.core.values import avals as av, concrete as conc
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray, any_placed
 from tinyjax.parallel import (
     constraint as con,
     inside,
@@ -35,19 +31,9 @@ from tinyjax.parallel import (
 )
 from tinyjax.parallel.collective import axis_index, pmin, psum
 from tinyjax.parallel.fitting import refit
-from tinyjax.parallel.inside import erased, on_axes
-from tinyjax.parallel.lowering import Part, mesh_name
 from tinyjax.parallel.mesh_rule import MESH, MeshRule, along, axes_of, joined
 from tinyjax.parallel.meshes import AnyMesh, AxisType
 from tinyjax.parallel.named_sharding import NamedSharding
-from tinyjax.parallel.primitive import (
-    COPIES,
-    ShardMapParams,
-    Specs,
-    global_type,
-    local_type,
-    shard_map_p,
-)
 from tinyjax.parallel.program_keys import FIRST_CODE, RECORDED_IN
 from tinyjax.parallel.sharding import PartitionSpec
 
@@ -72,8 +58,8 @@ def emulate(args: prim.Arrays, params: primitive.ShardMapParams) -> prim.Arrays:
 
 def _untyped(x: Array) -> Array:
     """Return an array whose type does not tell how it lies."""
-    if isinstance(x, ConcreteArray):
-        return x if x.aval is x.aval.plain else ConcreteArray(x.host, x.aval.plain)
+    if isinstance(x, conc.ConcreteArray):
+        return x if x.aval is x.aval.plain else conc.ConcreteArray(x.host, x.aval.plain)
     return con.unsaid(x)
 
 
@@ -163,7 +149,7 @@ def _joined(x: Array, mesh: meshes.AnyMesh, spec: sd.PartitionSpec, part: av.Sha
 def bind_shard_map(
     staged: stg.Staged,
     args: Sequence[Array],
-    like: ShardMapParams,
+    like: primitive.ShardMapParams,
     in_specs: Sequence[PartitionSpec],
     out_specs: Sequence[PartitionSpec],
 ) -> Sequence[Array]:
@@ -176,17 +162,17 @@ def bind_shard_map(
         in_specs: how arguments are divided.
         out_specs: how results are joined.
     """
-    specs = (*[COPIES] * len(staged.consts), *in_specs)
+    specs = (*[primitive.COPIES] * len(staged.consts), *in_specs)
     operands = (*staged.consts, *args)
     with _on_axes(like):
         jaxpr = refit(
             staged.jaxpr, _axes(specs, axes_of([x.aval for x in operands])), _axes(out_specs)
         )
-    return bind(shard_map_p, operands, like.with_program(jaxpr, specs, tuple(out_specs)))
+    return bind(primitive.shard_map_p, operands, like.with_program(jaxpr, specs, tuple(out_specs)))
 
 
-def _on_axes(params: ShardMapParams) -> AbstractContextManager[None]:
-    return on_axes(params.sizes, params.is_partial, params.checks, shares=params.shares)
+def _on_axes(params: primitive.ShardMapParams) -> AbstractContextManager[None]:
+    return inside.on_axes(params.sizes, params.is_partial, params.checks, shares=params.shares)
 
 
 def _axes(specs: Sequence[PartitionSpec], across: Sequence[ty.Axes] | None = None) -> list[ty.Axes]:
@@ -196,8 +182,8 @@ def _axes(specs: Sequence[PartitionSpec], across: Sequence[ty.Axes] | None = Non
 
 
 def _fit(
-    params: ShardMapParams, across: Sequence[ty.Axes]
-) -> tuple[Sequence[ty.Axes], ShardMapParams]:
+    params: primitive.ShardMapParams, across: Sequence[ty.Axes]
+) -> tuple[Sequence[ty.Axes], primitive.ShardMapParams]:
     inside = axes_of(params.jaxpr.in_avals)
     here = along(PartitionSpec(params.axes))
     here = here.union([ty.Share(letter, name) for letter in "UR" for name in params.axes])
@@ -207,55 +193,55 @@ def _fit(
     return targets, attrs.evolve(params, jaxpr=jaxpr)
 
 
-shard_map_p.def_rule(MESH)(MeshRule(fits=_fit))
+primitive.shard_map_p.def_rule(MESH)(MeshRule(fits=_fit))
 
 
-@shard_map_p.def_abstract_eval
-def _type(avals: prim.Avals, params: ShardMapParams) -> prim.Avals:
+@primitive.shard_map_p.def_abstract_eval
+def _type(avals: prim.Avals, params: primitive.ShardMapParams) -> prim.Avals:
     mesh, axes, jaxpr = params.mesh, params.axes, params.jaxpr
     pairs = zip(avals, params.in_specs, strict=True)
-    parts = [local_type(aval, mesh, axes, spec) for aval, spec in pairs]
+    parts = [primitive.local_type(aval, mesh, axes, spec) for aval, spec in pairs]
     if not av.same_types(parts, jaxpr.in_avals):
         raise errors.ArgumentError(
             f"a program for each device of type {jaxpr.type} was applied to parts of types "
             f"({', '.join(map(str, parts))})."
         )
     outs = zip(jaxpr.out_avals, params.out_specs, strict=True)
-    return [global_type(aval, mesh, spec) for aval, spec in outs]
+    return [primitive.global_type(aval, mesh, spec) for aval, spec in outs]
 
 
-@shard_map_p.def_evaluate
-def _evaluate(args: prim.Arrays, params: ShardMapParams) -> prim.Arrays:
-    if not any_placed(args):
+@primitive.shard_map_p.def_evaluate
+def _evaluate(args: prim.Arrays, params: primitive.ShardMapParams) -> prim.Arrays:
+    if not conc.any_placed(args):
         return emulate(args, params)
-    return xla.run_alone(shard_map_p, args, params)
+    return xla.run_alone(primitive.shard_map_p, args, params)
 
 
-def _program(args: Sequence[Any], params: ShardMapParams, run: Run) -> Sequence[Any]:
+def _program(args: Sequence[Any], params: primitive.ShardMapParams, run: pr.Run) -> Sequence[Any]:
     def stage() -> stg.Staged:
         specs = zip(params.jaxpr.in_avals, params.in_specs, strict=True)
-        avals = [global_type(aval, params.mesh, spec).plain for aval, spec in specs]
+        avals = [primitive.global_type(aval, params.mesh, spec).plain for aval, spec in specs]
         return stg.stage(lambda *xs: emulate(xs, params), avals)
 
     key = ("emulated", params.mesh, params.axes, params.in_specs, params.out_specs)
     return run(params.jaxpr.derive(key, stage).jaxpr, args)
 
 
-def_program(shard_map_p, _program)
+pr.def_program(primitive.shard_map_p, _program)
 
 
-@shard_map_p.def_rule(RECORDED_IN)
+@primitive.shard_map_p.def_rule(RECORDED_IN)
 def _recorded_in(params: Mapping[str, Any]) -> AbstractContextManager[None]:
     mesh: AnyMesh = params["mesh"]
     sizes = [axis for axis in mesh.shape_tuple if axis[0] in params["axes"]]
     checks = params.get("checks", True)
     shares = checks and {*params["axes"]} <= {*mesh.explicit_axes}
-    return on_axes(sizes, len(sizes) < len(mesh.axis_names), checks, shares=shares)
+    return inside.on_axes(sizes, len(sizes) < len(mesh.axis_names), checks, shares=shares)
 
 
-@shard_map_p.def_rule(FIRST_CODE)
+@primitive.shard_map_p.def_rule(FIRST_CODE)
 def _first_code(
-    params: ShardMapParams, args: Sequence[Array], jaxpr: jx.Jaxpr, count: int
+    params: primitive.ShardMapParams, args: Sequence[Array], jaxpr: jx.Jaxpr, count: int
 ) -> Sequence[Array]:
     """Take what the first device of the mesh returns whose code is not 0, for all."""
     number = prod([size for _, size in params.sizes])
@@ -263,43 +249,43 @@ def _first_code(
     def run(*parts: Array) -> list[Array]:
         results, (code,), values = prim.split_list(jx.eval_jaxpr(jaxpr, parts), count, 1)
         place = axis_index(params.axes)
-        fails = ne(code, full_like(code, 0))
-        first = pmin(select(fails, place, full_like(place, number)), params.axes)
-        own = eq(place, first)
+        fails = ew.ne(code, sh.full_like(code, 0))
+        first = pmin(ew.select(fails, place, sh.full_like(place, number)), params.axes)
+        own = ew.eq(place, first)
         return [*results, *[_of_one(x, own, params.axes) for x in (code, *values)]]
 
     with _on_axes(params):
         staged = stg.stage(run, jaxpr.in_avals)
-    out_specs = (*params.out_specs, *[COPIES] * (len(staged.jaxpr.outs) - count))
+    out_specs = (*params.out_specs, *[primitive.COPIES] * (len(staged.jaxpr.outs) - count))
     return bind_shard_map(staged, args, params, params.in_specs, out_specs)
 
 
 def _of_one(x: Array, own: Array, axes: tuple[str, ...]) -> Array:
     """Give all devices what one of them has."""
-    wide = convert_element_type(x, dtypes.int32) if x.dtype == bool else x
+    wide = ew.convert_element_type(x, dtypes.int32) if x.dtype == bool else x
     here = bc.broadcast_in_dim(own, x.shape, ())
-    return convert_element_type(psum(select(here, wide, zeros_like(wide)), axes), x.dtype)
+    return ew.convert_element_type(psum(ew.select(here, wide, sh.zeros_like(wide)), axes), x.dtype)
 
 
-@shard_map_p.def_rule(pr.PLACES)
-def _shardings(params: ShardMapParams) -> tuple[list[NamedSharding], list[NamedSharding]]:
+@primitive.shard_map_p.def_rule(pr.PLACES)
+def _shardings(params: primitive.ShardMapParams) -> tuple[list[NamedSharding], list[NamedSharding]]:
     # a program without operands or results has a mesh all the same
     rest = (PartitionSpec.UNCONSTRAINED,) if params.is_partial else ()
 
-    def lie(specs: Specs) -> list[NamedSharding]:
+    def lie(specs: primitive.Specs) -> list[NamedSharding]:
         return [NamedSharding(params.mesh, spec + rest) for spec in specs]
 
     return lie(params.in_specs), lie(params.out_specs)
 
 
-@shard_map_p.def_lowering
-def _lowering(b: Lowering, operands: Values, params: ShardMapParams) -> Values:
-    mesh, jaxpr = params.mesh, erased(params.jaxpr)
-    outer: Part | None = b.part
+@primitive.shard_map_p.def_lowering
+def _lowering(b: Lowering, operands: Values, params: primitive.ShardMapParams) -> Values:
+    mesh, jaxpr = params.mesh, inside.erased(params.jaxpr)
+    outer: lowering.Part | None = b.part
     left = mesh.axis_names if outer is None else outer.free
     free = tuple([name for name in left if name not in params.axes])
-    text = NamedSharding(mesh, COPIES).mesh_text or ""  # with one device there is none
-    b.part = Part(mesh.shape_tuple, params.is_partial, free, text)
+    text = NamedSharding(mesh, primitive.COPIES).mesh_text or ""  # with one device there is none
+    b.part = lowering.Part(mesh.shape_tuple, params.is_partial, free, text)
     try:
         if len(mesh.ids) == 1:
             return low.call_jaxpr(b, jaxpr, "part", operands)
@@ -310,7 +296,7 @@ def _lowering(b: Lowering, operands: Values, params: ShardMapParams) -> Values:
         b.part = outer
 
     def lie(specs: Sequence[PartitionSpec], ndims: Sequence[int]) -> str:
-        name = mesh_name(b.module, text)
+        name = lowering.mesh_name(b.module, text)
         # along other axes XLA divides as it likes
         told = mesh.of_types(AxisType.Auto if params.is_partial else AxisType.Explicit)
         texts = [
@@ -335,8 +321,8 @@ def _lowering(b: Lowering, operands: Values, params: ShardMapParams) -> Values:
         else x
         for x, spec in zip(operands, params.in_specs, strict=True)
     ]
-    ins = map(global_type, params.jaxpr.in_avals, repeat(mesh), params.in_specs)
-    outs = map(global_type, params.jaxpr.out_avals, repeat(mesh), params.out_specs)
+    ins = map(primitive.global_type, params.jaxpr.in_avals, repeat(mesh), params.in_specs)
+    outs = map(primitive.global_type, params.jaxpr.out_avals, repeat(mesh), params.out_specs)
     if params.is_partial:  # inside there are no parts of sums along other axes
         values = [lowering.whole(b, x, aval) for x, aval in zip(values, ins, strict=True)]
     results = b.emit("sdy.manual_computation", values, b.results, attributes, (region,))
@@ -347,8 +333,10 @@ def _lowering(b: Lowering, operands: Values, params: ShardMapParams) -> Values:
     return results
 
 
-@shard_map_p.def_jvp
-def _jvp(primals: prim.Arrays, tangents: prim.Tangents, params: ShardMapParams) -> prim.JvpResult:
+@primitive.shard_map_p.def_jvp
+def _jvp(
+    primals: prim.Arrays, tangents: prim.Tangents, params: primitive.ShardMapParams
+) -> prim.JvpResult:
     nonzero = prim.nonzeros(tangents)
     with _on_axes(params):
         staged, nonzero_out = jv.jvp_jaxpr(params.jaxpr, nonzero)
@@ -404,14 +392,14 @@ def _linearized(jaxpr: jx.Jaxpr, axes: tuple[str, ...], nonzero: tuple[bool, ...
             return [
                 *outs[:n],
                 *[
-                    reshape(x, (1, *x.shape)) if spec.partitions else x
+                    sh.reshape(x, (1, *x.shape)) if spec.partitions else x
                     for x, spec in zip(outs[n:], computed, strict=True)
                 ],
             ]
 
         def tangent(*args: Array) -> list[Array]:
             residuals = [
-                reshape(x, x.shape[1:]) if mark else x
+                sh.reshape(x, x.shape[1:]) if mark else x
                 for x, mark in zip(args, divided, strict=False)
             ]
             return jx.eval_jaxpr(halves.tangent, [*residuals, *args[k:]])
@@ -431,9 +419,9 @@ def _linearized(jaxpr: jx.Jaxpr, axes: tuple[str, ...], nonzero: tuple[bool, ...
     return jaxpr.derive(("shard_map", axes, nonzero), make)
 
 
-@shard_map_p.def_linearize
+@primitive.shard_map_p.def_linearize
 def _linearize(
-    primals: prim.Arrays, nonzero: Sequence[bool], params: ShardMapParams
+    primals: prim.Arrays, nonzero: Sequence[bool], params: primitive.ShardMapParams
 ) -> prim.LinearizeResult:
     in_specs, out_specs = params.in_specs, params.out_specs
     with _on_axes(params):
@@ -457,9 +445,9 @@ def _linearize(
     return outs[:n], halves.nonzero_out, tangent_map
 
 
-@shard_map_p.def_transpose
+@primitive.shard_map_p.def_transpose
 def _transpose(
-    cotangents: prim.Tangents, operands: prim.Operands, params: ShardMapParams
+    cotangents: prim.Tangents, operands: prim.Operands, params: primitive.ShardMapParams
 ) -> prim.Cotangents:
     linear, nonzero = prim.are_undefined(operands), prim.nonzeros(cotangents)
     known = [not unknown for unknown in linear]
@@ -483,9 +471,12 @@ def _transposed(specs: Sequence[PartitionSpec]) -> list[PartitionSpec]:
     return [spec.transposed for spec in specs]
 
 
-@shard_map_p.def_batch
+@primitive.shard_map_p.def_batch
 def _batch(
-    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: ShardMapParams
+    mapped: prim.MappedAxis,
+    values: prim.Arrays,
+    axes: prim.BatchAxes,
+    params: primitive.ShardMapParams,
 ) -> prim.BatchResult:
     if mapped.name in params.axes:  # by that name the program means an axis of the mesh
         mapped = attrs.evolve(mapped, name=None)
@@ -495,7 +486,7 @@ def _batch(
     with _on_axes(params):
         staged, out_axes = bt.batch_jaxpr(params.jaxpr, mapped, tuple(axes))
 
-    def inserted(specs: Specs, axes: prim.BatchAxes) -> list[PartitionSpec]:
+    def inserted(specs: primitive.Specs, axes: prim.BatchAxes) -> list[PartitionSpec]:
         return [
             spec if axis is None else spec.inserted(axis)
             for spec, axis in zip(specs, axes, strict=True)

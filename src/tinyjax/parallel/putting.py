@@ -9,14 +9,11 @@ import numpy as np
 
 from tinyjax import tree
 from tinyjax.core import devices as dev
-from tinyjax.core.devices import Device, device_at, is_place
 from tinyjax.core.tracing import trace as tr
-from tinyjax.core.values import operands as opd
+from tinyjax.core.values import concrete as conc, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.avals import ShapedArray
-from tinyjax.core.values.concrete import ConcreteArray, PlacedArray, raise_donated
 from tinyjax.core.values.integers import integers
-from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import PHYSICAL, DTypeLike, HostArray, to_physical
 from tinyjax.errors import ArgumentError, ShardingError, shortened
 from tinyjax.parallel import (
@@ -28,9 +25,7 @@ from tinyjax.parallel import (
 )
 from tinyjax.parallel.collective import sharing
 from tinyjax.parallel.lowering import keeping_sums
-from tinyjax.parallel.named_sharding import NamedSharding, checked, resolve
 from tinyjax.parallel.sharded_array import ShardedArray
-from tinyjax.parallel.sharding import Sharding, places_of
 
 # ``device_put`` and its kin: arrays and numbers that are put somewhere.
 
@@ -49,10 +44,10 @@ def put(leaf: Any, where: dev.Placement, function: str) -> Array:
     """
     array = opd.as_array(leaf)
     if array.is_deleted():
-        raise_donated(array)
-    holds_data = isinstance(array, ConcreteArray | PlacedArray)
+        conc.raise_donated(array)
+    holds_data = isinstance(array, conc.ConcreteArray | conc.PlacedArray)
     if where is None:
-        if not isinstance(array, ConcreteArray):
+        if not isinstance(array, conc.ConcreteArray):
             return array
         return xla.moving.put(array, sd.default_place() or sd.on_first())
     if isinstance(where, sd.Space):
@@ -63,14 +58,14 @@ def put(leaf: Any, where: dev.Placement, function: str) -> Array:
     sharding = ns.checked(where, array.shape, function, "the array")
     if not holds_data:
         return con.constrain(array, sharding)
-    if isinstance(array, ConcreteArray) and not sharding.is_fully_addressable:
+    if isinstance(array, conc.ConcreteArray) and not sharding.is_fully_addressable:
         xla.moving.check_same(array, sharding)
     return xla.moving.put(array, sharding)
 
 
 def put_made(array: Array) -> Array:
     """Return an array that was made of data of the host where the default device is."""
-    if type(array) is not ConcreteArray or not isinstance(tr.current_trace(), tr.PlacedTrace):
+    if type(array) is not conc.ConcreteArray or not isinstance(tr.current_trace(), tr.PlacedTrace):
         return array
     return put(array, None, "default_device")
 
@@ -126,7 +121,7 @@ T = TypeVar("T")
 
 def make_array_from_callback(
     shape: Sequence[int],
-    sharding: Sharding,
+    sharding: sd.Sharding,
     data_callback: Callable[[tuple[slice, ...]], Any],
     dtype: DTypeLike = None,
 ) -> Array:
@@ -153,11 +148,11 @@ def make_array_from_callback(
     """
     name = "make_array_from_callback"
     sizes = integers(shape, f"shape of {name}")
-    resolved = checked(sharding, sizes, name, "the array")
+    resolved = ns.checked(sharding, sizes, name, "the array")
     _check_no_sum(name, resolved)
     kind = None if dtype is None else np.dtype(dtype)
-    by_part: dict[str, ConcreteArray] = {}
-    parts: list[ConcreteArray] = []
+    by_part: dict[str, conc.ConcreteArray] = {}
+    parts: list[conc.ConcreteArray] = []
     for part in resolved.addressable_devices_indices_map(sizes).values():
         if str(part) not in by_part:
             data = _on_host(data_callback(part), name)
@@ -172,7 +167,7 @@ def make_array_from_callback(
 
 
 def make_array_from_single_device_arrays(
-    shape: Sequence[int], sharding: Sharding, arrays: Sequence[Array], *, dtype: DTypeLike = None
+    shape: Sequence[int], sharding: sd.Sharding, arrays: Sequence[Array], *, dtype: DTypeLike = None
 ) -> Array:
     """Return an array over several devices, made of arrays that lie on one of them each.
 
@@ -198,15 +193,15 @@ def make_array_from_single_device_arrays(
     """
     name = "make_array_from_single_device_arrays"
     sizes = integers(shape, f"shape of {name}")
-    resolved = checked(sharding, sizes, name, "the array")
-    by_device: dict[Device, Array] = {}
+    resolved = ns.checked(sharding, sizes, name, "the array")
+    by_device: dict[dev.Device, Array] = {}
     for array in arrays:
-        if not isinstance(array, ConcreteArray | ShardedArray) or len(array.devices()) != 1:
+        if not isinstance(array, conc.ConcreteArray | ShardedArray) or len(array.devices()) != 1:
             raise ShardingError(
                 f"{name} takes arrays that lie on one device each, but got {shortened(array)}."
             )
         by_device[array.devices().pop()] = array
-    own = [device_at(resolved.ids[place]) for place in resolved.addressable_places]
+    own = [dev.device_at(resolved.ids[place]) for place in resolved.addressable_places]
     if {*by_device} != {*own} or len(arrays) != len(own):
         raise ShardingError(
             f"{name} takes one array for each device of this process that {resolved!r} has, {own}, "
@@ -263,7 +258,7 @@ def make_array_from_process_local_data(
         (3, 2)
     """
     leaves, treedef = tree.flatten(local_data)
-    places = tree.flatten_prefix(sharding, treedef, is_place, "sharding")
+    places = tree.flatten_prefix(sharding, treedef, dev.is_place, "sharding")
     shapes = tree.flatten_prefix(global_shape, treedef, _is_shape, "global_shape")
     arrays = [_of_local(*each) for each in zip(places, leaves, shapes, strict=True)]
     return tree.unflatten(treedef, arrays)
@@ -272,7 +267,7 @@ def make_array_from_process_local_data(
 def _of_local(where: object, leaf: Any, shape: Sequence[int] | None) -> Array:
     name = "make_array_from_process_local_data"
     local = _on_host(leaf, name)
-    sharding = resolve(where, name)
+    sharding = ns.resolve(where, name)
     _check_no_sum(name, sharding)
     lengths = (None,) * local.ndim if shape is None else integers(shape, f"global_shape of {name}")
     if len(lengths) != local.ndim:
@@ -291,7 +286,7 @@ def _of_local(where: object, leaf: Any, shape: Sequence[int] | None) -> Array:
     return xla.moving.of_parts(ShapedArray(tuple(sizes), local.dtype), sharding, parts)
 
 
-def _check_no_sum(name: str, sharding: Sharding) -> None:
+def _check_no_sum(name: str, sharding: sd.Sharding) -> None:
     if sharding.summed:
         raise ShardingError(
             f"{name} takes parts of an array, but by {sharding.spec} devices have parts of a sum. "
@@ -303,17 +298,17 @@ def _check_no_sum(name: str, sharding: Sharding) -> None:
 class _Axis:
     """How one axis of an array is divided over processes."""
 
-    def __init__(self, sharding: Sharding, axis: int, ndim: int) -> None:
+    def __init__(self, sharding: sd.Sharding, axis: int, ndim: int) -> None:
         self._axis = axis
         # an array with one element in each part says by its slices which parts there are
         counts = [
-            sharding.factor(i) if isinstance(sharding, NamedSharding) else 1 for i in range(ndim)
+            sharding.factor(i) if isinstance(sharding, ns.NamedSharding) else 1 for i in range(ndim)
         ]
         self._count = counts[axis]
         numbers = [part[axis].start or 0 for part in sharding.parts(counts)]
         self._by_process = {
-            process: sorted({numbers[i] for i in places_of(process, sharding.ids)})
-            for process in {device_at(i).process_index for i in sharding.ids}
+            process: sorted({numbers[i] for i in sd.places_of(process, sharding.ids)})
+            for process in {dev.device_at(i).process_index for i in sharding.ids}
         }
         self._own = sorted({numbers[i] for i in sharding.addressable_places})
         self._whole = False
@@ -364,11 +359,11 @@ def _is_shape(x: object) -> bool:
     )
 
 
-def _on_host(data: object, name: str) -> ConcreteArray:
-    array = as_array(data)
+def _on_host(data: object, name: str) -> conc.ConcreteArray:
+    array = opd.as_array(data)
     if isinstance(array, ShardedArray):
         array = array.gathered
-    if not isinstance(array, ConcreteArray):
+    if not isinstance(array, conc.ConcreteArray):
         raise ArgumentError(f"{name} takes data, but got the traced value {array}.")
     return array
 
@@ -380,7 +375,7 @@ def _contiguous(host: HostArray, part: Any) -> HostArray:
 
 
 def _check_parts(
-    name: str, sharding: Sharding, shape: Sequence[int], parts: Sequence[Array]
+    name: str, sharding: sd.Sharding, shape: Sequence[int], parts: Sequence[Array]
 ) -> None:
     expected = sharding.shard_shape(shape)
     for part in parts:
@@ -391,5 +386,5 @@ def _check_parts(
             )
 
 
-def _nothing_here(name: str, sharding: Sharding) -> ShardingError:
+def _nothing_here(name: str, sharding: sd.Sharding) -> ShardingError:
     return ShardingError(f"{name}: no device of {sharding!r} is of this process.")

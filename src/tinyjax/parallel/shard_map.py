@@ -13,9 +13,7 @@ import numpy as np
 from tinyjax import tree
 from tinyjax.core import devices as dev
 from tinyjax.core.stablehlo.types import MOST_AXES
-from tinyjax.core.tracing import calling, primitive as prim, staging as stg
-from tinyjax.core.tracing.checking import explained
-from tinyjax.core.tracing.jaxpr import eval_jaxpr
+from tinyjax.core.tracing import calling, checking, jaxpr as jx, primitive as prim, staging as stg
 from tinyjax.core.tracing.trace import manual_axes
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
@@ -181,7 +179,7 @@ def smap(
 def smap(
     *, out_axes: Any, axis_name: str, in_axes: Any = ...
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
-@explained
+@checking.explained
 def smap(
     f: Callable[P, R] | None = None, /, *, out_axes: Any, axis_name: str, in_axes: Any = _INFERRED
 ) -> Callable[P, R] | Callable[[Callable[P, R]], Callable[P, R]]:
@@ -414,7 +412,7 @@ def _taken_to_be_shared(
 
     def run(*args: Array) -> list[Array]:
         own = [x if i < n else _each(x, axes) for i, x in enumerate(args)]
-        outs = eval_jaxpr(staged.jaxpr, own)
+        outs = jx.eval_jaxpr(staged.jaxpr, own)
         apart = [{*spec.names} | spec.unreduced for spec in out_specs]
         return [col.unvary(x, axes - names) for x, names in zip(outs, apart, strict=True)]
 

@@ -10,10 +10,8 @@ import numpy as np
 
 from tinyjax import errors, lazy
 from tinyjax.core import devices as dev
-from tinyjax.core.values import array as arr, avals as av, concrete as conc
+from tinyjax.core.values import array as arr, avals as av, concrete as conc, integers as ints
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
-from tinyjax.core.values.integers import integer
 from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.parallel import sharding as sd, types as ty
 
@@ -55,7 +53,7 @@ class Shard:
         )
 
 
-class ShardedArray(PlacedArray):
+class ShardedArray(conc.PlacedArray):
     """An array whose data lies on devices as a sharding says.
 
     Its data is on the host once it was asked for, and never else.
@@ -68,7 +66,7 @@ class ShardedArray(PlacedArray):
     def __init__(self, aval: av.ShapedArray, sharding: sd.Sharding, shards: ShardedBuffer) -> None:
         self._aval = sharding.typed(aval)
         self._sharding = sharding
-        self._gathered: ConcreteArray | None = None
+        self._gathered: conc.ConcreteArray | None = None
         self.shards: ShardedBuffer = shards
 
     @classmethod
@@ -128,7 +126,7 @@ class ShardedArray(PlacedArray):
         return self.addressable_shards
 
     def addressable_data(self, index: int) -> Array:
-        number = integer(index, "index")
+        number = ints.integer(index, "index")
         count = len(self._sharding.addressable_places)
         if not 0 <= number < count:
             raise errors.IndexingError(
@@ -151,7 +149,7 @@ class ShardedArray(PlacedArray):
         aval = self.aval.plain.with_shape(self._sharding.shard_shape(self.shape))
         buffer = self.shards._arrays[number]
         if device == dev.first_device():
-            return ConcreteArray(None, aval, buffer)
+            return conc.ConcreteArray(None, aval, buffer)
         return ShardedArray(aval, sd.SingleDeviceSharding(device), buffer)
 
     def __iter__(self) -> Iterator[Array]:
@@ -162,13 +160,13 @@ class ShardedArray(PlacedArray):
     # Data on the host
 
     @property
-    def gathered(self) -> ConcreteArray:
+    def gathered(self) -> conc.ConcreteArray:
         """The same array with its data on the host."""
         if self.shards.is_deleted():
             conc.raise_donated(self)
         array = self._gathered
         if array is None:
-            array = self._gathered = ConcreteArray(self._gather(), self.aval.plain)
+            array = self._gathered = conc.ConcreteArray(self._gather(), self.aval.plain)
         return array
 
     def read(self) -> HostArray:

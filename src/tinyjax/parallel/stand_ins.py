@@ -19,9 +19,8 @@ from tinyjax.core.transforms import batching as bt, jvp as jv, transpose as tp
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.errors import ShardingTypeError
-from tinyjax.parallel import sharding as sd, types as ty
+from tinyjax.parallel import lowering, sharding as sd, types as ty
 from tinyjax.parallel.constraint import lie_as, unsaid
-from tinyjax.parallel.lowering import keeping_sums
 from tinyjax.parallel.mesh_rule import NO_NAMES, summed_over
 
 P = TypeVar("P")
@@ -105,7 +104,7 @@ def _transposed(
         *[summed_over(x.aval.cotangent()) for x in operands if isinstance(x, prim.UndefinedPrimal)]
     )
     if kept and is_plain:  # sums that stay where they are
-        with suppress(ShardingTypeError), keeping_sums(kept):
+        with suppress(ShardingTypeError), lowering.keeping_sums(kept):
             return rule(cotangents, operands, eqn.params)
     try:
         return rule(cotangents, operands, eqn.params)

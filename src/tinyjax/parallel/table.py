@@ -16,7 +16,6 @@ from tinyjax import dtypes, primitives
 from tinyjax.core.tracing.primitive import Avals, Primitive
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.parallel import mesh_rule as mr, sharding as sd, types as ty
-from tinyjax.parallel.mesh_rule import FitsRule, MeshRule
 
 # Operands in another form
 
@@ -196,70 +195,70 @@ def _tridiagonal_solve(params: Any, avals: Avals, outs: Avals) -> list[sd.Entrie
 # Programs
 
 
-def _fits(name: str) -> MeshRule:
+def _fits(name: str) -> mr.MeshRule:
     """Make the rule of a primitive that holds programs, by the name of what fits them."""
 
     def fits(params: Any, across: Sequence[ty.Axes]) -> tuple[Sequence[ty.Axes], Any]:
-        rule: FitsRule = getattr(import_module("tinyjax.parallel.fitting"), name)
+        rule: mr.FitsRule = getattr(import_module("tinyjax.parallel.fitting"), name)
         return rule(params, across)
 
-    return MeshRule(fits=fits)
+    return mr.MeshRule(fits=fits)
 
 
-def _rows(rule: MeshRule, names: str) -> dict[str, MeshRule]:
+def _rows(rule: mr.MeshRule, names: str) -> dict[str, mr.MeshRule]:
     return dict.fromkeys(names.split(), rule)
 
 
-def _along(axes: Callable[[Any, ShapedArray], Sequence[int]], why: str) -> MeshRule:
-    return MeshRule(mr.same_but(axes, why))
+def _along(axes: Callable[[Any, ShapedArray], Sequence[int]], why: str) -> mr.MeshRule:
+    return mr.MeshRule(mr.same_but(axes, why))
 
 
-_SAME: Final = MeshRule(mr.same)
-_MATRICES: Final = MeshRule(mr.of_stacks)
-_REDUCTION: Final = MeshRule(_reduce)
+_SAME: Final = mr.MeshRule(mr.same)
+_MATRICES: Final = mr.MeshRule(mr.of_stacks)
+_REDUCTION: Final = mr.MeshRule(_reduce)
 _GONE_ALONG: Final = _along(lambda params, x: (params.axis,), "which is gone along")
 
 #: By the name of the module, and of the primitive in it.
-TABLE: Final[Mapping[str, Mapping[str, MeshRule]]] = {
-    "tinyjax.primitives.bitcast": {"bitcast_convert_type_p": MeshRule(_bitcast)},
+TABLE: Final[Mapping[str, Mapping[str, mr.MeshRule]]] = {
+    "tinyjax.primitives.bitcast": {"bitcast_convert_type_p": mr.MeshRule(_bitcast)},
     "tinyjax.core.primitives.broadcast": {
-        "broadcast_in_dim_p": MeshRule(_broadcast),
-        "reduce_sum_p": MeshRule(_reduce, _reduce_sums),
+        "broadcast_in_dim_p": mr.MeshRule(_broadcast),
+        "reduce_sum_p": mr.MeshRule(_reduce, _reduce_sums),
     },
-    "tinyjax.primitives.convolution": {"conv_general_dilated_p": MeshRule(_convolution)},
+    "tinyjax.primitives.convolution": {"conv_general_dilated_p": mr.MeshRule(_convolution)},
     "tinyjax.primitives.cumulative": _rows(
         _GONE_ALONG, "linear_recurrence_p cumsum_p cumprod_p cummax_p cummin_p cumlogsumexp_p"
     ),
     "tinyjax.primitives.determinant": _rows(_MATRICES, "det_p slogdet_p adjugate_p"),
-    "tinyjax.primitives.dot": {"dot_general_p": MeshRule(_dot, _dot_sums)},
+    "tinyjax.primitives.dot": {"dot_general_p": mr.MeshRule(_dot, _dot_sums)},
     "tinyjax.primitives.dynamic_slice": {
         "dynamic_slice_p": _SAME,
-        "dynamic_update_slice_p": MeshRule(mr.alike),
+        "dynamic_update_slice_p": mr.MeshRule(mr.alike),
     },
     "tinyjax.core.primitives.elementwise": {
-        "add": MeshRule(mr.same, mr.together()),
-        "sub": MeshRule(mr.same, mr.together()),
-        "mul": MeshRule(mr.same, mr.factors(0, 1)),
-        "div": MeshRule(mr.same, mr.factors(0)),
-        "convert_element_type_p": MeshRule(mr.same, _convert_sums),
+        "add": mr.MeshRule(mr.same, mr.together()),
+        "sub": mr.MeshRule(mr.same, mr.together()),
+        "mul": mr.MeshRule(mr.same, mr.factors(0, 1)),
+        "div": mr.MeshRule(mr.same, mr.factors(0)),
+        "convert_element_type_p": mr.MeshRule(mr.same, _convert_sums),
     },
     "tinyjax.primitives.fft": {"fft_p": _SAME},
     "tinyjax.primitives.gather_scatter": {
-        "gather_p": MeshRule(_gather),
+        "gather_p": mr.MeshRule(_gather),
         **_rows(
-            MeshRule(_scatter),
+            mr.MeshRule(_scatter),
             "scatter_p scatter_add_p scatter_sub_p scatter_mul_p scatter_min_p scatter_max_p",
         ),
     },
     "tinyjax.primitives.householder": {
         **_rows(_MATRICES, "householder_product_p ormqr_p hessenberg_p tridiagonal_p"),
         **_rows(_MATRICES, "symmetric_product_p cholesky_update_p"),
-        "tridiagonal_solve_p": MeshRule(_tridiagonal_solve),
+        "tridiagonal_solve_p": mr.MeshRule(_tridiagonal_solve),
     },
     "tinyjax.primitives.random_bits": {
-        "random_bits_p": MeshRule(_random_bits),
-        "random_wrap_p": MeshRule(_wrap),
-        "random_unwrap_p": MeshRule(_unwrap),
+        "random_bits_p": mr.MeshRule(_random_bits),
+        "random_wrap_p": mr.MeshRule(_wrap),
+        "random_unwrap_p": mr.MeshRule(_unwrap),
     },
     "tinyjax.primitives.lu": _rows(_MATRICES, "lu_p solve_p"),
     "tinyjax.primitives.qr": _rows(_MATRICES, "qr_p geqrf_p"),
@@ -267,18 +266,18 @@ TABLE: Final[Mapping[str, Mapping[str, MeshRule]]] = {
         _REDUCTION,
         "reduce_prod_p reduce_max_p reduce_min_p reduce_and_p reduce_or_p reduce_xor_p",
     ),
-    "tinyjax.primitives.arg_extrema": _rows(MeshRule(_arg_reduce), "argmax_p argmin_p"),
+    "tinyjax.primitives.arg_extrema": _rows(mr.MeshRule(_arg_reduce), "argmax_p argmin_p"),
     "tinyjax.primitives.reduce_window": _rows(
         _SAME, "reduce_window_sum_p reduce_window_max_p reduce_window_min_p"
     ),
     "tinyjax.core.primitives.shape": {
-        "reshape_p": MeshRule(_reshape),
-        "transpose_p": MeshRule(_transpose),
+        "reshape_p": mr.MeshRule(_reshape),
+        "transpose_p": mr.MeshRule(_transpose),
         "rev_p": _SAME,
     },
     "tinyjax.core.primitives.slicing": {
         **_rows(_SAME, "slice_p pad_p split_p"),
-        "concatenate_p": MeshRule(mr.alike),
+        "concatenate_p": mr.MeshRule(mr.alike),
     },
     "tinyjax.primitives.sort": {
         "sort_p": _along(lambda params, x: (params.axis,), "which is sorted"),
@@ -286,8 +285,8 @@ TABLE: Final[Mapping[str, Mapping[str, MeshRule]]] = {
     },
     "tinyjax.primitives.spectral": _rows(_MATRICES, "eigh_p svd_p eig_p schur_p"),
     "tinyjax.core.primitives.identities": {
-        "optimization_barrier_p": MeshRule(mr.each, mr.each_sum),
-        "stop_gradient_p": MeshRule(mr.same, mr.together()),
+        "optimization_barrier_p": mr.MeshRule(mr.each, mr.each_sum),
+        "stop_gradient_p": mr.MeshRule(mr.same, mr.together()),
     },
     "tinyjax.primitives.schur_forms": _rows(_MATRICES, "sylvester_p sqrtm_p"),
     "tinyjax.primitives.triangular": _rows(_MATRICES, "triangular_solve_p cholesky_p"),
@@ -298,18 +297,18 @@ TABLE: Final[Mapping[str, Mapping[str, MeshRule]]] = {
         "while_p": _fits("fit_while"),
     },
     "tinyjax.custom_derivatives.custom_calls": {
-        "custom_vjp_tangent_p": MeshRule(fits=lambda params, across: (across, params)),
+        "custom_vjp_tangent_p": mr.MeshRule(fits=lambda params, across: (across, params)),
         "custom_call_p": _fits("fit_call"),
     },
     "tinyjax.primitives.linear_maps": {"linear_call_p": _fits("fit_linear_map")},
 }
 
 
-def row_of(primitive: Primitive[Any]) -> MeshRule:
+def row_of(primitive: Primitive[Any]) -> mr.MeshRule:
     """Return the rule in the primitive's row, or one that says nothing by itself."""
     for module, rows in TABLE.items():
         loaded = sys.modules.get(module)
         for name, rule in rows.items() if loaded is not None else ():
             if getattr(loaded, name, None) is primitive:
                 return rule
-    return MeshRule()
+    return mr.MeshRule()

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from tinyjax.core import devices as dev, lowering as low
 from tinyjax.core.stablehlo.lowering import HostFunction, Interrupter
 from tinyjax.core.tracing import jaxpr as jx
-from tinyjax.core.xla import compilation
-from tinyjax.core.xla.lowering import unnest
+from tinyjax.core.xla import compilation, lowering
 from tinyjax.errors import ShardingError
 from tinyjax.parallel.lowering import write_sharded_module
 from tinyjax.parallel.placement import Placement, placement_in
@@ -52,7 +51,7 @@ def lowered_for(
     may_call = calls_from(placement)
     if may_call or not jx.effects(jaxpr).any:
         with compilation.span("lower", program=name):
-            flat = unnest(jaxpr)
+            flat = lowering.unnest(jaxpr)
             rules = dev.platform_at(placement.ids[0]).rules
             text, functions = write_sharded_module(flat, name, ins, outs, donated, rules, locate)
         if not functions or (may_call and not any(isinstance(f, Interrupter) for f in functions)):

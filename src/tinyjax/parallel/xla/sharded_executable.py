@@ -19,17 +19,12 @@ from jaxlib.xla_client import CompileOptions, DeviceAssignment, HloSharding, Loa
 from tinyjax import config, errors, records
 from tinyjax.callbacks.xla import programs
 from tinyjax.core import devices as dev, lowering as low
-from tinyjax.core.devices import CPU, platform_at
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
-from tinyjax.core.tracing import jaxpr as jx
-from tinyjax.core.tracing.jaxpr import Jaxpr, ProgramTrace, eval_jaxpr
+from tinyjax.core.tracing import jaxpr as jx, staging as stg, trace as tr
 from tinyjax.core.tracing.primitive import P, Primitive
-from tinyjax.core.tracing.staging import stage
-from tinyjax.core.tracing.trace import EVAL, bind, eager, use_trace
 from tinyjax.core.values import concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
-from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.operands import first_element, is_splat
 from tinyjax.core.xla import backend, compilation, executable, threads
 from tinyjax.core.xla.compilation import Compilation, Flags
@@ -50,9 +45,7 @@ from tinyjax.parallel.placement import (
 )
 from tinyjax.parallel.sharded_array import ShardedArray
 from tinyjax.parallel.sharding import Sharding, on_first
-from tinyjax.parallel.xla import moving, plugins
-from tinyjax.parallel.xla.lowering import CallsPythonError, calls_from, lowered_for
-from tinyjax.parallel.xla.moving import by_axes, of_parts, placed
+from tinyjax.parallel.xla import lowering, moving, plugins
 
 # Compiled programs on several devices.
 #
@@ -124,7 +117,7 @@ class ShardedExecutable(Executable):
             _WAITS.search(m.to_string()) for m in loaded.hlo_modules()
         )
         self._handlers = [
-            backend.result_handler(backend.physical(aval), placed(sharding, aval.ndim))
+            backend.result_handler(backend.physical(aval), moving.placed(sharding, aval.ndim))
             for aval, sharding in zip(self.out_avals, outs, strict=True)
         ]
         first = on_first()
@@ -234,10 +227,10 @@ def result_of(how: tuple[ShapedArray, Sharding | None], buffer: Any) -> Array:
     """Make an array of a result's shards, given its type and how it lies."""
     aval, sharding = how
     if sharding is None:
-        return ConcreteArray(None, aval, buffer)
+        return conc.ConcreteArray(None, aval, buffer)
     if 0 in aval.shape:  # XLA makes what has no elements without dividing it
         part = np.empty(sharding.shard_shape(aval.shape), backend.physical(aval).dtype)
-        return of_parts(aval, sharding, [part] * len(sharding.addressable_places))
+        return moving.of_parts(aval, sharding, [part] * len(sharding.addressable_places))
     return ShardedArray.of_type(aval, sharding, buffer)
 
 
@@ -266,7 +259,7 @@ def compile_placed(
 ) -> tuple[LoadedExecutable, Placement, bool]:
     """Compile a program, and return how its results lie, and whether it calls Python."""
     name = request.name
-    text, functions = lowered_for(placement, request.jaxpr, name, request.donated, locate)
+    text, functions = lowering.lowered_for(placement, request.jaxpr, name, request.donated, locate)
     options, devices = placed_options(flags, placement), on.device_list(placement.ids)
     guarded = [programs.guarded_from_devices(f) for f in functions]
     loaded = (
@@ -319,7 +312,7 @@ def _read_back(
         text = str(HloSharding.from_proto(proto))
         own = aval.sharding if aval.told is not None else None
         names = (
-            by_axes(like, text, aval.shape)
+            moving.by_axes(like, text, aval.shape)
             for like in ([own] if isinstance(own, NamedSharding) else meshes)
         )
         shardings.append(sharding or next((x for x in names if x is not None), None))
@@ -446,18 +439,18 @@ def run_sharded(
 def _for_devices(request: Compilation) -> Executable | None:
     """Compile a program that has a placement; None if it calls Python, so that the host runs it."""
     calls_python, placement = _calls_python(request.jaxpr), placement_in(request)
-    if calls_python and not calls_from(placement):
+    if calls_python and not lowering.calls_from(placement):
         return None
     try:
         return compiled(request)
-    except CallsPythonError:
+    except lowering.CallsPythonError:
         if not all(x.is_fully_addressable for x in placement.ins) or placement.is_abstract:
             raise
         calls_python.append(True)
         return None
 
 
-def _calls_python(jaxpr: Jaxpr) -> list[bool]:
+def _calls_python(jaxpr: jx.Jaxpr) -> list[bool]:
     """What is known of whether a program calls Python functions: not empty where it does."""
     return jaxpr.derive("calls Python", list)
 
@@ -472,8 +465,8 @@ def _run_on_host(request: Compilation, args: Sequence[Array]) -> list[Array]:
     if placement_by(request.jaxpr, [None] * len(hosts)) is None:
         outs = compiled(attrs.evolve(request, donated=(), placement=None))(hosts)
     else:  # it has parts for each device, of which NumPy computes one after the other
-        with use_trace(eager[ProgramTrace](inf)):
-            outs = eval_jaxpr(request.jaxpr, hosts)
+        with tr.use_trace(tr.eager[jx.ProgramTrace](inf)):
+            outs = jx.eval_jaxpr(request.jaxpr, hosts)
     whole = undivided(placement.ins, placement.ids)
     return [moving.put(x, lie or whole) for x, lie in zip(outs, placement.outs, strict=True)]
 
@@ -489,7 +482,7 @@ def flags_of(request: Compilation) -> Flags:
 
     What the settings say is of the processor alone.
     """
-    on_processor = platform_at(placement_in(request).ids[0]) is CPU
+    on_processor = dev.platform_at(placement_in(request).ids[0]) is dev.CPU
     return flags_for(request) if on_processor else request.flags
 
 
@@ -513,7 +506,7 @@ def evaluate(primitive: Primitive[P], args: Sequence[Array], params: P) -> Seque
     operands = args
     if bool in map(type, lie):
         args = [
-            ConcreteArray(np.asarray(first_element(x.concrete("data"))), aval.with_shape(()))
+            conc.ConcreteArray(np.asarray(first_element(x.concrete("data"))), aval.with_shape(()))
             if how is True
             else x
             for x, aval, how in zip(args, avals, lie, strict=True)
@@ -522,7 +515,7 @@ def evaluate(primitive: Primitive[P], args: Sequence[Array], params: P) -> Seque
         jaxpr = _operation(primitive, params, avals, [how is True for how in lie])
         placement = placement_of(jaxpr, on_devices(args))
         if placement is None:
-            return EVAL.process(primitive, on_host(operands), params)
+            return tr.EVAL.process(primitive, on_host(operands), params)
         request = Compilation(jaxpr, primitive.name, placement=placement)
         program = _for_devices(request)
         if program is None:
@@ -544,7 +537,7 @@ def _number_at(x: Array, sharding: Sharding) -> ShardedArray:
 
     Most numbers are constants of the user's, as in ``x + 1``; sending one takes longer than that.
     """
-    if type(x) is not ConcreteArray:
+    if type(x) is not conc.ConcreteArray:
         return moving.moved(x, sharding)
     key = (x.aval, sharding, x.host.tobytes())
     cached = _numbers.get(key)
@@ -576,13 +569,13 @@ def _run_by(
 
 def _operation(
     primitive: Primitive[P], params: P, avals: Sequence[ShapedArray], splats: Sequence[bool]
-) -> Jaxpr:
+) -> jx.Jaxpr:
     def operation(*values: Array) -> Sequence[Array]:
         operands = [
             broadcast_in_dim(x, aval.shape, ()) if splat else x
             for x, aval, splat in zip(values, avals, splats, strict=True)
         ]
-        return bind(primitive, operands, params)
+        return tr.bind(primitive, operands, params)
 
     types = [a.with_shape(()) if splat else a for a, splat in zip(avals, splats, strict=True)]
-    return stage(operation, types).jaxpr
+    return stg.stage(operation, types).jaxpr
