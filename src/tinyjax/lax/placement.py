@@ -136,7 +136,7 @@ tree.register_pytree_node(Token, lambda token: ((token._buf,), None), lambda _, 
 
 
 def create_token(_: object = None) -> Token:
-    """Return a token that comes after nothing.
+    """Return a token that comes after nothing, to begin an order of effects with.
 
     Example:
         >>> from tinyjax import lax, tree

@@ -525,7 +525,7 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
 
 
 def iota(dtype: DTypeLike, size: int) -> Array:
-    """Return the integers from 0 to ``size - 1``.
+    """Return the integers from 0 to ``size - 1``, in the given dtype, which may be of floats.
 
     Example:
         >>> from tinyjax import lax

@@ -31,7 +31,7 @@ from tinyjax.scipy.special import logsumexp
 
 
 def identity(x: ArrayLike) -> Array:
-    """Return ``x``.
+    """Return ``x`` as an array, unchanged: an activation for a layer that has none.
 
     Example:
         >>> from tinyjax import nn

@@ -294,11 +294,13 @@ def _merged(parts: Array, x: Array) -> Array:
 
 
 def byteswap(a: ArrayLike) -> Array:
-    """Reverse the order of the bytes of every element.
+    """Reverse the order of the bytes of every element, in the same dtype.
+
+    The numbers change: it reads data whose bytes lie in the other order.
 
     Example:
         >>> import tinyjax.numpy as jnp
-        >>> jnp.array([1, 256], "int16").byteswap()
+        >>> jnp.byteswap(jnp.array([1, 256], "int16"))
         Array([256,   1], dtype=int16)
     """
     x = pm.array_of("byteswap", a)

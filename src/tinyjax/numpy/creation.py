@@ -444,13 +444,21 @@ def zeros(
     device: Placement = None,
     out_sharding: Placement = None,
 ) -> Array:
-    """Return zeros, of the default float type unless a dtype is given.
+    """Return an array of zeros.
+
+    Args:
+        shape: an integer, or a sequence of them.
+        dtype: of the elements; float32 by default.
+        device: where the result is to lie.
+        out_sharding: the same.
 
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.zeros((2, 3))
         Array([[0., 0., 0.],
                [0., 0., 0.]], dtype=float32)
+        >>> jnp.zeros(2, bool)
+        Array([False, False], dtype=bool)
     """
     where = _wanted(device, out_sharding)
     result_dtype = _float_unless(dtype)

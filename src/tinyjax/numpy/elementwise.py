@@ -733,12 +733,15 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def exp(x: ArrayLike, /) -> Array:
-    """Return e to the power ``x``, elementwise.
+    """Return e to the power ``x``, elementwise, as a float; integers become floats.
+
+    It is infinite where it overflows, in float32 from 88.7 on. It takes complex numbers, too. See
+    also ``expm1``, for small ``x``.
 
     Example:
         >>> import tinyjax.numpy as jnp
-        >>> jnp.exp(jnp.array([0.0, -jnp.inf]))
-        Array([1., 0.], dtype=float32)
+        >>> jnp.exp(jnp.array([0.0, -jnp.inf, 100.0]))
+        Array([ 1.,  0., inf], dtype=float32)
     """
     return ew.exp(inexact(x, "exp"))
 
@@ -843,12 +846,17 @@ def log1p(x: ArrayLike, /) -> Array:
 
 @universal(identity=-math.inf)
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """Return ``log(exp(x1) + exp(x2))`` without overflow, elementwise.
+    """Return ``log(exp(x1) + exp(x2))`` without overflow, elementwise, as a float.
+
+    It adds probabilities that are given by their logarithms, -inf for none. See also ``logsumexp``
+    of ``tinyjax.nn``, over axes.
 
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.round(jnp.logaddexp(1000.0, 1000.0), 2)
         Array(1000.69, dtype=float32, weak_type=True)
+        >>> jnp.logaddexp(-jnp.inf, jnp.array([-jnp.inf, 3.0]))
+        Array([-inf,   3.], dtype=float32)
     """
     a, b = inexact_operands("logaddexp", x1, x2)
     return ew.logaddexp(_no_complex("logaddexp", a), b)
@@ -935,12 +943,14 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 
 
 def sin(x: ArrayLike, /) -> Array:
-    """Return the sine, elementwise.
+    """Return the sine of an angle in radians, elementwise, as a float; NaN at infinities.
+
+    It takes complex numbers, too. See also ``deg2rad``, and ``sinc``, for ``sin(x) / x``.
 
     Example:
         >>> import tinyjax.numpy as jnp
-        >>> jnp.sin(jnp.array([0.0, jnp.pi / 2]))
-        Array([0., 1.], dtype=float32)
+        >>> jnp.sin(jnp.array([0.0, jnp.pi / 2, jnp.inf]))
+        Array([ 0.,  1., nan], dtype=float32)
     """
     return ew.sin(inexact(x, "sin"))
 
@@ -1189,12 +1199,16 @@ degrees: Unary = rad2deg
 
 
 def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where ``x == y``, elementwise.
+    """Say where ``x == y``, elementwise; NaN equals nothing, -0.0 equals 0.0.
+
+    See also ``isclose``, for floats that were computed, and ``array_equal``.
 
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.equal(jnp.array([1, 2]), 2)
         Array([False,  True], dtype=bool)
+        >>> jnp.equal(jnp.nan, jnp.nan)
+        Array(False, dtype=bool)
     """
     return ew.eq(*operands("equal", x, y))
 
@@ -1588,12 +1602,16 @@ def truth(x: Array) -> Array:
 
 @universal(identity=True)
 def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
-    """Say where both are true (not zero), elementwise.
+    """Say where both are true (not zero), elementwise, as bools; NaN is true.
+
+    See also ``bitwise_and``, which compares the bits of integers.
 
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.logical_and(jnp.array([0.0, 2.0]), True)
         Array([False,  True], dtype=bool)
+        >>> jnp.logical_and(1, 2), jnp.bitwise_and(1, 2)
+        (Array(True, dtype=bool), Array(0, dtype=int32, weak_type=True))
     """
     a, b = arrays("logical_and", x, y)
     return ew.and_(*operands("logical_and", truth(a), truth(b)))
@@ -1761,12 +1779,14 @@ def bitwise_count(x: ArrayLike, /) -> Array:
 
 
 def real(val: ArrayLike, /) -> Array:
-    """Return the real part, elementwise; real input is returned as it is.
+    """Return the real part, elementwise, as a float of half the width; real input stays as it is.
 
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.real(jnp.array([1 + 2j]))
         Array([1.], dtype=float32)
+        >>> jnp.real(jnp.array([5])).dtype
+        dtype('int32')
     """
     a = array_of("real", val)
     return ew.real(a) if dtypes.is_complex(a.dtype) else a

@@ -326,12 +326,17 @@ def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
 
 
 def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
-    """Give arrays at least two axes; new ones come in front.
+    """Return arrays with at least two axes; new ones come in front: a vector becomes a row.
+
+    Returns:
+        The array, or a list of them if there are several.
 
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.atleast_2d(jnp.array([1, 2]))
         Array([[1, 2]], dtype=int32)
+        >>> [x.shape for x in jnp.atleast_2d(3, jnp.ones(2))]
+        [(1, 1), (1, 2)]
     """
     results = [_matrix(x) for x in pm.arrays("atleast_2d", *arys)]
     return results[0] if len(results) == 1 else results
@@ -487,11 +492,17 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
 def vstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
     """Join arrays along the first axis; those with one axis are rows.
 
+    Elements are promoted to a common dtype, or converted to ``dtype``.
+
+    Raises:
+        ShapeError: the shapes do not fit.
+
     Example:
         >>> import tinyjax.numpy as jnp
-        >>> jnp.vstack([jnp.array([1, 2]), jnp.array([3, 4])])
+        >>> jnp.vstack([jnp.array([1, 2]), jnp.array([[3, 4], [5, 6]])])
         Array([[1, 2],
-               [3, 4]], dtype=int32)
+               [3, 4],
+               [5, 6]], dtype=int32)
     """
     return concatenate([_matrix(x) for x in _parts("vstack", tup, dtype)], 0)
 
@@ -561,7 +572,10 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
 
 @replayed
 def block(arrays: Any) -> Array:
-    """Join nested lists of arrays: the innermost along the last axis, and so on.
+    """Join nested lists of arrays: the innermost along the last axis, and so on outwards.
+
+    Raises:
+        ShapeError: parts that meet along an axis do not fit.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -569,6 +583,9 @@ def block(arrays: Any) -> Array:
         >>> jnp.block([[a, 2 * a]])
         Array([[1, 1, 2, 2],
                [1, 1, 2, 2]], dtype=int32)
+        >>> jnp.block([[1, 2], [3, 4]])
+        Array([[1, 2],
+               [3, 4]], dtype=int32, weak_type=True)
     """
 
     def depth_of(x: Any) -> int:
@@ -795,10 +812,21 @@ def resize(a: ArrayLike, new_shape: cr.Shape) -> Array:
 def flip(m: ArrayLike, axis: ints.Axis = None) -> Array:
     """Reverse the order of elements along axes, by default all of them.
 
+    Args:
+        m: any array.
+        axis: one axis or several.
+
+    Raises:
+        AxisError: there is no such axis, or it is given twice.
+
     Example:
         >>> import tinyjax.numpy as jnp
-        >>> jnp.flip(jnp.array([1, 2, 3]))
-        Array([3, 2, 1], dtype=int32)
+        >>> jnp.flip(jnp.array([[1, 2], [3, 4]]))
+        Array([[4, 3],
+               [2, 1]], dtype=int32)
+        >>> jnp.flip(jnp.array([[1, 2], [3, 4]]), axis=1)
+        Array([[2, 1],
+               [4, 3]], dtype=int32)
     """
     x = pm.array_of("flip", m)
     return sh.rev(x, ints.canonical_axes(axis, x.ndim))

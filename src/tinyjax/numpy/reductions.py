@@ -269,10 +269,22 @@ def any(
 ) -> Array:
     """Say whether any element over the axes is true (not zero).
 
+    Args:
+        a: any dtype; NaN is true.
+        axis: one axis or several; all by default.
+        out: must be None; arrays are immutable.
+        keepdims: whether the axes stay, with size 1.
+        where: which elements take part.
+
+    Returns:
+        Bools; False where no element takes part.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.any(jnp.array([[0, 1], [0, 0]]), axis=1)
         Array([ True, False], dtype=bool)
+        >>> jnp.any(jnp.zeros(0))
+        Array(False, dtype=bool)
     """
     uf.no_out("any", out)
     x = uf.truth(pm.array_of("any", a))
@@ -688,12 +700,12 @@ def ptp(a: ArrayLike, axis: ints.Axis = None, out: None = None, keepdims: bool =
 
 
 def count_nonzero(a: ArrayLike, axis: ints.Axis = None, keepdims: bool = False) -> Array:
-    """Count the elements over axes that are not zero.
+    """Count the elements over axes that are not zero, NaN included, as integers.
 
     Example:
         >>> import tinyjax.numpy as jnp
-        >>> jnp.count_nonzero(jnp.array([0, 3, 0, 1]))
-        Array(2, dtype=int32)
+        >>> jnp.count_nonzero(jnp.array([[0, 3], [jnp.nan, 1]]), axis=1)
+        Array([1, 2], dtype=int32)
     """
     return sum(uf.truth(pm.array_of("count_nonzero", a)), axis, keepdims=keepdims)
 
@@ -725,10 +737,12 @@ def nansum(
 ) -> Array:
     """Sum over axes, taking NaN as zero; the arguments are those of ``sum``.
 
+    Where all elements are NaN, the sum is 0.
+
     Example:
         >>> import tinyjax.numpy as jnp
-        >>> jnp.nansum(jnp.array([1.0, jnp.nan, 2.0]))
-        Array(3., dtype=float32)
+        >>> jnp.nansum(jnp.array([[1.0, jnp.nan], [jnp.nan, jnp.nan]]), axis=1)
+        Array([1., 0.], dtype=float32)
     """
     x, _ = _without_nan("nansum", a, lambda _: 0)
     return sum(x, axis, dtype, out, keepdims, initial, where)
@@ -743,12 +757,14 @@ def nanprod(
     initial: ArrayLike | None = None,
     where: ArrayLike | None = None,
 ) -> Array:
-    """Multiply over axes, taking NaN as one; the arguments are those of ``sum``.
+    """Multiply over axes, taking NaN as one; the arguments are those of ``prod``.
+
+    Where all elements are NaN, the product is 1.
 
     Example:
         >>> import tinyjax.numpy as jnp
-        >>> jnp.nanprod(jnp.array([2.0, jnp.nan, 3.0]))
-        Array(6., dtype=float32)
+        >>> jnp.nanprod(jnp.array([[2.0, jnp.nan], [jnp.nan, jnp.nan]]), axis=1)
+        Array([2., 1.], dtype=float32)
     """
     x, _ = _without_nan("nanprod", a, lambda _: 1)
     return prod(x, axis, dtype, out, keepdims, initial, where)
@@ -887,12 +903,17 @@ def allclose(
     atol: ArrayLike = 1e-08,
     equal_nan: bool = False,
 ) -> Array:
-    """Say whether all elements are close: see ``isclose``.
+    """Say whether all elements are close, as a bool array without axes.
+
+    The arguments are those of ``isclose``: equal infinities are close, NaNs only with
+    ``equal_nan``. ``b`` is the reference, of which ``rtol`` is a fraction.
 
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.allclose(jnp.array([1.0, 2.0]), jnp.array([1.0, 2.0 + 1e-7]))
         Array(True, dtype=bool)
+        >>> jnp.allclose(jnp.nan, jnp.nan), jnp.allclose(jnp.nan, jnp.nan, equal_nan=True)
+        (Array(False, dtype=bool), Array(True, dtype=bool))
     """
     return all(uf.isclose(a, b, rtol, atol, equal_nan))
 

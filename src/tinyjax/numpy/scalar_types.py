@@ -284,12 +284,15 @@ def ndim(a: ArrayLike | av.ShapeDtypeStruct) -> int:
 
 
 def shape(a: ArrayLike | av.ShapeDtypeStruct) -> tuple[int, ...]:
-    """Return the shape, also of what is no array of numbers but has one.
+    """Return the shape of an array, a number, or a ``ShapeDtypeStruct``.
+
+    It also takes what is no array of numbers but has a shape.
 
     Example:
-        >>> import numpy as np, tinyjax.numpy as jnp
-        >>> jnp.shape(np.array(["a", "b"]))
-        (2,)
+        >>> import numpy as np
+        >>> import tinyjax.numpy as jnp
+        >>> jnp.shape(np.array(["a", "b"])), jnp.shape(2.5)
+        ((2,), ())
     """
     sizes = getattr(a, "shape", None)
     if type(sizes) is tuple:
@@ -298,7 +301,10 @@ def shape(a: ArrayLike | av.ShapeDtypeStruct) -> tuple[int, ...]:
 
 
 def size(a: ArrayLike | av.ShapeDtypeStruct, axis: int | Sequence[int] | None = None) -> int:
-    """Return the number of elements, or that along an axis.
+    """Return the number of elements as a Python int, or that along an axis or several.
+
+    Raises:
+        AxisError: there is no such axis.
 
     Example:
         >>> import tinyjax.numpy as jnp

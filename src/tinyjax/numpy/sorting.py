@@ -87,10 +87,12 @@ def sort(
 def sort_complex(a: ArrayLike) -> Array:
     """Return the elements as complex numbers, sorted along the last axis.
 
+    They are compared by real, then by imaginary part.
+
     Example:
         >>> import tinyjax.numpy as jnp
-        >>> jnp.sort_complex(jnp.array([3, 1, 2]))
-        Array([1.+0.j, 2.+0.j, 3.+0.j], dtype=complex64)
+        >>> jnp.sort_complex(jnp.array([3 + 0j, 1 + 2j, 1 - 2j]))
+        Array([1.-2.j, 1.+2.j, 3.+0.j], dtype=complex64)
     """
     x = pm.array_of("sort_complex", a)
     return pm.convert(sort(x), dtypes.to_complex(dtypes.to_inexact(x.dtype)))
@@ -260,12 +262,17 @@ def cumsum(
 def cumprod(
     a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
 ) -> Array:
-    """Return the running product; the arguments are those of ``cumsum``.
+    """Return the running product, in the dtype of ``a``; the arguments are those of ``cumsum``.
+
+    Small integers wrap around, unlike in ``prod``, which computes them in the default integer.
 
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.cumprod(jnp.array([1, 2, 3]))
         Array([1, 2, 6], dtype=int32)
+        >>> x = jnp.array([100, 2], jnp.int8)
+        >>> jnp.cumprod(x), jnp.prod(x)
+        (Array([100, -56], dtype=int8), Array(200, dtype=int32))
     """
     uf.no_out("cumprod", out)
     return _cumulate("cumprod", cu.cumprod, a, axis, dtype)

@@ -230,7 +230,11 @@ def leaves(tree: PyTree, is_leaf: IsLeaf | None = None) -> list[Leaf]:
 
 
 def structure(tree: PyTree, is_leaf: IsLeaf | None = None) -> PyTreeDef:
-    """Return the structure of a tree.
+    """Return the structure of a tree: what remains when its leaves are taken out.
+
+    Args:
+        tree: any containers, nested.
+        is_leaf: says of a node whether it is a leaf; by default no container is.
 
     Example:
         >>> from tinyjax import tree
@@ -294,7 +298,7 @@ def tree_map(
 
 
 def tree_all(tree: PyTree, *, is_leaf: IsLeaf | None = None) -> bool:
-    """Return whether every leaf is true. It is true of a tree without leaves.
+    """Return whether every leaf is true, as Python's ``bool`` has it; so is a tree without leaves.
 
     Example:
         >>> from tinyjax import tree
