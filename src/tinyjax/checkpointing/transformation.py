@@ -113,17 +113,21 @@ def _always(b: Lowering, operands: hlo.Values) -> hlo.Value | None:
     XLA drops ``optimization_barrier`` on CPU and then merges what it kept apart. It does not merge
     across the border of a conditional, nor does it start a conditional before its condition is
     there. The condition is x = x or x != x: of the last operand, which is there when the derivative
-    is wanted, and of the first, since the last may be a constant. Where operands are divided over
-    devices, all but one would have to be told of these elements: in a loop, which has the same
-    counter on all, the condition is that it is not negative.
+    is wanted, and of a parameter of the function, since the last may be a constant. (To have an
+    element of another operand, XLA might keep what that is computed from.) Where operands are
+    divided over devices, all but one would have to be told of these elements: in a loop, which has
+    the same counter on all, the condition is that it is not negative.
     """
     if b.module.is_divided and b.counter is not None:
         return b.compare(b.counter, b.full(0, b.counter.type), "GE")
-    chosen = [x for x in operands if x.size and dtypes.kind(x.dtype) in "fc"]
-    if not chosen:
+    last, first = [
+        next((x for x in xs if x.size and dtypes.kind(x.dtype) in "fc"), None)
+        for xs in (reversed(operands), (*b.parameters, *operands))
+    ]
+    if last is None or first is None:
         return None
-    last = _equal_or_not(b, chosen[-1])
-    return last if len(chosen) == 1 else b.and_(_equal_or_not(b, chosen[0]), last)
+    always = _equal_or_not(b, last)
+    return always if first is last else b.and_(_equal_or_not(b, first), always)
 
 
 def _equal_or_not(b: Lowering, x: hlo.Value) -> hlo.Value:

@@ -200,6 +200,7 @@ def define(
 ) -> None:
     """Write a function; each parameter and each result may have attributes."""
     operands = [Value(f"%arg{i}", of) for i, of in enumerate(tensors(jaxpr.in_avals))]
+    b.parameters = operands
     outs = lower_jaxpr(b, jaxpr, operands)
     b.module.define(function_text(b, name, operands, outs, attributes, result_attributes))
 

@@ -124,6 +124,7 @@ class Lowering(Builder):
         results: the types of the current equation's results.
         counter: the number of the iteration, in the body of a loop that counts.
         is_entry: whether it is the function that is called from outside.
+        parameters: those of the function.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -147,6 +148,7 @@ class Lowering(Builder):
         self.results: Sequence[hlo.TensorType] = ()
         self.counter: hlo.Value | None = None
         self.is_entry = False
+        self.parameters: Sequence[hlo.Value] = ()
         # What the ordered callbacks written so far in this block leave to the next one.
         self._token: hlo.Value | None = None
 
