@@ -45,6 +45,24 @@ class ArgumentError(TinyjaxError, TypeError, ValueError):
     """An argument has a type or a value that the function does not take."""
 
 
+class MemoryBudgetError(ArgumentError):
+    """A memory budget is less than the least possible one, which is ``least``, in bytes.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> loss = lambda w: jnp.sum(jnp.sin(w @ w) @ w)
+        >>> try:
+        ...     tinyjax.grad(loss, memory_budget=1000)(jnp.ones((32, 32)))
+        ... except tinyjax.errors.MemoryBudgetError as error:
+        ...     print(error.least > 1000)
+        True
+    """
+
+    def __init__(self, message: str, least: int) -> None:
+        super().__init__(message)
+        self.least = least
+
+
 class NumberRangeError(ArgumentError, OverflowError):
     """A number does not fit in the dtype that it is converted to."""
 

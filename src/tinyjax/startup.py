@@ -34,6 +34,8 @@ lazy.ROOMS.update(
     plugins="tinyjax.parallel.discovery",
     # what rules log in a backward pass
     logs="tinyjax.custom_derivatives.logs",
+    # a parameter of grad, vjp and checkpoint
+    memory_budget="tinyjax.rematerialization.transformation",
     # a value of jit's control_flow, and another of its options
     source="tinyjax.source",
     pad_to="tinyjax.padding.function",

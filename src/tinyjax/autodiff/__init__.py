@@ -15,6 +15,8 @@ __all__, __getattr__, __dir__ = namespace(
         "second_derivatives": "hessian",
         "taylor": "jet",
         "tinyjax.laplacians.functions": "Laplacian directional_derivatives divergence laplacian",
+        "tinyjax.rematerialization.planning": "MemoryPlan",
+        "tinyjax.rematerialization.transformation": "memory_plan",
         "tinyjax.sparsity.detection": "hessian_sparsity jacobian_sparsity",
         "tinyjax.sparsity.pattern": "SparsityPattern",
     },

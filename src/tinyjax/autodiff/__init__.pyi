@@ -15,12 +15,15 @@ from tinyjax.laplacians.functions import Laplacian as Laplacian
 from tinyjax.laplacians.functions import directional_derivatives as directional_derivatives
 from tinyjax.laplacians.functions import divergence as divergence
 from tinyjax.laplacians.functions import laplacian as laplacian
+from tinyjax.rematerialization.planning import MemoryPlan as MemoryPlan
+from tinyjax.rematerialization.transformation import memory_plan as memory_plan
 from tinyjax.sparsity.detection import hessian_sparsity as hessian_sparsity
 from tinyjax.sparsity.detection import jacobian_sparsity as jacobian_sparsity
 from tinyjax.sparsity.pattern import SparsityPattern as SparsityPattern
 
 __all__ = [
     'Laplacian',
+    'MemoryPlan',
     'Order',
     'Sparse',
     'SparsityPattern',
@@ -36,6 +39,7 @@ __all__ = [
     'jet',
     'jvp_from_vjp',
     'laplacian',
+    'memory_plan',
     'multiplications',
     'vjp_from_jvp',
 ]

@@ -12,6 +12,7 @@ Example:
     3
 """
 
+import abc
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from enum import Enum
 from typing import Any, Final, NamedTuple, assert_never
@@ -53,6 +54,18 @@ Saveable: Final = True
 
 #: ``policy(primitive, *avals, **params)`` says whether the results of an operation may be kept.
 Policy = Callable[..., bool | Offloadable]
+
+
+class WholePolicy(abc.ABC):
+    """A policy that looks at a program as a whole, and not at one operation after the other."""
+
+    @abc.abstractmethod
+    def __call__(self, primitive: prim.Primitive[Any], *avals: ShapedArray, **params: Any) -> bool:
+        """Say of an operation in a program that is called what any policy says."""
+
+    @abc.abstractmethod
+    def kept(self, jaxpr: jx.Jaxpr, outs: Iterable[jx.Var]) -> Set[jx.Var]:
+        """Return the values to keep of a program, to compute ``outs`` again from."""
 
 
 class _Keeps(Enum):

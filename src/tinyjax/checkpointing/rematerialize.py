@@ -8,7 +8,7 @@ and so are programs of primitives with a rule for it: bodies of loops, branches 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Final
 
 import attrs
@@ -59,13 +59,19 @@ class Split:
     saved: tuple[jx.Var, ...]
 
 
-def split_jaxpr(jaxpr: jx.Jaxpr, outs: Sequence[jx.Atom], saveable: Saveable) -> Split:
+def split_jaxpr(
+    jaxpr: jx.Jaxpr,
+    outs: Sequence[jx.Atom],
+    saveable: Saveable,
+    chosen: Set[jx.Var] = frozenset(),
+) -> Split:
     """Find what to keep of a program, so that some of its values can be computed again.
 
     Args:
         jaxpr: the program.
         outs: which of its values.
         saveable: which results of equations may be kept; parameters always are.
+        chosen: results that are kept whatever that says, of calls and loops too.
     """
     needed = {x for x in outs if isinstance(x, jx.Var)}
     saved: list[jx.Var] = []
@@ -77,6 +83,9 @@ def split_jaxpr(jaxpr: jx.Jaxpr, outs: Sequence[jx.Atom], saveable: Saveable) ->
         again: jx.JaxprEqn | None = None
         if not places:
             forward.append(eqn)
+        elif not chosen.isdisjoint(eqn.out_binders):
+            forward.append(eqn)
+            saved += [eqn.out_binders[i] for i in places]
         elif pr.CALLED in rules or SPLIT in rules:
             split_eqn = eqn.primitive.rule(SPLIT) if SPLIT in rules else _split_call
             split = split_eqn(eqn, places, saveable)

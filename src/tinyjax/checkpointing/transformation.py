@@ -13,6 +13,7 @@ from tinyjax import dtypes, errors, frames, tracebacks, tree
 from tinyjax.checkpointing import policies, split_loops as split_loops  # noqa: PLC0414 (rules)
 from tinyjax.checkpointing.rematerialize import split_jaxpr
 from tinyjax.core import lowering as low
+from tinyjax.core.api import arguments
 from tinyjax.core.jit.program import def_call
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
@@ -78,7 +79,7 @@ def _kept_apart(params: CheckpointParams) -> bool:
         params.prevent_cse
         and params.differentiated
         and not jx.effects(params.jaxpr).ordered
-        and _materializes(params.jaxpr)
+        and materializes(params.jaxpr)
     )
 
 
@@ -95,16 +96,14 @@ _MATERIALIZED: Final = frozenset(
 )
 
 
-def _materializes(jaxpr: jx.Jaxpr) -> bool:
+def materializes(jaxpr: jx.Jaxpr) -> bool:
     """Whether a program has operations whose results XLA keeps in memory."""
+    return jaxpr.derive("materializes", lambda: any(map(materializes_eqn, jaxpr.eqns)))
 
-    def find() -> bool:
-        return any(
-            eqn.primitive.name in _MATERIALIZED or any(map(_materializes, jx.subjaxprs(eqn.params)))
-            for eqn in jaxpr.eqns
-        )
 
-    return jaxpr.derive("materializes", find)
+def materializes_eqn(eqn: jx.JaxprEqn) -> bool:
+    """Whether an equation is such an operation, or has one in its programs."""
+    return eqn.primitive.name in _MATERIALIZED or any(map(materializes, jx.subjaxprs(eqn.params)))
 
 
 def _always(b: Lowering, operands: hlo.Values) -> hlo.Value | None:
@@ -143,7 +142,7 @@ bind_checkpoint: Callable[[Staged, Sequence[Array], CheckpointParams], Sequence[
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Linearized:
+class Linearized:
     """A checkpointed program in two halves.
 
     Attributes:
@@ -162,10 +161,10 @@ class _Linearized:
     nonzero_out: tuple[bool, ...]
 
 
-def _linearize(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], policy: policies.Policy) -> _Linearized:
+def linearize(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], policy: policies.Policy) -> Linearized:
     """Linearize a program, and compute again of its residuals what the policy does not keep."""
 
-    def make() -> _Linearized:
+    def make() -> Linearized:
         linearized = linearize_jaxpr(jaxpr, nonzero)
         primal, consts = linearized.primal.jaxpr, linearized.primal.consts
         num_results = len(linearized.nonzero_out)
@@ -180,7 +179,9 @@ def _linearize(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], policy: policies.Poli
             if var in mentioned:
                 residuals[var] = value
 
-        split = split_jaxpr(primal, list(residuals.values()), policies.PolicySaveable(policy))
+        needed = [x for x in residuals.values() if isinstance(x, jx.Var)]
+        chosen = policy.kept(primal, needed) if isinstance(policy, policies.WholePolicy) else set()
+        split = split_jaxpr(primal, needed, policies.PolicySaveable(policy), chosen)
         forward = pr.dce(
             jx.Jaxpr(primal.in_binders, split.forward, (*primal.outs[:num_results], *split.saved))
         )
@@ -200,7 +201,7 @@ def _linearize(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], policy: policies.Poli
             ),
             tuple(map(rename, tangent.outs)),
         )
-        return _Linearized(consts, forward, again, split.kept, linearized.nonzero_out)
+        return Linearized(consts, forward, again, split.kept, linearized.nonzero_out)
 
     return jaxpr.derive(("checkpoint", nonzero, policy), make)
 
@@ -209,7 +210,7 @@ def _linearize(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], policy: policies.Poli
 def _checkpoint_linearize(
     primals: prim.Arrays, nonzero: Sequence[bool], params: CheckpointParams
 ) -> prim.LinearizeResult:
-    linearized = _linearize(params.jaxpr, tuple(nonzero), params.policy)
+    linearized = linearize(params.jaxpr, tuple(nonzero), params.policy)
     n = len(linearized.nonzero_out)
     operands = (*linearized.consts, *primals)
     # A call, into which the policy of a checkpoint around this one looks: written inline, nested
@@ -239,6 +240,7 @@ def checkpoint(
     policy: policies.Policy | None = ...,
     static_argnums: int | Sequence[int] = ...,
     static_argnames: str | Iterable[str] = ...,
+    memory_budget: int | None = ...,
 ) -> Callable[P, R]: ...
 @overload
 def checkpoint(
@@ -247,6 +249,7 @@ def checkpoint(
     policy: policies.Policy | None = ...,
     static_argnums: int | Sequence[int] = ...,
     static_argnames: str | Iterable[str] = ...,
+    memory_budget: int | None = ...,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 @checking.checked
 def checkpoint(
@@ -256,6 +259,7 @@ def checkpoint(
     policy: policies.Policy | None = None,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Iterable[str] = (),
+    memory_budget: int | None = None,
 ) -> Callable[P, R] | Callable[[Callable[P, R]], Callable[P, R]]:
     """Make the derivative of a function compute values again instead of keeping them.
 
@@ -283,6 +287,8 @@ def checkpoint(
         static_argnums: positional arguments that are not arrays, or whose data the function's
             control flow needs.
         static_argnames: such arguments by name, given by position or by name.
+        memory_budget: the bytes that the derivative may need besides the arguments, for its results
+            and in between. What is kept is then chosen by the library, and not by a policy.
 
     Returns:
         A function of the same signature.
@@ -290,7 +296,8 @@ def checkpoint(
     Raises:
         ConcretizationError: when called, if the function needs the data of an argument.
         StaticArgumentError: when called, if there is no argument that ``static_argnums`` names.
-        ArgumentError: when differentiated, if the policy returns no bool.
+        ArgumentError: there are both a policy and a memory budget; or, when differentiated, the
+            policy returns no bool, or ``memory_budget`` is less than the least possible one.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -312,15 +319,21 @@ def checkpoint(
                 policy=policy,
                 static_argnums=static_argnums,
                 static_argnames=static_argnames,
+                memory_budget=memory_budget,
             )
 
         return decorate
     user_fun = fun
+    if memory_budget is not None and policy is not None:
+        raise errors.ArgumentError(
+            "checkpoint was given both a policy and a memory_budget, for which the library chooses "
+            "what is kept. Leave out one of them."
+        )
     guarded = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
     chosen = ints.integers(ints.one_or_more(static_argnums, "static_argnums"), "static_argnums")
     names = {static_argnames} if isinstance(static_argnames, str) else {*static_argnames}
     if names:
-        return _with_names(fun, chosen, names, guarded, policy)
+        return _with_names(fun, chosen, names, guarded, policy, memory_budget)
     kept = policies.nothing_saveable if policy is None else policy
     policies.check_hashable(kept)
     name = getattr(fun, "__name__", type(fun).__name__)
@@ -337,6 +350,9 @@ def checkpoint(
             full: list[Any] = [args[i] if i in static else next(rest) for i in range(len(args))]
             return user_fun(*full, **given_kwargs)
 
+        if memory_budget is not None:
+            within: R = arguments.within_budget(call, memory_budget)(*dynamic, **kwargs)
+            return within
         if calling.HOLDERS:
             both = _of_both(call)
             (rest,), others = calling.closed_over([both], (dynamic, kwargs))
@@ -364,6 +380,7 @@ def _with_names(
     names: set[str],
     prevent_cse: bool,
     policy: policies.Policy | None,
+    memory_budget: int | None,
 ) -> Callable[P, R]:
     """Checkpoint a function some of whose static arguments are known by name."""
     parameters = [*inspect.signature(fun).parameters]
@@ -383,7 +400,11 @@ def _with_names(
         call = frames.imitate(partial(with_all, **static), fun)
         static_places = {*static_argnums, *(i for i in places if i < len(args))}
         positional: Callable[..., R] = checkpoint(
-            call, prevent_cse=prevent_cse, policy=policy, static_argnums=[*static_places]
+            call,
+            prevent_cse=prevent_cse,
+            policy=policy,
+            static_argnums=[*static_places],
+            memory_budget=memory_budget,
         )
         return positional(*args, **rest)
 

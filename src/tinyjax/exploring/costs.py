@@ -271,7 +271,7 @@ def compiled_times(
             if seconds is None:
                 continue
             sources = {*_sources(instruction, hlo)}
-            costs = {i: _estimate(works[i]) for line in sources for i in of_line[line]}
+            costs = {i: estimate(works[i]) for line in sources for i in of_line[line]}
             total = sum(costs.values())
             for number, cost in costs.items():
                 equations[number] += seconds * (cost / total)
@@ -280,7 +280,8 @@ def compiled_times(
     return CompiledTimes(instructions, dict(equations), untold)
 
 
-def _estimate(work: Work) -> float:
+def estimate(work: Work) -> float:
+    """Estimate how long work takes, in arithmetic operations."""
     # what is neither computed nor moved takes some time, too
     return 1.0 + work.flops + _OF_A_FUNCTION * work.functions + _OF_A_BYTE * work.nbytes
 

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from tinyjax import dtypes, errors, frames, tree
+from tinyjax import dtypes, errors, frames, lazy, tree
 from tinyjax.core.primitives.elementwise import convert_element_type
 from tinyjax.core.tracing import calling, primitive as prim
 from tinyjax.core.transforms.jvp import JVPTracer
@@ -35,9 +35,10 @@ class Choice:
         several: whether they were given as a sequence, so that results are tuples.
         holomorphic: whether the function is taken to be complex-differentiable; None where the
             transformation does not ask.
+        memory_budget: the bytes that the derivative may need; None for as many as it takes.
     """
 
-    __slots__ = ("fun", "holomorphic", "name", "numbers", "several")
+    __slots__ = ("fun", "holomorphic", "memory_budget", "name", "numbers", "several")
 
     def __init__(
         self,
@@ -45,6 +46,7 @@ class Choice:
         fun: Callable[..., Any],
         argnums: int | Sequence[int],
         holomorphic: bool | None = None,
+        memory_budget: int | None = None,
     ) -> None:
         self.name: str = name
         self.fun: Callable[..., Any] = fun
@@ -55,6 +57,7 @@ class Choice:
             else ints.integers(argnums, "argnums")
         )
         self.holomorphic: bool | None = holomorphic
+        self.memory_budget: int | None = memory_budget
 
     @property
     def for_complex(self) -> str:
@@ -106,6 +109,12 @@ def check_argnums(
         seen.add(i % num_args)
 
 
+def within_budget(fun: Callable[..., Any], memory_budget: int) -> Callable[..., Any]:
+    """Return the same function, whose reverse-mode derivative needs so many bytes at most."""
+    budgeted: Callable[..., Any] = lazy.room("memory_budget").budgeted(fun, memory_budget)
+    return budgeted
+
+
 class Chosen:
     """A call, of whose arguments some are differentiated.
 
@@ -151,6 +160,12 @@ class Chosen:
         for i, value in zip(self.choice.numbers, values, strict=True):
             full[i] = value
         return self.choice.fun(*full, **self.kwargs)
+
+    @property
+    def budgeted(self) -> Callable[..., Any]:
+        """The same, whose derivative keeps to the memory budget, if there is one."""
+        budget = self.choice.memory_budget
+        return self if budget is None else within_budget(self.function, budget)
 
     @property
     def function(self) -> Callable[..., Any]:

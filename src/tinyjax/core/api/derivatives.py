@@ -10,7 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, TypeVarTuple, overload
 
 from tinyjax import tree
-from tinyjax.core.api.arguments import as_tangents, check_per_argument, without_tracers
+from tinyjax.core.api.arguments import (
+    as_tangents,
+    check_per_argument,
+    within_budget,
+    without_tracers,
+)
 from tinyjax.core.api.pullbacks import PullBack, Saveable, Structure, TangentMap, without
 from tinyjax.core.primitives.shape import zero_tangent
 from tinyjax.core.tracing.calling import FlatFunction, argument_path, as_arrays, watched
@@ -363,11 +368,19 @@ def vjp(
 ) -> tuple[R, PullBack[R, A, B, C], X]: ...
 @overload
 def vjp(
-    fun: Callable[..., Any], *primals: Any, has_aux: bool, saveable_args: Saveable = ...
+    fun: Callable[..., Any],
+    *primals: Any,
+    has_aux: bool = ...,
+    saveable_args: Saveable = ...,
+    memory_budget: int | None = ...,
 ) -> tuple[Any, ...]: ...
 @watched
 def vjp(
-    fun: Callable[..., Any], *primals: Any, has_aux: bool = False, saveable_args: Saveable = True
+    fun: Callable[..., Any],
+    *primals: Any,
+    has_aux: bool = False,
+    saveable_args: Saveable = True,
+    memory_budget: int | None = None,
 ) -> tuple[Any, ...]:
     """Evaluate a function and return the map that pulls cotangents back to its arguments.
 
@@ -378,6 +391,7 @@ def vjp(
         saveable_args: whether ``pull_back`` may keep arguments that it needs as they are: a bool
             for all, or a tuple with one for each argument, or tuples of them for containers. What
             it may not keep you restore before you apply it: ``pull_back.args_res[0] = x``.
+        memory_budget: the bytes that both passes may need, as those of ``grad``.
 
     Returns:
         ``(value, pull_back)``, or ``(value, pull_back, aux)``. ``pull_back`` takes a cotangent of
@@ -390,7 +404,8 @@ def vjp(
         TreeMismatchError: ``saveable_args`` does not fit the arguments; or when the map is applied
             to a cotangent of another structure.
         DifferentiationError: when it is applied to one of another type.
-        ArgumentError: when it is applied while arguments are missing that it may not keep.
+        ArgumentError: when it is applied while arguments are missing that it may not keep; or
+            ``memory_budget`` is less than the least possible one, which the message gives.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -400,7 +415,8 @@ def vjp(
     """
     leaves, in_tree = tree.flatten_arguments(primals, {})
     args = as_arrays(leaves, fun, in_tree)
-    flat = FlatFunction(fun, in_tree, has_aux)
+    budgeted = fun if memory_budget is None else within_budget(fun, memory_budget)
+    flat = FlatFunction(budgeted, in_tree, has_aux)
     linearized = lz.linearize_flat(flat, args, None, fun)
     structure = Structure.of(linearized, args, in_tree, flat, fun)
     residuals: Sequence[Any] = linearized.residuals

@@ -78,6 +78,7 @@ def value_and_grad(
     holomorphic: bool = ...,
     allow_int: bool = ...,
     reduce_axes: tuple[()] = ...,
+    memory_budget: int | None = ...,
 ) -> Any: ...
 @overload
 def value_and_grad(
@@ -88,6 +89,7 @@ def value_and_grad(
     holomorphic: bool = ...,
     allow_int: bool = ...,
     reduce_axes: tuple[()] = ...,
+    memory_budget: int | None = ...,
 ) -> Any: ...
 @checking.checked
 def value_and_grad(
@@ -97,6 +99,7 @@ def value_and_grad(
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: tuple[()] = (),
+    memory_budget: int | None = None,
 ) -> Callable[..., tuple[Any, Any]]:
     """Return a function that computes both the value and the gradient of a scalar function.
 
@@ -108,6 +111,9 @@ def value_and_grad(
         allow_int: whether integer arguments may be differentiated; their gradient is of dtype
             float0.
         reduce_axes: must be empty: sum over a mapped axis within ``fun``, by ``lax.psum``.
+        memory_budget: the bytes that the compiled program may need besides the arguments, for the
+            gradient and in between. What does not fit is computed again: which values, the library
+            chooses (``autodiff.memory_plan`` shows it). None to keep all that is needed.
 
     Returns:
         A function of the same signature that returns ``(value, gradient)``, where ``value`` is what
@@ -118,7 +124,8 @@ def value_and_grad(
     Raises:
         DifferentiationError: when called, if the value is not a scalar float, or an argument is not
             float (or complex, with ``holomorphic``).
-        ArgumentError: ``reduce_axes`` is not empty.
+        ArgumentError: ``reduce_axes`` is not empty; or, when called, ``memory_budget`` is less than
+            the least possible one, which the message gives.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -128,7 +135,7 @@ def value_and_grad(
     """
     if reduce_axes:
         raise _axes_are_not_reduced("value_and_grad", reduce_axes)
-    choice = arguments.Choice("value_and_grad", fun, argnums, holomorphic)
+    choice = arguments.Choice("value_and_grad", fun, argnums, holomorphic, memory_budget)
 
     @partial(calling.watched, named=fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
@@ -193,6 +200,7 @@ def grad(
     holomorphic: bool = ...,
     allow_int: bool = ...,
     reduce_axes: tuple[()] = ...,
+    memory_budget: int | None = ...,
 ) -> Any: ...
 @overload
 def grad(
@@ -203,6 +211,7 @@ def grad(
     holomorphic: bool = ...,
     allow_int: bool = ...,
     reduce_axes: tuple[()] = ...,
+    memory_budget: int | None = ...,
 ) -> Any: ...
 @checking.checked
 def grad(
@@ -212,6 +221,7 @@ def grad(
     holomorphic: bool = False,
     allow_int: bool = False,
     reduce_axes: tuple[()] = (),
+    memory_budget: int | None = None,
 ) -> Callable[..., Any]:
     """Return a function that computes the gradient of a scalar function.
 
@@ -223,6 +233,9 @@ def grad(
         allow_int: whether integer arguments may be differentiated; their gradient is of dtype
             float0.
         reduce_axes: must be empty: sum over a mapped axis within ``fun``, by ``lax.psum``.
+        memory_budget: the bytes that the compiled program may need besides the arguments, for the
+            gradient and in between. What does not fit is computed again: which values, the library
+            chooses (``autodiff.memory_plan`` shows it). None to keep all that is needed.
 
     Returns:
         A function of the same signature that returns the gradient: a tree like the argument; with
@@ -231,7 +244,8 @@ def grad(
     Raises:
         DifferentiationError: when called, if the value is not a scalar float, or an argument is not
             float (or complex, with ``holomorphic``).
-        ArgumentError: ``reduce_axes`` is not empty.
+        ArgumentError: ``reduce_axes`` is not empty; or, when called, ``memory_budget`` is less than
+            the least possible one, which the message gives.
 
     Example:
         >>> import tinyjax
@@ -240,7 +254,7 @@ def grad(
     """
     if reduce_axes:
         raise _axes_are_not_reduced("grad", reduce_axes)
-    choice = arguments.Choice("grad", fun, argnums, holomorphic)
+    choice = arguments.Choice("grad", fun, argnums, holomorphic, memory_budget)
 
     @partial(calling.watched, named=fun)
     def gradient_at(*args: Any, **kwargs: Any) -> Any:
@@ -268,7 +282,7 @@ def _gradient(
     chosen = arguments.Chosen(choice, args, kwargs)
     chosen.check(allow_int)
     primals = chosen.primals
-    flat = calling.FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)
+    flat = calling.FlatFunction(chosen.budgeted, chosen.in_tree, has_aux, choice.fun)
     linearized = linearize_flat(flat, primals, None, choice.fun)
     if flat.out_tree is not tree.LEAF or linearized.primals_out[0].shape:
         raise errors.DifferentiationError(

@@ -1,0 +1,92 @@
+"""The choice among ways through a chain of blocks, under a bound on memory.
+
+The backward pass goes through a chain from its end. When it comes to a piece of the chain, it holds
+what is kept of the pieces before, and what this piece needs for a while. So a piece near the
+beginning may need much for a while, since little is kept before it. This is a knapsack with a bound
+for each piece, and dynamic programming solves it (for chains of layers: J. Herrmann et al.,
+"Optimal checkpointing for heterogeneous chains: how to train deep neural networks with limited
+memory", arXiv:1911.13214, 2019).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, inf
+from typing import Final
+
+import attrs
+import numpy as np
+
+#: Memory is counted in so many parts of the bound.
+_LEVELS: Final = 2048
+
+
+@attrs.frozen
+class Piece:
+    """A way to do with some blocks of a chain, one after the other.
+
+    Attributes:
+        start: the first block.
+        stop: the block after the last.
+        kept: bytes kept from the forward pass to the backward pass.
+        working: bytes that the backward pass needs besides, while it is there.
+        cost: of what is computed again.
+        variant: which way of doing with the one block it is; None where the blocks keep nothing.
+    """
+
+    start: int
+    stop: int
+    kept: int
+    working: int
+    cost: float
+    variant: int | None = None
+
+
+def cheapest(pieces: Sequence[Piece], num_blocks: int, room: int) -> list[Piece] | None:
+    """Choose pieces that follow one another through a chain.
+
+    Args:
+        pieces: those there are, in the order of their beginnings.
+        num_blocks: the length of the chain.
+        room: the bytes there are.
+
+    Returns:
+        The pieces of least cost; of equally cheap ones, those that keep the least. None where all
+        take more room.
+    """
+    unit = max(1, ceil(room / _LEVELS))
+    levels = room // unit + 1 if room >= 0 else 0
+    costs = np.full((num_blocks + 1, levels), inf)
+    origins = np.full((num_blocks + 1, levels), -1)
+    costs[0, :1] = 0.0
+    for number, piece in enumerate(pieces):
+        shift = round(piece.kept / unit)
+        last = min(levels, (room - piece.working) // unit + 1)
+        if shift >= last:
+            continue
+        new = costs[piece.start, : last - shift] + piece.cost
+        old = costs[piece.stop, shift:last]
+        better = new < old
+        old[better] = new[better]
+        origins[piece.stop, shift:last][better] = number
+    if not np.isfinite(costs[num_blocks]).any():
+        return None
+    chosen: list[Piece] = []
+    place, level = num_blocks, int(costs[num_blocks].argmin())
+    while place:
+        piece = pieces[origins[place, level]]
+        chosen.append(piece)
+        place, level = piece.start, level - round(piece.kept / unit)
+    return chosen[::-1]
+
+
+def least_room(pieces: Sequence[Piece], num_blocks: int, enough: int) -> int:
+    """The least room for which there is a choice, to a thousandth; there is one for ``enough``."""
+    too_little = 0
+    while enough - too_little > max(1, enough // 1000):
+        middle = (enough + too_little) // 2
+        if cheapest(pieces, num_blocks, middle) is None:
+            too_little = middle
+        else:
+            enough = middle
+    return enough

@@ -1,0 +1,130 @@
+"""``memory_budget``: a function whose derivative keeps as much as there is room for."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+import attrs
+
+from tinyjax import dtypes, errors, frames, tracebacks, tree
+from tinyjax.core import lowering as low
+from tinyjax.core.api import arguments
+from tinyjax.core.jit.program import def_call, linearize_of_call
+from tinyjax.core.stablehlo import types as hlo
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.tracing import calling, checking, primitive as prim, program_rules as pr
+from tinyjax.core.tracing.staging import call_staged, stage_call
+from tinyjax.core.values import integers as ints
+from tinyjax.rematerialization.planning import BudgetParams, Chain, MemoryPlan
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+budget_p: prim.Primitive[BudgetParams] = prim.Primitive("memory_budget", BudgetParams)
+_bind_budget = def_call(
+    budget_p,
+    "a program with a memory budget",
+    lambda params, jaxpr: attrs.evolve(params, jaxpr=jaxpr),
+)
+budget_p.def_rule(pr.INLINED)(lambda params: params.jaxpr)
+
+
+@budget_p.def_lowering
+def _budget_lowering(b: Lowering, operands: hlo.Values, params: BudgetParams) -> hlo.Values:
+    return low.call_jaxpr(b, params.jaxpr, params.name, operands)
+
+
+@budget_p.def_linearize
+def _budget_linearize(
+    primals: prim.Arrays, nonzero: Sequence[bool], params: BudgetParams
+) -> prim.LinearizeResult:
+    marks = tuple(nonzero)
+
+    def choose() -> Any:
+        return Chain(params.jaxpr, marks).within(params.budget, params.name).jaxpr
+
+    chosen = params.jaxpr.derive(("memory budget", params.budget, marks), choose)
+    return linearize_of_call(chosen, primals, nonzero)
+
+
+def budgeted(fun: Callable[P, R], memory_budget: int) -> Callable[P, R]:
+    """Return a function of the same values, whose reverse-mode derivative keeps to a budget.
+
+    Args:
+        fun: takes and returns arrays in any containers.
+        memory_budget: the bytes that its derivative may need besides the arguments.
+    """
+    _check(memory_budget)
+    name = getattr(fun, "__name__", type(fun).__name__)
+
+    @tracebacks.folded
+    @frames.wraps(fun)
+    def within_budget(*args: P.args, **kwargs: P.kwargs) -> R:
+        leaves, in_tree = tree.flatten((args, kwargs))
+        arrays = calling.as_arrays(leaves, fun, in_tree)
+        flat = calling.FlatFunction(fun, in_tree, user_fun=fun)
+        staged = stage_call(flat, [x.aval for x in arrays], fun)
+        params = BudgetParams(staged.jaxpr, memory_budget, name)
+        outs = call_staged(staged, arrays, lambda staged, args: _bind_budget(staged, args, params))
+        result: R = tree.unflatten(flat.out_tree, outs)
+        return result
+
+    return within_budget
+
+
+def _check(memory_budget: int) -> None:
+    if memory_budget < 1:
+        raise errors.ArgumentError(
+            f"memory_budget is a number of bytes, but it is {memory_budget}. Give a positive one."
+        )
+
+
+@checking.checked
+def memory_plan(
+    fun: Callable[..., Any], memory_budget: int, argnums: int | Sequence[int] = 0
+) -> Callable[..., MemoryPlan]:
+    """Return a function that says what ``grad(fun, argnums, memory_budget=...)`` keeps.
+
+    Args:
+        fun: returns arrays in any containers; it is staged, not run.
+        memory_budget: the bytes that its derivative may need besides the arguments.
+        argnums: which positional arguments to differentiate; an int, or several.
+
+    Returns:
+        A function of the arguments of ``fun``, for which a ``ShapeDtypeStruct`` may stand. It
+        returns a ``MemoryPlan``: ``peak`` is the predicted number of bytes, and printed it says
+        what is kept and what is computed again.
+
+    Raises:
+        ArgumentError: the budget is less than the least possible one, which the message gives.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> def loss(ws, x):
+        ...     for w in ws:
+        ...         x = jnp.tanh(x @ w)
+        ...     return jnp.sum(x)
+        >>> ws, x = [jnp.ones((64, 64))] * 16, jnp.ones((512, 64))
+        >>> plan = tinyjax.autodiff.memory_plan(loss, 1_500_000)(ws, x)
+        >>> plan.peak <= 1_500_000, plan.results, f"{plan.work:.0%}"
+        (True, 262148, '63%')
+    """
+    _check(memory_budget)
+    numbers = ints.integers(ints.one_or_more(argnums, "argnums"), "argnums")
+
+    def planned(*args: Any, **kwargs: Any) -> MemoryPlan:
+        arguments.check_argnums("memory_plan", fun, numbers, len(args))
+        leaves, in_tree = tree.flatten_arguments(args, kwargs)
+        avals = calling.as_avals(leaves, fun, in_tree)
+        staged = stage_call(calling.FlatFunction(fun, in_tree, user_fun=fun), avals, fun)
+        chosen = {i % len(args) for i in numbers}
+        marks = [i in chosen for i, arg in enumerate(args) for _ in tree.leaves(arg)]
+        marks += [False] * (len(leaves) - len(marks))
+        floats = [dtypes.is_inexact(aval.dtype) for aval in avals]
+        nonzero = (*[False] * len(staged.consts), *map(operator.and_, marks, floats))
+        name = getattr(fun, "__name__", type(fun).__name__)
+        return Chain(staged.jaxpr, nonzero).plan(memory_budget, name)
+
+    return planned
