@@ -258,6 +258,68 @@ def test_derivatives_in_what_stands_beside_a_reference() -> None:
         assert float(ref[...]) == 4  # it ran once
 
 
+def written_along(m: Any, outer: Callable[[Any], Any]) -> Any:
+    """A function that reads and writes references, and its derivative in their directions, too."""
+
+    def fun(x: Any, whole: Any, parts: Any) -> Any:
+        whole[...] = whole[...] * x
+        parts["table"][0] += whole[...]
+        return m.numpy.sin(x) * parts["table"][1], parts["unwritten"][...] * x
+
+    def push(x: Any, dx: Any) -> Any:
+        def given(a: float, b: Any, c: float) -> Any:
+            refs = {"table": m.new_ref(m.numpy.array(b)), "unwritten": m.new_ref(c * x)}
+            return m.new_ref(a * x), refs
+
+        primals, tangents = given(3.0, [1.0, 2.0], 4.0), given(0.5, [0.0, 1.0], -1.0)
+        outs = m.jvp(fun, (x, *primals), (dx, *tangents))
+        contents = [ref[...] for w, p in (primals, tangents) for ref in (w, *p.values())]
+        return outs, contents
+
+    return outer(push)(m.numpy.float32(2.0), m.numpy.float32(1.5))
+
+
+@pytest.mark.parametrize("how", ["eager", "jit", "vmap"])
+def test_a_jvp_along_references(how: str) -> None:
+    def outer(m: Any) -> Any:
+        if how == "vmap":
+            return lambda push: (
+                lambda x, dx: m.vmap(push)(m.numpy.stack([x, -x]), m.numpy.stack([dx, dx]))
+            )
+        return m.jit if how == "jit" else lambda push: push
+
+    same(written_along(tinyjax, outer(tinyjax)), written_along(jax, outer(jax)))
+
+
+def test_what_a_jvp_along_references_takes() -> None:
+    def fun(x: Any, ref: Ref, count: Ref) -> Any:
+        count[...] += 1
+        ref[...] = x * ref[...]
+        return ref[...] ** 2, count[...]
+
+    x, ref, count = jnp.float32(2.0), tinyjax.new_ref(3.0), tinyjax.new_ref(0)
+    float0: Any = np.zeros((), jax.dtypes.float0)
+    along = tinyjax.new_ref(1.0)
+    value, tangent, aux = tinyjax.jvp(fun, (x, ref, count), (x, along, float0), has_aux=True)
+    assert (value, tangent, aux) == (36, 96, 1)
+    assert [float(r[...]) for r in (ref, along, count)] == [6, 8, 1]
+    number: Any = 1.0
+    with pytest.raises(RefError, match=r"primals\[1\] is a Ref, and so its tangent must be one"):
+        tinyjax.jvp(fun, (x, ref, count), (x, number, float0))
+    with pytest.raises(RefError, match="twice"):
+        tinyjax.jvp(fun, (x, ref, count), (x, ref, float0))
+    # a second derivative, through the first one's references
+    slope = tinyjax.grad(lambda x: tinyjax.jvp(fun, *started(x), has_aux=True)[1])(x)
+    step = 1e-2
+    ahead, behind = (tinyjax.jvp(fun, *started(x + h), has_aux=True)[1] for h in (step, -step))
+    np.testing.assert_allclose(slope, (ahead - behind) / (2 * step), 1e-3)
+
+
+def started(x: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    refs = tinyjax.new_ref(3.0), tinyjax.new_ref(0)
+    return (x, *refs), (x, tinyjax.new_ref(1.0), np.zeros((), jax.dtypes.float0))
+
+
 @programs
 def test_batches(program: Any) -> None:
     xs = np.stack([X, X[::-1], 0.5 * X])

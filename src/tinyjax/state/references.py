@@ -14,8 +14,9 @@ from typing import Any, ClassVar, Final, Protocol, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import records
-from tinyjax.core.tracing.calling import HOLDERS, Holder
+from tinyjax import records, tree
+from tinyjax.core.api import derivatives
+from tinyjax.core.tracing.calling import HOLDERS, Holder, leaf_path, split_aux, whole_places
 from tinyjax.core.tracing.jaxpr import Var
 from tinyjax.core.tracing.staging import Irrevocable, Note, Recorder, StagingTracer
 from tinyjax.core.tracing.trace import EvalTrace, Trace, Tracer, current_trace
@@ -23,7 +24,9 @@ from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.avals import ShapedArray, Typed
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.operands import as_array
+from tinyjax.dtypes import is_inexact
 from tinyjax.errors import ArgumentError, RefError, described, shortened
+from tinyjax.frames import describe_function
 from tinyjax.parallel.sharding import Sharding
 
 
@@ -338,8 +341,8 @@ class Ref(Typed, Reference):
     def __jax_array__(self) -> Array:
         raise RefError(
             f"a Ref of type {self.aval} is no array: read it, ref[...]. One can be an argument of "
-            "what jit, vmap, scan, cond, switch, checkpoint and custom_vjp make of a function, and "
-            "of no other transformation's."
+            "what jit, vmap, scan, cond, switch, checkpoint and custom_vjp make of a function and "
+            "of jvp, and of no other transformation's."
         )
 
     def addupdate(self, x: ArrayLike, idx: Any = ...) -> None:
@@ -701,7 +704,9 @@ class Parts:
         """Refuse them as wholes while the function runs."""
         refs: list[Ref] = [self._leaves[i] for i in self.places]
         for ref in refs:
-            ref._ended = f"from outside by what {by} maps over it, which knows it as an argument"
+            ref._ended = (
+                f"from outside by what {by} gives a part of it, which knows it as an argument"
+            )
         try:
             yield
         finally:
@@ -770,6 +775,40 @@ class _OfRef(OfRefs):
 
     def parts(self, leaves: Sequence[Any], places: Sequence[int], by: str) -> Parts:
         return Parts(leaves, places, by)
+
+    def jvp(
+        self, fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool
+    ) -> tuple[Any, ...]:
+        leaves, treedef = tree.flatten(tuple(primals))
+        directions = treedef.flatten_up_to(tuple(tangents), "tangents")
+        places, by = whole_places(leaves), f"the jvp of {describe_function(fun)}"
+        for i in places:
+            if is_inexact(leaves[i].dtype) and not isinstance(directions[i], Ref):
+                raise RefError(
+                    f"{by}: {leaf_path('primals', treedef, i)} is a Ref, and so its tangent must "
+                    f"be one, but got {described(directions[i])}. Write new_ref(tangent)."
+                )
+        held = [x for x in directions if isinstance(x, Ref)]
+        check_given_once([*[leaves[i] for i in places], *held], by)
+        parts = Parts(leaves, places, by)
+
+        def run(*values: Any) -> tuple[Any, Any]:
+            own = parts.own(values)
+            out = fun(*tree.unflatten(treedef, own))
+            value, aux = split_aux(fun, out) if has_aux else (out, None)
+            return (value, parts.left(own)), aux
+
+        starts, along = [
+            [x.contents if isinstance(x, Ref) else x for x in given]
+            for given in (leaves, directions)
+        ]
+        with parts.mapped("jvp"):
+            (value, left), (tangent, moved), aux = derivatives.jvp(run, starts, along, has_aux=True)
+        parts.keep(left)
+        for i, x in zip(parts.written, moved, strict=True):
+            if isinstance(directions[i], Ref):
+                keep(directions[i], x)
+        return (value, tangent, aux) if has_aux else (value, tangent)
 
 
 hold(Ref, lambda ref: ([ref], _Itself()), _OfRef())

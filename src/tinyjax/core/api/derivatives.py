@@ -18,7 +18,14 @@ from tinyjax.core.api.arguments import (
 )
 from tinyjax.core.api.pullbacks import PullBack, Saveable, Structure, TangentMap, without
 from tinyjax.core.primitives.shape import zero_tangent
-from tinyjax.core.tracing.calling import FlatFunction, argument_path, as_arrays, watched
+from tinyjax.core.tracing.calling import (
+    HOLDERS,
+    FlatFunction,
+    argument_path,
+    as_arrays,
+    watched,
+    whole_places,
+)
 from tinyjax.core.tracing.primitive import ZERO
 from tinyjax.core.transforms import jvp as jv, linearize as lz
 from tinyjax.core.values.array import Array, ArrayLike
@@ -130,6 +137,8 @@ def jvp(
     """
     check_per_argument("jvp", primals=primals, tangents=tangents)
     leaves, in_tree = tree.flatten_arguments(tuple(primals), {})
+    if refs := whole_places(leaves):
+        return HOLDERS[type(leaves[refs[0]])].jvp(fun, primals, tangents, has_aux)
     args = as_arrays(leaves, fun, in_tree)
 
     def path(i: int) -> str:

@@ -328,6 +328,12 @@ class Holder:
         """Return the parts of objects that a function is mapped over, at these places."""
         raise NotImplementedError
 
+    def jvp(
+        self, fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool
+    ) -> tuple[Any, ...]:
+        """Push tangents, which such objects hold, too, through a function given some."""
+        raise NotImplementedError
+
 
 #: The classes of such objects; who declares them says how to deal with them.
 HOLDERS: Final[dict[type, Holder]] = {}
