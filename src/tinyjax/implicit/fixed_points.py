@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, TypeVar, overload
+from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack, overload
 
 from tinyjax import dtypes, frames, numpy as jnp
 from tinyjax.core.control_flow import while_loop as wl
@@ -17,18 +17,24 @@ from tinyjax.numpy.promotion import check_option
 T = TypeVar("T")
 
 
+class FixedPointOptions(TypedDict, total=False):
+    """Options of ``fixed_point``."""
+
+    method: Literal["iteration", "anderson", "newton"]
+    linear_solver: linear_systems.LinearSolver
+    tol: float | None
+    maxiter: int | None
+    history: int
+
+
 @overload
 def fixed_point(
     f: Callable[[Array], object],
     x0: ArrayLike,
     args: tuple[()] = ...,
     *,
-    method: Literal["iteration", "anderson", "newton"] = ...,
-    linear_solver: linear_systems.LinearSolver = ...,
-    tol: float | None = ...,
-    maxiter: int | None = ...,
-    history: int = ...,
     has_aux: Literal[False] = ...,
+    **options: Unpack[FixedPointOptions],
 ) -> Array: ...
 @overload
 def fixed_point(
@@ -36,12 +42,8 @@ def fixed_point(
     x0: ArrayLike,
     args: tuple[Any, ...],
     *,
-    method: Literal["iteration", "anderson", "newton"] = ...,
-    linear_solver: linear_systems.LinearSolver = ...,
-    tol: float | None = ...,
-    maxiter: int | None = ...,
-    history: int = ...,
     has_aux: Literal[False] = ...,
+    **options: Unpack[FixedPointOptions],
 ) -> Array: ...
 @overload
 def fixed_point(
@@ -49,12 +51,8 @@ def fixed_point(
     x0: T,
     args: tuple[Any, ...],
     *,
-    method: Literal["iteration", "anderson", "newton"] = ...,
-    linear_solver: linear_systems.LinearSolver = ...,
-    tol: float | None = ...,
-    maxiter: int | None = ...,
-    history: int = ...,
     has_aux: Literal[False] = ...,
+    **options: Unpack[FixedPointOptions],
 ) -> T: ...
 @overload
 def fixed_point(
@@ -62,12 +60,8 @@ def fixed_point(
     x0: T,
     args: tuple[()] = ...,
     *,
-    method: Literal["iteration", "anderson", "newton"] = ...,
-    linear_solver: linear_systems.LinearSolver = ...,
-    tol: float | None = ...,
-    maxiter: int | None = ...,
-    history: int = ...,
     has_aux: Literal[False] = ...,
+    **options: Unpack[FixedPointOptions],
 ) -> T: ...
 @overload
 def fixed_point(
@@ -75,12 +69,8 @@ def fixed_point(
     x0: Any,
     args: tuple[Any, ...] = ...,
     *,
-    method: Literal["iteration", "anderson", "newton"] = ...,
-    linear_solver: linear_systems.LinearSolver = ...,
-    tol: float | None = ...,
-    maxiter: int | None = ...,
-    history: int = ...,
     has_aux: bool,
+    **options: Unpack[FixedPointOptions],
 ) -> Any: ...
 @checking.checked
 def fixed_point(  # noqa: PLR0913

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, TypeAlias, TypeVar, overload
+from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 import attrs
 
@@ -26,47 +26,41 @@ Method: TypeAlias = Literal["dense", "cg", "gmres", "bicgstab"]
 LinearSolver: TypeAlias = Method | Callable[[Callable[[Any], Any], Any], Any]
 
 
+class SolveOptions(TypedDict, total=False):
+    """Options of ``linear_solve``."""
+
+    method: Method | None
+    preconditioner: Callable[[Any], Any] | None
+    x0: Any
+    tol: ArrayLike | None
+    atol: ArrayLike
+    maxiter: int | None
+    restart: int
+
+
 @overload
 def linear_solve(
     A: ArrayLike | Callable[[Any], Any],
     b: ArrayLike,
     *,
-    method: Method | None = ...,
-    preconditioner: Callable[[Any], Any] | None = ...,
-    x0: Any = ...,
-    tol: ArrayLike | None = ...,
-    atol: ArrayLike = ...,
-    maxiter: int | None = ...,
-    restart: int = ...,
     has_aux: Literal[False] = ...,
+    **options: Unpack[SolveOptions],
 ) -> Array: ...
 @overload
 def linear_solve(
     A: ArrayLike | Callable[[Any], Any],
     b: T,
     *,
-    method: Method | None = ...,
-    preconditioner: Callable[[Any], Any] | None = ...,
-    x0: Any = ...,
-    tol: ArrayLike | None = ...,
-    atol: ArrayLike = ...,
-    maxiter: int | None = ...,
-    restart: int = ...,
     has_aux: Literal[False] = ...,
+    **options: Unpack[SolveOptions],
 ) -> T: ...
 @overload
 def linear_solve(
     A: ArrayLike | Callable[[Any], Any],
     b: Any,
     *,
-    method: Method | None = ...,
-    preconditioner: Callable[[Any], Any] | None = ...,
-    x0: Any = ...,
-    tol: ArrayLike | None = ...,
-    atol: ArrayLike = ...,
-    maxiter: int | None = ...,
-    restart: int = ...,
     has_aux: bool,
+    **options: Unpack[SolveOptions],
 ) -> Any: ...
 @checking.checked
 def linear_solve(  # noqa: PLR0913

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, TypeVar, overload
+from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack, overload
 
 import numpy as np
 
@@ -18,18 +18,24 @@ from tinyjax.numpy.promotion import check_option
 T = TypeVar("T")
 
 
+class MinimizeOptions(TypedDict, total=False):
+    """Options of ``minimize``."""
+
+    method: Literal["lbfgs", "gradient_descent"]
+    linear_solver: linear_systems.LinearSolver
+    tol: float | None
+    maxiter: int | None
+    history: int
+
+
 @overload
 def minimize(
     fun: Callable[[Array], object],
     x0: ArrayLike,
     args: tuple[()] = ...,
     *,
-    method: Literal["lbfgs", "gradient_descent"] = ...,
-    linear_solver: linear_systems.LinearSolver = ...,
-    tol: float | None = ...,
-    maxiter: int | None = ...,
-    history: int = ...,
     has_aux: Literal[False] = ...,
+    **options: Unpack[MinimizeOptions],
 ) -> Array: ...
 @overload
 def minimize(
@@ -37,12 +43,8 @@ def minimize(
     x0: ArrayLike,
     args: tuple[Any, ...],
     *,
-    method: Literal["lbfgs", "gradient_descent"] = ...,
-    linear_solver: linear_systems.LinearSolver = ...,
-    tol: float | None = ...,
-    maxiter: int | None = ...,
-    history: int = ...,
     has_aux: Literal[False] = ...,
+    **options: Unpack[MinimizeOptions],
 ) -> Array: ...
 @overload
 def minimize(
@@ -50,12 +52,8 @@ def minimize(
     x0: T,
     args: tuple[Any, ...],
     *,
-    method: Literal["lbfgs", "gradient_descent"] = ...,
-    linear_solver: linear_systems.LinearSolver = ...,
-    tol: float | None = ...,
-    maxiter: int | None = ...,
-    history: int = ...,
     has_aux: Literal[False] = ...,
+    **options: Unpack[MinimizeOptions],
 ) -> T: ...
 @overload
 def minimize(
@@ -63,12 +61,8 @@ def minimize(
     x0: T,
     args: tuple[()] = ...,
     *,
-    method: Literal["lbfgs", "gradient_descent"] = ...,
-    linear_solver: linear_systems.LinearSolver = ...,
-    tol: float | None = ...,
-    maxiter: int | None = ...,
-    history: int = ...,
     has_aux: Literal[False] = ...,
+    **options: Unpack[MinimizeOptions],
 ) -> T: ...
 @overload
 def minimize(
@@ -76,12 +70,8 @@ def minimize(
     x0: Any,
     args: tuple[Any, ...] = ...,
     *,
-    method: Literal["lbfgs", "gradient_descent"] = ...,
-    linear_solver: linear_systems.LinearSolver = ...,
-    tol: float | None = ...,
-    maxiter: int | None = ...,
-    history: int = ...,
     has_aux: bool,
+    **options: Unpack[MinimizeOptions],
 ) -> Any: ...
 @checking.checked
 def minimize(  # noqa: PLR0913

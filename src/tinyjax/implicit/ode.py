@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 from tinyjax import custom_derivatives, dtypes, frames, numpy as jnp, tree
 from tinyjax.core import api
@@ -27,20 +27,26 @@ T = TypeVar("T")
 Flow = Callable[[Sequence[Array], Array, Array], Array]
 
 
+class OdeOptions(TypedDict, total=False):
+    """Options of ``odeint``."""
+
+    rtol: float
+    atol: float
+    mxstep: float
+    hmax: float
+    gradient: Literal["adjoint", "checkpointed"]
+    checkpoints: int
+    taylor_order: int | None
+
+
 @overload
 def odeint(
     func: Callable[[Array, Array], object],
     y0: ArrayLike,
     t: ArrayLike,
     *,
-    rtol: float = ...,
-    atol: float = ...,
-    mxstep: float = ...,
-    hmax: float = ...,
-    gradient: Literal["adjoint", "checkpointed"] = ...,
-    checkpoints: int = ...,
-    taylor_order: int | None = ...,
     has_aux: Literal[False] = ...,
+    **options: Unpack[OdeOptions],
 ) -> Array: ...
 @overload
 def odeint(
@@ -48,14 +54,8 @@ def odeint(
     y0: T,
     t: ArrayLike,
     *,
-    rtol: float = ...,
-    atol: float = ...,
-    mxstep: float = ...,
-    hmax: float = ...,
-    gradient: Literal["adjoint", "checkpointed"] = ...,
-    checkpoints: int = ...,
-    taylor_order: int | None = ...,
     has_aux: Literal[False] = ...,
+    **options: Unpack[OdeOptions],
 ) -> T: ...
 @overload
 def odeint(
@@ -65,14 +65,8 @@ def odeint(
     arg: Any,
     /,
     *args: Any,
-    rtol: float = ...,
-    atol: float = ...,
-    mxstep: float = ...,
-    hmax: float = ...,
-    gradient: Literal["adjoint", "checkpointed"] = ...,
-    checkpoints: int = ...,
-    taylor_order: int | None = ...,
     has_aux: Literal[False] = ...,
+    **options: Unpack[OdeOptions],
 ) -> Array: ...
 @overload
 def odeint(
@@ -82,14 +76,8 @@ def odeint(
     arg: Any,
     /,
     *args: Any,
-    rtol: float = ...,
-    atol: float = ...,
-    mxstep: float = ...,
-    hmax: float = ...,
-    gradient: Literal["adjoint", "checkpointed"] = ...,
-    checkpoints: int = ...,
-    taylor_order: int | None = ...,
     has_aux: Literal[False] = ...,
+    **options: Unpack[OdeOptions],
 ) -> T: ...
 @overload
 def odeint(
@@ -97,14 +85,8 @@ def odeint(
     y0: Any,
     t: ArrayLike,
     *args: Any,
-    rtol: float = ...,
-    atol: float = ...,
-    mxstep: float = ...,
-    hmax: float = ...,
-    gradient: Literal["adjoint", "checkpointed"] = ...,
-    checkpoints: int = ...,
-    taylor_order: int | None = ...,
     has_aux: bool,
+    **options: Unpack[OdeOptions],
 ) -> Any: ...
 @checking.checked
 def odeint(  # noqa: PLR0913

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 from tinyjax import custom_derivatives, dtypes, frames, numpy as jnp, tree
 from tinyjax.core import api
@@ -20,18 +20,24 @@ from tinyjax.numpy.promotion import check_option
 T = TypeVar("T")
 
 
+class RootOptions(TypedDict, total=False):
+    """Options of ``root``."""
+
+    bracket: tuple[ArrayLike, ArrayLike] | None
+    method: Literal["newton", "bisection"] | None
+    linear_solver: LinearSolver
+    tol: float | None
+    maxiter: int | None
+
+
 @overload
 def root(
     f: Callable[[Array], object],
     x0: ArrayLike,
     args: tuple[()] = ...,
     *,
-    bracket: tuple[ArrayLike, ArrayLike] | None = ...,
-    method: Literal["newton", "bisection"] | None = ...,
-    linear_solver: LinearSolver = ...,
-    tol: float | None = ...,
-    maxiter: int | None = ...,
     has_aux: Literal[False] = ...,
+    **options: Unpack[RootOptions],
 ) -> Array: ...
 @overload
 def root(
@@ -39,12 +45,8 @@ def root(
     x0: ArrayLike,
     args: tuple[Any, ...],
     *,
-    bracket: tuple[ArrayLike, ArrayLike] | None = ...,
-    method: Literal["newton", "bisection"] | None = ...,
-    linear_solver: LinearSolver = ...,
-    tol: float | None = ...,
-    maxiter: int | None = ...,
     has_aux: Literal[False] = ...,
+    **options: Unpack[RootOptions],
 ) -> Array: ...
 @overload
 def root(
@@ -52,12 +54,8 @@ def root(
     x0: T,
     args: tuple[Any, ...],
     *,
-    bracket: tuple[ArrayLike, ArrayLike] | None = ...,
-    method: Literal["newton", "bisection"] | None = ...,
-    linear_solver: LinearSolver = ...,
-    tol: float | None = ...,
-    maxiter: int | None = ...,
     has_aux: Literal[False] = ...,
+    **options: Unpack[RootOptions],
 ) -> T: ...
 @overload
 def root(
@@ -65,12 +63,8 @@ def root(
     x0: T,
     args: tuple[()] = ...,
     *,
-    bracket: tuple[ArrayLike, ArrayLike] | None = ...,
-    method: Literal["newton", "bisection"] | None = ...,
-    linear_solver: LinearSolver = ...,
-    tol: float | None = ...,
-    maxiter: int | None = ...,
     has_aux: Literal[False] = ...,
+    **options: Unpack[RootOptions],
 ) -> T: ...
 @overload
 def root(
@@ -78,12 +72,8 @@ def root(
     x0: None = ...,
     args: tuple[Any, ...] = ...,
     *,
-    bracket: tuple[ArrayLike, ArrayLike] | None = ...,
-    method: Literal["newton", "bisection"] | None = ...,
-    linear_solver: LinearSolver = ...,
-    tol: float | None = ...,
-    maxiter: int | None = ...,
     has_aux: Literal[False] = ...,
+    **options: Unpack[RootOptions],
 ) -> Array: ...
 @overload
 def root(
@@ -91,12 +81,8 @@ def root(
     x0: Any = ...,
     args: tuple[Any, ...] = ...,
     *,
-    bracket: tuple[ArrayLike, ArrayLike] | None = ...,
-    method: Literal["newton", "bisection"] | None = ...,
-    linear_solver: LinearSolver = ...,
-    tol: float | None = ...,
-    maxiter: int | None = ...,
     has_aux: bool,
+    **options: Unpack[RootOptions],
 ) -> Any: ...
 @checking.checked
 def root(  # noqa: PLR0913
