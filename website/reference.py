@@ -13,6 +13,8 @@ from typing import Any, Final
 
 import attrs
 
+from tinyjax.lazy import HOMES
+
 #: Packages whose modules are public although the package does not name them.
 NAMESPACES: Final = (
     "tinyjax.example_libraries",
@@ -31,8 +33,14 @@ def public_names(module: ModuleType) -> list[str]:
             for name, value in vars(module).items()
             if not name.startswith("_") and getattr(value, "__module__", "") == module.__name__
         ]
-    names = (name for name in listed if not isinstance(getattr(module, name), ModuleType))
+    names = (name for name in listed if not isinstance(value_of(module, name), ModuleType))
     return sorted(names, key=lambda name: (name.lower(), name))
+
+
+def value_of(module: ModuleType, name: str) -> Any:
+    """Return what a module shows by a name, also where a module of that name has been loaded."""
+    home, there = HOMES.get(module.__name__, {}).get(name, (module.__name__, name))
+    return getattr(import_module(home), there)
 
 
 def public_modules(name: str = "tinyjax") -> Iterator[ModuleType]:
@@ -49,7 +57,7 @@ def public_modules(name: str = "tinyjax") -> Iterator[ModuleType]:
 
 def _is_module(module: ModuleType, name: str) -> bool:
     """Tell whether a public name is a module that lies in the module that names it."""
-    value = getattr(module, name)
+    value = value_of(module, name)
     return isinstance(value, ModuleType) and value.__name__ == f"{module.__name__}.{name}"
 
 
@@ -84,7 +92,7 @@ def entries() -> dict[str, list[Entry]]:
     for module in public_modules():
         rows = found[module.__name__] = []
         for name in public_names(module):
-            value = getattr(module, name)
+            value = value_of(module, name)
             entry = Entry(module.__name__, name, value)
             if not inspect.isroutine(value) and not isinstance(value, bool | int | NoneType):
                 first = described.setdefault(id(value), entry.path)

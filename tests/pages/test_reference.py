@@ -169,3 +169,22 @@ def test_pages_name_the_same_in_other_libraries() -> None:
     assert "chunk_size" in page("tinyjax.vmap").partition(":In other libraries:")[2]
     assert REFERENCE.by_path["tinyjax.numpy.absolute"].path == "tinyjax.numpy.abs"
     assert "``tinyjax.numpy.absolute``" in page("tinyjax.numpy.abs")
+
+
+#: What is met in other processes: their examples show what to do instead, or start one.
+ELSEWHERE = {"ForkError", "MissingJaxlibError", "NotAddressableError", "ProcessesDifferError"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [n for n in REFERENCE.names if n.kind == "exception" and n.leaf not in ELSEWHERE and n.ours],
+    ids=lambda name: name.leaf,
+)
+def test_an_error_is_shown_with_a_program_that_raises_it_and_the_mended_one(name: Name) -> None:
+    example = dict(name.doc.sections).get("Example", "")
+    raised, _, rest = example.partition(f"except {name.leaf} as error:")
+    if not rest:
+        raised, _, rest = example.partition(f".{name.leaf} as error:")
+    assert ">>> try:" in raised
+    if name.module == "tinyjax.errors":
+        assert ">>>" in rest.partition("\n\n")[2], "show the mended program"

@@ -29,10 +29,24 @@ class CheckError(errors.TinyjaxError, AssertionError):
         detail: what was expected and what came.
 
     Example:
+        >>> import numpy as np
+        >>> import tinyjax
         >>> from tinyjax import testing
-        >>> error = testing.CheckError("sin", "jvp", "float32[2]", "expected 1.0, but got 2.0")
-        >>> error.rule, error.on
-        ('jvp', 'float32[2]')
+        >>> @tinyjax.custom_jvp
+        ... def double(x):
+        ...     return 2 * x
+        >>> double.defjvps(lambda t, result, x: 3 * t)
+        >>> try:
+        ...     testing.check_function(double, (np.ones(2),), stacks=1)
+        ... except testing.CheckError as error:
+        ...     error.rule
+        'jvp'
+
+        Give it the right rule:
+
+        >>> double.defjvps(lambda t, result, x: 2 * t)
+        >>> testing.check_function(double, (np.ones(2),), stacks=1).checked
+        ('values', 'jit', 'types', 'derivatives', 'vmap', 'stacks')
     """
 
     def __init__(self, subject: str, rule: str, on: str, detail: str) -> None:

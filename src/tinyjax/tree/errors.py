@@ -141,6 +141,32 @@ class MetadataError(TinyjaxError, TypeError):
 
     Attributes:
         node_type: the node's class.
+
+    Example:
+        >>> import numpy as np
+        >>> from tinyjax import tree
+        >>> class Layer:
+        ...     def __init__(self, w, mask):
+        ...         self.w, self.mask = w, mask
+        >>> def register(kind):
+        ...     tree.register_pytree_node(
+        ...         kind, lambda x: ((x.w,), x.mask), lambda mask, children: kind(*children, mask)
+        ...     )
+        >>> register(Layer)
+        >>> one, other = (tree.structure(Layer(1.0, np.arange(3))) for _ in range(2))
+        >>> try:
+        ...     one == other
+        ... except tree.MetadataError as error:
+        ...     print(error.message)
+        the metadata of Layer nodes cannot be compared (The truth value of an array with more than
+        one element is ambiguous. Use a.any() or a.all()). Metadata must have ==: make arrays data
+        (children) instead.
+
+        Keep as metadata what can be compared, such as a tuple:
+
+        >>> one, other = (tree.structure(Layer(1.0, (0, 1, 2))) for _ in range(2))
+        >>> one == other
+        True
     """
 
     def __init__(self, node_type: type, cause: BaseException) -> None:
