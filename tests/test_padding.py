@@ -400,9 +400,15 @@ def test_a_call_is_explained(caplog: pytest.LogCaptureFixture) -> None:
     again, other = f.explain(jnp.ones(5)), f.explain(jnp.ones(9))
     assert (again.traces, again.compiles) == (False, False)
     assert (other.traces, other.compiles) == (False, True)
+    f.clear_cache()
+    assert f.explain(jnp.ones(3)).traces
+    f(jnp.ones(3))
+    assert not f.explain(jnp.ones(4)).traces
     with tinyjax.config.scoped(explain=True):
         f(jnp.ones((3, 1)))
+        f(jnp.ones((4, 1)))
     assert "is traced and compiled\n  x: float32[n,1] instead of float32[n]" in caplog.text
+    assert len(caplog.records) == 1
 
 
 # Arguments

@@ -167,6 +167,10 @@ class PaddedFunction(jt.JitFunction[P, R]):
     arguments. So is a call in a function that is staged itself, where lengths are known.
     """
 
+    def __init__(self, parameters: sig.Parameters) -> None:
+        super().__init__(parameters)
+        self._known: dict[sig.Signature, tuple[Call, sig.Entry, programs.PaddedParams]] = {}
+
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._call(args, kwargs)
 
@@ -179,18 +183,24 @@ class PaddedFunction(jt.JitFunction[P, R]):
         if any(type(x) in calling.HOLDERS for x in leaves):
             return super()._call(args, kwargs)
         arrays = calling.as_arrays(leaves, self._fun, in_tree, static.positions)
-        call = self._padded([x.aval for x in arrays], in_tree, static)
-        if call is None:
-            return super()._call(args, kwargs)
-        if call.signature.settings.explain:
-            self.explain(*args, **kwargs).log()
-        entry = self._find().entries.get(call.signature)
-        if entry is None:
+        signature = sig.make_signature(in_tree, [x.aval for x in arrays], static)
+        known = self._known.get(signature)
+        if known is None or self._find().entries.get(known[0].signature) is not known[1]:
+            call = self._padded(signature)
+            if call is None:
+                return super()._call(args, kwargs)
+            if signature.settings.explain:
+                explanation = self.explain(*args, **kwargs)
+                if explanation.traces or explanation.compiles:
+                    explanation.log()
             with self._explained(call):
-                entry = self._trace(call.signature)
-        if entry.staged.notes:
-            return super()._call(args, kwargs)
-        params = self._params(call, entry)
+                entry = self._find().entries.get(call.signature) or self._trace(call.signature)
+            if entry.staged.notes:
+                return super()._call(args, kwargs)
+            if len(self._known) >= sig.MOST_SIGNATURES:
+                self._known.clear()
+            known = self._known[signature] = call, entry, self._params(call, entry)
+        call, entry, params = known
         with self._explained(call):
             outs = tr.bind(programs.padded_p, (*entry.consts, *arrays), params)
         result: R = tree.unflatten(entry.out_tree, outs)
@@ -199,7 +209,7 @@ class PaddedFunction(jt.JitFunction[P, R]):
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> jt.Explanation:
         leaves, in_tree, static = self._parameters.split(args, kwargs)
         avals = calling.as_avals(leaves, self._fun, in_tree, static.positions)
-        call = self._padded(avals, in_tree, static)
+        call = self._padded(sig.make_signature(in_tree, avals, static))
         if call is None:
             return super().explain(*args, **kwargs)
         known = self._find().entries.get(call.signature)
@@ -220,10 +230,9 @@ class PaddedFunction(jt.JitFunction[P, R]):
             program, self._name, *sizes, entry.params.tier, entry.params.flags
         )
 
-    def _padded(
-        self, avals: Sequence[av.ShapedArray], in_tree: tree.PyTreeDef, static: sig.StaticArguments
-    ) -> Call | None:
+    def _padded(self, signature: sig.Signature) -> Call | None:
         """Say what a call is padded to; None where it is not, since an axis is too short."""
+        avals, in_tree, static = signature.avals, signature.in_tree, signature.static
         varying = [*self._varying(avals, in_tree, static)]
         places = {(avals[leaf].shape[axis], rule): (leaf, axis) for leaf, axis, rule in varying}
         lengths = [length for length, _ in places]
@@ -242,7 +251,7 @@ class PaddedFunction(jt.JitFunction[P, R]):
             buckets.append(_bucket(rule, length, path))
         names = [str(n) for n in variables.values()]
         return Call(
-            sig.make_signature(in_tree, by_all, static),
+            attrs.evolve(signature, avals=tuple(by_all)),
             tuple(zip(names, lengths, strict=True)),
             tuple(zip(names, buckets, strict=True)),
             tuple(paths),

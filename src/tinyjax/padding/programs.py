@@ -274,14 +274,23 @@ class PaddedParams(prim.Params):
     @property
     def compiled(self) -> jt.JitParams:
         """The program that is compiled."""
-        jaxpr = in_bucket(self.jaxpr, self.buckets)
-        return jt.JitParams(jaxpr, self.name, (), self.tier, self.flags)
+        options = (self.name, (), self.tier, self.flags)
+        return self.jaxpr.derive(
+            ("compiled", self.buckets, *options),
+            lambda: jt.JitParams(in_bucket(self.jaxpr, self.buckets), *options),
+        )
 
     @property
     def unpadded(self) -> jx.Jaxpr:
         """The program for these sizes alone."""
         sizes = self.sizes
         return self.jaxpr.derive(("of sizes", sizes), lambda: with_sizes(self.jaxpr, dict(sizes)))
+
+    @property
+    def true_results(self) -> tuple[av.ShapedArray, ...]:
+        """The types of the results for these sizes."""
+        numbers = Substitution(dict(self.sizes))
+        return tuple(map(numbers.aval, self.jaxpr.out_avals))
 
     def call(self, staged: stg.Staged, args: Sequence[Array]) -> Sequence[Array]:
         """Call another program for the same sizes."""
@@ -299,10 +308,8 @@ def _padded_evaluate(args: prim.Arrays, params: PaddedParams) -> prim.Arrays:
     avals = program.jaxpr.in_avals[len(lengths) :]
     operands = [_longer(x, aval.shape) for x, aval in zip(args, avals, strict=True)]
     outs, _ = program.run([*lengths, *operands])
-    numbers = Substitution(dict(params.sizes))
     return [
-        _shorter(out, numbers.aval(aval).shape)
-        for out, aval in zip(outs, params.jaxpr.out_avals, strict=True)
+        _shorter(out, aval.shape) for out, aval in zip(outs, params.true_results, strict=True)
     ]
 
 
@@ -327,7 +334,7 @@ def _padded_type(avals: prim.Avals, params: PaddedParams) -> prim.Avals:
     numbers = Substitution(dict(params.sizes))
     expected = [numbers.aval(x) for x in params.jaxpr.in_avals]
     assert av.same_types(avals, expected), f"{params.name}: {avals} are not {expected}"
-    return [numbers.aval(x) for x in params.jaxpr.out_avals]
+    return params.true_results
 
 
 pr.def_program(padded_p, lambda args, params, run: run(params.unpadded, args))
