@@ -80,11 +80,31 @@ def _many_small(lib: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     return script, ()
 
 
+def _many_lengths(lib: Any) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """The gradient through attention and a loop, for 100 lengths."""
+
+    def loss(w: Any, x: Any) -> Any:
+        jnp = lib.numpy
+        rows = lib.nn.softmax(x @ w @ x.T, axis=-1) @ x
+        h, _ = lib.lax.scan(lambda h, row: (jnp.tanh(h * 0.5 + row), None), jnp.zeros(8), rows)
+        return jnp.mean((h - rows.mean(0)) ** 2)
+
+    options = {} if lib.__name__ == "jax" else {"pad_to": {"x": 16}}
+    step = lib.jit(lib.value_and_grad(loss), **options)
+    data = np.random.default_rng(0).normal(size=(101, 8)).astype(np.float32)
+
+    def script() -> Any:
+        return [step(data[:8], data[:n]) for n in range(2, 102)]
+
+    return script, ()
+
+
 CASES: Final[dict[str, Case]] = {
     "gradient of an MLP": _gradient_of_mlp,
     "gradient of a scan of 50": _gradient_of_scan,
     **{program.title: partial(_real, i) for i, program in enumerate(PROGRAMS)},
     "200 functions, three calls each": _many_small,
+    "100 lengths, padded to multiples of 16": _many_lengths,
 }
 
 

@@ -308,9 +308,7 @@ def _padded_evaluate(args: prim.Arrays, params: PaddedParams) -> prim.Arrays:
     avals = program.jaxpr.in_avals[len(lengths) :]
     operands = [_longer(x, aval.shape) for x, aval in zip(args, avals, strict=True)]
     outs, _ = program.run([*lengths, *operands])
-    return [
-        _shorter(out, aval.shape) for out, aval in zip(outs, params.true_results, strict=True)
-    ]
+    return [_shorter(out, aval.shape) for out, aval in zip(outs, params.true_results, strict=True)]
 
 
 def _longer(x: Array, shape: tuple[int, ...]) -> Array:
