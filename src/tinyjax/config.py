@@ -423,7 +423,25 @@ shown_whole[:] = [lambda: settings().tracebacks == "full"]
 
 
 def follow(follower: Follower) -> None:
-    """Call a function with the settings now in force here, and whenever they change."""
+    """Call a function with the settings now in force here, and whenever they change.
+
+    So a room keeps in step what has settings of its own, as the threads of a library have.
+
+    Args:
+        follower: takes the settings, puts them into force elsewhere, and returns what undoes that,
+            which is called at the end of a block.
+
+    Example:
+        >>> from tinyjax import config
+        >>> seen = []
+        >>> def follower(settings):
+        ...     seen.append(settings.explain)
+        ...     return lambda: None
+        >>> config.follow(follower)
+        >>> with config.scoped(explain=True):
+        ...     seen
+        [False, True]
+    """
     _followers.append(follower)
     follower(settings())
 
@@ -1076,6 +1094,12 @@ def config_with_absl() -> None:
 
     Raises:
         ModuleNotFoundError: absl is not installed (absl-py).
+
+    Example:
+        >>> from tinyjax import config
+        >>> from importlib.util import find_spec
+        >>> if find_spec("absl"):
+        ...     config.config_with_absl()
     """
     if not _flags:
         flags: Any = import_module("absl.flags")
@@ -1097,6 +1121,12 @@ def parse_flags_with_absl() -> None:
     Raises:
         ModuleNotFoundError: absl is not installed (absl-py).
         ArgumentError: a setting does not take the value given.
+
+    Example:
+        >>> from tinyjax import config
+        >>> from importlib.util import find_spec
+        >>> if find_spec("absl"):
+        ...     config.parse_flags_with_absl()
     """
     config_with_absl()
     flags: Any = import_module("absl.flags")

@@ -514,6 +514,14 @@ def register_ffi_type(name: str, type_registration: dict[str, Any], platform: st
 
     Raises:
         ArgumentError: there is another key, or something else than a capsule.
+
+    Example:
+        >>> from tinyjax import errors, ffi
+        >>> try:
+        ...     ffi.register_ffi_type("my_state", {"type_id": 1})
+        ... except errors.ArgumentError:
+        ...     print("no capsule")
+        no capsule
     """
     for key, capsule in type_registration.items():
         if key not in ("type_id", "type_info") or type(capsule).__name__ != "PyCapsule":
@@ -531,6 +539,10 @@ def register_ffi_target_as_batch_partitionable(name: str) -> None:
     Args:
         name: of a function that treats what lies along the first axes one by one, so that operands
             and results may be divided along these.
+
+    Example:
+        >>> from tinyjax import ffi
+        >>> ffi.register_ffi_target_as_batch_partitionable("my_normalization")
     """
     foreign_functions.register_batch_partitionable(_spelled(name))
 
@@ -547,6 +559,13 @@ def pycapsule(funcptr: Any) -> object:
 
     Raises:
         ArgumentError: it is no function that ``ctypes`` has loaded, nor the address of one.
+
+    Example:
+        >>> import ctypes
+        >>> from tinyjax import ffi
+        >>> handler = ctypes.pythonapi.Py_IsInitialized  # in place of a handler of your library
+        >>> type(ffi.pycapsule(handler)).__name__
+        'PyCapsule'
     """
     is_pointer = isinstance(funcptr, int) or hasattr(funcptr, "restype")  # as ctypes' functions
     address = ctypes.cast(funcptr, ctypes.c_void_p).value if is_pointer else None

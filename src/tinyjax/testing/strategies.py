@@ -84,6 +84,13 @@ def arrays(
         dtype: their dtype, or a strategy for it; by default any.
         shape: their shape, or a strategy for it; by default any of ``shapes``.
         special: whether there are NaN, infinities, zeros of either sign and the ends of integers.
+
+    Example:
+        >>> import numpy as np
+        >>> from hypothesis import find
+        >>> from tinyjax.testing import strategies
+        >>> find(strategies.arrays("float32", (2,)), lambda x: np.isnan(x).any())
+        array([ 0., nan], dtype=float32)
     """
     chosen = draw(dtypes()) if dtype is None else dtype
     kind = np.dtype(draw(chosen) if isinstance(chosen, st.SearchStrategy) else chosen)
@@ -187,3 +194,7 @@ def programs(depth: int = 2, most: int = 8) -> st.SearchStrategy[TypedProgram]:
     """
     avals = st.lists(_AVALS, min_size=1, max_size=3).map(tuple)
     return st.builds(TypedProgram, avals, _steps(depth, most), st.integers(0, 9))
+
+
+#: Where doctest looks for what it takes for hypothesis's own.
+__test__: Final = {"arrays": arrays}

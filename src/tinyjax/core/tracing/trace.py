@@ -154,6 +154,19 @@ class CustomCall(ABC):
         reverse: whether the derivative is known by its transpose, which says of no tangent what it
             depends on.
         consts: what a function that was recorded before closes over.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import extend
+        >>> class Looking(extend.Trace):
+        ...     def process_custom_call(self, call, args):
+        ...         print(isinstance(call, extend.CustomCall), call.name)
+        ...         return self.parent.process_custom_call(call, args)
+        >>> square = tinyjax.custom_jvp(lambda x: x * x)
+        >>> _ = square.defjvp(lambda primals, tangents: (primals[0] ** 2, tangents[0]))
+        >>> with extend.Running(Looking(extend.current_trace())):
+        ...     _ = square(jnp.float32(3.0))
+        True <lambda>
     """
 
     fun: Callable[..., Sequence[Array]]
@@ -546,8 +559,9 @@ def bind(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import extend
         >>> from tinyjax.core.primitives import elementwise as ew
-        >>> extend.bind(ew.neg, [jnp.float32(3.0)], extend.NO_PARAMS)
-        (Array(-3., dtype=float32),)
+        >>> (out,) = extend.bind(ew.neg, [jnp.float32(3.0)], extend.NO_PARAMS)
+        >>> out
+        Array(-3., dtype=float32)
     """
     return _current.get().process(primitive, args, params)
 
