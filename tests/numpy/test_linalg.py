@@ -767,8 +767,59 @@ def test_eigenvalues_and_singular_values_that_are_equal() -> None:
         # any of the choices of vectors has the trace of the weights
         gradient = tinyjax.grad(lambda x, fun=fun: jnp.sum(weights * fun(x)))(np.eye(3))
         np.testing.assert_allclose(np.trace(np.asarray(gradient)), 6.0, 1e-13)
-    vectors = tinyjax.jvp(lambda x: la.eigh(x)[1], (np.eye(3),), (random(3, 3),))[1]
-    assert not np.isfinite(np.asarray(vectors)).all()
+    # vectors that are not determined do not turn into each other
+    for fun in (lambda x: la.eigh(x)[1], lambda x: la.svd(x)[0], lambda x: la.eig(x)[1]):
+        still = random(3, 3) + random(3, 3).T
+        vectors = tinyjax.jvp(fun, (np.eye(3),), (still,))[1]
+        np.testing.assert_array_equal(vectors, np.zeros((3, 3)))
+
+
+def repeated(*values: float, seed: int = 0, columns: int = 4) -> Any:
+    """A matrix with these singular values; symmetric, with these eigenvalues, for seed 0."""
+    left = np.linalg.qr(random(len(values), len(values)))[0]
+    right = np.linalg.qr(random(columns, columns, seed=seed))[0] if seed else left
+    return (left * np.array(values)) @ right.T[: len(values)]
+
+
+def of_spaces(x: Any) -> Any:
+    """What depends on equal eigenvalues by their sums, and on their vectors by the space."""
+    values, vectors = la.eigh(x)
+    last = vectors[:, 2:]
+    return values[:2], jnp.sum(values[2:] ** 3), last @ last.T, jnp.abs(vectors[:, :2])
+
+
+def polar(x: Any) -> Any:
+    u, _, vh = la.svd(x, full_matrices=False)
+    return u @ vh
+
+
+DETERMINED: dict[str, tuple[Callable[[Any], Any], Any]] = {
+    "spaces": (of_spaces, repeated(1.0, -1.0, 2.0, 2.0)),
+    "sums of functions": (lambda x: jnp.sum(jnp.exp(la.eigvalsh(x))), repeated(2.0, 2.0, 2.0, 1.0)),
+    "the identity": (lambda x: jnp.sum(la.eigvalsh(x) ** 3), np.eye(4)),
+    "the identity's projection": (polar, 2 * np.eye(4)),
+    "the orthogonal factor": (polar, repeated(2.0, 1.0, 2.0, 1.0, seed=1)),
+    "the orthogonal factor of rows": (polar, repeated(2.0, 1.0, 2.0, seed=1)),
+    "the orthogonal factor of columns": (polar, repeated(2.0, 1.0, 2.0, seed=1).T),
+    "the nuclear norm": (partial(la.norm, ord="nuc"), repeated(2.0, 1.0, 2.0, 1.0, seed=1)),
+    "the greatest of distinct ones": (
+        partial(la.norm, ord=2),
+        repeated(3.0, 1.0, 1.0, 1.0, seed=1),
+    ),
+    "the pseudo-inverse": (la.pinv, repeated(2.0, 2.0, 2.0, seed=1)),
+    "a sum over all eigenvalues": (
+        lambda x: jnp.sum(jnp.real(la.eigvals(x)) ** 2),
+        repeated(2.0, 2.0, 1.0, 3.0),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DETERMINED)
+def test_what_is_determined_where_values_are_equal(name: str) -> None:
+    """Against differences: the function has a derivative there."""
+    fun, x = DETERMINED[name]
+    check_grads(fun, (x,), 1, atol=1e-6, rtol=1e-6)
+    check_grads(tinyjax.jit(fun), (x,), 1, atol=1e-6, rtol=1e-6)
 
 
 def test_pseudo_inverses_of_deficient_rank() -> None:
@@ -781,7 +832,8 @@ def test_pseudo_inverses_of_deficient_rank() -> None:
 
 
 def test_norms_at_zero_have_no_slope() -> None:
-    for fun in (la.norm, la.vector_norm, la.matrix_norm, partial(la.norm, axis=0)):
+    orders = [partial(la.vector_norm, ord=order) for order in (1, 3, 2.5, np.inf)]
+    for fun in (la.norm, la.vector_norm, la.matrix_norm, partial(la.norm, axis=0), *orders):
         zero = np.zeros((2, 2))
         gradient = tinyjax.grad(lambda x, fun=fun: jnp.sum(fun(x)))(zero)
         np.testing.assert_array_equal(gradient, zero)

@@ -997,7 +997,9 @@ def vector_norm(
         return red.sum((a != 0).astype(sizes.dtype), axes, keepdims=keepdims)
     if ord == 1:
         return red.sum(sizes, axes, keepdims=keepdims)
-    return uf.power(red.sum(uf.power(sizes, ord), axes, keepdims=keepdims), 1.0 / ord)
+    total = red.sum(uf.power(sizes, ord), axes, keepdims=keepdims)
+    norms = uf.power(total, 1.0 / ord)
+    return norms if ord < 0 else uf.pick(total == 0, 0, norms)  # without a slope at 0, as others
 
 
 _GREATEST_ORD: Final = 2**100
@@ -1019,10 +1021,7 @@ def _euclidean(a: Array, axes: ints.Axis, keepdims: bool) -> Array:
             length = replay.by_host(_length_of_few, (a,), av.ShapedArray((), a.dtype))
             if length is not None:
                 return length
-    squares = red.sum(uf.real(a * uf.conj(a)), axes, keepdims=keepdims)
-    # the square root has an infinite slope at zero, where the norm has none
-    nothing = squares == 0
-    return uf.pick(nothing, 0, uf.sqrt(uf.pick(nothing, 1, squares)))
+    return red.root(red.sum(uf.real(a * uf.conj(a)), axes, keepdims=keepdims))
 
 
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") -> Array:

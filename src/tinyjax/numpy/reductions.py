@@ -584,6 +584,12 @@ def _check_ddof(ddof: object) -> None:
         )
 
 
+def root(squares: Array) -> Array:
+    """Return the root of a sum of squares, which has no slope where all of them are zero."""
+    nothing = sh.full_like(squares, 0)
+    return ew.select(ew.eq(squares, nothing), nothing, ew.sqrt(squares))
+
+
 def std(  # noqa: PLR0913 (JAX's signature)
     a: ArrayLike,
     axis: ints.Axis = None,
@@ -598,8 +604,8 @@ def std(  # noqa: PLR0913 (JAX's signature)
 ) -> Array:
     """Return the standard deviation over axes, the root of ``var``; it takes the same arguments.
 
-    It divides by the number of elements less ``ddof``. Where all elements are equal, it has no
-    derivative, which is NaN.
+    It divides by the number of elements less ``ddof``. Where all elements are equal, its
+    derivative is 0, the mean of its slopes on both sides.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -609,7 +615,7 @@ def std(  # noqa: PLR0913 (JAX's signature)
         Array(2., dtype=float32)
     """
     uf.no_out("std", out)
-    return ew.sqrt(
+    return root(
         var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
     )
 
@@ -890,7 +896,7 @@ def nanstd(
         >>> jnp.nanstd(jnp.array([1.0, jnp.nan, 5.0]))
         Array(2., dtype=float32)
     """
-    return ew.sqrt(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
+    return root(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
 
 
 # Agreement of whole arrays

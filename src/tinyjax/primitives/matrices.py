@@ -19,6 +19,7 @@ from tinyjax.core.primitives import (
     broadcast as bc,
     elementwise as ew,
     families as fam,
+    reduce as rd,
     rules as ru,
     shape as sh,
 )
@@ -221,14 +222,39 @@ def from_lower(x: Array) -> Array:
     return on_diagonal(diagonal, ew.select(_mask(x, ew.gt), x, flipped))
 
 
-def differences(v: Array, like: Array) -> Array:
-    """``v_j - v_i`` in row ``i`` and column ``j``, real, with ones on the diagonal."""
-    shape = (*like.shape[:-2], v.shape[-1], v.shape[-1])
-    n = len(shape)
-    columns = bc.broadcast_in_dim(v, shape, (*range(n - 2), n - 1))
+#: So many units in the last place of the greatest value may lie between values that count as
+#: equal: repeated eigenvalues and singular values of matrices came out up to 12 apart.
+_ULPS: Final = 16
+
+
+def reciprocals(x: Array, values: Array) -> Array:
+    """``1 / x``, and 0 where ``x`` is 0 to the accuracy of eigenvalues or singular values.
+
+    Args:
+        x: ``values``, or sums or differences of them, with more axes.
+        values: the eigenvalues or singular values, along the last axis.
+    """
+    sizes = ew.abs_(values)
+    eps = float(dtypes.finfo(sizes.dtype).eps)
+    greatest = rd.reduce_max(sizes, (values.ndim - 1,))
+    least = ew.mul(greatest, sh.full_like(greatest, _ULPS * eps))
+    least = bc.broadcast_in_dim(least, x.shape, tuple(range(least.ndim)))
+    nothing = ew.le(ew.abs_(x), least)
+    one = sh.full_like(x, 1)
+    return ew.select(nothing, sh.zeros_like(x), ew.div(one, ew.select(nothing, one, x)))
+
+
+def pairs(v: Array) -> tuple[Array, Array]:
+    """``v_i`` and ``v_j`` in row ``i`` and column ``j``."""
+    shape, n = (*v.shape, v.shape[-1]), v.ndim + 1
     rows = bc.broadcast_in_dim(v, shape, tuple(range(n - 1)))
-    gaps = ew.sub(columns, rows)
-    return on_diagonal(sh.full_like(gaps, 1), gaps)
+    return rows, bc.broadcast_in_dim(v, shape, (*range(n - 2), n - 1))
+
+
+def inverse_differences(v: Array) -> Array:
+    """``1 / (v_j - v_i)`` in row ``i`` and column ``j``, and 0 where the two are equal."""
+    rows, columns = pairs(v)
+    return reciprocals(ew.sub(columns, rows), v)
 
 
 def off_diagonal(x: Array) -> Array:

@@ -19,7 +19,7 @@ from tinyjax.core.primitives import (
     shape as sh,
     slicing as sl,
 )
-from tinyjax.core.primitives.elementwise import add, and_, div, imag, is_finite, mul, real, sub
+from tinyjax.core.primitives.elementwise import add, and_, imag, is_finite, mul, real, sub
 from tinyjax.core.primitives.families import all_hold, lower_formula
 from tinyjax.core.primitives.rules import def_no_derivative, instantiate_all
 from tinyjax.core.primitives.shape import full_like, iota, zeros_like
@@ -35,9 +35,9 @@ from tinyjax.primitives.lu import solve
 # Eigenvalues and eigenvectors of matrices that need not be Hermitian, and Schur forms.
 #
 # Eigenvectors have length one, and their greatest component is real: derivatives are those of
-# vectors that keep to this. Where eigenvalues are equal, their vectors are not determined:
-# derivatives of vectors are infinite or NaN there. Those of values are right while there is a
-# basis of eigenvectors.
+# vectors that keep to this. Where eigenvalues are equal, their vectors are not determined, and in
+# derivatives these do not turn into each other. Those of values are right while there is a basis of
+# eigenvectors; where there is none, derivatives are infinite or NaN.
 
 
 # eig
@@ -150,7 +150,7 @@ def _eig_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: EigParams) -
 def _turned(values: Array, vectors: Array, inner: Array) -> Array:
     """The tangents of eigenvectors, given ``V^-1 A' V``."""
     axis = vectors.ndim - 2
-    change = ma.mm(vectors, ma.off_diagonal(ew.div(inner, ma.differences(values, inner))))
+    change = ma.mm(vectors, mul(inner, ma.inverse_differences(values)))
     size = ew.abs_(vectors)
     still = ew.imag(vectors)
     size = ew.select(ew.eq(still, full_like(still, 0)), size, full_like(size, -1))
@@ -263,8 +263,11 @@ def schur(x: Array) -> tuple[Array, Array]:
 #
 # Vectors are determined up to sign (complex ones: up to phase), which LAPACK chooses. Derivatives
 # are those that leave it as it is: what depends on the choice has no other. Vectors that belong to
-# equal values are not determined at all; there derivatives of vectors are infinite or NaN, and
-# those of values are right.
+# equal values are not determined at all: any basis of the space that they span will do. In
+# derivatives these do not turn into each other. So what depends on the space alone is right, and
+# so are sums of functions of the values. What depends on single vectors has no derivative there;
+# a function of the matrix that is put together of values and vectors lacks what it has between
+# equal values, and so do second derivatives.
 
 
 # eigh
@@ -317,8 +320,7 @@ def _eigh_jvp(
     (a,), (ta,) = primals, ru.instantiate_all(tangents, [x.aval for x in primals])
     vectors, values = tr.bind(eigh_p, (a,), params)
     inner = ma.mm(ma.mm(ma.mH(vectors), ma.from_lower(ta)), vectors)
-    gaps = ma.same_kind(ma.differences(values, inner), inner)
-    turned = ma.mm(vectors, ma.off_diagonal(div(inner, gaps)))
+    turned = ma.mm(vectors, mul(inner, ma.same_kind(ma.inverse_differences(values), inner)))
     return (vectors, values), (turned, ma.real_part(ma.diagonal_of(inner)))
 
 
@@ -508,7 +510,8 @@ def _svd_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: SvdParams) -
     """With ``E = U^H A' V``, ``s' = Re diag(E)`` (Giles 2008, 3.2; Wan and Zhang 2019).
 
     ``U^H U'`` and ``V^H V'`` are skew-Hermitian; off the diagonal they solve
-    ``E = (U^H U') S - S (V^H V')``, and on it the phase is turned in ``U``.
+    ``E = (U^H U') S - S (V^H V')``, and on it the phase is turned in ``U``. With the Hermitian part
+    ``H`` of ``E`` and the other, ``K``, they are ``H / (s_j - s_i) +- K / (s_j + s_i)``.
     """
     (a,), (ta,) = primals, ru.instantiate_all(tangents, [x.aval for x in primals])
     m, n = a.shape[-2:]
@@ -525,24 +528,23 @@ def _svd_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: SvdParams) -
     ts = ma.real_part(ma.diagonal_of(inner))
     if not params.compute_uv:
         return (s,), (ts,)
-    columns, row_factors = ma.along_rows(s, inner), ma.along_columns(s, inner)
-    flipped = ma.mH(inner)
-    # s_j^2 - s_i^2, as a product, since squares cancel; there is no dividing by 0 on the diagonal
-    sums = ma.on_diagonal(sh.full_like(inner, 1), add(columns, row_factors))
-    gaps = mul(ma.same_kind(ma.differences(s, inner), inner), sums)
-    left = ma.off_diagonal(div(add(mul(inner, columns), mul(row_factors, flipped)), gaps))
-    right = ma.off_diagonal(div(add(mul(row_factors, inner), mul(flipped, columns)), gaps))
+    flipped, half = ma.mH(inner), sh.full_like(inner, 0.5)
+    inverse_sums = ma.same_kind(ma.reciprocals(add(*ma.pairs(s)), s), inner)
+    turn = mul(mul(half, sub(inner, flipped)), inverse_sums)
+    inverse_gaps = ma.same_kind(ma.inverse_differences(s), inner)
+    both = mul(mul(half, add(inner, flipped)), inverse_gaps)
+    left, right = add(both, turn), ma.off_diagonal(sub(both, turn))
     if dtypes.is_complex(a.dtype):
-        phase = div(sub(inner, flipped), mul(sh.full_like(columns, 2), columns))
-        left = ma.on_diagonal(phase, left)
+        left = ma.on_diagonal(add(left, turn), left)
+    inverse_s = ma.reciprocals(s, s)
     tu, tv = ma.mm(u, left), ma.mm(v, right)
     if m > n:
         beyond = sub(along_v, ma.mm(u, inner))
-        tu = add(tu, div(beyond, ma.along_rows(s, beyond)))
+        tu = add(tu, mul(beyond, ma.along_rows(inverse_s, beyond)))
     if n > m:
         along_u = ma.mm(ma.mH(ta), u)
         beyond = sub(along_u, ma.mm(v, flipped))
-        tv = add(tv, div(beyond, ma.along_rows(s, beyond)))
+        tv = add(tv, mul(beyond, ma.along_rows(inverse_s, beyond)))
     return (s, u, vh), (ts, tu, ma.mH(tv))
 
 
