@@ -25,6 +25,8 @@ TRIED: Final[Mapping[str, str]] = {
     " with and without sparsity, compiled and not: against nested `jvp`",
     "test_the_pattern_of_random_programs_covers_their_jacobians_at_length": "patterns of the same"
     " programs, for all arguments and at a point, and sparse Jacobians: against dense ones",
+    "test_random_choices_at_length": "choices among functions, and their first two derivatives"
+    " where what is not taken has infinite ones or none: against those of what is taken",
     "test_shard_map_commutes": "programs with `shard_map` and shardings in the stack, against"
     " one device",
     "test_collectives_against_numpy_at_length": "collectives within `shard_map`, over all or some"

@@ -32,6 +32,8 @@ lazy.ROOMS.update(
     plane="tinyjax.parallel.plane",
     platforms="tinyjax.parallel.xla",
     plugins="tinyjax.parallel.discovery",
+    # masks of cotangents
+    choices="tinyjax.choices.backward",
     # what rules log in a backward pass
     logs="tinyjax.custom_derivatives.logs",
     # a parameter of grad, vjp and checkpoint

@@ -18,22 +18,19 @@ over reverse. jax is held against them too, and the last column says where it ha
 
 - **Values** are those of IEEE 754 and of C99's Annexes F and G, which the array API standard
   refers to.
-- **At a kink** the derivative is the mean of the slopes on both sides: 0 for `abs` at 0, and 1/2
-  for each of two equal operands of `maximum`. Elements that tie for a maximum share its
-  derivative. What is defined by a choice of one element (`sort`, `median`) has that element's
-  derivative. `relu` has the slope 0 at 0, and `leaky_relu` and `elu` that of the right side, as
-  in JAX.
+- **At a kink** the derivative is the mean of the slopes on both sides: 0 for `abs` and
+  norms at 0 and for `std` of equal numbers, and 1/2 for each of two equal operands of `maximum`.
+  Elements that tie for a maximum share its derivative. What is defined by a choice of one element
+  (`sort`, `median`) has that element's derivative. `relu` has the slope 0 at 0, and `leaky_relu`
+  and `elu` that of the right side, as in JAX.
 - **At the end of a domain** it is the limit from inside: infinite for `sqrt`, `log`, `logit` and
   `entr` at 0.
-- **Where there is no limit** it is NaN: for `arctan2` at the origin, and for `std` of equal
-  numbers.
+- **Where there is no limit** it is NaN: for `arctan2` at the origin.
 - **A product with zero is zero** in `xlogy` and in powers: `0 ** 0` is 1 and has the slopes 0.
 - **At NaN** values are NaN, but where IEEE 754 says otherwise (`fmax`, `hypot`, `1 ** nan`).
   Derivatives are not specified.
-- **`where`** chooses derivatives as it chooses values, in forward mode. In reverse mode the
-  branch that is not chosen gets the cotangent 0, and 0 times an infinite slope is NaN. Give such
-  a branch a harmless operand by another `where`, as in the last rows of that table; JAX has the
-  same.
+- **`where`** chooses derivatives as it chooses values, in both modes: what is not taken does not
+  count, also where its slope is infinite ([how](derivations.md#what-is-not-taken)).
 - **Subnormal numbers** are numbers eagerly. XLA takes those of float32 and float64 for zero on
   CPU, as in JAX.
 - **Large arrays** give the same bits as small ones, eagerly, with three exceptions. Functions of
@@ -73,8 +70,6 @@ def _line(row: Row, point: Point) -> str:
     value, slopes = _number(point.value), _numbers(point.slopes)
     if point.compiled is not None:
         value = f"{value} (compiled: {_number(point.compiled)})"
-    if point.reverse is not None:
-        slopes = f"{slopes} (reverse: {_numbers(point.reverse)})"
     second = _number(point.second)
     name = row.expression.replace("|", "\\|")
     return f"| `{name}` | {_numbers(point.at)} | {value} | {slopes} | {second} | {point.jax} |"

@@ -123,8 +123,7 @@ def _wrong(point: Point, i: int, found: Found, way: str) -> list[str]:
     if not _is(found["value"][i], expected, signs):
         wrong.append(f"value {found['value'][i]}, not {expected}")
     for mode in ("forward", "reverse"):
-        wanted = (mode == "reverse" and point.reverse) or point.slopes
-        for k, slope in enumerate(wanted or ()):
+        for k, slope in enumerate(point.slopes or ()):
             if slope is not None and not _is(found[mode][k][i], slope, False):
                 wrong.append(f"{mode} slope {found[mode][k][i]} in operand {k}, not {slope}")
     if point.second is not None and not _is(found["second"][i], point.second, False):

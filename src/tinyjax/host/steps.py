@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -172,6 +172,8 @@ class EagerTransposer(tp.Transposer):
             return super().pull_back(cotangents)
         places: dict[Atom, int] = {}
         operands: list[Array] = []
+        literals: list[Lit] = []
+        choosing = False
         key: list[object] = [id(config.settings())]
         for var in linear_inputs:
             places[var] = len(places)
@@ -180,10 +182,12 @@ class EagerTransposer(tp.Transposer):
             primitive = eqn.primitive
             if primitive not in _repeatable and not _is_repeatable(primitive):
                 return super().pull_back(cotangents)
+            choosing = choosing or primitive.chooses
             key.append(primitive)
             key.append(eqn.params)
             for x in eqn.inputs:
                 if type(x) is Lit:
+                    literals.append(x)
                     operands.append(x.value)
                     key.append(x.aval)
                     continue
@@ -204,6 +208,8 @@ class EagerTransposer(tp.Transposer):
             else:
                 key.append(cotangent.aval)
                 operands.append(cotangent)
+        if choosing:
+            key += [x.is_regular for x in literals]
         hosts: list[dtypes.HostArray] = []
         for value in operands:
             if type(value) is not ConcreteArray:
@@ -222,23 +228,42 @@ class EagerTransposer(tp.Transposer):
 
         def pull(*values: Array) -> dict[int, Array]:
             left = iter(values)
-            there: dict[Var, Array] = {}
-            substituted: list[JaxprEqn] = []
-            for eqn in eqns:
-                inputs: list[Var] = []
-                for x in eqn.inputs:
-                    var = Var(x.aval) if isinstance(x, Lit) else x
-                    if isinstance(x, Lit) or (x in known and x not in there):
-                        there[var] = next(left)
-                    inputs.append(var)
-                substituted.append(attrs.evolve(eqn, inputs=tuple(inputs)))
+            again = _substituted(self, left, choosing)
             cts: list[Tangent] = [ZERO if ct is ZERO else next(left) for ct in cotangents]
-            return _by_place(tp.Transposer(substituted, there, linear_inputs, outs).pull_back(cts))
+            return _by_place(again.pull_back(cts))
 
         results = super().pull_back(cotangents)
         if _programs.is_due(key_of_call):
             _programs.make(key_of_call, pull, operands, {}, hosts, _by_place(results))
         return results
+
+
+def _substituted(
+    transposer: tp.Transposer, values: Iterator[Array], choosing: bool
+) -> tp.Transposer:
+    """Return a backward pass through the same equations, with other known values.
+
+    Args:
+        transposer: the backward pass.
+        values: those values, and the literals, in the order in which the equations read them.
+        choosing: whether one of the equations chooses.
+    """
+    there: dict[Var, Array] = {}
+    numbers: set[Atom] = set()
+    eqns: list[JaxprEqn] = []
+    for eqn in transposer.eqns:
+        inputs: list[Var] = []
+        for x in eqn.inputs:
+            var = Var(x.aval) if isinstance(x, Lit) else x
+            if isinstance(x, Lit) or (x in transposer.known and x not in there):
+                there[var] = next(values)
+            if choosing and isinstance(x, Lit) and x.is_regular:
+                numbers.add(var)
+            inputs.append(var)
+        eqns.append(attrs.evolve(eqn, inputs=tuple(inputs)))
+    again = tp.Transposer(eqns, there, transposer.linear_inputs, transposer.outs)
+    again.numbers = numbers
+    return again
 
 
 def _by_place(tangents: Sequence[Tangent]) -> dict[int, Array]:

@@ -72,8 +72,9 @@ def _error(birth: origins.Birth, end: str) -> errors.NanError:
     parts.append(f". {end}")
     if birth.zero and birth.direction != "forward" and birth.what == "a NaN":
         parts.append(
-            " Zero times an infinite derivative is NaN. If a where hides the value that this is "
-            "the derivative of, choose the argument as well: where(ok, f(where(ok, x, 1.0)), y)."
+            " Zero times an infinite derivative is NaN. If a product with zeros hides the value "
+            "that this is the derivative of, choose instead: where(ok, f(x), y). If a product of "
+            "matrices lies between, choose the argument as well: f(where(ok, x, 1.0))."
         )
     return errors.NanError(
         "".join(parts),

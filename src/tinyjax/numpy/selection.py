@@ -41,9 +41,10 @@ def where(
 ) -> Array | tuple[Array, ...]:
     """Return elements of ``x`` where a condition holds, and of ``y`` elsewhere.
 
-    Only chosen elements have a derivative. But an infinite or NaN derivative of an element that is
-    not chosen becomes NaN, since zero times infinity is NaN. Where that can happen, replace the
-    operand too: ``where(x > 0, log(where(x > 0, x, 1)), 0)``.
+    Only chosen elements have a derivative: that of ``where(x > 0, log(x), 0)`` at 0 is 0, though
+    that of the logarithm is infinite. This holds for what elements are computed of one by one, or
+    moved and repeated. Behind a product of matrices or another function of whole arrays nothing
+    is known of single elements: replace its operand too, as in ``f(where(x > 0, x, 1))``.
 
     Args:
         condition: bools; elements of other dtypes are true if they are not zero.

@@ -87,6 +87,12 @@ class Lit:
         """The constant."""
         return self.value
 
+    @property
+    def is_regular(self) -> bool:
+        """Whether it is finite and not zero, so that no product or quotient with it makes a NaN."""
+        value = opd.first_element(self.value.host) if self.value.size else 1
+        return bool(value and np.isfinite(value))
+
     def __repr__(self) -> str:
         return str(self)
 

@@ -212,6 +212,15 @@ def asks_within(jaxpr: jx.Jaxpr) -> bool:
     return jaxpr.derive("asks", lambda: any(map(asks, jaxpr.eqns)))
 
 
+def chooses(eqn: jx.JaxprEqn) -> bool:
+    """Whether an equation, or one in the programs in it, chooses among its operands' elements."""
+    return eqn.primitive.chooses or any(map(_chooses_within, jx.subjaxprs(eqn.params)))
+
+
+def _chooses_within(jaxpr: jx.Jaxpr) -> bool:
+    return jaxpr.derive("chooses", lambda: any(map(chooses, jaxpr.eqns)))
+
+
 def same_eqns(a: Sequence[jx.JaxprEqn], b: Sequence[jx.JaxprEqn]) -> bool:
     """Whether two lists hold the same equations, and not just equal ones."""
     return len(a) == len(b) and all(map(is_, a, b))

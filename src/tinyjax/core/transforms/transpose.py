@@ -11,11 +11,12 @@ even if a later one said that no cotangent comes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, Final
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, ClassVar, Final
 
 import attrs
 
+from tinyjax import lazy
 from tinyjax.config import settings
 from tinyjax.core.primitives.rules import add_arrays
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
@@ -34,6 +35,7 @@ from tinyjax.core.tracing.primitive import (
 )
 from tinyjax.core.tracing.program_rules import (
     asks,
+    chooses,
     dependents,
     independent_part,
     is_asked,
@@ -72,8 +74,10 @@ class Transposer:
 
     Attributes:
         rule: applies the rules of equations; None where the primitives' own do.
+        numbers: variables that stand for numbers written in the program, finite and not zero.
     """
 
+    numbers: Collection[Atom] = ()
     #: Whether ``apply`` does more than to apply a rule.
     follows: ClassVar[bool] = False
 
@@ -106,6 +110,8 @@ class Transposer:
             return [ZERO] * len(self.linear_inputs)
         if unreached and not any(map(asks, eqns)):
             unreached.clear()
+        choices = _choices(self, totals, rule)
+        rule = rule if choices is None else choices.apply
 
         line = evaluated_source()
         if line is None and current_trace().keeps_lines:
@@ -143,6 +149,8 @@ class Transposer:
                             totals[x] = result if before is None else add_arrays(before, result)
                         elif asks(eqn) or not unreached.isdisjoint(eqn.out_binders):
                             unreached.add(x)
+            if choices is not None:
+                choices.settle()
         finally:
             set_evaluated_source(line)
         return [totals.pop(var, ZERO) for var in self.linear_inputs]
@@ -188,6 +196,12 @@ def pull_back(
     """
     kind = stand_in(Transposer, current_trace(), settings())
     return kind(eqns, known, linear_inputs, outs).pull_back(cotangents)
+
+
+def _choices(transposer: Transposer, totals: dict[Atom, Array], rule: ApplyTranspose | None) -> Any:
+    """Return what follows the choices among equations, if there are any that matter."""
+    room = lazy.room("choices") if any(map(chooses, transposer.eqns)) else None
+    return None if room is None else room.follow(transposer, totals, rule)
 
 
 def _seeds(

@@ -1,0 +1,171 @@
+"""The masks of a backward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinyjax.choices import masks as mk, programs
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr
+from tinyjax.core.transforms import transpose as tp
+from tinyjax.core.values.array import Array
+
+
+def follow(
+    transposer: tp.Transposer, totals: dict[jx.Atom, Array], rule: tp.ApplyTranspose | None
+) -> Choices | None:
+    """Return what follows the choices in a backward pass; None where nothing depends on it.
+
+    Args:
+        transposer: makes the pass.
+        totals: the cotangents that it holds.
+        rule: applies the rules of equations; None where the primitives' own do.
+    """
+    choices = Choices(transposer, totals, rule or _by_primitive)
+    return choices if choices.matters else None
+
+
+class Choices:
+    """Which elements of the cotangents in a backward pass were chosen.
+
+    Args:
+        transposer: makes the pass.
+        totals: the cotangents that it holds.
+        rule: applies the rules of equations.
+
+    Attributes:
+        matters: whether a cotangent is multiplied after it was chosen.
+    """
+
+    def __init__(
+        self, transposer: tp.Transposer, totals: dict[jx.Atom, Array], rule: tp.ApplyTranspose
+    ) -> None:
+        self._numbers = transposer.numbers
+        self._known = transposer.known
+        self._ends = transposer.linear_inputs
+        self._totals = totals
+        self._rule = rule
+        self._masks: dict[jx.Atom, mk.Mask] = {}
+        #: Cotangents that may be infinite or NaN where they were not chosen.
+        self._raw: set[jx.Atom] = set()
+        #: Variables whose cotangents are multiplied further back, before their masks are dropped.
+        self._multiplied: set[jx.Atom] = set()
+        self.matters: bool = False
+        for eqn in transposer.eqns:
+            after = not self._multiplied.isdisjoint(eqn.inputs)
+            crossed = programs.may_be_crossed(eqn)
+            if eqn.primitive is ew.select_p:
+                self.matters = self.matters or after
+            elif crossed or eqn.primitive.chooses:
+                self.matters = self.matters or pr.chooses(eqn)
+            if crossed or (after and mk.carries(eqn)) or self._multiplies(eqn):
+                self._multiplied.update(eqn.out_binders)
+
+    def apply(
+        self, eqn: jx.JaxprEqn, cotangents: prim.Tangents, operands: prim.Operands
+    ) -> prim.Cotangents:
+        """Apply the transpose rule of an equation, and find the masks of its operands."""
+        masks = [self._masks.pop(var, None) for var in eqn.out_binders]
+        raw = not self._raw.isdisjoint(eqn.out_binders)
+        if raw and not mk.keeps_places(eqn):
+            cotangents = [
+                mk.choose(ct, mask) if var in self._raw else ct
+                for var, ct, mask in zip(eqn.out_binders, cotangents, masks, strict=True)
+            ]
+            raw = False
+        self._raw.difference_update(eqn.out_binders)
+        results: Sequence[prim.Tangent | None]
+        masks_in: Sequence[mk.Mask | None] = ()
+        if eqn.primitive is programs.enter_p:
+            ((ct,), (mask,)) = cotangents, masks
+            results = [ct, ct if ct is prim.ZERO else mk.as_number(mask, ct)]
+        elif eqn.primitive is programs.leave_p:
+            ct, number = cotangents
+            results, masks_in = [ct], [mk.as_mask(number)]
+        elif self._is_crossed(eqn, masks):
+            results, masks_in = programs.apply_crossed(eqn, cotangents, operands, masks, self._rule)
+        else:
+            results = self._rule(eqn, cotangents, operands)
+            if eqn.primitive is ew.select_p or any(masks):
+                raw = raw or self._multiplies(eqn)
+                masks_in = mk.pulled_back(eqn, cotangents, operands, masks)
+        return self._added(eqn, results, [*masks_in, *[None] * len(operands)], raw)
+
+    def settle(self) -> None:
+        """Choose what has arrived at the linear inputs."""
+        for x in self._raw.intersection(self._ends):
+            self._totals[x] = mk.choose(self._totals[x], self._masks[x])
+
+    def _added(
+        self,
+        eqn: jx.JaxprEqn,
+        results: Sequence[prim.Tangent | None],
+        masks: Sequence[mk.Mask | None],
+        raw: bool,
+    ) -> prim.Cotangents:
+        """Note the masks of operands, and choose what must be before it is added.
+
+        Args:
+            eqn: the equation.
+            results: the cotangents of its operands.
+            masks: those of its operands; more may follow.
+            raw: whether those that have masks may be infinite or NaN elsewhere.
+        """
+        chosen = [*results]
+        once = len({*eqn.inputs}) == len(eqn.inputs)
+        met = set[jx.Atom]()
+        for i, (x, ct, mask) in enumerate(zip(eqn.inputs, results, masks)):  # noqa: B905
+            if not isinstance(ct, Array):
+                continue
+            before = self._masks.get(x)
+            is_first = x not in self._totals and x not in met
+            is_raw = raw and mask is not None
+            if is_raw and not (once and (is_first or mask is before)):
+                chosen[i], is_raw = mk.choose(ct, mask), False
+            if is_first:
+                if mask is not None:
+                    self._masks[x] = mask
+            elif mask is not before:
+                if x in self._raw:
+                    self._totals[x] = mk.choose(self._totals[x], before)
+                    self._raw.discard(x)
+                if mask is None or before is None:
+                    self._masks.pop(x, None)
+                else:
+                    self._masks[x] = mk.either(before, mask)
+            if is_raw:
+                self._raw.add(x)
+            met.add(x)
+        return chosen
+
+    def _is_crossed(self, eqn: jx.JaxprEqn, masks: Sequence[mk.Mask | None]) -> bool:
+        """Say whether masks go into the programs of an equation, or come out of them."""
+        if not programs.may_be_crossed(eqn):
+            return False
+        return any(masks) or (
+            pr.chooses(eqn)
+            and (
+                programs.goes_round(eqn)
+                or any(
+                    has_mask and x in self._multiplied
+                    for x, has_mask in zip(eqn.inputs, programs.escaping(eqn), strict=True)
+                )
+            )
+        )
+
+    def _multiplies(self, eqn: jx.JaxprEqn) -> bool:
+        """Say whether a transpose rule may turn a zero into NaN."""
+        if not mk.is_elementwise(eqn):
+            return mk.carries(eqn) and not mk.only_moves(eqn)
+        return eqn.primitive is not ew.select_p and any(
+            not x.is_regular
+            if isinstance(x, jx.Lit)
+            else x in self._known and x not in self._numbers
+            for x in eqn.inputs
+        )
+
+
+def _by_primitive(
+    eqn: jx.JaxprEqn, cotangents: prim.Tangents, operands: prim.Operands
+) -> prim.Cotangents:
+    return eqn.primitive.rules.transpose(cotangents, operands, eqn.params)

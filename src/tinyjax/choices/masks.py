@@ -1,0 +1,188 @@
+"""Masks, and how they go back through equations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cache, reduce
+from typing import Final, TypeAlias
+
+from tinyjax import dtypes
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+from tinyjax.core.values import operands as opd
+from tinyjax.core.values.array import Array
+from tinyjax.dtypes import DType
+
+#: Says which elements of a cotangent were chosen: a bool for each, computed when first asked for.
+Mask: TypeAlias = Callable[[], Array]
+
+#: Linear primitives that move elements, besides those that are elementwise.
+_MOVING: Final = frozenset(
+    (
+        *("concatenate", "dynamic_slice", "dynamic_update_slice", "optimization_barrier", "pad"),
+        *("reduce_sum", "reshape", "rev", "slice", "split", "transpose"),
+    )
+)
+#: Those whose transposes add elements.
+_ADDING: Final = frozenset(("broadcast_in_dim", "cumsum", "gather", "reduce_window_sum"))
+#: Those that solve systems, of stacks of matrices.
+_SOLVING: Final = frozenset(("solve", "triangular_solve", "tridiagonal_solve"))
+_WITHOUT_PRODUCTS: Final = _MOVING | _ADDING
+_CARRYING: Final = _WITHOUT_PRODUCTS | _SOLVING
+
+
+def is_elementwise(eqn: jx.JaxprEqn) -> bool:
+    """Say whether a primitive works element by element."""
+    return prim.ELEMENTWISE in eqn.primitive.rules.extensions
+
+
+def keeps_places(eqn: jx.JaxprEqn) -> bool:
+    """Say whether each element that is pulled back comes of one element of a cotangent."""
+    return is_elementwise(eqn) or eqn.primitive.name in _MOVING
+
+
+def has_numbers(eqn: jx.JaxprEqn) -> bool:
+    """Say whether all results are numbers, without axes."""
+    return not any(var.aval.shape for var in eqn.out_binders)
+
+
+def carries(eqn: jx.JaxprEqn) -> bool:
+    """Say whether operands have masks where the results have."""
+    is_known = is_elementwise(eqn) or eqn.primitive.name in _CARRYING
+    return is_known or has_numbers(eqn) or _is_of_vectors(eqn)
+
+
+def only_moves(eqn: jx.JaxprEqn) -> bool:
+    """Say whether elements are moved and added, and not multiplied."""
+    return eqn.primitive.name in _WITHOUT_PRODUCTS
+
+
+def _is_of_vectors(eqn: jx.JaxprEqn) -> bool:
+    """Say whether it is an inner or an outer product of vectors, or of stacks of them.
+
+    Masks end at products of a matrix: to compute them would take a tenth to three times as long as
+    the eager gradient of a network with ``relu`` does.
+    """
+    if eqn.primitive.name != "dot_general":
+        return False
+    contracted, batch = len(eqn.params.lhs_contract), len(eqn.params.lhs_batch)
+    return not contracted or eqn.out_binders[0].aval.ndim == batch
+
+
+def choose(ct: prim.Tangent, mask: Mask | None) -> Array:
+    """Return a cotangent that is zero where it was not chosen."""
+    assert isinstance(ct, Array), "there is a cotangent"
+    assert mask is not None, "what was not multiplied after a choice is as it is"
+    return ew.select(mask(), ct, opd.splat(0, ct.aval))
+
+
+def either(x: Mask, y: Mask) -> Mask:
+    """Return where one of two holds."""
+    return cache(lambda: ew.or_(x(), y()))
+
+
+def as_number(mask: Mask | None, like: Array, dtype: DType = dtypes.float32) -> Array:
+    """Return a mask as an array of numbers, ones where there is no mask."""
+    if mask is None:
+        return opd.splat(1, like.aval.with_dtype(dtype))
+    return ew.convert_element_type(mask(), dtype)
+
+
+def as_mask(number: prim.Tangent | None) -> Mask | None:
+    """Return the mask that numbers stand for; None where there are none."""
+    if not isinstance(number, Array):
+        return None
+    return cache(lambda: ew.convert_element_type(number, dtypes.bool_))
+
+
+def pulled_back(
+    eqn: jx.JaxprEqn,
+    cotangents: prim.Tangents,
+    operands: prim.Operands,
+    masks: Sequence[Mask | None],
+) -> Sequence[Mask | None]:
+    """Return the masks of an equation's operands; the last ones without any may be left out.
+
+    Args:
+        eqn: the equation; it chooses, or one of its results has a mask.
+        cotangents: those of its results.
+        operands: its operands.
+        masks: those of its results.
+    """
+    name, mask = eqn.primitive.name, masks[0]
+    if eqn.primitive is ew.select_p:
+        return (None, *_of_cases(operands[0], mask))
+    if is_elementwise(eqn):
+        return [mask] * len(operands)
+    if name == "optimization_barrier":
+        return masks
+    if name in _MOVING:
+        moved = cache(lambda: _transposed(eqn, cotangents, operands, masks, dtypes.bool_))
+        count = 1 if name == "pad" else len(operands)
+        return [cache(lambda i=i: _array(moved()[i])) for i in range(count)]
+    linear = [isinstance(x, prim.UndefinedPrimal) for x in operands]
+    i = linear.index(True)
+    if name in _ADDING or _is_of_vectors(eqn):
+
+        def some() -> Array:
+            added = _transposed(eqn, cotangents, operands, masks, dtypes.float32)
+            return ew.convert_element_type(_array(added[i]), dtypes.bool_)
+
+        return [None] * i + [cache(some)]
+    present = [m for m, ct in zip(masks, cotangents, strict=True) if ct is not prim.ZERO]
+    if None in present or not (has_numbers(eqn) or name in _SOLVING):
+        return ()
+    # where nothing of a number or a matrix was chosen, nothing was that it is computed of
+    chosen = reduce(either, [m for m in present if m is not None])
+    return [
+        cache(lambda shape=x.aval.shape: _whole(chosen(), shape)) if is_linear else None
+        for x, is_linear in zip(operands, linear, strict=True)
+    ]
+
+
+def _whole(mask: Array, shape: tuple[int, ...]) -> Array:
+    """Return a mask of a shape: that of numbers in all places, that of matrices in all of these."""
+    n = max(mask.ndim - 2, 0)
+    return bc.broadcast_in_dim(
+        rd.reduce_or(mask, tuple(range(n, mask.ndim))), shape, tuple(range(n))
+    )
+
+
+def _of_cases(predicate: Array | prim.UndefinedPrimal, mask: Mask | None) -> Sequence[Mask]:
+    """Return where the first and where the second case of a choice was chosen."""
+    taken = _array(predicate)
+    others = cache(lambda: ew.not_(taken))
+    if mask is None:
+        return (lambda: taken), others
+    outer = mask
+    return cache(lambda: ew.and_(outer(), taken)), cache(lambda: ew.and_(outer(), others()))
+
+
+def _transposed(
+    eqn: jx.JaxprEqn,
+    cotangents: prim.Tangents,
+    operands: prim.Operands,
+    masks: Sequence[Mask | None],
+    dtype: DType,
+) -> prim.Cotangents:
+    """Apply a transpose rule to masks, as numbers of a dtype."""
+    numbers = [
+        opd.splat(0, var.aval.with_dtype(dtype))
+        if isinstance(ct, prim.Zero)
+        else as_number(mask, ct, dtype)
+        for var, ct, mask in zip(eqn.out_binders, cotangents, masks, strict=True)
+    ]
+    of_masks = [
+        prim.UndefinedPrimal(x.aval.with_dtype(dtype))
+        if isinstance(x, prim.UndefinedPrimal)
+        else opd.splat(1, x.aval.with_dtype(dtype))
+        if dtypes.is_inexact(x.dtype)
+        else x
+        for x in operands
+    ]
+    return eqn.primitive.rules.transpose(numbers, of_masks, eqn.params)
+
+
+def _array(x: object) -> Array:
+    assert isinstance(x, Array), "where there is a cotangent there is a mask"
+    return x

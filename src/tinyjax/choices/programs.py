@@ -1,0 +1,214 @@
+"""Masks that cross the borders of programs: of calls, loops and choices among programs.
+
+The program is changed at its borders: beside each linear operand it takes another, beside each
+linear result it gives another, and the transpose rule of the primitive, which knows nothing of
+masks, hands on their cotangents. These are the masks, as numbers: zero where nothing was chosen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Final, TypeVar
+
+import attrs
+
+from tinyjax import dtypes
+from tinyjax.choices import masks as mk
+from tinyjax.core.control_flow.primitives import cond_p, scan_p
+from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr
+from tinyjax.core.transforms import transpose as tp
+from tinyjax.core.values import avals as av, operands as opd
+from tinyjax.core.values.array import Array
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+#: At the borders of a program: of two operands the first is what the program takes, and of two
+#: results the first is what it gives. They are transposed alone, by ``Choices``.
+enter_p: Final[prim.Primitive[prim.NoParams]] = prim.Primitive(
+    "enter_with_mask", prim.NoParams, chooses=True
+)
+leave_p: Final[prim.Primitive[prim.NoParams]] = prim.Primitive(
+    "leave_with_mask", prim.NoParams, chooses=True
+)
+
+
+def may_be_crossed(eqn: jx.JaxprEqn) -> bool:
+    """Say whether masks cross the borders of an equation's programs."""
+    primitive = eqn.primitive
+    if primitive not in (cond_p, scan_p) and pr.CALLED not in primitive.rules.extensions:
+        return False
+    avals = [x.aval for x in (*eqn.inputs, *eqn.out_binders)]
+    return all(aval.where is None for aval in avals) and not pr.asks(eqn)
+
+
+def escaping(eqn: jx.JaxprEqn) -> Sequence[bool]:
+    """Say which operands of a program may have masks though its results have none."""
+    columns = zip(*map(_escaping, jx.subjaxprs(eqn.params)), strict=True)
+    found = [any(column) for column in columns]
+    return [False, *found] if eqn.primitive is cond_p else found
+
+
+def _escaping(jaxpr: jx.Jaxpr) -> tuple[bool, ...]:
+    def find() -> tuple[bool, ...]:
+        marked, bare = set[jx.Atom](), set(jaxpr.outs)
+        for eqn in reversed(jaxpr.eqns):
+            crossed = may_be_crossed(eqn)
+            if eqn.primitive is ew.select_p or (
+                (crossed or mk.carries(eqn)) and not (marked - bare).isdisjoint(eqn.out_binders)
+            ):
+                marked.update(eqn.inputs)
+            elif crossed:
+                for x, has_mask in zip(eqn.inputs, escaping(eqn), strict=True):
+                    (marked if has_mask else bare).add(x)
+            else:
+                bare.update(eqn.inputs)
+        return tuple([var in marked and var not in bare for var in jaxpr.in_binders])
+
+    return jaxpr.derive("escaping_masks", find)
+
+
+def goes_round(eqn: jx.JaxprEqn) -> bool:
+    """Say whether masks may go from an iteration of a loop to the one before."""
+    if eqn.primitive is not scan_p:
+        return False
+    start = eqn.params.num_consts
+    return any(escaping(eqn)[start : start + eqn.params.num_carry])
+
+
+def apply_crossed(
+    eqn: jx.JaxprEqn,
+    cotangents: prim.Tangents,
+    operands: prim.Operands,
+    masks: Sequence[mk.Mask | None],
+    rule: tp.ApplyTranspose,
+) -> tuple[Sequence[prim.Tangent | None], Sequence[mk.Mask | None]]:
+    """Apply the transpose rule of an equation whose programs masks cross.
+
+    Args:
+        eqn: the equation.
+        cotangents: those of its results.
+        operands: its operands.
+        masks: those of its results.
+        rule: applies the rules of equations.
+
+    Returns:
+        The cotangents of the operands, and the masks of these.
+    """
+    params = eqn.params
+    linear = prim.are_undefined(operands)
+    depend = pr.results_that_depend(eqn, prim.marked(eqn.inputs, linear))
+    sizes_in: Sequence[int] = (len(operands),)
+    sizes_out: Sequence[int] = (len(cotangents),)
+    if eqn.primitive is scan_p:
+        k, m = params.num_consts, params.num_carry
+        # what starts from a known value is linear where it meets linear values later
+        linear = (*linear[:k], *depend[:m], *linear[k + m :])
+        sizes_in, sizes_out = (k, m, len(operands) - k - m), (m, len(cotangents) - m)
+        counts = {"num_consts": k + sum(linear[:k]), "num_carry": m + sum(depend[:m])}
+        (program,) = _bordered(eqn, linear, depend, sizes_in, sizes_out)
+        params = attrs.evolve(params, jaxpr=program, **counts)
+    elif eqn.primitive is cond_p:
+        programs = _bordered(eqn, linear[1:], depend, (len(operands) - 1,), sizes_out)
+        params = eqn.primitive.rule(pr.CHOICE)(tuple(programs))
+    else:
+        (program,) = _bordered(eqn, linear, depend, sizes_in, sizes_out)
+        params = eqn.primitive.rule(pr.CALLED)(params, program)
+    crossed = attrs.evolve(
+        eqn,
+        params=params,
+        inputs=_paired(eqn.inputs, _numbers(eqn.inputs, linear), sizes_in),
+        out_binders=_paired(eqn.out_binders, _numbers(eqn.out_binders, depend), sizes_out),
+    )
+    numbers = [
+        None if not has_mask else ct if isinstance(ct, prim.Zero) else mk.as_number(mask, ct)
+        for ct, mask, has_mask in zip(cotangents, masks, depend, strict=True)
+    ]
+    others = [
+        _number_of(x) if has_mask else None for x, has_mask in zip(operands, linear, strict=True)
+    ]
+    results = rule(
+        crossed, _paired(cotangents, numbers, sizes_out), _paired(operands, others, sizes_in)
+    )
+    places = _paired(
+        range(len(operands)), [-1 - i if m else None for i, m in enumerate(linear)], sizes_in
+    )
+    by_place = dict(zip(places, results, strict=True))
+    return [by_place[i] for i in range(len(operands))], [
+        mk.as_mask(by_place.get(-1 - i)) for i in range(len(operands))
+    ]
+
+
+def _bordered(
+    eqn: jx.JaxprEqn,
+    linear: tuple[bool, ...],
+    depend: tuple[bool, ...],
+    sizes_in: Sequence[int],
+    sizes_out: Sequence[int],
+) -> list[jx.Jaxpr]:
+    """Return the programs of an equation with masks at their borders.
+
+    Args:
+        eqn: the equation.
+        linear: the parameters that have masks.
+        depend: the results that have.
+        sizes_in: how many parameters there are in each group; their masks come after these.
+        sizes_out: how many results, likewise.
+    """
+
+    def make(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
+        binders = [
+            jx.Var(v.aval) if m else v for v, m in zip(jaxpr.in_binders, linear, strict=True)
+        ]
+        numbers = _numbers(binders, linear)
+        eqns = [
+            jx.JaxprEqn(enter_p, (outer, number), prim.NO_PARAMS, (v,))
+            for v, outer, number in zip(jaxpr.in_binders, binders, numbers, strict=True)
+            if number is not None
+        ]
+        eqns += jaxpr.eqns
+        reached = pr.dependents(jaxpr.eqns, prim.marked(jaxpr.in_binders, linear))
+        outs: list[jx.Atom] = []
+        out_numbers: list[jx.Atom | None] = []
+        for x, has_mask in zip(jaxpr.outs, depend, strict=True):
+            out, number = jx.Var(x.aval), jx.Var(_number(x.aval))
+            if x in reached:
+                eqns.append(jx.JaxprEqn(leave_p, (x,), prim.NO_PARAMS, (out, number)))
+            outs.append(out if x in reached else x)
+            zero = jx.zero_literal(number.aval) if has_mask else None
+            out_numbers.append(number if x in reached else zero)
+        return jx.Jaxpr(
+            _paired(binders, numbers, sizes_in), tuple(eqns), _paired(outs, out_numbers, sizes_out)
+        )
+
+    key = ("masks", linear, depend, sizes_in)
+    return [j.derive(key, partial(make, j)) for j in jx.subjaxprs(eqn.params)]
+
+
+def _number(aval: av.ShapedArray) -> av.ShapedArray:
+    """The type of a mask as numbers."""
+    return aval.with_dtype(dtypes.float32)
+
+
+def _numbers(atoms: Sequence[jx.Atom], marks: Sequence[bool]) -> list[jx.Var | None]:
+    """Return variables for the masks of those that are marked."""
+    return [jx.Var(_number(x.aval)) if m else None for x, m in zip(atoms, marks, strict=True)]
+
+
+def _number_of(operand: Array | prim.UndefinedPrimal) -> Array | prim.UndefinedPrimal:
+    aval = _number(operand.aval)
+    return opd.splat(0, aval) if isinstance(operand, Array) else prim.UndefinedPrimal(aval)
+
+
+def _paired(
+    values: Sequence[T], numbers: Sequence[U | None], sizes: Sequence[int]
+) -> tuple[T | U, ...]:
+    """Put what there is of masks after each group of values."""
+    paired: list[T | U] = []
+    for size in sizes:
+        paired += values[:size]
+        paired += [number for number in numbers[:size] if number is not None]
+        values, numbers = values[size:], numbers[size:]
+    return tuple(paired)

@@ -1,0 +1,380 @@
+"""What is not taken does not count: derivatives where formulas have none.
+
+The table gives the derivative by hand: that of what is taken, whatever the rest is. Each case is
+differentiated in every way, and once more by all ways in one program.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import attrs
+import jax
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+import tinyjax
+import tinyjax.numpy as jnp
+from fuzz.forgetting import forget_sometimes
+from tinyjax import checkpoint, custom_jvp, grad, hessian, jacfwd, jacrev, jit, jvp, lax, vmap
+
+Fun = Callable[..., Any]
+inf, nan = math.inf, math.nan
+
+
+@attrs.frozen
+class Case:
+    """A function of a number, its first and its second derivative there, and why these."""
+
+    fun: Fun
+    at: float
+    first: float
+    second: float | None
+    why: str
+
+
+def nested(x: Any) -> Any:
+    return jnp.where(x >= 0, jnp.where(x > 0, jnp.sqrt(x), 3 * x), -x)
+
+
+def moved(x: Any) -> Any:
+    """The root is repeated, moved, cut and padded before a choice takes none of it."""
+    roots = jnp.broadcast_to(jnp.sqrt(x), (2, 3))
+    rows = jnp.pad(jnp.concatenate([roots.T, roots.T[::-1]])[1:5, None], ((1, 0), (0, 0), (0, 1)))
+    rows = rows.at[0].set(x)[jnp.array([0, 3, 3, 1])].reshape(-1)
+    return jnp.cumsum(jnp.where(x > 0, lax.dynamic_slice(rows, (x.astype(int),), (6,)), x))[-1]
+
+
+def used_twice(x: Any) -> Any:
+    """Both uses of the root are choices, of which the second takes it at 4."""
+    root = jnp.sqrt(x)
+    return jnp.where(x > 5, root, x * x) + jnp.where(x > 3, root, 2 * x)
+
+
+def called(x: Any) -> Any:
+    root = jit(lambda x: jnp.sqrt(x) * x**0.25)
+    return jit(lambda x, y: jnp.where(x > 0, y * x, 5 * x) + jit(jnp.sin)(x))(x, root(x))
+
+
+def looped(x: Any) -> Any:
+    """The choice after a loop is not to take what all its iterations compute."""
+    return jnp.where(x > 0, lax.scan(lambda c, t: (jnp.sqrt(c) * t, c), x, jnp.ones(3))[0], x)
+
+
+def looped_rows(x: Any) -> Any:
+    rows = lax.scan(lambda c, t: (c, jnp.sqrt(c * t)), x, jnp.array([0.0, 1.0, 0.0]))[1]
+    return jnp.sum(jnp.where(jnp.array([False, True, False]), rows, x))
+
+
+def from_iteration_to_iteration(x: Any) -> Any:
+    """What the last iteration does not take was computed in those before."""
+
+    def body(state: Any, t: Any) -> Any:
+        count, root = state
+        return (count + 1, jnp.where((count < 2) | (x > 0), jnp.sqrt(root), x)), None
+
+    return lax.scan(body, (0, x), jnp.arange(3.0))[0][1]
+
+
+def branched(x: Any) -> Any:
+    return jnp.where(x > 0, lax.cond(x > -1, jnp.sqrt, lambda x: x, x), 7 * x)
+
+
+def kept_apart(x: Any) -> Any:
+    """A checkpointed program with a product of matrices, which stays a program of its own."""
+    inner = checkpoint(lambda x: jnp.sqrt(x) * jnp.sum(jnp.eye(2) @ jnp.full((2, 2), x)))
+    return jnp.where(x > 0, inner(x), x)
+
+
+@custom_jvp
+def doubtful(x: Any) -> Any:
+    return jnp.sqrt(x)
+
+
+@doubtful.defjvp
+def _doubtful_jvp(primals: Any, tangents: Any) -> Any:
+    (x,), (t,) = primals, tangents
+    return jnp.sqrt(x), t * 0.5 / jnp.sqrt(x)
+
+
+def of_a_vector(x: Any) -> Any:
+    """A sum of squares is one number, of whose operands none is taken where it is not."""
+    xs = jnp.stack([jnp.sqrt(x), 1 / x])
+    return jnp.where(x > 0, jnp.dot(xs, xs), x)
+
+
+def singular(x: Any) -> Any:
+    """The determinant of a matrix that is singular at 0."""
+    matrix = jnp.stack([jnp.stack([x, 2 * x]), jnp.stack([x, x + 1])])
+    return jnp.where(x > 0, jnp.linalg.slogdet(matrix)[1], x)
+
+
+CASES: Final[dict[str, Case]] = {
+    case.why: case
+    for case in (
+        Case(lambda x: jnp.where(x > 0, jnp.sqrt(x), 0.0), 0.0, 0.0, 0.0, "a constant"),
+        Case(lambda x: jnp.where(x > 0, jnp.sqrt(x), 0.0), 4.0, 0.25, -1 / 32, "a root"),
+        Case(lambda x: jnp.where(x > 0, x * jnp.log(x), x), 0.0, 1.0, 0.0, "x, not x log x"),
+        Case(lambda x: jnp.where(x == 0, 1 - x * x / 6, jnp.sin(x) / x), 0.0, 0.0, -1 / 3, "sinc"),
+        Case(lambda x: jnp.where(x > 0, x**1.5 / x, x**2), 0.0, 0.0, 2.0, "a square"),
+        Case(lambda x: jnp.where(x > 0, x * inf, 3 * x), 0.0, 3.0, 0.0, "no infinite number"),
+        Case(lambda x: jnp.where(x > 0, x / 0.0, 3 * x), 0.0, 3.0, 0.0, "no division by zero"),
+        Case(lambda x: jnp.where(x > 0, doubtful(x), x), 0.0, 1.0, 0.0, "no rule of the user's"),
+        Case(nested, 0.0, 3.0, 0.0, "the inner of two choices"),
+        Case(nested, -1.0, -1.0, 0.0, "the outer of two choices"),
+        Case(lambda x: jnp.maximum(jnp.log(x), x - 1), 0.0, 1.0, 0.0, "the greater one"),
+        Case(lambda x: jnp.clip(1 / x, -2.0, 2.0) * x, 0.0, 2.0, 0.0, "an end, times x"),
+        Case(
+            lambda x: jnp.select([x > 1, x > 0], [jnp.sqrt(x - 1), jnp.sqrt(x)], x),
+            1.0,
+            0.5,
+            -0.25,
+            "the second of three",
+        ),
+        Case(moved, 0.0, 6.0, 0.0, "x, six times"),
+        Case(used_twice, 0.0, 2.0, 2.0, "neither use"),
+        Case(used_twice, 4.0, 8.25, 2 - 1 / 32, "one use of two"),
+        Case(called, 0.0, 6.0, 0.0, "no call"),
+        Case(called, 1.0, 1.75 + math.cos(1), 1.3125 - math.sin(1), "two calls"),
+        Case(looped, 0.0, 1.0, 0.0, "no loop"),
+        Case(looped, 1.0, 0.125, -7 / 64, "an eighth root"),
+        Case(looped_rows, 1.0, 2.5, -0.25, "one row of a loop"),
+        Case(from_iteration_to_iteration, 0.0, 1.0, 0.0, "not the iterations before"),
+        Case(from_iteration_to_iteration, 1.0, 0.125, -7 / 64, "all iterations"),
+        Case(branched, 0.0, 7.0, 0.0, "no branch"),
+        Case(kept_apart, 0.0, 1.0, 0.0, "no checkpointed program"),
+        Case(of_a_vector, 0.0, 1.0, None, "no sum of squares"),
+        Case(singular, 0.0, 1.0, None, "no determinant"),
+    )
+}
+
+
+def in_scan(fun: Fun) -> Fun:
+    def scanned(x: Any) -> Any:
+        return lax.scan(lambda c, _: (fun(c), None), x, None, length=1)[0]
+
+    return scanned
+
+
+def over_examples(change: Fun) -> Fun:
+    """The derivative at the second of three examples."""
+
+    def changed(fun: Fun) -> Fun:
+        return lambda x: change(fun)(jnp.stack([x + 1, x, x + 2]))[1]
+
+    return changed
+
+
+def of_sum(fun: Fun) -> Fun:
+    def summed(xs: Any) -> Any:
+        return jnp.sum(vmap(fun)(xs))
+
+    derivative: Fun = grad(summed)
+    return derivative
+
+
+WAYS: Final[dict[str, Fun]] = {
+    "grad": grad,
+    "grad of jit": lambda fun: grad(jit(fun)),
+    "vmap of grad": over_examples(lambda fun: vmap(grad(fun))),
+    "grad of vmap": over_examples(of_sum),
+    "grad of jit of vmap": over_examples(lambda fun: grad(lambda xs: jnp.sum(jit(vmap(fun))(xs)))),
+    "jacfwd": jacfwd,
+    "jacrev": jacrev,
+    "grad of checkpoint": lambda fun: grad(checkpoint(fun)),
+    "grad of scan": lambda fun: grad(in_scan(fun)),
+    "scan of grad": lambda fun: in_scan(grad(fun)),
+    "grad of cond": lambda fun: grad(lambda x: lax.cond(x < 9, fun, lambda x: x, x)),
+}
+SECOND: Final[dict[str, Fun]] = {
+    "grad of grad": lambda fun: grad(grad(fun)),
+    "hessian": hessian,
+    "forward over reverse": lambda fun: lambda x: jvp(grad(fun), (x,), (jnp.ones_like(x),))[1],
+    "reverse over forward": lambda fun: grad(jacfwd(fun)),
+    "vmap of hessian": over_examples(lambda fun: vmap(hessian(fun))),
+    "grad of sum of vmap of grad": over_examples(
+        lambda fun: grad(lambda xs: jnp.sum(vmap(grad(fun))(xs)))
+    ),
+    "grad of grad of scan": lambda fun: grad(grad(in_scan(fun))),
+    "grad of grad of checkpoint": lambda fun: grad(grad(checkpoint(fun))),
+}
+
+
+def agree(values: Sequence[Any], expected: Sequence[float | None]) -> None:
+    got = dict(zip(CASES, map(float, values), strict=True))
+    wrong = {
+        why: (got[why], wanted)
+        for why, wanted in zip(CASES, expected, strict=True)
+        if wanted is not None and not math.isclose(got[why], wanted, rel_tol=1e-10, abs_tol=1e-12)
+    }
+    assert not wrong
+
+
+@pytest.mark.sampled(3)
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "jit"])
+@pytest.mark.parametrize("way", [*WAYS, *SECOND])
+def test_derivatives_are_those_of_what_is_taken(way: str, compiled: bool) -> None:
+    change = {**WAYS, **SECOND}[way]
+    points = [jnp.asarray(np.float64(case.at)) for case in CASES.values()]
+
+    def everything(points: Any) -> Any:
+        return [change(case.fun)(x) for case, x in zip(CASES.values(), points, strict=True)]
+
+    values = (jit(everything) if compiled else everything)(points)
+    agree(values, [c.first if way in WAYS else c.second for c in CASES.values()])
+
+
+def test_what_is_repeated_is_the_same() -> None:
+    """Eagerly a backward pass is written as a program once it was often made."""
+    for case in [*CASES.values()][:15]:
+        x = jnp.asarray(np.float64(case.at))
+        found = {float(grad(case.fun)(x)) for _ in range(70)}
+        assert len(found) == 1
+
+
+HONEST: Final[dict[str, tuple[Fun, float]]] = {
+    # a zero that comes of arithmetic is not a choice
+    "a product with zero": (lambda x: jnp.sqrt(x) * x, nan),
+    "a product of roots": (lambda x: jnp.sqrt(x) * jnp.sqrt(x), nan),
+    "a root of a square": (lambda x: jnp.sqrt(x * x), nan),
+    "a mask as a factor": (lambda x: jnp.sqrt(x) * jnp.floor(x), nan),
+    # what is taken
+    "a root that is taken": (lambda x: jnp.where(x >= 0, jnp.sqrt(x), 0.0), inf),
+    "a root that is used elsewhere": (
+        lambda x: sum(jnp.where(place, jnp.sqrt(x), 0.0) for place in (x > 0, x == 0)),
+        inf,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", HONEST)
+def test_only_choices_choose(name: str) -> None:
+    fun, expected = HONEST[name]
+    for change in (grad, lambda fun: jit(grad(fun)), lambda fun: grad(jit(fun))):
+        np.testing.assert_equal(float(change(fun)(jnp.zeros(()))), expected)
+
+
+def test_nothing_is_chosen_that_was_not_multiplied() -> None:
+    """Of a network with ``relu`` the derivative has the choices of ``relu`` and no more."""
+
+    def loss(weights: Any, x: Any) -> Any:
+        for w in weights:
+            x = jnp.where(x @ w > 0, x @ w, 0.0)
+        return jnp.sum(x)
+
+    program = tinyjax.make_jaxpr(grad(loss))([jnp.ones((3, 3))] * 4, jnp.ones((2, 3)))
+    assert str(program).count("select") == 8
+    assert "not" not in [eqn.primitive.name for eqn in program.eqns]
+
+
+def test_elements_are_chosen_one_by_one() -> None:
+    """Of arrays: against jax, whose operand is replaced where the choice does not take it."""
+    xs = np.array([[0.0, 1.0, -1.0], [4.0, 0.0, 2.0]])
+
+    def ours(x: Any) -> Any:
+        scaled = jnp.sqrt(x)[:, ::-1].T * jnp.arange(1.0, 3.0)
+        return jnp.sum(jnp.where(x[:, ::-1].T > 0, scaled / x[:, ::-1].T, 0.0))
+
+    def theirs(x: Any) -> Any:
+        safe = jax.numpy.where(x > 0, x, 1.0)
+        scaled = jax.numpy.sqrt(safe) * jax.numpy.arange(1.0, 3.0)[:, None]
+        return jax.numpy.sum(jax.numpy.where(x > 0, scaled / safe, 0.0))
+
+    for change in (grad, jacrev, jacfwd):
+        np.testing.assert_allclose(change(ours)(xs), jax.grad(theirs)(xs), 1e-6)
+
+
+# A search: choices among functions that are singular where they are not taken
+
+
+@attrs.frozen
+class Tree:
+    """A function put together at random; ``taken`` is it without what is not taken at the point."""
+
+    fun: Fun
+    taken: Fun
+
+
+#: Functions that have infinite derivatives, or none, at the integer in the second place.
+SINGULAR: Final[tuple[Fun, ...]] = (
+    lambda x, at: jnp.sqrt(x - at),
+    lambda x, at: jnp.log(x - at),
+    lambda x, at: 1 / (x - at),
+    lambda x, at: (x - at) ** 0.3,
+    lambda x, at: jnp.arctan2(x - at, 0 * x),
+    lambda x, at: jnp.cbrt(x - at) * jnp.exp(x),
+    lambda x, at: jnp.sum(jnp.stack([x, x]) / jnp.sqrt(jnp.sum(jnp.stack([x, x]) - at))),
+    lambda x, at: jit(lambda x: jnp.sqrt(x - at) * jnp.cos(x))(x),
+    lambda x, at: lax.scan(lambda c, _: (jnp.sqrt(c - at) * c, None), x, None, length=2)[0],
+)
+SMOOTH: Final[tuple[Fun, ...]] = (
+    jnp.sin,
+    lambda x: x * x,
+    lambda x: jnp.exp(-x),
+    jnp.tanh,
+    lambda x: 3.0 - x,
+    jit(lambda x: jnp.cos(x) * x),
+    lambda x: jnp.sum(jnp.flip(jnp.stack([x, 2 * x]).reshape(2, 1))[1:]),
+)
+JOINED: Final[tuple[Fun, ...]] = (
+    lambda a, b: a + b,
+    lambda a, b: a * b,
+    lambda a, b: jnp.sum(jnp.concatenate([a[None], b[None]]) * jnp.array([2.0, 3.0])),
+)
+
+
+@st.composite
+def trees(draw: st.DrawFn, at: int, depth: int) -> Tree:
+    """A function of numbers near an integer; where it chooses, it takes the rest of it there."""
+    kind = draw(st.sampled_from(("choose", "apply", "join", "leaf") if depth else ("leaf",)))
+    if kind == "leaf":
+        leaf = draw(st.sampled_from(SMOOTH))
+        return Tree(leaf, leaf)
+    inner = draw(trees(at, depth - 1))
+    if kind == "apply":
+        f: Fun = draw(st.sampled_from(SMOOTH))
+        return Tree(lambda x: f(inner.fun(x)), lambda x: f(inner.taken(x)))
+    if kind == "join":
+        join: Fun = draw(st.sampled_from(JOINED))
+        other = draw(trees(at, depth - 1))
+        return Tree(
+            lambda x: join(inner.fun(x), other.fun(x)),
+            lambda x: join(inner.taken(x), other.taken(x)),
+        )
+    bad_fun: Fun = draw(st.sampled_from(SINGULAR))
+    outside: Fun = draw(st.sampled_from(SMOOTH))
+    beside = draw(trees(at, depth - 1))
+    within = draw(st.booleans())
+
+    def fun(x: Any) -> Any:
+        bad = outside(bad_fun(x, at)) * beside.fun(x)
+        if within:
+            return jit(lambda x, bad, good: jnp.where(x != at, bad, good))(x, bad, inner.fun(x))
+        return jnp.where(x != at, bad, inner.fun(x))
+
+    return Tree(fun, inner.taken)
+
+
+def check_tree(tree: Tree, at: int) -> None:
+    x = jnp.asarray(np.float64(at))
+    for ways in (WAYS, SECOND):
+        right: Fun = grad(tree.taken) if ways is WAYS else hessian(tree.taken)
+        expected = right(x)
+        for way in ways:
+            change: Fun = ways[way]
+            np.testing.assert_allclose(change(tree.fun)(x), expected, 1e-9, 1e-9)
+    np.testing.assert_allclose(jit(grad(tree.fun))(x), grad(tree.taken)(x), 1e-9, 1e-9)
+
+
+@settings(max_examples=8)
+@given(st.data(), st.integers(-2, 2))
+def test_random_choices(data: st.DataObject, at: int) -> None:
+    check_tree(data.draw(trees(at, 2)), at)
+
+
+@pytest.mark.fuzz
+@given(st.data(), st.integers(-2, 2))
+def test_random_choices_at_length(data: st.DataObject, at: int) -> None:
+    check_tree(data.draw(trees(at, 3)), at)
+    forget_sometimes()
