@@ -147,8 +147,8 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "sorting-and-sets",
             "Sorting and sets",
             "Order, search and sets.",
-            "numpy.sorting numpy.sets numpy.searchsorted numpy.digitize lax.sort lax.sort_key_val "
-            "lax.top_k lax.approx_max_k lax.approx_min_k",
+            "numpy.sorting numpy.sets numpy.searchsorted numpy.digitize numpy.top_k lax.sort "
+            "lax.sort_key_val lax.top_k lax.approx_max_k lax.approx_min_k",
         ),
         Topic(
             "linear-algebra",

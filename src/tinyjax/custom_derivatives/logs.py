@@ -9,7 +9,7 @@ backward pass itself knows nothing of logs.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, TypeVar, TypeVarTuple
+from typing import Any
 
 import attrs
 
@@ -22,9 +22,6 @@ from tinyjax.core.tracing.primitive import only_present
 from tinyjax.core.tracing.staging import stage
 from tinyjax.custom_derivatives.custom_calls import PullBackParams
 from tinyjax.dtypes import is_inexact
-
-R = TypeVar("R")
-Ts = TypeVarTuple("Ts")
 
 
 @attrs.frozen
@@ -56,7 +53,7 @@ def _tap(jaxpr: jx.Jaxpr) -> _Tapped:
             raise errors.DifferentiationError(
                 f"two rules log under one name: {min(taken)!r}. Give each call a name of its own, "
                 "for instance by an argument of nondiff_argnums."
-            )
+            ) from None
         own = tree.map(jx.Var, logs)
         taps.update(own)
         eqns.append(attrs.evolve(eqn, inputs=(*eqn.inputs, *tree.leaves(own)), params=rebuild()))
@@ -83,7 +80,7 @@ def _logs_of(eqn: jx.JaxprEqn) -> tuple[dict[str, Any], Callable[[], Any]]:
         f"with_logs does not collect what rules log within '{eqn.primitive}', but some do: "
         f"{', '.join(sorted({str(name) for x in inner for name in x.logs}))}. Call the pull-back "
         "itself, which drops logs, or write a loop by scan."
-    )
+    ) from None
 
 
 def _logs_of_rule(eqn: jx.JaxprEqn, params: PullBackParams) -> dict[str, Any]:
@@ -106,12 +103,12 @@ def _logs_of_branches(branches: Sequence[_Tapped]) -> tuple[dict[str, Any], Call
                 raise errors.DifferentiationError(
                     f"two branches log arrays of different types under one name, {name!r}: "
                     f"{logs[name]} and {log}."
-                )
+                ) from None
             if not all(is_inexact(aval.dtype) for aval in tree.leaves(log)):
                 raise errors.DifferentiationError(
                     f"{name!r} is logged in a branch, where floats alone can be: {log}. Convert it "
                     "in the rule: x.astype(float)."
-                )
+                ) from None
 
     def fill(branch: _Tapped) -> jx.Jaxpr:
         """Give a branch the parameters of all."""
@@ -125,13 +122,13 @@ def _logs_of_branches(branches: Sequence[_Tapped]) -> tuple[dict[str, Any], Call
 
 
 @attrs.frozen
-class LoggingPullBack(Generic[R, *Ts]):
+class LoggingPullBack:
     """Map a cotangent to cotangents of the arguments, and to logs; ``with_logs`` makes it."""
 
-    pull_back: PullBack[R, *Ts]
+    pull_back: PullBack[Any, *tuple[Any, ...]]
 
     @watched
-    def __call__(self, cotangent: R, /) -> tuple[tuple[*Ts], dict[str, Any]]:
+    def __call__(self, cotangent: Any, /) -> tuple[tuple[Any, ...], dict[str, Any]]:
         *cotangents, logs = self._tapped()(cotangent)
         return tuple(cotangents), logs
 
