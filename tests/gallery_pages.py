@@ -110,15 +110,14 @@ def printed_on(text: str) -> str:
 
 def index() -> str:
     scripts = [read(name) for name in NAMES]
-    rows: list[str] = []
-    for start in range(0, len(scripts), COLUMNS):
-        row = scripts[start : start + COLUMNS]
-        shown = (f"[![{s.title}](pictures/{s.name}.png)]({s.name}.md)" for s in row)
-        rows.append("| " + " | ".join(shown) + " |\n")
-        if not start:
-            rows.append("|" + "---|" * COLUMNS + "\n")
-        rows.append("| " + " | ".join(f"[{s.title}]({s.name}.md). {s.line}" for s in row) + " |\n")
-    return INDEX + "".join(rows)
+    cells = [
+        f"[![{s.title}](pictures/{s.name}.png)]({s.name}.md)<br>[{s.title}]({s.name}.md). {s.line}"
+        for s in scripts
+    ]
+    head = "|" + " |" * COLUMNS + "\n|" + "---|" * COLUMNS + "\n"
+    starts = range(0, len(cells), COLUMNS)
+    rows = (f"| {' | '.join(cells[start : start + COLUMNS])} |\n" for start in starts)
+    return INDEX + head + "".join(rows)
 
 
 def draw(name: str) -> None:

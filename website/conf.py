@@ -65,9 +65,11 @@ def readable(app: Any, page: str, template: str, context: dict[str, Any], doctre
     """Write the navigation, and say what the theme leaves out for those who hear or use keys."""
     context["furo_navigation_tree"] = Navigation.of(app, page).written()
     # what is wider than the page can be scrolled by keys if it can be reached
-    body = context.get("body", "").replace("<pre>", '<pre tabindex="0">')
-    wrapper = '<div class="table-wrapper'
-    context["body"] = body.replace(wrapper, wrapper.replace("<div", '<div tabindex="0"'))
+    body = context.get("body", "")
+    for start in ("<pre", "<figure", '<div class="table-wrapper'):
+        tag, _, rest = start.partition(" ")
+        body = body.replace(start, f'{tag} tabindex="0" {rest}'.rstrip())
+    context["body"] = body
 
 
 def setup(app: Any) -> None:

@@ -228,7 +228,7 @@ class Staging:
         for number, picture in enumerate(shown.pictures):
             name = Path(f"{_staged(file).with_suffix('').as_posix()}-{place}-{number}.svg")
             self._put(name, picture.svg)
-            parts.append(f"{_FENCE}{{image}} {name.name}\n:alt: {picture.alt}\n{_FENCE}")
+            parts.append(f"{_FENCE}{{figure}} {name.name}\n:alt: {picture.alt}\n{_FENCE}")
         return "".join(f"\n\n{part}" for part in parts)
 
     def _linked(self, text: str, file: Path) -> str:
