@@ -492,6 +492,15 @@ def test_other_keys_and_dtypes_are_padded() -> None:
             assert np.array_equal(a.astype("complex64"), b.astype("complex64"))
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32", "uint8"])
+def test_the_greatest_are_elements(dtype: str) -> None:
+    """In the order of top_k, NaN with a minus comes last of all."""
+    x = jnp.array([-np.nan, -np.inf, 1.0], dtype) if "float" in dtype else jnp.zeros(3, dtype)
+    for tier in ("first", "compiled"):
+        _, places = tinyjax.jit(lambda x: lax.top_k(x, 2), pad_to=8, tier=tier)(x[:2])
+        assert np.array_equal(places, lax.top_k(x[:2], 2)[1])
+
+
 # Errors
 
 FIVE = np.arange(5.0, dtype=np.float32)

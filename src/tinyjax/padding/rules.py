@@ -7,9 +7,9 @@ them may be infinite or NaN.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import accumulate
-from math import prod
 from typing import Any, Final
 
 import attrs
@@ -96,6 +96,11 @@ def _one(dtype: dtypes.DType) -> Scalar:
 
 def _ones(dtype: dtypes.DType) -> Scalar:
     return rd.all_ones(dtype)
+
+
+def _least(dtype: dtypes.DType) -> Scalar:
+    """The least number in the total order of floats, in which NaN has a sign."""
+    return -math.nan if dtypes.is_float(dtype) else rd.lowest(dtype)
 
 
 def _behind(params: cu.CumulativeParams, aval: av.ShapedArray) -> Sequence[int]:
@@ -230,7 +235,7 @@ def _reshape(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Arra
         count = sh.iota(shape, dtypes.int32, axis)
         where = ew.add(ew.mul(where, _over(p.length(n), shape)), count)
     for axis in reversed(range(len(old))):
-        length, stride = p.length(old[axis]), prod(x.shape[axis + 1 :])
+        length, stride = p.length(old[axis]), math.prod(x.shape[axis + 1 :])
         own = ew.rem(where, _over(length, shape))
         where = ew.div(where, _over(length, shape))
         place = ew.add(place, ew.mul(own, sh.full(shape, stride, dtypes.int32)))
@@ -508,7 +513,7 @@ _RULES: Final[Sequence[tuple[PaddingRule, Sequence[prim.Primitive[Any]]]]] = (
     (_filling(_zero, _axes), (rd.reduce_or_p,)),
     (_filling(rd.lowest, _axis), (arg_extrema.argmax_p,)),
     (_filling(rd.highest, _axis), (arg_extrema.argmin_p,)),
-    (_filling(rd.lowest, _last), (so.top_k_p,)),
+    (_filling(_least, _last), (so.top_k_p,)),
     (_filling(_zero, _behind), (cu.cumsum_p, cu.linear_recurrence_p)),
     (_filling(_one, _behind), (cu.cumprod_p,)),
     (_filling(rd.lowest, _behind), (cu.cummax_p, cu.cumlogsumexp_p)),
