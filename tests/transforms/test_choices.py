@@ -255,6 +255,31 @@ def test_only_choices_choose(name: str) -> None:
         np.testing.assert_equal(float(change(fun)(jnp.zeros(()))), expected)
 
 
+@pytest.mark.parametrize("way", ["grad in vmap", "vmap in grad", "shard_map"])
+def test_what_others_take_counts(way: str) -> None:
+    """A sum over examples is taken by some, and what the others give it counts: by hand."""
+
+    def fun(x: Any) -> Any:
+        total = lax.psum(jnp.exp(x) ** 2, "i")
+        return jnp.where(x > 0.5, total * x, 0.0)
+
+    def summed(xs: Any) -> Any:
+        if way == "shard_map":
+            mesh = tinyjax.make_mesh((1,), ("i",))
+            spec = tinyjax.P("i")
+            whole = tinyjax.shard_map(vmap(fun), mesh=mesh, in_specs=spec, out_specs=spec)
+            return jnp.sum(whole(xs[1:2])) + 3 * jnp.sum(jnp.exp(xs) ** 2)
+        return jnp.sum(vmap(fun, axis_name="i")(xs))
+
+    xs = np.array([0.0, 1.0, 2.0])
+    change = vmap(grad(fun), axis_name="i") if way == "grad in vmap" else grad(summed)
+    squares = np.exp(2 * xs)
+    expected = 2 * squares * 3 + np.where(xs > 0.5, np.sum(squares), 0.0)
+    if way == "shard_map":
+        expected = 6 * squares + np.array([0.0, 3 * squares[1], 0.0])
+    np.testing.assert_allclose(change(jnp.asarray(xs)), expected, 1e-12)
+
+
 def test_nothing_is_chosen_that_was_not_multiplied() -> None:
     """Of a network with ``relu`` the derivative has the choices of ``relu`` and no more."""
 

@@ -9,6 +9,7 @@ from typing import Final, TypeAlias
 from tinyjax import dtypes
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+from tinyjax.core.transforms.batching import communicating
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import DType
@@ -41,15 +42,19 @@ def keeps_places(eqn: jx.JaxprEqn) -> bool:
     return is_elementwise(eqn) or eqn.primitive.name in _MOVING
 
 
-def has_numbers(eqn: jx.JaxprEqn) -> bool:
-    """Say whether all results are numbers, without axes."""
-    return not any(var.aval.shape for var in eqn.out_binders)
+def _gives_numbers(eqn: jx.JaxprEqn) -> bool:
+    """Say whether all results are numbers, of operands of this example and on this device alone."""
+    return not (
+        any(var.aval.shape or var.aval.where is not None for var in eqn.out_binders)
+        or eqn.primitive.rules.collective is not None
+        or any(map(communicating, jx.subjaxprs(eqn.params)))
+    )
 
 
 def carries(eqn: jx.JaxprEqn) -> bool:
     """Say whether operands have masks where the results have."""
     is_known = is_elementwise(eqn) or eqn.primitive.name in _CARRYING
-    return is_known or has_numbers(eqn) or _is_of_vectors(eqn)
+    return is_known or _gives_numbers(eqn) or _is_of_vectors(eqn)
 
 
 def only_moves(eqn: jx.JaxprEqn) -> bool:
@@ -130,7 +135,7 @@ def pulled_back(
 
         return [None] * i + [cache(some)]
     present = [m for m, ct in zip(masks, cotangents, strict=True) if ct is not prim.ZERO]
-    if None in present or not (has_numbers(eqn) or name in _SOLVING):
+    if None in present or not (_gives_numbers(eqn) or name in _SOLVING):
         return ()
     # where nothing of a number or a matrix was chosen, nothing was that it is computed of
     chosen = reduce(either, [m for m in present if m is not None])
