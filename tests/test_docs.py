@@ -9,6 +9,7 @@ import doctest
 import importlib
 import inspect
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -84,6 +85,7 @@ def without_examples() -> list[str]:
     )
 
 
+@pytest.mark.skipif(sys.flags.optimize > 1, reason="python -OO drops docstrings")
 @pytest.mark.usefixtures("own_primitives")
 def test_what_is_public_shows_an_example() -> None:
     assert without_examples() == [], "give their docstrings an example (`>>>`)"
