@@ -11,18 +11,22 @@ from pathlib import Path
 os.environ.setdefault("TINYJAX_NUM_CPU_DEVICES", "4")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 
+from website import links
 from website.staging import ROOT, Staging
 
 
 def main(folder: Path) -> int:
-    """Build the site in a folder; return Sphinx's exit code."""
+    """Build the site in a folder; return an exit code, which is not 0 if a link is broken."""
     pages = ROOT / "build" / "pages"
     Staging(pages).write()
     settings = ("-c", str(ROOT / "website"), "-d", str(ROOT / "build" / "doctrees"))
     # --fresh-env: what is described is code, which changes while the pages stay as they are
     strict = ("--fail-on-warning", "--keep-going", "--nitpicky", "--fresh-env", "--jobs", "auto")
     command = [sys.executable, "-m", "sphinx", *strict, *settings, str(pages), str(folder)]
-    return subprocess.run(command, check=False).returncode
+    code = subprocess.run(command, check=False).returncode
+    faults = [*links.broken(folder)]
+    sys.stderr.writelines(f"{fault}\n" for fault in faults)
+    return code or min(len(faults), 1)
 
 
 if __name__ == "__main__":

@@ -36,7 +36,7 @@ html_theme = "furo"
 html_title = f"tinyjax {version}"
 html_logo = html_favicon = "static/logo.svg"
 html_theme_options = {"light_css_variables": {"color-code-background": "#f4f6f8"}}
-html_static_path = ["static"]
+html_static_path = ["static", "../build/pages/static"]  # the second is written by staging.py
 templates_path = ["templates"]
 html_css_files = ["site.css"]
 html_copy_source = False

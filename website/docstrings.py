@@ -65,16 +65,16 @@ def parsed(text: str) -> Docstring:
 
 def items(body: str) -> Iterator[tuple[str, str]]:
     """Read the names of a section, and what it says of each."""
-    name, said = "", list[str]()
+    name, lines = "", list[str]()
     for line in body.splitlines():
         if match := _ITEM.match(line):
             if name:
-                yield name, textwrap.dedent("\n".join(said)).strip()
-            name, said = match[1], [f"    {match[2]}"]
+                yield name, textwrap.dedent("\n".join(lines)).strip()
+            name, lines = match[1], [f"    {match[2]}"]
         else:
-            said.append(line)
+            lines.append(line)
     if name:
-        yield name, textwrap.dedent("\n".join(said)).strip()
+        yield name, textwrap.dedent("\n".join(lines)).strip()
 
 
 _FIELDS: Final = {"Args": "param", "Raises": "raises", "Attributes": "ivar"}

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import enum
 import inspect
+import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -48,8 +49,25 @@ def _titled(title: str, line: str = "=") -> str:
     return f"{title}\n{line * len(title)}\n"
 
 
-def _plain(path: str) -> str:
-    return path.removeprefix("tinyjax.")
+def _plain(path: str, package: str = "tinyjax.") -> str:
+    return path.removeprefix(package)
+
+
+def _jax_names(missing: bool) -> Iterator[tuple[str, str]]:
+    """Read of JAX's names which are here and how they differ, or which are missing and why."""
+    module, of_missing = "", False
+    for line in _JAX.read_text(encoding="utf-8").splitlines():
+        which, how = "", ""
+        if line.startswith("## "):
+            module = line[3:]
+        elif line.startswith(("| missing", "| differs")):
+            of_missing = line.startswith("| missing")
+        elif line.startswith("Have:"):
+            which, of_missing = line, False
+        elif line.startswith("| `") and line.count("|") == 3:
+            which, how = line.strip("| ").split(" | ")
+        if of_missing == missing:
+            yield from ((f"{module}.{name}", how) for name in re.findall(r"`([\w.]+)`", which))
 
 
 @attrs.frozen
@@ -98,8 +116,8 @@ class Name:
         """What its docstring says, or for a value the comment above it."""
         if self.kind != "data":
             return docstring_of(self.value)
-        if said := reference.comment(self.leaf, self.value):
-            return parsed(said)
+        if text := reference.comment(self.leaf, self.value):
+            return parsed(text)
         if not self.ours:
             return parsed(f"The same as ``{self.value.__module__}.{self.value.__qualname__}``.")
         kind = type(self.value)
@@ -150,12 +168,12 @@ def names() -> list[Name]:
             key: object = entry.path if plain else id(value)
             paths[key].append(f"{module}.{entry.name}")
             values[key] = value
-    found: list[Name] = []
+    result: list[Name] = []
     for key, several in paths.items():
         path = _canonical(several, values[key])
         others = tuple(p for p in several if p != path)
-        found.append(Name(path, others, values[key], *_home(path, values[key])))
-    return sorted(found, key=lambda name: name.path.lower())
+        result.append(Name(path, others, values[key], *_home(path, values[key])))
+    return sorted(result, key=lambda name: name.path.lower())
 
 
 def _home(path: str, value: Any) -> tuple[str, str]:
@@ -168,8 +186,8 @@ def _home(path: str, value: Any) -> tuple[str, str]:
     home, there = HOMES.get(module, {}).get(leaf, (module, leaf))
     while home in HOMES and there in HOMES[home]:
         home, there = HOMES[home][there]
-    while not signatures.defines(home, there) and (further := signatures.imported(home, there)):
-        home, there = further
+    while not signatures.defines(home, there) and (origin := signatures.imported(home, there)):
+        home, there = origin
     return home, there
 
 
@@ -186,20 +204,20 @@ class Reference:
     @cached_property
     def by_page(self) -> dict[str, Name]:
         """The names by their pages, which do not differ in case alone: files may not."""
-        found: dict[str, Name] = {}
-        met = Counter(module.__name__ for module in reference.public_modules())
+        pages: dict[str, Name] = {}
+        counts = Counter(module.__name__ for module in reference.public_modules())
         for name in self.names:
-            number = met[name.path.lower()]
-            met[name.path.lower()] += 1
-            found[f"{name.path}-{number}" if number else name.path] = name
-        return found
+            number = counts[name.path.lower()]
+            counts[name.path.lower()] += 1
+            pages[f"{name.path}-{number}" if number else name.path] = name
+        return pages
 
     @cached_property
     def by_value(self) -> dict[int, str]:
         """The paths of what annotations name."""
         of_python = (Any, object)
-        found = {id(n.value): n.path for n in self.names if not isinstance(n.value, PLAIN)}
-        return {key: path for key, path in found.items() if key not in map(id, of_python)}
+        paths = {id(n.value): n.path for n in self.names if not isinstance(n.value, PLAIN)}
+        return {key: path for key, path in paths.items() if key not in map(id, of_python)}
 
     @cached_property
     def topic_of(self) -> dict[str, Topic]:
@@ -213,27 +231,24 @@ class Reference:
     @cached_property
     def leaves(self) -> dict[str, list[Name]]:
         """The names by their last parts."""
-        found: dict[str, list[Name]] = defaultdict(list)
+        leaves: dict[str, list[Name]] = defaultdict(list)
         for path, name in self.by_path.items():
-            found[path.rpartition(".")[2]].append(name)
-        return found
+            leaves[path.rpartition(".")[2]].append(name)
+        return leaves
 
     @cached_property
     def of_jax(self) -> dict[str, str]:
         """JAX's names that are here, and how they differ."""
-        found: dict[str, str] = {}
-        module = ""
-        for line in _JAX.read_text(encoding="utf-8").splitlines():
-            if line.startswith("## "):
-                module = line[3:]
-            elif line.startswith("Have:"):
-                found |= {f"{module}.{name}": "" for name in re.findall(r"`([\w.]+)`", line)}
-            elif line.startswith("| `") and line.count("|") == 3:
-                which, how = line.strip("| ").split(" | ")
-                found |= {f"{module}.{name}": how for name in re.findall(r"`([\w.]+)`", which)}
-            elif line.startswith("| missing"):
-                module = ""
-        return found
+        return dict(_jax_names(missing=False))
+
+    def script(self) -> str:
+        """Write what the search page finds names by: their paths, pages and first lines."""
+        rows = [
+            [[_plain(p) for p in (name.path, *name.others)], page, name.doc.first.replace("``", "")]
+            for page, name in self.by_page.items()
+        ]
+        absent = {_plain(name, "jax.").lower(): why for name, why in _jax_names(missing=True)}
+        return f"window.names = {json.dumps(rows)};\nwindow.absent = {json.dumps(absent)};\n"
 
     def link(self, value: object) -> str | None:
         """Return the path of what an annotation names."""
@@ -241,8 +256,8 @@ class Reference:
 
     def error(self, name: str) -> str:
         """Return the path of an error, shown by its last part."""
-        found = [n for n in self.leaves.get(name.rpartition(".")[2], ()) if n.kind == "exception"]
-        return f"~{found[0].path}" if found else name
+        classes = [n for n in self.leaves.get(name.rpartition(".")[2], ()) if n.kind == "exception"]
+        return f"~{classes[0].path}" if classes else name
 
     def sources(self) -> list[Path]:
         """List the files to which the pages lead."""
@@ -362,8 +377,10 @@ class Reference:
 
     def _as_function(self, member: str) -> Docstring:
         """Say of which function of ``tinyjax.numpy`` a method of arrays is."""
-        found = self.by_path.get(f"tinyjax.numpy.{member}")
-        return Docstring(f"{found.doc.first} See :py:func:`{found.path}`." if found else "")
+        function = self.by_path.get(f"tinyjax.numpy.{member}")
+        return Docstring(
+            f"{function.doc.first} See :py:func:`{function.path}`." if function else ""
+        )
 
     def of_arrays(self) -> str:
         """List the functions that the operators of arrays are, and what ``x.at[index]`` does."""
@@ -372,7 +389,7 @@ class Reference:
             f"   * - ``{operator}``\n     - :py:obj:`{_plain(name.path)} <{name.path}>`\n"
             for operator, name in zip(OPERATORS, functions, strict=True)
         )
-        said = written(docstring_of(IndexUpdate), self.error)
+        text = written(docstring_of(IndexUpdate), self.error)
         updates = (
             f"   * - ``x.at[index].{name}{signatures.of_function(method, _nothing, True)}``\n"
             f"     - {docstring_of(method).first}\n"
@@ -380,7 +397,7 @@ class Reference:
         )
         return (
             f"\n.. rubric:: Operators\n\n{self.table(operators)}"
-            f"\n.. rubric:: Updates\n\n{said}\n{self.table(updates)}"
+            f"\n.. rubric:: Updates\n\n{text}\n{self.table(updates)}"
         )
 
     def notes(self, name: Name) -> Iterable[str]:
@@ -403,18 +420,18 @@ class Reference:
     def related(self, name: Name) -> list[Name]:
         """List what the docstring names, and what has the same name elsewhere."""
         texts = (name.doc.text, *(body for _, body in name.doc.sections))
-        said = [m for text in texts for m in _LITERAL.findall(text)]
-        found = [self.resolved(word, name) for word in said]
-        found += [n for n in self.leaves[name.leaf] if n.kind == name.kind]
-        unique = dict.fromkeys(n for n in found if n is not None and n.path != name.path)
+        words = [m for text in texts for m in _LITERAL.findall(text)]
+        names = [self.resolved(word, name) for word in words]
+        names += [n for n in self.leaves[name.leaf] if n.kind == name.kind]
+        unique = dict.fromkeys(n for n in names if n is not None and n.path != name.path)
         return [*unique][:8]
 
     def resolved(self, word: str, name: Name) -> Name | None:
         """Find the name that a word of a docstring means."""
         scopes = (name.module, "tinyjax", "tinyjax.numpy")
         for path in (f"tinyjax.{word}", *(f"{scope}.{word}" for scope in scopes)):
-            if found := self.by_path.get(path.replace("tinyjax.jnp.", "tinyjax.numpy.")):
-                return found if found.kind != "data" else None
+            if meant := self.by_path.get(path.replace("tinyjax.jnp.", "tinyjax.numpy.")):
+                return meant if meant.kind != "data" else None
         return None
 
     def elsewhere(self, name: Name) -> Iterable[str]:
@@ -480,8 +497,8 @@ class Reference:
 
     def module_page(self, module: str, names: list[Name]) -> str:
         """Write the index of a module: what it says of itself, and its names by topic."""
-        said = written(parsed(inspect.getdoc(import_module(module)) or ""), self.error)
-        parts = [":orphan:\n", _titled(module), f".. py:module:: {module}\n\n{said}"]
+        text = written(parsed(inspect.getdoc(import_module(module)) or ""), self.error)
+        parts = [":orphan:\n", _titled(module), f".. py:module:: {module}\n\n{text}"]
         begin = [self.by_path[f"{module}.{name}"] for name in FIRST.get(module, "").split()]
         if begin:
             parts.append(self.table(map(self.row, begin)))
@@ -563,11 +580,11 @@ def _is_property(value: object) -> bool:
 
 def _public_members(kind: type) -> list[tuple[str, Any]]:
     """List the attributes and methods of a class that the package defines, as they are written."""
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
         if base.__module__.startswith("tinyjax"):
             for name in vars(base):
                 if not name.startswith("_") and hasattr(kind, name):
                     static = inspect.getattr_static(kind, name)
-                    found[name] = static if _is_property(static) else getattr(kind, name)
-    return [*found.items()]
+                    members[name] = static if _is_property(static) else getattr(kind, name)
+    return [*members.items()]

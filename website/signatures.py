@@ -42,12 +42,12 @@ def _tree(file: str) -> ast.Module:
 @cache
 def _bodies(file: str) -> dict[str, list[ast.stmt]]:
     """The statements of a file by what they define, as ``name`` or ``Class.name``."""
-    found: dict[str, list[ast.stmt]] = {}
+    bodies: dict[str, list[ast.stmt]] = {}
 
     def visit(body: list[ast.stmt], inside: str) -> None:
         for node in body:
             for name in _defined(node):
-                found.setdefault(inside + name, []).append(node)
+                bodies.setdefault(inside + name, []).append(node)
             match node:
                 case ast.ClassDef(name=name):
                     visit(node.body, f"{inside}{name}.")
@@ -57,7 +57,7 @@ def _bodies(file: str) -> dict[str, list[ast.stmt]]:
                     pass
 
     visit(_tree(file).body, "")
-    return found
+    return bodies
 
 
 def _defined(node: ast.stmt) -> Iterator[str]:
@@ -76,7 +76,7 @@ def _defined(node: ast.stmt) -> Iterator[str]:
 def place(module: str, name: str, value: object) -> Place | None:
     """Find where a module, or the code of a function, defines a name."""
     file = getattr(sys.modules.get(module), "__file__", None)
-    if file is None:
+    if file is None or not module.startswith("tinyjax"):
         return None
     nodes = _bodies(file).get(name, [])
     if nodes:
@@ -273,8 +273,8 @@ def _default(value: ast.expr | None, live: object) -> str:
     """Write the default of a field as its line says, or ... where it is made anew."""
     match value:
         case ast.Call(func=ast.Attribute(value=ast.Name(id="attrs")), keywords=keywords):
-            given = {k.arg: k.value for k in keywords}
-            return ast.unparse(given["default"]) if "default" in given else "..."
+            options = {k.arg: k.value for k in keywords}
+            return ast.unparse(options["default"]) if "default" in options else "..."
         case None | ast.Call():
             return repr(live) if isinstance(live, bool | int | float | str) else "..."
         case _:

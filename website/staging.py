@@ -163,6 +163,7 @@ class Staging:
         reference = Reference()
         for name, text in reference.pages().items():
             self._put(Path("reference", f"{name}.rst"), text)
+        self._put(Path("static", "names.js"), reference.script())
         for file in reference.sources():
             self._shown(file)
         for file in sorted(DOCS.rglob("*")):

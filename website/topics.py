@@ -317,22 +317,22 @@ def assigned(names: Mapping[str, Sequence[str]]) -> dict[str, Topic]:
     """
     claims = {source: topic for topic in topics() for source in topic.sources.split()}
     used: set[str] = set()
-    found: dict[str, Topic] = {}
-    lacking: list[str] = []
-    for path, known in names.items():
-        fitting = [s for s in claims if any(k == s or k.startswith(f"{s}.") for k in known)]
-        if not fitting:
-            lacking.append(path)
+    topic_of: dict[str, Topic] = {}
+    others: list[str] = []
+    for path, aliases in names.items():
+        fits = [s for s in claims if any(k == s or k.startswith(f"{s}.") for k in aliases)]
+        if not fits:
+            others.append(path)
             continue
-        used.update(fitting)
+        used.update(fits)
         # a name of its own before a module, and then the most exact
         own = path.removeprefix("tinyjax.")
-        found[path] = claims[max(fitting, key=lambda s: (s == own, len(s)))]
-    if lacking:
+        topic_of[path] = claims[max(fits, key=lambda s: (s == own, len(s)))]
+    if others:
         raise TopicError(
-            f"in no topic: {', '.join(lacking)}. In TOPICS (website/topics.py) add to the sources "
+            f"in no topic: {', '.join(others)}. In TOPICS (website/topics.py) add to the sources "
             f"of a topic the name, without 'tinyjax.', or the module that defines it."
         )
     if idle := claims.keys() - used:
         raise TopicError(f"sources of no public name, in website/topics.py: {sorted(idle)}")
-    return found
+    return topic_of

@@ -15,14 +15,14 @@ from importlib import resources
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
-from urllib.parse import unquote, urldefrag, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import attrs
 import numpy as np
 import pytest
 
 import tinyjax
-from website import reference
+from website import links, reference
 from website.blocks import BlockError, Shown, blocks_in, run
 from website.notebooks import cells_of, is_notebook, notebook, written
 from website.staging import DOCS, ROOT, inclusions, names_listed, source_of
@@ -132,6 +132,23 @@ def test_the_reference_has_every_public_name() -> None:
     assert {"tinyjax.numpy.linalg", "tinyjax.errors", "tinyjax.extend.core"} <= entries.keys()
 
 
+# The links
+
+
+def test_links_to_nothing_are_told(tmp_path: Path) -> None:
+    (tmp_path / "inside").mkdir()
+    (tmp_path / "one.html").write_text(
+        '<h1 id="top"></h1><a href="#top"></a><a class="x" href="inside/two.html#there"></a>'
+        '<a href="inside/three.html"></a><a href="https://elsewhere.org/#x"></a><a href="#end"></a>'
+    )
+    (tmp_path / "inside" / "two.html").write_text('<a href="../one.html#bottom"></a><p id="there">')
+    assert [*links.broken(tmp_path)] == [
+        "inside/two.html links to ../one.html#bottom: no such place",
+        "one.html links to #end: no such place",
+        "one.html links to inside/three.html: no such page",
+    ]
+
+
 # The pages, in a browser
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
@@ -216,8 +233,10 @@ def served(site: Path, pages: list[str], found: Found) -> Iterator[str]:
             server.shutdown()
 
 
-def built(folder: Path) -> Path:
-    """Build the site, unless TINYJAX_SITE names a folder that has it."""
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built unless TINYJAX_SITE names a folder that has it."""
+    folder = tmp_path_factory.mktemp("site")
     if given := os.environ.get("TINYJAX_SITE"):
         return Path(given)
     command = [sys.executable, "-m", "website", str(folder)]
@@ -252,31 +271,14 @@ def opened(site: Path, pages: list[str], profile: Path) -> list[dict[str, Any]]:
     return found.pages
 
 
-def broken_links(found: list[dict[str, Any]], site: Path) -> Iterator[str]:
-    ids = {page["page"]: {*page["ids"], ""} for page in found}
-    for page in found:
-        for link in {*page["links"]}:
-            address, anchor = urldefrag(link)
-            parts = urlsplit(address)
-            if parts.hostname != "127.0.0.1":
-                continue
-            path = unquote(parts.path)
-            if path in ids:
-                if unquote(anchor) not in ids[path]:
-                    yield f"{page['page']} links to {path}#{anchor}: no such place"
-            elif not (site / path[1:]).is_file():
-                yield f"{page['page']} links to {path}: no such page"
-
-
 @pytest.mark.browser
 @pytest.mark.timeout(2400)
-def test_pages_in_a_browser(tmp_path: Path) -> None:
-    site = built(tmp_path / "site")
+def test_pages_in_a_browser(site: Path, tmp_path: Path) -> None:
     pages = sorted(f"/{file.relative_to(site).as_posix()}" for file in site.rglob("*.html"))
     pages = [page for page in pages if not page.startswith("/_static/")]
     found = opened(site, pages, tmp_path / "profile")
     assert [page["page"] for page in found] == pages
-    faults = [*broken_links(found, site)]
+    faults: list[str] = []
     for page in found:
         name = page["page"]
         faults += [f"{name}: {v}" for v in (*page["violations"], *page["overflows"])]
@@ -293,3 +295,32 @@ def test_pages_in_a_browser(tmp_path: Path) -> None:
     outputs = {page["page"]: page["outputs"] for page in found}
     assert outputs["/docs/tutorials/first-steps.html"] >= 8
     assert outputs["/docs/how-it-works.html"] >= 2
+
+
+@pytest.mark.browser
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize(
+    ("query", "leads_to"),
+    [
+        ("lax.scan", "tinyjax.lax.scan"),
+        ("jax.lax.scan", "tinyjax.lax.scan"),
+        ("jnp.linalg.norm", "tinyjax.numpy.linalg.norm"),
+        ("from jax import vmap", "tinyjax.vmap"),
+        ("jax.numpy.absolute(", "tinyjax.numpy.abs"),
+        ("norm", "tinyjax.numpy.linalg.norm"),
+        ("tree_map", "tinyjax.tree.map"),
+        ("TracerBoolConversionError", "tinyjax.errors.TracerBoolConversionError"),
+        ("UnexpectedTracerError", "tinyjax.errors.LeakedTracerError"),
+        ("Python bool needs the data of an array", "tinyjax.errors.TracerBoolConversionError"),
+        ("incompatible shapes for broadcasting", "tinyjax.errors.ShapeError"),
+    ],
+)
+def test_search_leads_to_the_page(site: Path, tmp_path: Path, query: str, leads_to: str) -> None:
+    assert BROWSER is not None, "needs Chromium"
+    address = f"{(site / 'search.html').as_uri()}?q={quote(query)}"
+    options = ("--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}")
+    dump = ("--virtual-time-budget=20000", "--dump-dom", address)
+    page = subprocess.run([BROWSER, *options, *dump], capture_output=True, text=True, check=True)
+    _, _, results = page.stdout.partition('id="names"')
+    pages = re.findall(r'href="reference/([^"#]+)\.html', results)
+    assert leads_to in pages[: 1 if "." in query or "_" in query else 8]
