@@ -21,6 +21,7 @@ from tinyjax.config import settings
 from tinyjax.core.primitives.rules import add_arrays
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.core.tracing.primitive import (
+    NO_PARAMS,
     ZERO,
     Cotangents,
     Operands,
@@ -200,8 +201,10 @@ def pull_back(
 
 def _choices(transposer: Transposer, totals: dict[Atom, Array], rule: ApplyTranspose | None) -> Any:
     """Return what follows the choices among equations, if there are any that matter."""
-    room = lazy.room("choices") if any(map(chooses, transposer.eqns)) else None
-    return None if room is None else room.follow(transposer, totals, rule)
+    for eqn in transposer.eqns:
+        if eqn.primitive.chooses or (eqn.params is not NO_PARAMS and chooses(eqn)):
+            return lazy.room("choices").follow(transposer, totals, rule)
+    return None
 
 
 def _seeds(
