@@ -91,6 +91,11 @@ def test_every_page_is_listed() -> None:
         assert str(name) in listed or by_index, f"{name} is not in NAVIGATION"
 
 
+def test_no_two_pages_have_one_title() -> None:
+    titles = [page.read_text(encoding="utf-8").partition("\n")[0] for page in PAGES[1:]]
+    assert len({*titles}) == len(titles)
+
+
 # Notebooks
 
 
