@@ -203,8 +203,8 @@ def eig(
         compute_right_eigenvectors: whether to return matrices whose columns ``v`` have
             ``x v = w v``.
         enable_eigvec_derivs: not used: eigenvectors have derivatives, those of vectors of length
-            one whose greatest component is real. They are infinite or NaN where eigenvalues are
-            equal.
+            one whose greatest component is real. Those of equal eigenvalues do not turn into each
+            other.
         implementation: ``EigImplementation.LAPACK``, or None.
         use_magma: not used.
 

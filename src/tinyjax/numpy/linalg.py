@@ -182,8 +182,9 @@ def eig(a: ArrayLike) -> EigResult:
     Returns:
         The eigenvalues, complex, shape ``(..., n)``, in the order that LAPACK finds them in; and
         matrices whose columns are eigenvectors of length one whose greatest component is real.
-        Derivatives of vectors are infinite or NaN where eigenvalues are equal, and those of values
-        where there is no basis of eigenvectors. ``tinyjax.lax.linalg.eig`` has left vectors, too.
+        In derivatives vectors of equal eigenvalues do not turn into each other. Without a basis of
+        eigenvectors, derivatives are infinite or NaN. ``tinyjax.lax.linalg.eig`` has left vectors,
+        too.
 
     Raises:
         ShapeError: ``a`` does not hold square matrices.
