@@ -36,8 +36,6 @@ _SCIPY: Final = "https://docs.scipy.org/doc/scipy/reference/generated/{}.html"
 _JAX_PAGES: Final = "https://docs.jax.dev/en/latest/_autosummary/{}.html"
 #: JAX's modules all of whose names have a page of JAX's.
 _JAX_MODULES: Final = re.compile(r"jax\.(numpy|lax|nn|random|scipy|tree)\b")
-#: How a name of JAX, or of this package, is written in programs.
-_SHORT: Final = (("numpy.", "jnp."), ("tree_util.", "tree_util."))
 _LITERAL: Final = re.compile(r"``([A-Za-z_][\w.]*)``")
 
 
@@ -302,11 +300,9 @@ class Reference:
             head += f"   :type: {type(name.value).__name__}\n"
         body = written(name.doc, self.error)
         if name.kind in ("class", "exception"):
-            body += self.bases(name.value)
+            body += self.bases(name.value) + "\n".join(self.members(name))
         elif name.kind == "data" and not name.doc.example and name.ours:
             body += self.shown(name)
-        if name.kind in ("class", "exception"):
-            body += "\n".join(self.members(name))
         if name.path == "tinyjax.Array":
             body += self.of_arrays()
         return f"{head}\n{_indented(body)}"

@@ -3,6 +3,7 @@
 import ast
 import inspect
 import re
+import sys
 from functools import cache
 from pathlib import Path
 
@@ -12,6 +13,8 @@ import tinyjax
 from website import reference, topics
 from website.docstrings import docstring_of, items, written
 from website.name_pages import Name, Reference
+
+pytestmark = pytest.mark.skipif(sys.flags.optimize > 1, reason="python -OO drops docstrings")
 
 
 @cache
