@@ -231,7 +231,9 @@ def eigh(
 
     Returns:
         The eigenvalues, real and ascending, shape ``(..., n)``; and matrices whose columns are the
-        eigenvectors. Derivatives of vectors need distinct eigenvalues.
+        eigenvectors. In derivatives those of equal eigenvalues do not turn into each other: right
+        for what depends on the space that they span alone, and on sums of functions of the values.
+        Functions of matrices, such as ``(v * f(w)) @ v.T``, need distinct eigenvalues.
 
     Raises:
         ShapeError: ``a`` does not hold square matrices.
@@ -310,8 +312,9 @@ def svd(
             all. A part of them needs ``full_matrices=False``.
 
     Returns:
-        ``(U, S, Vh)``, or ``S``, which is real and descending. Derivatives of vectors need
-        distinct singular values.
+        ``(U, S, Vh)``, or ``S``, which is real and descending. In derivatives vectors of
+        equal singular values do not turn into each other, as those of ``eigh``; ``U @ Vh`` has the
+        right ones.
 
     Raises:
         ShapeError: ``a`` does not hold matrices.

@@ -559,7 +559,7 @@ def eigh_tridiagonal(
 
     Returns:
         The eigenvalues, real and ascending, and matrices whose columns are the vectors.
-        Derivatives of vectors need distinct eigenvalues.
+        Derivatives where eigenvalues are equal are those of ``tinyjax.numpy.linalg.eigh``.
 
     Raises:
         ShapeError: the shapes do not fit.
