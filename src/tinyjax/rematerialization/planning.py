@@ -46,13 +46,16 @@ from tinyjax.rematerialization.liveness import inline, temporary_bytes
 _MOST_BLOCKS: Final = 128
 #: What a program needs differs from the sum of what its blocks do, so choices are made for so many
 #: rooms, from more than the budget downwards, until the program of one needs no more than it.
-_MOST_CHOICES: Final = 32
+_MOST_CHOICES: Final = 20
 _MORE_ROOM: Final = 1.1
 #: The least of the choices for the least room and for little more.
 _NEAR_THE_LEAST: Final = (1.0, 1.05, 1.1, 1.15, 1.2)
 #: So many numbers of states are tried for a loop, in equal ratios.
 _NUMBERS_OF_STATES: Final = 24
 _KEEP_CUT: Final = KeepCut()
+#: A loop is divided into so many parts at most, but not into so many that they have more equations.
+_PARTS: Final = 16
+_MOST_EQUATIONS: Final = 1000
 
 
 @attrs.frozen
@@ -358,6 +361,56 @@ def _called(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
     return params.jaxpr if isinstance(params, JitParams | BudgetParams) else None
 
 
+def _in_parts(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
+    """A loop as several, one after the other; None for what is none, or has inputs or outputs."""
+    params = eqn.params
+    if not isinstance(params, ScanParams) or params.observer or params.checkpoints:
+        return None
+    parts = min(_PARTS, params.length // 2, _MOST_EQUATIONS // max(len(params.jaxpr.eqns), 1))
+    sizes = params.num_consts + params.num_carry, params.num_carry
+    if parts < 2 or (len(eqn.inputs), len(eqn.out_binders)) != sizes:
+        return None
+    if jx.effects_of(eqn).any:
+        return None
+    binders = tuple([jx.Var(x.aval) for x in eqn.inputs])
+    consts, state = binders[: params.num_consts], binders[params.num_consts :]
+    eqns = []
+    for i in range(parts):
+        length = params.length * (i + 1) // parts - params.length * i // parts
+        changed = attrs.evolve(params, length=length)
+        outs = tuple([jx.Var(x.aval) for x in state])
+        eqns.append(attrs.evolve(eqn, inputs=consts + state, params=changed, out_binders=outs))
+        state = outs
+    return jx.Jaxpr(binders, tuple(eqns), state)
+
+
+def chains(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...]) -> list[Chain]:
+    """The chains that a program can be taken as: loops whole and, if there are any, in parts."""
+    whole = Chain(jaxpr, nonzero)
+    own = frozenset(whole.jaxpr.eqns)
+    divided = inline(whole.jaxpr, lambda eqn: _in_parts(eqn) if eqn in own else None)
+    same = len(divided.eqns) == len(whole.jaxpr.eqns)
+    return [whole] if same else [whole, Chain(divided, nonzero)]
+
+
+def cheapest_within(among: Sequence[Chain], budget: int, name: str) -> tuple[Chain, Chosen]:
+    """Return the cheapest choice for a budget, and the chain of which it is one.
+
+    Raises:
+        MemoryBudgetError: there is none.
+    """
+    choices: list[tuple[Chain, Chosen]] = []
+    failures: list[errors.MemoryBudgetError] = []
+    for chain in among:
+        try:
+            choices.append((chain, chain.within(budget, name)))
+        except errors.MemoryBudgetError as error:
+            failures.append(error)
+    if not choices:
+        raise min(failures, key=lambda error: error.least) from None
+    return min(choices, key=lambda choice: choice[1].cost)
+
+
 class Chain:
     """A program as a chain of blocks.
 
@@ -422,7 +475,7 @@ class Chain:
         cost, held, working = 0.0, 0, 0
         for stop, block in enumerate(self.blocks[start:], start + 1):
             variant = block.variants[0]
-            if not block.differentiated or len(block.variants) > 1:
+            if not block.differentiated:
                 return
             everything = self._bytes(block, range(len(block.inputs)))
             needed = everything if variant.cost_of_saved else self._bytes(block, variant.inputs)
@@ -500,9 +553,8 @@ class Chain:
             least.peak,
         ) from None
 
-    def plan(self, budget: int, name: str) -> MemoryPlan:
-        """Describe the choice for a budget."""
-        choice, least = self.within(budget, name), self.least()
+    def plan(self, budget: int, choice: Chosen, least: int) -> MemoryPlan:
+        """Describe a choice for a budget, where the least possible one is known."""
         again = []
         for piece in choice.pieces:
             blocks = self.blocks[piece.start : piece.stop]
@@ -516,7 +568,7 @@ class Chain:
             budget,
             choice.peak,
             choice.results,
-            least.peak,
+            least,
             sum(piece.kept for piece in choice.pieces),
             choice.cost / max(_cost(self.jaxpr), 1.0),
             tuple(again),

@@ -17,7 +17,7 @@ from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.tracing import calling, checking, primitive as prim, program_rules as pr
 from tinyjax.core.tracing.staging import call_staged, stage_call
 from tinyjax.core.values import integers as ints
-from tinyjax.rematerialization.planning import BudgetParams, Chain, MemoryPlan
+from tinyjax.rematerialization.planning import BudgetParams, MemoryPlan, chains, cheapest_within
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -43,7 +43,8 @@ def _budget_linearize(
     marks = tuple(nonzero)
 
     def choose() -> Any:
-        return Chain(params.jaxpr, marks).within(params.budget, params.name).jaxpr
+        among = chains(params.jaxpr, marks)
+        return cheapest_within(among, params.budget, params.name)[1].jaxpr
 
     chosen = params.jaxpr.derive(("memory budget", params.budget, marks), choose)
     return linearize_of_call(chosen, primals, nonzero)
@@ -125,6 +126,9 @@ def memory_plan(
         floats = [dtypes.is_inexact(aval.dtype) for aval in avals]
         nonzero = (*[False] * len(staged.consts), *map(operator.and_, marks, floats))
         name = getattr(fun, "__name__", type(fun).__name__)
-        return Chain(staged.jaxpr, nonzero).plan(memory_budget, name)
+        among = chains(staged.jaxpr, nonzero)
+        chain, choice = cheapest_within(among, memory_budget, name)
+        least = min(chain.least().peak for chain in among)
+        return chain.plan(memory_budget, choice, least)
 
     return planned
