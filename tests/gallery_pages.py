@@ -34,6 +34,7 @@ NAMES: Final = (
     "adjoint",
     "stencil",
     "rover",
+    "memory_budget",
     "new_primitive",
 )
 COLUMNS: Final = 3

@@ -34,6 +34,7 @@ from gallery import (
     ink,
     laplace,
     mandelbrot,
+    memory_budget,
     neural_ode,
     pendulum,
     rover,
@@ -63,6 +64,14 @@ def test_pages_are_of_their_scripts() -> None:
 def test_pictures_are_small() -> None:
     sizes = [(PAGES / "pictures" / f"{name}.png").stat().st_size for name in NAMES]
     assert sum(sizes) < 1_600_000
+
+
+def test_memory_budget(picture: str) -> None:
+    found = memory_budget.main(picture, depth=12, width=16, examples=64)
+    assert found["least MB possible"] < found["half of it, predicted"]
+    assert found["half of it, predicted"] <= found["MB without a budget"] / 2
+    assert found["half of it, by XLA"] == pytest.approx(found["half of it, predicted"], rel=0.1)
+    assert 0 < found["computed again there"] < 1
 
 
 def test_stencil(picture: str) -> None:
