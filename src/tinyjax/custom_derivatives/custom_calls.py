@@ -9,24 +9,19 @@ from typing import Any, NoReturn, Self
 
 import attrs
 
-from tinyjax import errors, frames, tree
+from tinyjax import dtypes, errors, frames, tree
 from tinyjax.core.jit import program
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
-from tinyjax.core.primitives.rules import instantiate_all
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, rules as ru, shape as sh
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.tracing import checking, jaxpr as jx, primitive as prim, trace as tr
-from tinyjax.core.tracing.primitive import marked, nonzeros, present, with_zeros
 from tinyjax.core.tracing.program_rules import ASKED, INLINED, def_program, depends
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz
-from tinyjax.core.transforms.linearize import linear_trace
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.custom_derivatives import closures, differentiated_calls
-from tinyjax.custom_derivatives.differentiated_calls import tell
-from tinyjax.dtypes import is_inexact
 
 
 @attrs.frozen
@@ -314,7 +309,7 @@ def _tangent_batch(
         at = [*axes[:n], *([0] * len(cts))]
         return pull_back_batch(pull, mapped, [*residuals, *cts], at, axes[n:])
 
-    tell(mapped, lambda: _varying([x.aval for x in values], axes, params))
+    differentiated_calls.tell(mapped, lambda: _varying([x.aval for x in values], axes, params))
     out_avals = tuple(bt.batched_aval(a, 0, size) for a in params.out_avals)
     outs = tr.bind(
         custom_vjp_tangent_p,
@@ -341,7 +336,7 @@ def _varying(avals: prim.Avals, axes: prim.BatchAxes, params: PullBackParams) ->
     from_outside = [isinstance(x, tr.Tracer) for x in staged.consts]
     none = [False] * count
     own = depends(staged.jaxpr, [*from_outside, *batched[:n], *none])
-    there = marked(batched[n:], nonzero)
+    there = prim.marked(batched[n:], nonzero)
     flags = []
     for i in range(count):
         alone = [False] * (len(from_outside) + n) + [i == j for j in range(count)]
@@ -527,18 +522,18 @@ def _stage_rule(
     Results and tangents are staged apart, so that a linearization which meets the rule records no
     results; unless the rule itself computes both with one program.
     """
-    nonzero = [is_inexact(a.dtype) for a in avals]
+    nonzero = [dtypes.is_inexact(a.dtype) for a in avals]
     split: list[tuple[int, tuple[bool, ...], jx.Jaxpr]] = []
 
     def run(*primals: Array) -> list[Array]:
-        linear = linear_trace()
-        tangents_in = with_zeros(nonzero, linear.new_inputs(marked(avals, nonzero)))
+        linear = lz.linear_trace()
+        tangents_in = prim.with_zeros(nonzero, linear.new_inputs(prim.marked(avals, nonzero)))
         with tr.Running(linear):
             outs, tangents = jvp(primals, tangents_in)
             if any(linear.owns(out) for out in outs):
                 return []
-            recorded = linear.build(present(tangents))
-        split.append((len(outs), nonzeros(tangents), recorded.jaxpr))
+            recorded = linear.build(prim.present(tangents))
+        split.append((len(outs), prim.nonzeros(tangents), recorded.jaxpr))
         return [*outs, *recorded.consts]
 
     staged = stage(run, avals)
@@ -549,9 +544,9 @@ def _stage_rule(
 
     def rule(consts: prim.Arrays, primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
         results = jx.eval_jaxpr(jaxpr, [*consts[skip:], *primals])
-        tangents_in = marked(instantiate_all(tangents, avals), nonzero)
+        tangents_in = prim.marked(ru.instantiate_all(tangents, avals), nonzero)
         outs = jx.eval_jaxpr(tangent, [*results[num_outs:], *tangents_in])
-        return results[:num_outs], with_zeros(nonzero_out, outs)
+        return results[:num_outs], prim.with_zeros(nonzero_out, outs)
 
     return rule, staged.consts
 
@@ -560,24 +555,24 @@ def _stage_joined(
     jvp: tr.DerivativeRule, avals: Sequence[av.ShapedArray], skip: int
 ) -> tuple[ClosedJvp, tuple[Array, ...]]:
     """As ``_stage_rule``, results and tangents together."""
-    nonzero = [is_inexact(a.dtype) for a in avals]
+    nonzero = [dtypes.is_inexact(a.dtype) for a in avals]
     nonzero_out: list[bool] = []
 
     def run(*values: Array) -> list[Array]:
         n = len(avals)
-        outs, tangents = jvp(values[:n], with_zeros(nonzero, values[n:]))
-        nonzero_out[:] = nonzeros(tangents)
-        return [*outs, *present(tangents)]
+        outs, tangents = jvp(values[:n], prim.with_zeros(nonzero, values[n:]))
+        nonzero_out[:] = prim.nonzeros(tangents)
+        return [*outs, *prim.present(tangents)]
 
-    staged = stage(run, [*avals, *marked(avals, nonzero)])
+    staged = stage(run, [*avals, *prim.marked(avals, nonzero)])
 
     jaxpr = staged.jaxpr  # the rule outlives the trace, whose tracers it must not hold
 
     def rule(consts: prim.Arrays, primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
-        tangents_in = marked(instantiate_all(tangents, avals), nonzero)
+        tangents_in = prim.marked(ru.instantiate_all(tangents, avals), nonzero)
         outs = jx.eval_jaxpr(jaxpr, [*consts[skip:], *primals, *tangents_in])
         n = len(nonzero_out)
-        return outs[:n], with_zeros(nonzero_out, outs[n:])
+        return outs[:n], prim.with_zeros(nonzero_out, outs[n:])
 
     return rule, staged.consts
 

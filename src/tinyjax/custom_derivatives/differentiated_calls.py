@@ -9,20 +9,15 @@ from typing import Final, TypeAlias, TypeVar
 
 import attrs
 
-from tinyjax.core.primitives.identities import optimization_barrier
+from tinyjax import dtypes, errors
+from tinyjax.core.primitives import identities as id, shape as sh, slicing as sl
 from tinyjax.core.primitives.rules import add_tangents, instantiate_all
-from tinyjax.core.primitives.shape import batch_axes_in_front, move_batch_axis, squeeze
-from tinyjax.core.primitives.slicing import slice_in_dim
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
-from tinyjax.core.tracing.program_rules import asks, dce
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr, trace as tr
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz
-from tinyjax.core.transforms.linearize import LinearTrace
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.operands import splat
 from tinyjax.custom_derivatives.closures import holds_tracer, tracers_in
-from tinyjax.dtypes import is_inexact
-from tinyjax.errors import ArgumentError, TinyjaxError
 
 # Calls with rules under a derivative: the rule is applied, or the call passed on.
 
@@ -76,12 +71,12 @@ def _linearized(trace: jv.JVPTrace, call: tr.CustomCall, args: Sequence[Array]) 
     """
     primals, _ = trace.split(args)
     linear = trace.parent
-    assert isinstance(linear, LinearTrace), "it records the tangents"
+    assert isinstance(linear, lz.LinearTrace), "it records the tangents"
     start = len(linear.eqns)
     with tr.use_trace(trace):
         plain = call.fun(*args)
     stripped = _PrimalTrace(linear, trace, [False]).strip(call)
-    if any(map(asks, linear.eqns[start:])):
+    if any(map(pr.asks, linear.eqns[start:])):
         stripped = _applying_rules(stripped)
     outs = linear.process_custom_call(stripped, primals)
     return trace.joined(outs, trace.split(plain)[1])
@@ -116,17 +111,17 @@ def _apply_rule(
     tangents: Sequence[prim.Tangent],
 ) -> tuple[Sequence[Array], Sequence[prim.Tangent]]:
     """Apply the derivative rule of a call whose tangents a trace computes, or records."""
-    start = len(trace.eqns) if isinstance(trace, LinearTrace) else 0
+    start = len(trace.eqns) if isinstance(trace, lz.LinearTrace) else 0
     with tr.use_trace(trace):
         outs, out_tangents = rule(primals, tangents)
-    if not isinstance(trace, LinearTrace):
+    if not isinstance(trace, lz.LinearTrace):
         return outs, out_tangents
     # What a linear map gives without regard to its argument is zero.
     dependent = [t if t is not prim.ZERO and trace.owns(t) else prim.ZERO for t in out_tangents]
     return _untangle(trace, start, outs), dependent
 
 
-def _untangle(trace: LinearTrace, start: int, outs: Sequence[Array]) -> Sequence[Array]:
+def _untangle(trace: lz.LinearTrace, start: int, outs: Sequence[Array]) -> Sequence[Array]:
     """Take the results of a derivative rule out of the recording of tangents.
 
     They are in it where the rule computes results and tangents with one program (``jit`` of
@@ -152,7 +147,7 @@ def _untangle(trace: LinearTrace, start: int, outs: Sequence[Array]) -> Sequence
             free.update(dict.fromkeys(x for x in eqn.inputs if isinstance(x, jx.Var)))
             for var in eqn.out_binders:
                 free.pop(var, None)
-    program = dce(jx.Jaxpr(tuple(free), tuple(reversed(eqns)), results))
+    program = pr.dce(jx.Jaxpr(tuple(free), tuple(reversed(eqns)), results))
     values = dict(trace.consts.values())
     with tr.use_trace(trace.parent):
         operands = [values[v] if v in values else splat(0, v.aval) for v in free]
@@ -176,7 +171,7 @@ def _push_through(
 
     def push(fun: Callable[..., Sequence[Array]], values: Sequence[Array]) -> list[Array]:
         outs, pushed = jv.jvp_flat(fun, values[:n], prim.with_zeros(nonzero, values[n:]))
-        has_tangent[:] = [is_inexact(out.dtype) for out in outs]
+        has_tangent[:] = [dtypes.is_inexact(out.dtype) for out in outs]
         return [*outs, *prim.marked(instantiate_all(pushed, [x.aval for x in outs]), has_tangent)]
 
     def batch(
@@ -208,12 +203,12 @@ def _push_through(
                     lambda *xs: run([False] * n, xs), mapped, values, axes
                 )
                 if not any(flags):
-                    moved = batch_axes_in_front(outs, out_axes)
+                    moved = sh.batch_axes_in_front(outs, out_axes)
                     return moved, [axis is not None for axis in out_axes]
         either = [a or b for a, b in pairs]
         to_front = [*either, *prim.marked(either, nonzero)]
         filled = [
-            move_batch_axis(x, 0 if has else None, 0, mapped.size) if want else x
+            sh.move_batch_axis(x, 0 if has else None, 0, mapped.size) if want else x
             for x, has, want in zip(values, batched, to_front, strict=True)
         ]
         outs = run(either, filled)
@@ -302,14 +297,14 @@ def _apply_batch_rule(
                 if live
                 else "that was traced when it was staged (by jit or a loop)"
             )
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"the vmap rule of {call.name} closes over a value {what}, or is given a "
                 "reference to it, and is applied to all examples at once. Make the value "
                 f"itself an argument of {call.name}."
             )
     size = trace.mapped.size
     with tr.use_trace(trace.parent):
-        moved = [x if a is None else move_batch_axis(x, a, 0, size) for x, a in pairs]
+        moved = [x if a is None else sh.move_batch_axis(x, a, 0, size) for x, a in pairs]
         outs, batched = rule(trace.mapped, moved, [a is not None for _, a in pairs])
     return [
         bt.BatchTracer(trace, out, 0) if has else out
@@ -360,7 +355,7 @@ class _PlacedResults:
         elif counts:
             self.count(varying)
         return [
-            value if axis == to or to is None else move_batch_axis(value, axis, to, self.size)
+            value if axis == to or to is None else sh.move_batch_axis(value, axis, to, self.size)
             for (value, axis), to in zip(pairs, self.axes, strict=True)
         ]
 
@@ -375,12 +370,12 @@ class _PlacedResults:
             elif same and out.size <= _FEW:
                 # XLA would move the copies, as of times, behind what is computed with them, by one
                 # operation in each run of its simplifier, and after 50 say that it is stuck.
-                (kept,) = optimization_barrier([out])
+                (kept,) = id.optimization_barrier([out])
                 results.append(bt.BatchTracer(self.trace, kept, axis))
             elif varies or not self.size:
                 results.append(bt.BatchTracer(self.trace, out, axis))
             else:
-                results.append(squeeze(slice_in_dim(out, 0, 1), (0,)))
+                results.append(sh.squeeze(sl.slice_in_dim(out, 0, 1), (0,)))
         return results
 
     def count(self, varying: Sequence[bool]) -> None:
@@ -437,7 +432,7 @@ def _batched_call(
         filled = [out if t is prim.ZERO else t for out, t in zip(outs, out_tangents, strict=True)]
         moved = placed.place(filled, counts=not call.reverse)
         if told and not placed.all_vary:
-            inexact = [is_inexact(out.dtype) for out in outs]
+            inexact = [dtypes.is_inexact(out.dtype) for out in outs]
             placed.count(prim.fill_list(inexact, told[0](), False))
         return primals_out, [
             prim.ZERO if t is prim.ZERO else x for t, x in zip(out_tangents, moved, strict=True)
@@ -499,7 +494,7 @@ def _probe(call: tr.CustomCall, args: Sequence[Array], pattern: _Pattern) -> boo
     token = _probed.set((*under_way, pattern))
     try:
         avals = [x.aval for x in args]
-        nonzero = [is_inexact(a.dtype) for a in avals]
+        nonzero = [dtypes.is_inexact(a.dtype) for a in avals]
 
         def run(*values: Array) -> Sequence[Array]:
             n = len(avals)
@@ -509,7 +504,7 @@ def _probe(call: tr.CustomCall, args: Sequence[Array], pattern: _Pattern) -> boo
         stage(run, [*avals, *prim.marked(avals, nonzero)])
     except Exception as error:  # it is told when a derivative is wanted
         # A rule that refuses has no tangents; what fails otherwise may be due to being staged.
-        return isinstance(error, RuntimeError) and not isinstance(error, TinyjaxError)
+        return isinstance(error, RuntimeError) and not isinstance(error, errors.TinyjaxError)
     finally:
         _probed.reset(token)
     return True

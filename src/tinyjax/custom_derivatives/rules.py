@@ -24,7 +24,7 @@ import attrs
 
 from tinyjax import config, dtypes, errors, tracebacks, tree
 from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
-from tinyjax.core.tracing import primitive as prim
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg
 from tinyjax.core.tracing.calling import (
     HOLDERS,
     BoundMethod,
@@ -33,14 +33,10 @@ from tinyjax.core.tracing.calling import (
     leaf_path,
     whole_places,
 )
-from tinyjax.core.tracing.jaxpr import Jaxpr, eval_jaxpr
-from tinyjax.core.tracing.primitive import fill_list, marked, only_present, with_zeros
-from tinyjax.core.tracing.staging import stage
 from tinyjax.core.tracing.trace import at_own_lines, bind, current_trace
 from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.custom_derivatives import custom_calls
-from tinyjax.custom_derivatives.closures import holds_tracer
+from tinyjax.custom_derivatives import closures, custom_calls
 from tinyjax.custom_derivatives.custom_calls import Call, CustomVJPPrimal, SymbolicZero
 from tinyjax.dtypes import DType, is_inexact, kind
 from tinyjax.frames import Function, describe_function, imitate, wraps
@@ -780,7 +776,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
                 flat, bwd, (saved_tree, numbers), primals, outs, logs
             )
             has_tangent = [is_inexact(out.dtype) for out in outs]
-            if holds_tracer((bwd, *flat.static.values())):
+            if closures.holds_tracer((bwd, *flat.static.values())):
                 # which may be gone when the rule is applied
                 pull_back, consts = _closed(
                     pull_back, [x.aval for x in residuals], [x.aval for x in outs]
@@ -788,13 +784,13 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
                 residuals += consts
             avals = [p.aval for p in primals]
             marks = [is_inexact(aval.dtype) for aval in avals]
-            operands = marked(ru.instantiate_all(tangents, avals), marks)
-            out_avals = tuple([out.aval for out in marked(outs, has_tangent)])
+            operands = prim.marked(ru.instantiate_all(tangents, avals), marks)
+            out_avals = tuple([out.aval for out in prim.marked(outs, has_tangent)])
             params = custom_calls.PullBackParams(
                 pull_back, len(residuals), out_avals, describe_function(self.fun), logs
             )
             tangents_out = bind(custom_calls.custom_vjp_tangent_p, (*residuals, *operands), params)
-            return outs, with_zeros(has_tangent, tangents_out)
+            return outs, prim.with_zeros(has_tangent, tangents_out)
 
         return Call(flat.fun, self.name, jvp, key=id(self), holds=flat.holds, reverse=True)
 
@@ -823,7 +819,7 @@ def _backward(
         marks = [is_inexact(a.dtype) for a in out_avals]
         of_results = [
             _filled(a, ct, symbolic)
-            for a, ct in zip(out_avals, fill_list(marks, cotangents, prim.ZERO), strict=True)
+            for a, ct in zip(out_avals, prim.fill_list(marks, cotangents, prim.ZERO), strict=True)
         ]
         of_arguments = at_own_lines(
             bwd,
@@ -861,14 +857,14 @@ def _closed(
     """Stage a backward rule; return it as one of more residuals: what it closes over."""
     cotangents = [a.cotangent() for a in outs if is_inexact(a.dtype)]
     count = len(residuals)
-    run, nonzero_out = only_present(lambda *xs: pull_back(xs[:count], xs[count:]))
-    staged = stage(run, [*residuals, *cotangents])
+    run, nonzero_out = prim.only_present(lambda *xs: pull_back(xs[:count], xs[count:]))
+    staged = stg.stage(run, [*residuals, *cotangents])
     jaxpr = staged.jaxpr  # the rule outlives the trace, whose tracers it must not hold
 
     def closed(values: Sequence[Array], cts: prim.Tangents) -> list[prim.Tangent]:
         own, consts = values[:count], values[count:]
         filled = [_filled(a, ct) for a, ct in zip(cotangents, cts, strict=True)]
-        return with_zeros(nonzero_out, eval_jaxpr(jaxpr, [*consts, *own, *filled]))
+        return prim.with_zeros(nonzero_out, jx.eval_jaxpr(jaxpr, [*consts, *own, *filled]))
 
     return closed, staged.consts
 
@@ -927,7 +923,7 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., Any]]]) -> custom_vj
         out, pull_back = call(*args)
         leaves, out_tree = tree.flatten(out)
         flat = FlatFunction(pull_back, tree.structure(((out,), {})))
-        staged = stage(flat, [opd.as_array(x).aval for x in leaves], pull_back)
+        staged = stg.stage(flat, [opd.as_array(x).aval for x in leaves], pull_back)
         return out, tree.Partial(_PullBack(staged.jaxpr, out_tree, flat.out_tree), *staged.consts)
 
     def bwd(pull_back: Any, cotangent: Any) -> tuple[Any, ...]:
@@ -943,7 +939,7 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., Any]]]) -> custom_vj
 class _PullBack:
     """What a ``custom_gradient`` function returned beside its value, staged."""
 
-    jaxpr: Jaxpr
+    jaxpr: jx.Jaxpr
     in_tree: tree.PyTreeDef
     out_tree: tree.PyTreeDef
 
@@ -951,7 +947,7 @@ class _PullBack:
         *consts, cotangent = args
         leaves = self.in_tree.flatten_up_to(cotangent, "cotangent")
         return self.out_tree.unflatten(
-            eval_jaxpr(self.jaxpr, [*consts, *map(opd.as_array, leaves)])
+            jx.eval_jaxpr(self.jaxpr, [*consts, *map(opd.as_array, leaves)])
         )
 
 

@@ -17,8 +17,7 @@ import numpy as np
 
 from tinyjax import config, dtypes
 from tinyjax.core import xla
-from tinyjax.core.primitives import elementwise as ew, families as fam
-from tinyjax.core.primitives.shape import full_like
+from tinyjax.core.primitives import elementwise as ew, families as fam, shape as sh
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.values.array import Array
@@ -40,10 +39,10 @@ _NORMAL: Final = 0x00800000
 def polynomial(x: Array, coefficients: Coefficients) -> Array:
     """Evaluate by Horner's rule, the highest power's coefficient first."""
     first, *others, last = coefficients
-    out = ew.mul(x, full_like(x, first))
+    out = ew.mul(x, sh.full_like(x, first))
     for c in others:
-        out = ew.mul(ew.add(out, full_like(x, c)), x)
-    return ew.add(out, full_like(x, last))
+        out = ew.mul(ew.add(out, sh.full_like(x, c)), x)
+    return ew.add(out, sh.full_like(x, last))
 
 
 def _in_double(x: Array, formula: Callable[[Array], Array], slope: float) -> Array:
@@ -54,14 +53,14 @@ def _in_double(x: Array, formula: Callable[[Array], Array], slope: float) -> Arr
     with 2**52 rounds: its last bits are that integer.
     """
     bits = bitcast_convert_type(x, dtypes.int32)
-    magnitude = ew.and_(bits, full_like(bits, _MAGNITUDE))
+    magnitude = ew.and_(bits, sh.full_like(bits, _MAGNITUDE))
     double = formula(ew.convert_element_type(x, dtypes.float64))
     single = bitcast_convert_type(ew.convert_element_type(double, dtypes.float32), dtypes.int32)
     count = ew.convert_element_type(magnitude, dtypes.float64)
-    scaled = ew.add(ew.mul(count, full_like(count, slope)), full_like(count, 2.0**52))
+    scaled = ew.add(ew.mul(count, sh.full_like(count, slope)), sh.full_like(count, 2.0**52))
     integer = ew.convert_element_type(bitcast_convert_type(scaled, dtypes.int64), dtypes.int32)
-    tiny = ew.or_(integer, ew.and_(bits, full_like(bits, -_MAGNITUDE - 1)))
-    is_tiny = ew.lt(magnitude, full_like(bits, _NORMAL))
+    tiny = ew.or_(integer, ew.and_(bits, sh.full_like(bits, -_MAGNITUDE - 1)))
+    is_tiny = ew.lt(magnitude, sh.full_like(bits, _NORMAL))
     return bitcast_convert_type(ew.select(is_tiny, tiny, single), dtypes.float32)
 
 

@@ -27,8 +27,7 @@ from tinyjax.core.primitives import (
 from tinyjax.core.primitives.reduce import highest, lowest
 from tinyjax.core.primitives.shape import full_like, iota, move_batch_axis, zeros_like
 from tinyjax.core.primitives.slicing import pad_in_dim
-from tinyjax.core.stablehlo import builder
-from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo import builder, lowering as lw
 from tinyjax.core.stablehlo.types import Value, Values, tensor
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
@@ -50,7 +49,7 @@ def _check_axis(name: str, x: av.ShapedArray, axis: int) -> None:
 
 
 def _lower_loop(
-    b: Lowering,
+    b: lw.Lowering,
     operands: Values,
     params: CumulativeParams,
     start: builder.Scalar,
@@ -150,8 +149,8 @@ def _recurrence_type(avals: prim.Avals, params: CumulativeParams) -> prim.Avals:
 
 
 @linear_recurrence_p.def_lowering
-def _recurrence_lowering(b: Lowering, operands: Values, params: CumulativeParams) -> Values:
-    def combine(b: Lowering, last: Value, factor: Value, term: Value) -> Value:
+def _recurrence_lowering(b: lw.Lowering, operands: Values, params: CumulativeParams) -> Values:
+    def combine(b: lw.Lowering, last: Value, factor: Value, term: Value) -> Value:
         return b.add(b.mul(factor, last), term)
 
     return (_lower_loop(b, operands, params, 0, combine),)
@@ -252,7 +251,7 @@ def cumulative(
         return (x,)
 
     @primitive.def_lowering
-    def cumulative_lowering(b: Lowering, operands: Values, params: CumulativeParams) -> Values:
+    def cumulative_lowering(b: lw.Lowering, operands: Values, params: CumulativeParams) -> Values:
         return (_lower_loop(b, operands, params, start(operands[0].dtype), combine),)
 
     if derivative is None:
@@ -308,7 +307,7 @@ def _cumlogsumexp_derivative(t: Array, out: Array, x: Array, params: CumulativeP
 cumsum_p: Primitive[CumulativeParams] = cumulative(
     "cumsum",
     lambda x, axis: np.add.accumulate(x, axis, dtype=x.dtype),
-    Lowering.add,
+    lw.Lowering.add,
     "iufc",
     lambda _: 0,
     None,
@@ -316,16 +315,16 @@ cumsum_p: Primitive[CumulativeParams] = cumulative(
 cumprod_p: Primitive[CumulativeParams] = cumulative(
     "cumprod",
     lambda x, axis: np.multiply.accumulate(x, axis, dtype=x.dtype),
-    Lowering.mul,
+    lw.Lowering.mul,
     "iufc",
     lambda _: 1,
     _cumprod_derivative,
 )
 cummax_p: Primitive[CumulativeParams] = cumulative(
-    "cummax", np.maximum.accumulate, Lowering.max, "biufc", lowest, _extremum_derivative, True
+    "cummax", np.maximum.accumulate, lw.Lowering.max, "biufc", lowest, _extremum_derivative, True
 )
 cummin_p: Primitive[CumulativeParams] = cumulative(
-    "cummin", np.minimum.accumulate, Lowering.min, "biufc", highest, _extremum_derivative, True
+    "cummin", np.minimum.accumulate, lw.Lowering.min, "biufc", highest, _extremum_derivative, True
 )
 cumlogsumexp_p: Primitive[CumulativeParams] = cumulative(
     "cumlogsumexp",

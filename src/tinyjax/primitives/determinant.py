@@ -18,13 +18,11 @@ from tinyjax.core.primitives import (
 )
 from tinyjax.core.primitives.families import lower_formula
 from tinyjax.core.primitives.identities import stop_gradient
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
-from tinyjax.primitives import lu as lu_, matrices as ma, spectral
-from tinyjax.primitives.cumulative import cumprod
+from tinyjax.primitives import cumulative as cu, lu as lu_, matrices as ma, spectral
 
 # det
 
@@ -95,7 +93,7 @@ def _det_by_minors(x: Array) -> Array:
 
 
 @det_p.def_lowering
-def _det_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
+def _det_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
     few = 0 < operands[0].shape[-1] <= _MOST_BY_MINORS
     return lower_formula(b, lambda x: [_det_by_minors(x) if few else _det_by_factors(x)], operands)
 
@@ -149,7 +147,7 @@ def _slogdet_by_factors(x: Array) -> Sequence[Array]:
 
 
 @slogdet_p.def_lowering
-def _slogdet_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
+def _slogdet_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
     return lower_formula(b, _slogdet_by_factors, operands)
 
 
@@ -263,13 +261,13 @@ def _between(u: Array, inner: Array, vh: Array) -> Array:
 def _products_before(s: Array) -> Array:
     """The products of the values before each."""
     axis = s.ndim - 1
-    return cumprod(sl.pad_in_dim(s, 1, -1, axis, 1), axis)
+    return cu.cumprod(sl.pad_in_dim(s, 1, -1, axis, 1), axis)
 
 
 def _products_after(s: Array) -> Array:
     """The products of the values after each."""
     axis = s.ndim - 1
-    return cumprod(sl.pad_in_dim(s, -1, 1, axis, 1), axis, reverse=True)
+    return cu.cumprod(sl.pad_in_dim(s, -1, 1, axis, 1), axis, reverse=True)
 
 
 def _adjugate_by_vectors(x: Array) -> Array:
@@ -283,7 +281,7 @@ def _adjugate_by_vectors(x: Array) -> Array:
 
 
 @adjugate_p.def_lowering
-def _adjugate_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
+def _adjugate_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
     few = 0 < operands[0].shape[-1] <= _MOST_BY_MINORS
     formula = _adjugate_by_minors if few else _adjugate_by_vectors
     return lower_formula(b, lambda x: [formula(x)], operands)
@@ -342,7 +340,7 @@ def _adjugate_change_by_vectors(a: Array, ta: Array) -> Array:
     previous = sl.pad_in_dim(columns, 1, -1, axis, 1)
     row, column = (sh.iota(shape, dtypes.int32, i) for i in (axis - 1, axis))
     after_next = ew.gt(column, ew.add(row, sh.full_like(row, 1)))
-    between = cumprod(ew.select(after_next, previous, sh.full_like(previous, 1)), axis)
+    between = cu.cumprod(ew.select(after_next, previous, sh.full_like(previous, 1)), axis)
     before = bc.broadcast_in_dim(_products_before(s), shape, tuple(range(axis)))
     after = bc.broadcast_in_dim(_products_after(s), shape, (*range(axis - 1), axis))
     above = ew.mul(ew.mul(before, between), after)

@@ -11,8 +11,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
@@ -204,7 +203,7 @@ def _product_type(x: ShapedArray, y: ShapedArray, params: DotParams) -> ShapedAr
 
 
 @dot_general_p.def_lowering
-def _dot_lowering(b: Lowering, operands: Values, params: DotParams) -> Values:
+def _dot_lowering(b: lw.Lowering, operands: hlo.Values, params: DotParams) -> hlo.Values:
     dims = (
         "#stablehlo.dot<"
         f"lhs_batching_dimensions = {list(params.lhs_batch)}, "

@@ -14,24 +14,14 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, primitives
-from tinyjax.core.primitives import elementwise as ew, rules as ru, slicing as sl
-from tinyjax.core.primitives.shape import (
-    are_last,
-    batch_axes_at_end,
-    move_batch_axis,
-    moveaxis,
-    reshape,
-    squeeze,
-)
+from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh, slicing as sl
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values, int_array
-from tinyjax.core.tracing import checking, primitive as prim
+from tinyjax.core.tracing import checking, primitive as prim, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
-from tinyjax.core.tracing.trace import bind1
-from tinyjax.core.values import integers as ints
+from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.avals import ShapedArray
-from tinyjax.core.values.operands import as_array, splat
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.modes import GatherScatterMode
 from tinyjax.primitives.wrap_index import canonical_indices, same_dtype, wrap_index
@@ -121,15 +111,15 @@ ru.def_linear(dynamic_slice_p, 0)
 
 ru.def_transposes(
     dynamic_slice_p,
-    lambda ct, x, *starts_and_params: bind1(
-        dynamic_update_slice_p, (splat(0, x.aval), ct, *starts_and_params[:-1]), prim.NO_PARAMS
+    lambda ct, x, *starts_and_params: tr.bind1(
+        dynamic_update_slice_p, (opd.splat(0, x.aval), ct, *starts_and_params[:-1]), prim.NO_PARAMS
     ),
 )
 
 
 def _first(starts: Sequence[Array]) -> Array:
     """Zero, as a start of the dtype of others."""
-    return splat(0, starts[0].aval if starts else ShapedArray((), dtypes.int32))
+    return opd.splat(0, starts[0].aval if starts else ShapedArray((), dtypes.int32))
 
 
 def _index_vectors(
@@ -145,10 +135,12 @@ def _index_vectors(
         The axes that are left, and an array of shape ``(size, their number)``.
     """
     chosen = tuple([i for i, (n, m) in enumerate(zip(shape, sizes, strict=True)) if m < n])
-    columns = [reshape(move_batch_axis(starts[i], axes[i], 0, size), (size, 1)) for i in chosen]
+    columns = [
+        sh.reshape(sh.move_batch_axis(starts[i], axes[i], 0, size), (size, 1)) for i in chosen
+    ]
     if columns:
         return chosen, sl.concatenate(columns, 1)
-    return chosen, splat(0, ShapedArray((size, 0), starts[0].dtype))
+    return chosen, opd.splat(0, ShapedArray((size, 0), starts[0].dtype))
 
 
 @dynamic_slice_p.def_batch
@@ -161,13 +153,13 @@ def _dynamic_slice_batch(
         assert axis is not None, "a batch rule runs only where an operand is batched"
         moved = DynamicSliceParams((*sizes[:axis], mapped.size, *sizes[axis:]))
         starts.insert(axis, _first(starts))
-        return (bind1(dynamic_slice_p, (x, *starts), moved),), (axis,)
+        return (tr.bind1(dynamic_slice_p, (x, *starts), moved),), (axis,)
     shape = x.shape if axis is None else (*x.shape[:axis], *x.shape[axis + 1 :])
     chosen, indices = _index_vectors(shape, sizes, starts, start_axes, mapped.size)
     if not chosen:
         return (x,), (axis,)
     if axis is not None and not mapped.size:
-        x = moveaxis(x, axis, 0)
+        x = sh.moveaxis(x, axis, 0)
         return (sl.slice_(x, (0,) * x.ndim, (0, *sizes)),), (0,)
     batched = axis is not None
     numbers = primitives.GatherDimensionNumbers(
@@ -178,10 +170,10 @@ def _dynamic_slice_batch(
         start_indices_batching_dims=(0,) if batched else (),
     )
     if axis is not None:
-        x = moveaxis(x, axis, 0)
+        x = sh.moveaxis(x, axis, 0)
         sizes = (1, *sizes)
     clipped = primitives.GatherParams(numbers, sizes, GatherScatterMode.CLIP)
-    return (bind1(primitives.gather_p, (x, indices), clipped),), (0,)
+    return (tr.bind1(primitives.gather_p, (x, indices), clipped),), (0,)
 
 
 # dynamic_update_slice
@@ -227,12 +219,12 @@ ru.def_linear(dynamic_update_slice_p, 0, 1)
 def _into_operand(
     ct: Array, x: object, update: Array | prim.UndefinedPrimal, *starts: Array
 ) -> Array:
-    covered = splat(0, ShapedArray(update.aval.shape, ct.dtype))
-    return bind1(dynamic_update_slice_p, (ct, covered, *starts), prim.NO_PARAMS)
+    covered = opd.splat(0, ShapedArray(update.aval.shape, ct.dtype))
+    return tr.bind1(dynamic_update_slice_p, (ct, covered, *starts), prim.NO_PARAMS)
 
 
 def _into_update(ct: Array, x: object, update: prim.UndefinedPrimal, *starts: Array) -> Array:
-    return bind1(dynamic_slice_p, (ct, *starts), DynamicSliceParams(update.aval.shape))
+    return tr.bind1(dynamic_slice_p, (ct, *starts), DynamicSliceParams(update.aval.shape))
 
 
 ru.def_transposes(dynamic_update_slice_p, _into_operand, _into_update)
@@ -244,14 +236,14 @@ def _dynamic_update_slice_batch(
 ) -> prim.BatchResult:
     (x, update, *starts), (x_axis, update_axis, *start_axes) = values, axes
     windows, window_axes = (x, update), (x_axis, update_axis)
-    if are_last(mapped, windows, window_axes) and all(a is None for a in start_axes):
-        operands = (*batch_axes_at_end(mapped, windows, window_axes), *starts, _first(starts))
-        return (bind1(dynamic_update_slice_p, operands, params),), (len(starts),)
-    x = move_batch_axis(x, x_axis, 0, mapped.size)
-    update = move_batch_axis(update, update_axis, 0, mapped.size)
+    if sh.are_last(mapped, windows, window_axes) and all(a is None for a in start_axes):
+        operands = (*sh.batch_axes_at_end(mapped, windows, window_axes), *starts, _first(starts))
+        return (tr.bind1(dynamic_update_slice_p, operands, params),), (len(starts),)
+    x = sh.move_batch_axis(x, x_axis, 0, mapped.size)
+    update = sh.move_batch_axis(update, update_axis, 0, mapped.size)
     if all(a is None for a in start_axes):
         operands = (x, update, _first(starts), *starts)
-        return (bind1(dynamic_update_slice_p, operands, params),), (0,)
+        return (tr.bind1(dynamic_update_slice_p, operands, params),), (0,)
     chosen, indices = _index_vectors(x.shape[1:], update.shape[1:], starts, start_axes, mapped.size)
     if not chosen or not mapped.size:
         return (update if not chosen else x,), (0,)
@@ -263,7 +255,7 @@ def _dynamic_update_slice_batch(
         scatter_indices_batching_dims=(0,),
     )
     clipped = primitives.ScatterParams(numbers, GatherScatterMode.CLIP, False, True)
-    return (bind1(primitives.scatter_p, (x, indices, update), clipped),), (0,)
+    return (tr.bind1(primitives.scatter_p, (x, indices, update), clipped),), (0,)
 
 
 # The public functions
@@ -282,15 +274,17 @@ def _starts(
     """Bring start indices to scalars of one dtype, counted from the front."""
     scalars: list[Array]
     if isinstance(start_indices, (Array, np.ndarray)):
-        vector = as_array(start_indices)
+        vector = opd.as_array(start_indices)
         if vector.ndim != 1:
             raise ShapeError(
                 f"{name} needs a vector of starts, one for each axis of {x.aval}, but got "
                 f"{vector.aval}."
             )
-        scalars = [reshape(sl.slice_(vector, (i,), (i + 1,)), ()) for i in range(vector.shape[0])]
+        scalars = [
+            sh.reshape(sl.slice_(vector, (i,), (i + 1,)), ()) for i in range(vector.shape[0])
+        ]
     else:
-        scalars = [as_array(start) for start in ints.listed(start_indices, "start_indices")]
+        scalars = [opd.as_array(start) for start in ints.listed(start_indices, "start_indices")]
         kinds = {start.dtype for start in scalars if not start.weak_type}
         if len({_OF_32_BITS.get(dtype, dtype) for dtype in kinds}) > 1:
             names = ", ".join([start.dtype.name for start in scalars])
@@ -355,10 +349,10 @@ def dynamic_slice(
         >>> dynamic_slice(jnp.arange(5), (4,), (2,))
         Array([3, 4], dtype=int32)
     """
-    x = as_array(operand)
+    x = opd.as_array(operand)
     starts = _starts("dynamic_slice", x, start_indices, allow_negative_indices)
     sizes = ints.integers(slice_sizes, "slice_sizes")
-    return bind1(dynamic_slice_p, (x, *starts), DynamicSliceParams(sizes))
+    return tr.bind1(dynamic_slice_p, (x, *starts), DynamicSliceParams(sizes))
 
 
 def dynamic_update_slice(
@@ -391,12 +385,12 @@ def dynamic_update_slice(
         >>> dynamic_update_slice(jnp.arange(5), jnp.array([7, 7]), (1,))
         Array([0, 7, 7, 3, 4], dtype=int32)
     """
-    x = as_array(operand)
-    value = as_array(update)
+    x = opd.as_array(operand)
+    value = opd.as_array(update)
     if value.weak_type and not x.weak_type:
         value = ew.convert_element_type(value, x.dtype)
     starts = _starts("dynamic_update_slice", x, start_indices, allow_negative_indices)
-    return bind1(dynamic_update_slice_p, (x, value, *starts), prim.NO_PARAMS)
+    return tr.bind1(dynamic_update_slice_p, (x, value, *starts), prim.NO_PARAMS)
 
 
 def _one_start(x: Array, start: ArrayLike, axis: int) -> list[ArrayLike]:
@@ -425,7 +419,7 @@ def dynamic_slice_in_dim(
         AxisError: there is no such axis.
         ShapeError: the size is larger than the axis.
     """
-    x = as_array(operand)
+    x = opd.as_array(operand)
     axis = ints.canonical_axis(axis, x.ndim)
     sizes = list(x.shape)
     sizes[axis] = ints.integer(slice_size, "slice_size")
@@ -454,9 +448,9 @@ def dynamic_index_in_dim(
     Raises:
         AxisError: there is no such axis.
     """
-    x = as_array(operand)
+    x = opd.as_array(operand)
     part = dynamic_slice_in_dim(x, index, 1, axis, allow_negative_indices=allow_negative_indices)
-    return part if keepdims else squeeze(part, (ints.canonical_axis(axis, x.ndim),))
+    return part if keepdims else sh.squeeze(part, (ints.canonical_axis(axis, x.ndim),))
 
 
 def dynamic_update_slice_in_dim(
@@ -479,7 +473,7 @@ def dynamic_update_slice_in_dim(
         AxisError: there is no such axis.
         ShapeError: the update does not fit.
     """
-    x = as_array(operand)
+    x = opd.as_array(operand)
     starts = _one_start(x, start_index, ints.canonical_axis(axis, x.ndim))
     return dynamic_update_slice(x, update, starts, allow_negative_indices=allow_negative_indices)
 
@@ -505,10 +499,10 @@ def dynamic_update_index_in_dim(
         AxisError: there is no such axis.
         ShapeError: the update does not fit.
     """
-    x, value = as_array(operand), as_array(update)
+    x, value = opd.as_array(operand), opd.as_array(update)
     axis = ints.canonical_axis(axis, x.ndim)
     if value.ndim == x.ndim - 1:
-        value = reshape(value, (*value.shape[:axis], 1, *value.shape[axis:]))
+        value = sh.reshape(value, (*value.shape[:axis], 1, *value.shape[axis:]))
     return dynamic_update_slice_in_dim(
         x, value, index, axis, allow_negative_indices=allow_negative_indices
     )

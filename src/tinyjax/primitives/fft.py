@@ -15,8 +15,7 @@ from tinyjax import dtypes, errors
 from tinyjax.core.primitives import rules as ru, shape as sh, slicing as sl
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.primitives.elementwise import conj, mul, real
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
@@ -126,7 +125,7 @@ def _fft_type(avals: prim.Avals, params: FftParams) -> prim.Avals:
 
 
 @fft_p.def_lowering
-def _fft_lowering(b: Lowering, operands: Values, params: FftParams) -> Values:
+def _fft_lowering(b: lw.Lowering, operands: hlo.Values, params: FftParams) -> hlo.Values:
     attributes = {
         "fft_type": f"#stablehlo<fft_type {params.kind.value}>",
         "fft_length": f"array<i64: {', '.join(map(str, params.lengths))}>",

@@ -20,29 +20,24 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core.primitives import broadcast as bc, families as fam, identities as id, rules as ru
+from tinyjax.core.primitives import (
+    broadcast as bc,
+    families as fam,
+    identities as id,
+    rules as ru,
+    shape as sh,
+)
 from tinyjax.core.primitives.elementwise import convert_element_type, div, eq, mul, neg, select
 from tinyjax.core.primitives.reduce import highest, lowest
-from tinyjax.core.primitives.shape import (
-    are_last,
-    batch_axes_at_end,
-    iota,
-    move_batch_axis,
-    moveaxis,
-    reshape,
-    zeros_like,
-)
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.tracing.trace import bind, bind1
-from tinyjax.core.values import integers as ints, operands as opd
+from tinyjax.core.values import concrete as conc, integers as ints, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
-from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.primitives import windows as wn
-from tinyjax.primitives.modes import GatherScatterMode
+from tinyjax.primitives import modes, windows as wn
 
 Scalar = bool | int | float | complex
 
@@ -90,7 +85,7 @@ class GatherParams(prim.Params):
 
     dimension_numbers: GatherDimensionNumbers
     slice_sizes: tuple[int, ...]
-    mode: GatherScatterMode
+    mode: modes.GatherScatterMode
     fill_value: Scalar | None = None
     indices_are_sorted: bool = False
     unique_indices: bool = False
@@ -167,7 +162,7 @@ def _gather(
     offset_dims = params.dimension_numbers.offset_dims
     indices = wn.wide_indices(indices)
     out = wn.gathered(windows, x, indices, offset_dims)
-    if params.mode is GatherScatterMode.FILL_OR_DROP and out.size:
+    if params.mode is modes.GatherScatterMode.FILL_OR_DROP and out.size:
         inside = windows.in_bounds(indices)
         if not fam.all_hold(inside):
             line = iter(inside.shape)
@@ -214,7 +209,7 @@ def _gather_lowering(b: Lowering, operands: hlo.Values, params: GatherParams) ->
         slice_sizes=hlo.int_array(params.slice_sizes),
         indices_are_sorted=hlo.boolean(params.indices_are_sorted),
     )
-    if params.mode is not GatherScatterMode.FILL_OR_DROP or not params.slice_sizes:
+    if params.mode is not modes.GatherScatterMode.FILL_OR_DROP or not params.slice_sizes:
         return (gathered,)
     inside = wn.lower_in_bounds(b, indices, gather_windows(x.shape, params))
     batch = [i for i in range(gathered.ndim) if i not in numbers.offset_dims]
@@ -253,13 +248,13 @@ def _gather_batch(
 ) -> prim.BatchResult:
     (x, indices), (x_axis, indices_axis) = values, axes
     numbers, sizes = params.dimension_numbers, params.slice_sizes
-    if are_last(mapped, (x,), (x_axis,)) and indices_axis is None:
+    if sh.are_last(mapped, (x,), (x_axis,)) and indices_axis is None:
         last = indices.ndim - 1 + len(numbers.offset_dims)
         numbers = attrs.evolve(numbers, offset_dims=(*numbers.offset_dims, last))
         batched = attrs.evolve(params, dimension_numbers=numbers, slice_sizes=(*sizes, mapped.size))
         return (bind1(gather_p, (x, indices), batched),), (last,)
     if x_axis is not None:
-        x = moveaxis(x, x_axis, 0)
+        x = sh.moveaxis(x, x_axis, 0)
         numbers = attrs.evolve(
             numbers,
             collapsed_slice_dims=_shifted(numbers.collapsed_slice_dims),
@@ -272,7 +267,7 @@ def _gather_batch(
         numbers = attrs.evolve(numbers, offset_dims=(0, *offsets))
         sizes = (mapped.size, *sizes)
     else:
-        indices = moveaxis(indices, indices_axis, 0)
+        indices = sh.moveaxis(indices, indices_axis, 0)
         along = _shifted(numbers.start_indices_batching_dims)
         if x_axis is None:
             numbers = attrs.evolve(numbers, offset_dims=offsets, start_indices_batching_dims=along)
@@ -343,7 +338,7 @@ class ScatterParams(prim.Params):
     """The dimension numbers, and what is known about the indices."""
 
     dimension_numbers: ScatterDimensionNumbers
-    mode: GatherScatterMode
+    mode: modes.GatherScatterMode
     indices_are_sorted: bool = False
     unique_indices: bool = False
 
@@ -401,7 +396,7 @@ def _scatter_hosts(
         updates,
         params.dimension_numbers.update_window_dims,
         ufunc,
-        params.mode is GatherScatterMode.CLIP,
+        params.mode is modes.GatherScatterMode.CLIP,
         params.unique_indices,
     )
     return (out,)
@@ -443,7 +438,7 @@ def _lower_scatter(
         (out,) = _lower_scatter(combine, b, (wide, starts, updates), moved)
         return (b.reshape(out, x.shape),)
     indices = wn.lower_wide_indices(b, indices)
-    if params.mode is GatherScatterMode.CLIP:
+    if params.mode is modes.GatherScatterMode.CLIP:
         last = wn.lower_last_starts(b, scatter_windows(x.shape, updates.shape, params), indices)
         indices = b.op("stablehlo.clamp", b.full_like(indices, 0), indices, last)
     numbers = params.dimension_numbers
@@ -476,15 +471,15 @@ def _scatter_batch(
 ) -> prim.BatchResult:
     (x, indices, updates), (x_axis, indices_axis, updates_axis) = values, axes
     windowed, window_axes = (x, updates), (x_axis, updates_axis)
-    if are_last(mapped, windowed, window_axes) and indices_axis is None:
-        x, updates = batch_axes_at_end(mapped, windowed, window_axes)
+    if sh.are_last(mapped, windowed, window_axes) and indices_axis is None:
+        x, updates = sh.batch_axes_at_end(mapped, windowed, window_axes)
         numbers = params.dimension_numbers
         windows = (*numbers.update_window_dims, updates.ndim - 1)
         numbers = attrs.evolve(numbers, update_window_dims=windows)
         moved = attrs.evolve(params, dimension_numbers=numbers)
         return (bind1(primitive, (x, indices, updates), moved),), (x.ndim - 1,)
-    x = move_batch_axis(x, x_axis, 0, mapped.size)
-    updates = move_batch_axis(updates, updates_axis, 0, mapped.size)
+    x = sh.move_batch_axis(x, x_axis, 0, mapped.size)
+    updates = sh.move_batch_axis(updates, updates_axis, 0, mapped.size)
     if not mapped.size:
         return (x,), (0,)
     windows, inserted, indexed, batching, along = _of_scatter(params.dimension_numbers)
@@ -492,7 +487,7 @@ def _scatter_batch(
     if indices_axis is None:
         windows = (0, *windows)  # the batch axis is one more axis of the windows
     else:
-        indices = moveaxis(indices, indices_axis, 0)
+        indices = sh.moveaxis(indices, indices_axis, 0)
         batching, along = (0, *batching), (0, *_shifted(along))
     numbers = ScatterDimensionNumbers(
         windows, _shifted(inserted), _shifted(indexed), batching, along
@@ -533,7 +528,7 @@ def _windows_distinct(indices: Array, windows: wn.Windows, params: ScatterParams
     """Whether it is known that no two windows overlap."""
     if params.unique_indices or prod(indices.shape[:-1]) <= 1:
         return True
-    if type(indices) is not ConcreteArray or opd.is_splat(indices):
+    if type(indices) is not conc.ConcreteArray or opd.is_splat(indices):
         return False
     # Windows that differ in where they stand on an axis along which their size is one.
     host = wn.wide_indices(indices.host)
@@ -541,7 +536,7 @@ def _windows_distinct(indices: Array, windows: wn.Windows, params: ScatterParams
     narrow = [(a, c) for a, c in zip(axes, coordinates, strict=True) if windows.sizes[a] == 1]
     lines = windows.lines([a for a, _ in narrow], [c for _, c in narrow])
     lines = np.broadcast_to(lines.reshape(lines.shape[: host.ndim - 1]), host.shape[:-1])
-    if params.mode is not GatherScatterMode.CLIP:
+    if params.mode is not modes.GatherScatterMode.CLIP:
         lines = lines[windows.in_bounds(host)]  # the others are dropped
     return len(np.unique(lines)) == lines.size
 
@@ -614,7 +609,7 @@ def _into_winners(
     if _windows_distinct(indices, windows, params):
         return read
     winners = _winners(indices, x.aval, updates.aval, windows, params)
-    return select(winners, read, zeros_like(read))
+    return select(winners, read, sh.zeros_like(read))
 
 
 ru.def_transposes(scatter_p, _into_kept, "the indices", _into_winners)
@@ -629,7 +624,7 @@ def _winners(
     winner's.
     """
     dtype = dtypes.int32 if ints.fit_int32((updates.size,)) else dtypes.int64
-    numbers = reshape(iota((updates.size,), dtype, 0), updates.shape)
+    numbers = sh.reshape(sh.iota((updates.size,), dtype, 0), updates.shape)
     nobody = opd.splat(-1, ShapedArray(x.shape, dtype))
     written = bind1(scatter_p, (nobody, indices, numbers), params)
     return eq(bind1(gather_p, (written, indices), as_gather(params, windows)), numbers)

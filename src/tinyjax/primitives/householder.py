@@ -17,23 +17,17 @@ from tinyjax.core.primitives import (
     shape as sh,
     slicing as sl,
 )
-from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.primitives.elementwise import add, div, eq, mul, select, sqrt, sub
 from tinyjax.core.primitives.families import lower_formula
-from tinyjax.core.primitives.rules import def_derivatives, instantiate_all
 from tinyjax.core.primitives.shape import full_like, reshape, squeeze
-from tinyjax.core.primitives.slicing import slice_in_dim
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.tracing.primitive import Primitive
-from tinyjax.core.tracing.trace import bind1
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import HostArray
-from tinyjax.primitives import matrices as ma
-from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim, dynamic_update_slice_in_dim
-from tinyjax.primitives.triangular import triangular_solve
+from tinyjax.primitives import dynamic_slice as ds, matrices as ma, triangular
 
 # Householder reflections as LAPACK packs them, and the forms that matrices are brought to by them.
 #
@@ -55,7 +49,7 @@ def _check(name: str, a: av.ShapedArray, taus: av.ShapedArray) -> None:
 
 def _vectors(a: Array, count: int) -> Array:
     """The vectors of the reflections as columns, ones included."""
-    columns = slice_in_dim(a, 0, count, axis=a.ndim - 1)
+    columns = sl.slice_in_dim(a, 0, count, axis=a.ndim - 1)
     return ma.on_diagonal(sh.full_like(columns, 1), ma.lower_part(columns, strict=True))
 
 
@@ -72,15 +66,15 @@ def _tangent(a: Array, taus: Array, ta: Array, ttaus: Array, c: Array, transpose
     """
     count = taus.shape[-1]
     v = _vectors(a, count)
-    tv = ma.lower_part(slice_in_dim(ta, 0, count, axis=ta.ndim - 1), strict=True)
+    tv = ma.lower_part(sl.slice_in_dim(ta, 0, count, axis=ta.ndim - 1), strict=True)
     vh, tvh = ma.mH(v), ma.mH(tv)
     s = _strict_upper(ma.mm(vh, v))
     ts = _strict_upper(ew.add(ma.mm(tvh, v), ma.mm(vh, tv)))
     one = ma.identity_like(s)
     d, td = (ma.on_diagonal(ma.along_columns(x, s), sh.full_like(s, 0)) for x in (taus, ttaus))
     system = ew.add(one, ma.mm(d, s))
-    t = triangular_solve(system, d, left_side=True)
-    first = triangular_solve(system, ma.mm(td, ew.sub(one, ma.mm(s, t))), left_side=True)
+    t = triangular.triangular_solve(system, d, left_side=True)
+    first = triangular.triangular_solve(system, ma.mm(td, ew.sub(one, ma.mm(s, t))), left_side=True)
     tt = ew.sub(first, ma.mm(t, ma.mm(ts, t)))
     if transpose:
         t, tt = ma.mH(t), ma.mH(tt)
@@ -206,7 +200,7 @@ def _ormqr_lowering(b: Lowering, operands: Values, params: OrmqrParams) -> Value
     if not taus.size or not c.size:
         return (c,)
     (columns,) = lower_formula(
-        b, lambda x: [slice_in_dim(x, 0, taus.shape[-1], axis=x.ndim - 1)], (a,)
+        b, lambda x: [sl.slice_in_dim(x, 0, taus.shape[-1], axis=x.ndim - 1)], (a,)
     )
     inputs, sides = (ma.matrices(columns), (taus, 1), ma.matrices(c)), attrs.asdict(params)
     on_cuda = "cusolver_ormqr_ffi", sides
@@ -470,7 +464,7 @@ def _of_factor(t: Array, out: Array, a: Array, c: Array, params: ProductParams) 
     return mul(full_like(half, params.alpha), add(half, ma.mT(half)))
 
 
-def_derivatives(
+ru.def_derivatives(
     symmetric_product_p, _of_factor, lambda t, out, a, c, params: mul(full_like(t, params.beta), t)
 )
 
@@ -488,7 +482,7 @@ def symmetric_product(a: Array, c: Array, *, alpha: float, beta: float) -> Array
         ShapeError: the shapes do not fit.
         DtypeError: the dtypes differ, or are neither float32 nor float64.
     """
-    return bind1(symmetric_product_p, (a, c), ProductParams(alpha, beta))
+    return tr.bind1(symmetric_product_p, (a, c), ProductParams(alpha, beta))
 
 
 # cholesky_update
@@ -533,8 +527,8 @@ def _update_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Va
     def step(k: Array, r: Array, w: Array) -> Sequence[Array]:
         axis = r.ndim - 2
         last = (axis, axis + 1)
-        row = dynamic_slice_in_dim(r, k, 1, axis)
-        x, y = (dynamic_slice_in_dim(v, k, 1, axis + 1) for v in (row, w))
+        row = ds.dynamic_slice_in_dim(r, k, 1, axis)
+        x, y = (ds.dynamic_slice_in_dim(v, k, 1, axis + 1) for v in (row, w))
         size = sqrt(add(mul(x, x), mul(y, y)))
         idle = eq(size, full_like(size, 0))
         size = select(idle, full_like(size, 1), size)
@@ -543,7 +537,7 @@ def _update_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Va
             for v in (select(idle, full_like(x, 1), x), y)
         )
         new, rest = add(mul(c, row), mul(s, w)), sub(mul(c, w), mul(s, row))
-        return dynamic_update_slice_in_dim(r, new, k, axis), rest
+        return ds.dynamic_update_slice_in_dim(r, new, k, axis), rest
 
     return ma.lower_loop(b, count, step, lower_formula(b, start, operands))[:1]
 
@@ -554,14 +548,14 @@ def _update_jvp(
 ) -> prim.JvpResult:
     """``R' = phi(R^-T M' R^-1) R`` where ``M = r^T r + w w^T``; ``phi`` takes the upper half."""
     r, w = primals
-    change, tw = instantiate_all(tangents, [x.aval for x in primals])
-    out = bind1(cholesky_update_p, primals, params)
+    change, tw = ru.instantiate_all(tangents, [x.aval for x in primals])
+    out = tr.bind1(cholesky_update_p, primals, params)
     half = ma.mm(ma.mT(ma.upper_part(r)), ma.upper_part(change))
     shape = (*w.shape, 1)
     half = add(half, ma.mm(reshape(w, shape), ma.mT(reshape(tw, shape))))
     inner = add(half, ma.mT(half))
-    inner = triangular_solve(out, inner, left_side=True, transpose_a=True)
-    inner = triangular_solve(out, inner)
+    inner = triangular.triangular_solve(out, inner, left_side=True, transpose_a=True)
+    inner = triangular.triangular_solve(out, inner)
     halved = div(inner, full_like(inner, 2))
     return (out,), (ma.mm(ma.on_diagonal(halved, ma.upper_part(inner)), out),)
 
@@ -580,7 +574,7 @@ def cholesky_update(r: Array, w: Array) -> Array:
         ShapeError: the shapes do not fit.
         DtypeError: the dtypes differ, or are neither float32 nor float64.
     """
-    return bind1(cholesky_update_p, (r, w), prim.NO_PARAMS)
+    return tr.bind1(cholesky_update_p, (r, w), prim.NO_PARAMS)
 
 
 # Tridiagonal systems of equations.
@@ -669,7 +663,7 @@ def _longer(operands: Sequence[Array], by: int) -> list[Array]:
 
 
 def _spread(diagonal: Array, like: Array) -> Array:
-    return broadcast_in_dim(diagonal, like.shape, tuple(range(diagonal.ndim)))
+    return bc.broadcast_in_dim(diagonal, like.shape, tuple(range(diagonal.ndim)))
 
 
 def _shifted_product(by: int, t: Array, x: Array, params: prim.NoParams) -> Array:

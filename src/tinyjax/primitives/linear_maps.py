@@ -14,15 +14,11 @@ from tinyjax import errors, frames, tree
 from tinyjax.core.jit import program
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitives import rules as ru, shape as sh
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Values
-from tinyjax.core.tracing import calling, primitive as prim
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
+from tinyjax.core.tracing import calling, primitive as prim, program_rules as pr, trace as tr
 from tinyjax.core.tracing.jaxpr import Jaxpr, eval_jaxpr
-from tinyjax.core.tracing.program_rules import def_program
 from tinyjax.core.tracing.staging import Staged, close_over, stage
-from tinyjax.core.tracing.trace import bind
-from tinyjax.core.transforms import jvp as jv, linearize as lz
-from tinyjax.core.transforms.batching import batch_jaxpr
+from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.operands import as_array
 from tinyjax.tree.treedef import in_words
@@ -53,7 +49,7 @@ def bind_linear_map(
     """Bind a linear map; what the two programs close over becomes residuals."""
     (there, back), consts = close_over([forward, backward])
     params = LinearMapParams(there, back, len(consts) + num_residuals)
-    return bind(primitive, (*consts, *operands), params)
+    return tr.bind(primitive, (*consts, *operands), params)
 
 
 def def_linear_map(primitive: prim.Primitive[LinearMapParams], called: str, residuals: str) -> None:
@@ -80,7 +76,7 @@ def def_linear_map(primitive: prim.Primitive[LinearMapParams], called: str, resi
             cotangents, [a.cotangent() for a in params.forward.out_avals]
         )
         turned = LinearMapParams(params.backward, params.forward, n)
-        cotangents_in = bind(primitive, (*known, *cotangents_out), turned)
+        cotangents_in = tr.bind(primitive, (*known, *cotangents_out), turned)
         return [*[None] * n, *prim.of_undefined(operands[n:], cotangents_in)]
 
     @primitive.def_batch
@@ -96,7 +92,7 @@ def def_linear_map(primitive: prim.Primitive[LinearMapParams], called: str, resi
 
         def batched(jaxpr: Jaxpr) -> Staged:
             in_axes = (*axes[:n], *[0] * (len(jaxpr.in_binders) - n))
-            return batch_jaxpr(jaxpr, mapped, in_axes, (True,) * len(jaxpr.outs))[0]
+            return bt.batch_jaxpr(jaxpr, mapped, in_axes, (True,) * len(jaxpr.outs))[0]
 
         forward, backward = batched(params.forward), batched(params.backward)
         outs = bind_linear_map(primitive, forward, backward, [*values[:n], *operands], n)
@@ -160,11 +156,11 @@ def linear_call(
     return tree.unflatten(out_tree, bind_linear_map(linear_call_p, there, back, arrays, n))
 
 
-def_program(linear_call_p, lambda args, params, run: run(params.forward, args))
+pr.def_program(linear_call_p, lambda args, params, run: run(params.forward, args))
 
 
 @linear_call_p.def_lowering
-def _call_lowering(b: Lowering, operands: Values, params: LinearMapParams) -> Values:
+def _call_lowering(b: lw.Lowering, operands: hlo.Values, params: LinearMapParams) -> hlo.Values:
     return call_jaxpr(b, params.forward, "linear_call", operands)
 
 
@@ -173,7 +169,7 @@ def _call_jvp(
     primals: prim.Arrays, tangents: prim.Tangents, params: LinearMapParams
 ) -> prim.JvpResult:
     n = params.num_residuals
-    outs = bind(linear_call_p, primals, params)
+    outs = tr.bind(linear_call_p, primals, params)
     _, change = jv.jvp_flat(
         lambda *rs: eval_jaxpr(params.forward, [*rs, *primals[n:]]), primals[:n], list(tangents[:n])
     )
@@ -191,7 +187,7 @@ def _add_own(
     if all(t is prim.ZERO for t in tangents):
         return list(change)
     tangents_in = [ru.instantiate(t, x) for t, x in zip(tangents, primals[n:], strict=True)]
-    own = bind(linear_call_p, (*primals[:n], *tangents_in), params)
+    own = tr.bind(linear_call_p, (*primals[:n], *tangents_in), params)
     return [b if a is prim.ZERO else ru.add_arrays(a, b) for a, b in zip(change, own, strict=True)]
 
 
@@ -200,7 +196,7 @@ def _call_linearize(
     primals: prim.Arrays, nonzero: Sequence[bool], params: LinearMapParams
 ) -> prim.LinearizeResult:
     n = params.num_residuals
-    outs = bind(linear_call_p, primals, params)
+    outs = tr.bind(linear_call_p, primals, params)
     change = lz.linearize_flat(
         lambda *rs: eval_jaxpr(params.forward, [*rs, *primals[n:]]), primals[:n], list(nonzero[:n])
     )

@@ -23,8 +23,7 @@ from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
-from tinyjax.primitives import dynamic_slice as ds, matrices as ma, sort as so
-from tinyjax.primitives.gather_scatter import GatherDimensionNumbers
+from tinyjax.primitives import dynamic_slice as ds, gather_scatter as gs, matrices as ma, sort as so
 from tinyjax.primitives.scatter import gather
 from tinyjax.primitives.triangular import triangular_solve
 
@@ -259,7 +258,7 @@ def rows(x: Array, order: Array) -> Array:
         return x
     n = x.ndim
     batch = tuple(range(n - 2))
-    numbers = GatherDimensionNumbers((n - 1,), (n - 2,), (n - 2,), batch, batch)
+    numbers = gs.GatherDimensionNumbers((n - 1,), (n - 2,), (n - 2,), batch, batch)
     sizes = (*(1 for _ in batch), 1, x.shape[-1])
     return gather(x, sh.reshape(order, (*order.shape, 1)), numbers, sizes, mode="clip")
 

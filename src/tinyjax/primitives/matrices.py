@@ -29,8 +29,7 @@ from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.primitives import dynamic_slice as ds
-from tinyjax.primitives.dot import dot_general
+from tinyjax.primitives import dot, dynamic_slice as ds
 
 P = TypeVar("P")
 HostMatrices = Callable[..., Sequence[HostArray]]
@@ -135,7 +134,7 @@ def mm(x: Array, y: Array) -> Array:
     """The products of matrices, pairwise."""
     n = x.ndim
     batch = tuple(range(n - 2))
-    return dot_general(x, y, ((n - 1,), (n - 2,)), (batch, batch))
+    return dot.dot_general(x, y, ((n - 1,), (n - 2,)), (batch, batch))
 
 
 def _mask(x: Array, compare: Callable[[Array, Array], Array]) -> Array:

@@ -17,9 +17,8 @@ from tinyjax import dtypes, errors
 from tinyjax.core.primitives import rules as ru, shape as sh, slicing as sl
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import avals as av
+from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.operands import splat
 from tinyjax.dtypes import DType, HostArray
 
 _ROUNDS: Final = 10
@@ -111,7 +110,7 @@ def _bits_batch(
     """Draw for all examples from the first one's state, as JAX does."""
     states = sh.move_batch_axis(values[0], axes[0], 0, mapped.size)
     if not mapped.size:
-        return (states, splat(0, av.ShapedArray((0, *params.shape), params.dtype))), (0, 0)
+        return (states, opd.splat(0, av.ShapedArray((0, *params.shape), params.dtype))), (0, 0)
     first = sh.squeeze(sl.slice_in_dim(states, 0, 1), (0,))
     after, bits = rng_bit_generator(first, (mapped.size, *params.shape), params.dtype)
     rest = sl.slice_in_dim(states, 1, mapped.size)

@@ -7,16 +7,14 @@ import numpy as np
 from numpy.linalg import _umath_linalg
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.primitives.families import lower_formula
+from tinyjax.core.primitives import elementwise as ew, families as fam, shape as sh, slicing as sl
 from tinyjax.core.primitives.rules import instantiate_all
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
-from tinyjax.primitives import matrices as ma
-from tinyjax.primitives.lu import rows
+from tinyjax.primitives import lu, matrices as ma
 from tinyjax.primitives.triangular import triangular_solve
 
 
@@ -83,7 +81,7 @@ def _qr_type(avals: prim.Avals, params: QrParams) -> prim.Avals:
 def _qr_lowering(b: lw.Lowering, operands: hlo.Values, params: QrParams) -> hlo.Values:
     (x,), (q, r, *order) = operands, b.results
     if ma.nothing_to_do(operands):
-        (one,) = lower_formula(b, lambda: [ma.identities(q.shape, q.dtype)], ())
+        (one,) = fam.lower_formula(b, lambda: [ma.identities(q.shape, q.dtype)], ())
         return (one, b.full(0, r), *(b.iota(of, len(of.shape) - 1) for of in order))
     *batch, m, n = x.shape
     scales = hlo.tensor((*batch, min(m, n)), x.dtype)
@@ -103,9 +101,9 @@ def _qr_lowering(b: lw.Lowering, operands: hlo.Values, params: QrParams) -> hlo.
     else:
         packed, factors = _reflect(b, x, scales)
     # The reflectors, below the diagonal, in as many columns as Q has.
-    (columns,) = lower_formula(b, lambda y: [_with_columns(y, q.shape[-1])], (packed,))
+    (columns,) = fam.lower_formula(b, lambda y: [_with_columns(y, q.shape[-1])], (packed,))
     (orthogonal,) = ma.reflected_identity(b, columns, factors)
-    (triangular,) = lower_formula(
+    (triangular,) = fam.lower_formula(
         b, lambda y: [ma.upper_part(sl.slice_in_dim(y, 0, r.shape[-2], axis=y.ndim - 2))], (packed,)
     )
     return (orthogonal, triangular, *pivots)
@@ -138,7 +136,7 @@ def _qr_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: QrParams) -> 
     (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
     q, r, *order = bind(qr_p, (a,), params)
     for columns in order:
-        ta = ma.mT(rows(ma.mT(ta), columns))
+        ta = ma.mT(lu.rows(ma.mT(ta), columns))
     m, n = a.shape[-2:]
     if params.full_matrices and m > n:
         raise errors.DifferentiationError(

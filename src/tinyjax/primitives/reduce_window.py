@@ -13,17 +13,13 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives.broadcast import Combine, accumulator
-from tinyjax.core.primitives.elementwise import eq, gt, lt, max_, min_, ne, select
-from tinyjax.core.primitives.families import Elementwise
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, families as fam, rules as ru
 from tinyjax.core.primitives.identities import once
 from tinyjax.core.primitives.reduce import highest, lowest
-from tinyjax.core.primitives.rules import check_kind, def_derivatives, def_linear, def_transposes
 from tinyjax.core.primitives.shape import def_simple_batch, full, zeros_like
 from tinyjax.core.primitives.slicing import pad, slice_in_dim
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.stablehlo.builder import Scalar
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Values, int_array, pairs, tensor
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array
@@ -75,7 +71,7 @@ def _is_trivial(axis: int, params: WindowParams) -> bool:
 
 
 def window_reducer(
-    name: str, ufunc: np.ufunc, combine: Combine, kinds: str, identity: Callable[[DType], Scalar]
+    name: str, ufunc: np.ufunc, combine: bc.Combine, kinds: str, identity: Callable[[DType], Scalar]
 ) -> prim.Primitive[WindowParams]:
     """Declare a reduction over windows; its derivative comes separately.
 
@@ -100,24 +96,24 @@ def window_reducer(
     @primitive.def_abstract_eval
     def window_type(avals: prim.Avals, params: WindowParams) -> prim.Avals:
         (x,) = avals
-        check_kind(name, x, kinds)
+        ru.check_kind(name, x, kinds)
         return (x.with_shape(places(name, x, params)),)
 
     @primitive.def_lowering
-    def window_lowering(b: Lowering, operands: Values, params: WindowParams) -> Values:
+    def window_lowering(b: lw.Lowering, operands: hlo.Values, params: WindowParams) -> hlo.Values:
         (x,), (result,) = operands, b.results
-        wide = b.convert(x, accumulator(x.dtype))
-        scalar = tensor((), wide.dtype)
+        wide = b.convert(x, bc.accumulator(x.dtype))
+        scalar = hlo.tensor((), wide.dtype)
         (out,) = b.emit(
             "stablehlo.reduce_window",
             (wide, b.scalar(identity(x.dtype), wide.dtype)),
-            (tensor(result.shape, wide.dtype),),
+            (hlo.tensor(result.shape, wide.dtype),),
             {
-                "window_dimensions": int_array(params.window),
-                "window_strides": int_array(params.strides),
-                "base_dilations": int_array(params.base_dilation),
-                "window_dilations": int_array(params.window_dilation),
-                "padding": pairs(params.padding),
+                "window_dimensions": hlo.int_array(params.window),
+                "window_strides": hlo.int_array(params.strides),
+                "base_dilations": hlo.int_array(params.base_dilation),
+                "window_dilations": hlo.int_array(params.window_dilation),
+                "padding": hlo.pairs(params.padding),
             },
             (b.region((scalar, scalar), lambda args: (combine(b, *args),)),),
         )
@@ -185,16 +181,16 @@ def _reduce_axis(
 
 
 reduce_window_sum_p: prim.Primitive[WindowParams] = window_reducer(
-    "reduce_window_sum", np.add, Lowering.add, "iufc", lambda _: 0
+    "reduce_window_sum", np.add, lw.Lowering.add, "iufc", lambda _: 0
 )
 reduce_window_max_p: prim.Primitive[WindowParams] = window_reducer(
-    "reduce_window_max", np.maximum, Lowering.max, "biufc", lowest
+    "reduce_window_max", np.maximum, lw.Lowering.max, "biufc", lowest
 )
 reduce_window_min_p: prim.Primitive[WindowParams] = window_reducer(
-    "reduce_window_min", np.minimum, Lowering.min, "biufc", highest
+    "reduce_window_min", np.minimum, lw.Lowering.min, "biufc", highest
 )
 
-def_linear(reduce_window_sum_p)
+ru.def_linear(reduce_window_sum_p)
 
 
 def _window_sum_transpose(ct: Array, x: prim.UndefinedPrimal, params: WindowParams) -> Array:
@@ -211,14 +207,14 @@ def _window_sum_transpose(ct: Array, x: prim.UndefinedPrimal, params: WindowPara
     return tr.bind1(reduce_window_sum_p, (ct,), moved)
 
 
-def_transposes(reduce_window_sum_p, _window_sum_transpose)
+ru.def_transposes(reduce_window_sum_p, _window_sum_transpose)
 
 
 def _def_extremum_jvp(
     primitive: prim.Primitive[WindowParams],
     identity: Callable[[DType], Scalar],
-    extremum: Elementwise,
-    beats: Elementwise,
+    extremum: fam.Elementwise,
+    beats: fam.Elementwise,
 ) -> None:
     def derivative(t: Array, out: Array, x: Array, params: WindowParams) -> Array:
         # From the last axis to the first, so that of equal elements the first one counts.
@@ -227,12 +223,12 @@ def _def_extremum_jvp(
                 x, t = _follow(extremum, beats, x, t, axis, params, identity(x.dtype))
         return t
 
-    def_derivatives(primitive, derivative, prepare=once)
+    ru.def_derivatives(primitive, derivative, prepare=once)
 
 
 def _follow(
-    extremum: Elementwise,
-    beats: Elementwise,
+    extremum: fam.Elementwise,
+    beats: fam.Elementwise,
     x: Array,
     t: Array,
     axis: int,
@@ -256,10 +252,10 @@ def _follow(
     for i in range(1, params.window[axis]):
         other = elements(x, i)
         greater = extremum(best, other)
-        won = ne(greater, best) if dtypes.is_complex(x.dtype) else beats(other, best)
-        best, tangent = greater, select(won, elements(t, i), tangent)
+        won = ew.ne(greater, best) if dtypes.is_complex(x.dtype) else beats(other, best)
+        best, tangent = greater, ew.select(won, elements(t, i), tangent)
     # a NaN among them is the result, and has no tangent
-    return best, select(eq(best, best), tangent, zeros_like(tangent))
+    return best, ew.select(ew.eq(best, best), tangent, zeros_like(tangent))
 
 
 def _plain(params: WindowParams) -> WindowParams:
@@ -268,8 +264,8 @@ def _plain(params: WindowParams) -> WindowParams:
     return attrs.evolve(params, padding=tuple([(0, 0) for _ in ones]), base_dilation=ones)
 
 
-_def_extremum_jvp(reduce_window_max_p, lowest, max_, gt)
-_def_extremum_jvp(reduce_window_min_p, highest, min_, lt)
+_def_extremum_jvp(reduce_window_max_p, lowest, ew.max_, ew.gt)
+_def_extremum_jvp(reduce_window_min_p, highest, ew.min_, ew.lt)
 
 
 def window_params(

@@ -7,14 +7,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import elementwise as ew, shape as sh
-from tinyjax.core.primitives.slicing import concatenate
+from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import array as arr, integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.primitives import gather_scatter as gs, modes
+from tinyjax.primitives import gather_scatter as gs, modes, windows as wn
 from tinyjax.primitives.modes import GatherScatterMode, Mode
-from tinyjax.primitives.windows import as_axes
 
 # gather: many slices of one array at once, at places that are data.
 
@@ -87,7 +85,7 @@ def gather(
         )
     params = gs.GatherParams(
         dimension_numbers,
-        as_axes(slice_sizes),
+        wn.as_axes(slice_sizes),
         modes.GatherScatterMode.CLIP if mode is None else modes.GatherScatterMode.from_any(mode),
         canonical_fill(fill_value, x.dtype),
         indices_are_sorted,
@@ -120,7 +118,7 @@ def take_front(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
     numbers = gs.GatherDimensionNumbers(
         tuple(range(1, x.ndim - len(along) + 1)), tuple(sorted(along)), along
     )
-    return gather(x, concatenate(columns, 1), numbers, sizes, mode="clip")
+    return gather(x, sl.concatenate(columns, 1), numbers, sizes, mode="clip")
 
 
 # scatter: updates to many slices of one array at once, at places that are data.

@@ -11,22 +11,18 @@ from importlib import import_module
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
-from tinyjax.core.primitives.broadcast import broadcast_in_dim
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, rules as ru, shape as sh
 from tinyjax.core.primitives.families import all_hold, lower_formula
 from tinyjax.core.primitives.reduce import reduce_min
 from tinyjax.core.primitives.shape import full_like, iota, reshape, zeros_like
 from tinyjax.core.primitives.slicing import concatenate
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError, ShapeError
-from tinyjax.primitives import dynamic_slice as ds, matrices as ma, spectral
-from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim
-from tinyjax.primitives.triangular import triangular_solve
+from tinyjax.primitives import dynamic_slice as ds, matrices as ma, spectral, triangular
 
 # What is done with Schur forms, column by column: complex ones, and functions of them.
 
@@ -70,7 +66,7 @@ ma.def_impl_by_one(rsf2csf_p, _csf_of_one)
 
 
 @rsf2csf_p.def_lowering
-def _csf_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
+def _csf_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
     form, _ = operands
     n = form.shape[-1]
     if n < 2 or not form.size:
@@ -176,7 +172,7 @@ ma.def_impl_by_one(parlett_p, _parlett_of_one)
 
 
 @parlett_p.def_lowering
-def _parlett_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
+def _parlett_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
     form, _ = operands
     filled, least = b.results
     if ma.nothing_to_do(operands):
@@ -194,7 +190,7 @@ def _fill(j: Array, form: Array, out: Array, least: Array) -> Sequence[Array]:
     """``T F = F T`` determines a column above the diagonal by those before it."""
     mixed, values = ma.column_of(form, j), ma.column_of(out, j)
     rows = iota(mixed.shape, j.dtype, mixed.ndim - 2)
-    at = broadcast_in_dim(j, mixed.shape, ())
+    at = bc.broadcast_in_dim(j, mixed.shape, ())
     above = ew.gt(at, rows)
     column = ew.select(above, mixed, zeros_like(mixed))
 
@@ -210,7 +206,7 @@ def _fill(j: Array, form: Array, out: Array, least: Array) -> Sequence[Array]:
     system = ma.on_diagonal(ma.along_columns(reshape(gaps, gaps.shape[:-1]), form), form)
     right_side = ew.sub(ma.mm(out, column), ew.mul(column, own(values)))
     right_side = ew.select(above, right_side, zeros_like(right_side))
-    solution = triangular_solve(system, right_side, left_side=True)
+    solution = triangular.triangular_solve(system, right_side, left_side=True)
     return form, ma.with_column(out, j, ew.add(solution, values)), least
 
 
@@ -274,7 +270,7 @@ ma.def_impl_by_one(sylvester_p, _sylvester_of_one)
 
 
 @ma.def_lowering(sylvester_p)
-def _sylvester_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
+def _sylvester_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
     """With ``a = U R U^H`` and ``b = V S V^H``, ``R (U^H x V) + (U^H x V) S = U^H c V``."""
     dtype = operands[2].dtype
     count = operands[2].shape[-1]
@@ -289,7 +285,7 @@ def _sylvester_lowering(b: Lowering, operands: Values, params: prim.NoParams) ->
         mixed = ma.column_of(s, j)
         column = ew.sub(ma.column_of(right, j), ma.mm(solution, mixed))
         own = _pick_row(mixed, j)
-        solved = triangular_solve(_shifted(r, own), column, left_side=True)
+        solved = triangular.triangular_solve(_shifted(r, own), column, left_side=True)
         return r, s, right, ma.with_column(solution, j, solved)
 
     def finish(solution: Array, u: Array, v: Array) -> Sequence[Array]:
@@ -303,13 +299,13 @@ def _sylvester_lowering(b: Lowering, operands: Values, params: prim.NoParams) ->
 
 def _pick_row(column: Array, j: Array) -> Array:
     """The elements of columns ``(..., n, 1)`` in a row, shape ``(...,)``."""
-    picked = dynamic_slice_in_dim(column, j, 1, column.ndim - 2, allow_negative_indices=False)
+    picked = ds.dynamic_slice_in_dim(column, j, 1, column.ndim - 2, allow_negative_indices=False)
     return sh.reshape(picked, column.shape[:-2])
 
 
 def _shifted(x: Array, by: Array) -> Array:
     """Matrices with numbers ``(...,)`` added to their diagonals."""
-    spread = broadcast_in_dim(by, x.shape, tuple(range(by.ndim)))
+    spread = bc.broadcast_in_dim(by, x.shape, tuple(range(by.ndim)))
     return ew.add(x, ma.on_diagonal(spread, sh.zeros_like(x)))
 
 
@@ -383,7 +379,7 @@ ma.def_impl_by_one(sqrtm_p, _sqrtm_of_one)
 
 
 @ma.def_lowering(sqrtm_p)
-def _sqrtm_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
+def _sqrtm_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoParams) -> hlo.Values:
     """The root of a triangular matrix, column by column (Björck and Hammarling, 1983).
 
     XLA takes as long for each kernel as for a hundred operations. So the columns replace those of
@@ -399,10 +395,10 @@ def _sqrtm_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Val
 
     def step(j: Array, roots: Array, mixed: Array) -> Sequence[Array]:
         place = roots.ndim - 1
-        at = ew.eq(sh.iota(roots.shape, j.dtype, place), broadcast_in_dim(j, roots.shape, ()))
-        own = dynamic_slice_in_dim(roots, j, 1, place, allow_negative_indices=False)
+        at = ew.eq(sh.iota(roots.shape, j.dtype, place), bc.broadcast_in_dim(j, roots.shape, ()))
+        own = ds.dynamic_slice_in_dim(roots, j, 1, place, allow_negative_indices=False)
         own = sh.reshape(own, roots.shape[:-1])
-        sums = ew.add(roots, broadcast_in_dim(own, roots.shape, tuple(range(place))))
+        sums = ew.add(roots, bc.broadcast_in_dim(own, roots.shape, tuple(range(place))))
         nothing = sh.zeros_like(sums)
         idle = ew.eq(sums, nothing)
         safe = ew.select(idle, sh.full_like(sums, 1), sums)
@@ -410,7 +406,7 @@ def _sqrtm_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Val
         above = sh.reshape(ma.column_of(mixed, j), roots.shape)
         above = ew.select(at, nothing, above)
         column = (*roots.shape, 1)
-        solved = triangular_solve(system, sh.reshape(above, column), left_side=True)
+        solved = triangular.triangular_solve(system, sh.reshape(above, column), left_side=True)
         # a row that says 0 x = r has a solution where r is zero
         solution = sh.reshape(solved, roots.shape)
         lost = ew.and_(idle, ew.ne(solution, nothing))

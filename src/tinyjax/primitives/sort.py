@@ -34,8 +34,7 @@ from tinyjax.core.stablehlo.types import Value, Values, boolean, int_array, inte
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array
-from tinyjax.primitives import gather_scatter as gs, modes
-from tinyjax.primitives.scatter import gather
+from tinyjax.primitives import gather_scatter as gs, modes, scatter as sct
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -341,7 +340,7 @@ def _permuted(x: Array, order: Array, axis: int) -> Array:
     numbers = gs.GatherDimensionNumbers((), (axis,), (axis,), others, others)
     places = sh.expand_dims(order, (order.ndim,))
     mode = modes.GatherScatterMode.PROMISE_IN_BOUNDS
-    return gather(x, places, numbers, (1,) * x.ndim, unique_indices=True, mode=mode)
+    return sct.gather(x, places, numbers, (1,) * x.ndim, unique_indices=True, mode=mode)
 
 
 # top_k: along the last axis

@@ -20,8 +20,7 @@ from numpy import add as add_, multiply
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives import elementwise as ew, families as fam
 from tinyjax.core.primitives.shape import full_like
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Value
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing.primitive import TRANSCENDENTAL
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import DType, HostArray
@@ -241,7 +240,7 @@ def _gaussian(x: Array) -> Array:
     return ew.mul(full_like(x, 2 / math.sqrt(math.pi)), ew.exp(ew.neg(ew.mul(x, x))))
 
 
-def _lower_erfc(b: Lowering, x: Value) -> Value:
+def _lower_erfc(b: lw.Lowering, x: hlo.Value) -> hlo.Value:
     # XLA has no form of it for float8
     wide = b.convert(x, dtypes.float32) if x.dtype in dtypes.FLOAT8 else x
     return b.convert(b.op("chlo.erfc", wide), x.dtype)
@@ -516,7 +515,7 @@ def _polygamma(n: HostArray, x: HostArray) -> HostArray:
     return np.where(n == 0, _digamma(x), np.where(order, value, np.nan))
 
 
-def _lower_polygamma(b: Lowering, n: Value, x: Value) -> Value:
+def _lower_polygamma(b: lw.Lowering, n: hlo.Value, x: hlo.Value) -> hlo.Value:
     """Write XLA's, which is wrong below -9. There the trigamma function is that of its reflection.
 
     Others are NaN there.

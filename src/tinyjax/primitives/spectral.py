@@ -21,16 +21,12 @@ from tinyjax.core.primitives import (
 )
 from tinyjax.core.primitives.elementwise import add, and_, imag, is_finite, mul, real, sub
 from tinyjax.core.primitives.families import all_hold, lower_formula
-from tinyjax.core.primitives.rules import def_no_derivative, instantiate_all
-from tinyjax.core.primitives.shape import full_like, iota, zeros_like
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import TensorType, Value, Values, tensor
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
-from tinyjax.primitives import matrices as ma
-from tinyjax.primitives.arg_extrema import argmax
-from tinyjax.primitives.lu import solve
+from tinyjax.primitives import arg_extrema, lu, matrices as ma
 
 # Eigenvalues and eigenvectors of matrices that need not be Hermitian, and Schur forms.
 #
@@ -133,14 +129,14 @@ def _eig_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: EigParams) -
     ``C`` is diagonal, and keeps the vectors' lengths and what component of theirs is real. Left
     vectors are the right ones of ``A^H``, whose eigenvalues are the conjugates.
     """
-    (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
+    (a,), (ta,) = primals, ru.instantiate_all(tangents, [x.aval for x in primals])
     values, *vectors, right = tr.bind(eig_p, (a,), EigParams(params.left, True))
     ta = ew.convert_element_type(ta, values.dtype)
-    inner = solve(right, ma.mm(ta, right))
+    inner = lu.solve(right, ma.mm(ta, right))
     outs, changes = [values, *vectors], [ma.diagonal_of(inner)]
     if params.left:
         (left,) = vectors
-        changes.append(_turned(ew.conj(values), left, solve(left, ma.mm(ma.mH(ta), left))))
+        changes.append(_turned(ew.conj(values), left, lu.solve(left, ma.mm(ma.mH(ta), left))))
     if params.right:
         outs.append(right)
         changes.append(_turned(values, right, inner))
@@ -153,14 +149,14 @@ def _turned(values: Array, vectors: Array, inner: Array) -> Array:
     change = ma.mm(vectors, mul(inner, ma.inverse_differences(values)))
     size = ew.abs_(vectors)
     still = ew.imag(vectors)
-    size = ew.select(ew.eq(still, full_like(still, 0)), size, full_like(size, -1))
-    greatest = argmax(size, axis, dtypes.int32)
+    size = ew.select(ew.eq(still, sh.full_like(still, 0)), size, sh.full_like(size, -1))
+    greatest = arg_extrema.argmax(size, axis, dtypes.int32)
     n = vectors.ndim
     place = bc.broadcast_in_dim(greatest, vectors.shape, (*range(axis), n - 1))
-    chosen = ew.eq(iota(vectors.shape, dtypes.int32, axis), place)
+    chosen = ew.eq(sh.iota(vectors.shape, dtypes.int32, axis), place)
     longer = ew.real(bc.reduce_sum(ew.mul(ew.conj(vectors), change), (axis,)))
     turned, length = (
-        bc.reduce_sum(ew.select(chosen, part, zeros_like(part)), (axis,))
+        bc.reduce_sum(ew.select(chosen, part, sh.zeros_like(part)), (axis,))
         for part in (ew.imag(change), ew.real(vectors))
     )
     turn = ew.div(turned, length)
@@ -238,7 +234,7 @@ def _schur_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Val
 schur_p.def_lowering(platform="cuda")(ma.refuse_on_cuda("schur"))
 
 
-def_no_derivative(schur_p, "Eigenvalues and eigenvectors have: use eig.")
+ru.def_no_derivative(schur_p, "Eigenvalues and eigenvectors have: use eig.")
 
 
 def schur(x: Array) -> tuple[Array, Array]:

@@ -13,13 +13,10 @@ import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives import elementwise as ew, families as fam, rules as ru
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Values
-from tinyjax.core.tracing import primitive as prim
-from tinyjax.core.tracing.trace import bind1
-from tinyjax.core.values import avals as av, integers as ints, operands as opd
+from tinyjax.core.stablehlo import lowering as lw, types as hlo
+from tinyjax.core.tracing import primitive as prim, trace as tr
+from tinyjax.core.values import avals as av, concrete as conc, integers as ints, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -51,7 +48,7 @@ def _wrap_type(avals: prim.Avals, params: WrapParams) -> prim.Avals:
 
 
 @wrap_index_p.def_lowering
-def _wrap_lowering(b: Lowering, operands: Values, params: WrapParams) -> Values:
+def _wrap_lowering(b: lw.Lowering, operands: hlo.Values, params: WrapParams) -> hlo.Values:
     (x,) = operands
     moved = b.add(x, b.full_like(x, params.size))
     return (b.select(b.compare(x, b.full_like(x, 0), "LT"), moved, x),)
@@ -76,7 +73,7 @@ def canonical_indices(x: Array, what: str = "an index") -> Array:
         raise errors.DtypeError(f"{what} must be an integer, but got {x.aval}.")
     wide = dtypes.int32 if dtype.itemsize < 4 or dtype == dtypes.int32 else dtypes.int64
     if opd.is_constant(x):
-        return ConcreteArray(x.host.astype(wide))
+        return conc.ConcreteArray(x.host.astype(wide))
     return ew.convert_element_type(x, wide)
 
 
@@ -102,13 +99,13 @@ def wrap_index(x: Array, size: int) -> Array:
     if x.dtype == dtypes.int32 and not ints.fit_int32((size,)):
         x = ew.convert_element_type(x, dtypes.int64)
     if not opd.is_constant(x) or type(size) is not int:
-        return bind1(wrap_index_p, (x,), WrapParams(size))
+        return tr.bind1(wrap_index_p, (x,), WrapParams(size))
     host = x.host
     if opd.is_splat(x):
         start = int(opd.first_element(host)) if host.size else 0
         aval = av.ShapedArray(x.shape, x.dtype)
         return opd.splat(start + size if start < 0 else start, aval)
-    return ConcreteArray(np.where(host < 0, host + host.dtype.type(size), host))
+    return conc.ConcreteArray(np.where(host < 0, host + host.dtype.type(size), host))
 
 
 def same_dtype(indices: Sequence[Array]) -> list[Array]:
@@ -116,19 +113,19 @@ def same_dtype(indices: Sequence[Array]) -> list[Array]:
     # What is a constant of the program gives way, where it can, to what is computed in it.
     wide: dtypes.DType = dtypes.int32
     for x in indices:
-        if x.dtype == dtypes.int64 and not (type(x) is ConcreteArray and _fits_int32(x.host)):
+        if x.dtype == dtypes.int64 and not (type(x) is conc.ConcreteArray and _fits_int32(x.host)):
             wide = dtypes.int64
     result: list[Array] = []
     for x in indices:
         if x.dtype == wide and not x.weak_type:
             result.append(x)
-        elif type(x) is ConcreteArray:
+        elif type(x) is conc.ConcreteArray:
             aval = av.ShapedArray(x.shape, wide)
             splatted = opd.is_splat(x) and x.host.size
             result.append(
                 opd.splat(opd.first_element(x.host), aval)
                 if splatted
-                else ConcreteArray(x.host.astype(wide))
+                else conc.ConcreteArray(x.host.astype(wide))
             )
         else:
             result.append(ew.convert_element_type(x, wide))

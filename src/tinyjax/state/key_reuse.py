@@ -14,15 +14,14 @@ from weakref import ref
 
 import attrs
 
-from tinyjax import errors, frames
+from tinyjax import errors, frames, records
 from tinyjax.core.tracing import jaxpr as jx, staging as stg, trace as tr
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.records import Record
 
 
 @attrs.frozen(eq=False, repr=False)
-class Use(Record):
+class Use(records.Record):
     """What used a key.
 
     Attributes:

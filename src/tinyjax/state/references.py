@@ -14,19 +14,14 @@ from typing import Any, ClassVar, Final, Protocol, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import records, tree
+from tinyjax import dtypes, frames, records, tree
 from tinyjax.core.api import derivatives
+from tinyjax.core.tracing import jaxpr as jx, staging as stg
 from tinyjax.core.tracing.calling import HOLDERS, Holder, leaf_path, split_aux, whole_places
-from tinyjax.core.tracing.jaxpr import Var
-from tinyjax.core.tracing.staging import Irrevocable, Note, Recorder, StagingTracer
 from tinyjax.core.tracing.trace import EvalTrace, Trace, Tracer, current_trace
+from tinyjax.core.values import avals as av, concrete as conc, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.avals import ShapedArray, Typed
-from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.values.operands import as_array
-from tinyjax.dtypes import is_inexact
 from tinyjax.errors import ArgumentError, RefError, described, shortened
-from tinyjax.frames import describe_function
 from tinyjax.parallel.sharding import Sharding
 
 
@@ -73,7 +68,7 @@ class Reference:
 
     __slots__ = ()
 
-    aval: ShapedArray
+    aval: av.ShapedArray
 
     @property
     def contents(self) -> Array:
@@ -137,7 +132,7 @@ class _Part:
     form: Form | None = None
 
 
-class Used(Note):
+class Used(stg.Note):
     """What a function that is staged uses of references: made outside of it, or given to it.
 
     What only is read may be known while it is staged. A function that writes to it is staged again.
@@ -153,23 +148,23 @@ class Used(Note):
 
     def __init__(self, traced: frozenset[Reference] = frozenset()) -> None:
         self._traced: frozenset[Reference] = traced
-        self._parameters: dict[Reference, Var] = {}
+        self._parameters: dict[Reference, jx.Var] = {}
         self._known: set[Reference] = set()
         self._closed: tuple[Reference, ...] = ()
         self.cells: dict[Reference, Cell] = {}
         self.given: dict[int, tuple[Any, Form]] = {}
 
-    def enter(self, ref: Reference, outer: Cell, recorder: Recorder) -> Cell:
+    def enter(self, ref: Reference, outer: Cell, recorder: stg.Recorder) -> Cell:
         """Give a reference a cell in a recorder."""
         value = outer.value
         known = recorder.outside == "data" and not isinstance(value, Tracer)
         if not known or ref in self._traced:
-            var = self._parameters[ref] = Var(ref.aval)
-            value = StagingTracer(recorder, var, ref.aval)
+            var = self._parameters[ref] = jx.Var(ref.aval)
+            value = stg.StagingTracer(recorder, var, ref.aval)
         cell = self.cells[ref] = Cell(value, recorder)
         return cell
 
-    def taken(self) -> Sequence[tuple[Reference, Var]]:
+    def taken(self) -> Sequence[tuple[Reference, jx.Var]]:
         return [*self._parameters.items()]
 
     def left(self) -> Sequence[tuple[Hashable, Array]]:
@@ -209,7 +204,7 @@ class Used(Note):
             form.put(objects[place], contents)
 
 
-def used_in(recorder: Recorder) -> Used:
+def used_in(recorder: stg.Recorder) -> Used:
     """Return what a recorder's function has used of references so far."""
     note = recorder.notes.get(Used)
     if not isinstance(note, Used):
@@ -217,13 +212,13 @@ def used_in(recorder: Recorder) -> Used:
     return note
 
 
-def cells_in(recorder: Recorder) -> Mapping[Reference, Cell]:
+def cells_in(recorder: stg.Recorder) -> Mapping[Reference, Cell]:
     """Return the cells of references that a recorder has."""
     note = recorder.notes.get(Used)
     return note.cells if isinstance(note, Used) else {}
 
 
-def entered(ref: Reference, outer: Cell, recorder: Recorder) -> Cell:
+def entered(ref: Reference, outer: Cell, recorder: stg.Recorder) -> Cell:
     """Return a reference's own cell in a recorder, which begins as another cell is."""
     return used_in(recorder).enter(ref, outer, recorder)
 
@@ -246,7 +241,7 @@ def check_given_once(refs: Sequence[Reference], by: str) -> None:
 # which returns what it wrote (state is discharged).
 
 
-class Ref(Typed, Reference):
+class Ref(av.Typed, Reference):
     """An array that is written in place; made by ``new_ref``.
 
     It is read by ``ref[index]``, where ``ref[...]`` is all of it, and written by
@@ -262,7 +257,7 @@ class Ref(Typed, Reference):
 
     __slots__ = ("__weakref__", "_cell", "_ended", "aval")
 
-    aval: ShapedArray
+    aval: av.ShapedArray
 
     def __init__(self, value: Array) -> None:
         if not isinstance(value, Array):
@@ -352,7 +347,7 @@ class Ref(Typed, Reference):
 
     def __repr__(self) -> str:
         value = self._ended or self._cell.value
-        if isinstance(value, ConcreteArray):
+        if isinstance(value, conc.ConcreteArray):
             return repr(value).replace("Array", "Ref", 1)
         return f"Ref<{self.aval}>" if isinstance(value, Array) else f"Ref<{self.aval}, {value}>"
 
@@ -366,11 +361,11 @@ class Ref(Typed, Reference):
             raise RefError(f"a Ref of type {self.aval} is used {self._ended}.")
         cell, trace = self._cell, current_trace()
         home = cell.trace
-        crossed: list[Recorder] = []
+        crossed: list[stg.Recorder] = []
         while trace is not home:
             if isinstance(trace, EvalTrace) and isinstance(home, EvalTrace):
                 break
-            if isinstance(trace, Recorder) and trace.outside != "nothing":
+            if isinstance(trace, stg.Recorder) and trace.outside != "nothing":
                 own = cells_in(trace).get(self)
                 if own is not None:
                     cell = own
@@ -415,8 +410,8 @@ class Ref(Typed, Reference):
                 "vmap writes to each example's part of a Ref that is mapped as an argument."
             )
         cell.value, cell.written = value.astype(value.dtype) if value.weak_type else value, True
-        Irrevocable.count += 1
-        Irrevocable.error = _written_twice
+        stg.Irrevocable.count += 1
+        stg.Irrevocable.error = _written_twice
 
 
 def _written_twice() -> RefError:
@@ -431,7 +426,7 @@ def _another(x: Array) -> Array:
     return x if isinstance(x, Tracer) else x.copy()
 
 
-def _check_bounds(index: Any, aval: ShapedArray) -> None:
+def _check_bounds(index: Any, aval: av.ShapedArray) -> None:
     """Refuse Python's and NumPy's ints beyond the ends of an axis."""
     listed = index if isinstance(index, tuple) else (index,)
     parts = [x[()] if isinstance(x, np.ndarray) and not x.shape else x for x in listed]
@@ -466,7 +461,7 @@ class _At:
         return RefView(self._of, index)
 
 
-class RefView(Typed):
+class RefView(av.Typed):
     """A part of a reference, read and written as a reference is; made by ``ref.at[index]``.
 
     Example:
@@ -486,7 +481,7 @@ class RefView(Typed):
         self._index: Any = index
 
     @property
-    def aval(self) -> ShapedArray:
+    def aval(self) -> av.ShapedArray:
         """The type of its contents."""
         return self[...].aval
 
@@ -527,7 +522,7 @@ class RefView(Typed):
 
 
 @attrs.frozen(eq=False, repr=False)
-class AbstractRef(Typed, records.Record):
+class AbstractRef(av.Typed, records.Record):
     """The type of a reference, which ``typeof`` gives.
 
     Attributes:
@@ -541,12 +536,12 @@ class AbstractRef(Typed, records.Record):
         Ref{float32[2]}
     """
 
-    inner_aval: ShapedArray
+    inner_aval: av.ShapedArray
     memory_space: None = None
     kind: object = None
 
     @property
-    def aval(self) -> ShapedArray:
+    def aval(self) -> av.ShapedArray:
         """The type of its contents."""
         return self.inner_aval
 
@@ -610,7 +605,7 @@ def new_ref(init_val: ArrayLike, *, memory_space: None = None, kind: str | None 
     """
     if memory_space is not None:
         raise ArgumentError(f"new_ref takes no memory_space, but got {shortened(memory_space)}.")
-    array = as_array(init_val)
+    array = opd.as_array(init_val)
     if array is init_val:
         array = _another(array)
     return Ref(array.astype(array.dtype) if array.weak_type else array)
@@ -729,7 +724,7 @@ class _Given:
         """Make it, and note that it is the function's own."""
         refs = [Ref(x) for x in contents]
         holder, trace = self.form.make(refs), current_trace()
-        if isinstance(trace, Recorder) and trace.outside != "nothing":
+        if isinstance(trace, stg.Recorder) and trace.outside != "nothing":
             used_in(trace).given[place] = holder, self.form
         return holder
 
@@ -781,9 +776,9 @@ class _OfRef(OfRefs):
     ) -> tuple[Any, ...]:
         leaves, treedef = tree.flatten(tuple(primals))
         directions = treedef.flatten_up_to(tuple(tangents), "tangents")
-        places, by = whole_places(leaves), f"the jvp of {describe_function(fun)}"
+        places, by = whole_places(leaves), f"the jvp of {frames.describe_function(fun)}"
         for i in places:
-            if is_inexact(leaves[i].dtype) and not isinstance(directions[i], Ref):
+            if dtypes.is_inexact(leaves[i].dtype) and not isinstance(directions[i], Ref):
                 raise RefError(
                     f"{by}: {leaf_path('primals', treedef, i)} is a Ref, and so its tangent must "
                     f"be one, but got {described(directions[i])}. Write new_ref(tangent)."
