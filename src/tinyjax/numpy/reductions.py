@@ -586,8 +586,12 @@ def _check_ddof(ddof: object) -> None:
 
 def root(squares: Array) -> Array:
     """Return the root of a sum of squares, which has no slope where all of them are zero."""
-    nothing = sh.full_like(squares, 0)
-    return ew.select(ew.eq(squares, nothing), nothing, ew.sqrt(squares))
+    # not by a choice, whose mask each element of the sum is chosen by: a quarter more time
+    aval = squares.aval
+    is_zero = ew.eq(squares, sh.full_like(squares, 0))
+    nothing = ew.convert_element_type(is_zero, aval.dtype, aval.weak_type)
+    root_or_one = ew.sqrt(ew.add(squares, nothing))
+    return ew.mul(root_or_one, ew.sub(sh.full_like(nothing, 1), nothing))
 
 
 def std(  # noqa: PLR0913 (JAX's signature)
