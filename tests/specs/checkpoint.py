@@ -11,6 +11,7 @@ from tinyjax.core.primitives.elementwise import add, exp, mul, select, sin
 from tinyjax.core.primitives.identities import checkpoint_name, name_p
 from tinyjax.core.primitives.shape import transpose
 from tinyjax.core.values.array import Array
+from tinyjax.rematerialization.transformation import budget_p, budgeted
 
 F = ArraySpec((2, 3))
 
@@ -31,6 +32,11 @@ def named(x: Array, y: Array) -> dict[str, Array]:
 def mixed(mask: Array, x: Array, y: Array) -> tuple[Array, Array]:
     """A bool among the operands and the results."""
     return select(mask, x, mul(x, y)), mask
+
+
+def within_budget(x: Array, y: Array) -> Array:
+    """Products in a budget that has room for all that their derivative reads."""
+    return budgeted(lambda x, y: mul(sin(mul(sin(x), y)), x), 100_000)(x, y)
 
 
 @checkpoint
@@ -82,6 +88,15 @@ SPECS = [
         dtypes=("float64",),
         grad=1,
         linear=(0, 1),
+    ),
+    Spec(
+        "memory_budget",
+        budget_p,
+        within_budget,
+        [Case(F, F), Case(ArraySpec(()), ArraySpec(()))],
+        dtypes=("float64", "complex128"),
+        grad=2,
+        grad_dtypes=("float64", "complex128"),
     ),
     Spec("checkpoint, nested", checkpoint_p, outer, [Case(F)], dtypes=("float64",), grad=2),
     Spec(
