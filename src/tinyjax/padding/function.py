@@ -304,5 +304,6 @@ def _told(fun: Callable[..., Any], call: Call) -> str:
     return (
         f"{frames.describe_function(fun)} is compiled for many lengths (pad_to): "
         f"{', '.join(meant)}. What else has such a length must be an argument that pad_to rounds "
-        "up alike; jit without pad_to compiles each length by itself."
+        "up alike. Where not all of these vary, name the arguments that do, as in "
+        "pad_to={'x': 16}; jit without pad_to compiles each length by itself."
     )
