@@ -1401,16 +1401,16 @@ def nan_in_a_loop() -> object:
 @case(
     NanError,
     "a NaN was born in div, in the backward pass of this line: div(0.0, 0.0). It is in result of "
-    "root (HERE). Zero times an infinite derivative is NaN. If a where "
-    "hides the value that this is the derivative of, choose the argument as well: "
-    "where(ok, f(where(ok, x, 1.0)), y).",
+    "turned (HERE). Zero times an infinite derivative is NaN. If a product with zeros hides the "
+    "value that this is the derivative of, choose instead: where(ok, f(x), y). If a product of "
+    "matrices lies between, choose the argument as well: f(where(ok, x, 1.0)).",
 )
 def nan_behind_a_where() -> object:
-    def root(x: Any) -> Any:
-        return jnp.where(x > 0, jnp.sqrt(x), 0.0)  # here
+    def turned(x: Any) -> Any:
+        return jnp.where(x[0, 0] > 0, jnp.sqrt(x) @ jnp.ones((2, 2)), 0.0).sum()  # here
 
     with config.scoped(debug_nans=True):
-        return grad(root)(0.0)
+        return grad(turned)(jnp.zeros((2, 2)))
 
 
 @case(

@@ -16,8 +16,9 @@ from functools import partial
 from types import TracebackType
 from typing import Final
 
-from tinyjax.core import devices as dev, xla
+from tinyjax.core import devices as dev
 from tinyjax.core.values.integers import integer
+from tinyjax.core.xla import COMPILER, has_started
 from tinyjax.distributed import clusters, gathering, membership
 from tinyjax.distributed.xla import connecting
 from tinyjax.errors import ArgumentError, DistributedError
@@ -79,7 +80,7 @@ def initialize(  # noqa: PLR0913, PLR0917 (JAX's signature)
     mine = _identity(coordinator_address, num_processes, process_id, cluster_detection_method)
     if _members:
         raise DistributedError("distributed.initialize was called before in this process.")
-    if dev.devices_are_known() or xla.has_started():
+    if dev.devices_are_known() or has_started():
         raise DistributedError(
             "distributed.initialize must be called before tinyjax.devices(), before a mesh is made "
             "and before anything is compiled or put on a device: it decides what devices there are."
@@ -147,7 +148,7 @@ def _meet(
     """Meet the other processes, and connect to them."""
     size, number, seconds = mine.num_processes, mine.process_id, limits.initialization
     bind = bind or os.environ.get("JAX_COORDINATOR_BIND_ADDRESS") or mine.coordinator_address
-    versions = f"tinyjax {__version__} on {xla.COMPILER} and Python {platform.python_version()}"
+    versions = f"tinyjax {__version__} on {COMPILER} and Python {platform.python_version()}"
     hello = gathering.Hello(number, size, dev.own_device_count(), versions)
     if number == 0:
         group = gathering.gather(gathering.listener(bind), hello, seconds)

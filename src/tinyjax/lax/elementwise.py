@@ -30,10 +30,6 @@ def _of_one(primitive: Primitive[NoParams], x: ArrayLike) -> Array:
     return tr.bind1(primitive, (opd.as_array(x),), NO_PARAMS)
 
 
-def _of_two(name: str, primitive: Primitive[NoParams], x: ArrayLike, y: ArrayLike) -> Array:
-    return tr.bind1(primitive, pair(name, opd.as_array(x), opd.as_array(y)), NO_PARAMS)
-
-
 def neg(x: ArrayLike) -> Array:
     """Return ``-x``, in the same dtype; integers wrap around, and bools are not taken.
 
@@ -514,7 +510,7 @@ def add(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.add(jnp.array([1, 2]), 3)
         Array([4, 5], dtype=int32)
     """
-    return _of_two("add", _ew.add, x, y)
+    return tr.bind1(_ew.add, pair("add", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
 
 
 def sub(x: ArrayLike, y: ArrayLike) -> Array:
@@ -526,7 +522,7 @@ def sub(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.sub(jnp.array([3, 1], jnp.uint8), 2)
         Array([  1, 255], dtype=uint8)
     """
-    return _of_two("sub", _ew.sub, x, y)
+    return tr.bind1(_ew.sub, pair("sub", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
 
 
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike = None) -> Array:
@@ -560,7 +556,7 @@ def mulhi(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.mulhi(jnp.int8(100), jnp.int8(100)), 100 * 100 // 256
         (Array(39, dtype=int8), 39)
     """
-    return _of_two("mulhi", _bits.mulhi, x, y)
+    return tr.bind1(_bits.mulhi, pair("mulhi", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
 
 
 def div(x: ArrayLike, y: ArrayLike) -> Array:
@@ -576,7 +572,7 @@ def div(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.div(1.0, 0.0)
         Array(inf, dtype=float32, weak_type=True)
     """
-    return _of_two("div", _ew.div, x, y)
+    return tr.bind1(_ew.div, pair("div", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
 
 
 def rem(x: ArrayLike, y: ArrayLike) -> Array:
@@ -590,7 +586,7 @@ def rem(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.rem(jnp.array([7, -7, 7]), jnp.array([3, 3, 0]))
         Array([ 1, -1,  7], dtype=int32)
     """
-    return _of_two("rem", _ew.rem, x, y)
+    return tr.bind1(_ew.rem, pair("rem", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
 
 
 def max(x: ArrayLike, y: ArrayLike) -> Array:
@@ -604,7 +600,7 @@ def max(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.max(jnp.array([1.0, jnp.nan]), 2.0)
         Array([ 2., nan], dtype=float32)
     """
-    return _of_two("max", _ew.max_, x, y)
+    return tr.bind1(_ew.max_, pair("max", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
 
 
 def min(x: ArrayLike, y: ArrayLike) -> Array:
@@ -618,7 +614,7 @@ def min(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.min(jnp.array([1.0, jnp.nan]), 2.0)
         Array([ 1., nan], dtype=float32)
     """
-    return _of_two("min", _ew.min_, x, y)
+    return tr.bind1(_ew.min_, pair("min", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
 
 
 def atan2(x: ArrayLike, y: ArrayLike) -> Array:
@@ -633,7 +629,7 @@ def atan2(x: ArrayLike, y: ArrayLike) -> Array:
         >>> jnp.rad2deg(lax.atan2(jnp.array([1.0, 0.0, -0.0]), jnp.array([0.0, -1.0, -1.0])))
         Array([  90.,  180., -180.], dtype=float32)
     """
-    return _of_two("atan2", _ew.atan2, x, y)
+    return tr.bind1(_ew.atan2, pair("atan2", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
 
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
@@ -656,7 +652,7 @@ def complex(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.complex(jnp.array([1.0, 2.0]), 0.5)
         Array([1.+0.5j, 2.+0.5j], dtype=complex64)
     """
-    return _of_two("complex", _ew.complex_, x, y)
+    return tr.bind1(_ew.complex_, pair("complex", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
 
 
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
@@ -668,7 +664,7 @@ def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.bitwise_and(jnp.array([0b1100, 6]), 0b0110)
         Array([4, 6], dtype=int32)
     """
-    return _of_two("bitwise_and", _ew.and_, x, y)
+    return tr.bind1(_ew.and_, pair("bitwise_and", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
 
 
 def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
@@ -680,7 +676,7 @@ def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.bitwise_or(jnp.array([0b1100, 6]), 0b0010)
         Array([14,  6], dtype=int32)
     """
-    return _of_two("bitwise_or", _ew.or_, x, y)
+    return tr.bind1(_ew.or_, pair("bitwise_or", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
 
 
 def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
@@ -692,7 +688,7 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.bitwise_xor(jnp.array([0b1100, 6]), 0b0110)
         Array([10,  0], dtype=int32)
     """
-    return _of_two("bitwise_xor", _ew.xor_, x, y)
+    return tr.bind1(_ew.xor_, pair("bitwise_xor", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
 
 
 def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
@@ -704,7 +700,7 @@ def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.shift_left(jnp.array([1, 3]), jnp.array([4, 32]))
         Array([16,  0], dtype=int32)
     """
-    return _of_two("shift_left", _ew.shift_left, x, y)
+    return tr.bind1(_ew.shift_left, pair("shift_left", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
 
 
 def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
@@ -716,7 +712,8 @@ def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.shift_right_logical(jnp.array([20, -20], jnp.int8), 3)
         Array([ 2, 29], dtype=int8)
     """
-    return _of_two("shift_right_logical", _ew.shift_right_logical, x, y)
+    operands = pair("shift_right_logical", opd.as_array(x), opd.as_array(y))
+    return tr.bind1(_ew.shift_right_logical, operands, NO_PARAMS)
 
 
 def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
@@ -728,7 +725,8 @@ def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.shift_right_arithmetic(jnp.array([20, -20], jnp.int8), 3)
         Array([ 2, -3], dtype=int8)
     """
-    return _of_two("shift_right_arithmetic", _ew.shift_right_arithmetic, x, y)
+    operands = pair("shift_right_arithmetic", opd.as_array(x), opd.as_array(y))
+    return tr.bind1(_ew.shift_right_arithmetic, operands, NO_PARAMS)
 
 
 def eq(x: ArrayLike, y: ArrayLike) -> Array:
@@ -740,7 +738,7 @@ def eq(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.eq(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan]))
         Array([ True, False], dtype=bool)
     """
-    return _of_two("eq", _ew.eq, x, y)
+    return tr.bind1(_ew.eq, pair("eq", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
 
 
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
@@ -752,7 +750,7 @@ def ne(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.ne(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan]))
         Array([False,  True], dtype=bool)
     """
-    return _of_two("ne", _ew.ne, x, y)
+    return tr.bind1(_ew.ne, pair("ne", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
 
 
 def lt(x: ArrayLike, y: ArrayLike) -> Array:
@@ -764,7 +762,7 @@ def lt(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.lt(jnp.array([1.0, 2.0, jnp.nan]), 2.0)
         Array([ True, False, False], dtype=bool)
     """
-    return _of_two("lt", _ew.lt, x, y)
+    return tr.bind1(_ew.lt, pair("lt", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
 
 
 def le(x: ArrayLike, y: ArrayLike) -> Array:
@@ -776,7 +774,7 @@ def le(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.le(jnp.array([1.0, 2.0, jnp.nan]), 2.0)
         Array([ True,  True, False], dtype=bool)
     """
-    return _of_two("le", _ew.le, x, y)
+    return tr.bind1(_ew.le, pair("le", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
 
 
 def gt(x: ArrayLike, y: ArrayLike) -> Array:
@@ -788,7 +786,7 @@ def gt(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.gt(jnp.array([1.0, 3.0, jnp.nan]), 2.0)
         Array([False,  True, False], dtype=bool)
     """
-    return _of_two("gt", _ew.gt, x, y)
+    return tr.bind1(_ew.gt, pair("gt", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
 
 
 def ge(x: ArrayLike, y: ArrayLike) -> Array:
@@ -800,7 +798,7 @@ def ge(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.ge(jnp.array([1.0, 2.0, jnp.nan]), 2.0)
         Array([False,  True, False], dtype=bool)
     """
-    return _of_two("ge", _ew.ge, x, y)
+    return tr.bind1(_ew.ge, pair("ge", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
 
 
 def polygamma(m: ArrayLike, x: ArrayLike) -> Array:

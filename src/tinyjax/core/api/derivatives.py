@@ -379,9 +379,17 @@ def vjp(
 def vjp(
     fun: Callable[..., Any],
     *primals: Any,
-    has_aux: bool = ...,
+    has_aux: bool,
     saveable_args: Saveable = ...,
     memory_budget: int | None = ...,
+) -> tuple[Any, ...]: ...
+@overload
+def vjp(
+    fun: Callable[..., Any],
+    *primals: Any,
+    has_aux: bool = ...,
+    saveable_args: Saveable = ...,
+    memory_budget: int | None,
 ) -> tuple[Any, ...]: ...
 @watched
 def vjp(
