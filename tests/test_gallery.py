@@ -67,7 +67,7 @@ def test_pictures_are_small() -> None:
 
 
 def test_memory_budget(picture: str) -> None:
-    found = memory_budget.main(picture, depth=12, width=16, examples=64)
+    found = memory_budget.main(picture, depth=32, width=16, examples=256)
     assert found["least MB possible"] < found["half of it, predicted"]
     assert found["half of it, predicted"] <= found["MB without a budget"] / 2
     assert found["half of it, by XLA"] == pytest.approx(found["half of it, predicted"], rel=0.1)
