@@ -336,7 +336,7 @@ def to_physical(host: HostArray) -> HostArray:
     if host.dtype == float0:
         return np.zeros(host.shape, bool_)
     if host.dtype in STORED:  # what the other bits of their bytes are, is left open
-        return host.view(uint8) & ((1 << STORED[host.dtype]) - 1)
+        return np.asarray(host.view(uint8) & ((1 << STORED[host.dtype]) - 1))
     return host.view(PHYSICAL[host.dtype])
 
 
