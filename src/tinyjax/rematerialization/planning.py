@@ -117,24 +117,23 @@ class MemoryPlan:
 
     def __repr__(self) -> str:
         lines = [
-            f"memory budget {_megabytes(self.budget)}, predicted peak {_megabytes(self.peak)}",
-            f"  {_megabytes(self.results)} are results",
-            f"  {_megabytes(self.kept)} are kept for the backward pass",
+            f"memory budget {_size(self.budget)}, predicted peak {_size(self.peak)}",
+            f"  {_size(self.results)} are results",
+            f"  {_size(self.kept)} are kept for the backward pass",
             f"  {self.work:.0%} of the forward pass is computed again",
-            f"  the least possible budget is {_megabytes(self.least)}",
+            f"  the least possible budget is {_size(self.least)}",
         ]
         for part, times in _counted(self.again):
             where = "" if part.location is None else f" to {part.location}: {part.location.text}"
             count = f"{times} x " if times > 1 else ""
             lines.append(
-                f"  {count}{part.way}, from {_megabytes(part.kept)}: "
-                f"{part.operations} operations{where}"
+                f"  {count}{part.way}, from {_size(part.kept)}: {part.operations} operations{where}"
             )
         return "\n".join(lines)
 
 
-def _megabytes(count: int) -> str:
-    return f"{count / 1e6:,.2f} MB"
+def _size(count: int) -> str:
+    return f"{count / 1e6:,.2f} MB" if count >= 10_000 else f"{count:,} bytes"
 
 
 def _counted(parts: Sequence[Again]) -> Iterator[tuple[Again, int]]:
