@@ -548,7 +548,7 @@ def test_stiff_equations_by_sparse_jacobians() -> None:
 
     u = np.random.default_rng(0).uniform(1, 3, 32)
     of_time = tinyjax.jacobian(flow, 1, sparse="scipy")
-    sparse = scipy.integrate.solve_ivp(flow, (0, 1), u, "BDF", jac=of_time, rtol=1e-8, atol=1e-8)
+    sparse = scipy.integrate.solve_ivp(flow, (0, 1), u, "Radau", jac=of_time, rtol=1e-8, atol=1e-8)
     dense = scipy.integrate.solve_ivp(flow, (0, 1), u, "LSODA", rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(sparse.y[:, -1], dense.y[:, -1], 1e-5)
 

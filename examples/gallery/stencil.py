@@ -54,7 +54,7 @@ def main(path: str = "stencil.png", *, side: int = 16, end: float = 9.0) -> dict
     pattern = jacobian_sparsity(rates, 0.0, state, argnums=1)
     colours = coloured(pattern)
     jacobian = jax.jacobian(rates, argnums=1, sparse="scipy")
-    found = solve_ivp(jax.jit(rates), (0, end), state, "BDF", jac=jacobian, rtol=1e-6)
+    found = solve_ivp(jax.jit(rates), (0, end), state, "Radau", jac=jacobian, rtol=1e-6)
     draw(path, pattern, colours.columns, found.y[:, -1].reshape(2, side, side))
     return {
         "variables": state.size,
