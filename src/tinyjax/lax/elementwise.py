@@ -510,7 +510,7 @@ def add(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.add(jnp.array([1, 2]), 3)
         Array([4, 5], dtype=int32)
     """
-    return tr.bind1(_ew.add, pair("add", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
+    return tr.bind1(_ew.add, pair("add", x, y), NO_PARAMS)
 
 
 def sub(x: ArrayLike, y: ArrayLike) -> Array:
@@ -522,7 +522,7 @@ def sub(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.sub(jnp.array([3, 1], jnp.uint8), 2)
         Array([  1, 255], dtype=uint8)
     """
-    return tr.bind1(_ew.sub, pair("sub", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
+    return tr.bind1(_ew.sub, pair("sub", x, y), NO_PARAMS)
 
 
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike = None) -> Array:
@@ -556,7 +556,7 @@ def mulhi(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.mulhi(jnp.int8(100), jnp.int8(100)), 100 * 100 // 256
         (Array(39, dtype=int8), 39)
     """
-    return tr.bind1(_bits.mulhi, pair("mulhi", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
+    return tr.bind1(_bits.mulhi, pair("mulhi", x, y), NO_PARAMS)
 
 
 def div(x: ArrayLike, y: ArrayLike) -> Array:
@@ -572,7 +572,7 @@ def div(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.div(1.0, 0.0)
         Array(inf, dtype=float32, weak_type=True)
     """
-    return tr.bind1(_ew.div, pair("div", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
+    return tr.bind1(_ew.div, pair("div", x, y), NO_PARAMS)
 
 
 def rem(x: ArrayLike, y: ArrayLike) -> Array:
@@ -586,7 +586,7 @@ def rem(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.rem(jnp.array([7, -7, 7]), jnp.array([3, 3, 0]))
         Array([ 1, -1,  7], dtype=int32)
     """
-    return tr.bind1(_ew.rem, pair("rem", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
+    return tr.bind1(_ew.rem, pair("rem", x, y), NO_PARAMS)
 
 
 def max(x: ArrayLike, y: ArrayLike) -> Array:
@@ -600,7 +600,7 @@ def max(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.max(jnp.array([1.0, jnp.nan]), 2.0)
         Array([ 2., nan], dtype=float32)
     """
-    return tr.bind1(_ew.max_, pair("max", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
+    return tr.bind1(_ew.max_, pair("max", x, y), NO_PARAMS)
 
 
 def min(x: ArrayLike, y: ArrayLike) -> Array:
@@ -614,7 +614,7 @@ def min(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.min(jnp.array([1.0, jnp.nan]), 2.0)
         Array([ 1., nan], dtype=float32)
     """
-    return tr.bind1(_ew.min_, pair("min", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
+    return tr.bind1(_ew.min_, pair("min", x, y), NO_PARAMS)
 
 
 def atan2(x: ArrayLike, y: ArrayLike) -> Array:
@@ -629,7 +629,7 @@ def atan2(x: ArrayLike, y: ArrayLike) -> Array:
         >>> jnp.rad2deg(lax.atan2(jnp.array([1.0, 0.0, -0.0]), jnp.array([0.0, -1.0, -1.0])))
         Array([  90.,  180., -180.], dtype=float32)
     """
-    return tr.bind1(_ew.atan2, pair("atan2", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
+    return tr.bind1(_ew.atan2, pair("atan2", x, y), NO_PARAMS)
 
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
@@ -640,7 +640,7 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
         >>> lax.nextafter(1.0, 0.0) - 1
         Array(-5.9604645e-08, dtype=float32, weak_type=True)
     """
-    return tr.bind1(_ew.nextafter, pair("nextafter", opd.as_array(x1), opd.as_array(x2)), NO_PARAMS)
+    return tr.bind1(_ew.nextafter, pair("nextafter", x1, x2), NO_PARAMS)
 
 
 def complex(x: ArrayLike, y: ArrayLike) -> Array:
@@ -652,7 +652,7 @@ def complex(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.complex(jnp.array([1.0, 2.0]), 0.5)
         Array([1.+0.5j, 2.+0.5j], dtype=complex64)
     """
-    return tr.bind1(_ew.complex_, pair("complex", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
+    return tr.bind1(_ew.complex_, pair("complex", x, y), NO_PARAMS)
 
 
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
@@ -664,7 +664,7 @@ def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.bitwise_and(jnp.array([0b1100, 6]), 0b0110)
         Array([4, 6], dtype=int32)
     """
-    return tr.bind1(_ew.and_, pair("bitwise_and", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
+    return tr.bind1(_ew.and_, pair("bitwise_and", x, y), NO_PARAMS)
 
 
 def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
@@ -676,7 +676,7 @@ def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.bitwise_or(jnp.array([0b1100, 6]), 0b0010)
         Array([14,  6], dtype=int32)
     """
-    return tr.bind1(_ew.or_, pair("bitwise_or", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
+    return tr.bind1(_ew.or_, pair("bitwise_or", x, y), NO_PARAMS)
 
 
 def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
@@ -688,7 +688,7 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.bitwise_xor(jnp.array([0b1100, 6]), 0b0110)
         Array([10,  0], dtype=int32)
     """
-    return tr.bind1(_ew.xor_, pair("bitwise_xor", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
+    return tr.bind1(_ew.xor_, pair("bitwise_xor", x, y), NO_PARAMS)
 
 
 def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
@@ -700,7 +700,7 @@ def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.shift_left(jnp.array([1, 3]), jnp.array([4, 32]))
         Array([16,  0], dtype=int32)
     """
-    return tr.bind1(_ew.shift_left, pair("shift_left", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
+    return tr.bind1(_ew.shift_left, pair("shift_left", x, y), NO_PARAMS)
 
 
 def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
@@ -712,8 +712,7 @@ def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.shift_right_logical(jnp.array([20, -20], jnp.int8), 3)
         Array([ 2, 29], dtype=int8)
     """
-    operands = pair("shift_right_logical", opd.as_array(x), opd.as_array(y))
-    return tr.bind1(_ew.shift_right_logical, operands, NO_PARAMS)
+    return tr.bind1(_ew.shift_right_logical, pair("shift_right_logical", x, y), NO_PARAMS)
 
 
 def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
@@ -725,8 +724,7 @@ def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.shift_right_arithmetic(jnp.array([20, -20], jnp.int8), 3)
         Array([ 2, -3], dtype=int8)
     """
-    operands = pair("shift_right_arithmetic", opd.as_array(x), opd.as_array(y))
-    return tr.bind1(_ew.shift_right_arithmetic, operands, NO_PARAMS)
+    return tr.bind1(_ew.shift_right_arithmetic, pair("shift_right_arithmetic", x, y), NO_PARAMS)
 
 
 def eq(x: ArrayLike, y: ArrayLike) -> Array:
@@ -738,7 +736,7 @@ def eq(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.eq(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan]))
         Array([ True, False], dtype=bool)
     """
-    return tr.bind1(_ew.eq, pair("eq", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
+    return tr.bind1(_ew.eq, pair("eq", x, y), NO_PARAMS)
 
 
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
@@ -750,7 +748,7 @@ def ne(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.ne(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan]))
         Array([False,  True], dtype=bool)
     """
-    return tr.bind1(_ew.ne, pair("ne", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
+    return tr.bind1(_ew.ne, pair("ne", x, y), NO_PARAMS)
 
 
 def lt(x: ArrayLike, y: ArrayLike) -> Array:
@@ -762,7 +760,7 @@ def lt(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.lt(jnp.array([1.0, 2.0, jnp.nan]), 2.0)
         Array([ True, False, False], dtype=bool)
     """
-    return tr.bind1(_ew.lt, pair("lt", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
+    return tr.bind1(_ew.lt, pair("lt", x, y), NO_PARAMS)
 
 
 def le(x: ArrayLike, y: ArrayLike) -> Array:
@@ -774,7 +772,7 @@ def le(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.le(jnp.array([1.0, 2.0, jnp.nan]), 2.0)
         Array([ True,  True, False], dtype=bool)
     """
-    return tr.bind1(_ew.le, pair("le", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
+    return tr.bind1(_ew.le, pair("le", x, y), NO_PARAMS)
 
 
 def gt(x: ArrayLike, y: ArrayLike) -> Array:
@@ -786,7 +784,7 @@ def gt(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.gt(jnp.array([1.0, 3.0, jnp.nan]), 2.0)
         Array([False,  True, False], dtype=bool)
     """
-    return tr.bind1(_ew.gt, pair("gt", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
+    return tr.bind1(_ew.gt, pair("gt", x, y), NO_PARAMS)
 
 
 def ge(x: ArrayLike, y: ArrayLike) -> Array:
@@ -798,7 +796,7 @@ def ge(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.ge(jnp.array([1.0, 2.0, jnp.nan]), 2.0)
         Array([False,  True, False], dtype=bool)
     """
-    return tr.bind1(_ew.ge, pair("ge", opd.as_array(x), opd.as_array(y)), NO_PARAMS)
+    return tr.bind1(_ew.ge, pair("ge", x, y), NO_PARAMS)
 
 
 def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
@@ -810,7 +808,7 @@ def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
         >>> jnp.round(lax.polygamma(1.0, 1.0), 4)
         Array(1.6449, dtype=float32, weak_type=True)
     """
-    return tr.bind1(_sp.polygamma, pair("polygamma", opd.as_array(m), opd.as_array(x)), NO_PARAMS)
+    return tr.bind1(_sp.polygamma, pair("polygamma", m, x), NO_PARAMS)
 
 
 def zeta(x: ArrayLike, q: ArrayLike) -> Array:
@@ -824,7 +822,7 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Array:
         >>> jnp.round(lax.zeta(2.0, 1.0), 4)
         Array(1.6449, dtype=float32, weak_type=True)
     """
-    return tr.bind1(_sp.zeta, pair("zeta", opd.as_array(x), opd.as_array(q)), NO_PARAMS)
+    return tr.bind1(_sp.zeta, pair("zeta", x, q), NO_PARAMS)
 
 
 def conj(x: ArrayLike) -> Array:
@@ -1033,7 +1031,7 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
         >>> lax.clamp(0, jnp.array([-2, 3, 12]), 10)
         Array([ 0,  3, 10], dtype=int32)
     """
-    low, array, high = pair("clamp", opd.as_array(min), opd.as_array(x), opd.as_array(max))
+    low, array, high = pair("clamp", min, x, max)
     return tr.bind1(_ew.min_, (tr.bind1(_ew.max_, (low, array), NO_PARAMS), high), NO_PARAMS)
 
 

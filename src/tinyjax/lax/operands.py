@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinyjax import dtypes, errors
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import operands as opd
+from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.numpy.promotion import broadcast as _broadcast_arrays, convert
 
 
-def pair(name: str, *operands: Array) -> list[Array]:
-    """Give operands one shape and dtype, if they are as good as equal."""
-    xs = one_dtype(name, operands)
+def pair(name: str, *operands: ArrayLike) -> list[Array]:
+    """Return operands as arrays of one shape and dtype, if they are as good as equal."""
+    xs = one_dtype(name, [*map(opd.as_array, operands)])
     shapes = {x.shape for x in xs}
     if len(shapes) == 1:
         return xs

@@ -42,7 +42,7 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(lax.betainc(2.0, 3.0, 0.5)), 4)
         0.6875
     """
-    operands = pair("betainc", as_array(a), as_array(b), as_array(x))
+    operands = pair("betainc", a, b, x)
     return bind1(sga.regularized_incomplete_beta, operands, NO_PARAMS)
 
 
@@ -62,7 +62,7 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(lax.igamma(2.0, 1.0)), 6)
         0.264241
     """
-    return bind1(sga.igamma, pair("igamma", as_array(a), as_array(x)), NO_PARAMS)
+    return bind1(sga.igamma, pair("igamma", a, x), NO_PARAMS)
 
 
 def igammac(a: ArrayLike, x: ArrayLike) -> Array:
@@ -81,7 +81,7 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(lax.igammac(2.0, 1.0)), 6)
         0.735759
     """
-    return bind1(sga.igammac, pair("igammac", as_array(a), as_array(x)), NO_PARAMS)
+    return bind1(sga.igammac, pair("igammac", a, x), NO_PARAMS)
 
 
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
@@ -100,7 +100,7 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(lax.igamma_grad_a(2.0, 1.0)), 6)
         -0.276196
     """
-    return bind1(sga.igamma_grad_a, pair("igamma_grad_a", as_array(a), as_array(x)), NO_PARAMS)
+    return bind1(sga.igamma_grad_a, pair("igamma_grad_a", a, x), NO_PARAMS)
 
 
 def random_gamma_grad(a: ArrayLike, x: ArrayLike, *, dtype: DTypeLike = None) -> Array:
@@ -122,7 +122,7 @@ def random_gamma_grad(a: ArrayLike, x: ArrayLike, *, dtype: DTypeLike = None) ->
         >>> round(float(lax.random_gamma_grad(2.0, 1.0)), 6)
         0.750779
     """
-    operands = pair("random_gamma_grad", as_array(a), as_array(x))
+    operands = pair("random_gamma_grad", a, x)
     out = bind1(sga.random_gamma_grad, operands, NO_PARAMS)
     return out if dtype is None else convert_element_type(out, check(dtype))
 
