@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from math import ceil, log2
-from typing import Final
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -54,6 +54,11 @@ def work_of(eqn: jx.JaxprEqn) -> Work:
     return Work(flops, functions, float(nbytes))
 
 
+def is_function(primitive: prim.Primitive[Any]) -> bool:
+    """Say whether an element of the result takes many instructions, as those of functions do."""
+    return prim.TRANSCENDENTAL in primitive.rules.extensions or primitive.name in _ROOTS
+
+
 def _operations(eqn: jx.JaxprEqn) -> tuple[float, float]:
     """How many arithmetic operations an equation makes, and of how many elements functions."""
     primitive = eqn.primitive
@@ -65,7 +70,7 @@ def _operations(eqn: jx.JaxprEqn) -> tuple[float, float]:
     if prim.FLOPS in rules:
         avals, outs = [x.aval for x in eqn.inputs], [v.aval for v in eqn.out_binders]
         return primitive.rule(prim.FLOPS)(eqn.params, avals, outs), 0.0
-    if prim.TRANSCENDENTAL in rules or name in _ROOTS:
+    if is_function(primitive):
         return 0.0, size
     if name == "integer_pow":
         return size * _multiplications(eqn.params.exponent), 0.0

@@ -16,6 +16,7 @@ import attrs
 from tinyjax.core.control_flow.primitives import ScanParams, WhileParams
 from tinyjax.core.primitives import families as fam
 from tinyjax.core.tracing import jaxpr as jx, program_rules as pr
+from tinyjax.exploring import costs
 from tinyjax.exploring.numbering import programs_run
 from tinyjax.primitives.convolution import ConvParams, features_last
 
@@ -37,36 +38,6 @@ _MOVING: Final = frozenset(
 )
 #: Their results are their operands, in the same memory.
 _ALIASING: Final = frozenset(("name", "reshape", "stop_gradient"))
-#: XLA computes them once, for however many readers.
-_EXPENSIVE: Final = frozenset(
-    [
-        "acos",
-        "acosh",
-        "asin",
-        "asinh",
-        "atan",
-        "atanh",
-        "cos",
-        "cosh",
-        "erf",
-        "erfc",
-        "erf_inv",
-        "exp",
-        "exp2",
-        "expm1",
-        "lgamma",
-        "log",
-        "log1p",
-        "logistic",
-        "pow",
-        "rsqrt",
-        "sin",
-        "sinh",
-        "sqrt",
-        "tan",
-        "tanh",
-    ]
-)
 #: Their results take the memory of an operand that ends with them, as those of fused loops do.
 _IN_PLACE: Final = frozenset(["dynamic_update_slice", "scan", "scatter", "scatter_add", "while"])
 
@@ -172,7 +143,7 @@ class _Program:
         if eqn is None or var in self.results or not _fuses(eqn):
             return False
         readers = self.readers[var]
-        if len(readers) > 1 and eqn.primitive.name in _EXPENSIVE:
+        if len(readers) > 1 and costs.is_function(eqn.primitive):  # XLA computes it once
             return False
         return all(map(_reads_fused, readers))
 

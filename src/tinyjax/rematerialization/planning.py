@@ -277,8 +277,8 @@ def _loop_variants(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...]) -> Iterator[_Vari
             (_KEEP_CUT, 0, "each iteration keeps a minimal cut"),
             (policies.nothing_saveable, length, "each iteration is run again"),
         ):
-            again = _checkpointed(body.in_binders, body, policy, body.outs, prevent_cse=False)
-            yield _variant(changed(jaxpr=again), nonzero, times * _cost(body), way)
+            again = changed(jaxpr=_iteration(body, policy))
+            yield _variant(again, nonzero, times * _cost(body), way)
         for states in sorted(
             {round((length - 1) ** (i / _NUMBERS_OF_STATES)) for i in range(_NUMBERS_OF_STATES)}
         ):
@@ -293,17 +293,11 @@ def _iterations_again(length: int, states: int) -> int:
     return r * length - comb(states + r, r - 1) if r else 0
 
 
-def _checkpointed(
-    inputs: Sequence[jx.Var],
-    jaxpr: jx.Jaxpr,
-    policy: policies.Policy,
-    outs: Sequence[jx.Atom],
-    *,
-    prevent_cse: bool = True,
-) -> jx.Jaxpr:
-    """A program that calls another, checkpointed."""
-    eqn = _checkpoint(inputs, jaxpr, policy, [jx.Var(x.aval) for x in outs], prevent_cse)
-    return jx.Jaxpr(tuple(inputs), (eqn,), eqn.out_binders)
+def _iteration(body: jx.Jaxpr, policy: policies.Policy) -> jx.Jaxpr:
+    """A body of a loop that keeps what a policy says."""
+    outs = [jx.Var(x.aval) for x in body.outs]
+    eqn = _checkpoint(body.in_binders, body, policy, outs, prevent_cse=False)
+    return jx.Jaxpr(body.in_binders, (eqn,), eqn.out_binders)
 
 
 def _checkpoint(
