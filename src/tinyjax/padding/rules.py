@@ -131,15 +131,7 @@ def _sort(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
 
 def _part(x: Array, axis: int, start: Array, size: int) -> Array:
     """Return a slice along one axis."""
-    starts = [start if i == axis else opd.scalar(0, dtypes.int32) for i in range(x.ndim)]
-    sizes = tuple([size if i == axis else n for i, n in enumerate(x.shape)])
-    return tr.bind1(ds.dynamic_slice_p, (x, *starts), ds.DynamicSliceParams(sizes))
-
-
-def _put(x: Array, part: Array, axis: int, start: Array) -> Array:
-    """Replace a slice along one axis."""
-    starts = [start if i == axis else opd.scalar(0, dtypes.int32) for i in range(x.ndim)]
-    return tr.bind1(ds.dynamic_update_slice_p, (x, part, *starts), prim.NO_PARAMS)
+    return ds.dynamic_slice_in_dim(x, start, size, axis, allow_negative_indices=False)
 
 
 def _take(x: Array, axis: int, places: Array) -> Array:
@@ -195,7 +187,10 @@ def _concatenate(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[
     aval = p.aval(eqn.out_binders[0].aval)
     out = sh.full(aval.shape, 0, aval.dtype)
     for start, x in zip(accumulate(sizes, initial=0), xs, strict=False):
-        out = _put(out, x, axis, p.length(start))  # over what pads the one before
+        # over what pads the one before
+        out = ds.dynamic_update_slice_in_dim(
+            out, x, p.length(start), axis, allow_negative_indices=False
+        )
     return (out,)
 
 
