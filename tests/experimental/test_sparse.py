@@ -53,6 +53,43 @@ def test_the_first_tutorial() -> None:
 
 
 @formats
+def test_vmap_returns_a_batch_of_sparse_arrays(form: Any) -> None:
+    stack = np.arange(24, dtype=np.float32).reshape(2, 3, 4) % 5
+    mapped = tinyjax.vmap(lambda x: form.fromdense(x, nse=12))
+    m, theirs = mapped(stack), jax.vmap(lambda x: jax_sparse.BCOO.fromdense(x, nse=12))(stack)
+    for name in ("ndim", "shape", "dtype", "nse", "size", "n_sparse", "n_batch", "n_dense"):
+        assert getattr(m, name) == getattr(theirs, name)
+    assert repr(m) == f"{form.__name__}(float32[2, 3, 4], nse=12, n_batch=1)"
+    np.testing.assert_array_equal(m.todense(), stack)
+    np.testing.assert_array_equal(tinyjax.jit(lambda m: m.todense())(m), stack)
+    for sizes in ((4,), (4, 5), (2, 4, 5), (3, 2, 4, 5)):
+        other = np.random.default_rng(0).integers(0, 9, sizes).astype(np.float32)
+        np.testing.assert_array_equal(m @ other, stack @ other)
+    row = np.array([1, 2, 3, 4], np.float32)
+    np.testing.assert_array_equal(tinyjax.vmap(lambda m: m @ row)(m), stack @ row)
+    np.testing.assert_array_equal(mapped(tinyjax.vmap(lambda m: m.todense())(m)).todense(), stack)
+    twice = tinyjax.vmap(mapped)(stack[None])
+    assert twice.shape == (1, *stack.shape)
+    np.testing.assert_array_equal(twice.todense(), stack[None])
+    slope = tinyjax.grad(lambda m: (m.todense() ** 2).sum(), allow_int=True)(m)
+    np.testing.assert_array_equal(slope.data, 2 * m.data)
+    with pytest.raises(ArgumentError, match=r"n_batch=1\) is a batch of sparse arrays.*vmap"):
+        m.transpose()
+
+
+def test_batches_of_sparse_arrays_are_those_of_jax() -> None:
+    stack = np.arange(24, dtype=np.float32).reshape(2, 3, 4) % 5
+    for batches in (0, 1, 2):
+        m = sparse.bcoo_fromdense(stack, n_batch=batches)
+        theirs = jax_sparse.bcoo_fromdense(stack, n_batch=batches)
+        assert repr(m) == repr(theirs)
+        np.testing.assert_array_equal(m.indices, theirs.indices)
+        np.testing.assert_array_equal(m.data, theirs.data)
+        again = BCOO((m.data, m.indices), shape=m.shape)
+        np.testing.assert_array_equal(again.sort_indices().todense(), stack)
+
+
+@formats
 def test_products(form: Any) -> None:
     m = form.fromdense(DENSE)
     products: dict[str, Operation] = {

@@ -4,12 +4,32 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
+from tinyjax.core import api
 from tinyjax.core.values import integers as ints
 from tinyjax.core.values.array import Array
+from tinyjax.frames import wraps
+
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S", bound="JAXSparse")
+
+
+def of_each(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
+    """Return a method that a batch of sparse arrays applies to each of them."""
+
+    @wraps(method)
+    def mapped(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        if not self.n_batch:
+            return method(self, *args, **kwargs)
+        results: R = api.vmap(lambda each: mapped(each, *args, **kwargs))(self)
+        return results
+
+    return mapped
 
 
 def arrays_of(name: str, args: object, count: int) -> list[Array]:
@@ -27,9 +47,12 @@ def arrays_of(name: str, args: object, count: int) -> list[Array]:
 class JAXSparse(ABC):
     """A sparse array, ``BCOO`` or ``BCSR``: elements and where they are.
 
+    Where a function under ``vmap`` returns a sparse array, the result is a batch of them, with an
+    axis in front of the others. A batch is made dense, multiplied by an array and sorted; all else
+    is written with ``vmap`` again.
+
     Attributes:
-        data: the elements, of shape (nse,).
-        shape: the shape of the array.
+        data: the elements, of shape (nse,) behind the axes of a batch.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -43,7 +66,12 @@ class JAXSparse(ABC):
     __array_ufunc__ = None
 
     data: Array
-    shape: tuple[int, ...]
+    _sparse_shape: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array, or of a batch of arrays."""
+        return (*self.data.shape[:-1], *self._sparse_shape)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -52,7 +80,8 @@ class JAXSparse(ABC):
 
     def __repr__(self) -> str:
         sizes = ", ".join(map(str, self.shape))
-        return f"{type(self).__name__}({self.dtype.name}[{sizes}], nse={self.nse})"
+        batch = f", n_batch={self.n_batch}" if self.n_batch else ""
+        return f"{type(self).__name__}({self.dtype.name}[{sizes}], nse={self.nse}{batch})"
 
     @property
     def dtype(self) -> dtypes.DType:
@@ -71,13 +100,13 @@ class JAXSparse(ABC):
 
     @property
     def n_sparse(self) -> int:
-        """The number of sparse axes: all."""
-        return self.ndim
+        """The number of sparse axes: all but those of a batch."""
+        return len(self._sparse_shape)
 
     @property
     def n_batch(self) -> int:
-        """The number of batch axes: none."""
-        return 0
+        """The number of axes of a batch."""
+        return self.data.ndim - 1
 
     @property
     def n_dense(self) -> int:
@@ -87,7 +116,7 @@ class JAXSparse(ABC):
     @property
     def nse(self) -> int:
         """For how many elements there is room."""
-        return self.data.shape[0]
+        return self.data.shape[-1]
 
     def block_until_ready(self) -> Self:
         """Wait until the elements have been computed, and return the array."""

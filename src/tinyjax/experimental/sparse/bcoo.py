@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -11,11 +12,12 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, tree
+from tinyjax.core import api
 from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError, SparseRuleError, shortened
-from tinyjax.experimental.sparse.base import JAXSparse, arrays_of
+from tinyjax.experimental.sparse.base import JAXSparse, arrays_of, of_each
 
 
 @tree.register_pytree_node_class
@@ -27,9 +29,8 @@ class BCOO(JAXSparse):
     elements, count as none.
 
     Attributes:
-        data: the elements, of shape (nse,).
-        indices: their places, integers of shape (nse, ndim).
-        shape: the shape of the array.
+        data: the elements, of shape (nse,), behind the axes of a batch.
+        indices: their places, integers of shape (nse, ndim), likewise.
         indices_sorted: whether the places are in the order of a dense array's elements.
         unique_indices: whether no place occurs twice.
 
@@ -48,7 +49,7 @@ class BCOO(JAXSparse):
 
     data: Array
     indices: Array
-    shape: tuple[int, ...]
+    _sparse_shape: tuple[int, ...]
     indices_sorted: bool
     unique_indices: bool
 
@@ -62,16 +63,21 @@ class BCOO(JAXSparse):
     ) -> None:
         data, indices = arrays_of("BCOO", args, 2)
         sizes = ints.integers(shape, "shape")
-        if data.ndim != 1 or indices.shape != (data.size, len(sizes)):
+        batches = max(data.ndim - 1, 0)
+        sparse_shape = sizes[batches:]
+        fits = data.ndim > 0 and data.shape[:-1] == sizes[:batches]
+        if not fits or indices.shape != (*data.shape, len(sparse_shape)):
             raise ShapeError(
-                "BCOO takes data of shape (nse,) and indices of shape (nse, ndim), for an array of "
-                f"shape {sizes}, but got {data.aval} and {indices.aval}."
+                "BCOO takes data of shape (nse,) and indices of shape (nse, ndim), both behind the "
+                f"axes of a batch, for an array of shape {sizes}, but got {data.aval} and "
+                f"{indices.aval}."
             )
-        self.__attrs_init__(data, indices, sizes, indices_sorted, unique_indices)
+        self.__attrs_init__(data, indices, sparse_shape, indices_sorted, unique_indices)
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[Any, ...]]:
         """Return the arrays, and what they mean."""
-        return (self.data, self.indices), (self.shape, self.indices_sorted, self.unique_indices)
+        metadata = (self._sparse_shape, self.indices_sorted, self.unique_indices)
+        return (self.data, self.indices), metadata
 
     # Made of dense arrays, and made dense
 
@@ -93,14 +99,20 @@ class BCOO(JAXSparse):
                 many is left out.
             index_dtype: of the indices.
             n_dense: must be 0: all axes are sparse.
-            n_batch: must be 0, too.
+            n_batch: how many axes in front are those of a batch.
 
         Raises:
-            ArgumentError: there are dense axes, or batch axes.
+            ArgumentError: there are dense axes.
             ConcretizationError: ``mat`` is traced, and there is no ``nse``.
         """
-        check_all_sparse(n_dense, n_batch)
+        check_all_sparse(n_dense, 0)
         x = opd.as_array(mat)
+        if n_batch:
+            if nse is None:
+                nse = int(jnp.count_nonzero(x, tuple(range(n_batch, x.ndim))).max(initial=0))
+            return api.vmap(
+                lambda m: cls.fromdense(m, nse=nse, index_dtype=index_dtype, n_batch=n_batch - 1)
+            )(x)
         places = jnp.nonzero(x, size=nse, fill_value=x.shape)
         indices = jnp.stack(places, 1) if places else jnp.zeros((1, 0), dtypes.int32)
         data = x.at[tuple(places)].get(mode="fill", fill_value=0) if places else x[None]
@@ -114,6 +126,7 @@ class BCOO(JAXSparse):
         indices = np.stack([coo.row, coo.col], 1).astype(dtypes.check(index_dtype))
         return cls((coo.data, indices), shape=coo.shape)
 
+    @of_each
     def todense(self) -> Array:
         """Return the dense array."""
         zeros = jnp.zeros(self.shape, self.dtype)
@@ -122,6 +135,11 @@ class BCOO(JAXSparse):
         return added_at(zeros, self._places(), self.data)
 
     def _places(self) -> tuple[Array, ...]:
+        if self.n_batch:
+            raise ArgumentError(
+                f"{self} is a batch of sparse arrays, of which this function takes one: "
+                "tinyjax.vmap(f)(x)."
+            )
         return tuple([self.indices[:, i] for i in range(self.ndim)])
 
     # Of the array
@@ -167,7 +185,8 @@ class BCOO(JAXSparse):
         order = [ints.canonical_axis(axis, self.ndim) for axis in axes_in]
         if sorted(order) != list(range(self.ndim)):
             raise ArgumentError(f"axes must be an order of {self.ndim} axes, but got {axes}.")
-        indices = self.indices[:, np.array(order, int)]
+        places = self._places()
+        indices = jnp.stack([places[i] for i in order], 1) if order else self.indices
         return self._with(self.data, indices, [self.shape[i] for i in order])
 
     def _flat(self) -> Array:
@@ -207,11 +226,13 @@ class BCOO(JAXSparse):
             raise ShapeError(f"{self} has {self.size} elements, and cannot take the shape {shape}.")
         return self._at_flat(self.data, self._flat(), tuple(sizes), self.unique_indices)
 
+    @of_each
     def sort_indices(self) -> BCOO:
         """Return the array with its elements in the order of a dense array's."""
         order = jnp.argsort(self._flat())
         return self._with(self.data[order], self.indices[order], is_sorted=True)
 
+    @of_each
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
         """Return the array with one element for each place, in order.
 
@@ -390,6 +411,10 @@ class BCOO(JAXSparse):
         if isinstance(other, BCOO):
             return _sparse_product(self, other)
         dense = opd.as_array(other)
+        if self.n_batch:
+            place = dense.ndim - 2 - self.n_batch
+            axes = (0, None if place < 0 else place)
+            return api.vmap(operator.matmul, axes, max(place, 0))(self, dense)
         _check_product(self, dense)
         axis = max(dense.ndim - 2, 0)
         product = self._contracted(jnp.moveaxis(dense, axis, 0))

@@ -25,7 +25,6 @@ class BCSR(base.JAXSparse):
         indices: their columns, integers of shape (nse,).
         indptr: integers of shape (m + 1,): row i has the elements from ``indptr[i]`` up to
             ``indptr[i + 1]``. Those from ``indptr[m]`` on count as none.
-        shape: the shape (m, n) of the matrix.
         indices_sorted: whether the columns of each row are in order.
         unique_indices: whether no place occurs twice.
 
@@ -45,7 +44,7 @@ class BCSR(base.JAXSparse):
     data: Array
     indices: Array
     indptr: Array
-    shape: tuple[int, ...]
+    _sparse_shape: tuple[int, ...]
     indices_sorted: bool
     unique_indices: bool
 
@@ -70,7 +69,7 @@ class BCSR(base.JAXSparse):
 
     def tree_flatten(self) -> tuple[tuple[Any, Any, Any], tuple[Any, ...]]:
         """Return the arrays, and what they mean."""
-        metadata = (self.shape, self.indices_sorted, self.unique_indices)
+        metadata = (self._sparse_shape, self.indices_sorted, self.unique_indices)
         return (self.data, self.indices, self.indptr), metadata
 
     @classmethod
@@ -102,6 +101,7 @@ class BCSR(base.JAXSparse):
         parts = (csr.data, csr.indices.astype(dtype), csr.indptr.astype(dtype))
         return cls(parts, shape=csr.shape)
 
+    @base.of_each
     def to_bcoo(self) -> bcoo.BCOO:
         """Return the matrix by the coordinates of its elements."""
         places = jnp.arange(self.nse, dtype=self.indices.dtype)
