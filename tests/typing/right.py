@@ -493,6 +493,40 @@ def equations() -> None:
     implicit.odeint(lambda y, t, k: -k * y, x, x, 2.0)
 
 
+def pull(p: Params, a: object = None) -> Params:
+    return p
+
+
+def energy(p: Params, a: object = None) -> Array:
+    return jnp.sum(p.w)
+
+
+def rate(p: Params, t: Array, a: object = None) -> Params:
+    return p
+
+
+def equations_with_options() -> None:
+    assert_type(implicit.root(square, 1.0, tol=1e-6, maxiter=None), Array)
+    assert_type(implicit.root(square, bracket=(0.0, 2.0), method="bisection"), Array)
+    assert_type(implicit.root(pull, params, linear_solver="gmres"), Params)
+    assert_type(implicit.root(pull, params, (2.0,), linear_solver="dense"), Params)
+    assert_type(implicit.fixed_point(jnp.cos, x, history=3), Array)
+    assert_type(implicit.fixed_point(jnp.hypot, x, (x,), history=3), Array)
+    assert_type(implicit.fixed_point(pull, params, maxiter=9), Params)
+    assert_type(implicit.fixed_point(pull, params, (2.0,), maxiter=9), Params)
+    assert_type(implicit.minimize(square, x, method="lbfgs"), Array)
+    assert_type(implicit.minimize(jnp.hypot, x, (x,), history=5), Array)
+    assert_type(implicit.minimize(energy, params, tol=None), Params)
+    assert_type(implicit.minimize(energy, params, (2.0,), has_aux=False), Params)
+    assert_type(implicit.odeint(lambda y, t: -y, x, x, rtol=1e-3, taylor_order=8), Array)
+    assert_type(implicit.odeint(rate, params, x, gradient="checkpointed"), Params)
+    assert_type(implicit.odeint(rate, params, x, 2.0, checkpoints=8), Params)
+    assert_type(implicit.linear_solve(pull, params, method="cg", tol=1e-3), Params)
+    value, told = implicit.root(square, 1.0, has_aux=True)
+    value, told = implicit.odeint(lambda y, t, k: -k * y, x, x, 2.0, rtol=1e-3, has_aux=True)
+    value, told = implicit.linear_solve(jnp.eye(3), x, has_aux=True, maxiter=9)
+
+
 def annotations(a: ArrayLike, d: DTypeLike, k: Key, t: PyTree) -> Array:
     tree.leaves(t)
     return jnp.asarray(a, d) + random.normal(k)

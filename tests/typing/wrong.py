@@ -941,6 +941,34 @@ def odeint_from_another_type() -> None:
     implicit.odeint(flow, params, x)  # wrong
 
 
+def root_with_no_such_option() -> None:
+    implicit.root(square, x, tolerance=1e-3)  # wrong
+
+
+def root_by_no_such_method() -> None:
+    implicit.root(square, x, method="secant")  # wrong
+
+
+def minimum_with_an_option_of_another_type() -> None:
+    implicit.minimize(square, x, history=None)  # wrong
+
+
+def fixed_point_with_an_option_by_position() -> None:
+    implicit.fixed_point(square, x, (), 1e-3)  # wrong
+
+
+def odeint_with_no_such_option() -> None:
+    implicit.odeint(flow, x, x, maxiter=3)  # wrong
+
+
+def odeint_with_an_option_and_another_type() -> None:
+    implicit.odeint(flow, params, x, rtol=1e-3)  # wrong
+
+
+def linear_solve_with_an_option_of_another_type() -> None:
+    implicit.linear_solve(jnp.eye(3), x, restart="ten")  # wrong
+
+
 # The package
 
 
