@@ -15,7 +15,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import checkpoint, config, custom_jvp, grad, jit, lax, pure_callback, vmap
+from tinyjax import blas, checkpoint, config, custom_jvp, grad, jit, lax, pure_callback, vmap
 from tinyjax.core import xla
 from tinyjax.core.tracing.jaxpr import Jaxpr, Lit, eval_jaxpr
 from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive
@@ -25,7 +25,7 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.errors import ArgumentError, CallbackError, DonatedArrayError, JaxprTypeError
 from tinyjax.experimental import io_callback
-from tinyjax.host import blas, plans, simplify, tiers
+from tinyjax.host import plans, simplify, tiers
 from tinyjax.host.plans import ProgramEvaluation
 from tinyjax.testing.random_programs import TypedProgram
 

@@ -13,14 +13,13 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, lax
+from tinyjax import cores, dtypes, lax
 from tinyjax.core.tracing import primitive as prim, staging
 from tinyjax.core.tracing.primitive import NO_PARAMS
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.xla import threads
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError
-from tinyjax.host import cores
 from tinyjax.primitives import compiled_formulas, convolution, sort, special
 from tinyjax.scipy import special as scipy_special
 
@@ -186,6 +185,15 @@ def test_rules_for_large_arrays_agree_with_the_usual_ones(dtype: dtypes.DType, l
             assert result.tobytes() == np.asarray(expected, order="C").tobytes(), name
 
 
+@pytest.mark.parametrize("layout", ["in order", "transposed", "one number", "one number before"])
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "uint8", "uint32"])
+def test_integers_are_divided_and_rounded_down(dtype: str, layout: str) -> None:
+    x, y = operands_of("div", np.dtype(dtype), layout)
+    for a, b in [(x, y), (x[:9], y[:9])]:
+        expected = jax.numpy.floor_divide(a, b)
+        np.testing.assert_array_equal(jnp.asarray(a) // jnp.asarray(b), expected)
+
+
 #: Shapes of operands of convolutions, and what else is said of them.
 CONVOLUTIONS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]] = {
     "a line": ((3, 9, 20), (4, 9, 5), {}),
@@ -207,9 +215,9 @@ CONVOLUTIONS: dict[str, tuple[tuple[int, ...], tuple[int, ...], dict[str, Any]]]
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32", "complex64"])
 @pytest.mark.parametrize("name", CONVOLUTIONS)
-@pytest.mark.parametrize("way", ["_sum_over_places", "_by_lines"])
+@pytest.mark.parametrize("in_cache", [1, 1000, 1 << 20])
 def test_convolutions_are_the_same_part_by_part(
-    way: str, name: str, dtype: str, monkeypatch: pytest.MonkeyPatch
+    in_cache: int, name: str, dtype: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lhs, rhs, options = CONVOLUTIONS[name]
     generator = np.random.default_rng(0)
@@ -218,17 +226,15 @@ def test_convolutions_are_the_same_part_by_part(
     strides = (1,) * (len(lhs) - 2)
     usual = lax.conv_general_dilated(x, y, strides, **options)
     calls: list[int] = []
-    by_parts = getattr(convolution, way)
+    by_parts = convolution._by_pieces
 
     def noted(*args: Any) -> HostArray:
         calls.append(1)
         return np.asarray(by_parts(*args))
 
     monkeypatch.setattr(convolution, "_LARGE", 1)
-    is_by_places = way == "_sum_over_places"
-    monkeypatch.setattr(convolution, "_MANY", 1 if is_by_places else 1000)
-    monkeypatch.setattr(convolution, "_IN_ONE_THREAD", 1 if is_by_places else 20_000)
-    monkeypatch.setattr(convolution, way, noted)
+    monkeypatch.setattr(convolution, "_IN_CACHE", in_cache)
+    monkeypatch.setattr(convolution, "_by_pieces", noted)
     convolution.conv_general_dilated_p.rules.types.clear()
     result = lax.conv_general_dilated(x, y, strides, **options)
     convolution.conv_general_dilated_p.rules.types.clear()

@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 
 import attrs
 
-from tinyjax import config, records
+from tinyjax import blas, config, records
 from tinyjax.core import xla
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr, trace as tr
 from tinyjax.core.values import concrete as conc
@@ -26,7 +26,6 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.xla import compilation, threads
 from tinyjax.core.xla.threads import in_background
-from tinyjax.host import blas
 from tinyjax.records import Printed, Record
 
 # What a program costs, estimated from its equations: to evaluate with NumPy, and to compile.

@@ -14,6 +14,7 @@ from contextvars import copy_context
 
 import attrs
 
+from tinyjax import cores
 from tinyjax.core.jit.program import def_call, jit_p, linearize_of_call
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.stablehlo.lowering import Lowering
@@ -22,7 +23,6 @@ from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.core.tracing.program_rules import INLINED
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.values.array import Array
-from tinyjax.host import cores
 
 
 @attrs.frozen(eq=False, repr=False)

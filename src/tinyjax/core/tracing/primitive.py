@@ -307,7 +307,7 @@ VIEW: Final[RuleKey[Callable[[Any, Any], Any]]] = RuleKey("view")
 #: The rule that is asked for what NumPy does in place of the ``host`` rule, where the first operand
 #: has so many elements; it may return None.
 LARGE: Final[RuleKey[HostRule[Any]]] = RuleKey("large")
-_MANY: Final = 50_000
+MANY: Final = 50_000
 
 #: The rule of a primitive that does more, or less, than an operation for each element of its
 #: operands and results: how many, of the parameters and the types of the operands and results.
@@ -534,7 +534,7 @@ class Primitive(Generic[P]):
 
     def host_call(self, avals: Avals, params: P) -> HostCall | None:
         """Return what NumPy does for operands of these types; None where ``impl`` is asked."""
-        rule = self._large_host if avals and prod(avals[0].shape) >= _MANY else self.rules.host
+        rule = self._large_host if avals and prod(avals[0].shape) >= MANY else self.rules.host
         host = None if rule is None else rule(avals, params)
         if host is None or isinstance(host, HostCall):
             return host
@@ -542,7 +542,7 @@ class Primitive(Generic[P]):
 
     def host_function(self, avals: Avals, params: P) -> Kernel | None:
         """Return the function that evaluates operands of these types; None where ``impl`` does."""
-        rule = self._large_host if avals and prod(avals[0].shape) >= _MANY else self.rules.host
+        rule = self._large_host if avals and prod(avals[0].shape) >= MANY else self.rules.host
         host = None if rule is None else rule(avals, params)
         return host.call if isinstance(host, HostCall) else host
 
@@ -662,7 +662,7 @@ class Primitive(Generic[P]):
         if len(types) >= _MOST_TYPES:
             types.clear()
         try:
-            rule = self._large_host if avals and prod(avals[0].shape) >= _MANY else self.rules.host
+            rule = self._large_host if avals and prod(avals[0].shape) >= MANY else self.rules.host
             host = None if rule is None else rule(avals, params)
         except errors.InconclusiveDimensionOperation:  # of symbolic sizes: nothing is evaluated
             host = None

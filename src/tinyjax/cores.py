@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
-from typing import Final
+from typing import Final, TypeVar
+
+T = TypeVar("T")
 
 #: How many cores there are; not all systems tell a process its own.
 CORES: Final = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
@@ -43,11 +45,22 @@ def over_blocks(size: int, block: int, work: Callable[[slice], object]) -> None:
         block: that of a block; the last may be smaller.
         work: takes the place of a block. Blocks are independent of each other.
     """
-    blocks = iter([slice(start, start + block) for start in range(0, size, block)])
+    share([slice(start, start + block) for start in range(0, size, block)], size, work)
+
+
+def share(parts: Iterable[T], size: int, work: Callable[[T], object]) -> None:
+    """Do something to each part of an array, on several cores where it is large.
+
+    Args:
+        parts: of the array, independent of each other.
+        size: of the array.
+        work: takes a part.
+    """
+    left = iter(list(parts))
 
     def work_along() -> None:
-        for place in blocks:  # each is taken by one thread
-            work(place)
+        for part in left:  # each is taken by one thread
+            work(part)
 
     threads = min(CORES, size // _MANY)
     if threads < 2:
