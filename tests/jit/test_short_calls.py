@@ -196,3 +196,33 @@ def test_settings_of_later_calls_count() -> None:
     assert bool(jnp.isnan(f(negative)).all())
     f.clear_cache()
     assert f._traces.short.last((negative,), {}) is NotImplemented
+
+
+def outcome(call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    try:
+        return call(*args, **kwargs)
+    except tinyjax.errors.ArgumentError as error:
+        return str(error).split("\n")[0]
+
+
+def test_compiled_functions_are_called_in_the_shortest_way() -> None:
+    refused = set[str]()
+    for args, kwargs in CALLS.values():
+        lowered = tinyjax.jit(result).lower(*args, **kwargs)
+        compiled = lowered.compile()
+        usual = compiled._call(args, kwargs)
+        same(compiled(*args, **kwargs), usual)
+        same(compiled._traces.short.last(args, kwargs), usual)
+        for name, (others, more) in CALLS.items():
+            found = outcome(compiled, others, more)
+            expected = outcome(type(compiled)(lowered, compiled._executable), others, more)
+            if isinstance(expected, str):
+                assert found == expected
+                refused.add(name)
+            else:
+                same(found, expected)
+    assert refused == set(CALLS)
+    compiled = tinyjax.jit(jnp.sum).lower(X).compile()
+    compiled(X)
+    with pytest.raises(tinyjax.errors.ArgumentError, match="traced"):
+        tinyjax.grad(compiled)(X)

@@ -14,12 +14,12 @@ from contextlib import suppress
 from copy import deepcopy
 from operator import attrgetter
 from types import MethodType
-from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
 import attrs
 
-from tinyjax import errors, tracebacks, tree
-from tinyjax.config import Process, is_tracing_forbidden, local_settings, settings
+from tinyjax import errors, tree
+from tinyjax.config import is_tracing_forbidden, settings
 from tinyjax.core import jit as jt, xla
 from tinyjax.core.jit import signatures as sig
 from tinyjax.core.jit.program import JitParams, jit_p
@@ -48,7 +48,7 @@ class _SignatureOfFunction:
             return None
 
 
-class JitFunction(Generic[P, R]):
+class JitFunction(sig.Called[P, R]):
     """Compile a function when it is called; made by ``jit``."""
 
     __name__: str
@@ -80,21 +80,6 @@ class JitFunction(Generic[P, R]):
         """Copy what the function is bound to, as Python does: a function itself is not copied."""
         fun = deepcopy(self._fun, memo)
         return self if fun is self._fun else type(self)(attrs.evolve(self._parameters, fun=fun))
-
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            short = self._traces.short
-            trace = tr.current_trace()
-            if trace.evaluates and (short.settings is (local_settings() or Process.settings)):
-                result: R = short.last(args, kwargs)
-                if result is NotImplemented:
-                    result = short.call(self._parameters, args, kwargs)
-                if result is not NotImplemented:
-                    return result
-            return self._call(args, kwargs)
-        except (Exception, KeyboardInterrupt) as error:
-            tracebacks.fold(error, sys._getframe())
-            raise
 
     @calling.watched
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:

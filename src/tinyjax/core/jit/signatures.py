@@ -18,6 +18,7 @@ the ``jit`` that it was made for.
 from __future__ import annotations
 
 import inspect
+import sys
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
@@ -25,12 +26,13 @@ from contextlib import suppress
 from itertools import count
 from operator import attrgetter, is_
 from types import MethodType, NoneType
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 import attrs
 
-from tinyjax import config, errors, frames, records, tree
+from tinyjax import config, errors, frames, records, tracebacks, tree
+from tinyjax.config import Process, local_settings
 from tinyjax.core import devices as dev, xla
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import avals as av
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from tinyjax.core.jit.program import JitParams
     from tinyjax.core.tracing import staging as stg
 
+P = ParamSpec("P")
 R = TypeVar("R")
 
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -422,6 +425,20 @@ def no_call(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     return NotImplemented
 
 
+class Program(Protocol):
+    """What calls need to know of a program that was staged.
+
+    Attributes:
+        consts: its first operands.
+        out_tree: the structure of the result.
+    """
+
+    @property
+    def consts(self) -> Sequence[Array]: ...
+    @property
+    def out_tree(self) -> tree.PyTreeDef: ...
+
+
 class ShortCalls:
     """What is tried before the usual way, under one record of settings: here, nothing.
 
@@ -451,7 +468,7 @@ class ShortCalls:
         leaves: Sequence[Any],
         in_tree: tree.PyTreeDef,
         static: StaticArguments,
-        entry: Entry,
+        entry: Program,
         program: xla.Executable,
     ) -> None:
         """Prepare for calls like one that a compiled program has run.
@@ -463,7 +480,7 @@ class ShortCalls:
             leaves: the leaves of both, without static ones.
             in_tree: their structure.
             static: the static arguments.
-            entry: the program, as it was traced.
+            entry: the program, as it was staged.
             program: the compiled program.
         """
 
@@ -512,6 +529,32 @@ class Traces:
         """Forget every program."""
         self.entries.clear()
         self.forget_short()
+
+
+class Called(Generic[P, R]):
+    """What is called in short where a call like it was made before."""
+
+    _parameters: Parameters
+    _traces: Traces
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            short = self._traces.short
+            trace = tr.current_trace()
+            if trace.evaluates and (short.settings is (local_settings() or Process.settings)):
+                result: R = short.last(args, kwargs)
+                if result is NotImplemented:
+                    result = short.call(self._parameters, args, kwargs)
+                if result is not NotImplemented:
+                    return result
+            return self._call(args, kwargs)
+        except (Exception, KeyboardInterrupt) as error:
+            tracebacks.fold(error, sys._getframe())
+            raise
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
+        """Make a call in the usual way."""
+        raise NotImplementedError
 
 
 _equality: Final = attrgetter("__eq__")

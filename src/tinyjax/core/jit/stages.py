@@ -8,12 +8,13 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkable
 
 import attrs
 
 from tinyjax import config, records, tree
 from tinyjax.core import devices as dev, xla
+from tinyjax.core.jit import signatures as sig
 from tinyjax.core.jit.signatures import Signature
 from tinyjax.core.lowering import location_text
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, trace as tr
@@ -21,13 +22,17 @@ from tinyjax.core.tracing.primitive import split_list
 from tinyjax.core.tracing.staging import Staged, call_staged
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import PlacedArray
+from tinyjax.core.values.concrete import PlacedArray, any_placed
 from tinyjax.core.values.integers import is_one_of
 from tinyjax.errors import ArgumentError, PlatformError, RefError, described, shortened
 from tinyjax.tree.treedef import first_difference
 
 if TYPE_CHECKING:
     from tinyjax.core import answers
+
+
+#: What there is to know of a compiled function's parameters: none is static.
+_DYNAMIC: Final = sig.Parameters(lambda *args, **kwargs: None)
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -350,8 +355,11 @@ class Lowered(_Stage):
         return Compiled(attrs.evolve(self, compilation=compilation))
 
 
-class Compiled(_Stage):
+class Compiled(sig.Called[..., Any], _Stage):
     """A function compiled for one signature.
+
+    A call runs the program on arguments of the types it was compiled for, without static arguments.
+    It raises ``ArgumentError`` where they are of another structure or of other types, or traced.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -370,6 +378,8 @@ class Compiled(_Stage):
             raise ArgumentError(f"Compiled takes a Lowered, but got {described(lowered)}.")
         self._lowered = lowered
         self._executable = executable or xla.compiled(lowered.compilation)
+        self._parameters = _DYNAMIC
+        self._traces = sig.Traces()
 
     @property
     def lowered(self) -> Lowered:
@@ -381,12 +391,7 @@ class Compiled(_Stage):
         return self._executable.placement
 
     @calling.watched
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run the program on arguments of the types it was compiled for, without static arguments.
-
-        Raises:
-            ArgumentError: the arguments are of another structure or of other types, or traced.
-        """
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         lowered = self.lowered
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
         leaves, in_tree, objects = calling.opened(leaves, in_tree)
@@ -394,6 +399,13 @@ class Compiled(_Stage):
         for note in lowered.staged.notes:
             note.serves(f"'{lowered.name}'", objects)
         outs = call_staged(lowered.staged, arrays, lambda _, args: self._run(args), objects)
+        settings = config.settings()
+        if not (
+            lowered.staged.notes or settings.debugging or any_placed((*lowered.consts, *arrays))
+        ):
+            call = args, kwargs, leaves, in_tree, sig.StaticArguments()
+            short = self._traces.short_for(settings)
+            short.learn(self._parameters, *call, lowered, self._executable)
         return tree.unflatten(lowered.out_tree, outs)
 
     def _arguments(self, leaves: Sequence[Any], in_tree: tree.PyTreeDef) -> Sequence[Array]:

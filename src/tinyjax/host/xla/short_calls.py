@@ -46,7 +46,7 @@ class WrittenCalls(sig.ShortCalls):
         leaves: Sequence[Any],
         in_tree: tree.PyTreeDef,
         static: sig.StaticArguments,
-        entry: sig.Entry,
+        entry: sig.Program,
         program: xla.Executable,
     ) -> None:
         if isinstance(program, xla.CallingExecutable):
