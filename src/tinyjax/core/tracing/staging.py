@@ -21,6 +21,7 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
 import attrs
 
+from tinyjax import records
 from tinyjax.config import settings
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, typecheck_jaxpr
 from tinyjax.core.tracing.primitive import Primitive
@@ -148,18 +149,13 @@ _first: Final = itemgetter(0)
 _second: Final = itemgetter(1)
 
 
+@records.light(eq=False, repr=False)
 class StagingTracer(Tracer):
     """A value in a jaxpr under construction: a type, and the variable that holds it."""
 
-    __slots__ = ("aval", "binder")
-
-    aval: ShapedArray
+    _trace: Trace
     binder: Var
-
-    def __init__(self, trace: Trace, binder: Var, aval: ShapedArray) -> None:
-        self._trace = trace
-        self.binder = binder
-        self.aval = aval
+    aval: ShapedArray
 
     def describe_trace(self) -> str:
         trace, origins = super().describe_trace(), self.origins()
@@ -404,7 +400,7 @@ def extend(jaxpr: Jaxpr, fun: Callable[..., Sequence[Array]]) -> Jaxpr:
 stand_ins: ContextVar[int] = ContextVar("tinyjax_stand_ins", default=0)
 
 
-@attrs.frozen(eq=False, repr=False)
+@records.light(eq=False, repr=False)
 class Staged:
     """A jaxpr, and the values of its first parameters: what the function closed over.
 
