@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from tinyjax import config, errors
 from tinyjax.core import api, devices as dev, xla
-from tinyjax.core.api.arguments import check_argnums
+from tinyjax.core.api.arguments import pick_arguments
 from tinyjax.core.jit import clear_traces, jit
 from tinyjax.core.tracing import calling, checking
 from tinyjax.core.tracing.trace import eager
@@ -393,7 +393,7 @@ def fwd_and_bwd(
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
     def fwd(*args: Any) -> tuple[Any, ...]:
-        check_argnums("fwd_and_bwd", fun, numbers, len(args))
+        picked = pick_arguments("fwd_and_bwd", fun, numbers, args)
 
         def of_chosen(*chosen: Any) -> Any:
             operands = list(args)
@@ -401,7 +401,7 @@ def fwd_and_bwd(
                 operands[i] = x
             return fun(*operands)
 
-        result: tuple[Any, ...] = api.vjp(of_chosen, *[args[i] for i in numbers], has_aux=has_aux)
+        result: tuple[Any, ...] = api.vjp(of_chosen, *picked, has_aux=has_aux)
         return result
 
     def bwd(residuals: Callable[[Any], tuple[Any, ...]], cotangent: Any) -> Any:

@@ -261,9 +261,8 @@ def _substituted(
                 numbers.add(var)
             inputs.append(var)
         eqns.append(attrs.evolve(eqn, inputs=tuple(inputs)))
-    again = tp.Transposer(eqns, there, transposer.linear_inputs, transposer.outs)
-    again.numbers = numbers
-    return again
+    linear_inputs, outs = transposer.linear_inputs, transposer.outs
+    return tp.Transposer(eqns, there, linear_inputs, outs, numbers=numbers)
 
 
 def _by_place(tangents: Sequence[Tangent]) -> dict[int, Array]:

@@ -34,9 +34,7 @@ def _keep(out: Array, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
 
 
 def _accumulator(dtype: dtypes.DType) -> dtypes.DType:
-    """The type in which sums and products of this type are returned: no small integers."""
-    if dtype.kind not in "biu":
-        return dtype
+    """The type in which sums and products of bools or integers are returned: no small integers."""
     default = dtypes.default_int()
     match dtype.kind:
         case "b":
@@ -93,9 +91,9 @@ def _accumulate(
     name = kind.name
     x = pm.array_of(name, a)
     axes = ints.canonical_axes(axis, x.ndim)
-    operand_dtype = dtypes.check(dtype) if dtype is not None else x.dtype
-    promotes = promote_integers or operand_dtype == dtypes.bool_
-    result_dtype = _accumulator(operand_dtype) if dtype is None and promotes else operand_dtype
+    result_dtype = dtypes.check(dtype) if dtype is not None else x.dtype
+    if dtype is None and result_dtype.kind in ("biu" if promote_integers else "b"):
+        result_dtype = _accumulator(result_dtype)
     if result_dtype == dtypes.bool_:
         kind = _ALL if kind is _PROD else _ANY
     x = pm.convert(x, result_dtype)

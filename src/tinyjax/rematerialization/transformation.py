@@ -116,7 +116,7 @@ def memory_plan(
     numbers = ints.integers(ints.one_or_more(argnums, "argnums"), "argnums")
 
     def planned(*args: Any, **kwargs: Any) -> MemoryPlan:
-        arguments.check_argnums("memory_plan", fun, numbers, len(args))
+        arguments.pick_arguments("memory_plan", fun, numbers, args)
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
         avals = calling.as_avals(leaves, fun, in_tree)
         staged = stage_call(calling.FlatFunction(fun, in_tree, user_fun=fun), avals, fun)

@@ -260,15 +260,14 @@ def value_and_gradient(
 def check_arguments(fun: Callable[..., Any], argnums: Any, args: tuple[Any, ...]) -> None:
     """Check that the arguments to differentiate with respect to are there and have derivatives."""
     numbers = (argnums,) if isinstance(argnums, int) else argnums
-    arguments.check_argnums("source.grad", fun, numbers, len(args))
-    for i in numbers:
-        x = args[i]
+    picked = arguments.pick_arguments("source.grad", fun, numbers, args)
+    for i, x in zip(numbers, picked, strict=True):
         if type(x) is np.ndarray and x.dtype.kind == "f":  # as most are
             continue
         if not (is_differentiable(x) or isinstance(x, (tuple, list, dict)) or is_record(x)):
             raise errors.DifferentiationError(
                 f"argument {i} of {frames.describe_function(fun)} is of type "
-                f"{type(args[i]).__name__}, "
+                f"{type(x).__name__}, "
                 "which has no derivative. Give a float, or an array of floats."
             )
 

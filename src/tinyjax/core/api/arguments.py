@@ -87,26 +87,31 @@ class Choice:
         )
 
 
-def check_argnums(
-    name: str, fun: Callable[..., Any], numbers: Sequence[int], num_args: int
-) -> None:
-    """Raise ArgumentError unless each number is a positional argument, and each another one."""
-    seen: set[int] = set()
+def pick_arguments(
+    name: str, fun: Callable[..., Any], numbers: Sequence[int], args: Sequence[Any]
+) -> tuple[Any, ...]:
+    """Return the positional arguments of some numbers, each of which must be there and be another.
+
+    Raises:
+        ArgumentError: one is not, or is named twice.
+    """
+    picked: dict[int, Any] = {}
     for i in numbers:
-        if not -num_args <= i < num_args:
+        if not -len(args) <= i < len(args):
             raise errors.ArgumentError(
                 f"{name} of {frames.describe_function(fun)}: differentiating with respect to "
                 f"argnums={i} requires at least {i + 1 if i >= 0 else -i} positional arguments "
-                f"to be passed by the caller, but got only {num_args}."
+                f"to be passed by the caller, but got only {len(args)}."
             )
-        if i % num_args in seen:
+        place = i % len(args)
+        if place in picked:
             raise errors.ArgumentError(
                 f"{name} of {frames.describe_function(fun)} differentiates argument "
-                f"'{calling.parameter_name(fun, i % num_args)}' twice: argnums is "
-                f"{tuple(numbers)}. Name "
+                f"'{calling.parameter_name(fun, place)}' twice: argnums is {tuple(numbers)}. Name "
                 "each argument once."
             )
-        seen.add(i % num_args)
+        picked[place] = args[i]
+    return tuple(picked.values())
 
 
 def within_budget(fun: Callable[..., Any], memory_budget: int) -> Callable[..., Any]:
@@ -132,8 +137,7 @@ class Chosen:
     __slots__ = ("args", "choice", "in_tree", "kwargs", "primals")
 
     def __init__(self, choice: Choice, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        check_argnums(choice.name, choice.fun, choice.numbers, len(args))
-        values = tuple([args[i] for i in choice.numbers])
+        values = pick_arguments(choice.name, choice.fun, choice.numbers, args)
         self.choice: Choice = choice
         self.args: tuple[Any, ...] = args
         self.kwargs: dict[str, Any] = kwargs

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 import attrs
 
+from tinyjax import records
 from tinyjax.config import settings
 from tinyjax.core.tracing.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
 from tinyjax.core.tracing.primitive import (
@@ -22,7 +23,6 @@ from tinyjax.core.tracing.primitive import (
     fill_list,
     marked,
     nonzeros,
-    present,
     with_zeros,
 )
 from tinyjax.core.tracing.program_rules import dependents
@@ -77,7 +77,7 @@ class LinearizeTrace(JVPTrace):
     linearizing = True
 
 
-@attrs.frozen(eq=False, repr=False)
+@records.light(eq=False, repr=False)
 class Linearized:
     """A function's results at a point, and its tangent map there.
 
@@ -160,13 +160,13 @@ def linearize_flat(
     with Running(trace):
         outs = fun(*args)
         primals_out, tangents_out = trace.split(outs)
-    staged = linear.build(present(tangents_out))
+    nonzero_out = nonzeros(tangents_out)
+    staged = linear.build(marked(tangents_out, nonzero_out))
     linear.live = False
     if current.check_leaks and user_fun is not None:
         check = leak_check(trace, fun)
         del trace, args, outs
         check()
-    nonzero_out = nonzeros(tangents_out)
     return Linearized(primals_out, staged.jaxpr, staged.consts, tuple(nonzero_in), nonzero_out)
 
 

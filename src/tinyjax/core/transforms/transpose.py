@@ -21,7 +21,6 @@ from tinyjax.config import settings
 from tinyjax.core.primitives.rules import add_arrays
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.core.tracing.primitive import (
-    NO_PARAMS,
     ZERO,
     Cotangents,
     Operands,
@@ -68,6 +67,7 @@ _undefined: Final = _Undefined()
 ApplyTranspose = Callable[[JaxprEqn, Tangents, Operands], Cotangents]
 
 
+@attrs.define(eq=False, repr=False, slots=False)
 class Transposer:
     """A backward pass through equations that all depend on the linear inputs.
 
@@ -78,23 +78,14 @@ class Transposer:
         numbers: variables that stand for numbers written in the program, finite and not zero.
     """
 
+    eqns: Sequence[JaxprEqn]
+    known: Mapping[Var, Array]
+    linear_inputs: Sequence[Var]
+    outs: Sequence[Atom]
+    rule: ApplyTranspose | None = None
     numbers: Collection[Atom] = ()
     #: Whether ``apply`` does more than to apply a rule.
     follows: ClassVar[bool] = False
-
-    def __init__(
-        self,
-        eqns: Sequence[JaxprEqn],
-        known: Mapping[Var, Array],
-        linear_inputs: Sequence[Var],
-        outs: Sequence[Atom],
-        rule: ApplyTranspose | None = None,
-    ) -> None:
-        self.eqns = eqns
-        self.known = known
-        self.linear_inputs = linear_inputs
-        self.outs = outs
-        self.rule = rule
 
     def apply(self, eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
         """Apply the transpose rule of one of the equations."""
@@ -202,7 +193,8 @@ def pull_back(
 def _choices(transposer: Transposer, totals: dict[Atom, Array], rule: ApplyTranspose | None) -> Any:
     """Return what follows the choices among equations, if there are any that matter."""
     for eqn in transposer.eqns:
-        if eqn.primitive.chooses or (eqn.params is not NO_PARAMS and chooses(eqn)):
+        rules = eqn.primitive.rules
+        if eqn.primitive.chooses or (rules.evaluate is not None and chooses(eqn)):
             return lazy.room("choices").follow(transposer, totals, rule)
     return None
 
