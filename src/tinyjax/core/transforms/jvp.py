@@ -37,7 +37,7 @@ from tinyjax.core.tracing.trace import (
 from tinyjax.core.transforms.batching import BatchTracer
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
-from tinyjax.dtypes import DType, HostArray
+from tinyjax.dtypes import HostArray
 from tinyjax.errors import ConcretizationError
 
 P = TypeVar("P")
@@ -46,38 +46,15 @@ P = TypeVar("P")
 class JVPTracer(Tracer):
     """A primal and its tangent."""
 
-    __slots__ = ("_aval", "primal", "tangent")
+    __slots__ = ("aval", "primal", "tangent")
+
+    aval: ShapedArray
 
     def __init__(self, trace: Trace, primal: Array, tangent: Array) -> None:
         self._trace = trace
         self.primal: Array = primal
         self.tangent: Array = tangent
-        self._aval = primal._aval
-
-    @property
-    def aval(self) -> ShapedArray:
-        return self._aval or self.primal.aval
-
-    # asked for at every operation, so answered without going through aval
-    @property
-    def shape(self) -> tuple[int, ...]:
-        aval = self._aval
-        return self.primal.shape if aval is None else aval.shape
-
-    @property
-    def dtype(self) -> DType:
-        aval = self._aval
-        return self.primal.dtype if aval is None else aval.dtype
-
-    @property
-    def ndim(self) -> int:
-        aval = self._aval
-        return self.primal.ndim if aval is None else len(aval.shape)
-
-    @property
-    def weak_type(self) -> bool:
-        aval = self._aval
-        return self.primal.weak_type if aval is None else aval.weak_type
+        self.aval = primal._aval or primal.aval
 
     def concrete(self, purpose: str) -> HostArray:
         return self.primal.concrete(purpose)
