@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from importlib import import_module
 
@@ -10,7 +11,7 @@ from tinyjax.core.values.array import install_namespace
 
 # isort: split
 # NumPy is loaded by the line before: from deeper in a nest of imports Python takes longer for it.
-from tinyjax.core.tracing.trace import choose_base, guarded
+from tinyjax.core.tracing.trace import choose_base
 
 install_namespace(numpy)
 lazy.ROOMS.update(
@@ -23,6 +24,8 @@ lazy.ROOMS.update(
     Portions="tinyjax.portions",
     Runner="tinyjax.host.tiers",
     ShortCalls="tinyjax.host.xla.short_calls",
+    # what applies primitives, for their own method
+    bind="tinyjax.core.tracing.trace",
     # how a notebook shows arrays and programs
     display="tinyjax.display",
     # keys of rules
@@ -32,6 +35,9 @@ lazy.ROOMS.update(
     plane="tinyjax.parallel.plane",
     platforms="tinyjax.parallel.xla",
     plugins="tinyjax.parallel.discovery",
+    # what evaluates by the settings: looks for NaNs, and at transfers
+    debugging="tinyjax.nans",
+    guarding="tinyjax.transfers",
     # masks of cotangents
     choices="tinyjax.choices.backward",
     # what rules log in a backward pass
@@ -52,13 +58,11 @@ lazy.ROOMS["with jit"] = (
 
 def _evaluate_as_set(current: config.Settings) -> Callable[[], None]:
     """Load what the settings ask for, when they first do, and choose the trace that evaluates."""
-    if current.debugging:
-        import_module("tinyjax.nans")
     if current.progress:
         import_module("tinyjax.progress")
-    if not current.guarding and not guarded:  # nor was there a guard of transfers before
+    if not current.guarding and lazy.ROOMS["guarding"] not in sys.modules:  # nor was it before
         return choose_base(current)
-    release, choose_again = import_module("tinyjax.transfers").hold(current), choose_base(current)
+    release, choose_again = lazy.room("guarding").hold(current), choose_base(current)
 
     def restore() -> None:
         choose_again()

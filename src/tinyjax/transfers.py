@@ -25,7 +25,7 @@ from tinyjax.config import Process, Settings, local_settings, settings
 from tinyjax.core import devices as dev
 from tinyjax.core.primitives import shape
 from tinyjax.core.tracing.primitive import Primitive
-from tinyjax.core.tracing.trace import PlacedTrace, guarded, is_in_program
+from tinyjax.core.tracing.trace import PlacedTrace, is_in_program
 from tinyjax.core.values import avals as av, concrete as conc, operands
 from tinyjax.core.values.array import Array
 from tinyjax.frames import is_ours, user_location, wraps
@@ -292,7 +292,8 @@ class _Attachment:
 _attachment: Final = _Attachment(
     [(name, vars(owner)[name], stand(vars(owner)[name])) for owner, name, stand in _table()]
 )
-guarded[:] = [GuardTrace()]
+#: The trace that evaluates while transfers are looked at.
+base: Final = GuardTrace()
 
 
 def hold(current: Settings) -> Callable[[], None]:

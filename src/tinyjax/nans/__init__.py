@@ -1,23 +1,26 @@
 """The debugger of the setting ``debug_nans``: where a NaN was born, by line, iteration and example.
 
-It is loaded when the setting is first switched on, and attached by one table: for each class of
-traces, the one that stands in for it.
+It is loaded when the setting is first switched on (``lazy.ROOMS``), and answers the core.
+
+Attributes:
+    base: the trace that evaluates.
+    stand_ins: for a class of traces, or of helpers of theirs, the one that is used in its place.
+    watch: calls a transformed function, and looks at what it returns.
+    run_program: runs a compiled program without effects.
 """
 
-from tinyjax.core.tracing.trace import Debugger, attach_debugger
+from typing import Any, Final
+
 from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
 from tinyjax.nans import trace
+from tinyjax.nans.trace import run_program, watch
 
-attach_debugger(
-    Debugger(
-        trace.NANS,
-        {
-            bt.BatchTrace: trace.LaneTrace,
-            jv.JVPTrace: trace.SourcedJVPTrace,
-            lz.LinearTrace: trace.SourcedLinearTrace,
-            tp.Transposer: trace.SourcedTransposer,
-        },
-        trace.watch,
-        trace.run_program,
-    )
-)
+__all__ = ["base", "run_program", "stand_ins", "watch"]
+
+base: Final = trace.NANS
+stand_ins: Final[dict[type[Any], type[Any]]] = {
+    bt.BatchTrace: trace.LaneTrace,
+    jv.JVPTrace: trace.SourcedJVPTrace,
+    lz.LinearTrace: trace.SourcedLinearTrace,
+    tp.Transposer: trace.SourcedTransposer,
+}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
@@ -28,6 +28,9 @@ from tinyjax.nans import origins, reports
 from tinyjax.primitives.linear_maps import LinearMapParams
 
 P = TypeVar("P")
+
+#: Runs or evaluates a program on its arguments.
+EvaluateProgram: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
 
 
 @attrs.frozen(eq=False)
@@ -382,7 +385,7 @@ def watch(
 
 
 def run_program(
-    run: tr.EvaluateProgram, evaluate: tr.EvaluateProgram, args: Sequence[Array]
+    run: EvaluateProgram, evaluate: EvaluateProgram, args: Sequence[Array]
 ) -> Sequence[Array]:
     """Run a compiled program without effects; with NaNs in a result, evaluate it once more.
 

@@ -74,8 +74,8 @@ def _size(name: str, axis_name: Hashable) -> int:
 
 def _is_of_devices(axis_name: Hashable) -> bool:
     """Whether the innermost axis of this name is one of the mesh of a ``shard_map``."""
-    of_devices = [axis.of_devices for axis in enclosing_axes() if axis.name == axis_name]
-    return bool(of_devices) and of_devices[0]
+    axes = [axis for axis in enclosing_axes() if axis.name == axis_name]
+    return bool(axes) and isinstance(axes[0], ty.DeviceAxis)
 
 
 def _names(axis_name: AxisName | Sequence[AxisName]) -> tuple[Hashable, ...]:
@@ -531,7 +531,9 @@ def axes_of_devices(axis_name: AxisName | Sequence[AxisName]) -> ty.Axes:
 
 def shared_axes(axis_name: AxisName | Sequence[AxisName]) -> list[Hashable]:
     """Return those along which types say of sums of which devices have parts."""
-    shares = [(axis.name, axis.shares) for axis in enclosing_axes()]
+    shares = [
+        (axis.name, isinstance(axis, ty.DeviceAxis) and axis.shares) for axis in enclosing_axes()
+    ]
     return [name for name in _names(axis_name) if dict(reversed(shares)).get(name)]
 
 

@@ -14,7 +14,7 @@ from tinyjax.core.primitives import rules as ru
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.tracing import primitive as prim, program_rules as pr, staging as stg, trace as tr
-from tinyjax.core.tracing.trace import bind, bind1, manual_axes, on_devices
+from tinyjax.core.tracing.trace import bind, bind1, on_devices
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.errors import ArgumentError, ShardingError, described
@@ -28,7 +28,7 @@ from tinyjax.parallel import (
 )
 from tinyjax.parallel.lowering import sharding_text
 from tinyjax.parallel.meshes import AbstractMesh, AxisType, Mesh, get_mesh, mesh_of_ids, use_mesh
-from tinyjax.parallel.types import hidden, is_hidden, settled, with_varying
+from tinyjax.parallel.types import hidden, is_hidden, manual_axes, settled, with_varying
 
 # Where a value lies, said inside a program; and where XLA is to choose it again.
 

@@ -134,7 +134,7 @@ class _VaryingRecorder(stg.Recorder):
         if aval.told is None or (type(value) is stg.StagingTracer and value._trace is self):
             return super().atom(value)
         mesh = get_mesh()
-        own = part_type(aval, tr.manual_axes(), None if mesh.empty else mesh.explicit_axes)
+        own = part_type(aval, ty.manual_axes(), None if mesh.empty else mesh.explicit_axes)
         if own is aval:
             return super().atom(value)
         if type(value) is conc.ConcreteArray:  # one number everywhere
@@ -335,7 +335,7 @@ def _of_cotangent(ct: Array, aval: ShapedArray) -> Array:
 
 
 def _everywhere() -> Axes:
-    return frozenset(tr.manual_axes())
+    return frozenset(ty.manual_axes())
 
 
 class _OwnRecorder(_VaryingRecorder):
@@ -424,9 +424,7 @@ def on_axes(
     """
     trace = tr.current_trace()
     for name, size in sizes:
-        axis = prim.MappedAxis(
-            size, name, of_devices=True, partly=partly, checks=checks, shares=shares
-        )
+        axis = ty.DeviceAxis(size=size, name=name, partly=partly, checks=checks, shares=shares)
         trace = _AxisTrace(trace, axis)
     token = tr.on_devices.set(_OWN_STAND_INS if own else _STAND_INS)
     try:

@@ -10,7 +10,7 @@ from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 import attrs
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core.tracing import jaxpr as jx, program_rules as pr, trace as tr
+from tinyjax.core.tracing import jaxpr as jx, program_rules as pr
 from tinyjax.core.tracing.primitive import ELEMENTWISE, LINEAR, Avals, Primitive, RuleKey
 from tinyjax.core.transforms.batching import communicating
 from tinyjax.core.values.avals import NOWHERE, ShapedArray
@@ -77,7 +77,7 @@ def is_checked() -> bool:
 
     Otherwise ``shard_map`` was given ``check_vma=False``.
     """
-    return all(axis.checks for axis in tr.enclosing_axes())
+    return all(axis.checks for axis in ty.device_axes())
 
 
 def check_reached(jaxpr: jx.Jaxpr, decided_by: Axes, what: str) -> None:

@@ -14,7 +14,6 @@ from tinyjax import tree
 from tinyjax.core import devices as dev
 from tinyjax.core.stablehlo.types import MOST_AXES
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, primitive as prim, staging as stg
-from tinyjax.core.tracing.trace import manual_axes
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.errors import ArgumentError, ShardingError, described, shortened
@@ -245,13 +244,13 @@ def _mesh(mesh: meshes.AnyMesh | None) -> meshes.AnyMesh:
             "shard_map needs a mesh of devices: give mesh=tinyjax.make_mesh(shape, names), or put "
             "one in force by tinyjax.set_mesh."
         )
-    outside = [name for name in manual_axes() if name in grid.axis_names]
+    outside = [name for name in ty.manual_axes() if name in grid.axis_names]
     return _manual(grid, tuple(outside)) if outside else grid
 
 
 def _axes(mesh: meshes.AnyMesh, axis_names: Collection[str]) -> tuple[str, ...]:
     """The axes of a mesh along which each device is to run a function, in the mesh's order."""
-    outside = manual_axes()
+    outside = ty.manual_axes()
     names = {*axis_names} or {*mesh.axis_names} - {*outside}
     wrong = names - {*mesh.axis_names}
     if wrong:

@@ -14,12 +14,44 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
 
+from tinyjax.core.tracing.primitive import MappedAxis
+from tinyjax.core.tracing.trace import enclosing_axes
 from tinyjax.core.values.avals import NOWHERE, ShapedArray, Where
 from tinyjax.dtypes import is_inexact, is_integer
 from tinyjax.errors import ArgumentError, ShardingError, ShardingTypeError
 from tinyjax.parallel.sharding import Entries, Sharding
 
 T = TypeVar("T")
+
+
+@attrs.frozen(eq=False, repr=False, kw_only=True)
+class DeviceAxis(MappedAxis):
+    """An axis of a mesh, inside the function given to ``shard_map``.
+
+    Attributes:
+        partly: whether along another axis of that mesh it is one program.
+        checks: whether it is checked what differs between devices; or if not, whether ``shard_map``
+            was told that the function sees to it.
+        shares: whether types say along it of sums of which devices have parts.
+    """
+
+    partly: bool = False
+    checks: bool = True
+    shares: bool = False
+
+    @property
+    def in_step(self) -> bool:
+        return self.checks
+
+
+def device_axes() -> list[DeviceAxis]:
+    """Return the axes of the mesh along which each device runs the program that is staged."""
+    return [axis for axis in enclosing_axes() if isinstance(axis, DeviceAxis)]
+
+
+def manual_axes() -> tuple[str, ...]:
+    """Return the names of these."""
+    return tuple([str(axis.name) for axis in device_axes()])
 
 
 @attrs.frozen(cache_hash=True, repr=False)

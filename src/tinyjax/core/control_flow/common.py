@@ -184,13 +184,10 @@ def of_those(mapped: MappedAxis, mask: Array, program: Jaxpr) -> MappedAxis:
 def meets_others(mapped: MappedAxis, program: Jaxpr) -> bool:
     """Whether a collective in a program combines values of examples, of this ``vmap`` or an outer.
 
-    Devices need not be asked about: all of them reach a collective, or it is an error.
+    What is in step need not be asked about.
     """
-    names = communicating(program)
-    return bool(names) and any(
-        axis.name in names and not (axis.of_devices and axis.checks)
-        for axis in (mapped, *tr.enclosing_axes())
-    )
+    names, axes = communicating(program), (mapped, *tr.enclosing_axes())
+    return bool(names) and any(axis.name in names and not axis.in_step for axis in axes)
 
 
 def paths(treedef: tree.PyTreeDef, name: str) -> list[str]:

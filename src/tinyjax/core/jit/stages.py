@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar, runtime_checkab
 
 import attrs
 
-from tinyjax import config, records, tree
+from tinyjax import config, lazy, records, tree
 from tinyjax.core import devices as dev, xla
 from tinyjax.core.jit import signatures as sig
 from tinyjax.core.jit.signatures import Signature
@@ -436,7 +436,10 @@ class Compiled(sig.Called[..., Any], _Stage):
         if not (is_plain and config.settings().debugging):
             return self._executable(operands)
         evaluate = partial(jx.eval_jaxpr, lowered.jaxpr)
-        return tr.debugger().run_program(self._executable, evaluate, operands)
+        outs: Sequence[Array] = lazy.room("debugging").run_program(
+            self._executable, evaluate, operands
+        )
+        return outs
 
     @property
     def out_info(self) -> Any:

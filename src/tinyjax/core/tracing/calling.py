@@ -19,8 +19,7 @@ from typing import Any, Final, ParamSpec, Protocol, TypeVar
 import attrs
 import numpy as np
 
-from tinyjax import config, frames, records, tracebacks, tree
-from tinyjax.core.tracing import trace as tr
+from tinyjax import config, frames, lazy, records, tracebacks, tree
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.errors import ArgumentError, TinyjaxError, described
@@ -39,7 +38,7 @@ class BoundMethod(Protocol[Q, S_co]):
 
 
 def watched(call: Callable[P, R], named: Callable[..., Any] | None = None) -> Callable[P, R]:
-    """Fold the tracebacks of a transformed function, and look for NaNs in its results if asked to.
+    """Fold the tracebacks of a transformed function, and have its results looked at if asked to.
 
     Args:
         call: the transformed function.
@@ -51,7 +50,7 @@ def watched(call: Callable[P, R], named: Callable[..., Any] | None = None) -> Ca
         try:
             if not config.settings().debugging:
                 return call(*args, **kwargs)
-            watch_results: Callable[..., R] = tr.debugger().watch
+            watch_results: Callable[..., R] = lazy.room("debugging").watch
             return watch_results(call, shown, args, kwargs)
         except (Exception, KeyboardInterrupt) as error:
             tracebacks.fold(error, sys._getframe())

@@ -74,11 +74,6 @@ class MappedAxis(records.Record):
     Attributes:
         size: its size.
         name: its name for collectives.
-        of_devices: whether it is an axis of a mesh, inside the function given to ``shard_map``.
-        partly: whether along another axis of that mesh it is one program.
-        checks: whether it is checked there what differs between devices; or if not, whether
-            ``shard_map`` was told that the function sees to it.
-        shares: whether types say along it of sums of which devices have parts.
         of_basis: whether it goes over the directions of a Jacobian, not over examples of the user.
         last: whether it stands last, as the columns of a Jacobian do. Rules then leave it there
             where they would bring it to the front: nothing is transposed in the end, and the
@@ -94,14 +89,15 @@ class MappedAxis(records.Record):
     name: Hashable | None = None
     of_basis: bool = False
     last: bool = attrs.field(default=False, kw_only=True)
-    of_devices: bool = attrs.field(default=False, kw_only=True)
-    partly: bool = attrs.field(default=False, kw_only=True)
-    checks: bool = attrs.field(default=True, kw_only=True)
-    shares: bool = attrs.field(default=False, kw_only=True)
     one_by_one: bool = attrs.field(default=False, kw_only=True)
     taking_part: Participation | None = attrs.field(default=None, eq=False)
     divided: tuple[str, ...] = attrs.field(default=(), kw_only=True)
     spmd: tuple[str, ...] = attrs.field(default=(), kw_only=True)
+
+    @property
+    def in_step(self) -> bool:
+        """Whether all along it reach a collective together, or it is an error."""
+        return False
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -367,9 +363,6 @@ class Rules(Generic[P]):
         self.batch = missing("batch")
 
 
-#: ``core.tracing.trace.bind``, which is built on this module and hands itself in.
-binder: Final[list[Callable[[Primitive[Any], Arrays, Any], Arrays]]] = []
-
 #: Called when a rule is registered in another's place: what was made with that is of no use.
 on_replaced: Final[list[Callable[[], None]]] = []
 
@@ -470,7 +463,8 @@ class Primitive(Generic[P]):
         Returns:
             The results, or the only one: see ``multiple_results``.
         """
-        results = binder[0](self, [opd.as_array(x) for x in args], self.params(**params))
+        operands = [opd.as_array(x) for x in args]
+        results = lazy.room("bind").bind(self, operands, self.params(**params))
         return [*results] if self.multiple_results else results[0]
 
     def get_bind_params(self, params: Params) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from tinyjax.config import Settings, settings
 from tinyjax.core import devices as dev
 from tinyjax.core.devices import default_elsewhere, may_be_elsewhere
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_axes, check_size
-from tinyjax.core.tracing.primitive import MappedAxis, Primitive, Tangent, binder
+from tinyjax.core.tracing.primitive import MappedAxis, Primitive, Tangent
 from tinyjax.core.values.array import Array, DeviceBuffer
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
@@ -566,9 +566,6 @@ def bind(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[
     return _current.get().process(primitive, args, params)
 
 
-binder[:] = [bind]
-
-
 def bind1(primitive: Primitive[P], args: Sequence[Array], params: P) -> Array:
     """Apply a primitive that has one result, and return that.
 
@@ -603,11 +600,6 @@ def enclosing_axes() -> tuple[MappedAxis, ...]:
     """
     axes = [trace.mapped_axis() for trace in enclosing_traces()]
     return tuple([axis for axis in axes if axis is not None and axis.name is not None])
-
-
-def manual_axes() -> tuple[str, ...]:
-    """Return the axes of the mesh along which each device runs the program that is staged."""
-    return tuple([str(axis.name) for axis in enclosing_axes() if axis.of_devices])
 
 
 def at_own_lines(fun: Callable[..., R], *args: Any) -> R:
@@ -667,49 +659,7 @@ def on_top(trace: Trace) -> Iterator[None]:
         trace.parent, trace.live = parent, live
 
 
-#: Runs or evaluates a program on its arguments.
-EvaluateProgram: TypeAlias = Callable[[Sequence[Array]], Sequence[Array]]
-
-
-@attrs.frozen(eq=False, repr=False)
-class Debugger:
-    """What stands in for traces, and for their helpers, where the settings ask for debugging.
-
-    Attributes:
-        base: the trace that evaluates.
-        stand_ins: for a class, the one that is used in its place.
-        watch: calls a transformed function, and looks at what it returns; it takes that function,
-            the one that messages name, the arguments and those by name.
-        run_program: runs a compiled program without effects; it takes what runs it, what evaluates
-            the same program one equation at a time, and the arguments.
-    """
-
-    base: EvalTrace
-    stand_ins: Mapping[type[Any], type[Any]]
-    watch: Callable[..., Any]
-    run_program: Callable[[EvaluateProgram, EvaluateProgram, Sequence[Array]], Sequence[Array]]
-
-
-#: The debugger, once the settings have asked for it (``tinyjax.nans``).
-_attached: Final[list[Debugger]] = []
-
-
-def attach_debugger(debugger: Debugger) -> None:
-    """Use a debugger wherever the settings ask for one; by default there is none."""
-    _attached[:] = [debugger]
-
-
-def debugger() -> Debugger:
-    """Return the debugger that the settings ask for."""
-    return _attached[0]
-
-
-#: The trace that evaluates while transfers are looked at, once they have been (``transfers``).
-guarded: Final[list[EvalTrace]] = []
-
-
-#: Inside a function given to ``shard_map``, the classes that are used there, by those that they
-#: stand in for.
+#: The classes that are used where devices run what is staged, by those that they stand in for.
 on_devices: Final[ContextVar[Mapping[type[Any], type[Any]] | None]] = ContextVar(
     "tinyjax_on_devices", default=None
 )
@@ -744,8 +694,8 @@ of_places: Final = _StandIns()
 def stand_in(kind: type[R], parent: Trace, current: Settings) -> type[R]:
     """Return the class to use in place of this one.
 
-    It is another one inside functions given to ``shard_map``, while debugging is on, above the
-    trace that evaluates, and once types say where values lie.
+    It is another one where devices run what is staged, while debugging is on, above the trace that
+    evaluates, and once types say where values lie.
 
     Args:
         kind: the class of a trace, or of a helper of one.
@@ -757,7 +707,7 @@ def stand_in(kind: type[R], parent: Trace, current: Settings) -> type[R]:
         return own.get(kind, kind)
     chosen = kind
     if current.debugging:
-        chosen = debugger().stand_ins.get(kind, kind)
+        chosen = lazy.room("debugging").stand_ins.get(kind, kind)
     elif parent is EVAL:
         chosen = eager[kind]
     return of_places[chosen] if of_places.extensions else chosen
@@ -770,12 +720,14 @@ def base_trace() -> EvalTrace:
 
 def _base_for(current: Settings) -> EvalTrace:
     if current.debugging:
-        return debugger().base
+        base: EvalTrace = lazy.room("debugging").base
+        return base
     is_elsewhere = may_be_elsewhere(current)
     if is_elsewhere:
         dev.Default.moved = True
     if current.guarding:
-        return guarded[0]
+        guard: EvalTrace = lazy.room("guarding").base
+        return guard
     return PLACED if is_elsewhere else EVAL
 
 

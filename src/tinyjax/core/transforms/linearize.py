@@ -23,6 +23,7 @@ from tinyjax.core.tracing.primitive import (
     fill_list,
     marked,
     nonzeros,
+    present,
     with_zeros,
 )
 from tinyjax.core.tracing.program_rules import dependents
@@ -160,13 +161,13 @@ def linearize_flat(
     with Running(trace):
         outs = fun(*args)
         primals_out, tangents_out = trace.split(outs)
-    nonzero_out = nonzeros(tangents_out)
-    staged = linear.build(marked(tangents_out, nonzero_out))
+    staged = linear.build(present(tangents_out))
     linear.live = False
     if current.check_leaks and user_fun is not None:
         check = leak_check(trace, fun)
         del trace, args, outs
         check()
+    nonzero_out = nonzeros(tangents_out)
     return Linearized(primals_out, staged.jaxpr, staged.consts, tuple(nonzero_in), nonzero_out)
 
 
