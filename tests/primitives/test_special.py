@@ -20,6 +20,7 @@ from tinyjax.errors import AxisError, DifferentiationError, DtypeError
 from tinyjax.primitives import special as sp
 from tinyjax.scipy import special
 from tinyjax.scipy.stats import norm
+from tinyjax.special import declaring
 
 RNG = np.random.default_rng(12)
 
@@ -471,3 +472,19 @@ def test_large_arguments_of_hyp1f1_end() -> None:
         assert np.isposinf(found[[0, 1, 3]]).all()
         np.testing.assert_allclose(found[2], 8.862269254527579e-16, rtol=1e-12)
         assert np.isnan(found[4])
+
+
+def test_scipy_is_given_arrays_for_scalars(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy's functions return scalars for arrays of rank 0, which take other ways in SciPy."""
+
+    class Watched:
+        def __getattr__(self, name: str) -> Callable[..., Any]:
+            def call(*operands: object) -> Any:
+                assert all(isinstance(x, np.ndarray) for x in operands), name
+                return getattr(scipy.special, name)(*operands)
+
+            return call
+
+    monkeypatch.setattr(declaring, "scipy_special", Watched)
+    for name, points in WIDE.items():
+        getattr(special, name)(*(float(x[0]) for x in points))

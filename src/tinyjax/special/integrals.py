@@ -314,7 +314,7 @@ def _expn(n: Array, x: Array) -> Array:
 
 def _expn_by_scipy(n: HostArray, x: HostArray) -> HostArray:
     # which warns of other orders than whole ones
-    return decl.by_scipy("expn")(np.trunc(n), x)
+    return decl.by_scipy("expn")(np.asarray(np.trunc(n)), x)
 
 
 expn: fam.Elementwise = decl.special(
