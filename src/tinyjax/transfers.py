@@ -15,6 +15,7 @@ import logging
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from types import CodeType, FrameType
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -22,7 +23,7 @@ import attrs
 
 from tinyjax import errors, tree
 from tinyjax.config import Process, Settings, local_settings, settings
-from tinyjax.core import devices as dev
+from tinyjax.core import devices as dev, xla
 from tinyjax.core.primitives import shape
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.tracing.trace import PlacedTrace, is_in_program
@@ -31,7 +32,6 @@ from tinyjax.core.values.array import Array
 from tinyjax.frames import is_ours, user_location, wraps
 from tinyjax.numpy import creation, promotion
 from tinyjax.parallel import putting, sharding as sd
-from tinyjax.parallel.xla import moving
 from tinyjax.random import keys
 
 P = TypeVar("P")
@@ -244,7 +244,8 @@ def _table() -> Iterator[tuple[Any, str, Stand]]:
     yield shape, "full", _first(lambda *_: _own())
     yield keys, "_generator", _first(lambda *_: _own())
     yield promotion, "_made", _first(_number)
-    yield moving, "moved", _first(_moved)
+    if not xla.is_absent():
+        yield import_module("tinyjax.parallel.xla.moving"), "moved", _first(_moved)
     yield putting, "put", _put
 
 

@@ -24,6 +24,7 @@ EVALUATED = {
     "scan": "jax.jit(jax.grad(lambda x: jax.lax.scan(lambda c, y: (c * y, c), 1.0, x)[0]))(x + 1)",
     "linalg": "jax.jit(jnp.linalg.inv)(jnp.eye(3) * 2)",
     "callback": "jax.jit(lambda x: jax.pure_callback(np.sin, x, x))(x)",
+    "guard": "jax.transfer_guard('disallow')(lambda: jnp.sin(x))()",
     "put": "jax.device_put(jax.device_put(x), jax.devices()[0]) + 1",
 }
 #: What only XLA does, and what else says that it is not there.
@@ -44,6 +45,11 @@ REFUSED = {
     "cache": "import_module('tinyjax.experimental.serialize_executable')",
 }
 SAID = {
+    "threads": (
+        "np.array_equal(jax.vmap(jnp.cumsum, threads=2)(jnp.outer(x, x)),"
+        " np.cumsum(np.outer(x, x), 1))"
+    ),
+    "guarded": "'host-to-device transfer by sin' in guarded(np.ones(3))",
     "text": "'stablehlo.sine' in jax.jit(jnp.sin).lower(x).as_text()",
     "explained": "'all calls are evaluated' in str(jax.jit(jnp.sin).explain(x))",
     "devices": "str(jax.devices()) == '[CpuDevice(id=0)]'",
@@ -67,6 +73,13 @@ sys.platform = "emscripten"
 threading.Thread.start = start
 import tinyjax as jax, tinyjax.numpy as jnp
 from tinyjax.errors import MissingJaxlibError
+
+@jax.transfer_guard("disallow")
+def guarded(x):
+    try:
+        return str(jnp.sin(x))
+    except Exception as error:
+        return str(error)
 
 evaluated, refused, said = json.load(sys.stdin)
 names = dict(vars(), x=jnp.arange(5.0))

@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 
+from tinyjax.core import xla
 from tinyjax.core.api.mapping import Portions
 from tinyjax.core.tracing.primitive import MappedAxis
 from tinyjax.core.tracing.trace import eager
@@ -21,7 +22,10 @@ from tinyjax.portions.threads import in_threads
 
 @attrs.frozen(eq=False, repr=False)
 class DividedExamples(Portions):
-    """Divides the examples among threads, and what a thread has into chunks."""
+    """Divides the examples among threads, and what a thread has into chunks.
+
+    Threads are for compiled programs: without jaxlib there is one part.
+    """
 
     def batched(
         self,
@@ -38,7 +42,7 @@ class DividedExamples(Portions):
                 return batch_flat(flat, mapped, arrays, axes, fun)
             return in_chunks(flat, mapped, arrays, axes, self.chunk_size, fun)
 
-        if self.threads is None:
+        if self.threads is None or xla.is_absent():
             return of_thread(mapped, arrays)
         return in_threads(of_thread, mapped, arrays, axes, self.threads, fun)
 
