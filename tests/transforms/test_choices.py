@@ -17,7 +17,19 @@ from hypothesis import given, settings, strategies as st
 import tinyjax
 import tinyjax.numpy as jnp
 from fuzz.forgetting import forget_sometimes
-from tinyjax import checkpoint, custom_jvp, grad, hessian, jacfwd, jacrev, jit, jvp, lax, vmap
+from tinyjax import (
+    checkpoint,
+    custom_jvp,
+    extend,
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    jit,
+    jvp,
+    lax,
+    vmap,
+)
 
 Fun = Callable[..., Any]
 inf, nan = math.inf, math.nan
@@ -110,6 +122,34 @@ def singular(x: Any) -> Any:
     return jnp.where(x > 0, jnp.linalg.slogdet(matrix)[1], x)
 
 
+def padded(x: Any) -> Any:
+    """The root is an element of what is padded, and what it is padded with."""
+    root = jnp.sqrt(x)
+    rows = lax.pad(root * jnp.arange(3.0), root, [(1, 1, 0)])
+    return jnp.sum(jnp.where((x > 0) & jnp.array([1, 0, 1, 1, 0], bool), rows, 3 * x))
+
+
+def scattered(x: Any) -> Any:
+    """Of the two roots in one place one is written, or both are added."""
+    rows, places = jnp.sqrt(x) * jnp.arange(3.0), jnp.array([1, 1, 3])
+    zeros = jnp.zeros(4, rows.dtype)
+    both = jnp.stack([zeros.at[places].set(rows), zeros.at[places].add(rows)])
+    return jnp.sum(jnp.where(x > 0, both, 3 * x))
+
+
+#: Somebody else's primitive, by which the halves of a vector change places.
+halves_p: Final = extend.Primitive("halves_in_turn", extend.NoParams)
+halves_p.def_impl(lambda operands, params: [np.roll(operands[0], len(operands[0]) // 2)])
+halves_p.def_abstract_eval(lambda avals, params: avals)
+extend.def_linear(halves_p, repeats=False)
+extend.def_transposes(halves_p, lambda ct, x: extend.bind1(halves_p, [ct], extend.NO_PARAMS))
+
+
+def of_others(x: Any) -> Any:
+    rows = extend.bind1(halves_p, [jnp.sqrt(x) * jnp.arange(1.0, 5.0)], extend.NO_PARAMS)
+    return jnp.sum(jnp.where(x > jnp.array([0, 1, 2, 3]), rows, 3 * x))
+
+
 CASES: Final[dict[str, Case]] = {
     case.why: case
     for case in (
@@ -146,6 +186,10 @@ CASES: Final[dict[str, Case]] = {
         Case(kept_apart, 0.0, 1.0, 0.0, "no checkpointed program"),
         Case(of_a_vector, 0.0, 1.0, None, "no sum of squares"),
         Case(singular, 0.0, 1.0, None, "no determinant"),
+        Case(padded, 0.0, 15.0, 0.0, "no padding"),
+        Case(padded, 4.0, 7.0, -1 / 8, "padding"),
+        Case(scattered, 0.0, 24.0, 0.0, "nothing scattered"),
+        Case(scattered, 4.0, 1.5, -6 / 32, "what is scattered"),
     )
 }
 
@@ -253,6 +297,11 @@ def test_only_choices_choose(name: str) -> None:
     fun, expected = HONEST[name]
     for change in (grad, lambda fun: jit(grad(fun)), lambda fun: grad(jit(fun))):
         np.testing.assert_equal(float(change(fun)(jnp.zeros(()))), expected)
+
+
+def test_masks_go_through_primitives_of_others() -> None:
+    assert float(grad(of_others)(0.0)) == 12.0
+    assert float(grad(of_others)(1.0)) == 0.5 * 3 + 9.0
 
 
 @pytest.mark.parametrize("way", ["grad in vmap", "vmap in grad", "shard_map"])

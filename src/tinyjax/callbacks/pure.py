@@ -20,6 +20,7 @@ pure_callback_p: prim.Primitive[common.CallbackParams] = prim.Primitive(
     "pure_callback", common.CallbackParams
 )
 common.declare(pure_callback_p)
+prim.mark(prim.MATERIALIZES, False, pure_callback_p)
 
 
 @pure_callback_p.def_jvp

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Final, ParamSpec, TypeVar, overload
+from typing import Any, ParamSpec, TypeVar, overload
 
 import attrs
 
@@ -83,27 +83,17 @@ def _kept_apart(params: CheckpointParams) -> bool:
     )
 
 
-# What XLA on CPU does not fuse into the loops of its neighbours: the operations whose results are
-# kept in memory. Of a program without any it keeps nothing anyhow, and would turn a conditional
-# into computing both sides (2.5 MB where it needs none: 64 sines and tangents of 10,000 numbers).
-_MATERIALIZED: Final = frozenset(
-    (
-        *("cond", "conv_general_dilated", "cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum"),
-        *("dot_general", "dynamic_update_slice", "gather", "linear_recurrence", "pure_callback"),
-        *("reduce_window_max", "reduce_window_min", "reduce_window_sum", "scan", "scatter"),
-        *("scatter_add", "scatter_max", "scatter_min", "scatter_mul", "sort", "top_k", "while"),
-    )
-)
-
-
+# Of a program without any XLA on CPU keeps nothing anyhow, and would turn a conditional into
+# computing both sides (2.5 MB where it needs none: 64 sines and tangents of 10,000 numbers).
 def materializes(jaxpr: jx.Jaxpr) -> bool:
     """Whether a program has operations whose results XLA keeps in memory."""
     return jaxpr.derive("materializes", lambda: any(map(materializes_eqn, jaxpr.eqns)))
 
 
 def materializes_eqn(eqn: jx.JaxprEqn) -> bool:
-    """Whether an equation is such an operation, or has one in its programs."""
-    return eqn.primitive.name in _MATERIALIZED or any(map(materializes, jx.subjaxprs(eqn.params)))
+    """Whether XLA fuses an equation, or one in its programs, into no loop of its neighbours."""
+    is_kept = prim.MATERIALIZES in eqn.primitive.rules.extensions
+    return is_kept or any(map(materializes, jx.subjaxprs(eqn.params)))
 
 
 def _always(b: Lowering, operands: hlo.Values) -> hlo.Value | None:

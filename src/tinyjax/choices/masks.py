@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache, reduce
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from tinyjax import dtypes
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd
@@ -17,20 +17,6 @@ from tinyjax.dtypes import DType
 #: Says which elements of a cotangent were chosen: a bool for each, computed when first asked for.
 Mask: TypeAlias = Callable[[], Array]
 
-#: Linear primitives that move elements, besides those that are elementwise.
-_MOVING: Final = frozenset(
-    (
-        *("concatenate", "dynamic_slice", "dynamic_update_slice", "optimization_barrier", "pad"),
-        *("reduce_sum", "reshape", "rev", "slice", "split", "transpose"),
-    )
-)
-#: Those whose transposes add elements.
-_ADDING: Final = frozenset(("broadcast_in_dim", "cumsum", "gather", "reduce_window_sum"))
-#: Those that solve systems, of stacks of matrices.
-_SOLVING: Final = frozenset(("solve", "triangular_solve", "tridiagonal_solve"))
-_WITHOUT_PRODUCTS: Final = _MOVING | _ADDING
-_CARRYING: Final = _WITHOUT_PRODUCTS | _SOLVING
-
 
 def is_elementwise(eqn: jx.JaxprEqn) -> bool:
     """Say whether a primitive works element by element."""
@@ -39,7 +25,17 @@ def is_elementwise(eqn: jx.JaxprEqn) -> bool:
 
 def keeps_places(eqn: jx.JaxprEqn) -> bool:
     """Say whether each element that is pulled back comes of one element of a cotangent."""
-    return is_elementwise(eqn) or eqn.primitive.name in _MOVING
+    return is_elementwise(eqn) or _repeats(eqn) is False
+
+
+def _repeats(eqn: jx.JaxprEqn) -> bool | None:
+    """Say whether what moves and adds elements repeats them; None of what does anything else."""
+    return eqn.primitive.rule(prim.MOVES)() if only_moves(eqn) else None
+
+
+def _solves(eqn: jx.JaxprEqn) -> bool:
+    """Say whether systems are solved, of stacks of matrices."""
+    return prim.SOLVES in eqn.primitive.rules.extensions
 
 
 def _gives_numbers(eqn: jx.JaxprEqn) -> bool:
@@ -53,13 +49,13 @@ def _gives_numbers(eqn: jx.JaxprEqn) -> bool:
 
 def carries(eqn: jx.JaxprEqn) -> bool:
     """Say whether operands have masks where the results have."""
-    is_known = is_elementwise(eqn) or eqn.primitive.name in _CARRYING
+    is_known = is_elementwise(eqn) or only_moves(eqn) or _solves(eqn)
     return is_known or _gives_numbers(eqn) or _is_of_vectors(eqn)
 
 
 def only_moves(eqn: jx.JaxprEqn) -> bool:
     """Say whether elements are moved and added, and not multiplied."""
-    return eqn.primitive.name in _WITHOUT_PRODUCTS
+    return prim.MOVES in eqn.primitive.rules.extensions
 
 
 def _is_of_vectors(eqn: jx.JaxprEqn) -> bool:
@@ -97,7 +93,11 @@ def as_mask(number: prim.Tangent | None) -> Mask | None:
     """Return the mask that numbers stand for; None where there are none."""
     if not isinstance(number, Array):
         return None
-    return cache(lambda: ew.convert_element_type(number, dtypes.bool_))
+    return cache(lambda: _as_bools(number))
+
+
+def _as_bools(numbers: object) -> Array:
+    return ew.convert_element_type(_array(numbers), dtypes.bool_)
 
 
 def pulled_back(
@@ -114,28 +114,18 @@ def pulled_back(
         operands: its operands.
         masks: those of its results.
     """
-    name, mask = eqn.primitive.name, masks[0]
+    mask, repeats = masks[0], _repeats(eqn)
     if eqn.primitive is ew.select_p:
         return (None, *_of_cases(operands[0], mask))
     if is_elementwise(eqn):
         return [mask] * len(operands)
-    if name == "optimization_barrier":
-        return masks
-    if name in _MOVING:
-        moved = cache(lambda: _transposed(eqn, cotangents, operands, masks, dtypes.bool_))
-        count = 1 if name == "pad" else len(operands)
-        return [cache(lambda i=i: _array(moved()[i])) for i in range(count)]
+    if repeats is not None or _is_of_vectors(eqn):
+        dtype = dtypes.bool_ if repeats is False else dtypes.float32
+        moved = cache(lambda: _transposed(eqn, cotangents, operands, masks, dtype))
+        return [cache(lambda i=i: _as_bools(moved()[i])) for i in range(len(operands))]
     linear = [isinstance(x, prim.UndefinedPrimal) for x in operands]
-    i = linear.index(True)
-    if name in _ADDING or _is_of_vectors(eqn):
-
-        def some() -> Array:
-            added = _transposed(eqn, cotangents, operands, masks, dtypes.float32)
-            return ew.convert_element_type(_array(added[i]), dtypes.bool_)
-
-        return [None] * i + [cache(some)]
     present = [m for m, ct in zip(masks, cotangents, strict=True) if ct is not prim.ZERO]
-    if None in present or not (_gives_numbers(eqn) or name in _SOLVING):
+    if None in present or not (_gives_numbers(eqn) or _solves(eqn)):
         return ()
     # where nothing of a number or a matrix was chosen, nothing was that it is computed of
     chosen = reduce(either, [m for m in present if m is not None])

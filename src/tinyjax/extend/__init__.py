@@ -9,6 +9,7 @@ Everything here is what tinyjax itself is written with; ``docs/new-primitive.md`
 - ``def_derivatives``, ``def_transposes``: rules as tables, a formula for each operand
 - ``def_linear``, ``def_constant``: derivatives of what is linear, and of what has none
 - ``Lowering``, ``Values``: writes StableHLO, for a primitive's lowering rule; what it writes
+- ``mark``: a rule that is a constant; ``SOLVES``, ``FUSES``, ``MATERIALIZES``: kinds of these
 - ``UndefinedPrimal``: an operand of a transpose rule that has no value
 - ``def_simple_batch``, ``def_elementwise_batch``: batch rules: bring the batch to the front
 - ``Hosts``, ``Avals``, ``Arrays``: what rules take and return: NumPy arrays, types, arrays
@@ -40,8 +41,8 @@ __all__, __getattr__, __dir__ = namespace(
         "tinyjax.core.tracing.jaxpr": "Jaxpr JaxprEqn Lit Var eval_jaxpr subjaxprs",
         "tinyjax.core.values.operands": "as_array",
         "tinyjax.core.tracing.primitive": (
-            "Arrays Avals HostCall Hosts NO_PARAMS NoParams Params Primitive RuleKey Tangent "
-            "UndefinedPrimal ZERO"
+            "Arrays Avals FUSES HostCall Hosts MATERIALIZES NO_PARAMS NoParams Params Primitive "
+            "RuleKey SOLVES Tangent UndefinedPrimal ZERO mark"
         ),
         "tinyjax.core.tracing.trace": (
             "CustomCall Running Trace Tracer bind bind1 current_trace use_trace"

@@ -18,16 +18,20 @@ from tinyjax.core.tracing.jaxpr import eval_jaxpr as eval_jaxpr
 from tinyjax.core.tracing.jaxpr import subjaxprs as subjaxprs
 from tinyjax.core.tracing.primitive import Arrays as Arrays
 from tinyjax.core.tracing.primitive import Avals as Avals
+from tinyjax.core.tracing.primitive import FUSES as FUSES
 from tinyjax.core.tracing.primitive import HostCall as HostCall
 from tinyjax.core.tracing.primitive import Hosts as Hosts
+from tinyjax.core.tracing.primitive import MATERIALIZES as MATERIALIZES
 from tinyjax.core.tracing.primitive import NO_PARAMS as NO_PARAMS
 from tinyjax.core.tracing.primitive import NoParams as NoParams
 from tinyjax.core.tracing.primitive import Params as Params
 from tinyjax.core.tracing.primitive import Primitive as Primitive
 from tinyjax.core.tracing.primitive import RuleKey as RuleKey
+from tinyjax.core.tracing.primitive import SOLVES as SOLVES
 from tinyjax.core.tracing.primitive import Tangent as Tangent
 from tinyjax.core.tracing.primitive import UndefinedPrimal as UndefinedPrimal
 from tinyjax.core.tracing.primitive import ZERO as ZERO
+from tinyjax.core.tracing.primitive import mark as mark
 from tinyjax.core.tracing.trace import CustomCall as CustomCall
 from tinyjax.core.tracing.trace import Running as Running
 from tinyjax.core.tracing.trace import Trace as Trace
@@ -53,12 +57,14 @@ __all__ = [
     'Arrays',
     'Avals',
     'CustomCall',
+    'FUSES',
     'HostCall',
     'Hosts',
     'Jaxpr',
     'JaxprEqn',
     'Lit',
     'Lowering',
+    'MATERIALIZES',
     'MESH',
     'MeshRule',
     'NO_PARAMS',
@@ -69,6 +75,7 @@ __all__ = [
     'Primitive',
     'RuleKey',
     'Running',
+    'SOLVES',
     'SPARSITY',
     'ShapedArray',
     'SparsityRule',
@@ -93,6 +100,7 @@ __all__ = [
     'def_transposes',
     'elementwise',
     'eval_jaxpr',
+    'mark',
     'numpy_text',
     'subjaxprs',
     'use_trace',

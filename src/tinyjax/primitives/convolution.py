@@ -78,6 +78,7 @@ class ConvParams(prim.Params):
 
 
 conv_general_dilated_p: Primitive[ConvParams] = Primitive("conv_general_dilated", ConvParams)
+prim.mark(prim.MATERIALIZES, False, conv_general_dilated_p)
 
 
 @conv_general_dilated_p.def_rule(FLOPS)

@@ -108,6 +108,7 @@ def _def_batch(primitive: Primitive[CumulativeParams]) -> None:
 # The linear recurrence y[i] = a[i] * y[i - 1] + b[i], from y[-1] = 0
 
 linear_recurrence_p: Primitive[CumulativeParams] = Primitive("linear_recurrence", CumulativeParams)
+prim.mark(prim.MATERIALIZES, False, linear_recurrence_p)
 
 _FEW = 16
 
@@ -225,6 +226,7 @@ def cumulative(
         compares: whether that compares elements with the result.
     """
     primitive: Primitive[CumulativeParams] = Primitive(name, CumulativeParams)
+    prim.mark(prim.MATERIALIZES, False, primitive)
 
     @primitive.def_impl
     def cumulative_impl(operands: prim.Hosts, params: CumulativeParams) -> prim.Hosts:
@@ -255,7 +257,7 @@ def cumulative(
         return (_lower_loop(b, operands, params, start(operands[0].dtype), combine),)
 
     if derivative is None:
-        ru.def_linear(primitive)
+        ru.def_linear(primitive, repeats=True)
     else:
         ru.def_derivatives(primitive, derivative, prepare=id.once if compares else None)
     _def_batch(primitive)

@@ -35,6 +35,7 @@ class DotParams(prim.Params):
 
 
 dot_general_p: prim.Primitive[DotParams] = prim.Primitive("dot_general", DotParams)
+prim.mark(prim.MATERIALIZES, False, dot_general_p)
 
 
 @dot_general_p.def_rule(prim.FLOPS)

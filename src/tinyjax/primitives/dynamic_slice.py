@@ -106,7 +106,7 @@ def _dynamic_slice_lowering(b: Lowering, operands: Values, params: DynamicSliceP
     )
 
 
-ru.def_linear(dynamic_slice_p, 0)
+ru.def_linear(dynamic_slice_p, 0, repeats=False)
 
 
 ru.def_transposes(
@@ -213,7 +213,8 @@ def _dynamic_update_slice_lowering(b: Lowering, operands: Values, params: prim.N
     return b.emit("stablehlo.dynamic_update_slice", operands, b.results)
 
 
-ru.def_linear(dynamic_update_slice_p, 0, 1)
+ru.def_linear(dynamic_update_slice_p, 0, 1, repeats=False)
+prim.mark(prim.MATERIALIZES, True, dynamic_update_slice_p)
 
 
 def _into_operand(

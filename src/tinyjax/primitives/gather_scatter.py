@@ -94,6 +94,8 @@ class GatherParams(prim.Params):
 # gather
 
 gather_p: Primitive[GatherParams] = Primitive("gather", GatherParams)
+prim.mark(prim.MOVES, True, gather_p)
+prim.mark(prim.MATERIALIZES, False, gather_p)
 
 
 def gather_windows(shape: tuple[int, ...], params: GatherParams) -> wn.Windows:
@@ -382,6 +384,7 @@ def _declare(
     primitive.def_abstract_eval(partial(_scatter_type, name, kinds))
     primitive.def_lowering(partial(_lower_scatter, combine))
     primitive.def_batch(partial(_scatter_batch, primitive))
+    prim.mark(prim.MATERIALIZES, True, primitive)
     return primitive
 
 
@@ -559,6 +562,7 @@ def _def_accumulating_jvp(primitive: Primitive[ScatterParams]) -> None:
 
 
 _def_accumulating_jvp(scatter_add_p)
+prim.mark(prim.MOVES, False, scatter_add_p)
 
 
 def _into_updates(
@@ -591,7 +595,7 @@ scatter_p: Primitive[ScatterParams] = _declare(
 )
 
 
-ru.def_linear(scatter_p, 0, 2)  # with the same indices the same update wins
+ru.def_linear(scatter_p, 0, 2, repeats=False)  # with the same indices the same update wins
 
 
 def _into_kept(

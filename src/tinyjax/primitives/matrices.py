@@ -302,6 +302,7 @@ def def_system(primitive: prim.Primitive[P], *products: Callable[[Array, Array, 
         products: for each of the others ``(tangent, x, params)`` to what its change contributes to
             ``a' x``.
     """
+    prim.mark(prim.SOLVES, True, primitive)
 
     @primitive.def_jvp
     def system_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: P) -> prim.JvpResult:

@@ -120,7 +120,7 @@ def window_reducer(
         return (b.convert(out, x.dtype),)
 
     def_simple_batch(primitive, _with_axis_in_front, _with_axis_at_end)
-
+    prim.mark(prim.MATERIALIZES, False, primitive)
     return primitive
 
 
@@ -190,7 +190,7 @@ reduce_window_min_p: prim.Primitive[WindowParams] = window_reducer(
     "reduce_window_min", np.minimum, lw.Lowering.min, "biufc", highest
 )
 
-ru.def_linear(reduce_window_sum_p)
+ru.def_linear(reduce_window_sum_p, repeats=True)
 
 
 def _window_sum_transpose(ct: Array, x: prim.UndefinedPrimal, params: WindowParams) -> Array:

@@ -354,6 +354,7 @@ class TopKParams(prim.Params):
 
 
 top_k_p: prim.Primitive[TopKParams] = prim.Primitive("top_k", TopKParams, orders=True)
+prim.mark(prim.MATERIALIZES, False, sort_p, top_k_p)
 
 
 @top_k_p.def_impl

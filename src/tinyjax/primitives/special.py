@@ -21,7 +21,7 @@ from tinyjax import dtypes, errors
 from tinyjax.core.primitives import elementwise as ew, families as fam
 from tinyjax.core.primitives.shape import full_like
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing.primitive import TRANSCENDENTAL
+from tinyjax.core.tracing.primitive import TRANSCENDENTAL, mark
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.primitives import compiled_formulas
@@ -579,5 +579,4 @@ zeta: fam.Elementwise = fam.elementwise(
     lambda t, z, s, q: ew.neg(ew.mul(t, ew.mul(s, zeta(ew.add(s, full_like(s, 1.0)), q)))),
 )
 
-for _function in (erf, erfc, erf_inv, lgamma, digamma, polygamma, zeta):
-    _function.def_rule(TRANSCENDENTAL)(lambda: 1000.0)
+mark(TRANSCENDENTAL, 1000.0, erf, erfc, erf_inv, lgamma, digamma, polygamma, zeta)

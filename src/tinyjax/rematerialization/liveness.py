@@ -9,37 +9,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
-from typing import Final
 
 import attrs
 
 from tinyjax.core.control_flow.primitives import ScanParams, WhileParams
-from tinyjax.core.primitives import families as fam
-from tinyjax.core.tracing import jaxpr as jx, program_rules as pr
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr
 from tinyjax.exploring import costs
 from tinyjax.exploring.numbering import programs_run
 from tinyjax.primitives.convolution import ConvParams, features_last
-
-#: Operations without loops of their own: XLA computes them where their results are read.
-_MOVING: Final = frozenset(
-    [
-        "broadcast_in_dim",
-        "concatenate",
-        "convert_element_type",
-        "integer_pow",
-        "iota",
-        "pad",
-        "rev",
-        "select",
-        "slice",
-        "split",
-        "transpose",
-    ]
-)
-#: Their results are their operands, in the same memory.
-_ALIASING: Final = frozenset(("name", "reshape", "stop_gradient"))
-#: Their results take the memory of an operand that ends with them, as those of fused loops do.
-_IN_PLACE: Final = frozenset(["dynamic_update_slice", "scan", "scatter", "scatter_add", "while"])
 
 
 def inline(jaxpr: jx.Jaxpr, called: Callable[[jx.JaxprEqn], jx.Jaxpr | None]) -> jx.Jaxpr:
@@ -89,7 +66,20 @@ def _inlined(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
 
 
 def _fuses(eqn: jx.JaxprEqn) -> bool:
-    return isinstance(eqn.primitive, fam.Elementwise) or eqn.primitive.name in _MOVING
+    rules = eqn.primitive.rules.extensions
+    return prim.ELEMENTWISE in rules or prim.FUSES in rules
+
+
+def _aliases(eqn: jx.JaxprEqn) -> bool:
+    """Whether results are operands, in the same memory."""
+    rules = eqn.primitive.rules.extensions
+    return prim.VIEW in rules or prim.IDENTITY in rules
+
+
+def _writes_over(eqn: jx.JaxprEqn) -> bool:
+    """Whether results take the memory of an operand that ends with them, as fused loops do."""
+    is_kept = prim.MATERIALIZES in eqn.primitive.rules.extensions
+    return _fuses(eqn) or (is_kept and eqn.primitive.rule(prim.MATERIALIZES)())
 
 
 def _reads_fused(eqn: jx.JaxprEqn) -> bool:
@@ -123,7 +113,7 @@ class _Program:
         for x in jaxpr.outs:
             self.results.update(self._source(x))
         for eqn in jaxpr.eqns:
-            if eqn.primitive.name not in _ALIASING:
+            if not _aliases(eqn):
                 for x in dict.fromkeys(eqn.inputs):
                     for source in self._source(x):
                         self.readers[source].append(eqn)
@@ -132,7 +122,7 @@ class _Program:
         """The variable whose memory an atom is in."""
         while isinstance(x, jx.Var):
             eqn = self.origin.get(x)
-            if eqn is None or eqn.primitive.name not in _ALIASING:
+            if eqn is None or not _aliases(eqn):
                 return (x,)
             x = eqn.inputs[0]
         return ()
@@ -181,7 +171,7 @@ class _Program:
         last: dict[jx.Var, int] = {}
         for eqn in self.eqns:
             made = [v for v in eqn.out_binders if not self._fused(v)]
-            if eqn.primitive.name in _ALIASING or not made:
+            if _aliases(eqn) or not made:
                 continue
             read = frozenset[jx.Var]().union(*map(self.buffers_of, eqn.inputs))
             last.update(dict.fromkeys((*read, *made), len(steps)))
@@ -193,7 +183,7 @@ class _Program:
             ending = [v for v in read if v in owned and last[v] == i]
             ending.sort(key=lambda v: owned[v])
             inside = self._inside(eqn, frozenset(ending))
-            reusable = ending if _fuses(eqn) or eqn.primitive.name in _IN_PLACE else []
+            reusable = ending if _writes_over(eqn) else []
             taken = {_size(v): v for v in reusable}
             for v in made:
                 under = taken.pop(_size(v), None)

@@ -115,7 +115,7 @@ def special(
         return (fam.elementwise_type(name, avals, kinds),)
 
     function = fam.elementwise(name, evaluate, compiled(name, formula), type_of, *derivatives)
-    function.def_rule(prim.TRANSCENDENTAL)(lambda: 5000.0)
+    prim.mark(prim.TRANSCENDENTAL, 5000.0, function)
     return function
 
 

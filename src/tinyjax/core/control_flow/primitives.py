@@ -116,6 +116,8 @@ class WhileParams(prim.Params):
 while_p: prim.Primitive[WhileParams] = prim.Primitive(
     "while", WhileParams, rules_in="tinyjax.core.control_flow.while_loop"
 )
+prim.mark(prim.MATERIALIZES, False, cond_p)
+prim.mark(prim.MATERIALIZES, True, scan_p, while_p)
 
 
 def bind_while(

@@ -111,7 +111,8 @@ def _broadcast_batch(
     return (broadcast_in_dim(x, shape, (*before, place, *(d + 1 for d in after))),), (place,)
 
 
-ru.def_linear(broadcast_in_dim_p)
+ru.def_linear(broadcast_in_dim_p, repeats=True)
+prim.mark(prim.FUSES, True, broadcast_in_dim_p)
 ru.def_transposes(
     broadcast_in_dim_p, lambda ct, x, params: reduce_sum(ct, kept_axes(ct.ndim, params.dims))
 )
@@ -370,7 +371,7 @@ def _sum_transpose(ct: Array, x: prim.UndefinedPrimal, params: ReduceParams) -> 
     return tr.bind1(broadcast_in_dim_p, (ct,), _spread(x.aval, params))
 
 
-ru.def_linear(reduce_sum_p)
+ru.def_linear(reduce_sum_p, repeats=False)
 ru.def_transposes(reduce_sum_p, _sum_transpose)
 
 

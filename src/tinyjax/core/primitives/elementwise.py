@@ -29,6 +29,7 @@ from tinyjax.core.tracing.primitive import (
     ZERO,
     Avals,
     NoParams,
+    mark,
 )
 from tinyjax.core.tracing.trace import IGNORE, RAISE_INVALID, bind1, reset_errors, set_errors
 from tinyjax.core.values.array import Array, followed
@@ -793,13 +794,13 @@ integer_pow_p: Elementwise = elementwise(
 )
 
 
-for _function in (
+mark(
+    TRANSCENDENTAL,
+    100.0,
     *(exp, exp2, expm1, log, log1p, cbrt, logistic, logaddexp, sin, cos, tan, asin, acos, atan),
     *(sinh, cosh, tanh, asinh, acosh, atanh, atan2, pow_),
-):
-    _function.def_rule(TRANSCENDENTAL)(lambda: 100.0)
-for _function in (cbrt, tan, pow_):
-    _function.def_rule(ONE_AT_A_TIME)(lambda: True)
+)
+mark(ONE_AT_A_TIME, True, cbrt, tan, pow_)
 
 
 @integer_pow_p.def_host

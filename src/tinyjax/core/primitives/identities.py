@@ -25,6 +25,7 @@ from tinyjax.core.values.concrete import ConcreteArray
 # The barrier
 
 optimization_barrier_p: Primitive[prim.NoParams] = Primitive("optimization_barrier", prim.NoParams)
+prim.mark(prim.MOVES, False, optimization_barrier_p)
 
 
 @optimization_barrier_p.def_impl

@@ -121,17 +121,20 @@ def def_no_derivative(primitive: Primitive[P], advice: str) -> None:
 
 def def_identity(primitive: Primitive[P]) -> None:
     """Register the values, types and lowering of a primitive whose results are its operands."""
+    prim.mark(prim.IDENTITY, True, primitive)
     primitive.def_impl(lambda operands, params: operands)
     primitive.def_abstract_eval(lambda avals, params: avals)
     primitive.def_lowering(lambda b, operands, params: operands)
 
 
-def def_linear(primitive: Primitive[P], *places: int) -> None:
+def def_linear(primitive: Primitive[P], *places: int, repeats: bool | None = None) -> None:
     """Register the jvp of a primitive that is linear in some operands together.
 
     Args:
         primitive: the primitive; the others of its operands have no tangents.
         places: those operands; all by default.
+        repeats: for one that moves elements and adds them, but multiplies none: whether an element
+            of its operands may be in several of its results.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -143,7 +146,9 @@ def def_linear(primitive: Primitive[P], *places: int) -> None:
         >>> tinyjax.jvp(thrice, (jnp.float32(1.0),), (jnp.float32(10.0),))
         (Array(3., dtype=float32), Array(30., dtype=float32))
     """
-    primitive.def_rule(prim.LINEAR)(lambda: places)
+    prim.mark(prim.LINEAR, places, primitive)
+    if repeats is not None:
+        prim.mark(prim.MOVES, repeats, primitive)
 
     @primitive.def_jvp
     def linear_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: P) -> prim.JvpResult:

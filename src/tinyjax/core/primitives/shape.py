@@ -112,7 +112,7 @@ def _reshape_lowering(b: Lowering, operands: Values, params: ReshapeParams) -> V
 reshape_p.def_rule(prim.VIEW)(lambda first, second: second)
 
 
-ru.def_linear(reshape_p)
+ru.def_linear(reshape_p, repeats=False)
 
 
 ru.def_transposes(reshape_p, lambda ct, x, params: reshape(ct, x.aval.shape))
@@ -186,7 +186,7 @@ def _transpose_lowering(b: Lowering, operands: Values, params: TransposeParams) 
     )
 
 
-ru.def_linear(transpose_p)
+ru.def_linear(transpose_p, repeats=False)
 
 
 ru.def_transposes(
@@ -352,7 +352,7 @@ def _rev_lowering(b: Lowering, operands: Values, params: RevParams) -> Values:
     return b.emit("stablehlo.reverse", operands, b.results, {"dimensions": int_array(params.axes)})
 
 
-ru.def_linear(rev_p)
+ru.def_linear(rev_p, repeats=False)
 
 
 ru.def_transposes(rev_p, lambda ct, x, params: rev(ct, params.axes))
@@ -387,6 +387,7 @@ class IotaParams(prim.Params):
 
 
 iota_p: prim.Primitive[IotaParams] = prim.Primitive("iota", IotaParams)
+prim.mark(prim.FUSES, True, transpose_p, rev_p, iota_p)
 
 
 @iota_p.def_impl

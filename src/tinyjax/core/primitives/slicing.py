@@ -77,7 +77,7 @@ def _slice_lowering(b: Lowering, operands: Values, params: SliceParams) -> Value
     return (b.slice(operands[0], params.starts, params.limits, params.strides),)
 
 
-ru.def_linear(slice_p)
+ru.def_linear(slice_p, repeats=False)
 
 
 def _slice_transpose(ct: Array, x: prim.UndefinedPrimal, params: SliceParams) -> Array:
@@ -250,7 +250,7 @@ def _into_padding(
     return bc.reduce_sum(outside, tuple(range(ct.ndim)))
 
 
-ru.def_linear(pad_p)
+ru.def_linear(pad_p, repeats=True)
 ru.def_transposes(pad_p, _into_padded, _into_padding)
 
 
@@ -343,7 +343,7 @@ def _concatenate_lowering(b: Lowering, operands: Values, params: ConcatenatePara
     return b.emit("stablehlo.concatenate", operands, b.results, {"dimension": integer(params.axis)})
 
 
-ru.def_linear(concatenate_p)
+ru.def_linear(concatenate_p, repeats=False)
 
 
 @concatenate_p.def_transpose
@@ -431,7 +431,8 @@ def _split_lowering(b: Lowering, operands: Values, params: SplitParams) -> Value
     return parts
 
 
-ru.def_linear(split_p)
+ru.def_linear(split_p, repeats=False)
+prim.mark(prim.FUSES, True, slice_p, pad_p, concatenate_p, split_p)
 
 
 @split_p.def_transpose

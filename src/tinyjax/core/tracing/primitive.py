@@ -316,6 +316,23 @@ TRANSCENDENTAL: Final[RuleKey[Callable[[], float]]] = RuleKey("transcendental")
 #: Marks such a function that XLA computes for one element at a time in any case.
 ONE_AT_A_TIME: Final[RuleKey[Callable[[], bool]]] = RuleKey("one_at_a_time")
 
+#: Marks a primitive whose results are its operands.
+IDENTITY: Final[RuleKey[Callable[[], bool]]] = RuleKey("identity")
+
+#: The rule of a linear primitive that moves elements and adds them, but multiplies none: whether an
+#: element of its operands may be in several of its results.
+MOVES: Final[RuleKey[Callable[[], bool]]] = RuleKey("moves")
+
+#: Marks a primitive that solves systems, whose right-hand sides are its last operand.
+SOLVES: Final[RuleKey[Callable[[], bool]]] = RuleKey("solves")
+
+#: Marks a primitive, besides elementwise ones, whose results XLA computes where they are read.
+FUSES: Final[RuleKey[Callable[[], bool]]] = RuleKey("fuses")
+
+#: The rule of a primitive whose results XLA keeps in memory: whether in that of an operand which
+#: ends there.
+MATERIALIZES: Final[RuleKey[Callable[[], bool]]] = RuleKey("materializes")
+
 
 class Rules(Generic[P]):
     """The rules of one primitive; each field is a rule, or one that raises ``MissingRuleError``."""
@@ -679,6 +696,25 @@ class Primitive(Generic[P]):
                 forget()
         else:
             self.rules.registered.append(name)
+
+
+def mark(key: RuleKey[Callable[[], T]], value: T, *primitives: Primitive[Any]) -> None:
+    """Register a rule of some primitives that is a constant.
+
+    Args:
+        key: the kind of rule.
+        value: what the rule returns.
+        primitives: those that have it.
+
+    Example:
+        >>> from tinyjax import extend
+        >>> half_p = extend.Primitive("half", extend.NoParams)
+        >>> extend.mark(extend.FUSES, True, half_p)
+        >>> half_p.rule(extend.FUSES)()
+        True
+    """
+    for primitive in primitives:
+        primitive.def_rule(key)(lambda: value)
 
 
 # Lists of values of two kinds: cut, picked and put together again. They are told apart by marks.
