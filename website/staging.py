@@ -77,6 +77,7 @@ NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
         "docs/inside/sparsity",
         "docs/inside/symbolic-sizes",
         "docs/inside/padding",
+        "docs/inside/choices",
         "docs/inside/callbacks",
         "docs/inside/source",
         "docs/inside/laplacians",

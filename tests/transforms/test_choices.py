@@ -116,10 +116,29 @@ def of_a_vector(x: Any) -> Any:
     return jnp.where(x > 0, jnp.dot(xs, xs), x)
 
 
-def singular(x: Any) -> Any:
-    """The determinant of a matrix that is singular at 0."""
-    matrix = jnp.stack([jnp.stack([x, 2 * x]), jnp.stack([x, x + 1])])
-    return jnp.where(x > 0, jnp.linalg.slogdet(matrix)[1], x)
+def of_matrix(fun: Fun, *rows: Sequence[float]) -> Fun:
+    """The sum of a function of a matrix of polynomials, singular at 0, and x times as much there.
+
+    The rows are of pairs: the coefficients of x and of 1.
+    """
+    coefficients = np.array(rows, np.float64).reshape(2, 2, 2)
+
+    def chosen(x: Any) -> Any:
+        value = fun(coefficients[..., 0] * x + coefficients[..., 1])
+        return jnp.sum(jnp.where(x > 0, value, x / value.size))
+
+    return chosen
+
+
+def of_system(fun: Fun) -> Fun:
+    """Of a matrix with the determinant x - x², the sum of whose inverse is 1 / x."""
+    return of_matrix(fun, (1, 0, 2, 0), (1, 0, 1, 1))
+
+
+inverse: Final = of_system(jnp.linalg.inv)
+logarithm: Final = of_system(lambda a: jnp.linalg.slogdet(a)[1])
+#: The factor has three roots of x.
+factor: Final = of_matrix(jnp.linalg.cholesky, (1, 0, 1, 0), (1, 0, 2, 0))
 
 
 def padded(x: Any) -> Any:
@@ -185,7 +204,14 @@ CASES: Final[dict[str, Case]] = {
         Case(branched, 0.0, 7.0, 0.0, "no branch"),
         Case(kept_apart, 0.0, 1.0, 0.0, "no checkpointed program"),
         Case(of_a_vector, 0.0, 1.0, None, "no sum of squares"),
-        Case(singular, 0.0, 1.0, None, "no determinant"),
+        Case(logarithm, 0.0, 1.0, 0.0, "no determinant"),
+        Case(logarithm, 0.25, 8 / 3, -160 / 9, "a determinant"),
+        Case(inverse, 0.0, 1.0, 0.0, "no inverse"),
+        Case(inverse, 0.5, -4.0, 16.0, "an inverse"),
+        Case(of_system(lambda a: jnp.linalg.inv(a) @ a[0]), 0.0, 1.0, 0.0, "no inverse, times a"),
+        Case(of_system(lambda a: jnp.linalg.solve(a, a + 1)), 0.0, 1.0, 0.0, "no solution"),
+        Case(factor, 0.0, 1.0, 0.0, "no factor"),
+        Case(factor, 4.0, 0.75, -3 / 32, "a factor"),
         Case(padded, 0.0, 15.0, 0.0, "no padding"),
         Case(padded, 4.0, 7.0, -1 / 8, "padding"),
         Case(scattered, 0.0, 24.0, 0.0, "nothing scattered"),

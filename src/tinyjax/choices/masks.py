@@ -33,7 +33,7 @@ def _repeats(eqn: jx.JaxprEqn) -> bool | None:
     return eqn.primitive.rule(prim.MOVES)() if only_moves(eqn) else None
 
 
-def _solves(eqn: jx.JaxprEqn) -> bool:
+def solves(eqn: jx.JaxprEqn) -> bool:
     """Say whether systems are solved, of stacks of matrices."""
     return prim.SOLVES in eqn.primitive.rules.extensions
 
@@ -49,7 +49,7 @@ def _gives_numbers(eqn: jx.JaxprEqn) -> bool:
 
 def carries(eqn: jx.JaxprEqn) -> bool:
     """Say whether operands have masks where the results have."""
-    is_known = is_elementwise(eqn) or only_moves(eqn) or _solves(eqn)
+    is_known = is_elementwise(eqn) or only_moves(eqn) or solves(eqn)
     return is_known or _gives_numbers(eqn) or _is_of_vectors(eqn)
 
 
@@ -58,13 +58,14 @@ def only_moves(eqn: jx.JaxprEqn) -> bool:
     return prim.MOVES in eqn.primitive.rules.extensions
 
 
-def _is_of_vectors(eqn: jx.JaxprEqn) -> bool:
-    """Say whether it is an inner or an outer product of vectors, or of stacks of them.
+def is_product(eqn: jx.JaxprEqn) -> bool:
+    """Say whether it is a product of vectors or matrices, or of stacks of them."""
+    return eqn.primitive.name == "dot_general"
 
-    Masks end at products of a matrix: to compute them would take a tenth to three times as long as
-    the eager gradient of a network with ``relu`` does.
-    """
-    if eqn.primitive.name != "dot_general":
+
+def _is_of_vectors(eqn: jx.JaxprEqn) -> bool:
+    """Say whether it is an inner or an outer product of vectors, or of stacks of them."""
+    if not is_product(eqn):
         return False
     contracted, batch = len(eqn.params.lhs_contract), len(eqn.params.lhs_batch)
     return not contracted or eqn.out_binders[0].aval.ndim == batch
@@ -125,22 +126,50 @@ def pulled_back(
         return [cache(lambda i=i: _as_bools(moved()[i])) for i in range(len(operands))]
     linear = [isinstance(x, prim.UndefinedPrimal) for x in operands]
     present = [m for m, ct in zip(masks, cotangents, strict=True) if ct is not prim.ZERO]
-    if None in present or not (_gives_numbers(eqn) or _solves(eqn)):
+    if None in present or not (_gives_numbers(eqn) or solves(eqn)):
         return ()
     # where nothing of a number or a matrix was chosen, nothing was that it is computed of
     chosen = reduce(either, [m for m in present if m is not None])
+    stack = tuple(range(max(eqn.out_binders[0].aval.ndim - 2, 0)))
     return [
-        cache(lambda shape=x.aval.shape: _whole(chosen(), shape)) if is_linear else None
+        _whole(chosen, x.aval.shape, stack) if is_linear else None
         for x, is_linear in zip(operands, linear, strict=True)
     ]
 
 
-def _whole(mask: Array, shape: tuple[int, ...]) -> Array:
-    """Return a mask of a shape: that of numbers in all places, that of matrices in all of these."""
-    n = max(mask.ndim - 2, 0)
-    return bc.broadcast_in_dim(
-        rd.reduce_or(mask, tuple(range(n, mask.ndim))), shape, tuple(range(n))
-    )
+def through_product(
+    eqn: jx.JaxprEqn, operands: prim.Operands, mask: Mask
+) -> tuple[prim.Operands, Sequence[Mask]]:
+    """Let a product of matrices be of zeros where nothing of it was chosen.
+
+    Returns:
+        Its operands, chosen where they are known, and their masks.
+    """
+    masks = [
+        _whole(mask, x.aval.shape, stack)
+        for x, stack in zip(operands, (eqn.params.lhs_batch, eqn.params.rhs_batch), strict=True)
+    ]
+    return [
+        choose(x, mask) if isinstance(x, Array) else x
+        for x, mask in zip(operands, masks, strict=True)
+    ], masks
+
+
+def _whole(mask: Mask, shape: tuple[int, ...], stack: tuple[int, ...]) -> Mask:
+    """Return a mask that holds for all of a number, or a matrix, if it does for one element.
+
+    Args:
+        mask: that of the result, whose first axes are those of the stack of matrices.
+        shape: that of an operand.
+        stack: its axes that are those of the stack.
+    """
+
+    def of_operand() -> Array:
+        some = mask()
+        axes = tuple(range(len(stack), some.ndim))
+        return bc.broadcast_in_dim(rd.reduce_or(some, axes), shape, stack)
+
+    return cache(of_operand)
 
 
 def _of_cases(predicate: Array | prim.UndefinedPrimal, mask: Mask | None) -> Sequence[Mask]:
