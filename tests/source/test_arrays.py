@@ -10,7 +10,8 @@ import pytest
 import scipy.special
 from differences import slope
 
-from tinyjax import source
+import tinyjax.numpy as jnp
+from tinyjax import jit, source
 
 Function = Callable[[Any], Any]
 
@@ -186,3 +187,46 @@ def test_second_derivatives(name: str) -> None:
     along = lambda x: np.sum(gradient(x) * way)  # noqa: E731
     expected = [slope(partial(moved, along, unit)) for unit in units()]
     np.testing.assert_allclose(found.ravel(), expected, rtol=1e-7, atol=1e-7)
+
+
+def one_of_two(x: Any) -> Any:
+    """Both choices use the logarithm, and none of them takes it where it has no derivative."""
+    t = np.log(x)
+    return np.where(x > 0, t * x, 3 * x) + np.where(x > 1, t, 0.0)
+
+
+def one_number(x: Any) -> Any:
+    """The root of a number is repeated, and none of its repetitions is taken."""
+    return np.where(x > 9, np.sqrt(x[0]) * x, x)
+
+
+#: Functions of arrays that choose, and their derivatives at 0, 4 and -1.
+CHOICES: dict[str, tuple[Function, list[float]]] = {
+    "a root": (lambda x: np.where(x > 0, np.sqrt(x), x), [1.0, 0.25, 1.0]),
+    "not a root": (lambda x: np.where(x <= 0, 2 * x, 1 / np.sqrt(x)), [2.0, -1 / 16, 2.0]),
+    "a quotient": (
+        lambda x: np.where(x != 0, np.sin(x) / x, 1.0),
+        [0, -0.11611075, 0.30116868],
+    ),
+    "one of two choices": (one_of_two, [3.0, math.log(4) + 1.25, 3.0]),
+    "an inner choice": (
+        lambda x: np.where(x >= 0, np.where(x > 0, np.log(x), x) * 2, np.reciprocal(x)),
+        [2.0, 0.5, -1.0],
+    ),
+    "one number": (one_number, [1.0, 1.0, 1.0]),
+    "functions of tinyjax": (lambda x: jnp.where(x > 0, jnp.sqrt(x) / x, x), [1.0, -1 / 16, 1.0]),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_what_is_not_taken_does_not_count(name: str) -> None:
+    fun, expected = CHOICES[name]
+    x = np.array([0.0, 4.0, -1.0])
+    gradient = source.grad(lambda x: fun(x).sum())
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(gradient(x), expected, 1e-6)
+        if name == "functions of tinyjax":
+            np.testing.assert_allclose(jit(gradient)(x), expected, 1e-6)
+        if name != "one number":
+            floats = [source.grad(fun)(float(number)) for number in x]
+            np.testing.assert_allclose(floats, expected, 1e-6)

@@ -52,6 +52,18 @@ def reduce_to(ct: Any, like: Any) -> Any:
     return ct
 
 
+def taken(ct: Any, like: Any, mask: Any) -> Any:
+    """The cotangent of an operand, zero where a choice did not take what was computed of it."""
+    if ct is None or not is_differentiable(like):
+        return ct
+    if type(ct) is float and isinstance(mask, (bool, np.bool_)):
+        return ct if mask else 0.0
+    if np.shape(mask) != np.shape(like):
+        mask = _sum_to(mask * 1.0, np.shape(like)) > 0
+    library: Any = jnp if isinstance(ct, Array) or isinstance(mask, Array) else np
+    return library.where(mask, ct, 0.0)[()]
+
+
 def is_complex(x: Any) -> bool:
     """Whether a number or an array is complex."""
     return isinstance(x, complex) or getattr(getattr(x, "dtype", None), "kind", "f") == "c"

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyjax.core.values.array import Array
-from tinyjax.source.adjoint.cotangents import is_complex, reduce_to
+from tinyjax.source.adjoint.cotangents import is_complex, reduce_to, taken
 from tinyjax.source.adjoint.rules import containers, formulas, registry
 from tinyjax.source.ir.find import refusal
 
@@ -26,6 +26,12 @@ def nested_shape(x: Any) -> tuple[int, ...]:
     if isinstance(x, (list, tuple)) and x:
         return (len(x), *nested_shape(x[0]))
     return np.shape(x)
+
+
+@registry.adjoint_of(taken)
+def taken_adjoint(ct: Any, y: Any, x: Any, like: Any, mask: Any) -> Any:
+    """The derivative of taken."""
+    return taken(ct, like, mask), None, None
 
 
 # Sums

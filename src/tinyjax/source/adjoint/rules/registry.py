@@ -8,7 +8,9 @@ from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 import attrs
+import numpy as np
 
+import tinyjax.numpy as jnp
 from tinyjax import errors, frames
 from tinyjax.source.ir import find, runtime
 
@@ -116,6 +118,19 @@ def rule_of(fun: Any) -> Rule | None:
 def is_inert(fun: Any) -> bool:
     """Whether a function's results have no derivative."""
     return runtime.is_in(fun, inert)
+
+
+#: Functions of a condition that choose, element by element, the second argument or the third.
+CHOICES: Final = frozenset((np.where, jnp.where))
+
+
+def is_elementwise(fun: Any) -> bool:
+    """Whether a function is known to work element by element."""
+    rule, name = rule_of(fun), getattr(fun, "__name__", "")
+    return (rule is not None and bool(rule.formulas)) or (
+        isinstance(getattr(np, name, None), np.ufunc)
+        and fun in (getattr(np, name), getattr(jnp, name, None))
+    )
 
 
 def adjoint_of(*functions: Function, definite: tuple[int, ...] = ()) -> Callable[[R], R]:
