@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+import attrs
 import jax
 import jax.numpy as jaxnp
 import numpy as np
@@ -16,7 +17,12 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax.errors import ArgumentError, ConcretizationError, IndexingError
+from tinyjax.errors import (
+    ArgumentError,
+    ConcretizationError,
+    DifferentiationError,
+    IndexingError,
+)
 
 DATA = {
     "floats": np.array([[3.5, -1.0, 2.0], [0.0, 7.25, -4.0]], np.float32),
@@ -337,3 +343,22 @@ def test_nothing_is_in_an_array_without_axes() -> None:
         bool(1 in jnp.array(1))
     with pytest.raises(TypeError, match="0-d array"):
         iter(jnp.array(1))
+
+
+def test_arrays_and_traced_values_are_no_records() -> None:
+    """What takes records apart, a printer or a derivative from source, leaves arrays whole."""
+    kinds: set[type] = set()
+
+    def look(x: Any) -> Any:
+        kinds.add(type(x))
+        return x
+
+    x = jnp.arange(3.0)
+    look(x)
+    tinyjax.jvp(look, (x,), (x,))
+    tinyjax.vmap(look)(x)
+    tinyjax.make_jaxpr(look)(x)
+    assert len(kinds) == 4
+    assert not any(map(attrs.has, kinds))
+    with pytest.raises(DifferentiationError, match="no derivative"):
+        tinyjax.source.grad(lambda x: x.sum())(jnp.arange(3))

@@ -149,13 +149,18 @@ _first: Final = itemgetter(0)
 _second: Final = itemgetter(1)
 
 
-@records.light(eq=False, repr=False)
 class StagingTracer(Tracer):
     """A value in a jaxpr under construction: a type, and the variable that holds it."""
 
-    _trace: Trace
-    binder: Var
+    __slots__ = ("aval", "binder")
+
     aval: ShapedArray
+    binder: Var
+
+    def __init__(self, trace: Trace, binder: Var, aval: ShapedArray) -> None:
+        self._trace = trace
+        self.binder = binder
+        self.aval = aval
 
     def describe_trace(self) -> str:
         trace, origins = super().describe_trace(), self.origins()

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
-import attrs
 import numpy as np
 
 from tinyjax import lazy
@@ -109,7 +108,6 @@ on_read: list[Callable[[ConcreteArray], None]] = []
 _NOT_SAID: Final = object()
 
 
-@attrs.define(eq=False, repr=False)
 class ConcreteArray(Array):
     """An array that has its data: on the host, in a device buffer, or both.
 
@@ -118,11 +116,22 @@ class ConcreteArray(Array):
     leaves the array is ``host``, which is not.
     """
 
+    __slots__ = ("__weakref__", "_aval", "_buffer", "_host", "_number")
+
     _host: HostArray | None
-    _aval: ShapedArray | None = None
-    _buffer: DeviceBuffer | None = None
+    _aval: ShapedArray | None
     #: The Python number that an operand was made of, before it was rounded; otherwise not set.
-    _number: bool | int | float | complex = attrs.field(init=False)
+    _number: bool | int | float | complex
+
+    def __init__(
+        self,
+        host: HostArray | None,
+        aval: ShapedArray | None = None,
+        buffer: DeviceBuffer | None = None,
+    ) -> None:
+        self._host = host
+        self._aval = aval
+        self._buffer = buffer
 
     @property
     def aval(self) -> ShapedArray:
