@@ -182,11 +182,8 @@ def enter(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
     if isinstance(fun, Contextual):
         return enter(Layer(fun.context, layer), fun.fun, args, kwargs)
     if fun is pullbacks.pull:  # finds out what to run; only that is the program's
-        way = pullbacks.route(args[0], args[1:], kwargs)
-        value, back = enter(layer, way.forward, way.inputs, way.keywords)
-        if args[0] is pullbacks.pull:
-            back = pullbacks.OrderedPullback(back, pullbacks.of_pull)
-        return value, back
+        value, back = enter(layer, *pullbacks.route(args[0], args[1:], kwargs))
+        return value, pullbacks.of_pull(back) if args[0] is pullbacks.pull else back
     if isinstance(fun, MethodType):
         return enter(layer, fun.__func__, (fun.__self__, *args), kwargs)
     if isinstance(fun, functools.partial):

@@ -12,6 +12,7 @@ import itertools
 import sys
 import threading
 from collections.abc import Callable
+from types import MethodType
 from typing import Any, Final
 
 import attrs
@@ -25,12 +26,13 @@ from tinyjax.source.ir import runtime
 
 
 def method_function(method: Any) -> Callable[..., Any]:
-    """The function that does what a method of an array or a container does."""
-    name = method.__name__
-    if name == "_replace":
-        return tuple_replace
-    if not isinstance(method.__self__, (np.ndarray, np.generic)):
-        return CONTAINER_METHODS[type(method.__self__), name]
+    """The function that does what a method of an object does."""
+    owner, name = method.__self__, method.__name__
+    if isinstance(method, MethodType):
+        written = isinstance(owner, tuple) and name == "_replace"
+        return tuple_replace if written else method.__func__
+    if not isinstance(owner, (np.ndarray, np.generic)):
+        return CONTAINER_METHODS[type(owner), name]
     function: Callable[..., Any] = arrays.METHODS.get(name) or getattr(np, name)
     return function
 

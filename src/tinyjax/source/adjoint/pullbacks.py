@@ -7,7 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable, Hashable
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
-from typing import Any, Final, NoReturn, get_args
+from typing import Any, Final, NoReturn, TypeAlias, get_args
 
 import attrs
 import numpy as np
@@ -50,8 +50,12 @@ def is_library(fun: Any) -> bool:
         filename = fun.__code__.co_filename
         return filename.startswith(frames.PACKAGE_DIRECTORY) and not filename.startswith(_OWN)
     module = type(fun).__module__
-    return module.startswith("tinyjax.") and not module.startswith("tinyjax.source")
+    own = module.startswith("tinyjax.source") and not isinstance(fun, LibraryTranspose)
+    return module.startswith("tinyjax.") and not own
 
+
+Forward: TypeAlias = Callable[..., tuple[Any, Any]]
+Route: TypeAlias = tuple[Forward, tuple[Any, ...], dict[str, Any]]
 
 # Functions of tinyjax
 
@@ -123,31 +127,34 @@ class LibraryTranspose:
         return value_and_pullback(self.fun, args, kwargs)[1](ct)
 
 
-@attrs.frozen(eq=False)
-class LibraryPullback:
+def library_pullback(back: Any, transpose: Any, args: Any, kwargs: Any) -> Any:
     """The pullback of a call of a function of tinyjax or NumPy.
 
-    Attributes:
+    Args:
+        back: what ``tinyjax.vjp`` has given; None where the pullback is made when it is called.
         transpose: the same as a function of the cotangent and the arguments.
         args: the arguments of the call.
         kwargs: those by keyword.
-        back: what ``tinyjax.vjp`` has given; None where the pullback is made when it is called.
     """
 
-    transpose: LibraryTranspose | OnHost
-    args: tuple[Any, ...]
-    kwargs: dict[str, Any]
-    back: Callable[[Any], tuple[Any, ...]] | None = None
+    def pullback(ct: Any) -> Any:
+        of_args, of_kwargs = transposed(back, transpose, ct, args, kwargs)
+        return (None, *of_args, *[of_kwargs[name] for name in kwargs])
 
-    def __call__(self, ct: Any) -> Any:
-        if self.back is None:
-            return self.in_order(self.transpose(ct, self.args, self.kwargs))
-        return self.in_order(self.back(ct))
+    return pullback
 
-    def in_order(self, parts: Any) -> tuple[Any, ...]:
-        """The cotangents of the function, the arguments, and those by keyword."""
-        of_args, of_kwargs = parts
-        return (None, *of_args, *[of_kwargs[name] for name in self.kwargs])
+
+def transposed(back: Any, transpose: Any, ct: Any, args: Any, kwargs: Any) -> Any:
+    """The cotangents of arguments, and of those by keyword."""
+    return transpose(ct, args, kwargs) if back is None else back(ct)
+
+
+@registry.adjoint_of(transposed)
+def _transposed_adjoint(
+    ct: Any, y: Any, back: Any, transpose: Any, inner: Any, args: Any, kwargs: Any
+) -> Any:
+    parts = pull(transpose, inner, args, kwargs)[1](ct)
+    return None, None, parts[1], parts[2], parts[3]
 
 
 def _conforming(ct: Any, value: Any) -> Any:
@@ -187,28 +194,7 @@ def library_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
                 "name in tinyjax.source, or pass the values as arguments."
             )
     value, back = value_and_pullback(fun, args, kwargs)
-    return value, LibraryPullback(LibraryTranspose(fun), args, kwargs, back)
-
-
-def library_back_forward(back: LibraryPullback, ct: Any) -> Any:
-    """Call the pullback of a function of tinyjax or NumPy."""
-    forward = numpy_forward if isinstance(back.transpose, OnHost) else library_forward
-    parts, inner = forward(back.transpose, ct, back.args, back.kwargs)
-    return back.in_order(parts), LibraryBackPullback(inner, len(back.args), tuple(back.kwargs))
-
-
-@attrs.frozen(eq=False)
-class LibraryBackPullback:
-    """The pullback of the pullback of a function of tinyjax or NumPy."""
-
-    back: Any
-    count: int
-    names: tuple[str, ...]
-
-    def __call__(self, ct: Any) -> Any:
-        by_name = {name: ct[1 + self.count + i] for i, name in enumerate(self.names)}
-        parts = self.back((ct[1 : 1 + self.count], by_name))
-        return ({"args": parts[2], "kwargs": parts[3]}, parts[1])
+    return value, library_pullback(back, LibraryTranspose(fun), args, kwargs)
 
 
 # Functions of NumPy
@@ -248,7 +234,7 @@ def numpy_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
             parameters = equivalents.signature_of(ours.fun).parameters.values()
             raise registry.unknown_arguments(fun, len(args), tuple(kwargs), parameters) from None
     value = fun(*args, **kwargs)
-    return value, LibraryPullback(OnHost(LibraryTranspose(ours)), args, kwargs)
+    return value, library_pullback(None, OnHost(LibraryTranspose(ours)), args, kwargs)
 
 
 @registry.adjoint_of(library_forward, numpy_forward)
@@ -284,66 +270,6 @@ class Pullback:
         return self.run(self.stack, ct)
 
 
-@attrs.frozen(eq=False)
-class RulePullback:
-    """The pullback of a function that has a rule."""
-
-    adjoint: Callable[..., tuple[Any, ...]]
-    value: Any
-    args: tuple[Any, ...]
-    keywords: dict[str, Any]
-    places: tuple[int | None, ...] = ()
-
-    def __call__(self, ct: Any) -> Any:
-        parts = self.adjoint(ct, self.value, *self.args, **self.keywords)
-        if not self.places:
-            return (None, *parts)
-        named = [None if i is None else parts[i] for i in self.places]
-        return (None, *parts[: len(self.args)], *named)
-
-
-@attrs.frozen(eq=False)
-class OrderedPullback:
-    """The pullback of a call that another call is made for.
-
-    Attributes:
-        back: the pullback of that.
-        order: brings its cotangents in the order of the call's function and arguments.
-        details: what else that takes.
-    """
-
-    back: Callable[[Any], tuple[Any, ...]]
-    order: Callable[..., tuple[Any, ...]]
-    details: tuple[Any, ...] = ()
-
-    def __call__(self, ct: Any) -> Any:
-        return self.order(self.back(ct), *self.details)
-
-
-@attrs.frozen(eq=False)
-class ZeroPullback:
-    """The pullback of a call whose result has no derivative."""
-
-    count: int
-
-    def __call__(self, ct: Any) -> Any:
-        return (None,) * self.count
-
-
-@attrs.frozen(eq=False)
-class Route:
-    """How a call is pulled: as a call of another function, which gives a value and a pullback.
-
-    Attributes:
-        forward: that function.
-        inputs: its arguments; the first stands for the function called.
-    """
-
-    forward: Callable[..., tuple[Any, Any]]
-    inputs: tuple[Any, ...]
-    keywords: dict[str, Any]
-
-
 def pull(fun: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
     """A call's value and its pullback."""
     if type(fun) is FunctionType and not kwargs:  # as route does, in a third of the time
@@ -351,14 +277,14 @@ def pull(fun: Any, /, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         if plan is not None:
             result: tuple[Any, Any] = plan.forward(fun, *args)
             return result
-    way = route(fun, args, kwargs)
-    value, back = way.forward(*way.inputs, **way.keywords)
-    return value, OrderedPullback(back, of_pull) if fun is pull else back
+    forward, inputs, keywords = route(fun, args, kwargs)
+    value, back = forward(*inputs, **keywords)
+    return value, of_pull(back) if fun is pull else back
 
 
-def of_pull(parts: Any) -> Any:
-    """The cotangents of a call of ``pull``, which has one argument more than what it runs."""
-    return (None, *parts[1:])
+def of_pull(back: Any) -> Any:
+    """The pullback of a call of ``pull``, which has one argument more than what it runs."""
+    return lambda ct: (None, *back(ct)[1:])
 
 
 def pull_back(back: Any, ct: Any, count: int) -> Any:
@@ -379,14 +305,22 @@ CALLEES: Final = activity.Callees(pull, pull_back, guarded, Pullback)
 
 def rule_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     """Call a function that has a rule."""
-    positions = registry.places(fun, len(args), tuple(kwargs))
-    y = fun(*args, **kwargs)
-    return y, RulePullback(registry.rule_adjoint(fun), y, args, kwargs, positions)
+    places = registry.places(fun, len(args), tuple(kwargs))
+    adjoint, y, count = registry.rule_adjoint(fun), fun(*args, **kwargs), len(args)
+
+    def pullback(ct: Any) -> Any:
+        parts = adjoint(ct, y, *args, **kwargs)
+        if not places:
+            return (None, *parts)
+        return (None, *parts[:count], *[None if i is None else parts[i] for i in places])
+
+    return y, pullback
 
 
 def zero_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     """Call a function whose result has no derivative."""
-    return fun(*args, **kwargs), ZeroPullback(1 + len(args) + len(kwargs))
+    zeros = (None,) * (1 + len(args) + len(kwargs))
+    return fun(*args, **kwargs), lambda ct: zeros
 
 
 def python_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
@@ -394,12 +328,14 @@ def python_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     values = bound_values(fun, args, kwargs)
     run = generated(fun, values)
     y, back = run(fun, *values)
-    return y, OrderedPullback(back, _of_bound, (find.bound(fun, args, kwargs),))
+    bound = find.bound(fun, args, kwargs)
 
+    def pullback(ct: Any) -> Any:
+        parts = back(ct)
+        own, *cotangents = unbound(parts[1:], bound)
+        return (cts.accumulate(parts[0], own), *cotangents)
 
-def _of_bound(parts: Any, bound: find.Bound) -> Any:
-    cotangents = unbind(bound, parts[1:])
-    return (cts.accumulate(parts[0], cotangents[0]), *cotangents[1:])
+    return y, pullback
 
 
 def bound_values(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
@@ -409,29 +345,25 @@ def bound_values(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
 
 @registry.adjoint_of(bound_values)
 def _bound_values_adjoint(ct: Any, y: Any, fun: Any, args: Any, kwargs: Any) -> Any:
-    own, *parts = unbind(find.bound(fun, args, kwargs), ct)
     count = len(args)
+    own, *parts = unbound(ct, find.bound(fun, args, kwargs))
     return own, tuple(parts[:count]), {name: parts[count + i] for i, name in enumerate(kwargs)}
 
 
-def unbind(bound: find.Bound, parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Bring one cotangent per parameter in the order of a call's arguments, after the defaults'."""
-    return bound.unbind(parts)
+def unbound(parts: Any, bound: Any) -> Any:
+    """Bring one cotangent per parameter in the order of a call's arguments.
+
+    The first is a dict of those of the parameters whose defaults were taken.
+    """
+    own = {name: parts[i] for name, i in bound.defaults}
+    return (own or None, *[item_of(parts[i], key) for i, key in bound.places])
 
 
-def rebind(bound: find.Bound, parts: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The other way around."""
-    return bound.rebind(parts)
-
-
-@registry.adjoint_of(unbind)
-def _unbind_adjoint(ct: Any, y: Any, bound: Any, parts: Any) -> Any:
-    return None, rebind(bound, ct)
-
-
-@registry.adjoint_of(rebind)
-def _rebind_adjoint(ct: Any, y: Any, bound: Any, parts: Any) -> Any:
-    return None, unbind(bound, ct)
+def item_of(ct: Any, key: Any) -> Any:
+    """An item of the cotangent of a parameter; all of it where there is no key."""
+    if key is None or ct is None:
+        return ct
+    return ct.get(key) if isinstance(ct, dict) else ct[key]
 
 
 def generated(fun: FunctionType, values: tuple[Any, ...]) -> Callable[..., Any]:
@@ -442,56 +374,48 @@ def generated(fun: FunctionType, values: tuple[Any, ...]) -> Callable[..., Any]:
 def apply_forward(fun: Any, called: Any, args: Any, kwargs: Any) -> Any:
     """Call a function with arguments in a tuple and a dict."""
     y, back = pull(called, *args, **kwargs)
-    return y, OrderedPullback(back, _of_apply, (1 + len(args), tuple(kwargs)))
+    end = 1 + len(args)
 
+    def pullback(ct: Any) -> Any:
+        parts = back(ct)
+        keywords = {name: parts[end + i] for i, name in enumerate(kwargs)}
+        return None, parts[0], parts[1:end], keywords
 
-def _of_apply(parts: Any, end: int, names: tuple[str, ...]) -> Any:
-    keywords = {name: parts[end + i] for i, name in enumerate(names)}
-    return None, parts[0], parts[1:end], keywords
+    return y, pullback
 
 
 def method_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
-    """Call a method of an object."""
-    y, back = pull(fun.__func__, fun.__self__, *args, **kwargs)
-    return y, OrderedPullback(back, _of_method)
-
-
-def builtin_method_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
-    """Call a method of an array or a container."""
+    """Call a method of an object, whose cotangent is the method's."""
     y, back = pull(equivalents.method_function(fun), fun.__self__, *args, **kwargs)
-    return y, OrderedPullback(back, _of_method)
 
+    def pullback(ct: Any) -> Any:
+        parts = back(ct)
+        return ({"__self__": parts[1]}, *parts[2:])
 
-def _of_method(parts: Any) -> Any:
-    """The object's cotangent is the method's."""
-    return ({"__self__": parts[1]}, *parts[2:])
+    return y, pullback
 
 
 def instance_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     """Call an object."""
     y, back = pull(call_of(fun), fun, *args, **kwargs)
-    return y, OrderedPullback(back, _of_instance)
-
-
-def _of_instance(parts: Any) -> Any:
-    return parts[1:]
+    return y, lambda ct: back(ct)[1:]
 
 
 def partial_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     """Call a function with some arguments fixed."""
-    y, back = pull(fun.func, *fun.args, *args, **{**fun.keywords, **kwargs})
-    names = (*fun.keywords, *[name for name in kwargs if name not in fun.keywords])
-    return y, OrderedPullback(back, _of_partial, (len(fun.args), len(args), names, tuple(kwargs)))
+    keywords = {**fun.keywords, **kwargs}
+    y, back = pull(fun.func, *fun.args, *args, **keywords)
+    start = 1 + len(fun.args)
+    end = start + len(args)
 
+    def pullback(ct: Any) -> Any:
+        parts = back(ct)
+        named = {name: parts[end + i] for i, name in enumerate(keywords)}
+        fixed = {name: named[name] for name in named if name not in kwargs}
+        own = {"func": parts[0], "args": parts[1:start], "keywords": fixed}
+        return (own, *parts[start:end], *[named[name] for name in kwargs])
 
-def _of_partial(
-    parts: Any, fixed: int, count: int, names: tuple[str, ...], own: tuple[str, ...]
-) -> Any:
-    start, end = 1 + fixed, 1 + fixed + count
-    keywords = {name: parts[end + i] for i, name in enumerate(names)}
-    rest = {k: keywords[k] for k in keywords if k not in own}
-    ct = {"func": parts[0], "args": parts[1:start], "keywords": rest}
-    return (ct, *parts[start:end], *[keywords[k] for k in own])
+    return y, pullback
 
 
 def call_of(instance: Any) -> Callable[..., Any]:
@@ -500,9 +424,7 @@ def call_of(instance: Any) -> Callable[..., Any]:
     return method
 
 
-registry.inert.update(
-    (generated, find.bound, registry.places, find.program_location, call_of, ZeroPullback)
-)
+registry.inert.update((generated, find.bound, registry.places, find.program_location, call_of))
 
 
 @registry.adjoint_of(Pullback)
@@ -539,86 +461,75 @@ _WRITING: Final = frozenset(
 def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
     """Find out how a call is pulled.
 
+    Returns:
+        The function that is called in its place and gives a value and a pullback; its arguments,
+        of which the first stands for the function called; those by keyword.
+
     Raises:
         SourceError: no derivative of the function is known.
     """
     if fun is pull:
-        inner = route(args[0], args[1:], kwargs)
-        return Route(pull, (inner.forward, *inner.inputs), inner.keywords)
+        forward, inputs, keywords = route(args[0], args[1:], kwargs)
+        return pull, (forward, *inputs), keywords
     if equivalents.is_written(fun):
         return route(equivalents.WRITTEN[fun], args, kwargs)
+    return forward_of(fun, args, kwargs), (fun, *args), kwargs
+
+
+def forward_of(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forward:
+    """The function that gives the value and the pullback of a call."""
     if fun is runtime.apply:
-        return Route(apply_forward, (fun, *args), kwargs)
+        return apply_forward
     if registry.rule_of(fun) is not None and (
         registry.fits(fun, len(args), (*kwargs,)) or not equivalents.counterpart(fun)
     ):
-        return Route(rule_forward, (fun, *args), kwargs)
+        return rule_forward
     if registry.is_inert(fun):
-        return Route(zero_forward, (fun, *args), kwargs)
-    if isinstance(fun, LibraryPullback):
-        return Route(library_back_forward, (fun, *args), kwargs)
+        return zero_forward
     if isinstance(fun, OnHost) or equivalents.counterpart(fun) is not None:
-        return Route(numpy_forward, (fun, *args), kwargs)
+        return numpy_forward
     if is_library(fun):
-        return Route(library_forward, (fun, *args), kwargs)
+        return library_forward
     if isinstance(fun, MethodType):
-        written = isinstance(fun.__self__, tuple) and fun.__name__ == "_replace"
-        forward = builtin_method_forward if written else method_forward
-        return Route(forward, (fun, *args), kwargs)
+        return method_forward
     if isinstance(fun, FunctionType):
-        binding = find.bound(fun, args, kwargs)
-        if not binding.plain:
-            return Route(python_forward, (fun, *args), kwargs)
-        return Route(plan_of(fun, args).forward, (fun, *args), {})
+        plain = find.bound(fun, args, kwargs).places is None
+        return plan_of(fun, args).forward if plain else python_forward
     if isinstance(fun, functools.partial):
-        return Route(partial_forward, (fun, *args), kwargs)
+        return partial_forward
     if isinstance(fun, type):
         if is_record_class(fun):
-            return Route(constructor_forward, (fun, *args), kwargs)
+            return constructor_forward
     elif isinstance(fun, BuiltinFunctionType):
-        method = _route_method(fun, args, kwargs)
-        if method is not None:
-            return method
+        owner, name = fun.__self__, fun.__name__
+        if isinstance(owner, str) or name in _COUNTING:
+            return zero_forward
+        if isinstance(owner, (list, dict, set, np.ndarray)) and name in _WRITING:
+            _refuse(fun, _IN_PLACE)
+        if _has_method(owner, name):
+            return method_forward
     elif isinstance(getattr(type(fun), "__call__", None), FunctionType):  # noqa: B004 - its type
-        return Route(instance_forward, (fun, *args), kwargs)
+        return instance_forward
     if not any(activity.kind_of(x).active for x in (fun, *args, *kwargs.values())):
-        return Route(zero_forward, (fun, *args), kwargs)
+        return zero_forward
     _refuse(fun, _AS_RECORD if isinstance(fun, type) and is_written_class(fun) else _INSTEAD)
 
 
-def _route_method(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route | None:
-    """How a method of a container, a text or a NumPy array is pulled."""
-    owner, name = fun.__self__, fun.__name__
-    if isinstance(owner, str) or name in _COUNTING:
-        return Route(zero_forward, (fun, *args), kwargs)
-    if isinstance(owner, (list, dict, set, np.ndarray)) and name in _WRITING:
-        _refuse(fun, _IN_PLACE)
-    exists = (type(owner), name) in equivalents.CONTAINER_METHODS
+def _has_method(owner: Any, name: str) -> bool:
+    """Whether the derivative of a method of a container or a NumPy array is known."""
     if isinstance(owner, (np.ndarray, np.generic)):
-        counterpart = equivalents.counterpart(getattr(np, name, None))
-        exists = name in arrays.METHODS or counterpart is not None
-    if exists:
-        return Route(builtin_method_forward, (fun, *args), kwargs)
-    return None
+        known = equivalents.counterpart(getattr(np, name, None))
+        return name in arrays.METHODS or known is not None
+    return (type(owner), name) in equivalents.CONTAINER_METHODS
 
 
 # Constructors of objects with declared fields: attrs classes, dataclasses, named tuples
 
 
-@attrs.frozen(eq=False)
-class RecordPullback:
-    """The pullback of a constructor: which field, or item, each argument becomes."""
-
-    keys: tuple[str | int, ...]
-
-    def __call__(self, ct: Any) -> Any:
-        cotangents = [ct.get(key) if isinstance(ct, dict) else ct[key] for key in self.keys]
-        return (None, *cotangents)
-
-
 def constructor_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     """Make an attrs object, a dataclass or a named tuple."""
-    return fun(*args, **kwargs), RecordPullback(constructed(fun, len(args), tuple(kwargs)))
+    keys = constructed(fun, len(args), tuple(kwargs))
+    return fun(*args, **kwargs), lambda ct: (None, *[item_of(ct, key) for key in keys])
 
 
 def constructed(kind: Any, count: int, names: tuple[str, ...]) -> tuple[str | int, ...]:

@@ -272,10 +272,9 @@ def _last(function: FunctionNode, name: str, line: int) -> int:
 _VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
 
 
-#: Where the value of a parameter is among the arguments of a call: at a place, or at several for
-#: ``*args`` and ``**kwargs``; None where the default was taken.
-ArgumentPlace: TypeAlias = int | tuple[int, ...] | dict[str, int] | None
-Places: TypeAlias = tuple[tuple[str, ArgumentPlace], ...]
+#: For each argument of a call, the number of its parameter, and its place or name in the value of
+#: that; None where it is the value.
+Places: TypeAlias = tuple[tuple[int, int | str | None], ...]
 
 
 @attrs.frozen
@@ -284,59 +283,13 @@ class Bound:
 
     Attributes:
         values: one for each parameter; a tuple for ``*args``, a dict for ``**kwargs``.
-        count: how many arguments there were; None where they were exactly these.
-        places: where the value of each parameter was among them.
+        places: where the arguments are among them; None where they are exactly these.
+        defaults: the parameters whose defaults were taken, with their numbers.
     """
 
     values: tuple[Any, ...]
-    count: int | None = None
-    places: Places = ()
-
-    @property
-    def plain(self) -> bool:
-        """Whether the arguments were exactly the values of the parameters."""
-        return self.count is None
-
-    def unbind(self, cotangents: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Bring one cotangent per parameter in the order of the call's arguments.
-
-        The first is a dict of those of the parameters whose defaults were taken.
-        """
-        if self.count is None:
-            return (None, *cotangents)
-        own: dict[str, Any] = {}
-        results: list[Any] = [None] * self.count
-        for (name, place), part in zip(self.places, cotangents, strict=True):
-            match place:
-                case None:
-                    own[name] = part
-                case int():
-                    results[place] = part
-                case tuple():
-                    for i, item in zip(place, part or (), strict=part is not None):
-                        results[i] = item
-                case dict():
-                    for key, i in place.items():
-                        results[i] = (part or {}).get(key)
-        return (own or None, *results)
-
-    def rebind(self, results: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Bring what ``unbind`` gives back in the order of the parameters."""
-        own, *cotangents = results
-        if self.count is None:
-            return tuple(cotangents)
-        parts: list[Any] = []
-        for name, place in self.places:
-            match place:
-                case None:
-                    parts.append((own or {}).get(name))
-                case int():
-                    parts.append(cotangents[place])
-                case tuple():
-                    parts.append(tuple([cotangents[i] for i in place]) or None)
-                case dict():
-                    parts.append({key: cotangents[i] for key, i in place.items()})
-        return tuple(parts)
+    places: Places | None = None
+    defaults: tuple[tuple[str, int], ...] = ()
 
 
 def parameters_of(code: CodeType) -> tuple[str, ...]:
@@ -360,22 +313,32 @@ def bound(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     signature = inspect.Signature.from_callable(fun, follow_wrapped=False)
     arguments = signature.bind(*args, **kwargs)
     arguments.apply_defaults()
+    names = parameters_of(code)
     key = code, len(args), tuple(kwargs)
     if key not in _places:
-        _places[key] = _places_in(signature, code, len(args), kwargs)
-    values = tuple([arguments.arguments[name] for name, _ in _places[key]])
-    return Bound(values, len(args) + len(kwargs), _places[key])
+        numbers = {name: len(args) + i for i, name in enumerate(kwargs)}
+        numbered = signature.bind(*range(len(args)), **numbers).arguments
+        taken = [(name, i) for i, name in enumerate(names) if name not in numbered]
+        defaults = [d for d in taken if signature.parameters[d[0]].default is not Parameter.empty]
+        _places[key] = _places_in([numbered.get(name, ()) for name in names]), tuple(defaults)
+    return Bound(tuple([arguments.arguments[name] for name in names]), *_places[key])
 
 
-#: By code and arguments: where the values of the parameters are among them.
-_places: Final[dict[tuple[CodeType, int, tuple[str, ...]], Places]] = {}
+#: By code and arguments: where these are among the values, and which defaults are taken.
+_places: Final[
+    dict[tuple[CodeType, int, tuple[str, ...]], tuple[Places, tuple[tuple[str, int], ...]]]
+] = {}
 
 
-def _places_in(
-    signature: inspect.Signature, code: CodeType, start: int, kwargs: dict[str, Any]
-) -> Places:
-    names = {name: start + i for i, name in enumerate(kwargs)}
-    arguments, parameters = signature.bind(*range(start), **names).arguments, signature.parameters
-    empty: dict[Any, ArgumentPlace] = {Parameter.VAR_POSITIONAL: (), Parameter.VAR_KEYWORD: {}}
-    kinds = {name: parameters[name].kind for name in parameters_of(code)}
-    return tuple([(name, arguments.get(name, empty.get(kind))) for name, kind in kinds.items()])
+def _places_in(values: list[Any]) -> Places:
+    """Where numbers are among values of parameters that hold all of them."""
+    places: dict[int, tuple[int, int | str | None]] = {}
+    for i, value in enumerate(values):
+        match value:
+            case int():
+                places[value] = i, None
+            case tuple():
+                places.update({number: (i, k) for k, number in enumerate(value)})
+            case dict():
+                places.update({number: (i, key) for key, number in value.items()})
+    return tuple([places[number] for number in range(len(places))])
