@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import math
 import operator
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
@@ -275,7 +274,7 @@ class ReverseBlock:
         for target, text in zip(call.args, rule.formulas, strict=True):
             if text is not None and self.activity.active(target):
                 tree = ast.parse(text, mode="eval").body
-                atom = self.formula(tree, rule, atoms, ct.atom)
+                atom = self.formula(tree, atoms, ct.atom)
                 if isinstance(atom, ir.Variable) and atom is not ct.atom:
                     name = cotangent_name(target)
                     atom = ir.name_last(self.writer.statements, atom, name)
@@ -284,13 +283,11 @@ class ReverseBlock:
             self.give(target, atom, definite=True)
         return True
 
-    def formula(
-        self, node: ast.expr, rule: registry.Rule, atoms: dict[str, ir.Atom], ct: ir.Atom
-    ) -> ir.Atom:
+    def formula(self, node: ast.expr, atoms: dict[str, ir.Atom], ct: ir.Atom) -> ir.Atom:
         """Write an expression of a formula."""
 
         def write(part: ast.expr) -> ir.Atom:
-            return self.formula(part, rule, atoms, ct)
+            return self.formula(part, atoms, ct)
 
         match node:
             case ast.Name(id="ct"):
@@ -303,20 +300,12 @@ class ReverseBlock:
                 return self.writer.emit(syntax.UNARY[type(op)], write(operand))
             case ast.BinOp(left=left, op=op, right=right):
                 return self.writer.emit(syntax.BINARY[type(op)], write(left), write(right))
-            case ast.Call(func=ast.Name(id=name), args=args):
-                return self.writer.emit_call(
-                    ir.Call(_function(rule, name), tuple([write(arg) for arg in args]))
-                )
+            case ast.Call(func=func, args=args):
+                name = ast.unparse(func)
+                function = ir.Constant(operator.attrgetter(name)(formulas), name)
+                return self.writer.emit_call(ir.Call(function, tuple(map(write, args))))
             case _:
                 raise AssertionError(f"a formula does not contain {ast.dump(node)}")
-
-
-def _function(rule: registry.Rule, name: str) -> ir.Constant:
-    """What a formula calls: a function of the rule's library, or a helper."""
-    function = formulas.vars_of(rule.library).get(name) or formulas.SHARED[name]
-    if getattr(rule.library, name, None) is function:
-        return ir.Constant(function, f"{'math' if rule.library is math else 'np'}.{name}")
-    return ir.Constant(function, name)
 
 
 def cotangent_name(target: ir.Atom) -> str:

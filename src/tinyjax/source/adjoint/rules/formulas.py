@@ -17,7 +17,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax.core.values.array import Array
-from tinyjax.source.adjoint.cotangents import accumulate, is_complex, reduce_to
+from tinyjax.source.adjoint.cotangents import is_complex, reduce_to
 from tinyjax.source.adjoint.rules.registry import Function, Rule, adjoint_of, inert, rules
 from tinyjax.source.ir import find, runtime
 
@@ -26,57 +26,54 @@ def formula(
     functions: Function | Sequence[Function],
     parameters: str,
     *formulas: str | None,
-    library: Any = math,
     scalar: bool = True,
-    overloaded: Function | None = None,
+    overloaded: bool = False,
 ) -> None:
     """Give functions their derivatives: an expression for each parameter, None for zero.
 
-    Operators are given ``overloaded``, which gives the cotangents of objects that have their own.
+    They are written by ``write_rules``. Those of operators that are ``overloaded`` ask objects
+    first for the cotangents that these have of their own.
     """
     names = tuple(parameters.split())
     for fun in [functions] if callable(functions) else functions:
-        called = fun.__name__.strip("_")
-        name = f"{'np_' if isinstance(fun, np.ufunc) else ''}{called}_adjoint"
-        if name in globals():  # an operator's
-            name = f"math_{name}"
+        ufunc = isinstance(fun, np.ufunc)
+        home = "np" if ufunc or fun is np.where else fun.__module__.lstrip("_")
+        name = f"{'' if home in ('operator', 'builtins') else f'{home}_'}{fun.__name__}"
         parts = [
             "None" if f is None else f"reduce_to({f}, {n})" if len(names) > 1 else f
             for n, f in zip(names, formulas, strict=True)
         ]
         operands = ", ".join(names)
-        text = f"def {name}(ct, y, {operands}):\n"
-        if overloaded is not None:
-            text += f"    if is_overloaded({operands}):\n"
+        _texts.append(f"def {name}_adjoint(ct, y, {operands}):")
+        if overloaded:
+            called = name if home == "builtins" else f"operator.{name}"
+            _texts.append(f"    if is_overloaded({operands}):")
+            _texts.append(f"        parts = overloaded({called}, ct, {operands})")
             items = ", ".join([f"parts[{i}]" for i in range(len(names))])
-            text += f"        parts = overloaded({called}, ct, {operands})\n"
-            text += f"        return ({items},)\n"
-        text += f"    return ({', '.join(parts)},)\n"
-        namespace = {"__name__": __name__, **SHARED, **vars_of(library), called: fun}
-        namespace |= {"overloaded": overloaded, "is_overloaded": is_overloaded}
-        adjoint = globals()[name] = find.write_function(name, text, namespace)
-        definite = [] if overloaded else [i for i, f in enumerate(formulas) if f is not None]
-        rules[fun] = Rule(
-            adjoint, names, formulas, scalar, library, overloaded is not None, tuple(definite)
-        )
+            _texts.append(f"        return ({items},)")
+        _texts.append(f"    return ({', '.join(parts)},)")
+        definite = () if overloaded else [i for i, f in enumerate(formulas) if f is not None]
+        _written[fun] = f"{name}_adjoint", names, formulas, scalar, overloaded, tuple(definite)
+
+
+def write_rules(**names: Any) -> None:
+    """Write the adjoints of the formulas so far, which may say these names."""
+    globals().update(names)
+    find.run_text("rules", "\n".join(_texts), globals())
+    for fun, (name, *parts) in _written.items():
+        rules[fun] = Rule(globals()[name], *parts)
+    _texts.clear()
+    _written.clear()
+
+
+_texts: Final[list[str]] = []
+_written: Final[dict[Function, tuple[Any, ...]]] = {}
 
 
 def also_formula(fun: Function, parameters: str, *formulas: str, overloaded: bool = False) -> None:
     """Give a function of ``math`` or an operator with a rule formulas, where these do as well."""
-    names = tuple(parameters.split())
-    rule = attrs.evolve(rules[fun], parameters=names, formulas=formulas, overloaded=overloaded)
-    rules[fun] = attrs.evolve(rule, scalar=True, library=math)
-
-
-def vars_of(library: Any) -> dict[str, Any]:
-    """The functions of a module that formulas may name."""
-    return {name: getattr(library, name) for name in _NAMES if hasattr(library, name)}
-
-
-_NAMES: Final = (
-    "sin", "cos", "tan", "sinh", "cosh", "tanh", "exp", "exp2", "log", "sqrt", "sign", "where",
-    "conj",
-)  # fmt: skip
+    rule = attrs.evolve(rules[fun], parameters=tuple(parameters.split()), formulas=formulas)
+    rules[fun] = attrs.evolve(rule, scalar=True, overloaded=overloaded)
 
 
 #: The types whose operators are known.
@@ -158,13 +155,6 @@ def power_slope(x: Any, n: Any) -> Any:
     return n * x ** np.where(np.equal(n, 0), 1.0, np.subtract(n, 1))
 
 
-SHARED: Final[dict[str, Any]] = {
-    f.__name__: f
-    for f in (
-        reduce_to, slope_of_abs, slope_of_copysign, share, exponent_slope, power_slope, accumulate
-    )
-}  # fmt: skip
-
 formula(np.negative, "x", "-ct")
 formula(np.positive, "x", "ct")
 formula(np.subtract, "x y_", "ct", "-ct")
@@ -180,20 +170,18 @@ formula((math.fmod, math.remainder, np.mod, np.fmod), "x d", "ct", "-ct * ((x - 
 formula(np.add, "x y_", "ct", "ct")
 formula(np.multiply, "a b", "ct * b", "a * ct")
 formula((math.copysign, np.copysign), "x s", "ct * slope_of_copysign(x, s)", None)
-formula(np.hypot, "a b", "ct * a / y", "ct * b / y", library=np)
-for _fun, _module in ((math.atan2, math), (np.arctan2, np)):
-    _parts = "ct * a / (a * a + b * b)", "-ct * b / (a * a + b * b)"
-    formula(_fun, "b a", *_parts, library=_module)
+formula(np.hypot, "a b", "ct * a / y", "ct * b / y")
+formula((math.atan2, np.arctan2), "b a", "ct * a / (a * a + b * b)", "-ct * b / (a * a + b * b)")
 formula((math.log1p, np.log1p), "x", "ct / (1 + x)")
-formula(math.erf, "x", f"ct * {2 / math.sqrt(math.pi)!r} * exp(-x * x)")
-formula(math.erfc, "x", f"-ct * {2 / math.sqrt(math.pi)!r} * exp(-x * x)")
-for _library, _prefix in ((math, "a"), (cmath, "a"), (np, "arc")):
+formula(math.erf, "x", f"ct * {2 / math.sqrt(math.pi)!r} * math.exp(-x * x)")
+formula(math.erfc, "x", f"-ct * {2 / math.sqrt(math.pi)!r} * math.exp(-x * x)")
+for _home, _prefix in (("math", "a"), ("cmath", "a"), ("np", "arc")):
     for _names, _formula in (
-        ("sin", "ct * cos(x)"),
-        ("cos", "-ct * sin(x)"),
+        ("sin", f"ct * {_home}.cos(x)"),
+        ("cos", f"-ct * {_home}.sin(x)"),
         ("tan", "ct * (1 + y * y)"),
-        ("sinh", "ct * cosh(x)"),
-        ("cosh", "ct * sinh(x)"),
+        ("sinh", f"ct * {_home}.cosh(x)"),
+        ("cosh", f"ct * {_home}.sinh(x)"),
         ("tanh", "ct * (1 - y * y)"),
         ("exp", "ct * y"),
         ("exp2", f"ct * y * {math.log(2)!r}"),
@@ -204,27 +192,28 @@ for _library, _prefix in ((math, "a"), (cmath, "a"), (np, "arc")):
         ("log10", f"ct / (x * {math.log(10)!r})"),
         ("degrees", f"ct * {180 / math.pi!r}"),
         ("radians", f"ct * {math.pi / 180!r}"),
-        (f"{_prefix}sin", "ct / sqrt(1 - x * x)"),
-        (f"{_prefix}cos", "-ct / sqrt(1 - x * x)"),
+        (f"{_prefix}sin", f"ct / {_home}.sqrt(1 - x * x)"),
+        (f"{_prefix}cos", f"-ct / {_home}.sqrt(1 - x * x)"),
         (f"{_prefix}tan", "ct / (1 + x * x)"),
-        (f"{_prefix}sinh", "ct / sqrt(1 + x * x)"),
-        (f"{_prefix}cosh", "ct / sqrt(x * x - 1)"),
+        (f"{_prefix}sinh", f"ct / {_home}.sqrt(1 + x * x)"),
+        (f"{_prefix}cosh", f"ct / {_home}.sqrt(x * x - 1)"),
         (f"{_prefix}tanh", "ct / (1 - x * x)"),
     ):
-        if hasattr(_library, _names):
-            formula(getattr(_library, _names), "x", _formula, library=_library)
+        if hasattr(globals()[_home], _names):
+            formula(getattr(globals()[_home], _names), "x", _formula)
 formula(np.rad2deg, "x", f"ct * {180 / math.pi!r}")
 formula(np.deg2rad, "x", f"ct * {math.pi / 180!r}")
-formula(np.log, "x", "ct / x", library=np)
-formula(np.square, "x", "2 * ct * x", library=np)
-formula(np.reciprocal, "x", "-ct * y * y", library=np)
-formula(np.logaddexp, "a b", "ct * exp(a - y)", "ct * exp(b - y)", library=np)
-formula(np.logaddexp2, "a b", "ct * exp2(a - y)", "ct * exp2(b - y)", library=np)
+formula(np.log, "x", "ct / x")
+formula(np.square, "x", "2 * ct * x")
+formula(np.reciprocal, "x", "-ct * y * y")
+formula(np.logaddexp, "a b", "ct * np.exp(a - y)", "ct * np.exp(b - y)")
+formula(np.logaddexp2, "a b", "ct * np.exp2(a - y)", "ct * np.exp2(b - y)")
 formula(
     (np.maximum, np.minimum, np.fmax, np.fmin), "a b", "ct * share(y, a, b)", "ct * share(y, b, a)"
 )
-formula(np.where, "c a b", None, "where(c, ct, 0.0)", "where(c, 0.0, ct)", library=np, scalar=False)
-formula(np.conj, "x", "conj(ct)", library=np)
+formula(np.where, "c a b", None, "np.where(c, ct, 0.0)", "np.where(c, 0.0, ct)", scalar=False)
+formula(np.conj, "x", "np.conj(ct)")
+write_rules()
 
 
 @adjoint_of(math.log, cmath.log, definite=(0,))

@@ -57,15 +57,16 @@ def method_of(fun: Function, operands: tuple[Any, ...]) -> tuple[Function, bool]
 
 inert.add(method_of)
 
-formulas.formula(operator.neg, "x", "-ct", overloaded=overloaded)
-formulas.formula(operator.pos, "x", "ct", overloaded=overloaded)
-formulas.formula(operator.sub, "x y_", "ct", "-ct", overloaded=overloaded)
-formulas.formula(operator.truediv, "x d", "ct / d", "-ct * y / d", overloaded=overloaded)
-formulas.formula(operator.mod, "x d", "ct", "-ct * ((x - y) / d)", overloaded=overloaded)
+formulas.formula(operator.neg, "x", "-ct", overloaded=True)
+formulas.formula(operator.pos, "x", "ct", overloaded=True)
+formulas.formula(operator.sub, "x y_", "ct", "-ct", overloaded=True)
+formulas.formula(operator.truediv, "x d", "ct / d", "-ct * y / d", overloaded=True)
+formulas.formula(operator.mod, "x d", "ct", "-ct * ((x - y) / d)", overloaded=True)
 formulas.formula(
-    operator.pow, "x n", "ct * power_slope(x, n)", "exponent_slope(ct, y, x)", overloaded=overloaded
+    operator.pow, "x n", "ct * power_slope(x, n)", "exponent_slope(ct, y, x)", overloaded=True
 )
-formulas.formula(abs, "x", "ct * slope_of_abs(x)", overloaded=overloaded)
+formulas.formula(abs, "x", "ct * slope_of_abs(x)", overloaded=True)
+formulas.write_rules(overloaded=overloaded, operator=operator)
 
 
 @adjoint_of(operator.add)

@@ -29,7 +29,6 @@ class Rule:
         formulas: the cotangent of each argument, without regard to broadcasting; none where the
             rule is not of that form.
         scalar: whether floats give a float.
-        library: the module of the functions that the formulas name.
         overloaded: whether objects may have a method for it, which the formulas do not know of.
         definite: the places at which the adjoint never gives None, if it is not given None.
         of_rest: the adjoint where the first argument has no derivative; None where it is the same.
@@ -39,7 +38,6 @@ class Rule:
     parameters: tuple[str, ...] = ()
     formulas: tuple[str | None, ...] = ()
     scalar: bool = False
-    library: Any = None
     overloaded: bool = False
     definite: tuple[int, ...] = ()
     of_rest: Function | None = None
