@@ -111,6 +111,7 @@ FUNCTIONS: dict[str, Function] = {
     "convolve with a number": lambda x: np.convolve(x[0], x[1, 1]) + np.convolve(x[0, 0], x[1]),
     "polyval": lambda x: np.polyval(x[0], x[1]),
     "fft": lambda x: np.abs(np.fft.fft(x)) + np.real(np.fft.ifft(x.ravel() ** 2))[1],
+    "fft of another length": lambda x: np.abs(np.fft.fft(x[0], 5) + np.fft.ifft(x, 3)[0, 0]),
     "rfft": lambda x: np.imag(np.fft.rfft(x.ravel() ** 2)) + np.angle(np.fft.rfft(x.ravel()) + 1j),
     "complex": lambda x: (x * (1 + 2j)).real + (np.exp(1j * x) * x).imag + np.abs(x + 1j * x.T),
     "conj": lambda x: np.real(np.conj(x + 1j) * (x * x - 2j)),

@@ -23,8 +23,8 @@ from tinyjax.core.tracing import checking
 from tinyjax.source.adjoint import activity, equivalents, pullbacks
 from tinyjax.source.adjoint.rules import operators, registry
 from tinyjax.source.ir import find, read, runtime
-from tinyjax.source.ir.program import IR, Atom, Constant, Return, Statement, Variable
-from tinyjax.source.staging import session
+from tinyjax.source.ir.program import IR, Atom, Return, Statement, Variable
+from tinyjax.source.staging import graph, session
 
 C = TypeVar("C", bound="Context")
 
@@ -301,14 +301,7 @@ def evaluate(ir: IR, *args: Any, **kwargs: Any) -> Any:
 Apply = Callable[[Statement, Any, tuple[Any, ...], dict[str, Any]], Any]
 
 
-def call_plainly(
-    _statement: Statement, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Any:
-    """Make the call itself."""
-    return fun(*args, **kwargs)
-
-
-def run_program(ir: IR, values: tuple[Any, ...], apply: Apply = call_plainly) -> Any:
+def run_program(ir: IR, values: tuple[Any, ...], apply: Apply | None = None) -> Any:
     """Run a program on the values of its first block's parameters."""
     env: dict[Variable, Any] = {}
 
@@ -321,11 +314,10 @@ def run_program(ir: IR, values: tuple[Any, ...], apply: Apply = call_plainly) ->
         env.update(zip(block.arguments, values, strict=True))
         for statement in block.statements:
             call = statement.call
-            env[statement.variable] = apply(
-                statement,
-                read(call.function),
-                tuple([read(arg) for arg in call.args]),
-                {name: read(value) for name, value in call.keywords},
+            fun, args = read(call.function), tuple([read(arg) for arg in call.args])
+            kwargs = {name: read(value) for name, value in call.keywords}
+            env[statement.variable] = (
+                fun(*args, **kwargs) if apply is None else apply(statement, fun, args, kwargs)
             )
         for exit_ in block.exits:
             if isinstance(exit_, Return):
@@ -383,24 +375,13 @@ class Interpreter:
 
 def counting(ir: IR) -> frozenset[Variable]:
     """The variables of a program that only go through the iterations of its ``for`` loops."""
-
-    def of(fun: Any, *args: Any) -> list[Statement]:
-        return [
-            s
-            for s in ir.statements
-            if s.function is fun
-            and len(s.call.args) == len(args)
-            and all(a is None or b in a for a, b in zip(args, s.call.args, strict=True))
-        ]
-
-    items = {s.variable for s in of(runtime.items_of, None)}
-    lengths = {s.variable for s in of(len, items)}
-    tests = of(operator.lt, None, lengths)
-    indices = {s.call.args[0] for s in tests}
-    steps = [
-        s
-        for s in of(operator.add, indices, None)
-        if isinstance(s.call.args[1], Constant) and s.variable.name == "index"
-    ]
-    counters = [*of(operator.getitem, items, indices), *tests, *steps]
-    return frozenset({s.variable for s in counters} | lengths)
+    variables: set[Variable] = set()
+    for block in ir.blocks:
+        loop = graph.counting(block, graph.gone_through(ir))
+        if loop is not None:
+            index = block.arguments[loop.counter]
+            uses = [s for s in ir.statements if s.call.args[:1] in ((loop.items,), (index,))]
+            items = [s for s in uses if s.call.args[1:] == (index,)]
+            steps = [s for s in uses if s.function is operator.add and s.variable.name == "index"]
+            variables.update(s.variable for s in (*block.statements, *items, *steps))
+    return frozenset(variables)

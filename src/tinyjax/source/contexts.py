@@ -198,13 +198,10 @@ def operation_name(fun: Any) -> str | None:
         return None
     if symbol is not None:
         return None if symbol.strip() in ("is", "is not", "not") else symbol
-    name = getattr(fun, "__name__", None)
-    home = getattr(fun, "__module__", None)
+    name, home = getattr(fun, "__name__", None), getattr(fun, "__module__", None)
     owner = getattr(fun, "__self__", None)
-    if home is None and type(fun).__name__ == "ufunc":
-        home = "numpy"
-    if home is None and type(owner).__module__ == "numpy":  # a method of an array
-        home = "numpy"
+    if home is None and (isinstance(fun, np.ufunc) or type(owner).__module__ == "numpy"):
+        home = "numpy"  # one of its functions, or a method of an array
     if not isinstance(name, str) or not isinstance(home, str):
         return None
     if fun in _ARITHMETIC:

@@ -53,18 +53,21 @@ def scope_of(fun: FunctionType) -> Callable[[str], Any]:
 
 def compile_adjoint(adjoint: differentiate.Adjoint, fun: FunctionType) -> FunctionType:
     """Compile both halves of an adjoint; give the forward one."""
-    pullback = adjoint.pullback
-    back = _compiled(pullback, {}, PULLBACK, fun)
-    patched = _with_pullback(adjoint.forward, pullback, back)
-    return _compiled(patched, {pullback.name: back}, FORWARD, fun)
+    name, pullback = adjoint.pullback.name, adjoint.pullback
+    back = _compiled(pullback, {}, PULLBACK, fun, {})
+    return _compiled(adjoint.forward, {name: pullback}, FORWARD, fun, {name: back})
 
 
 def _compiled(
-    program: ir.IR, names: dict[str, Any], conventions: nm.Conventions, fun: FunctionType
+    program: ir.IR,
+    names: dict[str, Any],
+    conventions: nm.Conventions,
+    fun: FunctionType,
+    functions: dict[str, Any],
 ) -> FunctionType:
     text, namespace, lines = structure.write(program, scope_of(fun), names, conventions)
     origin = find.Origin(fun.__code__.co_filename, fun.__code__.co_qualname, lines)
-    return find.write_function(program.name, text, dict(namespace), origin)
+    return find.write_function(program.name, text, {**namespace, **functions}, origin)
 
 
 def adjoint_text(adjoint: differentiate.Adjoint, fun: FunctionType, values: tuple[Any, ...]) -> str:
@@ -136,17 +139,6 @@ def _tuple_of(types: Sequence[str]) -> str:
     """The type of a tuple, in short where it has many items."""
     text = f"tuple[{', '.join(types)}]"
     return text if len(text) <= _LONGEST else "tuple[Any, ...]"
-
-
-def _with_pullback(forward: ir.IR, pullback: ir.IR, back: FunctionType) -> ir.IR:
-    """The forward program with the compiled pullback in place of its program."""
-
-    def replace(atom: ir.Atom) -> ir.Atom:
-        if isinstance(atom, ir.Constant) and atom.value is pullback:
-            return ir.Constant(back, pullback.name)
-        return atom
-
-    return attrs.evolve(forward, blocks=tuple([b.map(replace) for b in forward.blocks]))
 
 
 # Arguments that stand for others of their kind

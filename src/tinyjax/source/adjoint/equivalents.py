@@ -37,6 +37,12 @@ def method_function(method: Any) -> Callable[..., Any]:
     return function
 
 
+def tuple_replace(value: Any, **changes: Any) -> Any:
+    """``value._replace(**changes)`` of a named tuple."""
+    names = value._fields
+    return type(value)(*[changes.get(name, value[i]) for i, name in enumerate(names)])
+
+
 def dict_get(d: Any, key: Any, default: Any = None) -> Any:
     """``d.get(key, default)``."""
     if key in d:
@@ -44,49 +50,14 @@ def dict_get(d: Any, key: Any, default: Any = None) -> Any:
     return default
 
 
-def dict_values(d: Any) -> Any:
-    """``d.values()``."""
-    return [d[key] for key in d]
-
-
-def dict_items(d: Any) -> Any:
-    """``d.items()``."""
-    return [(key, d[key]) for key in d]
-
-
-def dict_copy(d: Any) -> Any:
-    """``d.copy()``."""
-    return {**d}
-
-
-def tuple_replace(value: Any, **changes: Any) -> Any:
-    """``value._replace(**changes)`` of a named tuple."""
-    names = value._fields
-    return type(value)(*[changes.get(name, value[i]) for i, name in enumerate(names)])
-
-
-def list_copy(items: Any) -> Any:
-    """``xs.copy()``."""
-    return [*items]
-
-
+#: By class and name: functions that do what methods of containers do.
 CONTAINER_METHODS: Final[dict[tuple[type, str], Callable[..., Any]]] = {
     (dict, "get"): dict_get,
-    (dict, "values"): dict_values,
-    (dict, "items"): dict_items,
-    (dict, "copy"): dict_copy,
-    (list, "copy"): list_copy,
+    (dict, "values"): lambda d: [d[key] for key in d],
+    (dict, "items"): lambda d: [(key, d[key]) for key in d],
+    (dict, "copy"): lambda d: {**d},
+    (list, "copy"): lambda items: [*items],
 }
-
-
-def mapped(fun: Any, *parts: Any) -> Any:
-    """``map(fun, *parts)``, at once."""
-    return [fun(*items) for items in zip(*parts, strict=False)]
-
-
-def filtered(fun: Any, items: Any) -> Any:
-    """``filter(fun, items)``, at once."""
-    return [item for item in items if (item if fun is None else fun(item))]
 
 
 def reduced(fun: Any, items: Any, *start: Any) -> Any:
@@ -98,11 +69,6 @@ def reduced(fun: Any, items: Any, *start: Any) -> Any:
     for item in everything[1:]:
         total = fun(total, item)
     return total
-
-
-def chained(*parts: Any) -> Any:
-    """``itertools.chain(*parts)``, at once."""
-    return [item for part in parts for item in part]
 
 
 def paired(items: Any) -> Any:
@@ -150,16 +116,6 @@ _room: Final = _Room()
 _FRAMES: Final = 9000
 
 
-def called(fun: Any, *args: Any) -> Any:
-    """As ``with_room``, inside a call of that."""
-    return fun(*args)
-
-
-def starmapped(fun: Any, items: Any) -> Any:
-    """``itertools.starmap(fun, items)``, at once."""
-    return [fun(*arguments) for arguments in items]
-
-
 def multiplied(*parts: Any, repeat: int = 1) -> Any:
     """``itertools.product(*parts, repeat=repeat)``, at once."""
     tuples: Any = [()]
@@ -177,14 +133,14 @@ def combined(items: Any, r: int) -> Any:
 
 #: Functions of Python's that take functions or go through iterators, written in Python.
 WRITTEN: Final[dict[Callable[..., Any], Callable[..., Any]]] = {
-    map: mapped,
-    filter: filtered,
+    map: lambda fun, *parts: [fun(*items) for items in zip(*parts, strict=False)],
+    filter: lambda fun, items: [x for x in items if (x if fun is None else fun(x))],
     functools.reduce: reduced,
-    with_room: called,
-    itertools.chain: chained,
+    with_room: lambda fun, *args: fun(*args),  # inside of a call of it
+    itertools.chain: lambda *parts: [item for part in parts for item in part],
     itertools.pairwise: paired,
     itertools.accumulate: accumulated,
-    itertools.starmap: starmapped,
+    itertools.starmap: lambda fun, items: [fun(*arguments) for arguments in items],
     itertools.product: multiplied,
     itertools.combinations: combined,
 }
@@ -214,35 +170,23 @@ def einsum(subscripts: Any, /, *operands: Any, **options: Any) -> Any:
     return jnp.einsum(subscripts, *operands, **options)
 
 
-#: What NumPy takes more for than tinyjax.numpy does.
-_WRITTEN: Final[dict[Any, Callable[..., Any]]] = {np.convolve: convolve, np.einsum: einsum}
+def own_rows(index: Any) -> Any:
+    """As ``np.r_[index]``."""
+    return jnp.r_[index]
 
 
-def by_rows(*parts: Any) -> Any:
-    """As ``np.r_[parts]``."""
-    return np.r_[parts]
+def own_columns(index: Any) -> Any:
+    """As ``np.c_[index]``."""
+    return jnp.c_[index]
 
 
-def by_columns(*parts: Any) -> Any:
-    """As ``np.c_[parts]``."""
-    return np.c_[parts]
-
-
-def _own_rows(*parts: Any) -> Any:
-    return jnp.r_[parts]
-
-
-def _own_columns(*parts: Any) -> Any:
-    return jnp.c_[parts]
-
-
-#: Objects whose items are computed of the index: the functions of its parts that do that, NumPy's
-#: and tinyjax's.
-INDEXED: Final[tuple[tuple[Any, Callable[..., Any], Callable[..., Any]], ...]] = (
-    (np.r_, by_rows, _own_rows),
-    (np.c_, by_columns, _own_columns),
-)
-
+#: What is no function of ``tinyjax.numpy`` as it is.
+_WRITTEN: Final[dict[Any, Callable[..., Any]]] = {
+    np.convolve: convolve,
+    np.einsum: einsum,
+    runtime.by_rows: own_rows,
+    runtime.by_columns: own_columns,
+}
 #: What calls a function that may close over active values, writes to an array, or gives no array.
 _NONE: Final = frozenset(
     (np.apply_along_axis, np.apply_over_axes, np.fromfunction, np.frompyfunc, np.piecewise,
@@ -257,9 +201,8 @@ def counterpart(fun: Any) -> Callable[..., Any] | None:
     name = getattr(fun, "__name__", None)
     if not isinstance(name, str) or isinstance(fun, type):
         return None
-    for _, indexed, own in INDEXED:
-        if fun is indexed:
-            return own
+    if runtime.is_in(fun, _WRITTEN):
+        return _WRITTEN[fun]
     for theirs, ours in (
         (np, jnp),
         (np.linalg, jnp.linalg),
@@ -268,7 +211,7 @@ def counterpart(fun: Any) -> Callable[..., Any] | None:
     ):
         if getattr(theirs, name, None) is fun and fun not in _NONE:
             replacement: Callable[..., Any] | None = getattr(ours, name, None)
-            return _WRITTEN.get(fun, replacement)
+            return replacement
     return None
 
 

@@ -222,10 +222,9 @@ class ReverseBlock:
         places = self.activity.places(statement)
         operands = [self.local(statement.variable), *[self.local(arg) for arg in call.args]]
         keywords = tuple([(name, self.local(value)) for name, value in call.keywords])
-        function = rule.adjoint
+        adjoint = ir.function(rule.adjoint)
         if rule.of_rest is not None and not self.activity.active(call.args[0]):
-            function = rule.of_rest
-        adjoint = ir.function(function)
+            adjoint = ir.function(rule.of_rest)
         if ct.definite:
             adjoint_call = ir.Call(adjoint, (ct.atom, *operands), keywords)
         else:

@@ -227,9 +227,6 @@ class BlocksBuilder:
             self.draft.statements.append(ir.Statement(variable, call, self.line))
         return variable
 
-    def literal(self, value: Any) -> ir.Constant:
-        return ir.Constant(value, repr(value), self.line)
-
     def name_of(self, name: str) -> str:
         for names in reversed(self.renamed):
             if name in names:

@@ -9,7 +9,7 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from tinyjax.source.ir import blocks, functions, runtime, syntax
-from tinyjax.source.ir.program import Atom, Branch, Call, Constant, Variable
+from tinyjax.source.ir.program import Atom, Branch, Call, Constant, Variable, literal
 
 
 class Expressions(functions.Functions):
@@ -19,14 +19,14 @@ class Expressions(functions.Functions):
         self.line = node.lineno
         match node:
             case ast.Constant():
-                return self.literal(node.value)
+                return literal(node.value)
             case ast.Name():
                 return self.load(node.id)
             case ast.BinOp():
                 left, right = self.expression(node.left), self.expression(node.right)
                 return self.emit(syntax.BINARY[type(node.op)], left, right)
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
-                return self.literal(-number)
+                return literal(-number)
             case ast.UnaryOp():
                 return self.emit(syntax.UNARY[type(node.op)], self.expression(node.operand))
             case ast.Compare(ops=[_]):
@@ -52,9 +52,11 @@ class Expressions(functions.Functions):
                 return self.attribute(node)
             case ast.Subscript():
                 value, index = self.expression(node.value), self.expression(node.slice)
+                if isinstance(value, Constant) and runtime.is_in(value.value, runtime.JOINING):
+                    return self.emit(runtime.JOINING[value.value], index)
                 return self.emit(operator.getitem, value, index)
             case ast.Lambda():
-                return self.function(node, "<lambda>")
+                return self.function(node)
             case ast.NamedExpr():
                 value = self.expression(node.value)
                 self.write(self.name_of(node.target.id), value)
@@ -67,7 +69,7 @@ class Expressions(functions.Functions):
         match node:
             case ast.Slice():
                 parts = (node.lower, node.upper, node.step)
-                bounds = [self.expression(part) if part else self.literal(None) for part in parts]
+                bounds = [self.expression(part) if part else literal(None) for part in parts]
                 return self.emit(slice, *bounds)
             case ast.Tuple():
                 return self.sequence(node.elts)
@@ -90,8 +92,8 @@ class Expressions(functions.Functions):
                 return self.emit(runtime.text, *[self.expression(part) for part in node.values])
             case ast.FormattedValue():
                 value = self.expression(node.value)
-                spec = self.expression(node.format_spec) if node.format_spec else self.literal("")
-                return self.emit(runtime.formatted, value, self.literal(node.conversion), spec)
+                spec = self.expression(node.format_spec) if node.format_spec else literal("")
+                return self.emit(runtime.formatted, value, literal(node.conversion), spec)
             case _:
                 self.refuse(node, type(node).__name__)
 
@@ -123,7 +125,7 @@ class Expressions(functions.Functions):
             attribute = getattr(value.value, node.attr, runtime.UNDEFINED)
             if attribute is runtime.UNDEFINED or runtime.is_static(attribute):
                 return Constant(getattr(value.value, node.attr), f"{value.text}.{node.attr}")
-        return self.emit(getattr, value, self.literal(node.attr))
+        return self.emit(getattr, value, literal(node.attr))
 
     def sequence(self, nodes: Sequence[ast.expr]) -> Variable:
         """A tuple of expressions, some of them starred."""
@@ -203,12 +205,12 @@ class Expressions(functions.Functions):
     def spread(self, function: Atom, node: ast.Call) -> Variable:
         """A call with ``*args`` or ``**kwargs``."""
         args = self.sequence(node.args)
-        keys = [None if k.arg is None else self.constant_node(k.arg, k) for k in node.keywords]
+        keys: list[ast.expr | None] = [
+            None if k.arg is None else ast.copy_location(ast.Constant(k.arg), k)
+            for k in node.keywords
+        ]
         kwargs = self.dict(ast.Dict(keys, [k.value for k in node.keywords]))
         return self.emit(runtime.apply, function, args, kwargs)
-
-    def constant_node(self, value: str, at: ast.keyword) -> ast.expr:
-        return ast.copy_location(ast.Constant(value), at)
 
     # Conditions
 
@@ -267,11 +269,11 @@ class Expressions(functions.Functions):
         starred = [i for i, target in enumerate(targets) if isinstance(target, ast.Starred)]
         if starred:
             sizes = starred[0], len(targets) - starred[0] - 1
-            items = self.emit(runtime.unpacked_star, value, *map(self.literal, sizes))
+            items = self.emit(runtime.unpacked_star, value, *map(literal, sizes))
         else:
-            items = self.emit(runtime.unpacked, value, self.literal(len(targets)))
+            items = self.emit(runtime.unpacked, value, literal(len(targets)))
         parts = [
-            self.emit(operator.getitem, items, self.literal(i), name=name_in(target))
+            self.emit(operator.getitem, items, literal(i), name=name_in(target))
             for i, target in enumerate(targets)
         ]
         for target, part in zip(targets, parts, strict=True):
@@ -291,7 +293,7 @@ class Expressions(functions.Functions):
             The block where the items are through, to be entered.
         """
         counter = self.hide("index")
-        self.write(counter, self.literal(0))
+        self.write(counter, literal(0))
         head, inside, step, outside = (self.new_block() for _ in range(4))
         self.jump(head)
         self.draft: blocks.OpenBlock | None = head
@@ -305,14 +307,14 @@ class Expressions(functions.Functions):
         self.enter(step)
         if self.draft is not None:
             index = self.read(counter, self.draft)
-            self.write(counter, self.emit(operator.add, index, self.literal(1)))
+            self.write(counter, self.emit(operator.add, index, literal(1)))
         self.jump(head)
         self.seal(head)
         return outside
 
     def comprehension(self, element: ast.expr, generators: Sequence[ast.comprehension]) -> Variable:
         chain = self.hide("chain")
-        self.write(chain, self.literal(None))
+        self.write(chain, literal(None))
         self.renamed.append({})
         self.generate(chain, element, generators)
         self.renamed.pop()

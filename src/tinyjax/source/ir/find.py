@@ -9,7 +9,6 @@ import os
 import site
 import sys
 import sysconfig
-import textwrap
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from inspect import Parameter
@@ -143,18 +142,12 @@ def find_definition(code: CodeType) -> FunctionNode:
         )
     candidates = [node for node in _functions("".join(lines)) if _is_of(node, code)]
     if not candidates:
-        candidates = [node for node in _block(tuple(lines), code) if _is_of(node, code)]
-    if not candidates:
         raise errors.SourceError(
             f"{code.co_qualname} is not found in {code.co_filename}, which may have been changed "
             "since it was loaded.",
             place_of(code),
         )
-    return min(candidates, key=_extent)  # a lambda lies within others
-
-
-def _extent(node: FunctionNode) -> tuple[int, int]:
-    return (node.end_lineno or 0) - node.lineno, (node.end_col_offset or 0) - node.col_offset
+    return max(candidates, key=lambda node: (node.lineno, node.col_offset))  # the innermost
 
 
 def _is_of(node: FunctionNode, code: CodeType) -> bool:
@@ -176,31 +169,10 @@ def _is_of(node: FunctionNode, code: CodeType) -> bool:
 @lru_cache(maxsize=64)
 def _functions(text: str) -> tuple[FunctionNode, ...]:
     try:
-        return _functions_in(ast.parse(text))
+        tree = ast.parse(text)
     except SyntaxError:
         return ()
-
-
-def _functions_in(tree: ast.AST) -> tuple[FunctionNode, ...]:
     return tuple([n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Lambda))])
-
-
-@lru_cache(maxsize=64)
-def _block(lines: tuple[str, ...], code: CodeType) -> tuple[FunctionNode, ...]:
-    """The function of a file that is no Python as a whole."""
-    start = code.co_firstlineno - 1
-    block = inspect.getblock(list(lines[start:]))
-    indent = len(block[0]) - len(block[0].lstrip())
-    try:
-        tree = ast.parse(textwrap.dedent("".join(block)))
-    except SyntaxError:
-        return ()
-    ast.increment_lineno(tree, start)
-    for node in ast.walk(tree):
-        if isinstance(node, ast.expr):
-            node.col_offset += indent
-            node.end_col_offset = (node.end_col_offset or 0) + indent
-    return _functions_in(tree)
 
 
 # Where a variable is assigned, for messages
@@ -334,11 +306,9 @@ def _places_in(values: list[Any]) -> Places:
     """Where numbers are among values of parameters that hold all of them."""
     places: dict[int, tuple[int, int | str | None]] = {}
     for i, value in enumerate(values):
-        match value:
-            case int():
-                places[value] = i, None
-            case tuple():
-                places.update({number: (i, k) for k, number in enumerate(value)})
-            case dict():
-                places.update({number: (i, key) for key, number in value.items()})
+        if isinstance(value, int):
+            places[value] = i, None
+        else:
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            places.update({number: (i, key) for key, number in items})
     return tuple([places[number] for number in range(len(places))])

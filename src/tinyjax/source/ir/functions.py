@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import ast
 import dis
+import inspect
+import itertools
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from types import CodeType, FunctionType
+from types import CellType, CodeType, FunctionType
 from typing import Any, Final, NoReturn
 
 import attrs
@@ -38,13 +40,13 @@ class WrittenOut:
         node: its definition.
         code: its code.
         renamed: what names stand for where it is defined.
-        defaults: the names under which the values of its defaults are kept, by parameter.
+        signature: its signature, whose defaults are the names under which their values are kept.
     """
 
     node: ast.FunctionDef
     code: CodeType
     renamed: list[dict[str, str]]
-    defaults: dict[str, str]
+    signature: inspect.Signature
 
 
 @attrs.frozen(eq=False)
@@ -84,12 +86,12 @@ class Functions(blocks.BlocksBuilder):
             value = self.read(name, self.draft)
             return self.defined(value, name.partition(".")[0]) if name in self.unsure else value
         if name in self.code.co_freevars:
-            return self.emit(runtime.captured, self.self_variable, self.literal(name), name=name)
+            return self.emit(runtime.captured, self.self_variable, ir.literal(name), name=name)
         constant = lookup(self.fun, name)
         if constant is not runtime.UNDEFINED and runtime.is_static(constant):
             self.resolved[name] = constant
             return ir.Constant(constant, name)
-        return self.emit(runtime.global_value, self.self_variable, self.literal(name), name=name)
+        return self.emit(runtime.global_value, self.self_variable, ir.literal(name), name=name)
 
     def shares(self, node: find.FunctionNode) -> bool:
         """Whether a nested function assigns variables outside, or uses one that such a one does."""
@@ -97,16 +99,7 @@ class Functions(blocks.BlocksBuilder):
 
     def defined(self, value: ir.Atom, name: str) -> ir.Variable:
         """Check that a variable has a value."""
-        return self.emit_call(ir.Call(blocks.DEFINED, (value, self.literal(name))), name)
-
-    def nested(self, node: ast.FunctionDef) -> None:
-        if self.shares(node):
-            self.shared_function(node)
-            return
-        value: ir.Atom = self.function(node, node.name)
-        for decorator in reversed(node.decorator_list):
-            value = self.emit_call(ir.Call(self.expression(decorator), (value,)))
-        self.write(self.name_of(node.name), value)
+        return self.emit_call(ir.Call(blocks.DEFINED, (value, ir.literal(name))), name)
 
     def group_at(self, statements: Sequence[ast.stmt], start: int) -> list[ast.FunctionDef]:
         """The functions defined one after the other of which an earlier one names a later one."""
@@ -125,26 +118,33 @@ class Functions(blocks.BlocksBuilder):
                 end = max([end, *[names.index(name) for name in names if name in free]])
         return run[: end + 1]
 
-    def nested_group(self, group: list[ast.FunctionDef]) -> None:
-        """Functions that call each other."""
+    def nested(self, group: list[ast.FunctionDef]) -> None:
+        """Functions defined one after the other, which may call each other."""
+        self.line = group[0].lineno
         for node in group:
             if self.shares(node):
                 self.shared_function(node)
         group = [node for node in group if not self.shares(node)]
-        if len(group) < 2:
+        if len(group) > 1:
             for node in group:
-                self.nested(node)
-            return
-        for node in group:
-            self.check_captured(node.name, group[-1])
-        group_value = self.make_functions(group)
+                self.check_captured(node.name, group[-1])
+        functions = self.make_functions(group) if group else blocks.UNDEFINED
         for i, node in enumerate(group):
-            item = self.emit(operator.getitem, group_value, self.literal(i), name=node.name)
-            self.write(self.name_of(node.name), item)
+            value = self.emit(operator.getitem, functions, ir.literal(i), name=node.name)
+            for decorator in reversed(node.decorator_list):
+                value = self.emit_call(ir.Call(self.expression(decorator), (value,)))
+            self.write(self.name_of(node.name), value)
 
     def make_functions(self, nodes: Sequence[find.FunctionNode]) -> ir.Variable:
         """Write the making of functions that may call each other."""
         codes = tuple([self.code_of(node) for node in nodes])
+        for node, code in zip(nodes, codes, strict=True):
+            if getattr(node, "decorator_list", ()) and code.co_name in code.co_freevars:
+                self.fail(
+                    "a decorated function that calls itself, defined in a function,",
+                    "define it in the module",
+                    node,
+                )
         defaults = [self.defaults(node) for node in nodes]
         values: list[ir.Atom] = []
         for free in runtime.free_names(codes):
@@ -162,7 +162,7 @@ class Functions(blocks.BlocksBuilder):
         """Write a tuple, which is a constant if its items are."""
         constants = [item.value for item in items if isinstance(item, ir.Constant)]
         if len(constants) == len(items):
-            return self.literal(tuple(constants))
+            return ir.literal(tuple(constants))
         return self.emit(runtime.make_tuple, *items)
 
     def defaults(self, node: find.FunctionNode) -> tuple[ir.Atom, ir.Atom]:
@@ -171,23 +171,15 @@ class Functions(blocks.BlocksBuilder):
         by_keyword: list[ir.Atom] = []
         for parameter, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
             if default is not None:
-                by_keyword += [self.literal(parameter.arg), self.expression(default)]
+                by_keyword += [ir.literal(parameter.arg), self.expression(default)]
         args = self.tuple_of(positional)
-        return args, self.emit(runtime.make_dict, *by_keyword) if by_keyword else self.literal({})
+        return args, self.emit(runtime.make_dict, *by_keyword) if by_keyword else ir.literal({})
 
-    def function(self, node: find.FunctionNode, name: str) -> ir.Variable:
-        code = self.code_of(node)
-        if self.shares(node):  # a lambda: it cannot assign any, but would see only the first value
-            self.fail_shared(
-                next(n for n in code.co_freevars if self.name_of(n) in self.shared), node
-            )
-        if isinstance(node, ast.FunctionDef) and node.decorator_list and name in code.co_freevars:
-            self.fail(
-                "a decorated function that calls itself, defined in a function,",
-                "define it in the module",
-                node,
-            )
-        return self.emit(operator.getitem, self.make_functions([node]), self.literal(0))
+    def function(self, node: ast.Lambda) -> ir.Variable:
+        if self.shares(node):  # it cannot assign any, but would see only the first value
+            names = self.code_of(node).co_freevars
+            self.fail_shared(next(n for n in names if self.name_of(n) in self.shared), node)
+        return self.emit(operator.getitem, self.make_functions([node]), ir.literal(0))
 
     def code_of(self, node: find.FunctionNode) -> CodeType:
         for code in nested_codes(self.scope.code):
@@ -272,19 +264,21 @@ class Functions(blocks.BlocksBuilder):
                 "give each a name of its own",
                 node,
             )
-        args = node.args
-        positional = [*args.posonlyargs, *args.args]
-        expressions = dict(
-            zip(positional[len(positional) - len(args.defaults) :], args.defaults, strict=True)
-        )
-        expressions |= {a: d for a, d in zip(args.kwonlyargs, args.kw_defaults, strict=True) if d}
-        defaults = {}
-        for parameter, default in expressions.items():
-            defaults[parameter.arg] = self.hide(parameter.arg)
-            self.write(defaults[parameter.arg], self.expression(default))
+        code, args = self.code_of(node), node.args
+        fun = FunctionType(code, {}, closure=tuple([CellType() for _ in code.co_freevars]))
+        fun.__defaults__ = tuple(map(self.kept, args.defaults))
+        by_keyword = zip(args.kwonlyargs, args.kw_defaults, strict=True)
+        fun.__kwdefaults__ = {a.arg: self.kept(default) for a, default in by_keyword if default}
         name = self.name_of(node.name)
-        self.written_out[name] = WrittenOut(node, self.code_of(node), [*self.renamed], defaults)
-        self.write(name, self.literal(None))  # it is defined from here on
+        signature = inspect.signature(fun)
+        self.written_out[name] = WrittenOut(node, code, [*self.renamed], signature)
+        self.write(name, ir.literal(None))  # it is defined from here on
+
+    def kept(self, default: ast.expr) -> str:
+        """Keep the value of a default under a name of its own."""
+        name = self.hide("default")
+        self.write(name, self.expression(default))
+        return name
 
     def call_shared(self, node: ast.Call, name: str) -> ir.Atom:
         """Write out a function that is called."""
@@ -313,7 +307,7 @@ class Functions(blocks.BlocksBuilder):
                 self.unsure.add(hidden)
             self.write(hidden, arguments.get(plain_name, blocks.UNDEFINED))
         self.body(function.node.body)
-        self.write(result, self.literal(None))
+        self.write(result, ir.literal(None))
         self.jump(after)
         self.scope, self.renamed, self.loops, self.cleanups, self.loop_nodes = before
         self.enter(after)
@@ -322,7 +316,7 @@ class Functions(blocks.BlocksBuilder):
 
     def bind(self, node: ast.Call, function: WrittenOut) -> dict[str, ir.Atom]:
         """The values of a function's parameters in a call."""
-        name, args, code = function.node.name, function.node.args, function.code
+        name = function.node.name
         if syntax.is_spread(node):
             self.fail(
                 f"a call of {name!r}, a function with nonlocal, with * or **",
@@ -331,29 +325,30 @@ class Functions(blocks.BlocksBuilder):
             )
         values = [self.expression(arg) for arg in node.args]
         keywords = {str(k.arg): self.expression(k.value) for k in node.keywords}
-        declared = find.parameters_of(code)[: code.co_argcount + code.co_kwonlyargcount]
-        arguments = dict(zip(declared[: code.co_argcount], values, strict=False))
-        rest = values[code.co_argcount :]
-        extra: dict[str, ir.Atom] = {}
-        for key, value in keywords.items():
-            own = key in declared[code.co_posonlyargcount :]
-            (arguments if own and key not in arguments else extra)[key] = value
-        missing = [n for n in declared if n not in arguments and n not in function.defaults]
-        if missing or (rest and not args.vararg) or (extra and not args.kwarg):
+        try:
+            arguments = function.signature.bind(*values, **keywords)
+        except TypeError:
             self.fail(
                 f"a call of {name!r} with arguments that its parameters do not take",
                 "give one for each parameter",
                 node,
             )
-        for parameter, hidden in function.defaults.items():
-            if parameter not in arguments:
-                arguments[parameter] = self.result(hidden)
-        if args.vararg:
-            arguments[args.vararg.arg] = self.emit(runtime.make_tuple, *rest)
-        if args.kwarg:
-            items = [atom for key, value in extra.items() for atom in (self.literal(key), value)]
-            arguments[args.kwarg.arg] = self.emit(runtime.make_dict, *items)
-        return arguments
+        arguments.apply_defaults()
+        return {name: self.bound_value(value) for name, value in arguments.arguments.items()}
+
+    def bound_value(self, value: Any) -> ir.Atom:
+        """The value of a parameter, which may be that of a default, or of several arguments."""
+        match value:
+            case str():
+                return self.result(value)
+            case tuple():
+                return self.emit(runtime.make_tuple, *value)
+            case dict():
+                pairs = [(ir.literal(key), atom) for key, atom in value.items()]
+                return self.emit(runtime.make_dict, *itertools.chain(*pairs))
+            case _:
+                atom: ir.Atom = value
+                return atom
 
 
 def _same_place(code: CodeType, node: find.FunctionNode) -> bool:

@@ -43,12 +43,10 @@ class Constant:
     Attributes:
         value: the value.
         text: how the user wrote it.
-        line: the user's line, 0 where there is none.
     """
 
     value: Any
     text: str
-    line: int = 0
 
     def __repr__(self) -> str:
         return self.text

@@ -100,12 +100,11 @@ class Builder(expressions.Expressions):
         i = 0
         while i < len(statements) and self.draft is not None:
             group = self.group_at(statements, i)
-            if len(group) > 1:
-                self.nested_group(group)
-                i += len(group)
+            if group:
+                self.nested(group)
             else:
                 self.statement(statements[i])
-                i += 1
+            i += len(group) or 1
 
     def statement(self, node: ast.stmt) -> None:
         self.line: int = node.lineno
@@ -141,7 +140,7 @@ class Builder(expressions.Expressions):
             case ast.Try():
                 self.guarded(node)
             case ast.FunctionDef():
-                self.nested(node)
+                self.nested([node])
             case ast.Nonlocal() if all(self.is_local(name) for name in node.names):
                 pass
             case ast.Pass():
@@ -261,7 +260,7 @@ class Builder(expressions.Expressions):
         self.raise_(error, self.expression(node.cause) if node.cause else None)
 
     def raise_(self, error: ir.Atom, cause: ir.Atom | None = None) -> None:
-        self.emit(runtime.thrown, error, cause or self.literal(None))
+        self.emit(runtime.thrown, error, cause or ir.literal(None))
         self.leave(ir.Return(ir.NONE))
 
     def clean_up(self, outside: int) -> None:

@@ -72,6 +72,16 @@ def apply(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     return fun(*args, **kwargs)
 
 
+def by_rows(index: Any) -> Any:
+    """``np.r_[index]``."""
+    return np.r_[index]
+
+
+def by_columns(index: Any) -> Any:
+    """``np.c_[index]``."""
+    return np.c_[index]
+
+
 def items_of(iterable: Any) -> Any:
     """What a loop goes over, as something with a length and an index."""
     if isinstance(iterable, (range, tuple, np.ndarray, Array)):
@@ -258,6 +268,10 @@ def is_in(value: object, several: Container[Any]) -> bool:
         return False
 
 
+#: Objects of NumPy that join the parts of an index: the functions that do that.
+JOINING: Final[dict[Any, Callable[[Any], Any]]] = {np.r_: by_rows, np.c_: by_columns}
+
+
 def is_static(value: object) -> bool:
     """Whether a global is taken as it is when a program is read: functions, classes, modules."""
-    return isinstance(value, ModuleType) or callable(value)
+    return isinstance(value, ModuleType) or callable(value) or is_in(value, JOINING)

@@ -92,10 +92,8 @@ class Carry:
 
     def following(self, arrival: exits.Arrival) -> Carry:
         """What is carried on from another arrival at the loop."""
-        values = [
-            exits.Value(*vals.take_apart(arrival.values[i]), arrival.lines[i]) for i in self.places
-        ]
-        return attrs.evolve(self, values=tuple(values))
+        values = tuple([exits.Value(*vals.take_apart(arrival[i])) for i in self.places])
+        return attrs.evolve(self, values=values)
 
     def parts(self) -> dict[CarriedPart, Any]:
         """The parts of what is carried, by the place of each."""
@@ -119,12 +117,10 @@ class Carry:
         parts = self.parts().items()
         now = iter([next(rest) if self.varies(k) else self.fixed.get(k, x) for k, x in parts])
         values = [tree.unflatten(v.structure, [next(now) for _ in v.parts]) for v in self.values]
-        lines = [value.line for value in self.values]
         for place in range(len(self.run.graph.blocks[self.loop.header].arguments)):
             if place not in self.places:
                 values.insert(place, count)
-                lines.insert(place, 0)
-        return exits.Arrival(tuple(values), tuple(lines))
+        return tuple(values)
 
     def iteration(
         self, arrays: Sequence[Array], index: Any, item: Any, inner: frozenset[int]
@@ -249,8 +245,7 @@ class Carry:
         return self._error(self.name_of(i), (before, later), i, advice)
 
     def _error(self, name: str, shown: tuple[str, str], i: int, advice: str) -> CarryTypeError:
-        assigned = self.run.lines_of_loop(self.loop.header, self.places[i], self.loop.line)
-        lines = assigned[0] or self.values[i].line, assigned[1] or self._last_line(i)
+        lines = self.run.lines_of_loop(self.loop.header, self.places[i], self.loop.line)
         where = [f" (line {n})" if n else "" for n in lines]
         return self._at_loop(
             f"{name} changes in the loop of line {self.loop.line}, whose end depends on a traced "
@@ -263,14 +258,6 @@ class Carry:
         error.location = self.run.at(self.loop.line)
         return error
 
-    def _last_line(self, i: int) -> int:
-        """The line where a variable gets its value for the next iteration."""
-        graph = self.run.graph
-        blocks = [graph.blocks[index] for index in self.loop.blocks]
-        back = [b for block in blocks for b in block.branches if b.target == self.loop.header]
-        lines = [graph.line_of(branch.args[self.places[i]]) for branch in back]
-        return max(lines, default=0)
-
     def _with_first_value(self, after: Carry, i: int) -> Exception:
         """Something to start with, for a variable that gets its value in the first iteration."""
         if not self.iterates:
@@ -281,7 +268,7 @@ class Carry:
             )
         values = after.values[i].parts
         parts = [opd.splat(0, x.aval) if isinstance(x, tr.Tracer) else x for x in values]
-        first = exits.Value(parts, after.values[i].structure, self.values[i].line)
+        first = exits.Value(parts, after.values[i].structure)
         carried = (*self.values[:i], first, *self.values[i + 1 :])
         return RepeatedError(attrs.evolve(self, values=carried))
 

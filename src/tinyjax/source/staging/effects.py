@@ -13,7 +13,7 @@ import builtins
 import functools
 import operator
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import BuiltinFunctionType, FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any, Final
 
@@ -57,8 +57,6 @@ _DESCRIPTORS: Final = (
 )  # fmt: skip
 #: What has attributes that no property computes.
 _NAMESPACES: Final = (ModuleType, type)
-#: Functions that were found to have no effects.
-_known_pure: Final[set[Any]] = set()
 
 
 def check_effects(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -69,13 +67,9 @@ def check_effects(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
     """
     if getattr(fun, "__module__", None) == runtime.__name__:
         return
-    reason = None if runtime.is_in(fun, _known_pure) else _effect_with(fun, args)
-    if reason is None:
-        if isinstance(fun, BuiltinFunctionType) and isinstance(fun.__self__, ModuleType):
-            _known_pure.add(fun)
-        handed = () if fun is functools.partial else (*args, *kwargs.values())
-        reasons = [effect_of_argument(x) for x in handed]
-        reason = next(filter(None, reasons), None)
+    handed = () if fun is functools.partial else (*args, *kwargs.values())
+    reasons = [_effect_with(fun, args), *map(effect_of_argument, handed)]
+    reason = next(filter(None, reasons), None)
     if reason is not None:
         raise SourceError(
             f"{_name_of(fun)} depends on a traced condition, and {reason}: "
@@ -101,7 +95,7 @@ def is_pure(fun: FunctionType, args: tuple[Any, ...]) -> bool:
 
 
 def _effect_with(fun: Any, args: tuple[Any, ...]) -> str | None:
-    if not isinstance(fun, FunctionType) or not is_read(fun):
+    if not is_read(fun):
         return effect_of(fun)
     arguments = dict(zip(fun.__code__.co_varnames[: fun.__code__.co_argcount], args, strict=False))
     own = [name for name, x in arguments.items() if isinstance(x, _FIXED)]
@@ -162,9 +156,7 @@ def _effect_of_class(kind: type, seen: frozenset[object]) -> str | None:
     """What making an object does: the methods of the user's that do it may change the object."""
     for name in ("__new__", "__init__", "__post_init__", "__attrs_post_init__"):
         method = getattr(kind, name, None)
-        if not isinstance(method, FunctionType) or not is_read(method) or _is_generated(method):
-            continue
-        if method.__code__ not in seen:
+        if is_read(method) and not _is_generated(method) and method.__code__ not in seen:
             reason = _effect_of_function(method, seen, own=method.__code__.co_varnames[:1])
             if reason is not None:
                 return reason
@@ -243,9 +235,12 @@ class Body:
         bound: dict[str, list[ast.expr | None]] = {}
         for name in find.parameters_of(code):
             bound[name] = [] if name in own else [None]
+        assigned = _assigned_values(self.nodes)
         for inner in self.nodes:
-            for name, value in _bindings(inner):
-                bound.setdefault(name, []).append(value)
+            if isinstance(inner, ast.Name) and inner in assigned:
+                bound.setdefault(inner.id, []).append(assigned[inner])
+            elif isinstance(inner, ast.arg):
+                bound.setdefault(inner.arg, []).append(None)
         self.own: set[str] = {*bound}
         while lost := {n for n in self.own if not all(map(self.is_made, bound[n]))}:
             self.own -= lost
@@ -327,13 +322,12 @@ class Body:
         return next(filter(None, reasons), None if known else "enters a context")
 
     def effect_of_method(self, node: ast.Attribute) -> str | None:
-        if node.attr in WRITING and not self.is_own(node.value):
-            match node:
-                case ast.Attribute(value=ast.Subscript(value=ast.Attribute())):
-                    return None if node.attr in _UPDATES else f"calls .{node.attr}()"
-                case _:
-                    return f"calls .{node.attr}()"
-        return None if node.attr in _READING or node.attr in WRITING else f"calls .{node.attr}()"
+        known = node.attr in _READING
+        if node.attr in WRITING:
+            item = node.value.value if isinstance(node.value, ast.Subscript) else None
+            updates = isinstance(item, ast.Attribute) and node.attr in _UPDATES
+            known = updates or self.is_own(node.value)
+        return None if known else f"calls .{node.attr}()"
 
     def object_of(self, node: ast.expr) -> Any:
         """What an expression names; None where it is not known."""
@@ -370,30 +364,15 @@ _MAKING: Final[frozenset[Any]] = frozenset(
 _FIXED: Final = (bool, int, float, complex, str, bytes, tuple, type(None), np.generic, Array)
 
 
-def _bindings(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
-    """The variables that a statement gives values, and these where they are expressions."""
-    match node:
-        case ast.Assign(targets=targets, value=value):
-            for target in targets:
-                if isinstance(target, ast.Name):
-                    yield target.id, value
-                else:
-                    yield from _unpacked(target)
-        case ast.AnnAssign(target=ast.Name(id=name), value=value):
-            yield name, value
-        case ast.NamedExpr(target=ast.Name(id=name), value=value):
-            yield name, value
-        case ast.For(target=target) | ast.comprehension(target=target):
-            yield from _unpacked(target)
-        case ast.withitem(optional_vars=ast.expr() as target):
-            yield from _unpacked(target)
-        case ast.arg(arg=name):
-            yield name, None
-        case _:
-            pass
-
-
-def _unpacked(target: ast.expr) -> Iterator[tuple[str, None]]:
-    for node in ast.walk(target):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id, None
+def _assigned_values(nodes: Sequence[ast.AST]) -> dict[ast.AST, ast.expr | None]:
+    """The names that are given values, and these where they are expressions of their own."""
+    names = [n for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+    values: dict[ast.AST, ast.expr | None] = dict.fromkeys(names)
+    for node in nodes:
+        if isinstance(node, ast.Assign):
+            values.update(dict.fromkeys(node.targets, node.value))
+        elif isinstance(node, (ast.AnnAssign, ast.NamedExpr)):
+            values[node.target] = node.value
+        elif isinstance(node, ast.AugAssign):
+            values.pop(node.target, None)
+    return values

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 import attrs
 import numpy as np
@@ -21,22 +21,9 @@ from tinyjax.core.values import avals as av, concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.source.staging import session as ses, values as vals
 
-
-@attrs.frozen(eq=False)
-class Arrival:
-    """The values with which a block is come to.
-
-    Attributes:
-        values: one for each of its parameters, and what else is used from there on.
-        lines: the user's lines where they were computed, 0 where they are not known.
-    """
-
-    values: tuple[Any, ...]
-    lines: tuple[int, ...]
-
-    def first(self, count: int) -> Arrival:
-        """Only so many of the values."""
-        return Arrival(self.values[:count], self.lines[:count])
+#: The values with which a block is come to: one for each of its parameters, and what else is used
+#: from there on.
+Arrival: TypeAlias = tuple[Any, ...]
 
 
 @attrs.frozen(eq=False)
@@ -104,14 +91,12 @@ class Value:
     Attributes:
         parts: its parts; slots where a staged piece computes them.
         structure: how they are put together.
-        line: where it comes from.
         whole: the value itself, where nothing in it is computed: functions that are not read may
             hold the same lists.
     """
 
     parts: Sequence[Any]
     structure: tree.PyTreeDef
-    line: int
     whole: Any = _COMPUTED
 
     def filled(self, arrays: Sequence[Array]) -> Any:
@@ -143,10 +128,7 @@ class Piece:
 
     def outcome(self, arrays: Sequence[Array]) -> Outcome:
         """The outcome, with the values of what was staged."""
-        arrivals = {
-            key: Arrival(tuple([v.filled(arrays) for v in vs]), tuple([v.line for v in vs]))
-            for key, vs in self.values.items()
-        }
+        arrivals = {k: tuple([v.filled(arrays) for v in vs]) for k, vs in self.values.items()}
         place = self.exit_slot
         return Outcome(arrivals, None if place is None else arrays[place])
 
@@ -211,13 +193,13 @@ def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[stg.Staged
             arrays.append(part)
         return slots[id(part)]
 
-    def as_value(value: Any, line: int) -> Value:
+    def as_value(value: Any) -> Value:
         leaves, structure = vals.take_apart(value)
         parts = [hold(part) for part in leaves]
         computed = any(isinstance(part, Slot) for part in parts)
-        return Value(parts, structure, line, _COMPUTED if computed else value)
+        return Value(parts, structure, _COMPUTED if computed else value)
 
-    values = {k: [*map(as_value, a.values, a.lines)] for k, a in outcome.arrivals.items()}
+    values = {k: [*map(as_value, arrival)] for k, arrival in outcome.arrivals.items()}
     exit_part = hold(outcome.exit_part())
     return arrays, lambda staged: Piece(staged, values, exit_part)
 
@@ -314,7 +296,7 @@ def _join(
     values = []
     for position, (x, y) in enumerate(zip(first.values[key], second.values[key], strict=True)):
         name = places.name_of(key, position)
-        mismatch = partial(_differ, (key, position), (x, y), places, line)
+        mismatch = partial(_differ, (key, position), places, line)
         if x.structure != y.structure:
             raise mismatch(name, [_describe(first, x), _describe(second, y)])
         joined = []
@@ -336,7 +318,7 @@ def _join(
             joined.append(Slot(len(choices)))
             choices.append(Choice(a, b, aval))
         whole = x.whole if x.whole is y.whole else _COMPUTED
-        values.append(Value(joined, x.structure, x.line, whole))
+        values.append(Value(joined, x.structure, whole))
     return values
 
 
@@ -347,17 +329,10 @@ def _describe(piece: Piece, value: Value) -> str:
 
 
 def _differ(
-    place: tuple[int, int],
-    values: tuple[Value, Value],
-    places: Places,
-    line: int,
-    name: str,
-    shown: Sequence[str],
+    place: tuple[int, int], places: Places, line: int, name: str, shown: Sequence[str]
 ) -> errors.BranchTypeError:
     """The error of a variable that is not of one kind whatever the condition."""
-    assigned = places.lines_of_sides(*place, line)
-    lines = [a or value.line for a, value in zip(assigned, values, strict=True)]
-    where = [f" (line {n})" if n else "" for n in lines]
+    where = [f" (line {n})" if n else "" for n in places.lines_of_sides(*place, line)]
     if vals.NOTHING in shown:
         holds = shown[1] == vals.NOTHING
         at_line = where[0 if holds else 1]

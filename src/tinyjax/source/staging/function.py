@@ -114,7 +114,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return call(fun.func, (*fun.args, *args), {**fun.keywords, **kwargs})
         case MethodType():
             return call(fun.__func__, (fun.__self__, *args), kwargs)
-        case FunctionType() if is_read(fun):
+        case _ if is_read(fun):
             traced = vals.holds_tracer((args, kwargs)) or vals.holds_tracer(fun)
             if traced or (_is_conditional() and not effects.is_pure(fun, args)):
                 return _run(fun, args, kwargs)
@@ -204,11 +204,9 @@ def _call_unread(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 def _staged(value: Any) -> Any:
     """An argument of a function of tinyjax: functions are staged when it runs them."""
-    if isinstance(value, FunctionType) and is_read(value):
-        return stage(value)
     if type(value) in (tuple, list) and any(map(is_read, value)):
         return type(value)(map(_staged, value))
-    return value
+    return stage(value) if is_read(value) else value
 
 
 @contextmanager
@@ -264,13 +262,13 @@ def _run(fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         finally:
             session.entered.pop()
             session.leave_all(managers)
-    return outcome.arrivals[RETURN].values[0] if outcome.arrivals else None
+    return outcome.arrivals[RETURN][0] if outcome.arrivals else None
 
 
 def _run_here(
     session: Session, program: ir.IR, graph: ControlFlowGraph, values: tuple[Any, ...]
 ) -> exits.Outcome:
-    return Run(session, program, graph).execute(0, exits.Arrival(values, (0,) * len(values)))
+    return Run(session, program, graph).execute(0, values)
 
 
 def _closes_over_tracers(fun: FunctionType, values: tuple[Any, ...]) -> bool:

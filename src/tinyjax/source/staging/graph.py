@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Final
 
 import attrs
@@ -77,13 +78,13 @@ class ControlFlowGraph:
     """
 
     def __init__(self, program: ir.IR) -> None:
-        blocks, statements = program.blocks, program.statements
+        blocks = program.blocks
         self.blocks: tuple[ir.Block, ...] = blocks
         self.predecessors: list[list[int]] = analysis.predecessors(blocks)
         places = enumerate(analysis.reverse_postorder(blocks))
         self.order: dict[int, int] = {block: place for place, block in places}
         self.order[RETURN] = len(blocks)
-        self._gone_through = {s.variable for s in statements if s.function is runtime.items_of}
+        self._gone_through = gone_through(program)
         loops = analysis.natural_loops(blocks)
         self.loops: dict[int, Loop] = {head: self._loop(head, body) for head, body in loops.items()}
         self._reached: dict[tuple[int, frozenset[int]], frozenset[int]] = {}
@@ -91,11 +92,14 @@ class ControlFlowGraph:
         self._collecting = _collecting_variables(program)
         live = analysis.liveness(blocks).entry
         self._live = [(*b.arguments, *ir.in_order(v)) for b, v in zip(blocks, live, strict=True)]
-        self._lines = {s.variable: s.line for s in statements}
+        self._lines: dict[ir.Atom, int] = {s.variable: s.line for s in program.statements}
+        for block in sorted(self.order, key=self.order.__getitem__)[:-1]:
+            for parameter, atom in itertools.chain(*map(program.passed, blocks[block].branches)):
+                self._lines.setdefault(parameter, self.line_of(atom))
 
     def line_of(self, atom: ir.Atom) -> int:
-        """The line where a value is computed or written; 0 where it is not known."""
-        return atom.line if isinstance(atom, ir.Constant) else self._lines.get(atom, 0)
+        """The line where a value is computed; 0 where it is not known."""
+        return self._lines.get(atom, 0)
 
     def collects(self, variable: ir.Variable) -> bool:
         """Whether a variable holds the items of a comprehension so far."""
@@ -156,32 +160,8 @@ class ControlFlowGraph:
         exits = frozenset(b.target for i in body for b in self.blocks[i].branches) - body
         lines = [s.line for i in body for s in self.blocks[i].statements if s.line]
         line = self.first_line(header) or min(lines, default=0)
-        test = self._test(header, body, exits)
-        return Loop(header, body, exits, self._counting(header), test, line)
-
-    def _counting(self, header: int) -> Counting | None:
-        block = self.blocks[header]
-        if len(block.statements) != 2 or len(block.exits) != 2:
-            return None
-        length, test = block.statements
-        out, inside = block.exits
-        if not (
-            length.function is len
-            and test.function is operator.lt
-            and isinstance(out, ir.Branch)
-            and isinstance(inside, ir.Branch)
-            and out.unless is test.variable
-            and test.call.args[1] is length.variable
-        ):
-            return None
-        (items,), counter = length.call.args, test.call.args[0]
-        if (
-            items not in self._gone_through
-            or counter not in block.arguments
-            or not isinstance(items, ir.Variable)
-        ):
-            return None
-        return Counting(items, block.arguments.index(counter), out, inside)
+        counts = counting(self.blocks[header], self._gone_through)
+        return Loop(header, body, exits, counts, self._test(header, body, exits), line)
 
     def _test(self, header: int, body: frozenset[int], exits: frozenset[int]) -> Test | None:
         region = {header}
@@ -230,6 +210,25 @@ class ControlFlowGraph:
                     else:
                         used.update(exit_.atoms)
         return used
+
+
+def gone_through(program: ir.IR) -> set[ir.Atom]:
+    """What the ``for`` loops of a program go over."""
+    return {s.variable for s in program.statements if s.function is runtime.items_of}
+
+
+def counting(block: ir.Block, snapshots: Container[ir.Atom]) -> Counting | None:
+    """How the loop counts that begins with a block, if it goes over one of some snapshots."""
+    match block:
+        case ir.Block(
+            statements=(length, test), exits=(ir.Branch() as out, ir.Branch() as inside)
+        ) if length.function is len and test.function is operator.lt:
+            (items,), (counter, limit) = length.call.args, test.call.args
+            counts = limit is length.variable and out.unless is test.variable
+            if counts and items in snapshots and counter in block.arguments:
+                assert isinstance(items, ir.Variable), "a snapshot is one"
+                return Counting(items, block.arguments.index(counter), out, inside)
+    return None
 
 
 def _collecting_variables(program: ir.IR) -> set[ir.Atom]:

@@ -16,10 +16,9 @@ from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import jaxpr as jx, staging as stg, trace as tr
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.source.staging import exits, exits as ex, graph, operators, values as vals
+from tinyjax.source.staging import exits as ex, operators, values as vals
 from tinyjax.source.staging.carry import CarriedPart, Carry, OnceError, RestructuredError
 from tinyjax.source.staging.graph import Counting, Loop, Test
-from tinyjax.source.staging.operators import stacked
 from tinyjax.source.staging.run import Run
 from tinyjax.source.staging.session import RaisedError, Session, TracedEndError
 
@@ -174,7 +173,7 @@ class TracedLoop:
         ended = ex.Outcome({out: aside.complete(out, aside.arrival(test.out.args))})
         if left.exit_index is None:
             return ended
-        go_on = ex.Outcome({self.header: ex.Arrival((), ()), **left.arrivals}, left.exit_index)
+        go_on = ex.Outcome({self.header: (), **left.arrivals}, left.exit_index)
         return self.run.resume(go_on, self.header, lambda: ended)
 
     # for
@@ -242,7 +241,7 @@ def run_loop(run: Run, header: int, arrival: ex.Arrival, stops: frozenset[int]) 
     """Run a loop from its first block on, to the blocks that it leads to."""
     loop = run.graph.loops[header]
     run.enter(header, arrival)  # it may bring along more than the parameters
-    arrival = arrival.first(len(run.graph.blocks[header].arguments))
+    arrival = arrival[: len(run.graph.blocks[header].arguments)]
     items = None if loop.counting is None else run.env[loop.counting.items]
     inner = stops | loop.exits | {header}
     if operators.is_scanned(items):
@@ -268,7 +267,7 @@ def _in_python(
             outcome = run.execute(header, arrival, inner, iteration_of=header, within=True)
         if outcome is not None:
             if outcome.only == header:
-                arrival = outcome.arrivals[header].first(count)
+                arrival = outcome.arrivals[header][:count]
                 arrival = roller.end(arrival) or arrival
                 continue
             if header not in outcome.arrivals:
@@ -296,11 +295,8 @@ def _unrolled(run: Run, loop: Loop, arrival: ex.Arrival, inner: frozenset[int]) 
             continue
         if header not in outcome.arrivals:
             return outcome
-        return run.resume(outcome, header, partial(_go_on, run, loop, outcome, inner))
-
-
-def _go_on(run: Run, loop: Loop, outcome: ex.Outcome, inner: frozenset[int]) -> ex.Outcome:
-    return _unrolled(run.aside(), loop, outcome.arrivals[loop.header], inner)
+        rest = partial(_unrolled, run.aside(), loop, outcome.arrivals[header], inner)
+        return run.resume(outcome, header, rest)
 
 
 def _attempt(session: Session, traced: Callable[[], ex.Outcome], length: int) -> ex.Outcome | None:
@@ -370,7 +366,7 @@ class Roller:
     """
 
     run: Run
-    loop: graph.Loop
+    loop: Loop
     inner: frozenset[int]
     items: Any
     done: bool
@@ -384,7 +380,7 @@ class Roller:
         self._recorded = 0 if trace is None else len(trace.eqns)
         self._choices = self.run.session.choices
 
-    def end(self, after: exits.Arrival) -> exits.Arrival | None:
+    def end(self, after: ex.Arrival) -> ex.Arrival | None:
         """Roll up the iterations that follow, if that is worth while and possible.
 
         Args:
@@ -396,7 +392,7 @@ class Roller:
         trace, counting = _recording(), self.loop.counting
         if self.done or trace is None or counting is None:
             return None
-        start = after.values[counting.counter]
+        start = after[counting.counter]
         left = len(self.items) - start
         choices = self.run.session.choices > self._choices
         worth_it = _WORTH_IT if choices else _WORTH_IT_WITHOUT_CHOICES
@@ -441,7 +437,7 @@ class Rolled:
         self.leaves: dict[CarriedPart, vals.Known] = {}
         self.following: dict[CarriedPart, Any] = {}
 
-    def made(self) -> exits.Arrival:
+    def made(self) -> ex.Arrival:
         """Make the loop.
 
         Raises:
@@ -452,7 +448,7 @@ class Rolled:
                 return self._made()
         raise vals.NotUniformError
 
-    def _made(self) -> exits.Arrival:
+    def _made(self) -> ex.Arrival:
         fixed = {*self.constant, *self.changing}
         carry = attrs.evolve(self.carry, fixed={place: self.starts[place] for place in fixed})
 
@@ -490,7 +486,7 @@ class Rolled:
             return known
         parts = [part for item in self.items for part in vals.take_apart(item)[0]]
         whole = all(isinstance(part, (Array, np.ndarray)) for part in parts)
-        rows = stacked(self.items) if whole else None
+        rows = operators.stacked(self.items) if whole else None
         if rows is None or len({vals.aval_of(part) for part in parts[:: len(rows.arrays)]}) > 1:
             raise vals.NotUniformError
         return rows.at(iterations.index)

@@ -20,7 +20,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax.core.values.array import Array
 from tinyjax.scipy import special as sps
-from tinyjax.source.adjoint.equivalents import INDEXED, counterpart, taking_lists
+from tinyjax.source.adjoint.equivalents import counterpart, taking_lists
 from tinyjax.source.ir import runtime
 from tinyjax.source.staging import operators, values as vals
 from tinyjax.source.staging.values import holds_tracer, is_undecided, truth
@@ -58,16 +58,6 @@ def close(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> Any
     return jnp.abs(a - b) <= jnp.maximum(rel_tol * most, abs_tol)
 
 
-def nearest_remainder(x: Any, y: Any) -> Any:
-    """``math.remainder``."""
-    return x - y * jnp.round(x / y)
-
-
-def distance(p: Sequence[Any], q: Sequence[Any]) -> Any:
-    """``math.dist``."""
-    return jnp.sqrt(sum((a - b) ** 2 for a, b in zip(p, q, strict=True)))
-
-
 def factorial(n: Any) -> Any:
     """``math.factorial``, as far as it fits 64 bits."""
     if not operators.is_integer(n):
@@ -83,11 +73,6 @@ def factorial(n: Any) -> Any:
 _FACTORIALS: Final = np.array([math.factorial(n) for n in range(21)])
 
 
-def length_of(value: Any) -> Any:
-    """``len`` of what a traced loop goes over."""
-    return value.length if isinstance(value, operators.Items) else len(value)
-
-
 def item_of(value: Any, index: Any) -> Any:
     """``value[index]`` where either is traced."""
     match value:
@@ -100,9 +85,6 @@ def item_of(value: Any, index: Any) -> Any:
         case np.ndarray() | Array():
             return jnp.asarray(value)[_of_arrays(index)]
         case _:
-            for indexed, _, own in INDEXED:
-                if value is indexed:
-                    return own(*index) if isinstance(index, tuple) else own(index)
             return value[index]
 
 
@@ -160,10 +142,10 @@ NUMERIC: Final[dict[Any, Leaf]] = {
     **{f: operators.unary(f) for f in (operator.neg, operator.pos, abs)},
     operator.invert: operators.invert,
     operator.is_: operators.same,
-    operator.is_not: operators.different,
+    operator.is_not: lambda x, y: not operators.same(x, y),
     runtime.updated: operators.changed,
     builtins.pow: operators.power,
-    builtins.divmod: operators.quotient_and_rest,
+    builtins.divmod: lambda x, y: (operators.floor_divide(x, y), operators.remainder(x, y)),
     builtins.type: operators.class_of,
     builtins.isinstance: operators.is_instance,
     builtins.hasattr: operators.has_attribute,
@@ -184,7 +166,7 @@ REPLACED: Final[dict[Any, Leaf]] = {
     Array.tolist: listed,
     operator.contains: lambda container, item: operators.contained(item, container),
     runtime.contains: operators.contained,
-    runtime.lacks: operators.missing,
+    runtime.lacks: lambda item, container: operators.negated(operators.contained(item, container)),
     runtime.items_of: operators.items_of,
     **{f: vals.text_of(f) for f in _TEXTS},
     builtins.any: of_items(operators.any_of),
@@ -195,10 +177,10 @@ REPLACED: Final[dict[Any, Leaf]] = {
     builtins.sum: of_items(operators.total),
     builtins.int: operators.to_integer(jnp.trunc),
     builtins.float: operators.floating,
-    builtins.complex: operators.complex_number,
+    builtins.complex: lambda real=0, imag=0: real + imag * 1j,
     builtins.bool: truth,
     builtins.round: operators.rounded,
-    builtins.len: length_of,
+    builtins.len: lambda value: value.length if isinstance(value, operators.Items) else len(value),
     builtins.range: operators.traced_range,
     builtins.enumerate: operators.enumerated,
     builtins.zip: operators.zipped,
@@ -218,8 +200,8 @@ REPLACED: Final[dict[Any, Leaf]] = {
     math.trunc: operators.to_integer(jnp.trunc),
     math.log: log_of,
     math.isclose: of_floats(close),
-    math.remainder: of_floats(nearest_remainder),
-    math.dist: distance,
+    math.remainder: of_floats(lambda x, y: x - y * jnp.round(x / y)),
+    math.dist: lambda p, q: jnp.sqrt(sum((a - b) ** 2 for a, b in zip(p, q, strict=True))),
     math.fsum: lambda values: operators.floating(operators.total(values)),
     math.prod: operators.product,
 }

@@ -99,11 +99,6 @@ def _in_range(item: Any, steps: Steps) -> Any:
     return all_of([rest == 0, place >= 0, place < steps.length])
 
 
-def missing(item: Any, container: Any) -> Any:
-    """``item not in container``."""
-    return negated(contained(item, container))
-
-
 def same(x: Any, y: Any) -> bool:
     """``x is y``.
 
@@ -120,11 +115,6 @@ def same(x: Any, y: Any) -> bool:
                 "not). Compare with == or !=."
             )
     return False
-
-
-def different(x: Any, y: Any) -> bool:
-    """``x is not y``."""
-    return not same(x, y)
 
 
 def _extreme(compared: Binary, name: str, values: tuple[Any, ...], options: Any) -> Any:
@@ -262,12 +252,11 @@ def attribute_of(value: Any, name: str, *default: Any) -> Any:
     return getattr(value, name, *default)
 
 
-def _is_whole(value: Array) -> Any:
-    return True if is_integer(value) else jnp.floor(value) == value
-
-
 #: Methods of Python numbers that arrays lack.
-_METHODS: Final[dict[str, Callable[..., Any]]] = {"is_integer": _is_whole, "conjugate": jnp.conj}
+_METHODS: Final[dict[str, Callable[..., Any]]] = {
+    "is_integer": lambda value: is_integer(value) or jnp.floor(value) == value,
+    "conjugate": jnp.conj,
+}
 
 
 # What Python's operators mean for traced scalars.
@@ -428,11 +417,6 @@ def modulo(x: Any, y: Any) -> Any:
     return remainder(x, y)
 
 
-def quotient_and_rest(x: Any, y: Any) -> Any:
-    """``divmod``."""
-    return floor_divide(x, y), remainder(x, y)
-
-
 def power(x: Any, y: Any, modulus: Any = None) -> Any:
     """``x ** y`` and ``pow``."""
     if modulus is not None:
@@ -464,14 +448,10 @@ def shift(operation: Binary) -> Binary:
         check(vals.as_array(y) < 0, ValueError("negative shift count"))
         result = operation(x, y)
         if operation is operator.lshift:
-            _check_size(_times_power, x, y, result)
+            _check_size(lambda number, bits: number * 2.0**bits, x, y, result)
         return result
 
     return applied
-
-
-def _times_power(x: Any, y: Any) -> Any:
-    return x * 2.0**y
 
 
 def unary(operation: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -530,11 +510,6 @@ def product(values: Any, *, start: Any = 1) -> Any:
 def to_integer(rounding: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """A function that makes a Python integer of a scalar, such as ``int`` and ``math.floor``."""
     return lambda value: integer(value if is_integer(value) else rounding(value))
-
-
-def complex_number(real: Any = 0, imag: Any = 0) -> Any:
-    """``complex`` of scalars."""
-    return real + imag * 1j
 
 
 def rounded(value: Any, ndigits: int | None = None) -> Any:

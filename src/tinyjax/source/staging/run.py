@@ -44,7 +44,6 @@ class Run:
         ir: the program.
         graph: its graph.
         env: the values of its variables.
-        lines: the user's lines where they were computed.
         located: whether the function is the user's, so that errors are at its lines.
     """
 
@@ -53,7 +52,6 @@ class Run:
         self.ir = program
         self.graph = graph
         self.env: dict[ir.Variable, Any] = {}
-        self.lines: dict[ir.Variable, int] = {}
         self.located: bool = not program.filename.startswith(PACKAGE_DIRECTORY)
 
     # What values are called
@@ -84,38 +82,26 @@ class Run:
         name = self.graph.live_in(block)[position].name
         return (0, 0) if name is None else find.loop_lines(self.function.__code__, line, name)
 
-    def line_of(self, atom: ir.Atom) -> int:
-        if isinstance(atom, ir.Constant):
-            return atom.line
-        return self.graph.line_of(atom) or self.lines.get(atom, 0)
-
     # Values
 
     def read(self, atom: ir.Atom) -> Any:
         return self.env[atom] if isinstance(atom, ir.Variable) else atom.value
 
     def arrival(self, atoms: tuple[ir.Atom, ...]) -> Arrival:
-        return Arrival(
-            tuple([self.read(atom) for atom in atoms]), tuple([self.line_of(a) for a in atoms])
-        )
+        return tuple([self.read(atom) for atom in atoms])
 
     def enter(self, block: int, arrival: Arrival) -> None:
         """Give the parameters of a block their values, and what else the arrival brings along."""
-        variables = self.graph.live_in(block)
-        self.env.update(zip(variables, arrival.values, strict=False))
-        self.lines.update(zip(variables, arrival.lines, strict=False))
+        self.env.update(zip(self.graph.live_in(block), arrival, strict=False))
 
     def complete(self, block: int, arrival: Arrival) -> Arrival:
         """Bring along what is used from a block on, so that it can be run from somewhere else."""
-        more = self.graph.live_in(block)[len(arrival.values) :]
-        also = self.arrival(more)
-        return Arrival((*arrival.values, *also.values), (*arrival.lines, *also.lines))
+        return (*arrival, *self.arrival(self.graph.live_in(block)[len(arrival) :]))
 
     def aside(self) -> Run:
         """A run of the same function that goes on from here by itself."""
         run = Run(self.session, self.ir, self.graph)
         run.env = {**self.env}
-        run.lines = {**self.lines}
         return run
 
     def forget(self, blocks: Iterable[int]) -> None:
@@ -123,7 +109,6 @@ class Run:
         for index in blocks:
             for variable in self.graph.blocks[index].defined:
                 self.env.pop(variable, None)
-                self.lines.pop(variable, None)
 
     # Statements
 
@@ -156,20 +141,17 @@ class Run:
             return self.session.aliases.after(function, args, result)
         except (ses.RaisedError, ses.TracedEndError):
             raise
-        except TinyjaxError as error:
-            if self.located and error.location in (None, user_location()):
-                error.location = self.at(statement.line)
-            raise
-        except (ArithmeticError, LookupError, NameError) as error:
-            if self.session.conditions:  # as in Python, only where the program comes here
-                raise ses.raised_by(error, self.at(statement.line)) from None
-            _note(error, self.at(statement.line))
-            raise
         except Exception as error:
-            place = _raised_at(error)
-            if self.session.conditions and place is not None:
-                raise ses.raised_by(error, place) from None
-            _note(error, self.at(statement.line))
+            here, where = self.at(statement.line), _raised_at(error)
+            if isinstance(error, TinyjaxError):
+                if self.located and error.location in (None, user_location()):
+                    error.location = here
+                raise
+            if isinstance(error, (ArithmeticError, LookupError, NameError)):
+                where = here
+            if self.session.conditions and where is not None:  # as in Python, only if it comes here
+                raise ses.raised_by(error, where) from None
+            _note(error, here)
             raise
 
     # Blocks
@@ -231,7 +213,7 @@ class Run:
         until = stops | self.graph.joins(otherwise.target, [first.target], stops)
         sides = (otherwise, first)
         yes, no = [self.piece(b.target, self.arrival(b.args), until) for b in sides]
-        return self.choose(held, yes, no, self.line_of(first.unless))
+        return self.choose(held, yes, no, self.graph.line_of(first.unless))
 
     def come_to(self, branch: ir.Branch) -> Outcome:
         return Outcome({branch.target: self.arrival(branch.args)})
@@ -244,7 +226,7 @@ class Run:
         try:
             return vals.truth(self.read(condition))
         except TinyjaxError as error:
-            error.location = self.at(self.line_of(condition))
+            error.location = self.at(self.graph.line_of(condition))
             raise
 
     def pass_check(self, held: Array, yes: ir.Branch, no: ir.Branch) -> ir.Branch | None:

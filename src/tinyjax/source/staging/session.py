@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from types import CodeType, FunctionType, MethodType
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, Final, ParamSpec, TypeGuard, TypeVar
 
 import attrs
 import numpy as np
@@ -355,7 +355,7 @@ def this_session() -> Session:
 _MOST_CALLS: Final = 100
 
 
-def is_read(fun: object) -> bool:
+def is_read(fun: object) -> TypeGuard[FunctionType]:
     """Whether calls of a function are looked into: it is the user's, and none of a library."""
     return isinstance(fun, FunctionType) and _is_users_file(fun.__code__.co_filename)
 

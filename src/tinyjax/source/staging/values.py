@@ -277,7 +277,7 @@ class Iterations:
 
 
 class Known:
-    """A value that Python knows in each iteration of a loop.
+    """A value that Python knows in each iteration of a loop; no attrs class, which is opened.
 
     Attributes:
         iterations: the iterations.

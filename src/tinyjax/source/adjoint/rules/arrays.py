@@ -11,9 +11,8 @@ from typing import Any, Final
 import numpy as np
 
 from tinyjax.core.values.array import Array
-from tinyjax.source.adjoint.cotangents import is_complex, reduce_to, taken
+from tinyjax.source.adjoint.cotangents import reduce_to, taken
 from tinyjax.source.adjoint.rules import containers, formulas, registry
-from tinyjax.source.ir.find import refusal
 
 
 def is_inexact_value(x: Any) -> bool:
@@ -87,9 +86,9 @@ def on_diagonal_adjoint(ct: Any, y: Any, value: Any, a: Any) -> Any:
 # Shapes
 
 
-@registry.adjoint_of(np.reshape)
-def np_reshape_adjoint(ct: Any, y: Any, a: Any, shape: Any) -> Any:
-    """The derivative of np.reshape."""
+@registry.adjoint_of(np.reshape, np.expand_dims, np.squeeze)
+def np_reshape_adjoint(ct: Any, y: Any, a: Any, axis: Any = None, *, shape: Any = None) -> Any:
+    """The derivative of np.reshape, np.expand_dims and np.squeeze."""
     return formulas.nested_like(np.reshape(ct, np.shape(a)), a), None
 
 
@@ -97,12 +96,6 @@ def np_reshape_adjoint(ct: Any, y: Any, a: Any, shape: Any) -> Any:
 def np_ravel_adjoint(ct: Any, y: Any, a: Any) -> Any:
     """The derivative of np.ravel."""
     return (formulas.nested_like(np.reshape(ct, np.shape(a)), a),)
-
-
-@registry.adjoint_of(np.expand_dims, np.squeeze)
-def np_squeeze_adjoint(ct: Any, y: Any, a: Any, axis: Any = None) -> Any:
-    """The derivative of np.expand_dims and np.squeeze."""
-    return formulas.nested_like(np.reshape(ct, np.shape(a)), a), None
 
 
 @registry.adjoint_of(np.broadcast_to)
@@ -127,64 +120,12 @@ def np_array_adjoint(
     return formulas.nested_like(np.reshape(ct, nested_shape(a)), a), None
 
 
-@registry.adjoint_of(np.stack)
-def np_stack_adjoint(ct: Any, y: Any, arrays: Any, axis: int = 0) -> Any:
-    """The derivative of np.stack."""
-    moved = np.moveaxis(ct, axis, 0)
-    return containers.like_items([moved[i] for i in range(len(arrays))], arrays), None
-
-
 @registry.adjoint_of(np.arange)
 def np_arange_adjoint(ct: Any, y: Any, start: Any, stop: Any = None, step: Any = 1) -> Any:
     """The derivative of np.arange: the length is constant."""
     if stop is None:
         return None, None, None
     return reduce_to(np.sum(ct), start), None, reduce_to(np.sum(ct * np.arange(len(y))), step)
-
-
-@registry.adjoint_of(np.real, definite=(0,))
-def np_real_adjoint(ct: Any, y: Any, val: Any) -> Any:
-    """The derivative of np.real."""
-    return (ct,)
-
-
-@registry.adjoint_of(np.imag)
-def np_imag_adjoint(ct: Any, y: Any, val: Any) -> Any:
-    """The derivative of np.imag."""
-    return (ct * -1j if is_complex(val) else None,)
-
-
-# Transforms, which tinyjax.numpy does not have
-
-
-@registry.adjoint_of(np.fft.fft, definite=(0,))
-def np_fft_adjoint(ct: Any, y: Any, a: Any, n: Any = None, axis: int = -1) -> Any:
-    """The derivative of np.fft.fft: the length is that of the axis."""
-    return reduce_to(np.fft.fft(ct, whole_length(n, a, axis), axis), a), None, None
-
-
-@registry.adjoint_of(np.fft.ifft, definite=(0,))
-def np_ifft_adjoint(ct: Any, y: Any, a: Any, n: Any = None, axis: int = -1) -> Any:
-    """The derivative of np.fft.ifft: the length is that of the axis."""
-    return reduce_to(np.fft.ifft(ct, whole_length(n, a, axis), axis), a), None, None
-
-
-@registry.adjoint_of(np.fft.rfft, definite=(0,))
-def np_rfft_adjoint(ct: Any, y: Any, a: Any) -> Any:
-    """The derivative of np.fft.rfft."""
-    rest = np.zeros((*np.shape(ct)[:-1], np.shape(a)[-1] - np.shape(ct)[-1]))
-    return (reduce_to(np.fft.fft(np.concatenate([ct, rest], -1)), a),)
-
-
-def whole_length(n: Any, a: Any, axis: int) -> Any:
-    """The length of a transform.
-
-    Raises:
-        SourceError: it is another than that of the axis.
-    """
-    if n is not None and n != np.shape(a)[axis]:
-        raise refusal("a transform of another length has no derivative. Pad or slice first.")
-    return n
 
 
 # Methods
@@ -275,7 +216,7 @@ METHODS: Final[dict[str, registry.Function]] = {
 }
 
 registry.inert.update(
-    (is_inexact_value, nested_shape, whole_length, place_of_item,
+    (is_inexact_value, nested_shape, place_of_item,
      np.shape, np.ndim, np.size, np.zeros, np.ones, np.empty, np.eye, np.identity,
      np.zeros_like, np.ones_like, np.empty_like, np.argmax, np.argmin, np.argsort, np.sign,
      np.floor, np.ceil, np.round, np.rint, np.trunc, np.isnan, np.isinf, np.isfinite, np.equal,

@@ -15,8 +15,7 @@ import attrs
 import numpy as np
 
 from tinyjax.core.values.array import Array
-from tinyjax.dtypes import is_inexact
-from tinyjax.source.adjoint import cotangents as cts, equivalents, pullbacks
+from tinyjax.source.adjoint import cotangents as cts, pullbacks
 from tinyjax.source.adjoint.rules import containers, formulas
 from tinyjax.source.adjoint.rules.registry import Function, adjoint_of, inert, rule_adjoint, rules
 from tinyjax.source.ir import find, runtime
@@ -130,41 +129,29 @@ def or_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
 @adjoint_of(operator.getitem)
 def getitem_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
     """The derivative of operator.getitem."""
-    if formulas.is_foreign(container) and computing(container) is None:
+    if formulas.is_foreign(container):
         return overloaded(operator.getitem, ct, container, index)
-    return containers.placed(ct, container, index), index_adjoint(ct, y, container, index)[1]
+    return containers.placed(ct, container, index), None
 
 
 def index_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
     """The derivative of operator.getitem by the index, of which some objects compute an item."""
     if not formulas.is_foreign(container) or not holds_float(index):
         return None, None
-    computes = computing(container)
-    if computes is None:
-        return None, overloaded(operator.getitem, ct, container, index)[1]
-    if isinstance(index, tuple):
-        return None, pullbacks.pull(computes, *index)[1](ct)[1:]
-    return None, pullbacks.pull(computes, index)[1](ct)[1]
+    return None, overloaded(operator.getitem, ct, container, index)[1]
 
 
 rules[operator.getitem] = attrs.evolve(rules[operator.getitem], of_rest=index_adjoint)
-
-
-def computing(container: Any) -> Callable[..., Any] | None:
-    """The function that computes the items of an object of NumPy's, if it is such an object."""
-    return next((fun for indexed, fun, _ in equivalents.INDEXED if container is indexed), None)
 
 
 def holds_float(index: Any) -> bool:
     """Whether some of an index has a derivative; an integer, a text or a slice only chooses."""
     if isinstance(index, (tuple, list)):
         return any(map(holds_float, index))
-    if isinstance(index, (np.ndarray, np.generic, Array)):
-        return is_inexact(index.dtype)
-    return isinstance(index, (float, complex))
+    return cts.is_differentiable(index)
 
 
-inert.update((computing, holds_float))
+inert.add(holds_float)
 
 
 @adjoint_of(builtins.sum)
