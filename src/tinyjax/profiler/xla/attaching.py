@@ -53,11 +53,11 @@ def attach(notes: Notes) -> Callable[[], None]:
 
 
 def _table(notes: Notes) -> Iterator[tuple[Any, str, Stand]]:
-    yield JitFunction, "__call__", lambda _: _call_usually(notes)
+    yield sig.Called, "__call__", lambda _: _call_usually(notes)
     yield sig.Traces, "short_for", lambda _: lambda *args: sig.ShortCalls(None)
     yield sig.Entry, "run", _noting(notes, lambda entry: entry.params.compilation)
     yield program.JitParams, "run", _noting(notes, lambda params: params.compilation)
-    yield stages.Compiled, "__call__", _noting(notes, lambda compiled: compiled.lowered.compilation)
+    yield stages.Compiled, "_call", _noting(notes, lambda compiled: compiled.lowered.compilation)
     yield tr.Running, "__enter__", _begin_trace
     yield tr.Running, "__exit__", _end_trace
     yield tp.Transposer, "pull_back", _spanned("transform", lambda *args: {"kind": "transpose"})
@@ -115,8 +115,9 @@ def _noting(notes: Notes, compilation_of: Callable[[Any], xla.Compilation]) -> S
 
 
 def _call_usually(notes: Notes) -> Callable[..., Any]:
-    def call(function: JitFunction[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        notes.functions.setdefault(id(function), function)
+    def call(function: sig.Called[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(function, JitFunction):
+            notes.functions.setdefault(id(function), function)
         try:
             return function._call(args, kwargs)
         except (Exception, KeyboardInterrupt) as error:
