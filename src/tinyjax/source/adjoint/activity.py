@@ -56,6 +56,9 @@ def join(x: Kind, y: Kind) -> Kind:
     return Kind.ACTIVE if x.active or y.active else Kind.INERT
 
 
+#: An enumeration's members take longer to look up.
+_ACTIVE: Final = Kind.ACTIVE
+_INERT: Final = Kind.INERT
 #: Asked first, since it is asked of every argument of every call.
 _BY_TYPE: Final[dict[type, Kind]] = {
     float: Kind.FLOAT,
@@ -68,13 +71,16 @@ _INERT_TYPES: Final = (str, bytes, type, ModuleType, np.dtype, np.bool_, np.ufun
 
 def kind_of(value: Any) -> Kind:
     """What is to be known of an argument."""
-    by_type = _BY_TYPE.get(type(value))
+    kind = type(value)
+    if kind is np.ndarray:
+        return _ACTIVE if value.dtype.kind in "fcO" else _INERT
+    by_type = _BY_TYPE.get(kind)
     if by_type is not None:
         return by_type
+    if kind is FunctionType:
+        return _of_function(value)
     if isinstance(value, np.ndarray):
         return Kind.ACTIVE if value.dtype.kind in "fcO" else Kind.INERT
-    if isinstance(value, FunctionType):
-        return _of_function(value)
     if isinstance(value, np.floating):
         return Kind.FLOAT
     if isinstance(value, np.integer):
@@ -94,7 +100,7 @@ def kind_of(value: Any) -> Kind:
 def _of_function(fun: FunctionType) -> Kind:
     """A function has a derivative where it closes over anything, or has defaults that have one."""
     if fun.__closure__ is None and fun.__defaults__ is None and fun.__kwdefaults__ is None:
-        return Kind.INERT
+        return _INERT
     defaults = (*(fun.__defaults__ or ()), *(fun.__kwdefaults__ or {}).values())
     if fun.__closure__ is not None or any(kind_of(value).active for value in defaults):
         return Kind.ACTIVE
