@@ -106,6 +106,7 @@ def test_message(row: Case) -> None:
     assert error.location.filename == __file__
     assert row.run.__name__ in error.location.function
     assert str(error).endswith("# here")
+    assert error.__context__ is None or error.__suppress_context__, "it is told below another"
     assert current_trace() is EVAL
 
 

@@ -66,6 +66,7 @@ def check_message(program: str) -> Exception:
     assert error is not None, "tinyjax accepts the program"
     if not isinstance(error, TinyjaxError):
         assert OWN.search(str(error)), f"a raw {type(error).__name__}: {error}"
+    assert error.__context__ is None or error.__suppress_context__, "it is told below another"
     return error
 
 

@@ -24,7 +24,7 @@ from tinyjax.lazy import did_you_mean
 from tinyjax.records import Printed
 from tinyjax.tracebacks import shown_whole
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 DefaultDtypes = Literal["float32", "float64"]
 Tracebacks = Literal["folded", "full"]
 Tier = Literal["compiled", "first", "ready"]
@@ -63,7 +63,7 @@ def _default_dtypes(value: object) -> DefaultDtypes:
             )
 
 
-def _choice(name: str, kind: object, default: T) -> T:
+def _choice(name: str, kind: object, default: _T) -> _T:
     """A setting that takes one of the texts of a ``Literal``."""
     *others, last = choices = get_args(kind)
 
@@ -74,7 +74,7 @@ def _choice(name: str, kind: object, default: T) -> T:
         raise ArgumentError(f"{name} takes {taken}, but got {shortened(value)}.")
 
     field: Any = attrs.field(default=default, converter=convert)
-    setting: T = field
+    setting: _T = field
     return setting
 
 

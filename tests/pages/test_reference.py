@@ -6,6 +6,7 @@ import re
 import sys
 from functools import cache
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 import pytest
 
@@ -45,6 +46,7 @@ def test_every_public_name_has_a_page() -> None:
     assert {name.path for name in whole().names} <= {n.path for n in whole().by_page.values()}
     assert pages().keys() >= whole().by_page.keys()
     assert len({page.lower() for page in pages()}) == len(pages()), "files may ignore case"
+    assert not [n.path for n in whole().names if isinstance(n.value, TypeVar | ParamSpec)]
 
 
 def test_every_module_and_topic_lists_its_names() -> None:

@@ -361,9 +361,12 @@ class Jaxpr(_Shown, encoding.Digested):
         """
         try:
             value: V = self._derived[key]
-        except KeyError:
-            with LEVEL:
-                value = self._derived[key] = make()
+        except KeyError:  # an error of make is told without it
+            pass
+        else:
+            return value
+        with LEVEL:
+            value = self._derived[key] = make()
         return value
 
     def __eq__(self, other: object) -> bool:
