@@ -17,7 +17,6 @@ from typing import Any, ParamSpec, TextIO, TypeVar, overload
 
 from tinyjax import config, dtypes, errors, frames, tracebacks, tree
 from tinyjax.callbacks import debug_callback
-from tinyjax.core import devices as dev
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, staging as stg
 from tinyjax.core.values import concrete as conc, operands as opd
 from tinyjax.core.values.array import Array
@@ -556,18 +555,11 @@ def visualize_sharding(
             f"visualize_sharding shows arrays of one axis or two, but the shape is {tuple(shape)}. "
             "sharding.devices_indices_map(shape) tells the same of any array."
         )
-    kind = dev.platform_at(sharding.ids[0]).name.upper()
-    numbers: dict[tuple[int, ...], list[int]] = {}
-    for number, part in zip(sharding.ids, sharding.parts(shape), strict=True):
-        numbers.setdefault(tuple([s.start or 0 for s in part]), []).append(
-            number % dev.PER_PLATFORM
-        )
-    places = sorted(numbers)
-    count = len({place[-1] for place in places})
-    names = [f"{kind} {','.join(map(str, sorted(numbers[place])))}" for place in places]
+    cells = sd.holders(sharding, shape)
+    rows: list[list[str]] = cells.reshape(-1, cells.shape[-1]).tolist()
+    count, widest_name = len(rows[0]), max(len(name) for row in rows for name in row)
     widest = max(1, (max_width - 1) // count - 1)
-    width = min(widest, max(min_width - 2, *map(len, names)))
-    rows = [names[i : i + count] for i in range(0, len(names), count)]
+    width = min(widest, max(min_width - 2, widest_name))
     bar = "─" * width
     lines = [f"├{'┼'.join([bar] * count)}┤"] * (2 * len(rows) + 1)
     lines[0], lines[-1] = f"┌{'┬'.join([bar] * count)}┐", f"└{'┴'.join([bar] * count)}┘"

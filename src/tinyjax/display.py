@@ -13,7 +13,7 @@ from base64 import b64encode
 from collections.abc import Sequence
 from html import escape
 from math import ceil
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -160,6 +160,29 @@ def png(pixels: dtypes.HostArray) -> bytes:
         + chunk(b"IDAT", zlib.compress(lines))
         + chunk(b"IEND", b"")
     )
+
+
+#: A grid has so many rows, and so many columns, of more.
+_MOST_CELLS: Final = 16
+
+
+def shown_grid(head: str, cells: np.ndarray[Any, np.dtype[np.object_]]) -> str:
+    """Return what lies in which place as a table of HTML, of which the last axis goes across.
+
+    Args:
+        head: what it shows.
+        cells: texts, along any number of axes.
+    """
+    rows = cells.reshape(-1, cells.shape[-1] if cells.ndim else 1)
+    down, across = (max(0, n - _MOST_CELLS) for n in rows.shape)
+    style = '<td style="border: 1px solid; padding: 0.2em 0.6em; text-align: center">'
+    lines = [
+        "".join([f"{style}{escape(str(text))}</td>" for text in row[:_MOST_CELLS]])
+        for row in rows[:_MOST_CELLS]
+    ]
+    more = [f"{n:,} more {what}" for n, what in ((down, "rows"), (across, "columns")) if n]
+    table = "".join([f"<tr>{line}</tr>" for line in lines])
+    return f"<div>{' · '.join([f'<b>{escape(head)}</b>', *more])}</div><table>{table}</table>"
 
 
 # In letters

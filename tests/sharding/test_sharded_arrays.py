@@ -2,8 +2,10 @@
 
 import copy
 import pickle
+import re
 import threading
 from collections.abc import Callable
+from itertools import chain
 from typing import Any
 
 import jax
@@ -15,6 +17,7 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import Array, NamedSharding, P, lax, random
 from tinyjax.core.devices import PER_PROCESS, Device
+from tinyjax.display import shown_grid
 from tinyjax.errors import ArgumentError, DonatedArrayError, IndexingError, ShardingError
 from tinyjax.experimental.mesh_utils import create_device_mesh, create_hybrid_device_mesh
 from tinyjax.memory import Space
@@ -415,6 +418,30 @@ def test_pictures(capsys: pytest.CaptureFixture[str]) -> None:
         tinyjax.debug.visualize_sharding((2, 2, 2), by())
     with pytest.raises(ShardingError, match="is traced"):
         tinyjax.jit(tinyjax.debug.visualize_array_sharding)(x)
+
+
+def test_notebooks_show_who_has_which_part() -> None:
+    """Of meshes, shardings and arrays: by hand here, by the index maps of what lies there."""
+
+    def cells(value: Any) -> list[list[str]]:
+        rows = re.findall(r"<tr>(.*?)</tr>", value._repr_html_())
+        return [re.findall(r">([^<>]+)</td>", row) for row in rows]
+
+    assert cells(MESH) == [["CPU 0", "CPU 1"], ["CPU 2", "CPU 3"]]
+    assert cells(by("x", None)) == [["CPU 0,1"], ["CPU 2,3"]]
+    assert cells(by(None, "x")) == [["CPU 0,1", "CPU 2,3"]]
+    assert cells(by()) == [["CPU 0,1,2,3"]]
+    for spec in (("x", "y"), ("y", "x"), (("x", "y"),), (None, ("y", "x"))):
+        x: Any = tinyjax.device_put(jnp.arange(64).reshape(8, 8), by(*spec))
+        held = {shard.device.id: shard.index for shard in x.addressable_shards}
+        order = sorted(held, key=lambda i: [s.start or 0 for s in held[i]])
+        assert [*chain(*cells(x))] == [f"CPU {i}" for i in order]
+        assert "int32[8" in x._repr_html_()
+    grid = np.full((40, 20), "CPU")
+    assert "24 more rows · 4 more columns" in shown_grid("many", grid)
+    for unplaced in (MESH.abstract_mesh, NamedSharding(MESH.abstract_mesh, P("x"))):
+        assert getattr(unplaced, "_repr_html_", lambda: None)() is None
+    assert tinyjax.sharding.get_mesh()._repr_html_() is None
 
 
 def test_meshes_without_devices() -> None:

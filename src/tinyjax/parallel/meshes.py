@@ -15,7 +15,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyjax import config
+from tinyjax import config, lazy
 from tinyjax.core import devices as dev
 from tinyjax.core.values.integers import integers, listed
 from tinyjax.errors import ShardingError, shortened
@@ -326,6 +326,15 @@ class Mesh(_Grid):
     def abstract_mesh(self) -> AbstractMesh:
         """The same grid without devices."""
         return AbstractMesh(self.axis_sizes, self.axis_names, self.axis_types)
+
+    def _repr_html_(self) -> str | None:
+        """Show in a notebook where each device is."""
+        if self.empty:
+            return None
+        platform = dev.platform_at(self.ids[0]).name.upper()
+        cells = np.array([f"{platform} {i}" for i in self.device_ids.flat], object)
+        text: str = lazy.room("display").shown_grid(str(self), cells.reshape(self.axis_sizes))
+        return text
 
     def __repr__(self) -> str:
         return (

@@ -8,6 +8,7 @@ from functools import lru_cache
 import attrs
 import numpy as np
 
+from tinyjax import lazy
 from tinyjax.core import devices as dev
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.errors import ShardingError, described, shortened
@@ -299,6 +300,15 @@ class NamedSharding(sd.Sharding):
         summed = ", ".join([f'"{name}"' for name in self.summed])
         sums = f", unreduced={{{summed}}}" if summed else ""
         return f"<@{mesh_name}, [{shown}]{sums}>"
+
+    def _repr_html_(self) -> str | None:
+        """Show in a notebook which devices hold which part of an array."""
+        if self.is_abstract:
+            return None
+        shape = [self.factor(axis) for axis in range(len(self.spec))]
+        head = f"{self.spec!r} over {self.mesh}"
+        text: str = lazy.room("display").shown_grid(head, sd.holders(self, shape))
+        return text
 
     def __repr__(self) -> str:
         return (

@@ -229,9 +229,9 @@ class ShardedArray(conc.PlacedArray):
         return str(self.gathered) if self._is_readable else self._described()
 
     def _repr_html_(self) -> str:
-        """Say in a notebook what the array is; its parts stay where they are."""
-        where = f"on {len(self.sharding.ids)} devices: {self.sharding}"
-        text: str = lazy.room("display").shown(str(self.aval), None, where)
+        """Show in a notebook which devices hold which part; the parts stay where they are."""
+        where = f"{self.aval} on {len(self.sharding.ids)} devices: {self.sharding}"
+        text: str = lazy.room("display").shown_grid(where, sd.holders(self.sharding, self.shape))
         return text
 
     def _described(self) -> str:

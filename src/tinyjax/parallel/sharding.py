@@ -8,6 +8,8 @@ from functools import lru_cache
 from typing import Any, Final, Self, TypeAlias, overload
 
 import attrs
+import numpy as np
+from numpy.typing import NDArray
 
 from tinyjax import errors, records
 from tinyjax.core import devices as dev
@@ -281,6 +283,26 @@ def places_of(process: int, ids: tuple[int, ...]) -> Sequence[int]:
     return tuple(
         [place for place, i in enumerate(ids) if i % dev.PER_PLATFORM // dev.PER_PROCESS == process]
     )
+
+
+def holders(sharding: Sharding, shape: Sequence[int]) -> NDArray[np.object_]:
+    """Return which devices hold each part of an array, as texts in a grid of the parts.
+
+    Args:
+        sharding: how the array lies.
+        shape: its shape.
+
+    Raises:
+        ShardingError: an array of the shape cannot lie so.
+    """
+    held: dict[tuple[int, ...], list[int]] = {}
+    for number, part in zip(sharding.ids, sharding.parts(shape), strict=True):
+        place = tuple([s.start or 0 for s in part])
+        held.setdefault(place, []).append(number % dev.PER_PLATFORM)
+    places, platform = sorted(held), dev.platform_at(sharding.ids[0]).name.upper()
+    counts = [len({*starts}) for starts in zip(*places, strict=True)]
+    texts = [f"{platform} {','.join(map(str, sorted(held[place])))}" for place in places]
+    return np.array(texts, object).reshape(counts)
 
 
 class Sharding(dev.Place):
