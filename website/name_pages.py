@@ -25,6 +25,7 @@ from tinyjax.core.values.array import OPERATORS, IndexUpdate
 from tinyjax.lazy import HOMES
 from website import reference, signatures
 from website.docstrings import Docstring, docstring_of, parsed, written
+from website.guides import Guides
 from website.topics import FIRST, TOPICS, Topic, assigned, topics
 
 ROOT: Final = Path(__file__).resolve().parent.parent
@@ -34,8 +35,24 @@ _JAX: Final = ROOT / "docs" / "jax_api.md"
 _NUMPY: Final = "https://numpy.org/doc/stable/reference/generated/{}.html"
 _SCIPY: Final = "https://docs.scipy.org/doc/scipy/reference/generated/{}.html"
 _JAX_PAGES: Final = "https://docs.jax.dev/en/latest/_autosummary/{}.html"
-#: JAX's modules all of whose names have a page of JAX's.
-_JAX_MODULES: Final = re.compile(r"jax\.(numpy|lax|nn|random|scipy|tree)\b")
+#: JAX's modules whose names have pages of their own, primitives and the classes of lax excepted.
+_JAX_MODULES: Final = re.compile(
+    r"jax\.(numpy|nn|random|scipy|tree|lax(?!\.(linalg\.)?([A-Z]|\w+_p$)))\b"
+)
+#: What else JAX's lists leave out.
+_JAX_WITHOUT: Final = frozenset(
+    f"jax.{module}.{name}"
+    for module, names in {
+        "lax": "broadcast_like conv_general_permutations conv_general_shape_tuple conv_shape_tuple "
+        "conv_transpose_shape_tuple create_token dce_sink dtype linalg.ormqr mulhi padtype_to_pads "
+        "pbroadcast pcast reduce_window_shape_tuple scaled_dot shape_as_value stack stage tile "
+        "unstack",
+        "nn.initializers": "Initializer kaiming_normal kaiming_uniform xavier_normal "
+        "xavier_uniform",
+        "random": "key_dtype",
+    }.items()
+    for name in names.split()
+)
 _LITERAL: Final = re.compile(r"``([A-Za-z_][\w.]*)``")
 
 
@@ -112,8 +129,8 @@ class Name:
     @cached_property
     def doc(self) -> Docstring:
         """What its docstring says, or for a value the comment above it."""
-        if self.kind != "data":
-            return docstring_of(self.value)
+        if self.kind != "data" and (doc := docstring_of(self.value)).text:
+            return doc
         if text := reference.comment(self.leaf, self.value):
             return parsed(text)
         if not self.ours:
@@ -227,6 +244,10 @@ class Reference:
         )
 
     @cached_property
+    def guides(self) -> Guides:
+        return Guides(tuple(dict.fromkeys(page for topic in topics() for page in topic.pages)))
+
+    @cached_property
     def leaves(self) -> dict[str, list[Name]]:
         """The names by their last parts."""
         leaves: dict[str, list[Name]] = defaultdict(list)
@@ -299,6 +320,8 @@ class Reference:
         if name.kind == "data":
             head += f"   :type: {type(name.value).__name__}\n"
         body = written(name.doc, self.error)
+        if name.kind == "function":
+            body = self.overloads("function", name.leaf, name.value) + body
         if name.kind in ("class", "exception"):
             body += self.bases(name.value) + "\n".join(self.members(name))
         elif name.kind == "data" and not name.doc.example and name.ours:
@@ -315,6 +338,18 @@ class Reference:
                 return signatures.of_class(name.value, self.link)
             case _:
                 return ""
+
+    def overloads(self, kind: str, leaf: str, value: Any, bound: bool = False) -> str:
+        """Write, folded, between which signatures type checkers choose."""
+        several = signatures.overloads(value, self.link, bound)
+        if not several:
+            return ""
+        heads = f"\n{' ' * len(f'.. py:{kind}:: ')}".join(f"{leaf}{text}" for text in several)
+        summary = f"<summary>{len(several)} overloads, for type checkers</summary>"
+        return (
+            f".. raw:: html\n\n   <details class='overloads'>{summary}\n\n"
+            f".. py:{kind}:: {heads}\n   :no-index:\n\n.. raw:: html\n\n   </details>\n\n"
+        )
 
     def shown(self, name: Name) -> str:
         """Show a value as Python does: it is the example of its use."""
@@ -356,6 +391,7 @@ class Reference:
             and (not doc.text or function.__qualname__.partition(".")[0] != "Array")
         ):
             doc = self._as_function(member)
+        more = ""
         if _is_property(value):
             head = f".. py:property:: {member}\n"
             annotation = getattr(function, "__annotations__", {}).get("return")
@@ -366,10 +402,11 @@ class Reference:
             bound = not isinstance(inspect.getattr_static(name.value, member), staticmethod)
             text = signatures.of_function(value, self.link, bound)
             head = f".. py:method:: {member}{text}\n"
+            more = self.overloads("method", member, value, bound)
         else:
             head = f".. py:attribute:: {member}\n"
             head += f"   :value: {value.value!r}\n" if isinstance(value, enum.Enum) else ""
-        return f"{head}\n{_indented(written(doc, self.error))}"
+        return f"{head}\n{_indented(more + written(doc, self.error))}"
 
     def _as_function(self, member: str) -> Docstring:
         """Say of which function of ``tinyjax.numpy`` a method of arrays is."""
@@ -405,6 +442,9 @@ class Reference:
         if related := self.related(name):
             listed = ", ".join(f":py:obj:`{_plain(n.path)} <{n.path}>`" for n in related)
             rows.append(f":See also: {listed}")
+        paths = [_plain(path) for path in (name.path, *name.others)]
+        if treated := self.guides.of(paths, self.topic_of[name.path].pages):
+            rows.append(f":Guides: {', '.join(treated)}")
         if elsewhere := [*self.elsewhere(name)]:
             rows.append(f":In other libraries: {', '.join(elsewhere)}")
         if name.place is not None:
@@ -437,7 +477,7 @@ class Reference:
             if jax in self.of_jax:
                 shown = (
                     f"`{jax} <{_JAX_PAGES.format(jax)}>`__"
-                    if _JAX_MODULES.match(jax)
+                    if _JAX_MODULES.match(jax) and jax not in _JAX_WITHOUT
                     else f"``{jax}``"
                 )
                 how = self.of_jax[jax]
@@ -446,13 +486,13 @@ class Reference:
                 yield f"{shown}{also}" + (f" – here it {_in_rst(how)}" if how else "")
         for path in (name.path, *name.others):
             plain = _plain(path)
-            if plain.startswith("numpy.") and _is_function(plain, name.leaf):
-                yield f"`{plain} <{_NUMPY.format(plain)}>`__"
+            if plain.startswith("numpy.") and (own := _own_path(plain)):
+                yield f"`{plain} <{_NUMPY.format(own)}>`__"
             elif plain.startswith("scipy.stats.") and plain.count(".") == 3:
                 whole = plain.rpartition(".")[0]
                 yield f"`{plain} <{_SCIPY.format(whole)}>`__"
-            elif plain.startswith("scipy.") and _is_function(plain, name.leaf):
-                yield f"`{plain} <{_SCIPY.format(plain)}>`__"
+            elif plain.startswith("scipy.") and (own := _own_path(plain)):
+                yield f"`{plain} <{_SCIPY.format(own)}>`__"
 
     # Pages of topics and modules
 
@@ -468,6 +508,9 @@ class Reference:
     def topic_page(self, topic: Topic, names: list[Name]) -> str:
         """Write the page of a topic: tables by module, and by the headings of files."""
         parts = [_titled(topic.title), f"{topic.about}\n"]
+        if topic.pages:
+            listed = ", ".join(self.guides.titles[page] for page in topic.pages)
+            parts.append(f":Guides: {listed}\n")
         if first := self.first(topic):
             parts.append(self.table(map(self.row, first)))
         rest = [name for name in names if name not in first]
@@ -551,14 +594,18 @@ def _in_rst(text: str) -> str:
     return re.sub(r"(?<!`)`([^`]+)`(?!`)", r"``\1``", text)
 
 
-def _is_function(path: str, leaf: str) -> bool:
-    """Tell whether NumPy or SciPy have a function of a path."""
+def _own_path(path: str) -> str | None:
+    """Return the path of a function of NumPy or SciPy by its own name, where they have it."""
     module, _, name = path.rpartition(".")
     try:
-        value = getattr(import_module(module), name, None)
+        home = import_module(module)
     except ImportError:
-        return False
-    return callable(value) and not inspect.isclass(value) and not name.startswith("__")
+        return None
+    value = getattr(home, name, None)
+    if not callable(value) or inspect.isclass(value) or name.startswith("__"):
+        return None
+    own = getattr(value, "__name__", name)
+    return f"{module}.{own}" if getattr(home, own, None) is value else path
 
 
 def _nothing(value: object) -> None:

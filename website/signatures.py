@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
+from types import CodeType
 from typing import Any, Final
 
 import attrs
@@ -163,18 +164,36 @@ def _copied(node: Function, bound: bool, scope: dict[str, Any], link: Linker) ->
 
 
 def of_function(value: Any, link: Linker, bound: bool = False) -> str:
-    """Write the signature of a function or method; overloads are for type checkers alone."""
+    """Write the signature of a function or method."""
     function = inspect.unwrap(getattr(value, "__func__", value))
     code = getattr(function, "__code__", None)
     scope = getattr(function, "__globals__", {})
-    if code is not None and code.co_filename.endswith(".py"):
-        nodes = _bodies(code.co_filename).get(code.co_qualname, [])
-        written = [n for n in nodes if isinstance(n, Function)]
+    if code is not None:
+        written = _functions(code)
         at = [n for n in written if code.co_firstlineno in (n.lineno, _first_line(n))]
         made = function.__name__ != code.co_name  # by a family, from a pattern
         if at and not made and _parameters(at[0]) == _names(value):
             return _copied(at[0], bound, scope, link)
     return _live(value, scope, link)
+
+
+def overloads(value: Any, link: Linker, bound: bool = False) -> list[str]:
+    """Write the signatures by which type checkers tell calls of a function apart, if any."""
+    function = inspect.unwrap(getattr(value, "__func__", value))
+    code = getattr(function, "__code__", None)
+    return [
+        _copied(node, bound, function.__globals__, link)
+        for node in ([] if code is None else _functions(code))
+        if any(ast.unparse(decorator) == "overload" for decorator in node.decorator_list)
+    ]
+
+
+def _functions(code: CodeType) -> list[Function]:
+    """List what the file of a function defines under its name."""
+    if not code.co_filename.endswith(".py"):
+        return []
+    nodes = _bodies(code.co_filename).get(code.co_qualname, [])
+    return [node for node in nodes if isinstance(node, Function)]
 
 
 def _first_line(node: Function) -> int:

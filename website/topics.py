@@ -28,6 +28,7 @@ class Topic:
         about: what one finds there, in a sentence.
         sources: where the names are, without ``tinyjax.``, with blanks between.
         first: the names to begin with, with blanks between.
+        guides: the pages that treat them, without ``docs/``, with blanks between.
     """
 
     slug: str
@@ -35,6 +36,12 @@ class Topic:
     about: str
     sources: str
     first: str = ""
+    guides: str = ""
+
+    @property
+    def pages(self) -> tuple[str, ...]:
+        """The pages that treat them."""
+        return tuple(f"docs/{guide}" for guide in self.guides.split())
 
 
 #: What the page of a module begins with, before its topics.
@@ -49,6 +56,7 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "Gradients, Jacobians, Hessians, products with them, and Taylor series.",
             "core.api ad autodiff laplacians sparsity fwd_and_bwd",
             "grad value_and_grad vjp jvp linearize jacfwd jacrev jacobian hessian",
+            guides="tutorials/derivatives toolbox",
         ),
         Topic(
             "vectorization",
@@ -56,6 +64,7 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "Functions of one example mapped over many.",
             "vmap numpy.vectorize numpy.ufuncs lax.map",
             "vmap",
+            guides="thinking how-it-works toolbox",
         ),
         Topic(
             "compilation",
@@ -66,6 +75,7 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "named_call named_scope ensure_compile_time_eval parallel.communication "
             "lax.optimization_barrier lax.stage lax.dce_sink lax.platform_dependent lax.composite",
             "jit make_jaxpr eval_shape",
+            guides="compilation how-it-works exploring",
         ),
         Topic(
             "custom-rules",
@@ -74,6 +84,7 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "custom_derivatives custom_batching primitives.linear_maps lax.stop_gradient "
             "autodiff.transposition experimental.hijax",
             "custom_jvp custom_vjp",
+            guides="new-primitive transformations derivations",
         ),
         Topic(
             "checkpointing",
@@ -81,6 +92,7 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "What reverse mode keeps, and what it computes again.",
             "checkpointing ad_checkpoint checkpoint_name",
             "checkpoint",
+            guides="toolbox",
         ),
         Topic(
             "control-flow",
@@ -88,6 +100,7 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "Loops and choices that are compiled as such.",
             "core.control_flow lax.select lax.select_n",
             "lax.scan lax.fori_loop lax.while_loop lax.cond lax.switch",
+            guides="tutorials/loops source",
         ),
         Topic(
             "implicit",
@@ -95,6 +108,7 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "Roots, minima, fixed points, linear systems and differential equations, with "
             "derivatives of their solutions.",
             "implicit scipy.optimize scipy.sparse.linalg",
+            guides="implicit derivations",
         ),
     ),
     "Arrays": (
@@ -106,6 +120,7 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "numpy.set_printoptions numpy.get_printoptions numpy.array_repr numpy.array_str "
             "numpy.__array_namespace_info__ numpy.ComplexWarning numpy.iterable lax.dtype",
             "Array",
+            guides="tutorials/first-steps tutorials/traps",
         ),
         Topic(
             "creation",
@@ -127,6 +142,7 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "numpy.indexing numpy.index_tricks numpy.taking numpy.selection primitives.scatter "
             "primitives.dynamic_slice primitives.gather_scatter primitives.modes ops "
             "lax.index_in_dim lax.index_take lax.slice lax.slice_in_dim",
+            guides="tutorials/traps",
         ),
         Topic(
             "elementwise",
@@ -157,6 +173,7 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "numpy.linalg numpy.contraction scipy.linalg lax.linalg lax.products numpy.cross "
             "lax.batch_matmul",
             "numpy.matmul numpy.einsum numpy.linalg.solve numpy.linalg.norm",
+            guides="derivations",
         ),
         Topic(
             "convolution-and-fourier",
@@ -181,12 +198,14 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "Files and other libraries",
             "Arrays in files, and arrays of other libraries.",
             "numpy.exchange dlpack experimental.checkpoints",
+            guides="sharding",
         ),
         Topic(
             "sparse",
             "Sparse matrices",
             "Matrices by what is not zero in them.",
             "experimental.sparse",
+            guides="toolbox",
         ),
         Topic(
             "trees",
@@ -194,6 +213,7 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "Containers of arrays, and classes of your own as such.",
             "tree tree_util flatten_util",
             "tree.map tree.leaves tree.flatten tree.unflatten",
+            guides="tutorials/containers",
         ),
     ),
     "Functions": (
@@ -203,6 +223,7 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "Keys, and draws from distributions.",
             "random experimental.random lax.rng_bit_generator lax.RandomAlgorithm",
             "random.key random.split random.uniform random.normal",
+            guides="tutorials/random-keys",
         ),
         Topic(
             "distributions",
@@ -221,6 +242,7 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "Neural networks",
             "Activations, attention, normalisation, initial weights, layers and optimizers.",
             "nn example_libraries",
+            guides="tutorials/networks",
         ),
         Topic("clusters", "Clusters", "Vectors by their nearest centroids.", "scipy.cluster"),
     ),
@@ -234,6 +256,7 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "copy_to_host_async block_until_ready live_arrays experimental.mesh_utils "
             "experimental.shard_map lax.placement effects_barrier",
             "devices device_put make_mesh shard_map",
+            guides="tutorials/devices sharding",
         ),
         Topic(
             "processes",
@@ -241,18 +264,21 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "Programs in several processes or on several machines.",
             "distributed experimental.multihost_utils process_count process_index "
             "process_indices host_count host_id host_ids",
+            guides="sharding",
         ),
         Topic(
             "export",
             "Export",
             "Programs to be stored, sent and run elsewhere, also for all sizes.",
             "export",
+            guides="compilation",
         ),
         Topic(
             "source",
             "Derivatives from source",
             "Gradients by the adjoint of a function's own text.",
             "source",
+            guides="source",
         ),
     ),
     "Debugging": (
@@ -263,12 +289,14 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "debug exploring profiler monitoring print_environment_info experimental.checkify "
             "callbacks.checks error_if",
             "debug.print debug.breakpoint debug_nans explore",
+            guides="exploring interactive tutorials/traps",
         ),
         Topic(
             "callbacks",
             "Callbacks and foreign functions",
             "Functions of the host, and of C, in compiled programs.",
             "callbacks ffi",
+            guides="new-primitive",
         ),
         Topic("references", "References", "Mutable arrays within a program.", "state ref"),
         Topic(
@@ -276,15 +304,21 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "Testing",
             "Derivatives against finite differences, and primitives against their rules.",
             "test_util testing",
+            guides="testing",
         ),
         Topic(
             "errors",
             "Errors",
             "The errors that can be met: what raises each, and what mends it.",
             "errors tree.errors test_util.DerivativeMismatchError testing.CheckError",
+            guides="tutorials/traps",
         ),
         Topic(
-            "settings", "Settings", "What can be set, for a process or a block.", "config version"
+            "settings",
+            "Settings",
+            "What can be set, for a process or a block.",
+            "config version",
+            guides="compilation interactive",
         ),
     ),
     "Extending": (
@@ -295,6 +329,7 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "extend core core.tracing core.primitives core.stablehlo core.values.avals "
             "core.values.operands",
             "extend.Primitive",
+            guides="new-primitive transformations how-it-works",
         ),
     ),
 }

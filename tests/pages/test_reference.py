@@ -4,9 +4,11 @@ import ast
 import inspect
 import re
 import sys
+from collections import Counter
 from functools import cache
+from importlib import import_module
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import pytest
 
@@ -182,6 +184,59 @@ def test_pages_name_the_same_in_other_libraries() -> None:
     assert "chunk_size" in page("tinyjax.vmap").partition(":In other libraries:")[2]
     assert whole().by_path["tinyjax.numpy.absolute"].path == "tinyjax.numpy.abs"
     assert "``tinyjax.numpy.absolute``" in page("tinyjax.numpy.abs")
+
+
+#: How a page links to one of another library.
+ELSEWHERE_LINK = re.compile(r"<https://[^>]*/(?:_autosummary|generated)/([\w.]+)\.html>`__")
+
+
+def value_at(path: str) -> Any:
+    """What another library has at a path; an error where it has nothing."""
+    parts = path.split(".")
+    value: Any = import_module(parts[0])
+    for number, part in enumerate(parts[1:], 2):
+        if not hasattr(value, part):
+            import_module(".".join(parts[:number]))
+        value = getattr(value, part)
+    return value
+
+
+def test_links_to_other_libraries_lead_to_names_that_they_have() -> None:
+    """As released and installed; a name of lax has a page if it is a function."""
+    counts = Counter[str]()
+    for name in whole().names:
+        for path in ELSEWHERE_LINK.findall(" ".join(whole().elsewhere(name))):
+            value = value_at(path)
+            library, _, rest = path.partition(".")
+            counts[library] += 1
+            if rest.startswith("lax."):
+                assert inspect.isroutine(value) or inspect.isfunction(value), path
+            if library == "numpy":
+                assert value.__name__ == path.rpartition(".")[2], "an alias has no page"
+    assert counts["jax"] > 700, counts
+    assert counts["numpy"] > 300, counts
+    assert counts["scipy"] > 150, counts
+
+
+def test_pages_lead_to_the_guides_that_treat_their_names() -> None:
+    def guides(path: str) -> list[str]:
+        line = re.search(r"^:Guides: (.*)$", page(path), re.MULTILINE)
+        return re.findall(r"<\.\./docs/([^>]*)>", line[1]) if line else []
+
+    assert guides("tinyjax.lax.scan")[0] == "tutorials/loops.html#a-loop-in-the-program"
+    assert guides("tinyjax.random.split")[0] == "tutorials/random-keys.html#many-keys-at-once"
+    assert guides("tinyjax.autodiff.jet") == ["toolbox.html#higher-derivatives-along-a-curve"]
+    assert guides("derivatives")[0] == "tutorials/derivatives.html"
+    assert guides("tinyjax.numpy.ones") == []
+
+
+def test_overloads_are_shown_folded() -> None:
+    text = page("tinyjax.lax.linalg.svd")
+    folded = text.partition("<details class='overloads'>")[2].partition("</details>")[0]
+    assert "2 overloads" in folded
+    assert re.findall(r"compute_uv: Literal\[(\w+)\]", folded) == ["True", "False"]
+    assert "   :no-index:" in folded
+    assert "overloads" not in page("tinyjax.numpy.sin")
 
 
 #: What is met in other processes: their examples show what to do instead, or start one.
