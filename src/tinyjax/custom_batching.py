@@ -19,6 +19,12 @@ R = TypeVar("R")
 def sequential_vmap(f: Callable[P, R]) -> custom_vmap[P, R]:
     """Make ``vmap`` call a function for one example after the other, in a loop.
 
+    The loop is ``lax.map``, so that it takes the memory of one example, and effects come in the
+    order of the examples.
+
+    Args:
+        f: takes and returns arrays in any containers.
+
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
         >>> @tinyjax.custom_batching.sequential_vmap

@@ -520,6 +520,13 @@ def l2_norm(grads: tree.PyTree) -> Array:
 def clip_grads(grad_tree: tree.PyTree, max_norm: ArrayLike) -> tree.PyTree:
     """Scale a tree of arrays down to a norm that it must not exceed.
 
+    Args:
+        grad_tree: arrays in any containers.
+        max_norm: the Euclidean norm of all of them together, at most.
+
+    Returns:
+        The tree as it is where its norm is less, and otherwise multiplied by one number.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax.example_libraries import optimizers

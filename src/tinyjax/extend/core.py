@@ -64,6 +64,13 @@ array_types: Final[frozenset[type]] = frozenset((Array, np.ndarray, *(d.type for
 def jaxpr_as_fun(closed_jaxpr: ClosedJaxpr) -> Callable[..., list[Array]]:
     """Return the function of arrays that a jaxpr stands for.
 
+    Args:
+        closed_jaxpr: a program with its constants, as ``make_jaxpr`` returns it.
+
+    Returns:
+        A function of the program's flat arguments, which returns a list of its results. It can be
+        transformed and compiled as any other.
+
     Example:
         >>> import tinyjax
         >>> from tinyjax.extend.core import jaxpr_as_fun
@@ -278,6 +285,11 @@ def gensym() -> Callable[[av.ShapedArray], Var]:
 def mapped_aval(size: int, axis: int | None, aval: av.ShapedArray) -> av.ShapedArray:
     """Return the type of one example of arrays that have a batch axis of a size.
 
+    Args:
+        size: the size of the batch axis.
+        axis: which axis that is; None where the examples share the array.
+        aval: the type of the whole array.
+
     Example:
         >>> from tinyjax.core import ShapedArray
         >>> from tinyjax.extend.core import mapped_aval
@@ -306,6 +318,12 @@ def unmapped_aval(size: int, axis: int | None, aval: av.ShapedArray) -> av.Shape
 
 def primal_dtype_to_tangent_dtype(primal_dtype: DTypeLike) -> dtypes.DType:
     """Return the dtype of tangents: float0 where there is no derivative.
+
+    Args:
+        primal_dtype: a dtype. Those of floats and complex numbers are returned as they are.
+
+    Raises:
+        DtypeError: there is no such dtype.
 
     Example:
         >>> from tinyjax import dtypes

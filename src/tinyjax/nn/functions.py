@@ -33,6 +33,9 @@ from tinyjax.scipy.special import logsumexp
 def identity(x: ArrayLike) -> Array:
     """Return ``x`` as an array, unchanged: an activation for a layer that has none.
 
+    Args:
+        x: array of any shape and dtype; Python numbers become arrays.
+
     Example:
         >>> from tinyjax import nn
         >>> float(nn.identity(3.0))

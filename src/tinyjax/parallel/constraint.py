@@ -402,6 +402,8 @@ P = ParamSpec("P")
 def get_abstract_mesh() -> AbstractMesh:
     """Return the mesh in force, without its devices; one that is empty where there is none.
 
+    The types of traced values name it, since programs are traced without devices.
+
     Example:
         >>> import tinyjax
         >>> with tinyjax.set_mesh(tinyjax.make_mesh((1,), ("data",))):

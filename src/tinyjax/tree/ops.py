@@ -221,6 +221,14 @@ def leaves(tree: PyTree, is_leaf: IsLeaf | None = ...) -> list[Leaf]: ...
 def leaves(tree: PyTree, is_leaf: IsLeaf | None = None) -> list[Leaf]:
     """Return the leaves of a tree, as ``flatten`` orders them.
 
+    Args:
+        tree: any containers, nested. None is a container without leaves.
+        is_leaf: called with each node; where it returns true, the node is a leaf.
+
+    Returns:
+        A list of what is no container: the entries of dicts by their sorted keys, those of
+        tuples, lists and registered classes in their order.
+
     Example:
         >>> from tinyjax import tree
         >>> tree.leaves({"b": 2, "a": [1, None]})
@@ -515,6 +523,14 @@ def leaves_with_path(
     tree: PyTree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
 ) -> list[tuple[KeyPath, Leaf]]:
     """Return the leaves of a tree, each with its path; the arguments of ``flatten_with_path``.
+
+    Args:
+        tree: any containers, nested.
+        is_leaf: called with each node; where it returns true, the node is a leaf.
+        is_leaf_takes_path: whether ``is_leaf`` takes the path before the node.
+
+    Returns:
+        A list of ``(path, leaf)``. A path is a tuple of keys, which ``keystr`` writes as text.
 
     Example:
         >>> from tinyjax import tree

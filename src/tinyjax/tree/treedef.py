@@ -488,6 +488,12 @@ def _restore(node_type: type | None, metadata: Any, children: tuple[PyTreeDef, .
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     """Return the structure of a tuple from the structures of its items.
 
+    Args:
+        treedefs: structures, as ``structure`` returns them.
+
+    Raises:
+        ArgumentError: one is no structure.
+
     Example:
         >>> from tinyjax import tree
         >>> tree.treedef_tuple([tree.structure(0), tree.structure([0])])

@@ -65,6 +65,13 @@ def is_tree_node(typ: type) -> bool:
 def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Say whether everything in an iterable is a leaf.
 
+    Args:
+        iterable: values, such as the children of a node.
+        is_leaf: called with a container; where it returns true, it counts as a leaf.
+
+    Raises:
+        ArgumentError: it is not iterable.
+
     Example:
         >>> from tinyjax import tree_util
         >>> tree_util.all_leaves([1, 2.0]), tree_util.all_leaves([(1, 2)])
@@ -79,6 +86,9 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
 @checking.explained
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     """Return the structure of each child; empty for a leaf.
+
+    Args:
+        treedef: a structure; its children are in the order in which ``flatten`` meets them.
 
     Example:
         >>> from tinyjax import tree_util

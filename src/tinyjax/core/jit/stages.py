@@ -106,14 +106,20 @@ class Wrapped(Protocol):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
-    def trace(self, *args: Any, **kwargs: Any) -> Traced: ...
+    def trace(self, *args: Any, **kwargs: Any) -> Traced:
+        """Return the program for arguments of these types: arrays, or ``ShapeDtypeStruct``."""
 
-    def lower(self, *args: Any, **kwargs: Any) -> Lowered: ...
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Return the program as StableHLO, which ``compile()`` compiles."""
 
 
 @attrs.frozen(eq=False, repr=False)
 class ArgInfo(av.Typed, records.Record):
     """The type of an argument, and whether its memory may be reused.
+
+    Attributes:
+        aval: the type: ``shape`` and ``dtype`` can be asked for directly.
+        donated: whether results may take the memory.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -179,6 +185,8 @@ class _Stage:
 @attrs.frozen(eq=False, repr=False)
 class Traced(_Stage):
     """A function traced for one signature, before it is lowered.
+
+    ``jit(f).trace(*args)`` makes it: ``jaxpr`` is the program, ``lower()`` writes it as StableHLO.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -358,6 +366,7 @@ class Lowered(_Stage):
 class Compiled(sig.Called[..., Any], _Stage):
     """A function compiled for one signature.
 
+    ``jit(f).lower(*args).compile()`` makes it.
     A call runs the program on arguments of the types it was compiled for, without static arguments.
     It raises ``ArgumentError`` where they are of another structure or of other types, or traced.
 

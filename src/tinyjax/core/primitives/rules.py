@@ -90,6 +90,11 @@ def def_without_results(primitive: Primitive[P]) -> None:
 def def_constant(primitive: Primitive[P]) -> None:
     """Register the jvp of a primitive whose derivative is zero everywhere.
 
+    Its tangents are symbolic zeros, so that nothing is computed or recorded for them.
+
+    Args:
+        primitive: such as a comparison, a rounding, or one with integer results.
+
     Example:
         >>> import numpy as np
         >>> import tinyjax, tinyjax.numpy as jnp

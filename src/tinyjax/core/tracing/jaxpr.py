@@ -63,6 +63,10 @@ class Var:
 class Lit:
     """A constant that stands in the program itself: a scalar, or one repeated over a shape.
 
+    Attributes:
+        value: the constant.
+        aval: its type.
+
     Example:
         >>> import tinyjax
         >>> (eqn,) = tinyjax.make_jaxpr(lambda x: x + 7)(0).eqns
@@ -597,6 +601,13 @@ def typecheck_jaxpr(jaxpr: Jaxpr, *, weakness: bool = True) -> JaxprType:
 
 def subjaxprs(params: Any) -> list[Jaxpr]:
     """Return the jaxprs that an equation's parameters hold, also in tuples.
+
+    Args:
+        params: the parameters of an equation, such as ``eqn.params``.
+
+    Returns:
+        The programs of a loop, of branches or of a call; none for an ordinary primitive. They are
+        not looked into: walk on by their own equations.
 
     Example:
         >>> import tinyjax

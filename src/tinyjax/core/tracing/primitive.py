@@ -104,6 +104,11 @@ class MappedAxis(records.Record):
 class UndefinedPrimal(records.Printed):
     """An operand without a value: one that a transposed primitive is linear in.
 
+    A transpose rule returns a cotangent for each of these operands, and None for the others.
+
+    Attributes:
+        aval: the type that the operand has, and its cotangent must have.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import extend
@@ -273,6 +278,11 @@ NO_PARAMS: Final = NoParams()
 @attrs.frozen(eq=False, repr=False)
 class RuleKey(records.Printed, Generic[R]):
     """A transformation's own kind of rule, of type ``R``; two keys are never the same.
+
+    Primitives register rules under it by ``def_rule``, and ``Primitive.rule`` gives them back.
+
+    Attributes:
+        name: what messages call the rule, where a primitive lacks it.
 
     Example:
         >>> from collections.abc import Callable

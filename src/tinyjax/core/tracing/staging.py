@@ -625,6 +625,9 @@ class FoldingTrace(Trace):
 def ensure_compile_time_eval() -> Iterator[None]:
     """Compute at once, while a function is staged, whatever depends on no traced value.
 
+    Operations on data give data within the block, of which Python can ask for numbers, as for
+    shapes. Operations on traced values are recorded as ever.
+
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
         >>> @tinyjax.jit

@@ -539,6 +539,7 @@ _evaluated: ContextVar[Source | None] = ContextVar("tinyjax_evaluated_source", d
 evaluated_source: Callable[[], Source | None] = _evaluated.get
 set_evaluated_source: Callable[[Source | None], Token[Source | None]] = _evaluated.set
 
+#: Return the trace to which operations go here. Outside of transformations it evaluates them.
 current_trace: Callable[[], Trace] = _current.get
 set_trace: Callable[[Trace], Token[Trace]] = _current.set
 reset_trace: Callable[[Token[Trace]], None] = _current.reset
@@ -568,6 +569,18 @@ def bind(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[
 
 def bind1(primitive: Primitive[P], args: Sequence[Array], params: P) -> Array:
     """Apply a primitive that has one result, and return that.
+
+    ``bind`` does the same for primitives with any number of results. The operation goes to the
+    current trace, so that it is evaluated, differentiated, batched or recorded.
+
+    Args:
+        primitive: the primitive.
+        args: its operands: arrays or tracers. They are neither promoted nor broadcast.
+        params: an object of the primitive's class of parameters; ``NO_PARAMS`` where it has none.
+
+    Raises:
+        MissingRuleError: the primitive lacks the rule that the current trace applies.
+        TinyjaxError: its rules refuse the operands.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -614,6 +627,11 @@ def at_own_lines(fun: Callable[..., R], *args: Any) -> R:
 @contextmanager
 def use_trace(trace: Trace) -> Iterator[None]:
     """Make ``trace`` the current one within a block.
+
+    A transformation runs a function so. Rules run with the trace's parent as the current one.
+
+    Args:
+        trace: handles each operation of the block, on whatever thread or task runs it.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp

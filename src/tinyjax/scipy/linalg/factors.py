@@ -393,6 +393,17 @@ def inv(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> A
 def det(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True) -> Array:
     """Return the determinants of matrices; as ``tinyjax.numpy.linalg.det``, with SciPy's arguments.
 
+    Args:
+        a: matrices, shape ``(..., n, n)``; integers become floats.
+        overwrite_a: of no effect: arrays are immutable.
+        check_finite: of no effect: NaNs give NaN.
+
+    Returns:
+        Array of shape ``(...,)``. Its derivatives hold for singular matrices, too.
+
+    Raises:
+        ShapeError: ``a`` does not hold square matrices.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import linalg
