@@ -225,6 +225,8 @@ def test_arguments_that_are_compared() -> None:
             "perturb_singular",
             lambda x: lax.linalg.tridiagonal_solve(x, x, x, x, perturb_singular=x),
         ),
+        ("at_point", lambda x: tinyjax.autodiff.jacobian_sparsity(jnp.sin, 1.0, at_point=x)),
+        ("at_point", lambda x: tinyjax.autodiff.hessian_sparsity(jnp.sin, 1.0, at_point=x)),
         ("symbolic_zeros", lambda x: custom_derivatives.zero_from_primal(1.0, x)),
     ],
 )

@@ -278,6 +278,11 @@ def test_residuals_agree_with_jax_and_with_xla(policy: str) -> None:
         np.testing.assert_allclose(got, want, 1e-4, 1e-5)
 
 
+def test_names_may_come_one_by_one() -> None:
+    policy = policies.SaveOnlyTheseNames(name for name in ["dot", "act"])
+    assert policy.saveable_names == {"dot", "act"}
+
+
 def recurrent(w: Any, xs: Any) -> Any:
     """A loop: what each iteration keeps is stacked."""
 

@@ -450,4 +450,7 @@ jnp.nanargmin(A, axis=0, keepdims=True)
 jax.vmap(lambda v: lax.pbroadcast(v, "i", 0), axis_name="i")(V)
 scipy.special.log_softmax(A, axis=1)
 scipy.special.softmax(A, axis=1)
+jax.checkpoint_policies.SaveOnlyTheseNames(["a"])
+jax.checkpoint_policies.SaveAnyNamesButThese(["a"])
+jax.checkpoint_policies.SaveAndOffloadOnlyTheseNames(["a"], ["b"], "device", "pinned_host")
 """

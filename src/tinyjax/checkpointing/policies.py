@@ -80,14 +80,19 @@ class _Keeps(Enum):
 
 
 def _strings(names: Iterable[str]) -> frozenset[str]:
-    for name in names:
+    listed: list[Any]
+    try:
+        listed = [*names]
+    except TypeError:
+        listed = [names]
+    for name in listed:
         if not isinstance(name, str):
             raise errors.ArgumentError(
                 "a policy takes names as given to checkpoint_name, "
                 f"but got {errors.shortened(name)}. Write "
                 "save_only_these_names('a', 'b')."
             )
-    return frozenset(names)
+    return frozenset(listed)
 
 
 def _is_named(primitive: prim.Primitive[Any], params: Mapping[str, Any], names: Set[str]) -> bool:

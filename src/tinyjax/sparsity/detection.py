@@ -27,6 +27,7 @@ from tinyjax.core.api.arguments import Choice, Chosen
 from tinyjax.core.control_flow.primitives import cond_p, scan_p, while_p
 from tinyjax.core.tracing import (
     calling,
+    checking,
     jaxpr as jx,
     primitive as prim,
     program_rules as pr,
@@ -533,6 +534,7 @@ def _has_backward_only(jaxpr: jx.Jaxpr) -> bool:
     )
 
 
+@checking.checked
 def jacobian_sparsity(
     fun: Callable[..., Any],
     *args: Any,
@@ -575,6 +577,7 @@ def jacobian_sparsity(
     return detect(choice, args, kwargs, False, at_point).blocks()
 
 
+@checking.checked
 def hessian_sparsity(
     fun: Callable[..., Any],
     *args: Any,
