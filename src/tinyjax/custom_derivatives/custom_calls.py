@@ -170,7 +170,7 @@ class LogTree:
     """Notes the structure of the logs that a rule returned last."""
 
     def __init__(self) -> None:
-        self.treedef = tree.structure({})
+        self.treedef: tree.PyTreeDef = tree.structure({})
 
     def leaves(self, logs: Any, by: Callable[..., Any]) -> list[Array]:
         """Return the arrays of a dict of logs."""

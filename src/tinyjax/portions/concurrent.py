@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextvars import copy_context
+from typing import Final
 
 import attrs
 
@@ -90,7 +91,7 @@ def _lowering(b: Lowering, operands: Values, params: ConcurrentParams) -> Values
 concurrent_p.def_rule(INLINED)(lambda params: params.jaxpr)
 
 
-bind_concurrent = def_call(
+bind_concurrent: Final = def_call(
     concurrent_p, "a concurrent program", lambda params, jaxpr: attrs.evolve(params, jaxpr=jaxpr)
 )
 

@@ -8,5 +8,5 @@ from tinyjax.core.control_flow.common import OBSERVER
 from tinyjax.core.control_flow.primitives import scan_p, while_p
 from tinyjax.progress.runs import progress_of
 
-for primitive in (scan_p, while_p):
-    primitive.def_rule(OBSERVER)(progress_of)
+scan_p.def_rule(OBSERVER)(progress_of)
+while_p.def_rule(OBSERVER)(progress_of)

@@ -414,13 +414,13 @@ class Chain:
 
     def __init__(self, jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...]) -> None:
         self.nonzero = nonzero
-        self.jaxpr = pr.dce(inline(jaxpr, _called))
-        self.arguments = frozenset(self.jaxpr.in_binders)
-        self.blocks = tuple(self._blocks())
-        self.pieces = tuple(self._pieces())
+        self.jaxpr: jx.Jaxpr = pr.dce(inline(jaxpr, _called))
+        self.arguments: frozenset[jx.Var] = frozenset(self.jaxpr.in_binders)
+        self.blocks: tuple[_Block, ...] = tuple(self._blocks())
+        self.pieces: tuple[Piece, ...] = tuple(self._pieces())
         # room in which every piece has its place
-        self.enough = sum(piece.kept + piece.working for piece in self.pieces) + 1
-        self.least_room = least_room(self.pieces, len(self.blocks), self.enough)
+        self.enough: int = sum(piece.kept + piece.working for piece in self.pieces) + 1
+        self.least_room: int = least_room(self.pieces, len(self.blocks), self.enough)
 
     def _blocks(self) -> Iterator[_Block]:
         jaxpr = self.jaxpr

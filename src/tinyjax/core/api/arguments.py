@@ -141,6 +141,7 @@ class Chosen:
         self.choice: Choice = choice
         self.args: tuple[Any, ...] = args
         self.kwargs: dict[str, Any] = kwargs
+        self.in_tree: tree.PyTreeDef
         leaves, self.in_tree = tree.flatten_arguments(values, {})
         self.primals: list[Array] = calling.as_arrays(leaves, choice.fun, self.in_tree)
 
