@@ -50,7 +50,9 @@ class Choices:
         self._raw: set[jx.Atom] = set()
         #: Variables whose cotangents are multiplied further back, before their masks are dropped.
         self._multiplied: set[jx.Atom] = set()
-        self._solves = any(map(mk.solves, transposer.eqns))
+        self._solves = False
+        for eqn in transposer.eqns:
+            self._solves = self._solves or prim.SOLVES in eqn.primitive.rules.extensions
         self.matters: bool = False
         for eqn in transposer.eqns:
             after = not self._multiplied.isdisjoint(eqn.inputs)
@@ -85,7 +87,7 @@ class Choices:
             results, masks_in = [ct], [mk.as_mask(number)]
         elif self._is_crossed(eqn, masks):
             results, masks_in = programs.apply_crossed(eqn, cotangents, operands, masks, self._rule)
-        elif self._is_of_system(eqn) and masks[0] is not None:
+        elif self._solves and self._is_of_system(eqn) and masks[0] is not None:
             operands, masks_in = mk.through_product(eqn, operands, masks[0])
             results = self._rule(eqn, cotangents, operands)
         else:
@@ -158,17 +160,17 @@ class Choices:
         )
 
     def _is_of_system(self, eqn: jx.JaxprEqn) -> bool:
-        """Say whether it is a product of matrices beside a system, which may have no solution.
+        """Say whether it is a product of matrices, beside a system that may have no solution.
 
         Masks end at others: to compute them would take a tenth to three times as long as the eager
         gradient of a network with ``relu`` does.
         """
-        return self._solves and mk.is_product(eqn) and not mk.carries(eqn)
+        return mk.is_product(eqn) and not mk.carries(eqn)
 
     def _multiplies(self, eqn: jx.JaxprEqn) -> bool:
         """Say whether a transpose rule may turn a zero into NaN."""
         if not mk.is_elementwise(eqn):
-            is_carried = mk.carries(eqn) or self._is_of_system(eqn)
+            is_carried = mk.carries(eqn) or (self._solves and self._is_of_system(eqn))
             return is_carried and not mk.only_moves(eqn)
         return eqn.primitive is not ew.select_p and any(
             not x.is_regular

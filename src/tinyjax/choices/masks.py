@@ -30,12 +30,8 @@ def keeps_places(eqn: jx.JaxprEqn) -> bool:
 
 def _repeats(eqn: jx.JaxprEqn) -> bool | None:
     """Say whether what moves and adds elements repeats them; None of what does anything else."""
-    return eqn.primitive.rule(prim.MOVES)() if only_moves(eqn) else None
-
-
-def solves(eqn: jx.JaxprEqn) -> bool:
-    """Say whether systems are solved, of stacks of matrices."""
-    return prim.SOLVES in eqn.primitive.rules.extensions
+    rule: Callable[[], bool] | None = eqn.primitive.rules.extensions.get(prim.MOVES)
+    return None if rule is None else rule()
 
 
 def _gives_numbers(eqn: jx.JaxprEqn) -> bool:
@@ -49,7 +45,8 @@ def _gives_numbers(eqn: jx.JaxprEqn) -> bool:
 
 def carries(eqn: jx.JaxprEqn) -> bool:
     """Say whether operands have masks where the results have."""
-    is_known = is_elementwise(eqn) or only_moves(eqn) or solves(eqn)
+    marks = eqn.primitive.rules.extensions
+    is_known = prim.ELEMENTWISE in marks or prim.MOVES in marks or prim.SOLVES in marks
     return is_known or _gives_numbers(eqn) or _is_of_vectors(eqn)
 
 
@@ -126,7 +123,8 @@ def pulled_back(
         return [cache(lambda i=i: _as_bools(moved()[i])) for i in range(len(operands))]
     linear = [isinstance(x, prim.UndefinedPrimal) for x in operands]
     present = [m for m, ct in zip(masks, cotangents, strict=True) if ct is not prim.ZERO]
-    if None in present or not (_gives_numbers(eqn) or solves(eqn)):
+    solves = prim.SOLVES in eqn.primitive.rules.extensions
+    if None in present or not (solves or _gives_numbers(eqn)):
         return ()
     # where nothing of a number or a matrix was chosen, nothing was that it is computed of
     chosen = reduce(either, [m for m in present if m is not None])
