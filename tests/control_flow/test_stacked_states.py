@@ -101,7 +101,7 @@ def test_which_states_are_kept(n: int, stride: int) -> None:
     """With room for 8: all, of a loop that has no more; none is dropped before the loop goes on."""
 
     def record(x: Any) -> Any:
-        return schedule.record(lambda x: lt(x, integer(n)), lambda x: [plus(x, 1)], [x], 8)
+        return schedule.record(lambda x: lt(x, integer(n)), lambda x: [plus(x, 1)], [x], tuple, 8)
 
     _, iterations, apart, stack = tinyjax.jit(record)(integer(0))
     assert (iterations, apart) == (n, stride)
@@ -125,6 +125,31 @@ def test_derivatives_of_higher_order_and_loops_in_loops() -> None:
     cubes = tinyjax.grad(lambda x: lax.scan(outer, x, None, 2)[0])
     np.testing.assert_allclose(cubes(x), 9 * x**8 / 2**4, 1e-12)
     np.testing.assert_allclose(tinyjax.vmap(cubes)(np.array([x, 2.0])), [cubes(x), cubes(2.0)])
+
+
+def test_only_what_derivatives_need_is_stacked() -> None:
+    """No counter, and no stack of the way back, of which a derivative would make a square."""
+
+    def fun(x: Any) -> Any:
+        start = (0, x, jnp.ones((7,), jnp.float32))
+        last = lax.while_loop(
+            lambda s: s[0] < 3, lambda s: (s[0] + 1, jnp.sin(s[1]) * x, s[2] * 0.5), start
+        )
+        return last[1].sum() + last[2].sum()
+
+    x = jnp.array([0.3, 0.7], jnp.float32)
+    slope = tinyjax.grad(fun)
+    program = str(tinyjax.make_jaxpr(slope)(x))
+    assert "float32[257,2]" in program
+    assert "int32[257]" not in program
+    assert "float32[257,7]" not in program
+    curvature = tinyjax.jit(tinyjax.grad(lambda x: (slope(x) ** 2).sum()))
+    program = str(tinyjax.make_jaxpr(curvature)(x))
+    assert "float32[257,2]" in program
+    assert "257,257" not in program
+    plain = tinyjax.grad(lambda x: lax.fori_loop(0, 3, lambda _, s: jnp.sin(s) * x, x).sum())
+    product = tinyjax.jacfwd(plain)(x) @ plain(x)
+    np.testing.assert_allclose(curvature(x), 2 * product, 1e-5)
 
 
 @pytest.mark.parametrize(

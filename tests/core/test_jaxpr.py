@@ -18,7 +18,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import Array, P, config, grad, jit, jvp, make_jaxpr, vmap
+from tinyjax import Array, P, config, grad, jit, jvp, lax, make_jaxpr, vmap
 from tinyjax.core.primitives.broadcast import ReduceParams, reduce_sum_p
 from tinyjax.core.primitives.elementwise import mul, sin
 from tinyjax.core.tracing.encoding import encode
@@ -445,6 +445,24 @@ def test_dead_code_is_dropped() -> None:
     typecheck_jaxpr(live)
     typecheck_jaxpr(only_first)
     assert dce(live) == live
+
+
+def test_loops_drop_what_only_results_not_used_need() -> None:
+    def fun(x: Any, y: Any, z: Any) -> Any:
+        def body(state: Any) -> Any:
+            i, a, b, c = state
+            return i + 1, jnp.sin(a) * y, b * a, jnp.cos(c) * z
+
+        return lax.while_loop(lambda s: s[0] < 3, body, (0, x, x, x))
+
+    jaxpr = staged(fun, 1.0, 2.0, 3.0)
+    for used, states in (((0, 0, 0, 1), 2), ((0, 1, 0, 0), 2), ((0, 0, 1, 0), 3), ((1,) * 4, 4)):
+        smaller = dce(jaxpr, [bool(mark) for mark in used])
+        typecheck_jaxpr(smaller)
+        assert [len(eqn.out_binders) for eqn in smaller.eqns] == [states]
+        args = [jnp.asarray(value) for value in (1.0, 2.0, 3.0)]
+        full = [x for x, mark in zip(eval_jaxpr(jaxpr, args), used, strict=True) if mark]
+        np.testing.assert_array_equal(eval_jaxpr(smaller, args), full)
 
 
 def test_simplified_programs_compute_the_same() -> None:

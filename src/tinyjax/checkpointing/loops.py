@@ -19,7 +19,14 @@ from tinyjax.core.control_flow import (
     scan as sc,
     while_loop as while_loop,  # noqa: PLC0414 (its rules)
 )
-from tinyjax.core.control_flow.common import Observer, def_loop, first_tangents, in_phase, rearrange
+from tinyjax.core.control_flow.common import (
+    Observer,
+    def_loop,
+    first_tangents,
+    fixed_point,
+    in_phase,
+    rearrange,
+)
 from tinyjax.core.control_flow.primitives import ScanParams, bind_scan, scan_body_jvp, scan_p
 from tinyjax.core.jit.program import jvp_of_call
 from tinyjax.core.lowering import lower_jaxpr
@@ -266,7 +273,7 @@ def linearize_while(
     outs = eval_jaxpr(recording.jaxpr, [*recording.consts, *primals])
     m = len(nz_state)
     init = primals[len(primals) - m :]
-    residuals = [*programs.consts, *primals[params.num_condition :], *outs[m:]]
+    residuals = [*programs.consts, *outs[m:]]
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
         _, t_other, t_init = prim.split_list(tangents, sum(nz_fixed), sum(nz_other))
@@ -285,43 +292,115 @@ def _while_programs(
     avals = params.body.in_avals
     other, state = avals[: params.num_body], avals[params.num_body :]
     fixed = params.condition.in_avals[: params.num_condition]
-    body = _primal_half(params.body, [*nz_other, *nz_state])
+    replay = _Replay.of(params.body, params.num_body, (*nz_other, *nz_state))
     record = _record_stacked if stacks else _record_while
-    recording = stage(lambda *args: record(args, params, body), [*fixed, *other, *state])
-    residuals = [*avals, *recording.jaxpr.out_avals[len(state) :]]
+    recording = stage(lambda *args: record(args, params, replay), [*fixed, *other, *state])
+    residuals = recording.jaxpr.out_avals[len(state) :]
     t_other, t_state = _tangents(other, nz_other), _tangents(state, nz_state)
     forward = stage(
-        lambda *args: _push_while(args, params, nz_other, nz_state),
-        [*residuals, *t_other, *t_state],
+        lambda *args: _push_while(args, params, replay), [*residuals, *t_other, *t_state]
     )
     backward = stage(
-        lambda *args: _pull_while(args, params, body, nz_other, nz_state, stacks),
+        lambda *args: _pull_while(args, params, replay, stacks),
         [*residuals, *[aval.cotangent() for aval in t_state]],
     )
     return _Programs.of(recording, forward, backward, len(residuals))
+
+
+@attrs.frozen(eq=False, repr=False)
+class _Replay:
+    """What derivatives run again of the body of a ``while_loop``.
+
+    They need no state that neither a residual nor another state they need depends on: a counter, or
+    a stack that is only written to. So a derivative of the way back keeps no stacks of stacks.
+
+    Attributes:
+        halves: the body, split in its primal half and its tangent map.
+        nonzero: which operands of the body have tangents.
+        needed: which operands residuals depend on, in this iteration or in a later one.
+        num_other: how many operands come before the state.
+    """
+
+    halves: lz.LinearizedJaxpr
+    nonzero: tuple[bool, ...]
+    needed: tuple[bool, ...]
+    num_other: int
+
+    @classmethod
+    def of(cls, body: Jaxpr, num_other: int, nonzero: tuple[bool, ...]) -> _Replay:
+        halves = lz.linearize_jaxpr(body, nonzero, nonzero[num_other:])
+        primal, m = halves.primal, len(body.outs)
+        computed = [True] * (len(primal.jaxpr.outs) - m)
+
+        def needed(state: Sequence[bool]) -> tuple[bool, ...]:
+            _, marks = pr.prune_results(primal.jaxpr, (*state, *computed))
+            marks_in = enumerate(marks[len(primal.consts) :])
+            return tuple([mark or i in halves.forwarded for i, mark in marks_in])
+
+        state = fixed_point([False] * m, lambda state: needed(state)[num_other:])
+        return cls(halves, nonzero, needed(state), num_other)
+
+    @property
+    def state(self) -> tuple[bool, ...]:
+        """Which parts of the state are needed."""
+        return self.needed[self.num_other :]
+
+    def part(self, state: Sequence[Array]) -> list[Array]:
+        """Return the parts of a state that are needed."""
+        return list(prim.marked(state, self.state))
+
+    def avals(self) -> list[ShapedArray]:
+        """Return the types of these parts."""
+        avals = self.halves.primal.jaxpr.in_avals[len(self.halves.primal.consts) :]
+        return list(prim.marked(avals[self.num_other :], self.state))
+
+    def step(self, *operands: Array) -> list[Array]:
+        """Make an iteration, of what is needed alone."""
+        return self._run(operands, self.state, residuals=False)
+
+    def residuals(self, *operands: Array) -> list[Array]:
+        """Return what the tangent map of an iteration needs, of the operands that are needed."""
+        computed = self._run(operands, [False] * len(self.state), residuals=True)
+        places = iter(operands)
+        args = {i: next(places) for i, mark in enumerate(self.needed) if mark}
+        rest = iter(computed)
+        return [next(rest) if i is None else args[i] for i in self.halves.forwarded]
+
+    def _run(
+        self, operands: Sequence[Array], state: Sequence[bool], residuals: bool
+    ) -> list[Array]:
+        primal = self.halves.primal
+        used = (*state, *[residuals] * (len(primal.jaxpr.outs) - len(state)))
+        needed = (*[True] * len(primal.consts), *self.needed)
+        return eval_jaxpr(pr.shorten(primal.jaxpr, used, needed), [*primal.consts, *operands])
 
 
 def _tangents(avals: Sequence[ShapedArray], nonzero: Sequence[bool]) -> list[ShapedArray]:
     return [aval.tangent() for aval, has in zip(avals, nonzero, strict=True) if has]
 
 
-def _record_while(args: prim.Arrays, params: cfp.WhileParams, body: _Body) -> prim.Arrays:
-    """Run a loop; return the last state, the number of iterations, and the states kept."""
+def _record_while(args: prim.Arrays, params: cfp.WhileParams, replay: _Replay) -> prim.Arrays:
+    """Run a loop; return the last state, and what its derivatives need.
+
+    These are operands of the body, the first state, the number of iterations, and the states kept.
+    """
     fixed, other, init = prim.split_list(args, params.num_condition, params.num_body)
     m, size = len(init), params.checkpoints
+    body = _primal_half(params.body, replay.nonzero)
 
     def goes_on(*args: Array) -> Array:
         return eval_jaxpr(params.condition, [*fixed, *args[:m]])[0]
 
     def iteration(*args: Array) -> list[Array]:
         state, (n,), online = prim.split_list(args, m, 1)
-        after = body(*other, *state)
-        return [*after, plus(n, 1), *Online.of(online).offer(n, state).arrays]
+        kept = Online.of(online).offer(n, replay.part(state))
+        return [*body(*other, *state), plus(n, 1), *kept.arrays]
 
-    start = [*init, integer(0), *Online.start(init, size).arrays]
+    start = [*init, integer(0), *Online.start(replay.part(init), size).arrays]
     outs = cfp.run_while(goes_on, iteration, start, size, params.observer)
     state, (n,), online = prim.split_list(outs, m, 1)
-    return [*state, n, *Online.of(online).kept.arrays]
+    first = prim.marked([*other, *init], replay.needed)
+    return [*state, *first, n, *Online.of(online).kept.arrays]
 
 
 def _stacks_states(params: cfp.WhileParams) -> bool:
@@ -335,34 +414,35 @@ def _stacks_states(params: cfp.WhileParams) -> bool:
     )
 
 
-def _record_stacked(args: prim.Arrays, params: cfp.WhileParams, body: _Body) -> prim.Arrays:
-    """Run a loop; return the last state and, of its iterations, what ``stacked_states`` keeps."""
+def _record_stacked(args: prim.Arrays, params: cfp.WhileParams, replay: _Replay) -> prim.Arrays:
+    """Run a loop, and stack its states; return what ``_record_while`` does."""
     fixed, other, init = prim.split_list(args, params.num_condition, params.num_body)
-    return schedule.record(
+    body = _primal_half(params.body, replay.nonzero)
+    outs = schedule.record(
         lambda *state: eval_jaxpr(params.condition, [*fixed, *state])[0],
         lambda *state: body(*other, *state),
         init,
+        replay.part,
         params.checkpoints,
     )
+    state, kept = prim.split_list(outs, len(init))
+    return [*state, *prim.marked([*other, *init], replay.needed), *kept]
 
 
-def _push_while(
-    args: Sequence[Array],
-    params: cfp.WhileParams,
-    nz_other: Sequence[bool],
-    nz_state: Sequence[bool],
-) -> Sequence[Array]:
+def _push_while(args: Sequence[Array], params: cfp.WhileParams, replay: _Replay) -> Sequence[Array]:
     """Run a loop again, as often as it ran, with tangents."""
-    m, num_tangents = len(nz_state), sum(nz_other) + sum(nz_state)
+    nz_other, nz_state = prim.split_list(replay.nonzero, replay.num_other)
+    num_tangents = sum(nz_other) + sum(nz_state)
     residuals, t_other, t_init = prim.split_list(args, len(args) - num_tangents, sum(nz_other))
-    other, init, (n,), _ = prim.split_list(residuals, params.num_body, m, 1)
-    nonzero = [False] * params.num_condition + [*nz_other, *nz_state]
-    _, _, staged = cfp.while_body_jvp(params, nonzero)
+    m = sum(replay.state)
+    other, init, (n,), _ = prim.split_list(residuals, sum(replay.needed) - m, m, 1)
 
     def iteration(i: Array, *args: Array) -> list[Array]:
         state, tangents = prim.split_list(args, m)
-        operands = [*staged.consts, *other, *state, *t_other, *tangents]
-        return [plus(i, 1), *eval_jaxpr(staged.jaxpr, operands)]
+        operands = [*other, *state]
+        tangents_in = [*replay.residuals(*operands), *t_other, *tangents]
+        after = eval_jaxpr(replay.halves.tangent, tangents_in)
+        return [plus(i, 1), *replay.step(*operands), *after]
 
     start = [integer(0), *init, *t_init]
     tangent = in_phase(params.observer, "tangent")
@@ -371,43 +451,39 @@ def _push_while(
 
 
 def _pull_while(
-    args: Sequence[Array],
-    params: cfp.WhileParams,
-    body: _Body,
-    nz_other: Sequence[bool],
-    nz_state: Sequence[bool],
-    stacks: bool,
+    args: Sequence[Array], params: cfp.WhileParams, replay: _Replay, stacks: bool
 ) -> Sequence[Array]:
     """Pull cotangents of the last state back to the constants and the first state."""
+    nz_other, nz_state = prim.split_list(replay.nonzero, replay.num_other)
     residuals, ct_last = prim.split_list(args, len(args) - sum(nz_state))
-    other, init, (n,), kept = prim.split_list(residuals, params.num_body, len(nz_state), 1)
+    m = sum(replay.state)
+    other, init, (n,), kept = prim.split_list(residuals, sum(replay.needed) - m, m, 1)
+    tangents = _tangents(params.body.in_avals, replay.nonzero)
 
     def pull(
         state: Sequence[Array], sums: Sequence[Array], cts: Sequence[Array]
     ) -> tuple[list[Array], list[Array]]:
-        cotangents_out = prim.with_zeros(nz_state, cts)
-        cotangents_in = _pull_through(
-            params.body, [*other, *state], [*nz_other, *nz_state], cotangents_out
-        )
-        into_other, into_state = prim.split_list(cotangents_in, len(other))
-        increments = prim.marked(into_other, nz_other)
-        return _add_all(sums, increments), _chosen(into_state, state, nz_state)
+        pulled = tp.backward_pass(replay.halves.tangent, replay.residuals(*other, *state), cts)
+        into_other, into_state = prim.split_list(pulled, len(sums))
+        zeros = [zero_cotangent(aval) for aval in tangents[len(sums) :]]
+        cotangents = [
+            zero if ct is prim.ZERO else ct for ct, zero in zip(into_state, zeros, strict=True)
+        ]
+        return _add_all(sums, into_other), cotangents
 
-    sums = [_zeros(x) for x, has in zip(other, nz_other, strict=True) if has]
+    def step(*state: Array) -> list[Array]:
+        return replay.step(*other, *state)
+
+    sums = [zero_cotangent(aval) for aval in tangents[: sum(nz_other)]]
     if stacks:
-        return schedule.go_back(
-            [n, *kept],
-            [x.aval for x in init],
-            lambda *state: body(*other, *state),
-            pull,
-            sums,
-            ct_last,
-        )
+        stacked = [n, *kept]
+        avals, size = replay.avals(), params.checkpoints
+        return schedule.go_back(stacked, avals, step, pull, sums, ct_last, size)
     return _go_back(
         n,
         Kept.of(kept),
         init,
-        lambda _, state: body(*other, *state),
+        lambda _, state: step(*state),
         lambda _, *args: pull(*args),
         sums,
         ct_last,

@@ -376,14 +376,19 @@ Pull = Callable[
 
 
 def record(
-    goes_on: Callable[..., Array], step: Step, init: Sequence[Array], size: int
+    goes_on: Callable[..., Array],
+    step: Step,
+    init: Sequence[Array],
+    part: Callable[[Sequence[Array]], Sequence[Array]],
+    size: int,
 ) -> list[Array]:
-    """Run a loop, and stack its states.
+    """Run a loop, and stack parts of its states.
 
     Args:
         goes_on: the condition, of the state.
         step: the body.
         init: the first state.
+        part: takes a state; returns what of it is kept.
         size: for how many states there is room.
 
     Returns:
@@ -400,7 +405,7 @@ def record(
         state, (n, stride), stacked = split_list(args, m, 2)
         place = ew.div(n, stride)
         place = ew.select(ew.eq(ew.mul(place, stride), n), place, room)
-        return [*step(*state), plus(n, 1), stride, *write(stacked, state, place)]
+        return [*step(*state), plus(n, 1), stride, *write(stacked, part(state), place)]
 
     def until_full(*args: Array) -> list[Array]:
         state, (n, stride), stacked = split_list(args, m, 2)
@@ -418,7 +423,7 @@ def record(
         stride = ew.select(full, ew.mul(stride, integer(2)), stride)
         return list(run_while(has_room, iteration, [*state, n, stride, *stacked], size))
 
-    start = [*init, integer(0), integer(1), *stacks(init, size + 1)]
+    start = [*init, integer(0), integer(1), *stacks(part(init), size + 1)]
     return list(run_while(lambda *args: goes_on(*args[:m]), until_full, start, size))
 
 
@@ -429,26 +434,27 @@ def go_back(
     pull: Pull,
     sums: Sequence[Array],
     cotangents: Sequence[Array],
+    size: int,
 ) -> list[Array]:
     """Pull cotangents back through the iterations of a loop, the last one first.
 
     Args:
         kept: what ``record`` returns after the last state.
-        avals: the types of a state.
-        step: the body.
+        avals: the types of what is kept of a state.
+        step: the body, of that.
         pull: goes back through one iteration.
         sums: what ``pull`` sums up, at the start.
         cotangents: of the last state.
+        size: for how many states ``record`` had room.
 
     Returns:
         The sums and the cotangents of the first state.
     """
     (iterations, stride), stacked = split_list(kept, 2)
-    m, size = len(stacked), stacked[0].shape[0] - 1
+    m = len(stacked)
     room, kept_all = integer(size), ew.eq(stride, integer(1))
 
-    def block(end: Array, *args: Array) -> list[Array]:
-        rows, cotangents = split_list(args, m)
+    def block(end: Array, *sums_and_cotangents: Array) -> list[Array]:
         start = ew.mul(ew.div(plus(end, -1), room), room)
         nearest = ew.div(start, stride)
 
@@ -458,7 +464,7 @@ def go_back(
             return [plus(i, 1), *step(*state), *write(rows, state, place)]
 
         first = ew.select(kept_all, end, ew.mul(nearest, stride))
-        state = [first, *read(stacked, nearest, avals), *rows]
+        state = [first, *read(stacked, nearest, avals), *stacked]
         rows = list(run_while(lambda i, *_: ew.lt(i, end), again, state, size))[1 + m :]
 
         def back(i: Array, *args: Array) -> list[Array]:
@@ -467,9 +473,8 @@ def go_back(
             sums_after, cts_before = pull(read(rows, ew.sub(last, start), avals), sums_, cts)
             return [last, *sums_after, *cts_before]
 
-        outs = run_while(lambda i, *_: ew.gt(i, start), back, [end, *cotangents], size)
-        return [outs[0], *rows, *outs[1:]]
+        state = [end, *sums_and_cotangents]
+        return list(run_while(lambda i, *_: ew.gt(i, start), back, state, size))
 
-    start = [iterations, *stacked, *sums, *cotangents]
-    outs = run_while(lambda end, *_: ew.gt(end, integer(0)), block, start, size)
-    return list(outs[1 + m :])
+    state = [iterations, *sums, *cotangents]
+    return list(run_while(lambda end, *_: ew.gt(end, integer(0)), block, state, size))[1:]

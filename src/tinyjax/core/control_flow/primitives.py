@@ -207,6 +207,33 @@ def prune_scan(eqn: jx.JaxprEqn, used: tuple[bool, ...]) -> jx.JaxprEqn:
     )
 
 
+def prune_while(eqn: jx.JaxprEqn, used: tuple[bool, ...]) -> jx.JaxprEqn:
+    """Drop results of a loop: the PRUNE rule of while."""
+    params: WhileParams = eqn.params
+    k, n = params.num_condition, params.num_body
+    _, asked = pr.prune_results(params.condition, (True,))
+
+    def needed(state: tuple[bool, ...]) -> tuple[bool, ...]:
+        return pr.prune_results(params.body, state)[1]
+
+    start = [a or b for a, b in zip(used, asked[k:], strict=True)]
+    state = cf.fixed_point(start, lambda state: needed(state)[n:])
+    if all(state) or params.observer is not None:
+        return eqn
+    other = needed(state)[:n]
+    return attrs.evolve(
+        eqn,
+        inputs=prim.marked(eqn.inputs, (*[True] * k, *other, *state)),
+        params=attrs.evolve(
+            params,
+            condition=pr.shorten(params.condition, (True,), (*[True] * k, *state)),
+            body=pr.shorten(params.body, state, (*other, *state)),
+            num_body=sum(other),
+        ),
+        out_binders=prim.marked(eqn.out_binders, state),
+    )
+
+
 # What is needed of conditionals, and where residuals of these lie
 
 

@@ -14,6 +14,7 @@ from tinyjax.core.control_flow.looping import stage_loop
 from tinyjax.core.control_flow.primitives import (
     WhileParams,
     bind_while as bind_while,  # noqa: PLC0414 (with its rules)
+    prune_while,
     while_body_jvp,
     while_p as while_p,  # noqa: PLC0414 (with its rules)
 )
@@ -92,6 +93,9 @@ def _while_type(avals: prim.Avals, params: WhileParams) -> prim.Avals:
             f"({', '.join(map(str, avals))})."
         )
     return body.out_avals
+
+
+while_p.def_rule(pr.PRUNE)(prune_while)
 
 
 @while_p.def_rule(pr.FORWARDS)
@@ -330,10 +334,11 @@ def while_loop(
     done keep their state.
 
     You can differentiate it in both modes. Reverse mode, which JAX's loop lacks, keeps states on
-    the way. Where there is room for 64 or more, as there is by default for a state of up to 8 KiB,
-    a loop of as many iterations costs what a ``scan`` costs: the states of all iterations are
-    stacked. In a longer loop every second is kept, then every fourth, and so on, and each iteration
-    is run again, once: for the square of their number, and a little more often beyond that.
+    the way, of which it leaves out what no derivative needs, such as a counter. Where there is room
+    for 64 or more, as there is by default for a state of up to 8 KiB, a loop of as many iterations
+    costs what a ``scan`` costs: the states of all iterations are stacked. In a longer loop every
+    second is kept, then every fourth, and so on, and each iteration is run again, once: for the
+    square of their number, and a little more often beyond that.
 
     With room for fewer states the body is run again from those kept, ``checkpoints`` at a time, the
     first included. While the loop runs its length is unknown; the states to keep are those that
