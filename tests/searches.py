@@ -25,6 +25,9 @@ TRIED: Final[Mapping[str, str]] = {
     " with and without sparsity, compiled and not: against nested `jvp`",
     "test_the_pattern_of_random_programs_covers_their_jacobians_at_length": "patterns of the same"
     " programs, for all arguments and at a point, and sparse Jacobians: against dense ones",
+    "test_derivatives_keep_to_memory_budgets_at_length": "gradients within memory budgets of"
+    " programs on matrices, with loops, choices, custom rules and calls: against gradients without"
+    " one, and what XLA needs against what is predicted",
     "test_random_choices_at_length": "choices among functions, and their first two derivatives"
     " where what is not taken has infinite ones or none: against those of what is taken",
     "test_shard_map_commutes": "programs with `shard_map` and shardings in the stack, against"

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, example, given, settings, strategies as st
 
 from fuzz import effects
+from fuzz.budgets import BUDGET_CASES, BudgetCase, check_budget
 from fuzz.drawing import CASES, Case
 from fuzz.effects import Statement
 from fuzz.forgetting import forget_sometimes
@@ -88,6 +89,20 @@ def test_laplacians_are_sums_of_second_derivatives(case: Case) -> None:
 def test_laplacians_are_sums_of_second_derivatives_at_length(case: Case) -> None:
     assume(affordable(case.program, TWICE) == TWICE)
     check_laplacian(case.program)
+    forget_sometimes()
+
+
+@pytest.mark.slow
+@settings(max_examples=8)
+@given(BUDGET_CASES)
+def test_derivatives_keep_to_memory_budgets(case: BudgetCase) -> None:
+    check_budget(case)
+
+
+@pytest.mark.fuzz
+@given(BUDGET_CASES)
+def test_derivatives_keep_to_memory_budgets_at_length(case: BudgetCase) -> None:
+    check_budget(case)
     forget_sometimes()
 
 

@@ -187,6 +187,30 @@ def test_a_scan_needs_no_more_than_with_states_counted_by_hand() -> None:
         assert plan.kept >= by_hand(*program.args).kept / 1.6
 
 
+#: Chains of these are one loop; but for the last, whose steps read each other in several ways.
+ELEMENTWISE: dict[str, Function] = {
+    "add": lambda x: x + 0.5,
+    "sin": jnp.sin,
+    "exp": lambda x: jnp.exp(-x),
+    "tanh": jnp.tanh,
+    "quotient": lambda x: 1.0 / (1.0 + x),
+    "chosen": lambda x: jnp.where(x > 0.1, jnp.sin(x) * 1.1, jnp.exp(-x * x)),
+}
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+@pytest.mark.parametrize("length", [4, 60])
+def test_chains_of_elementwise_operations(name: str, length: int) -> None:
+    def loss(x: Any) -> Any:
+        for _ in range(min(length, 12) if name == "chosen" else length):
+            x = ELEMENTWISE[name](x)
+        return jnp.sum(x)
+
+    x = normal(100, 100)
+    found = least(loss, x)
+    assert found == pytest.approx(peak(within(loss, found), x), rel=0.1)
+
+
 # Other programs, and other transformations
 
 

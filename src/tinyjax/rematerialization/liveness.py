@@ -7,26 +7,32 @@ ends with it. The branches of a conditional and the body of a loop bring their o
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable
+import itertools
+import operator
+from collections import defaultdict, deque
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 import attrs
 
 from tinyjax.core.control_flow.primitives import ScanParams, WhileParams
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr
-from tinyjax.exploring import costs
+from tinyjax.core.tracing import jaxpr as jx, program_rules as pr
 from tinyjax.exploring.numbering import programs_run
 from tinyjax.primitives.convolution import ConvParams, features_last
+from tinyjax.rematerialization.fusion import Fusions, moves, writes_over
 
 
-def inline(jaxpr: jx.Jaxpr, called: Callable[[jx.JaxprEqn], jx.Jaxpr | None]) -> jx.Jaxpr:
+def inline(
+    jaxpr: jx.Jaxpr, called: Callable[[jx.JaxprEqn], jx.Jaxpr | None], merge: bool = False
+) -> jx.Jaxpr:
     """Write programs in the places of equations, with variables of their own.
 
     Args:
         jaxpr: the program.
         called: of an equation, the program that it stands for; None for one that stays.
+        merge: whether equations that compute the same become one, as XLA has it.
     """
     eqns: list[jx.JaxprEqn] = []
+    known: dict[Hashable, tuple[jx.Var, ...]] = {}
 
     def run(jaxpr: jx.Jaxpr, args: tuple[jx.Atom, ...]) -> tuple[jx.Atom, ...]:
         env: dict[jx.Atom, jx.Atom] = dict(zip(jaxpr.in_binders, args, strict=True))
@@ -35,14 +41,22 @@ def inline(jaxpr: jx.Jaxpr, called: Callable[[jx.JaxprEqn], jx.Jaxpr | None]) ->
             program = called(eqn)
             if program is None:
                 binders = tuple([jx.Var(v.aval) for v in eqn.out_binders])
-                eqns.append(attrs.evolve(eqn, inputs=inputs, out_binders=binders))
-                env.update(zip(eqn.out_binders, binders, strict=True))
+                same = binders
+                if merge and not programs_run(eqn) and not jx.effects_of(eqn).any:
+                    same = known.setdefault((eqn.primitive, eqn.params, *map(_key, inputs)), same)
+                if same is binders:
+                    eqns.append(attrs.evolve(eqn, inputs=inputs, out_binders=binders))
+                env.update(zip(eqn.out_binders, same, strict=True))
             else:
                 env.update(zip(eqn.out_binders, run(program, inputs), strict=True))
         return tuple([env.get(x, x) for x in jaxpr.outs])
 
     outs = run(jaxpr, jaxpr.in_binders)
     return jx.Jaxpr(jaxpr.in_binders, tuple(eqns), outs)
+
+
+def _key(x: jx.Atom) -> Hashable:
+    return x if isinstance(x, jx.Var) else (x.aval, x.value.host.ravel()[:1].tobytes())
 
 
 def temporary_bytes(jaxpr: jx.Jaxpr, ending: tuple[int, ...] = ()) -> int:
@@ -54,37 +68,26 @@ def temporary_bytes(jaxpr: jx.Jaxpr, ending: tuple[int, ...] = ()) -> int:
     """
 
     def predict() -> int:
-        program = inline(jaxpr, _inlined)
-        return _Program(program, [program.in_binders[i] for i in ending]).peak()
+        program = inline(jaxpr, _inlined, merge=True)
+        return _Program(program, [program.in_binders[i] for i in ending]).peak(False)
 
     return jaxpr.derive(("temporary bytes", ending), predict)
+
+
+def needed_bytes(jaxpr: jx.Jaxpr) -> int:
+    """Predict the peak of what a program holds besides its parameters.
+
+    XLA has results in memory of their own, where other values are as long as there is room.
+    """
+    program = inline(jaxpr, _inlined, merge=True)
+    peak = _Program(program, ()).peak(True)
+    computed = {v for eqn in program.eqns for v in eqn.out_binders}
+    return peak + sum(_size(x) for x in program.outs if x not in computed)
 
 
 def _inlined(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
     rules = eqn.primitive.rules.extensions
     return eqn.primitive.rule(pr.INLINED)(eqn.params) if pr.INLINED in rules else None
-
-
-def _fuses(eqn: jx.JaxprEqn) -> bool:
-    rules = eqn.primitive.rules.extensions
-    return prim.ELEMENTWISE in rules or prim.FUSES in rules
-
-
-def _aliases(eqn: jx.JaxprEqn) -> bool:
-    """Whether results are operands, in the same memory."""
-    rules = eqn.primitive.rules.extensions
-    return prim.VIEW in rules or prim.IDENTITY in rules
-
-
-def _writes_over(eqn: jx.JaxprEqn) -> bool:
-    """Whether results take the memory of an operand that ends with them, as fused loops do."""
-    is_kept = prim.MATERIALIZES in eqn.primitive.rules.extensions
-    return _fuses(eqn) or (is_kept and eqn.primitive.rule(prim.MATERIALIZES)())
-
-
-def _reads_fused(eqn: jx.JaxprEqn) -> bool:
-    name = eqn.primitive.name
-    return _fuses(eqn) or (name.startswith("reduce_") and "window" not in name)
 
 
 def _size(x: jx.Atom) -> int:
@@ -100,53 +103,62 @@ def _moved(eqn: jx.JaxprEqn) -> int:
     return sum(map(_size, eqn.inputs))
 
 
+@attrs.define(eq=False)
+class _Buffer:
+    """Memory, from the step that first writes it to the last one that reads it."""
+
+    size: int
+    start: int = 0
+    stop: int = -1
+    result: bool = False
+
+    def overlaps(self, other: _Buffer) -> bool:
+        return self.start <= other.stop and other.start <= self.stop
+
+
+@attrs.frozen(eq=False)
+class _Step:
+    """An operation, with those that it computes on the way.
+
+    Attributes:
+        eqn: the operation.
+        read: the values in memory that it reads.
+        moved: those of them whose elements it does not read at their own places.
+        made: its results.
+    """
+
+    eqn: jx.JaxprEqn
+    read: frozenset[jx.Var]
+    moved: frozenset[jx.Var]
+    made: Sequence[jx.Var]
+
+
 class _Program:
     """A program without calls, and where its values are."""
 
     def __init__(self, jaxpr: jx.Jaxpr, carried: Iterable[jx.Var]) -> None:
         self.carried = tuple(carried)
-        self.origin = {v: eqn for eqn in jaxpr.eqns for v in eqn.out_binders}
-        self.readers: defaultdict[jx.Var, list[jx.JaxprEqn]] = defaultdict(list)
-        self.results: set[jx.Var] = set()
-        self.buffers: dict[jx.Var, frozenset[jx.Var]] = {}
         self.eqns = jaxpr.eqns
-        for x in jaxpr.outs:
-            self.results.update(self._source(x))
-        for eqn in jaxpr.eqns:
-            if not _aliases(eqn):
-                for x in dict.fromkeys(eqn.inputs):
-                    for source in self._source(x):
-                        self.readers[source].append(eqn)
+        self.fusions = Fusions(jaxpr)
+        self.results = self.fusions.results
+        self.read: dict[jx.Var, tuple[frozenset[jx.Var], frozenset[jx.Var]]] = {}
 
-    def _source(self, x: jx.Atom) -> tuple[jx.Var, ...]:
-        """The variable whose memory an atom is in."""
-        while isinstance(x, jx.Var):
-            eqn = self.origin.get(x)
-            if eqn is None or not _aliases(eqn):
-                return (x,)
-            x = eqn.inputs[0]
-        return ()
+    def _reading(self, x: jx.Atom) -> tuple[frozenset[jx.Var], frozenset[jx.Var]]:
+        """The values in memory that reading an atom reads, and those of which elements move."""
+        read = moved = frozenset[jx.Var]()
+        for var in self.fusions.source(x):
+            own = self.read.get(var) or (frozenset((var,)), frozenset())  # of a parameter
+            read, moved = read | own[0], moved | own[1]
+        return read, moved
 
-    def _fused(self, var: jx.Var) -> bool:
-        """Whether a value is computed where it is read, and nowhere kept."""
-        eqn = self.origin.get(var)
-        if eqn is None or var in self.results or not _fuses(eqn):
-            return False
-        readers = self.readers[var]
-        if len(readers) > 1 and costs.is_function(eqn.primitive):  # XLA computes it once
-            return False
-        return all(map(_reads_fused, readers))
-
-    def buffers_of(self, x: jx.Atom) -> frozenset[jx.Var]:
-        """The values in memory that reading an atom reads."""
-        read: frozenset[jx.Var] = frozenset()
-        for var in self._source(x):
-            if var not in self.buffers:
-                inputs = self.origin[var].inputs if self._fused(var) else ()
-                inner = frozenset((var,)) if not inputs else frozenset[jx.Var]()
-                self.buffers[var] = inner.union(*map(self.buffers_of, inputs))
-            read |= self.buffers[var]
-        return read
+    def _read_by(self, eqn: jx.JaxprEqn) -> tuple[frozenset[jx.Var], frozenset[jx.Var]]:
+        """The values in memory that an equation reads, and those of which it moves elements."""
+        none = frozenset[jx.Var]()
+        pairs = [self._reading(x) for x in eqn.inputs]
+        read = none.union(*[read for read, _ in pairs])
+        if moves(eqn):
+            return read, read
+        return read, none.union(*[moved for _, moved in pairs])
 
     def _inside(self, eqn: jx.JaxprEqn, ending: frozenset[jx.Var]) -> int:
         """The peak of what an operation holds besides its operands and its results."""
@@ -161,38 +173,86 @@ class _Program:
         peak = _moved(eqn)
         for program in programs_run(eqn):
             operands = eqn.inputs[len(eqn.inputs) - len(program.in_binders) :]
-            read = enumerate(map(self.buffers_of, operands))
+            read = enumerate(self._reading(x)[0] for x in operands)
             over = tuple([i for i, buffers in read if buffers and buffers <= ending])
             peak = max(peak, temporary_bytes(program, over))
         return peak
 
-    def peak(self) -> int:
-        steps: list[tuple[jx.JaxprEqn, frozenset[jx.Var], list[jx.Var]]] = []
-        last: dict[jx.Var, int] = {}
+    def _steps(self) -> list[_Step]:
+        """What XLA does one after the other: first come the operations that can, first served."""
+        steps: list[_Step] = []
+        readers: defaultdict[jx.Var, list[_Step]] = defaultdict(list)
         for eqn in self.eqns:
-            made = [v for v in eqn.out_binders if not self._fused(v)]
-            if _aliases(eqn) or not made:
-                continue
-            read = frozenset[jx.Var]().union(*map(self.buffers_of, eqn.inputs))
-            last.update(dict.fromkeys((*read, *made), len(steps)))
-            steps.append((eqn, read, [v for v in made if v not in self.results]))
-        live = peak = 0
-        # what is in memory that ends with it, and how much of that is the program's own
-        owned = dict.fromkeys(self.carried, 0)
-        for i, (eqn, read, made) in enumerate(steps):
-            ending = [v for v in read if v in owned and last[v] == i]
-            ending.sort(key=lambda v: owned[v])
-            inside = self._inside(eqn, frozenset(ending))
-            reusable = ending if _writes_over(eqn) else []
-            taken = {_size(v): v for v in reusable}
-            for v in made:
+            made = [] if self.fusions.is_fused(eqn) else eqn.out_binders
+            reading = self._read_by(eqn)
+            self.read.update(dict.fromkeys(eqn.out_binders, reading))
+            self.read.update({v: (frozenset((v,)), frozenset()) for v in made})
+            if made:
+                step = _Step(eqn, *reading, made)
+                if not step.read and len(made) == 1 and made[0].aval.size == 1:  # a constant
+                    self.read[made[0]] = step.read, step.read
+                    continue
+                steps.append(step)
+                for v in step.read:
+                    readers[v].append(step)
+        waiting = {step: len(step.read) for step in steps}
+        ready: deque[jx.Var | _Step] = deque(v for v in readers if v not in self.fusions.origin)
+        ready.extend(step for step in steps if not step.read)
+        order: list[_Step] = []
+        while ready:
+            node = ready.popleft()
+            values = [node] if isinstance(node, jx.Var) else node.made
+            if isinstance(node, _Step):
+                order.append(node)
+                if len(node.eqn.out_binders) > 1:
+                    ready.extend(values)
+                    continue
+            for v in values:
+                for step in readers[v]:
+                    waiting[step] -= 1
+                    if not waiting[step]:
+                        ready.append(step)
+        return order
+
+    def peak(self, with_results: bool) -> int:
+        """The most bytes in memory at once: without results, or with them and in their memory."""
+        steps = self._steps()
+        last: dict[jx.Var, int] = {}
+        for i, step in enumerate(steps):
+            last.update(dict.fromkeys((*step.read, *step.made), i))
+        buffers = {v: _Buffer(0) for v in self.carried}
+        inside: list[int] = []
+        for i, step in enumerate(steps):
+            eqn = step.eqn
+            ending = [
+                v for v in step.read if v in buffers and last[v] == i and v not in self.results
+            ]
+            ending.sort(key=lambda v: buffers[v].size)
+            inside.append(self._inside(eqn, frozenset(ending)))
+            taken: dict[int, jx.Var] = {}
+            if writes_over(eqn):
+                taken = {_size(v): v for v in ending if v not in step.moved}
+            for v in step.made:
+                stop = len(steps) if v in self.results else last[v]
                 under = taken.pop(_size(v), None)
-                if under is None:
-                    owned[v] = _size(v)
-                    live += owned[v]
-                else:
-                    owned[v], owned[under] = owned[under], 0
-            peak = max(peak, live + inside)
-            for v in (*ending, *[v for v in made if last[v] == i]):
-                live -= owned.pop(v)
-        return peak
+                if under is not None and (with_results or v not in self.results):
+                    buffers[v] = buffers[under]
+                    buffers[v].stop, buffers[v].result = stop, v in self.results
+                elif with_results or v not in self.results:
+                    buffers[v] = _Buffer(_size(v), i, stop, v in self.results)
+        distinct = {id(buffer): buffer for buffer in buffers.values()}.values()
+        taking = [[buffer] for buffer in distinct if buffer.result]
+        changes = [0] * (len(steps) + 2)
+        for buffer in sorted(distinct, key=lambda buffer: -buffer.size):
+            if buffer.result:
+                continue
+            for others in taking:
+                if others[0].size >= buffer.size and not any(map(buffer.overlaps, others)):
+                    others.append(buffer)
+                    break
+            else:
+                changes[buffer.start] += buffer.size
+                changes[buffer.stop + 1] -= buffer.size
+        live = itertools.accumulate(changes)
+        peak = max(map(operator.add, inside, live), default=0)
+        return peak + sum(others[0].size for others in taking)

@@ -25,6 +25,7 @@ from tinyjax.checkpointing.transformation import (
 )
 from tinyjax.core.control_flow.primitives import ScanParams
 from tinyjax.core.jit.program import JitParams
+from tinyjax.core.primitives import shape as sh
 from tinyjax.core.tracing import (
     jaxpr as jx,
     primitive as prim,
@@ -40,7 +41,7 @@ from tinyjax.frames import Location
 from tinyjax.host import tiers
 from tinyjax.rematerialization.chain import Piece, cheapest, least_room
 from tinyjax.rematerialization.cut import KeepCut
-from tinyjax.rematerialization.liveness import inline, temporary_bytes
+from tinyjax.rematerialization.liveness import inline, needed_bytes, temporary_bytes
 
 #: Of more places to divide a program at, the narrowest are taken.
 _MOST_BLOCKS: Final = 128
@@ -340,11 +341,13 @@ class BudgetParams(prim.Params):
     Attributes:
         jaxpr: the program.
         budget: the bytes that its derivative may need besides the arguments.
+        value: whether the first result is read.
         name: the function's name; programs that differ in name only are the same.
     """
 
     jaxpr: jx.Jaxpr
     budget: int
+    value: bool
     name: str = attrs.field(default="f", eq=False)
 
 
@@ -377,13 +380,13 @@ def _in_parts(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
     return jx.Jaxpr(binders, tuple(eqns), state)
 
 
-def chains(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...]) -> list[Chain]:
+def chains(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], value: bool) -> list[Chain]:
     """The chains that a program can be taken as: loops whole and, if there are any, in parts."""
-    whole = Chain(jaxpr, nonzero)
+    whole = Chain(jaxpr, nonzero, value)
     own = frozenset(whole.jaxpr.eqns)
     divided = inline(whole.jaxpr, lambda eqn: _in_parts(eqn) if eqn in own else None)
     same = len(divided.eqns) == len(whole.jaxpr.eqns)
-    return [whole] if same else [whole, Chain(divided, nonzero)]
+    return [whole] if same else [whole, Chain(divided, nonzero, value)]
 
 
 def cheapest_within(among: Sequence[Chain], budget: int, name: str) -> tuple[Chain, Chosen]:
@@ -410,10 +413,11 @@ class Chain:
     Args:
         jaxpr: the program.
         nonzero: the parameters that it is differentiated by.
+        value: whether its first result is read.
     """
 
-    def __init__(self, jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...]) -> None:
-        self.nonzero = nonzero
+    def __init__(self, jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], value: bool) -> None:
+        self.nonzero, self.value = nonzero, value
         self.jaxpr: jx.Jaxpr = pr.dce(inline(jaxpr, _called))
         self.arguments: frozenset[jx.Var] = frozenset(self.jaxpr.in_binders)
         self.blocks: tuple[_Block, ...] = tuple(self._blocks())
@@ -507,9 +511,9 @@ class Chain:
             nothing = policies.nothing_saveable
             eqns.append(_checkpoint(inputs, whole, nothing, outs))
         jaxpr = jx.Jaxpr(self.jaxpr.in_binders, tuple(eqns), self.jaxpr.outs)
-        derivative = _derivative(jaxpr, self.nonzero)
+        derivative = _derivative(jaxpr, self.nonzero, self.value)
         results = sum(x.aval.nbytes for x in derivative.outs)
-        return Chosen(tuple(pieces), jaxpr, results + temporary_bytes(derivative), results)
+        return Chosen(tuple(pieces), jaxpr, needed_bytes(derivative), results)
 
     def _choices(self, rooms: Iterable[float]) -> Iterator[Chosen]:
         """The cheapest choices for the sum of what is predicted of the blocks, each once."""
@@ -578,14 +582,18 @@ def _variants(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...]) -> tuple[_Variant, ...
     return jaxpr.derive(("memory", nonzero), find)
 
 
-def _derivative(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...]) -> jx.Jaxpr:
-    """A program of the results and of the cotangents of the parameters."""
+def _derivative(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], value: bool) -> jx.Jaxpr:
+    """A program of the results, the first if it is read, and of the parameters' cotangents."""
 
     def run(*args: Array) -> list[Array]:
         primals, cotangents = prim.split_list(args, len(nonzero))
         linearized = linearize_flat(lambda *xs: jx.eval_jaxpr(jaxpr, xs), primals, nonzero)
+        if len(cotangents) == 1 and not cotangents[0].ndim:  # as of a gradient
+            cotangents = [sh.full_like(cotangents[0], 1)]
         pulled = linearized.pull_back(cotangents)
-        return [*linearized.primals_out, *prim.present(pulled)]
+        asked = zip(pulled, primals, nonzero, strict=True)
+        cts = [sh.zeros_like(x) if ct is prim.ZERO else ct for ct, x, has in asked if has]
+        return [*linearized.primals_out[not value :], *cts]
 
     cotangents = [aval.cotangent() for aval in jaxpr.out_avals]
     return pr.dce(stg.stage(run, [*jaxpr.in_avals, *cotangents]).jaxpr)

@@ -43,19 +43,20 @@ def _budget_linearize(
     marks = tuple(nonzero)
 
     def choose() -> Any:
-        among = chains(params.jaxpr, marks)
+        among = chains(params.jaxpr, marks, params.value)
         return cheapest_within(among, params.budget, params.name)[1].jaxpr
 
-    chosen = params.jaxpr.derive(("memory budget", params.budget, marks), choose)
+    chosen = params.jaxpr.derive(("memory budget", params.budget, marks, params.value), choose)
     return linearize_of_call(chosen, primals, nonzero)
 
 
-def budgeted(fun: Callable[P, R], memory_budget: int) -> Callable[P, R]:
+def budgeted(fun: Callable[P, R], memory_budget: int, value: bool = True) -> Callable[P, R]:
     """Return a function of the same values, whose reverse-mode derivative keeps to a budget.
 
     Args:
         fun: takes and returns arrays in any containers.
         memory_budget: the bytes that its derivative may need besides the arguments.
+        value: whether its first result is read.
     """
     _check(memory_budget)
     name = getattr(fun, "__name__", type(fun).__name__)
@@ -67,7 +68,7 @@ def budgeted(fun: Callable[P, R], memory_budget: int) -> Callable[P, R]:
         arrays = calling.as_arrays(leaves, fun, in_tree)
         flat = calling.FlatFunction(fun, in_tree, user_fun=fun)
         staged = stage_call(flat, [x.aval for x in arrays], fun)
-        params = BudgetParams(staged.jaxpr, memory_budget, name)
+        params = BudgetParams(staged.jaxpr, memory_budget, value, name)
         outs = call_staged(staged, arrays, lambda staged, args: _bind_budget(staged, args, params))
         result: R = tree.unflatten(flat.out_tree, outs)
         return result
@@ -126,7 +127,7 @@ def memory_plan(
         floats = [dtypes.is_inexact(aval.dtype) for aval in avals]
         nonzero = (*[False] * len(staged.consts), *map(operator.and_, marks, floats))
         name = getattr(fun, "__name__", type(fun).__name__)
-        among = chains(staged.jaxpr, nonzero)
+        among = chains(staged.jaxpr, nonzero, value=False)
         chain, choice = cheapest_within(among, memory_budget, name)
         least = min(chain.least().peak for chain in among)
         return chain.plan(memory_budget, choice, least)

@@ -114,9 +114,17 @@ def pick_arguments(
     return tuple(picked.values())
 
 
-def within_budget(fun: Callable[..., Any], memory_budget: int) -> Callable[..., Any]:
-    """Return the same function, whose reverse-mode derivative needs so many bytes at most."""
-    budgeted: Callable[..., Any] = lazy.room("memory_budget").budgeted(fun, memory_budget)
+def within_budget(
+    fun: Callable[..., Any], memory_budget: int, value: bool = True
+) -> Callable[..., Any]:
+    """Return the same function, whose reverse-mode derivative needs so many bytes at most.
+
+    Args:
+        fun: the function.
+        memory_budget: the bytes.
+        value: whether its first result is read, as that of ``grad`` is not.
+    """
+    budgeted: Callable[..., Any] = lazy.room("memory_budget").budgeted(fun, memory_budget, value)
     return budgeted
 
 
@@ -169,8 +177,8 @@ class Chosen:
     @property
     def budgeted(self) -> Callable[..., Any]:
         """The same, whose derivative keeps to the memory budget, if there is one."""
-        budget = self.choice.memory_budget
-        return self if budget is None else within_budget(self.function, budget)
+        budget, value = self.choice.memory_budget, self.choice.name != "grad"
+        return self if budget is None else within_budget(self.function, budget, value)
 
     @property
     def function(self) -> Callable[..., Any]:
