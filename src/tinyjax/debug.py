@@ -18,8 +18,7 @@ from typing import Any, ParamSpec, TextIO, TypeVar, overload
 from tinyjax import config, dtypes, errors, frames, tracebacks, tree
 from tinyjax.callbacks import debug_callback
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, staging as stg
-from tinyjax.core.values import concrete as conc, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, concrete as conc, operands as opd
 from tinyjax.display import Shown
 from tinyjax.inspecting import Printer, run_printing
 from tinyjax.lazy import answer_for

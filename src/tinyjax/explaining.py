@@ -13,7 +13,7 @@ from tinyjax.core.jit.stages import Explanation
 from tinyjax.core.tracing.calling import argument_path, parameter_name
 from tinyjax.core.tracing.primitive import MappedAxis
 from tinyjax.core.tracing.trace import eager
-from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values import ShapedArray
 from tinyjax.tree.treedef import first_difference
 
 

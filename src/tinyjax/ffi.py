@@ -24,10 +24,8 @@ from tinyjax.core import xla
 from tinyjax.core.control_flow import scan as sc
 from tinyjax.core.primitives import broadcast as bc, shape as sh
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import checking, primitive as prim, trace as tr
-from tinyjax.core.tracing.primitive import Primitive
-from tinyjax.core.values import avals as av, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.tracing import Primitive, checking, primitive as prim, trace as tr
+from tinyjax.core.values import Array, ArrayLike, avals as av, operands as opd
 from tinyjax.lazy import answer_for
 
 answer_for(

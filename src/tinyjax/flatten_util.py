@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import attrs
 
 from tinyjax import dtypes, errors, numpy as jnp, tree
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array
 from tinyjax.core.values.operands import as_array
 from tinyjax.lazy import answer_for
 

@@ -15,8 +15,7 @@ import attrs
 
 from tinyjax import dtypes, errors, numpy as jnp
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import integers as ints, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.lazy import answer_for
 from tinyjax.numpy import creation as cr, promotion as pm
 

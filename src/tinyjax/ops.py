@@ -10,8 +10,8 @@ import attrs
 from tinyjax import dtypes, numpy as jnp
 from tinyjax.core import devices as dev
 from tinyjax.core.primitives import reduce as rd
-from tinyjax.core.values import integers as ints, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike, UpdateOptions
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
+from tinyjax.core.values.array import UpdateOptions
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.lazy import answer_for
 from tinyjax.primitives import result_placement as placing

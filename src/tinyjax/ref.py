@@ -6,8 +6,7 @@ from typing import Any
 
 from tinyjax import numpy as jnp
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import avals as av
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, avals as av
 from tinyjax.errors import ArgumentError
 from tinyjax.lazy import answer_for
 from tinyjax.state.references import AbstractRef, Ref, RefView, free_ref, freeze, new_ref

@@ -17,8 +17,7 @@ import numpy as np
 from tinyjax import errors, frames, tree
 from tinyjax.core.api import derivatives
 from tinyjax.core.tracing import calling
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values import Array, ConcreteArray
 from tinyjax.dtypes import DType, HostArray, finfo, float0, is_complex, is_inexact, real_part
 
 __all__ = ["DerivativeMismatchError", "check_grads", "check_jvp", "check_vjp"]

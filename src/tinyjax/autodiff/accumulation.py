@@ -35,8 +35,7 @@ from tinyjax.core.api.arguments import Choice, Chosen, without_tracers
 from tinyjax.core.jit import jit_p
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, trace as tr
 from tinyjax.core.transforms.linearize import Linearized, linearize_flat
-from tinyjax.core.values import avals as av, concrete as conc
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av, concrete as conc
 from tinyjax.dtypes import HostArray, float0, is_complex, is_inexact
 
 P = ParamSpec("P")

@@ -26,9 +26,7 @@ from tinyjax.autodiff.elimination import Mask, Pattern
 from tinyjax.core.api.mapping import over_basis
 from tinyjax.core.primitives import rules as ru, shape as sh
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
-from tinyjax.core.values import avals as av
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values import Array, ConcreteArray, avals as av
 from tinyjax.custom_derivatives.custom_calls import custom_vjp_tangent_p
 from tinyjax.dtypes import HostArray, is_complex, is_inexact, real_part
 

@@ -11,8 +11,7 @@ from tinyjax.core import api
 from tinyjax.core.api.arguments import check_per_argument
 from tinyjax.core.primitives.shape import zero_tangent
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.errors import ArgumentError
 
 A = TypeVar("A")

@@ -25,10 +25,9 @@ from tinyjax.core.api.arguments import as_tangents, check_per_argument
 from tinyjax.core.control_flow import cond, scan as sc, while_loop as wl
 from tinyjax.core.jit import jit_p
 from tinyjax.core.primitives import elementwise as ew, shape as sh
-from tinyjax.core.tracing import calling, jaxpr as jx, primitive as prim, trace as tr
-from tinyjax.core.tracing.primitive import ZERO, Primitive, Tangent
-from tinyjax.core.values import avals as av
-from tinyjax.core.values.array import Array
+from tinyjax.core.tracing import Primitive, calling, jaxpr as jx, primitive as prim, trace as tr
+from tinyjax.core.tracing.primitive import ZERO, Tangent
+from tinyjax.core.values import Array, avals as av
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.primitives import convolution as cv, dot
 

@@ -12,7 +12,7 @@ from tinyjax.core.api import arguments
 from tinyjax.core.primitives import shape as sh
 from tinyjax.core.tracing import calling, jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.transforms import linearize as lz, transpose as tp
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:

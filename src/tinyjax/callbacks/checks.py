@@ -11,8 +11,7 @@ import numpy as np
 from tinyjax import dtypes, errors, frames
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, rules as ru, shape as sh
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import checking, primitive as prim, trace as tr
-from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.tracing import Primitive, checking, primitive as prim, trace as tr
 from tinyjax.core.values import operands as opd
 
 V = TypeVar("V")

@@ -15,8 +15,7 @@ from tinyjax import dtypes, frames, tree
 from tinyjax.core.primitives.shape import batch_axes_in_front
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import avals as av, concrete as conc, integers as ints
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av, concrete as conc, integers as ints
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, CallbackError, DifferentiationError, described, shortened
 

@@ -12,8 +12,7 @@ from tinyjax.callbacks import common
 from tinyjax.core.primitives import shape as sh
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg, trace as tr
 from tinyjax.core.transforms.batching import batch_flat
-from tinyjax.core.values import avals as av, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.custom_derivatives import closures
 
 pure_callback_p: prim.Primitive[common.CallbackParams] = prim.Primitive(

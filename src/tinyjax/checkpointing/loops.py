@@ -33,14 +33,13 @@ from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitives.elementwise import add, and_, gt, lt, sub
 from tinyjax.core.primitives.rules import instantiate_all
 from tinyjax.core.primitives.shape import full, zero_cotangent
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.stablehlo import Lowering, Values
 from tinyjax.core.tracing import primitive as prim, program_rules as pr, trace as tr
 from tinyjax.core.tracing.jaxpr import Jaxpr, effects as effects_of_program, eval_jaxpr
 from tinyjax.core.tracing.staging import Staged, close_over, stage
 from tinyjax.core.transforms import linearize as lz, transpose as tp
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ShapedArray, stacked
+from tinyjax.core.values import Array, ShapedArray
+from tinyjax.core.values.avals import stacked
 from tinyjax.primitives.linear_maps import LinearMapParams, def_linear_map
 
 loop_tangent_p: prim.Primitive[LinearMapParams] = prim.Primitive("loop_tangent", LinearMapParams)

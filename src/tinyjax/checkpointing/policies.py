@@ -22,7 +22,7 @@ import attrs
 from tinyjax import errors, frames, records
 from tinyjax.core.primitives.identities import name_p
 from tinyjax.core.tracing import checking, jaxpr as jx, primitive as prim
-from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values import ShapedArray
 from tinyjax.primitives import convolution as cv, dot
 
 

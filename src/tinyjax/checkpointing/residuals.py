@@ -11,8 +11,7 @@ from tinyjax.checkpointing.rematerialize import SPLIT
 from tinyjax.core.primitives.identities import NameParams
 from tinyjax.core.tracing import calling, jaxpr as jx, program_rules as pr, staging as stg
 from tinyjax.core.transforms.linearize import linearize_flat
-from tinyjax.core.values import avals as av
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av
 from tinyjax.frames import Location
 
 

@@ -27,8 +27,7 @@ from tinyjax.core.control_flow.primitives import run_while
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd, slicing as sl
 from tinyjax.core.primitives.shape import full, full_like, iota
 from tinyjax.core.tracing.primitive import split_list
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values import Array, ShapedArray
 from tinyjax.primitives import arg_extrema, cumulative as cu, dynamic_slice as ds
 
 #: Iterations are counted, and the cost of a schedule is, in this dtype.

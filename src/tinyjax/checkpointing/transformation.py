@@ -15,8 +15,7 @@ from tinyjax.checkpointing.rematerialize import split_jaxpr
 from tinyjax.core import lowering as low
 from tinyjax.core.api import arguments
 from tinyjax.core.jit.program import def_call
-from tinyjax.core.stablehlo import types as hlo
-from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo import Lowering, types as hlo
 from tinyjax.core.tracing import (
     calling,
     checking,
@@ -27,8 +26,7 @@ from tinyjax.core.tracing import (
 )
 from tinyjax.core.tracing.staging import Staged, call_staged, stage_call
 from tinyjax.core.transforms.linearize import linearize_jaxpr
-from tinyjax.core.values import integers as ints
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, integers as ints
 
 
 @attrs.frozen(eq=False, repr=False)

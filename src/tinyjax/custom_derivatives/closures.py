@@ -11,9 +11,7 @@ from typing import Any
 
 from tinyjax import dtypes, errors, frames, tree
 from tinyjax.core.tracing import calling, jaxpr as jx, staging as stg, trace as tr
-from tinyjax.core.values import operands as opd
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values import Array, ConcreteArray, operands as opd
 
 Seen = dict[int, object]
 

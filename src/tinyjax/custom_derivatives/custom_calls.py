@@ -13,14 +13,12 @@ from tinyjax import dtypes, errors, frames, tree
 from tinyjax.core.jit import program
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, rules as ru, shape as sh
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.stablehlo import Lowering, Values
 from tinyjax.core.tracing import checking, jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.tracing.program_rules import ASKED, INLINED, def_program, depends
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz
-from tinyjax.core.values import avals as av, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.custom_derivatives import closures, differentiated_calls
 
 

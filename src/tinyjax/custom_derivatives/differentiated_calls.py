@@ -15,7 +15,7 @@ from tinyjax.core.primitives.rules import add_tangents, instantiate_all
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr, trace as tr
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array
 from tinyjax.core.values.operands import splat
 from tinyjax.custom_derivatives.closures import holds_tracer, tracers_in
 

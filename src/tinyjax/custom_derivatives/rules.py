@@ -24,7 +24,7 @@ import attrs
 
 from tinyjax import config, dtypes, errors, tracebacks, tree
 from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg
+from tinyjax.core.tracing import bind, jaxpr as jx, primitive as prim, staging as stg
 from tinyjax.core.tracing.calling import (
     HOLDERS,
     BoundMethod,
@@ -33,9 +33,8 @@ from tinyjax.core.tracing.calling import (
     leaf_path,
     whole_places,
 )
-from tinyjax.core.tracing.trace import at_own_lines, bind, current_trace
-from tinyjax.core.values import avals as av, integers as ints, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.tracing.trace import at_own_lines, current_trace
+from tinyjax.core.values import Array, avals as av, integers as ints, operands as opd
 from tinyjax.custom_derivatives import closures, custom_calls
 from tinyjax.custom_derivatives.custom_calls import Call, CustomVJPPrimal, SymbolicZero
 from tinyjax.dtypes import DType, is_inexact, kind

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, ParamSpec, TypeAlias
 import attrs
 
 from tinyjax import errors, numpy as jnp, tree
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.lazy import answer_for
 
 P = ParamSpec("P")

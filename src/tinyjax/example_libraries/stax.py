@@ -18,7 +18,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import errors, lax, random
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.dtypes import DType
 from tinyjax.lazy import answer_for
 from tinyjax.nn import (

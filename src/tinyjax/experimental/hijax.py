@@ -39,8 +39,7 @@ from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim, staging as stg, trace as tr
 from tinyjax.core.tracing.calling import leaf_path
 from tinyjax.core.transforms.batching import BatchAxis, batch_flat, batched_aval
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values import Array, ShapedArray
 from tinyjax.core.values.operands import as_array
 from tinyjax.custom_derivatives.custom_calls import (
     Backward,

@@ -14,8 +14,7 @@ import numpy as np
 from tinyjax import dtypes, errors, tree
 from tinyjax.core.devices import group, is_place
 from tinyjax.core.primitives.shape import expand_dims
-from tinyjax.core.values import concrete as conc, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, concrete as conc, operands as opd
 from tinyjax.lazy import answer_for
 from tinyjax.parallel import meshes, named_sharding as ns, putting, sharding as sd, xla
 

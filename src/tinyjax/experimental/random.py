@@ -18,7 +18,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, numpy as jnp, random, tree
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.lazy import answer_for
 from tinyjax.state.references import Ref, new_ref

@@ -19,8 +19,7 @@ from tinyjax import config, errors, frames, tracebacks
 from tinyjax.core import xla
 from tinyjax.core.jit import JitFunction, jit, stages
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, trace as tr
-from tinyjax.core.values import avals as av, concrete as conc, integers as ints
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av, concrete as conc, integers as ints
 from tinyjax.exploring import costs, model, numbering
 from tinyjax.exploring.compiled import Marks, StableHLO, read_hlo, read_stablehlo, with_products
 from tinyjax.exploring.measuring import measure

@@ -10,7 +10,7 @@ from typing import Final
 
 from tinyjax import frames
 from tinyjax.core.tracing import jaxpr as jx, trace as tr
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array
 from tinyjax.host import plans
 
 #: The program is evaluated until this much time has passed, and at least once.

@@ -15,8 +15,7 @@ from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitives import rules as ru, shape as sh
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg, trace as tr
-from tinyjax.core.values import avals as av
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av
 from tinyjax.dtypes import is_inexact
 from tinyjax.export.symbolic_programs import Sized
 

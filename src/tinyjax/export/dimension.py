@@ -7,11 +7,9 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.primitives import rules as ru
-from tinyjax.core.stablehlo import types as hlo
-from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo import Lowering, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import avals as av, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av, operands as opd
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -16,8 +16,7 @@ from typing import Any, Final, SupportsIndex, TypeAlias, TypeGuard
 import attrs
 
 from tinyjax.core.tracing import trace as tr
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values import Array, ShapedArray
 from tinyjax.core.values.integers import SymbolicSize
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, InconclusiveDimensionOperation, shortened

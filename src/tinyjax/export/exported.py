@@ -14,8 +14,7 @@ from tinyjax.core.jit import JitFunction, JitParams, jit, jit_p, stages
 from tinyjax.core.jit.stages import check_arguments
 from tinyjax.core.tracing import jaxpr as jx, trace as tr
 from tinyjax.core.tracing.calling import as_arrays
-from tinyjax.core.values import avals as av, concrete as conc
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av, concrete as conc
 from tinyjax.export import families, format, polynomials as poly, symbolic_programs, xla
 from tinyjax.export.calling import CallExportedParams, Program, call_exported_p, calling
 from tinyjax.export.symbolic_programs import refusing, told, with_sizes

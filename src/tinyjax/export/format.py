@@ -20,8 +20,7 @@ import numpy as np
 
 from tinyjax import errors, records, tree
 from tinyjax.core.tracing import jaxpr as jx
-from tinyjax.core.values import avals as av, concrete as conc
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av, concrete as conc
 from tinyjax.export import dims, families, jaxprs
 from tinyjax.tree.node import KINDS, check_class
 

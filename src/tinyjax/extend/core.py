@@ -12,7 +12,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core import lowering as low
 from tinyjax.core.jit.program import def_call
-from tinyjax.core.tracing import jaxpr as jx, staging as stg, trace as tr
+from tinyjax.core.tracing import Primitive, jaxpr as jx, staging as stg, trace as tr
 from tinyjax.core.tracing.jaxpr import (
     ClosedJaxpr,
     Effect,
@@ -22,9 +22,8 @@ from tinyjax.core.tracing.jaxpr import (
     Var,
     subjaxprs,
 )
-from tinyjax.core.tracing.primitive import Params, Primitive
-from tinyjax.core.values import avals as av, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.tracing.primitive import Params
+from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import InconclusiveDimensionOperation, JaxprTypeError, TinyjaxError
 from tinyjax.lax.placement import Token

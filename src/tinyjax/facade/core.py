@@ -7,8 +7,7 @@ from typing import Any
 
 from tinyjax.core.tracing import jaxpr as jx, trace as tr
 from tinyjax.core.transforms import batching as bt
-from tinyjax.core.values import avals as av, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.core.values.integers import larger as max_dim, smaller as min_dim
 from tinyjax.facade.primitives import Primitive, pytype_aval_mappings
 

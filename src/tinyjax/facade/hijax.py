@@ -24,8 +24,7 @@ import attrs
 
 from tinyjax import errors
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, operands as opd
 from tinyjax.state import references as rf
 
 __all__ = [

@@ -16,7 +16,7 @@ import tinyjax.numpy as jnp
 from tinyjax import distributed, errors, tree
 from tinyjax.core import devices as dev
 from tinyjax.core.tracing import trace as tr
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.facade import primitives
 from tinyjax.numpy import promotion as pm
 from tinyjax.tree import node

@@ -10,8 +10,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import trace as tr
-from tinyjax.core.tracing.primitive import Primitive
+from tinyjax.core.tracing import Primitive, trace as tr
 from tinyjax.core.values import avals as av
 from tinyjax.facade import primitives
 

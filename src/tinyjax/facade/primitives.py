@@ -18,10 +18,8 @@ import numpy as np
 from tinyjax import errors, tree
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import encoding, primitive as prim, staging as stg
-from tinyjax.core.tracing.trace import bind
-from tinyjax.core.values import avals as av, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.tracing import bind, encoding, primitive as prim, staging as stg
+from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.custom_derivatives.custom_calls import Zero
 
 _counter: Final = itertools.count()

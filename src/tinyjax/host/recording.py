@@ -9,8 +9,7 @@ import numpy as np
 
 from tinyjax import dtypes, frames, tree
 from tinyjax.core.tracing import jaxpr as jx, staging as stg, trace as tr
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values import Array, ConcreteArray
 from tinyjax.core.values.operands import raw_host
 from tinyjax.host import LARGEST, Program, plans
 

@@ -18,13 +18,10 @@ from numpy import asarray, ndarray
 
 from tinyjax import dtypes, errors, frames, tracebacks
 from tinyjax.config import settings
-from tinyjax.core.tracing import checking, primitive as prim, trace as tr
-from tinyjax.core.tracing.primitive import NO_PARAMS, Kernel, Primitive
+from tinyjax.core.tracing import Primitive, checking, primitive as prim, trace as tr
+from tinyjax.core.tracing.primitive import NO_PARAMS, Kernel
 from tinyjax.core.tracing.trace import EVAL, IGNORE, current_trace, reset_errors, set_errors
-from tinyjax.core.values import avals as av, operands as opd
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ShapedArray
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values import Array, ConcreteArray, ShapedArray, avals as av, operands as opd
 from tinyjax.core.values.operands import PYTHON_NUMBERS, met_splats
 from tinyjax.frames import imitate
 from tinyjax.host import Program, data_at_hand

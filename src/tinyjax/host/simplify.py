@@ -16,8 +16,7 @@ from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.core.tracing.primitive import HostCall
 from tinyjax.core.tracing.program_rules import dce
 from tinyjax.core.tracing.trace import EVAL
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values import Array, ShapedArray
 from tinyjax.core.values.operands import as_number
 
 #: Results of so many bytes are put where an operand was, and are dropped when they are not needed.

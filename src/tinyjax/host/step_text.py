@@ -14,8 +14,7 @@ from tinyjax.core.tracing.primitive import ZERO, Primitive
 from tinyjax.core.tracing.staging import Staged, StagingTracer
 from tinyjax.core.tracing.trace import EVAL, Running
 from tinyjax.core.transforms import jvp as jv, linearize as lz
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values import Array, ConcreteArray
 from tinyjax.dtypes import HostArray
 from tinyjax.frames import STAGING_LEVEL
 from tinyjax.host.plans import Body

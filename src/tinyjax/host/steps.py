@@ -14,8 +14,7 @@ from tinyjax.core.tracing.primitive import ZERO, Primitive, Tangent, on_replaced
 from tinyjax.core.tracing.trace import eager
 from tinyjax.core.transforms import linearize as lz, transpose as tp
 from tinyjax.core.transforms.jvp import JVPTracer
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values import Array, ConcreteArray
 from tinyjax.host.replay import Programs, may_be_repeated
 
 # Steps of a linearization that are repeated: what a primitive's jvp rule does, without asking it.

@@ -21,9 +21,7 @@ import attrs
 from tinyjax import blas, config, records
 from tinyjax.core import xla
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr, trace as tr
-from tinyjax.core.values import concrete as conc
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values import Array, ConcreteArray, concrete as conc
 from tinyjax.core.xla import compilation, threads
 from tinyjax.core.xla.threads import in_background
 from tinyjax.records import Printed, Record

@@ -13,7 +13,7 @@ from typing import TypeVar
 from tinyjax.core.primitives.identities import stop_gradient_p
 from tinyjax.core.tracing.primitive import NO_PARAMS, Primitive
 from tinyjax.core.tracing.trace import CustomCall, EvalTrace, Running, Trace, Tracer, current_trace
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array
 from tinyjax.dtypes import is_inexact
 
 P = TypeVar("P")

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack, overloa
 from tinyjax import dtypes, frames, numpy as jnp
 from tinyjax.core.control_flow import while_loop as wl
 from tinyjax.core.tracing import checking
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.errors import ArgumentError
 from tinyjax.implicit import information, krylov, linear_systems, roots, theorem, vectors
 from tinyjax.implicit.newton import newton

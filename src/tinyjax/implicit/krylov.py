@@ -13,7 +13,7 @@ import numpy as np
 
 from tinyjax import dtypes, numpy as jnp
 from tinyjax.core.control_flow import loops, while_loop as wl
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array
 from tinyjax.implicit import information
 
 Operator = Callable[[Array], Array]

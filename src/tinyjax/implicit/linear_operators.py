@@ -23,8 +23,7 @@ from tinyjax.core.tracing.primitive import defined, of_undefined, present, split
 from tinyjax.core.tracing.program_rules import def_program
 from tinyjax.core.tracing.trace import Running, bind
 from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values import Array, ShapedArray
 from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.implicit.vectors import strong
 from tinyjax.parallel import collective as col, mesh_rule as mr, types as ty

@@ -12,8 +12,7 @@ from tinyjax import dtypes, numpy as jnp, tree
 from tinyjax.core import api
 from tinyjax.core.primitives.identities import stop_gradient
 from tinyjax.core.tracing import calling, checking
-from tinyjax.core.values import array as arr, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, array as arr, operands as opd
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.implicit import krylov, linear_operators
 from tinyjax.implicit.information import Info, default_tolerance

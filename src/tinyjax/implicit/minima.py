@@ -11,7 +11,7 @@ from tinyjax import dtypes, errors, frames, numpy as jnp
 from tinyjax.core import api
 from tinyjax.core.control_flow import loops, while_loop as wl
 from tinyjax.core.tracing import checking
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.implicit import information, krylov, linear_systems, roots, theorem, vectors
 from tinyjax.numpy.promotion import check_option
 

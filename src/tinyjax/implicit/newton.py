@@ -10,7 +10,7 @@ import numpy as np
 from tinyjax import dtypes, numpy as jnp
 from tinyjax.core import api
 from tinyjax.core.control_flow import while_loop as wl
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array
 from tinyjax.implicit import information, krylov
 
 

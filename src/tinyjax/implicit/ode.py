@@ -11,7 +11,7 @@ from tinyjax.core import api
 from tinyjax.core.control_flow import scan as sc
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import calling, checking, primitive as prim, trace as tr
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.core.values.integers import integer
 from tinyjax.errors import ArgumentError
 from tinyjax.implicit import runge_kutta, taylor_series

@@ -9,8 +9,7 @@ from tinyjax import custom_derivatives, dtypes, frames, numpy as jnp, tree
 from tinyjax.core import api
 from tinyjax.core.primitives import identities
 from tinyjax.core.tracing import calling, checking
-from tinyjax.core.values import operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.errors import ArgumentError, ConcretizationError
 from tinyjax.implicit import constant, information, theorem, vectors
 from tinyjax.implicit.linear_systems import LinearSolver, prepared

@@ -17,7 +17,7 @@ import numpy as np
 from tinyjax import dtypes, numpy as jnp
 from tinyjax.core.control_flow import loops, scan as sc, while_loop as wl
 from tinyjax.core.primitives.identities import stop_gradient
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array
 from tinyjax.implicit.information import Info
 
 #: The derivative of a state, a vector, at a time.

@@ -17,7 +17,7 @@ import numpy as np
 from tinyjax import dtypes, numpy as jnp
 from tinyjax.autodiff import taylor
 from tinyjax.core.primitives.identities import stop_gradient
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array
 from tinyjax.implicit import information, runge_kutta
 
 

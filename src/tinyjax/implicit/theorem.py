@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from tinyjax import tree
 from tinyjax.core import api
 from tinyjax.core.tracing.primitive import ZERO
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array
 from tinyjax.custom_derivatives import SymbolicZero, custom_derivative
 from tinyjax.implicit import linear_systems, vectors
 from tinyjax.implicit.information import Info

@@ -15,8 +15,7 @@ from tinyjax import dtypes, errors, frames, numpy as jnp, tree
 from tinyjax.core.control_flow import common as cf
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import calling, jaxpr as jx
-from tinyjax.core.values import avals as av
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av
 
 #: What an equation is made of: a function of what it closes over and of its unknown, a vector.
 VectorFunction = Callable[[Sequence[Array], Array], Array]

@@ -12,8 +12,7 @@ from tinyjax import dtypes, errors, frames, tree
 from tinyjax.core.api import arguments, jacobians
 from tinyjax.core.primitives import broadcast as bc, shape as sh, slicing as sl
 from tinyjax.core.tracing import calling, checking, primitive as prim, trace as tr
-from tinyjax.core.values import avals as av, concrete as conc, integers as ints
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av, concrete as conc, integers as ints
 from tinyjax.laplacians import numbering as nb, rows as rw
 from tinyjax.laplacians.trace import LaplacianTrace, run
 

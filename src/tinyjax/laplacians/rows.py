@@ -13,8 +13,7 @@ from tinyjax import dtypes, numpy as jnp
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.transforms import batching as bt, jvp as jv
-from tinyjax.core.values import avals as av
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av
 from tinyjax.laplacians import numbering as nb
 
 P = TypeVar("P")

@@ -24,8 +24,7 @@ from tinyjax.core.tracing import (
     trace as tr,
 )
 from tinyjax.core.tracing.program_rules import ASKED
-from tinyjax.core.values import avals as av
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av
 from tinyjax.custom_derivatives.custom_calls import custom_call_p
 from tinyjax.dtypes import HostArray, is_float, is_inexact
 from tinyjax.laplacians import numbering as nb, rows as rw

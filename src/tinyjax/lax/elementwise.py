@@ -12,10 +12,9 @@ from tinyjax.core.primitives import (
     identities as _id,
     shape as _sh,
 )
-from tinyjax.core.tracing import checking, trace as tr
-from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive
-from tinyjax.core.values import operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.tracing import Primitive, checking, trace as tr
+from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams
+from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.core.values.integers import integer
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError

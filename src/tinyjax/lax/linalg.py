@@ -14,8 +14,7 @@ from tinyjax import dtypes, numpy as jnp
 from tinyjax.core.control_flow import while_loop as wl
 from tinyjax.core.primitives import shape as sh, slicing as sl
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import integers as ints
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.lazy import loader

@@ -9,8 +9,7 @@ import attrs
 
 from tinyjax import errors, tree
 from tinyjax.core.devices import platform_in_view
-from tinyjax.core.values import integers as ints, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, integers as ints, operands as opd
 from tinyjax.lax.elementwise import optimization_barrier
 from tinyjax.numpy.creation import zeros
 from tinyjax.parallel import collective as col, types as ty

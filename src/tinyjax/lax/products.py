@@ -12,8 +12,7 @@ from tinyjax import dtypes, errors
 from tinyjax.core import devices as dev
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
 from tinyjax.core.tracing import trace as tr
-from tinyjax.core.values import integers as ints, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.dtypes import DTypeLike
 from tinyjax.lax import operands
 from tinyjax.lax.operands import one_dtype

@@ -20,10 +20,8 @@ from tinyjax.core.primitives import (
     shape as sh,
 )
 from tinyjax.core.primitives.slicing import pad, slice_
-from tinyjax.core.tracing import checking, jaxpr as jx, primitive as prim, staging as stg
-from tinyjax.core.tracing.trace import bind1
-from tinyjax.core.values import avals as av, integers as ints, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.tracing import bind1, checking, jaxpr as jx, primitive as prim, staging as stg
+from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints, operands as opd
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DType, DTypeLike, HostArray

@@ -19,8 +19,8 @@ from tinyjax.core.primitives import (
 )
 from tinyjax.core.stablehlo.types import MOST_AXES
 from tinyjax.core.tracing import checking, trace as tr
-from tinyjax.core.values import avals as av, integers as ints, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike, put
+from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints, operands as opd
+from tinyjax.core.values.array import put
 from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.lax.elementwise import neg

@@ -9,10 +9,9 @@ from tinyjax import dtypes, errors
 from tinyjax.core import devices as dev
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.primitives.elementwise import convert_element_type
+from tinyjax.core.tracing import bind1
 from tinyjax.core.tracing.primitive import NO_PARAMS
-from tinyjax.core.tracing.trace import bind1
-from tinyjax.core.values import array as arr, integers as ints, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, array as arr, integers as ints, operands as opd
 from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DTypeLike, check
 from tinyjax.errors import ArgumentError, ShapeError, shortened

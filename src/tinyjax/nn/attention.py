@@ -16,8 +16,7 @@ import tinyjax.numpy as jnp
 from tinyjax import checkpointing, dtypes
 from tinyjax.core.control_flow.scan import scan
 from tinyjax.core.primitives import identities, shape as sh, slicing as sl
-from tinyjax.core.values import integers as ints, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.nn.functions import softmax
 from tinyjax.numpy.promotion import check_option

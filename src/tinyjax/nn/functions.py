@@ -12,8 +12,7 @@ from typing import Literal
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
 from tinyjax.core.primitives.identities import stop_gradient
-from tinyjax.core.values import integers as ints, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.dtypes import DTypeLike
 from tinyjax.host import replay
 from tinyjax.lax import DotDimensionNumbers, dot_general

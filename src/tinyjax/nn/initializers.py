@@ -14,8 +14,7 @@ import numpy as np
 from tinyjax import dtypes, errors, lazy, random
 from tinyjax.core import devices as dev
 from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.values import integers as ints
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.dtypes import DTypeLike
 from tinyjax.numpy import creation as cr, manipulation as mn, promotion as pm
 from tinyjax.primitives import result_placement as placing

@@ -9,8 +9,7 @@ import numpy as np
 from tinyjax import dtypes, errors
 from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.primitives import elementwise as ew, shape as sh
-from tinyjax.core.values import concrete as conc, integers as ints
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, concrete as conc, integers as ints
 from tinyjax.dtypes import DTypeLike
 from tinyjax.host import data_at_hand
 from tinyjax.host.replay import replayed

@@ -7,8 +7,7 @@ from typing import Literal
 
 from tinyjax import dtypes
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.values import integers as ints
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.host import replay
 from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, sorting as srt

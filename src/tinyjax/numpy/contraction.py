@@ -22,8 +22,7 @@ from tinyjax.core import devices as dev
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd, shape as sh
 from tinyjax.core.primitives.slicing import slice_
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import integers as ints, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.dtypes import DTypeLike
 from tinyjax.host import replay
 from tinyjax.numpy import promotion as pm

@@ -27,11 +27,11 @@ from tinyjax.core import devices as dev, primitives
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew, identities, shape as sh
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_size
+from tinyjax.core.tracing import Tracer
 from tinyjax.core.tracing.checking import explained
-from tinyjax.core.tracing.trace import Tracer
-from tinyjax.core.values.array import Array, ArrayLike, followed, is_array_like, put
+from tinyjax.core.values import Array, ArrayLike, ConcreteArray
+from tinyjax.core.values.array import followed, is_array_like, put
 from tinyjax.core.values.avals import ShapeDtypeStruct
-from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.integers import (
     SymbolicSize,
     canonical_axis,

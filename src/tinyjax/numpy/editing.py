@@ -12,8 +12,7 @@ from tinyjax.core.api.mapping import vmap
 from tinyjax.core.primitives import shape as sh, slicing as sl
 from tinyjax.core.stablehlo.types import MOST_AXES
 from tinyjax.core.tracing import checking, trace as tr
-from tinyjax.core.values import integers as ints
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, DtypeError, IndexingError, ShapeError, shortened
 from tinyjax.host import replay
 from tinyjax.numpy import (

@@ -22,8 +22,8 @@ from tinyjax.core.primitives.identities import another, stop_gradient
 from tinyjax.core.primitives.shape import full, full_like
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.tracing.checking import explained
-from tinyjax.core.values.array import Array, ArrayLike, put
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values import Array, ArrayLike, ConcreteArray
+from tinyjax.core.values.array import put
 from tinyjax.core.values.integers import integer
 from tinyjax.core.values.operands import first_element, is_splat
 from tinyjax.dtypes import DTypeLike, HostArray

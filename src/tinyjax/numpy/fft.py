@@ -18,8 +18,7 @@ from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import slicing as sl
 from tinyjax.core.primitives.elementwise import conj, convert_element_type, mul, real
 from tinyjax.core.primitives.shape import full, full_like
-from tinyjax.core.values import integers as ints
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.host import replay

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from tinyjax.core.primitives.shape import reshape
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.core.values.integers import integer
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import manipulation as mn, promotion as pm

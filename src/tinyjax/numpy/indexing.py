@@ -25,8 +25,7 @@ from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
 from tinyjax.core.tracing import checking, trace as tr
 from tinyjax.core.tracing.primitive import NO_PARAMS
-from tinyjax.core.values import array as arr, avals as av, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, array as arr, avals as av, operands as opd
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.integers import fit_int32
 from tinyjax.dtypes import HostArray

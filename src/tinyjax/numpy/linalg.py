@@ -16,8 +16,7 @@ import numpy as np
 from tinyjax import custom_derivatives, dtypes, lazy
 from tinyjax.core import api, devices as dev
 from tinyjax.core.primitives.identities import stop_gradient
-from tinyjax.core.values import avals as av, integers as ints
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.host import replay

@@ -7,7 +7,7 @@ from typing import Final
 
 from tinyjax.core.primitives import shape as sh
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.numpy import index_parsing
 from tinyjax.primitives import gather_scatter as gs, modes, scatter as sct
 

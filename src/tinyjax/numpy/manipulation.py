@@ -17,8 +17,8 @@ from tinyjax import dtypes
 from tinyjax.core import devices as dev
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
 from tinyjax.core.tracing import checking, trace as tr
-from tinyjax.core.values import integers as ints, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike, Order
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
+from tinyjax.core.values.array import Order
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.host.replay import replayed

@@ -7,8 +7,7 @@ from typing import Final, Literal, overload
 
 from tinyjax import dtypes, errors
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import integers as ints
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.host import replay
 from tinyjax.numpy import (
     elementwise as uf,

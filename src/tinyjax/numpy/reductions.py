@@ -17,8 +17,7 @@ import numpy as np
 
 from tinyjax import dtypes, records
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd, shape as sh
-from tinyjax.core.values import concrete as conc, integers as ints
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, concrete as conc, integers as ints
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.host import LARGEST, data_at_hand, replay

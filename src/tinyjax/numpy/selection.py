@@ -13,8 +13,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors, primitives
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.values import concrete as conc, integers as ints
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, concrete as conc, integers as ints
 from tinyjax.host import replay
 from tinyjax.numpy import creation as cr, elementwise as uf, manipulation as mn, promotion as pm
 

@@ -12,8 +12,7 @@ from tinyjax import dtypes
 from tinyjax.core.primitives import elementwise as ew, slicing as sl
 from tinyjax.core.primitives.shape import full, iota, reshape
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import concrete as conc, integers as ints
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, concrete as conc, integers as ints
 from tinyjax.numpy import creation as cr, manipulation as mn, promotion as pm, reductions as red
 from tinyjax.numpy.elementwise import isnan, logical_and, logical_not, not_equal, pick
 from tinyjax.numpy.selection import nonzero

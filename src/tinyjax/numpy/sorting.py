@@ -17,8 +17,7 @@ from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as s
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.core.primitives.reduce import reduce_or
 from tinyjax.core.tracing import trace as tr
-from tinyjax.core.values import integers as ints, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.dtypes import DTypeLike
 from tinyjax.host import replay
 from tinyjax.numpy import elementwise as uf, promotion as pm

@@ -13,8 +13,7 @@ from tinyjax.core import devices as dev
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.primitives.shape import full, reshape
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import integers as ints
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.host import replay

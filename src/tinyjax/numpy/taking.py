@@ -15,8 +15,7 @@ from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.tracing import checking, trace as tr
-from tinyjax.core.values import avals as av, integers as ints, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints, operands as opd
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.integers import fit_int32, integer, is_one_of, listed, one_or_more
 from tinyjax.dtypes import DType, HostArray, default_int

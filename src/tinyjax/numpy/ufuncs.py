@@ -15,8 +15,8 @@ from tinyjax.core.api import mapping
 from tinyjax.core.control_flow import loops, scan as sc
 from tinyjax.core.primitives import shape as sh, slicing as sl
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import integers as ints
-from tinyjax.core.values.array import Array, ArrayLike, IndexUpdate, Indices
+from tinyjax.core.values import Array, ArrayLike, integers as ints
+from tinyjax.core.values.array import IndexUpdate, Indices
 from tinyjax.dtypes import DType, DTypeLike, bool_, check, result_type
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import (

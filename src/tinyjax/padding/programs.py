@@ -21,8 +21,7 @@ from tinyjax.core import jit as jt, xla
 from tinyjax.core.jit.program import jvp_of_call, linearize_of_call, transpose_of_call
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.stablehlo import Lowering, Values
 from tinyjax.core.tracing import (
     jaxpr as jx,
     primitive as prim,
@@ -31,8 +30,7 @@ from tinyjax.core.tracing import (
     trace as tr,
 )
 from tinyjax.core.transforms.batching import batch_jaxpr
-from tinyjax.core.values import avals as av, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.export import dims, polynomials as poly
 from tinyjax.export.symbolic_programs import Substitution, with_sizes
 from tinyjax.numpy import elementwise as uf

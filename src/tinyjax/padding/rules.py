@@ -26,8 +26,7 @@ from tinyjax.core.primitives import (
 )
 from tinyjax.core.stablehlo.builder import Scalar
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg, trace as tr
-from tinyjax.core.values import avals as av, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.export.dimension import dim_as_value_p
 from tinyjax.export.dims import SymbolicDim
 from tinyjax.padding.programs import PADDING, Padding, PaddingRule, no_rule

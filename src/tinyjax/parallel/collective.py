@@ -26,12 +26,11 @@ from tinyjax import dtypes, records, tree
 from tinyjax.core.primitives import broadcast as bc, reduce as rd, rules as ru, shape as sh
 from tinyjax.core.primitives.elementwise import add, convert_element_type, div, eq, mul
 from tinyjax.core.primitives.slicing import concatenate, slice_in_dim
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import TensorType, Value, Values, integer, tensor
-from tinyjax.core.tracing import primitive as prim
-from tinyjax.core.tracing.trace import bind1, enclosing_axes
-from tinyjax.core.values import avals as av, integers as ints, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.stablehlo import Lowering, Value, Values
+from tinyjax.core.stablehlo.types import TensorType, integer, tensor
+from tinyjax.core.tracing import bind1, primitive as prim
+from tinyjax.core.tracing.trace import enclosing_axes
+from tinyjax.core.values import Array, avals as av, integers as ints, operands as opd
 from tinyjax.core.values.integers import int_pairs, integers, is_one_of, listed
 from tinyjax.errors import ArgumentError, ShapeError, ShardingError, UnboundAxisError, shortened
 from tinyjax.parallel import constraint as con, lowering, sharding as sd, types as ty

@@ -12,10 +12,9 @@ from typing import Any, TypeVar
 import attrs
 
 from tinyjax import errors, records
-from tinyjax.core.tracing import jaxpr as jx, staging as stg
-from tinyjax.core.tracing.primitive import Primitive, split_list
-from tinyjax.core.values import avals as av, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.tracing import Primitive, jaxpr as jx, staging as stg
+from tinyjax.core.tracing.primitive import split_list
+from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.parallel import collective as col, types as ty
 from tinyjax.parallel.mesh_rule import axes_of, check_reached, is_checked, joined, rule_of, union
 from tinyjax.parallel.types import SHARING, Axes, Share, with_varying

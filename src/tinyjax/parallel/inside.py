@@ -30,9 +30,8 @@ from tinyjax.core.transforms import (
     linearize as lz,
     transpose as tp,
 )
-from tinyjax.core.values import concrete as conc, operands as opd
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import NOWHERE, ShapedArray
+from tinyjax.core.values import Array, ShapedArray, concrete as conc, operands as opd
+from tinyjax.core.values.avals import NOWHERE
 from tinyjax.frames import Source
 from tinyjax.parallel import collective as col, constraint as con, mesh_rule as mr, types as ty
 from tinyjax.parallel.fitting import fit, lifted, varied, with_programs

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import attrs
 
 from tinyjax.core.devices import Device
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array
 from tinyjax.parallel.sharding import Sharding
 
 

@@ -17,7 +17,7 @@ from tinyjax.core.primitives import broadcast as bc
 from tinyjax.core.stablehlo.lowering import HostFunction, Lowering, Module
 from tinyjax.core.stablehlo.types import TensorType, Value
 from tinyjax.core.tracing import jaxpr as jx
-from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values import ShapedArray
 from tinyjax.dtypes import is_complex, real_part
 from tinyjax.parallel import sharding as sd, types as ty
 from tinyjax.primitives.dot import DotParams

@@ -10,7 +10,7 @@ import numpy as np
 
 from tinyjax import lazy
 from tinyjax.core import devices as dev
-from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values import ShapedArray
 from tinyjax.errors import ShardingError, described, shortened
 from tinyjax.parallel import sharding as sd
 from tinyjax.parallel.meshes import MORE_DEVICES, AbstractMesh, AnyMesh, AxisType, Mesh, get_mesh

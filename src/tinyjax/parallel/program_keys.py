@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tinyjax.core.tracing.jaxpr import Jaxpr
 from tinyjax.core.tracing.primitive import RuleKey
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array
 
 #: The rule of a primitive whose programs are recorded for a mesh: of the parameters by name, the
 #: block in which they are.

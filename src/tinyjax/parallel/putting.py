@@ -10,9 +10,7 @@ import numpy as np
 from tinyjax import tree
 from tinyjax.core import devices as dev
 from tinyjax.core.tracing import trace as tr
-from tinyjax.core.values import concrete as conc, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values import Array, ArrayLike, ShapedArray, concrete as conc, operands as opd
 from tinyjax.core.values.integers import integers
 from tinyjax.dtypes import PHYSICAL, DTypeLike, HostArray, to_physical
 from tinyjax.errors import ArgumentError, ShardingError, shortened

@@ -10,8 +10,7 @@ import numpy as np
 
 from tinyjax import errors, lazy
 from tinyjax.core import devices as dev
-from tinyjax.core.values import array as arr, avals as av, concrete as conc, integers as ints
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, array as arr, avals as av, concrete as conc, integers as ints
 from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.parallel import sharding as sd, types as ty
 

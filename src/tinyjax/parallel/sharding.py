@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from tinyjax import errors, records
 from tinyjax.core import devices as dev
 from tinyjax.core.devices import Device, device_at, first_device
-from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values import ShapedArray
 
 
 class Space(dev.Place, Enum):

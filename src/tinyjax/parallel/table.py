@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from tinyjax import dtypes, primitives
 from tinyjax.core.tracing.primitive import Avals, Primitive
-from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values import ShapedArray
 from tinyjax.parallel import mesh_rule as mr, sharding as sd, types as ty
 
 # Operands in another form

@@ -9,7 +9,7 @@ from tinyjax.core.control_flow.scan import scan
 from tinyjax.core.primitives import shape as sh, slicing as sl
 from tinyjax.core.tracing.primitive import MappedAxis
 from tinyjax.core.transforms.batching import batch_flat
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array
 
 
 def in_chunks(

@@ -9,10 +9,10 @@ from typing import Any, TypeAlias
 
 from tinyjax.core.jit.program import JitParams, jit_p
 from tinyjax.core.primitives import shape as sh, slicing as sl
+from tinyjax.core.tracing import bind
 from tinyjax.core.tracing.primitive import MappedAxis
 from tinyjax.core.tracing.staging import Staged, call_staged, is_called, stage_call
-from tinyjax.core.tracing.trace import bind
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array
 from tinyjax.core.values.integers import SymbolicSize
 from tinyjax.portions.concurrent import ConcurrentParams, bind_concurrent
 

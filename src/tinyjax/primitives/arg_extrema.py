@@ -11,8 +11,7 @@ from tinyjax import dtypes, errors
 from tinyjax.core.primitives import broadcast as bc, reduce as rd, rules as ru, shape as sh
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import avals as av
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av
 
 
 @attrs.frozen(eq=False, repr=False)

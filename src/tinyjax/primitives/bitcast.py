@@ -10,10 +10,9 @@ import numpy as np
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives import families as fam, rules as ru, shape as sh
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import trace as tr
-from tinyjax.core.tracing.primitive import Avals, Hosts, Kernel, Params, Primitive
-from tinyjax.core.values import avals as av
-from tinyjax.core.values.array import Array
+from tinyjax.core.tracing import Primitive, trace as tr
+from tinyjax.core.tracing.primitive import Avals, Hosts, Kernel, Params
+from tinyjax.core.values import Array, avals as av
 
 
 @attrs.frozen(eq=False, repr=False)

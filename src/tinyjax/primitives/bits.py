@@ -9,7 +9,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.primitives import elementwise as ew, families as fam, reduce as rd, shape as sh
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array
 
 _HALVES = (32, 16, 8, 4, 2, 1)
 

@@ -20,9 +20,7 @@ from tinyjax.core import xla
 from tinyjax.core.primitives import elementwise as ew, families as fam, shape as sh
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.tracing.staging import stage
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ShapedArray
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values import Array, ConcreteArray, ShapedArray
 from tinyjax.core.xla import threads
 from tinyjax.dtypes import HostArray
 from tinyjax.primitives.bitcast import bitcast_convert_type

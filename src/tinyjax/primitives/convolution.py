@@ -19,12 +19,10 @@ from tinyjax import blas, cores, dtypes, errors, records
 from tinyjax.core import devices as dev
 from tinyjax.core.primitives import elementwise as ew, families as fam, rules as ru, shape as sh
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import primitive as prim
+from tinyjax.core.tracing import Primitive, bind1, primitive as prim
 from tinyjax.core.tracing.checking import explained
-from tinyjax.core.tracing.primitive import FLOPS, Primitive
-from tinyjax.core.tracing.trace import bind1
-from tinyjax.core.values import avals as av, integers as ints
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.tracing.primitive import FLOPS
+from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints
 from tinyjax.core.values.operands import as_array, splat
 from tinyjax.dtypes import DTypeLike
 from tinyjax.primitives.result_placement import placed

@@ -27,12 +27,10 @@ from tinyjax.core.primitives import (
 from tinyjax.core.primitives.reduce import highest, lowest
 from tinyjax.core.primitives.shape import full_like, iota, move_batch_axis, zeros_like
 from tinyjax.core.primitives.slicing import pad_in_dim
-from tinyjax.core.stablehlo import builder, lowering as lw
-from tinyjax.core.stablehlo.types import Value, Values, tensor
-from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.tracing.primitive import Primitive
-from tinyjax.core.values import avals as av
-from tinyjax.core.values.array import Array
+from tinyjax.core.stablehlo import Value, Values, builder, lowering as lw
+from tinyjax.core.stablehlo.types import tensor
+from tinyjax.core.tracing import Primitive, primitive as prim, trace as tr
+from tinyjax.core.values import Array, avals as av
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -20,8 +20,7 @@ from tinyjax.core.primitives.families import lower_formula
 from tinyjax.core.primitives.identities import stop_gradient
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import avals as av
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av
 from tinyjax.primitives import cumulative as cu, lu as lu_, matrices as ma, spectral
 
 # det

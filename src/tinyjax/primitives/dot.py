@@ -13,8 +13,7 @@ from tinyjax import dtypes, errors
 from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values import Array, ShapedArray
 from tinyjax.dtypes import DType, HostArray
 
 Axes = tuple[int, ...]

@@ -15,13 +15,10 @@ import numpy as np
 
 from tinyjax import dtypes, primitives
 from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh, slicing as sl
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Values, int_array
-from tinyjax.core.tracing import checking, primitive as prim, trace as tr
-from tinyjax.core.tracing.primitive import Primitive
-from tinyjax.core.values import integers as ints, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.stablehlo import Lowering, Values
+from tinyjax.core.stablehlo.types import int_array
+from tinyjax.core.tracing import Primitive, checking, primitive as prim, trace as tr
+from tinyjax.core.values import Array, ArrayLike, ShapedArray, integers as ints, operands as opd
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.modes import GatherScatterMode
 from tinyjax.primitives.wrap_index import canonical_indices, same_dtype, wrap_index

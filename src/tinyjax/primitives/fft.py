@@ -17,9 +17,7 @@ from tinyjax.core.primitives.broadcast import broadcast_in_dim
 from tinyjax.core.primitives.elementwise import conj, mul, real
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import avals as av
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values import Array, ConcreteArray, avals as av
 from tinyjax.dtypes import HostArray
 
 

@@ -29,13 +29,9 @@ from tinyjax.core.primitives import (
 )
 from tinyjax.core.primitives.elementwise import convert_element_type, div, eq, mul, neg, select
 from tinyjax.core.primitives.reduce import highest, lowest
-from tinyjax.core.stablehlo import types as hlo
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.tracing import primitive as prim
-from tinyjax.core.tracing.primitive import Primitive
-from tinyjax.core.tracing.trace import bind, bind1
-from tinyjax.core.values import concrete as conc, integers as ints, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.stablehlo import Lowering, types as hlo
+from tinyjax.core.tracing import Primitive, bind, bind1, primitive as prim
+from tinyjax.core.values import Array, concrete as conc, integers as ints, operands as opd
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.primitives import modes, windows as wn
 

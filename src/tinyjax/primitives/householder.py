@@ -20,12 +20,9 @@ from tinyjax.core.primitives import (
 from tinyjax.core.primitives.elementwise import add, div, eq, mul, select, sqrt, sub
 from tinyjax.core.primitives.families import lower_formula
 from tinyjax.core.primitives.shape import full_like, reshape, squeeze
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Values
-from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.tracing.primitive import Primitive
-from tinyjax.core.values import avals as av
-from tinyjax.core.values.array import Array
+from tinyjax.core.stablehlo import Lowering, Values
+from tinyjax.core.tracing import Primitive, primitive as prim, trace as tr
+from tinyjax.core.values import Array, avals as av
 from tinyjax.dtypes import HostArray
 from tinyjax.primitives import dynamic_slice as ds, matrices as ma, triangular
 

@@ -19,7 +19,7 @@ from tinyjax.core.tracing import calling, primitive as prim, program_rules as pr
 from tinyjax.core.tracing.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.tracing.staging import Staged, close_over, stage
 from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array
 from tinyjax.core.values.operands import as_array
 from tinyjax.tree.treedef import in_words
 

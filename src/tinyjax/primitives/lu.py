@@ -18,11 +18,9 @@ from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh,
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.core.primitives.families import lower_formula
 from tinyjax.core.primitives.reduce import reduce_or
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.stablehlo import Lowering, Values
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import avals as av
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av
 from tinyjax.primitives import dynamic_slice as ds, gather_scatter as gs, matrices as ma, sort as so
 from tinyjax.primitives.scatter import gather
 from tinyjax.primitives.triangular import triangular_solve

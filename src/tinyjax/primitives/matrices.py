@@ -26,8 +26,7 @@ from tinyjax.core.primitives import (
 from tinyjax.core.primitives.slicing import slice_in_dim
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import avals as av
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.primitives import dot, dynamic_slice as ds
 

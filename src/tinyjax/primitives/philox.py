@@ -17,8 +17,7 @@ from tinyjax import dtypes, errors
 from tinyjax.core.primitives import rules as ru, shape as sh, slicing as sl
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import avals as av, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.dtypes import DType, HostArray
 
 _ROUNDS: Final = 10

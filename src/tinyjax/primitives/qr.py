@@ -10,10 +10,8 @@ from tinyjax import dtypes, errors
 from tinyjax.core.primitives import elementwise as ew, families as fam, shape as sh, slicing as sl
 from tinyjax.core.primitives.rules import instantiate_all
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import primitive as prim
-from tinyjax.core.tracing.trace import bind
-from tinyjax.core.values import avals as av
-from tinyjax.core.values.array import Array
+from tinyjax.core.tracing import bind, primitive as prim
+from tinyjax.core.values import Array, avals as av
 from tinyjax.primitives import lu, matrices as ma
 from tinyjax.primitives.triangular import triangular_solve
 

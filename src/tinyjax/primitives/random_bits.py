@@ -12,11 +12,10 @@ from numpy import add, bitwise_or, bitwise_xor, left_shift, right_shift
 
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives import families as fam, rules as ru, shape as sh
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Value, Values, tensor
+from tinyjax.core.stablehlo import Lowering, Value, Values
+from tinyjax.core.stablehlo.types import tensor
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import avals as av
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av
 from tinyjax.dtypes import DType, HostArray
 
 # Keys of random numbers, made of words and taken apart into them.

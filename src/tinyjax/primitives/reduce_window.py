@@ -21,8 +21,7 @@ from tinyjax.core.primitives.slicing import pad, slice_in_dim
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.stablehlo.builder import Scalar
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import avals as av, integers as ints
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av, integers as ints
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.primitives.convolution import padtype_to_pads
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from tinyjax import frames
 from tinyjax.core import devices as dev
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -9,8 +9,7 @@ import numpy as np
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import array as arr, integers as ints, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, array as arr, integers as ints, operands as opd
 from tinyjax.primitives import gather_scatter as gs, modes, windows as wn
 from tinyjax.primitives.modes import GatherScatterMode, Mode
 

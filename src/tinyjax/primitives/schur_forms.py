@@ -18,8 +18,7 @@ from tinyjax.core.primitives.shape import full_like, iota, reshape, zeros_like
 from tinyjax.core.primitives.slicing import concatenate
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import avals as av
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives import dynamic_slice as ds, matrices as ma, spectral, triangular

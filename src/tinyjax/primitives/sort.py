@@ -28,12 +28,11 @@ import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives import rules as ru, shape as sh
+from tinyjax.core.stablehlo import Lowering, Value, Values
 from tinyjax.core.stablehlo.builder import Block
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Value, Values, boolean, int_array, integer, tensor
+from tinyjax.core.stablehlo.types import boolean, int_array, integer, tensor
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import avals as av, integers as ints
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av, integers as ints
 from tinyjax.primitives import gather_scatter as gs, modes, scatter as sct
 
 

@@ -21,11 +21,10 @@ from tinyjax.core.primitives import (
 )
 from tinyjax.core.primitives.elementwise import add, and_, imag, is_finite, mul, real, sub
 from tinyjax.core.primitives.families import all_hold, lower_formula
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import TensorType, Value, Values, tensor
+from tinyjax.core.stablehlo import Lowering, Value, Values
+from tinyjax.core.stablehlo.types import TensorType, tensor
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import avals as av
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av
 from tinyjax.primitives import arg_extrema, lu, matrices as ma
 
 # Eigenvalues and eigenvectors of matrices that need not be Hermitian, and Schur forms.

@@ -13,7 +13,7 @@ from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
 from tinyjax.core.primitives.families import lower_formula
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.primitives import matrices as ma
 

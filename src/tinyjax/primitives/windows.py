@@ -16,7 +16,7 @@ import numpy as np
 from tinyjax import dtypes, errors, records
 from tinyjax.core.primitives import broadcast as bc, families as fam
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values import ShapedArray
 from tinyjax.core.values.integers import integers
 from tinyjax.dtypes import HostArray
 

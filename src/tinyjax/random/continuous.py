@@ -11,7 +11,7 @@ from tinyjax import dtypes
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.primitives.shape import full, full_like
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import promotion as pm

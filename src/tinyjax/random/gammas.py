@@ -12,8 +12,7 @@ from tinyjax.core import api, devices as dev
 from tinyjax.core.control_flow import loops, while_loop as wl
 from tinyjax.core.jit import jit
 from tinyjax.core.primitives import elementwise as ew, shape as sh
-from tinyjax.core.values import integers as ints, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ShapeError
 from tinyjax.numpy import promotion as pm

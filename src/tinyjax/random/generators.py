@@ -10,7 +10,7 @@ import attrs
 
 from tinyjax import dtypes, errors, records
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array
 from tinyjax.primitives import philox
 from tinyjax.random import threefry
 

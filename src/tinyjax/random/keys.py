@@ -10,8 +10,7 @@ from tinyjax import dtypes
 from tinyjax.config import settings
 from tinyjax.core.primitives import elementwise as ew, identities as id, shape as sh
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import concrete as conc, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, concrete as conc, operands as opd
 from tinyjax.dtypes import DType, default_int
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.host import replay

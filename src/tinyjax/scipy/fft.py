@@ -12,8 +12,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core.values import integers as ints
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.host import replay
 from tinyjax.lazy import answer_for

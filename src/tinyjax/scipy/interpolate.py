@@ -8,7 +8,7 @@ from typing import Literal
 
 import tinyjax.numpy as jnp
 from tinyjax.core.tracing.checking import explained
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.core.values.integers import listed
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.lazy import answer_for

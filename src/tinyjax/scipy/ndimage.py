@@ -15,8 +15,7 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives.families import all_hold
 from tinyjax.core.tracing import primitive as prim
-from tinyjax.core.values import avals as av, integers as ints
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.host import replay
 from tinyjax.lazy import answer_for

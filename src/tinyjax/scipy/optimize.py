@@ -16,8 +16,7 @@ from tinyjax.core import api
 from tinyjax.core.control_flow import scan as sc, while_loop as wl
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.lazy import answer_for
 
 answer_for(__name__, "OptimizeResults minimize")

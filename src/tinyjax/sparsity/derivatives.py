@@ -18,8 +18,7 @@ from tinyjax.core.jit.decorator import jit
 from tinyjax.core.primitives import identities as id, shape as sh
 from tinyjax.core.tracing import calling, primitive as prim, trace as tr
 from tinyjax.core.transforms.linearize import Linearized, linearize_flat
-from tinyjax.core.values import avals as av, concrete as conc
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av, concrete as conc
 from tinyjax.dtypes import HostArray
 from tinyjax.sparsity import colouring as co, detection, pattern as pt
 

@@ -23,7 +23,7 @@ from tinyjax.core.primitives import (
     slicing as sl,
 )
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim
-from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values import ShapedArray
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.primitives import (
     convolution as cv,

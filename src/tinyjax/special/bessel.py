@@ -10,7 +10,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax.core.primitives import elementwise as ew, families as fam
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.dtypes import HostArray
 from tinyjax.numpy import elementwise as uf, promotion as pm, windows
 from tinyjax.special import declaring as decl

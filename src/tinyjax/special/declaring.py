@@ -18,8 +18,7 @@ from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitives import elementwise as ew, families as fam, reduce as rd, rules as ru
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg, trace as tr
-from tinyjax.core.values import avals as av, concrete as conc
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av, concrete as conc
 from tinyjax.dtypes import DType, HostArray
 
 #: The distance from 1 to the next float64.

@@ -16,7 +16,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax.core.primitives import elementwise as ew, families as fam, shape as sh
 from tinyjax.core.primitives.shape import full_like
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array
 from tinyjax.dtypes import HostArray
 from tinyjax.primitives import special as sp
 from tinyjax.special import declaring as decl

@@ -16,8 +16,7 @@ import attrs
 
 from tinyjax import errors, frames, records
 from tinyjax.core.tracing import jaxpr as jx, staging as stg, trace as tr
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values import Array, ConcreteArray
 
 
 @attrs.frozen(eq=False, repr=False)

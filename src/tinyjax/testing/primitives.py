@@ -14,8 +14,7 @@ from tinyjax.core.api.mapping import vmap
 from tinyjax.core.api.staging import eval_shape
 from tinyjax.core.jit import jit, jit_p
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, operands as opd
 from tinyjax.errors import ArgumentError
 from tinyjax.testing import rules, specs as ts
 from tinyjax.testing.specs import ArraySpec, Case, Operand, Spec, Values, blaming, expanded

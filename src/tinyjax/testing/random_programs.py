@@ -21,8 +21,7 @@ from tinyjax.core.jit.program import jit_p
 from tinyjax.core.primitives import elementwise as ew, reduce as rd, shape as sh, slicing as sl
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr
-from tinyjax.core.values import avals as av, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.core.xla.lowering import unnest
 from tinyjax.primitives import arg_extrema, cumulative as cu, dot, sort as so
 from tinyjax.testing import specs as ts

@@ -21,11 +21,10 @@ from tinyjax.core.api.mapping import over_basis, vmap
 from tinyjax.core.api.staging import eval_shape, make_jaxpr
 from tinyjax.core.jit import jit
 from tinyjax.core.primitives.shape import full
+from tinyjax.core.tracing import bind
 from tinyjax.core.tracing.jaxpr import Jaxpr, Lit, eval_jaxpr, subjaxprs, typecheck_jaxpr
-from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms.linearize import linearize_flat
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values import Array, ShapedArray
 from tinyjax.core.values.operands import as_array, splat
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.testing import specs as ts

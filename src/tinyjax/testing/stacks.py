@@ -22,8 +22,7 @@ from tinyjax.core.api.gradients import grad
 from tinyjax.core.jit import jit
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
 from tinyjax.core.tracing import jaxpr as jx
-from tinyjax.core.values import operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, operands as opd
 from tinyjax.parallel import meshes, sharding as sd
 from tinyjax.parallel.shard_map import shard_map
 from tinyjax.testing import specs as ts

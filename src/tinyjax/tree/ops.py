@@ -26,7 +26,7 @@ T = TypeVar("T")
 K = TypeVar("K")
 
 if TYPE_CHECKING:
-    from tinyjax.core.values.array import Array
+    from tinyjax.core.values import Array
 
     #: What of trees of arrays a type can tell.
     Arrays: TypeAlias = Array | Sequence["Arrays"] | Mapping[Any, "Arrays"] | None

@@ -30,9 +30,7 @@ from tinyjax import config, dtypes, errors
 from tinyjax.core import devices as dev, lowering as low, xla
 from tinyjax.core.stablehlo.lowering import HostFunction, Interrupter
 from tinyjax.core.tracing import trace as tr
-from tinyjax.core.values import avals as av
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values import Array, ConcreteArray, avals as av
 from tinyjax.core.xla import compilation, lowering, threads
 from tinyjax.core.xla.backend import Backend, backend
 from tinyjax.core.xla.executable import CallingExecutable, prepare_calls

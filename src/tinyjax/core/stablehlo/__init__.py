@@ -4,3 +4,8 @@ A ``Builder`` has a method for each operation, whose operands and results carry 
 ``Lowering`` is the builder that a primitive's lowering rule writes with. Nothing here knows of
 primitives or programs: ``core.lowering`` applies the rules.
 """
+
+from tinyjax.core.stablehlo.lowering import Lowering
+from tinyjax.core.stablehlo.types import Value, Values
+
+__all__ = ["Lowering", "Value", "Values"]

@@ -1,1 +1,7 @@
 """Types and values: shapes, dtypes, arrays, and what becomes an array."""
+
+from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values.concrete import ConcreteArray
+
+__all__ = ["Array", "ArrayLike", "ConcreteArray", "ShapedArray"]

@@ -37,8 +37,8 @@ from tinyjax.errors import ArgumentError, IndexingError, RefError
 
 if TYPE_CHECKING:
     # a stub, written from the functions that are handed in, of which some are methods
+    import tinyjax.core.values.functions as _numpy
     from tinyjax.core import answers
-    from tinyjax.core.values import functions as _numpy
 
     _Methods = _numpy.Methods
 else:

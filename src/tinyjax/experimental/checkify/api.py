@@ -13,8 +13,7 @@ from tinyjax.core.jit import JitFunction
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg
 from tinyjax.core.tracing.calling import FlatFunction, as_argument, is_data
-from tinyjax.core.values import operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.errors import ArgumentError, TinyjaxError, described
 from tinyjax.experimental.checkify import discharge as dis
 from tinyjax.primitives import arg_extrema, dynamic_slice as ds

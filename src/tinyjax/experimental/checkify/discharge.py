@@ -26,8 +26,7 @@ from tinyjax.core.primitives.slicing import concatenate
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr, trace as tr
 from tinyjax.core.tracing.staging import stage
-from tinyjax.core.values import avals as av, concrete as conc
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av, concrete as conc
 from tinyjax.custom_derivatives.custom_calls import ClosedJvp, custom_call_p
 from tinyjax.parallel.program_keys import FIRST_CODE, RECORDED_IN
 from tinyjax.primitives import arg_extrema, dynamic_slice as ds, gather_scatter as gs

@@ -24,8 +24,7 @@ import numpy as np
 from tinyjax import dtypes, errors, tree
 from tinyjax.core import devices as dev
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import avals as av, concrete as conc, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av, concrete as conc, operands as opd
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import CheckpointError
 from tinyjax.experimental import multihost_utils

@@ -10,8 +10,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
 from tinyjax.core import api
-from tinyjax.core.values import integers as ints
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, integers as ints
 from tinyjax.frames import wraps
 
 P = ParamSpec("P")

@@ -13,8 +13,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, tree
 from tinyjax.core import api
-from tinyjax.core.values import integers as ints, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError, SparseRuleError, shortened
 from tinyjax.experimental.sparse.base import JAXSparse, arrays_of, of_each

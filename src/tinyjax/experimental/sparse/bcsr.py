@@ -9,8 +9,7 @@ import attrs
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors, tree
-from tinyjax.core.values import integers as ints
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.dtypes import DTypeLike
 from tinyjax.experimental.sparse import base, bcoo
 

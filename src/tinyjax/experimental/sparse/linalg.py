@@ -11,8 +11,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import callbacks, errors, implicit, lax
 from tinyjax.core.tracing import checking
-from tinyjax.core.values import operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.dtypes import HostArray, finfo
 from tinyjax.experimental.sparse import base, bcsr
 from tinyjax.lazy import answer_for

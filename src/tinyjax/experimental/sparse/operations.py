@@ -15,8 +15,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, random
 from tinyjax.core.tracing.checking import explained
-from tinyjax.core.values import integers as ints, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.core.values.integers import integers
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError

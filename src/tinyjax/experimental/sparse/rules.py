@@ -13,8 +13,7 @@ from tinyjax.core.control_flow import primitives as cfp
 from tinyjax.core.jit.program import jit_p
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, primitive as prim, staging as stg
 from tinyjax.core.tracing.trace import bind
-from tinyjax.core.values import avals as av, integers as ints, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints, operands as opd
 from tinyjax.dtypes import DTypeLike
 from tinyjax.experimental.sparse import base, bcoo, bcsr, operations as op
 from tinyjax.frames import wraps

@@ -25,9 +25,8 @@ from numpy import ndarray
 from tinyjax import config, frames, records, tree
 from tinyjax.core import devices as dev
 from tinyjax.core.jit.signatures import ShortCall, same_value
-from tinyjax.core.values import avals as av, operands as opd
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
+from tinyjax.core.values import Array, ConcreteArray, avals as av, operands as opd
+from tinyjax.core.values.concrete import PlacedArray
 from tinyjax.core.xla import backend, executable, threads
 from tinyjax.dtypes import PHYSICAL
 from tinyjax.tree.node import KINDS

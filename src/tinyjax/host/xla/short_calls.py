@@ -10,7 +10,7 @@ from tinyjax import config, tree
 from tinyjax.core import xla
 from tinyjax.core.jit import signatures as sig
 from tinyjax.core.tracing.trace import eager
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values import ConcreteArray
 from tinyjax.host.xla import call_writer
 
 

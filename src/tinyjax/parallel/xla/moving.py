@@ -22,9 +22,8 @@ from tinyjax import dtypes, errors
 from tinyjax.core.devices import CPU, PER_PROCESS, device_at, group, platform_at
 from tinyjax.core.tracing.jaxpr import Jaxpr, Var
 from tinyjax.core.tracing.trace import raise_not_concrete
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ShapedArray
-from tinyjax.core.values.concrete import ConcreteArray, fetched, raise_donated
+from tinyjax.core.values import Array, ConcreteArray, ShapedArray
+from tinyjax.core.values.concrete import fetched, raise_donated
 from tinyjax.core.values.operands import aligned
 from tinyjax.core.xla.backend import backend, backend_of, buffer_of, physical, result_handler
 from tinyjax.core.xla.compilation import Compilation

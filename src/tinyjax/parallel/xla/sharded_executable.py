@@ -20,11 +20,9 @@ from tinyjax import config, errors, records
 from tinyjax.callbacks.xla import programs
 from tinyjax.core import devices as dev, lowering as low
 from tinyjax.core.primitives.broadcast import broadcast_in_dim
-from tinyjax.core.tracing import jaxpr as jx, staging as stg, trace as tr
-from tinyjax.core.tracing.primitive import P, Primitive
-from tinyjax.core.values import concrete as conc, operands as opd
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.tracing import Primitive, jaxpr as jx, staging as stg, trace as tr
+from tinyjax.core.tracing.primitive import P
+from tinyjax.core.values import Array, ShapedArray, concrete as conc, operands as opd
 from tinyjax.core.values.operands import first_element, is_splat
 from tinyjax.core.xla import backend, compilation, executable, threads
 from tinyjax.core.xla.compilation import Compilation, Flags

@@ -21,7 +21,7 @@ from tinyjax.core import xla
 from tinyjax.core.jit import JitFunction, program, signatures as sig, stages
 from tinyjax.core.tracing import staging as stg, trace as tr
 from tinyjax.core.transforms import batching as bt, jvp as jv, transpose as tp
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.values import ConcreteArray
 from tinyjax.core.xla import backend, compilation
 from tinyjax.parallel.xla import moving, sharded_executable
 from tinyjax.profiler.notes import Notes

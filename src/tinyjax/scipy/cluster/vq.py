@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.lazy import answer_for
 from tinyjax.numpy.promotion import array_of, promote_inexact
 

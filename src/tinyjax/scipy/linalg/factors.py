@@ -9,8 +9,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.tracing import primitive as prim
-from tinyjax.core.values import avals as av, integers as ints
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError, described
 from tinyjax.host import replay
 from tinyjax.numpy import (

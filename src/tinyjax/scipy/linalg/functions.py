@@ -17,8 +17,7 @@ from tinyjax.core.primitives import shape as sh
 from tinyjax.core.primitives.identities import stop_gradient
 from tinyjax.core.stablehlo.types import check_size
 from tinyjax.core.tracing import checking, primitive as prim, staging as stg, trace as tr
-from tinyjax.core.values import integers as ints, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.core.values.integers import integer
 from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened

@@ -15,7 +15,7 @@ import attrs
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, random, tree
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.lazy import answer_for

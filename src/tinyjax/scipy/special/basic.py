@@ -9,8 +9,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.primitives import elementwise as ew, identities, shape as sh
-from tinyjax.core.values import integers as ints
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError
 from tinyjax.host import replay
 from tinyjax.numpy import elementwise as uf, promotion as pm, reductions as red

@@ -8,8 +8,7 @@ from typing import Final
 
 from tinyjax import custom_derivatives, dtypes
 from tinyjax.core.primitives import elementwise as ew, shape as sh
-from tinyjax.core.values import integers as ints
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.host import replay
 from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red

@@ -10,8 +10,7 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import integers as ints
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.host import replay
 from tinyjax.host.replay import replayed

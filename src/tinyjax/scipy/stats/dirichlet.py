@@ -6,7 +6,7 @@ import math
 
 from tinyjax import errors
 from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.host import replay
 from tinyjax.lazy import answer_for
 from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red

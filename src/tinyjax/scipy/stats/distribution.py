@@ -14,7 +14,7 @@ from types import FunctionType
 from typing import Final, Generic, ParamSpec, TypeAlias
 
 from tinyjax.core.primitives import elementwise as ew, shape as sh
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.frames import imitate
 from tinyjax.host.replay import replayed
 from tinyjax.lazy import answer_for

@@ -6,7 +6,7 @@ import math
 
 from tinyjax import dtypes
 from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.errors import DtypeError
 from tinyjax.host.replay import replayed
 from tinyjax.lazy import answer_for

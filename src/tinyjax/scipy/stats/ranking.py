@@ -9,8 +9,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax.core import api
-from tinyjax.core.values import integers as ints
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.host import replay
 from tinyjax.numpy import creation as cr, elementwise as uf, manipulation as mn, promotion as pm
 from tinyjax.numpy.reductions import any as any_of, argmax, nanstd, std, sum as sum_of
