@@ -55,11 +55,7 @@ def linear_solve(
 ) -> T: ...
 @overload
 def linear_solve(
-    A: ArrayLike | Callable[[Any], Any],
-    b: Any,
-    *,
-    has_aux: bool,
-    **options: Unpack[SolveOptions],
+    A: ArrayLike | Callable[[Any], Any], b: Any, *, has_aux: bool, **options: Unpack[SolveOptions]
 ) -> Any: ...
 @checking.checked
 def linear_solve(  # noqa: PLR0913

@@ -7,7 +7,7 @@ functions of arrays, and put containers together.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeVar, TypeVarTuple, overload
+from typing import Any, Literal, Required, TypedDict, TypeVar, TypeVarTuple, Unpack, overload
 
 from tinyjax import tree
 from tinyjax.core.api.arguments import (
@@ -38,6 +38,20 @@ D = TypeVar("D")
 E = TypeVar("E")
 X = TypeVar("X")
 Ts = TypeVarTuple("Ts")
+
+
+class WithoutAux(TypedDict, total=False):
+    """Options of ``vjp`` where the function returns its value alone."""
+
+    has_aux: Literal[False]
+    saveable_args: Saveable
+
+
+class WithAux(TypedDict, total=False):
+    """Options of ``vjp`` where the function returns auxiliary data, too."""
+
+    has_aux: Required[Literal[True]]
+    saveable_args: Saveable
 
 
 @overload
@@ -259,78 +273,35 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
 
 @overload
 def vjp(
-    fun: Callable[[Array], R],
-    x: ArrayLike,
-    /,
-    *,
-    has_aux: Literal[False] = ...,
-    saveable_args: Saveable = ...,
+    fun: Callable[[Array], R], x: ArrayLike, /, **options: Unpack[WithoutAux]
 ) -> tuple[R, PullBack[R, Array]]: ...
 @overload
 def vjp(
-    fun: Callable[[float], R],
-    x: float,
-    /,
-    *,
-    has_aux: Literal[False] = ...,
-    saveable_args: Saveable = ...,
+    fun: Callable[[float], R], x: float, /, **options: Unpack[WithoutAux]
 ) -> tuple[R, PullBack[R, Array]]: ...
 @overload
 def vjp(
-    fun: Callable[[Array, Array], R],
-    x: ArrayLike,
-    y: ArrayLike,
-    /,
-    *,
-    has_aux: Literal[False] = ...,
-    saveable_args: Saveable = ...,
+    fun: Callable[[Array, Array], R], x: ArrayLike, y: ArrayLike, /, **options: Unpack[WithoutAux]
 ) -> tuple[R, PullBack[R, Array, Array]]: ...
 @overload
 def vjp(
-    fun: Callable[[float, float], R],
-    x: float,
-    y: float,
-    /,
-    *,
-    has_aux: Literal[False] = ...,
-    saveable_args: Saveable = ...,
+    fun: Callable[[float, float], R], x: float, y: float, /, **options: Unpack[WithoutAux]
 ) -> tuple[R, PullBack[R, Array, Array]]: ...
 @overload
 def vjp(
-    fun: Callable[[A], R], x: A, /, *, has_aux: Literal[False] = ..., saveable_args: Saveable = ...
+    fun: Callable[[A], R], x: A, /, **options: Unpack[WithoutAux]
 ) -> tuple[R, PullBack[R, A]]: ...
 @overload
 def vjp(
-    fun: Callable[[A, B], R],
-    x: A,
-    y: B,
-    /,
-    *,
-    has_aux: Literal[False] = ...,
-    saveable_args: Saveable = ...,
+    fun: Callable[[A, B], R], x: A, y: B, /, **options: Unpack[WithoutAux]
 ) -> tuple[R, PullBack[R, A, B]]: ...
 @overload
 def vjp(
-    fun: Callable[[A, B, C], R],
-    x: A,
-    y: B,
-    z: C,
-    /,
-    *,
-    has_aux: Literal[False] = ...,
-    saveable_args: Saveable = ...,
+    fun: Callable[[A, B, C], R], x: A, y: B, z: C, /, **options: Unpack[WithoutAux]
 ) -> tuple[R, PullBack[R, A, B, C]]: ...
 @overload
 def vjp(
-    fun: Callable[[A, B, C, D], R],
-    x: A,
-    y: B,
-    z: C,
-    u: D,
-    /,
-    *,
-    has_aux: Literal[False] = ...,
-    saveable_args: Saveable = ...,
+    fun: Callable[[A, B, C, D], R], x: A, y: B, z: C, u: D, /, **options: Unpack[WithoutAux]
 ) -> tuple[R, PullBack[R, A, B, C, D]]: ...
 @overload
 def vjp(
@@ -341,39 +312,19 @@ def vjp(
     u: D,
     v: E,
     /,
-    *,
-    has_aux: Literal[False] = ...,
-    saveable_args: Saveable = ...,
+    **options: Unpack[WithoutAux],
 ) -> tuple[R, PullBack[R, A, B, C, D, E]]: ...
 @overload
 def vjp(
-    fun: Callable[[A], tuple[R, X]],
-    x: A,
-    /,
-    *,
-    has_aux: Literal[True],
-    saveable_args: Saveable = ...,
+    fun: Callable[[A], tuple[R, X]], x: A, /, **options: Unpack[WithAux]
 ) -> tuple[R, PullBack[R, A], X]: ...
 @overload
 def vjp(
-    fun: Callable[[A, B], tuple[R, X]],
-    x: A,
-    y: B,
-    /,
-    *,
-    has_aux: Literal[True],
-    saveable_args: Saveable = ...,
+    fun: Callable[[A, B], tuple[R, X]], x: A, y: B, /, **options: Unpack[WithAux]
 ) -> tuple[R, PullBack[R, A, B], X]: ...
 @overload
 def vjp(
-    fun: Callable[[A, B, C], tuple[R, X]],
-    x: A,
-    y: B,
-    z: C,
-    /,
-    *,
-    has_aux: Literal[True],
-    saveable_args: Saveable = ...,
+    fun: Callable[[A, B, C], tuple[R, X]], x: A, y: B, z: C, /, **options: Unpack[WithAux]
 ) -> tuple[R, PullBack[R, A, B, C], X]: ...
 @overload
 def vjp(

@@ -353,12 +353,7 @@ def _operands(name: str, by_position: tuple[Any, ...], by_name: Any) -> tuple[An
 
 
 @overload
-def cond(
-    pred: ArrayLike,
-    true_fun: Callable[[], R],
-    false_fun: Callable[[], R],
-    /,
-) -> R: ...
+def cond(pred: ArrayLike, true_fun: Callable[[], R], false_fun: Callable[[], R], /) -> R: ...
 @overload
 def cond(
     pred: ArrayLike,
@@ -369,11 +364,7 @@ def cond(
 ) -> R: ...
 @overload
 def cond(
-    pred: ArrayLike,
-    true_fun: Callable[[float], R],
-    false_fun: Callable[[float], R],
-    x: float,
-    /,
+    pred: ArrayLike, true_fun: Callable[[float], R], false_fun: Callable[[float], R], x: float, /
 ) -> R: ...
 @overload
 def cond(
@@ -395,20 +386,11 @@ def cond(
 ) -> R: ...
 @overload
 def cond(
-    pred: ArrayLike,
-    true_fun: Callable[[A], R],
-    false_fun: Callable[[A], R],
-    x: A,
-    /,
+    pred: ArrayLike, true_fun: Callable[[A], R], false_fun: Callable[[A], R], x: A, /
 ) -> R: ...
 @overload
 def cond(
-    pred: ArrayLike,
-    true_fun: Callable[[A, B], R],
-    false_fun: Callable[[A, B], R],
-    x: A,
-    y: B,
-    /,
+    pred: ArrayLike, true_fun: Callable[[A, B], R], false_fun: Callable[[A, B], R], x: A, y: B, /
 ) -> R: ...
 @overload
 def cond(
@@ -454,12 +436,7 @@ def cond(
 ) -> R: ...
 @overload
 def cond(
-    pred: ArrayLike,
-    true_fun: Callable[[A], R],
-    false_fun: Callable[[A], R],
-    /,
-    *,
-    operand: A,
+    pred: ArrayLike, true_fun: Callable[[A], R], false_fun: Callable[[A], R], /, *, operand: A
 ) -> R: ...
 @overload
 def cond(
@@ -534,74 +511,30 @@ def cond(
 
 
 @overload
+def switch(index: ArrayLike, branches: Sequence[Callable[[], R]], /) -> R: ...
+@overload
+def switch(index: ArrayLike, branches: Sequence[Callable[[Array], R]], x: ArrayLike, /) -> R: ...
+@overload
+def switch(index: ArrayLike, branches: Sequence[Callable[[float], R]], x: float, /) -> R: ...
+@overload
 def switch(
-    index: ArrayLike,
-    branches: Sequence[Callable[[], R]],
-    /,
+    index: ArrayLike, branches: Sequence[Callable[[Array, Array], R]], x: ArrayLike, y: ArrayLike, /
 ) -> R: ...
 @overload
 def switch(
-    index: ArrayLike,
-    branches: Sequence[Callable[[Array], R]],
-    x: ArrayLike,
-    /,
+    index: ArrayLike, branches: Sequence[Callable[[float, float], R]], x: float, y: float, /
+) -> R: ...
+@overload
+def switch(index: ArrayLike, branches: Sequence[Callable[[A], R]], x: A, /) -> R: ...
+@overload
+def switch(index: ArrayLike, branches: Sequence[Callable[[A, B], R]], x: A, y: B, /) -> R: ...
+@overload
+def switch(
+    index: ArrayLike, branches: Sequence[Callable[[A, B, C], R]], x: A, y: B, z: C, /
 ) -> R: ...
 @overload
 def switch(
-    index: ArrayLike,
-    branches: Sequence[Callable[[float], R]],
-    x: float,
-    /,
-) -> R: ...
-@overload
-def switch(
-    index: ArrayLike,
-    branches: Sequence[Callable[[Array, Array], R]],
-    x: ArrayLike,
-    y: ArrayLike,
-    /,
-) -> R: ...
-@overload
-def switch(
-    index: ArrayLike,
-    branches: Sequence[Callable[[float, float], R]],
-    x: float,
-    y: float,
-    /,
-) -> R: ...
-@overload
-def switch(
-    index: ArrayLike,
-    branches: Sequence[Callable[[A], R]],
-    x: A,
-    /,
-) -> R: ...
-@overload
-def switch(
-    index: ArrayLike,
-    branches: Sequence[Callable[[A, B], R]],
-    x: A,
-    y: B,
-    /,
-) -> R: ...
-@overload
-def switch(
-    index: ArrayLike,
-    branches: Sequence[Callable[[A, B, C], R]],
-    x: A,
-    y: B,
-    z: C,
-    /,
-) -> R: ...
-@overload
-def switch(
-    index: ArrayLike,
-    branches: Sequence[Callable[[A, B, C, D], R]],
-    x: A,
-    y: B,
-    z: C,
-    u: D,
-    /,
+    index: ArrayLike, branches: Sequence[Callable[[A, B, C, D], R]], x: A, y: B, z: C, u: D, /
 ) -> R: ...
 @overload
 def switch(
@@ -615,13 +548,7 @@ def switch(
     /,
 ) -> R: ...
 @overload
-def switch(
-    index: ArrayLike,
-    branches: Sequence[Callable[[A], R]],
-    /,
-    *,
-    operand: A,
-) -> R: ...
+def switch(index: ArrayLike, branches: Sequence[Callable[[A], R]], /, *, operand: A) -> R: ...
 @checked
 def switch(
     index: ArrayLike,
