@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from tinyjax import lax, tree
+from tinyjax import lax, lazy, tree
 from tinyjax.custom_derivatives import custom_batch as custom_vmap
-from tinyjax.lazy import answer_for
 
 __all__ = ["custom_vmap"]
-answer_for(__name__, "sequential_vmap")
+lazy.answer_for(__name__, "sequential_vmap")
 
 P = ParamSpec("P")
 R = TypeVar("R")

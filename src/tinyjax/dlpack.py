@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from tinyjax import dtypes
-from tinyjax.dtypes import DTypeLike
-from tinyjax.lazy import answer_for
+from tinyjax import dtypes, lazy
 from tinyjax.numpy.exchange import from_dlpack
 
 __all__ = ["from_dlpack"]
-answer_for(__name__, "is_supported_dtype")
+lazy.answer_for(__name__, "is_supported_dtype")
 
 
-def is_supported_dtype(dtype: DTypeLike) -> bool:
+def is_supported_dtype(dtype: dtypes.DTypeLike) -> bool:
     """Say whether arrays of a dtype can be handed to others by DLPack, which knows no float8.
 
     Example:

@@ -8,38 +8,35 @@ from typing import Any
 import attrs
 
 from tinyjax import tree
-from tinyjax.core.jit.signatures import Signature, same_value
-from tinyjax.core.jit.stages import Explanation
-from tinyjax.core.tracing.calling import argument_path, parameter_name
-from tinyjax.core.tracing.primitive import MappedAxis
-from tinyjax.core.tracing.trace import eager
+from tinyjax.core.jit import signatures as sig, stages
+from tinyjax.core.tracing import calling, primitive as prim, trace as tr
 from tinyjax.core.values import ShapedArray
 from tinyjax.tree.treedef import first_difference
 
 
-class Comparison(Explanation):
+class Comparison(stages.Explanation):
     """An explanation that compares the call with earlier ones."""
 
     @classmethod
     def compare(
-        cls, fun: Callable[..., Any], signature: Signature, earlier: Iterable[Signature]
+        cls, fun: Callable[..., Any], signature: sig.Signature, earlier: Iterable[sig.Signature]
     ) -> tuple[str, ...]:
         changes = [tuple(_differences(fun, signature, other)) for other in earlier]
         return min(changes, key=len, default=())
 
 
-def _differences(fun: Callable[..., Any], new: Signature, old: Signature) -> list[str]:
+def _differences(fun: Callable[..., Any], new: sig.Signature, old: sig.Signature) -> list[str]:
     lines: list[str] = []
     if new.in_tree is not old.in_tree and new.in_tree != old.in_tree:
         lines += _structures(fun, new, old)
     else:
         for i, (a, b) in enumerate(zip(new.avals, old.avals, strict=True)):
             if a is not b:
-                path = argument_path(fun, new.in_tree, i, new.static.positions)
+                path = calling.argument_path(fun, new.in_tree, i, new.static.positions)
                 lines.append(f"{path}: {a} instead of {b}{_advice(a, b)}")
     lines += _values(
-        [(parameter_name(fun, i), value) for i, value in new.static.positional],
-        [(parameter_name(fun, i), value) for i, value in old.static.positional],
+        [(calling.parameter_name(fun, i), value) for i, value in new.static.positional],
+        [(calling.parameter_name(fun, i), value) for i, value in old.static.positional],
     )
     lines += _values(new.static.keywords, old.static.keywords)
     if new.settings is not old.settings:
@@ -62,7 +59,7 @@ def _advice(new: ShapedArray, old: ShapedArray) -> str:
     return ""
 
 
-def _names(axes: Sequence[MappedAxis]) -> str:
+def _names(axes: Sequence[prim.MappedAxis]) -> str:
     return ", ".join(f"{axis.name!r} of length {axis.size}" for axis in axes) or "none"
 
 
@@ -71,7 +68,7 @@ def _values(new: Sequence[tuple[str, Any]], old: Sequence[tuple[str, Any]]) -> l
     lines = []
     for name in [*now, *(name for name in before if name not in now)]:
         a, b = now.get(name, _MISSING), before.get(name, _MISSING)
-        if not same_value(a, b):
+        if not sig.same_value(a, b):
             lines.append(f"static {name}: {a!r} instead of {b!r}")
     return lines
 
@@ -84,7 +81,7 @@ class _Missing:
 _MISSING = _Missing()
 
 
-def _structures(fun: Callable[..., Any], new: Signature, old: Signature) -> list[str]:
+def _structures(fun: Callable[..., Any], new: sig.Signature, old: sig.Signature) -> list[str]:
     """Say where the structures of two calls' arguments differ, for each argument."""
     old_args, old_kwargs = _arguments(fun, old)
     new_args, new_kwargs = _arguments(fun, new)
@@ -104,7 +101,7 @@ def _structures(fun: Callable[..., Any], new: Signature, old: Signature) -> list
 _Arguments = dict[str, tree.PyTreeDef]
 
 
-def _arguments(fun: Callable[..., Any], signature: Signature) -> tuple[_Arguments, _Arguments]:
+def _arguments(fun: Callable[..., Any], signature: sig.Signature) -> tuple[_Arguments, _Arguments]:
     """The structures of the dynamic arguments, by name."""
     treedef = signature.in_tree
     args, kwargs = tree.unflatten(treedef, range(treedef.num_leaves))
@@ -112,7 +109,8 @@ def _arguments(fun: Callable[..., Any], signature: Signature) -> tuple[_Argument
     positions = signature.static.positions
     free = [i for i in range(len(args) + len(positions)) if i not in positions]
     positional = {
-        parameter_name(fun, i): child for i, child in zip(free, arg_defs.children(), strict=True)
+        calling.parameter_name(fun, i): child
+        for i, child in zip(free, arg_defs.children(), strict=True)
     }
     return positional, dict(zip(map(str, sorted(kwargs)), kwarg_defs.children(), strict=True))
 
@@ -121,4 +119,4 @@ def _keywords(kwargs: _Arguments) -> str:
     return ", ".join(kwargs) or "none"
 
 
-eager[Explanation] = Comparison
+tr.eager[stages.Explanation] = Comparison

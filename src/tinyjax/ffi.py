@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, overload
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors, frames
+from tinyjax import dtypes, errors, frames, lazy
 from tinyjax.callbacks import common
 from tinyjax.callbacks.xla import foreign_functions
 from tinyjax.core import xla
@@ -26,9 +26,8 @@ from tinyjax.core.primitives import broadcast as bc, shape as sh
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import Primitive, checking, primitive as prim, trace as tr
 from tinyjax.core.values import Array, ArrayLike, avals as av, operands as opd
-from tinyjax.lazy import answer_for
 
-answer_for(
+lazy.answer_for(
     __name__,
     "ffi_call include_dir pycapsule register_ffi_target "
     "register_ffi_target_as_batch_partitionable register_ffi_type",

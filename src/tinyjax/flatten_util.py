@@ -9,14 +9,12 @@ from typing import Any, TypeVar
 
 import attrs
 
-from tinyjax import dtypes, errors, numpy as jnp, tree
-from tinyjax.core.values import Array
-from tinyjax.core.values.operands import as_array
-from tinyjax.lazy import answer_for
+from tinyjax import dtypes, errors, lazy, numpy as jnp, tree
+from tinyjax.core.values import Array, operands as opd
 
 T = TypeVar("T")
 
-answer_for(__name__, "ravel_pytree")
+lazy.answer_for(__name__, "ravel_pytree")
 
 
 def ravel_pytree(pytree: T) -> tuple[Array, Callable[[Array], T]]:
@@ -43,7 +41,7 @@ def ravel_pytree(pytree: T) -> tuple[Array, Callable[[Array], T]]:
         Array([[2., 2.]], dtype=float32)
     """
     leaves, treedef = tree.flatten(pytree)
-    arrays = [as_array(leaf) for leaf in leaves]
+    arrays = [opd.as_array(leaf) for leaf in leaves]
     dtype = dtypes.result_type(*(x.dtype for x in arrays)) if arrays else dtypes.float32
     mixed = any(x.dtype != dtype for x in arrays)
     parts = [jnp.ravel(x) for x in arrays]
@@ -78,7 +76,7 @@ class _Unravel:
                 f"this tree is made of a vector of shape ({sum(sizes)},), but got "
                 f"{jnp.shape(vector)}."
             )
-        array = as_array(vector)
+        array = opd.as_array(vector)
         if self.dtype not in (None, array.dtype):
             raise errors.DtypeError(
                 f"unravel was given a vector of dtype {array.dtype}, but expected dtype "

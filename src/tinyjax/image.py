@@ -13,13 +13,12 @@ from typing import Final
 
 import attrs
 
-from tinyjax import dtypes, errors, numpy as jnp
+from tinyjax import dtypes, errors, lazy, numpy as jnp
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
-from tinyjax.lazy import answer_for
 from tinyjax.numpy import creation as cr, promotion as pm
 
-answer_for(__name__, "ResizeMethod resize scale_and_translate")
+lazy.answer_for(__name__, "ResizeMethod resize scale_and_translate")
 
 
 class ResizeMethod(enum.Enum):

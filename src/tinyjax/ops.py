@@ -7,16 +7,14 @@ from typing import Any, Literal
 
 import attrs
 
-from tinyjax import dtypes, numpy as jnp
+from tinyjax import dtypes, lazy, numpy as jnp
 from tinyjax.core import devices as dev
 from tinyjax.core.primitives import reduce as rd
-from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
-from tinyjax.core.values.array import UpdateOptions
+from tinyjax.core.values import Array, ArrayLike, array as arr, integers as ints, operands as opd
 from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.lazy import answer_for
 from tinyjax.primitives import result_placement as placing
 
-answer_for(__name__, "segment_max segment_min segment_prod segment_sum")
+lazy.answer_for(__name__, "segment_max segment_min segment_prod segment_sum")
 
 
 @placing.placed
@@ -137,8 +135,8 @@ def segment_min(
     return kind.reduced(data, segment_ids, num_segments, bucket_size, options)
 
 
-def _options(indices_are_sorted: bool, unique_indices: bool, mode: Any) -> UpdateOptions:
-    return UpdateOptions(
+def _options(indices_are_sorted: bool, unique_indices: bool, mode: Any) -> arr.UpdateOptions:
+    return arr.UpdateOptions(
         indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode
     )
 
@@ -157,7 +155,7 @@ class _Kind:
         segment_ids: ArrayLike,
         num_segments: int | None,
         bucket_size: int | None,
-        options: UpdateOptions,
+        options: arr.UpdateOptions,
     ) -> Array:
         rows, ids = opd.as_array(data), opd.as_array(segment_ids)
         leading = rows.shape[: ids.ndim]

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinyjax import numpy as jnp
+from tinyjax import lazy, numpy as jnp
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike, avals as av
 from tinyjax.errors import ArgumentError
-from tinyjax.lazy import answer_for
 from tinyjax.state.references import AbstractRef, Ref, RefView, free_ref, freeze, new_ref
 
 __all__ = ["AbstractRef", "Ref", "RefView", "free_ref", "freeze", "new_ref"]
-answer_for(__name__, "addupdate empty_ref get set swap")
+lazy.answer_for(__name__, "addupdate empty_ref get set swap")
 
 
 @checking.explained

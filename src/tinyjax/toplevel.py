@@ -15,8 +15,7 @@ from tinyjax import config, errors
 from tinyjax.core import api, devices as dev, xla
 from tinyjax.core.api.arguments import pick_arguments
 from tinyjax.core.jit import clear_traces, jit
-from tinyjax.core.tracing import calling, checking
-from tinyjax.core.tracing.trace import eager
+from tinyjax.core.tracing import calling, checking, trace as tr
 from tinyjax.core.values import avals as av, concrete as conc, integers as ints, operands as opd
 from tinyjax.core.values.array import Array
 
@@ -299,7 +298,7 @@ def clear_caches() -> None:
         3
     """
     clear_traces()
-    eager[xla.Runner].forget()
+    tr.eager[xla.Runner].forget()
 
 
 @overload

@@ -25,10 +25,8 @@ from tinyjax import errors, tree
 from tinyjax.config import Process, Settings, local_settings, settings
 from tinyjax.core import devices as dev, xla
 from tinyjax.core.primitives import shape
-from tinyjax.core.tracing.primitive import Primitive
-from tinyjax.core.tracing.trace import PlacedTrace, is_in_program
-from tinyjax.core.values import avals as av, concrete as conc, operands
-from tinyjax.core.values.array import Array
+from tinyjax.core.tracing import Primitive, trace as tr
+from tinyjax.core.values import Array, avals as av, concrete as conc, operands
 from tinyjax.frames import is_ours, user_location, wraps
 from tinyjax.numpy import creation, promotion
 from tinyjax.parallel import putting, sharding as sd
@@ -101,7 +99,7 @@ def _parameters(code: CodeType) -> Sequence[str]:
 
 def _is_idle() -> bool:
     """Whether nothing is looked at here."""
-    return not settings().guarding or is_in_program() or operands.of_type.get() is not None
+    return not settings().guarding or tr.is_in_program() or operands.of_type.get() is not None
 
 
 def _to_device(value: object) -> None:
@@ -150,7 +148,7 @@ def _tell(direction: str, what: str, called: FrameType | None) -> None:
         raise errors.TransferError(f"Disallowed {message}: the guard is {level!r}. {way_out}")
 
 
-class GuardTrace(PlacedTrace):
+class GuardTrace(tr.PlacedTrace):
     """Evaluates, and tells of functions that transfer numbers of their own in JAX."""
 
     __slots__ = ()

@@ -10,8 +10,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 import attrs
 
 from tinyjax import dtypes, errors, frames, tracebacks, tree
-from tinyjax.checkpointing import policies, split_loops as split_loops  # noqa: PLC0414 (rules)
-from tinyjax.checkpointing.rematerialize import split_jaxpr
+from tinyjax.checkpointing import policies, rematerialize, split_loops as split_loops  # noqa: PLC0414 (rules)
 from tinyjax.core import lowering as low
 from tinyjax.core.api import arguments
 from tinyjax.core.jit.program import def_call
@@ -169,7 +168,7 @@ def linearize(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], policy: policies.Polic
 
         needed = [x for x in residuals.values() if isinstance(x, jx.Var)]
         chosen = policy.kept(primal, needed) if isinstance(policy, policies.WholePolicy) else set()
-        split = split_jaxpr(primal, needed, policies.PolicySaveable(policy), chosen)
+        split = rematerialize.split_jaxpr(primal, needed, policies.PolicySaveable(policy), chosen)
         forward = pr.dce(
             jx.Jaxpr(primal.in_binders, split.forward, (*primal.outs[:num_results], *split.saved))
         )

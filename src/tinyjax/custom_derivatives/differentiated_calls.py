@@ -15,8 +15,7 @@ from tinyjax.core.primitives.rules import add_tangents, instantiate_all
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr, trace as tr
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz
-from tinyjax.core.values import Array
-from tinyjax.core.values.operands import splat
+from tinyjax.core.values import Array, operands as opd
 from tinyjax.custom_derivatives.closures import holds_tracer, tracers_in
 
 # Calls with rules under a derivative: the rule is applied, or the call passed on.
@@ -150,7 +149,7 @@ def _untangle(trace: lz.LinearTrace, start: int, outs: Sequence[Array]) -> Seque
     program = pr.dce(jx.Jaxpr(tuple(free), tuple(reversed(eqns)), results))
     values = dict(trace.consts.values())
     with tr.use_trace(trace.parent):
-        operands = [values[v] if v in values else splat(0, v.aval) for v in free]
+        operands = [values[v] if v in values else opd.splat(0, v.aval) for v in free]
         untangled = iter(jx.eval_jaxpr(program, operands))
     return [next(untangled) if trace.owns(out) else out for out in outs]
 

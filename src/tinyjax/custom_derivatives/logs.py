@@ -13,15 +13,12 @@ from typing import Any
 
 import attrs
 
-from tinyjax import errors, tree
+from tinyjax import dtypes, errors, tree
 from tinyjax.core.api.pullbacks import GradValue, PullBack
 from tinyjax.core.control_flow.primitives import CondParams, ScanParams
-from tinyjax.core.tracing import jaxpr as jx, program_rules as pr
-from tinyjax.core.tracing.calling import watched
-from tinyjax.core.tracing.primitive import only_present
+from tinyjax.core.tracing import calling, jaxpr as jx, primitive as prim, program_rules as pr
 from tinyjax.core.tracing.staging import stage
 from tinyjax.custom_derivatives.custom_calls import PullBackParams
-from tinyjax.dtypes import is_inexact
 
 
 @attrs.frozen
@@ -87,7 +84,7 @@ def _logs_of_rule(eqn: jx.JaxprEqn, params: PullBackParams) -> dict[str, Any]:
     if params.logs is None:
         return {}
     n = params.num_residuals
-    run, nonzero = only_present(lambda *xs: params.backward(xs[:n], xs[n:]))
+    run, nonzero = prim.only_present(lambda *xs: params.backward(xs[:n], xs[n:]))
     cotangents = [aval.cotangent() for aval in params.out_avals]
     avals = stage(run, [*[x.aval for x in eqn.inputs[:n]], *cotangents]).jaxpr.out_avals
     own = len(nonzero) - (len(eqn.inputs) - n)
@@ -104,7 +101,7 @@ def _logs_of_branches(branches: Sequence[_Tapped]) -> tuple[dict[str, Any], Call
                     f"two branches log arrays of different types under one name, {name!r}: "
                     f"{logs[name]} and {log}."
                 ) from None
-            if not all(is_inexact(aval.dtype) for aval in tree.leaves(log)):
+            if not all(dtypes.is_inexact(aval.dtype) for aval in tree.leaves(log)):
                 raise errors.DifferentiationError(
                     f"{name!r} is logged in a branch, where floats alone can be: {log}. Convert it "
                     "in the rule: x.astype(float)."
@@ -127,7 +124,7 @@ class LoggingPullBack:
 
     pull_back: PullBack[Any, *tuple[Any, ...]]
 
-    @watched
+    @calling.watched
     def __call__(self, cotangent: Any, /) -> tuple[tuple[Any, ...], dict[str, Any]]:
         *cotangents, logs = self._tapped()(cotangent)
         return tuple(cotangents), logs

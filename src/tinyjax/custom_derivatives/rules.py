@@ -24,15 +24,7 @@ import attrs
 
 from tinyjax import config, dtypes, errors, tracebacks, tree
 from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
-from tinyjax.core.tracing import bind, jaxpr as jx, primitive as prim, staging as stg
-from tinyjax.core.tracing.calling import (
-    HOLDERS,
-    BoundMethod,
-    FlatFunction,
-    as_arrays,
-    leaf_path,
-    whole_places,
-)
+from tinyjax.core.tracing import bind, calling, jaxpr as jx, primitive as prim, staging as stg
 from tinyjax.core.tracing.trace import at_own_lines, current_trace
 from tinyjax.core.values import Array, avals as av, integers as ints, operands as opd
 from tinyjax.custom_derivatives import closures, custom_calls
@@ -88,8 +80,8 @@ class _Flat:
         #: What may close over traced values.
         self.holds: tuple[Any, ...] = (custom, *static.values())
         #: References, by their places, where something stands in for them.
-        self.refs: dict[int, Any] = {i: leaves[i] for i in whole_places(leaves)}
-        for holder in {HOLDERS[type(x)] for x in self.refs.values()}:
+        self.refs: dict[int, Any] = {i: leaves[i] for i in calling.whole_places(leaves)}
+        for holder in {calling.HOLDERS[type(x)] for x in self.refs.values()}:
             holder.check_once([*self.refs.values()], custom.name)
         #: What those refer to.
         self.contents = tuple([ref.contents for ref in self.refs.values()])
@@ -102,7 +94,7 @@ class _Flat:
     def arrays(self, leaves: Sequence[Any], dynamic: tuple[Any, ...]) -> list[Array]:
         """The arguments, of which these are the leaves, as arrays. Ints and bools are kept, too."""
         structure = tree.structure((dynamic, {}))
-        arrays = as_arrays(leaves, self.custom.fun, structure, self.static)
+        arrays = calling.as_arrays(leaves, self.custom.fun, structure, self.static)
         for i, x in enumerate(leaves):
             if type(x) is int or type(x) is WholeNumber:
                 self.numbers[i] = WholeNumber(x, arrays[i].dtype), arrays[i]
@@ -170,8 +162,8 @@ class _Flat:
                 raise self._wrong_result(
                     by,
                     "with leaves of the same shape/dtype",
-                    f"{leaf_path('result', out_tree, i)} was {b} where {self.custom.name} returns "
-                    f"{a}",
+                    f"{calling.leaf_path('result', out_tree, i)} was {b} where {self.custom.name} "
+                    f"returns {a}",
                 )
         return outs
 
@@ -199,7 +191,7 @@ class _Flat:
             )
         treedef = self.out_tree
         return [
-            _fit(x, out.aval, by, f"tangent{leaf_path('', treedef, i)}")
+            _fit(x, out.aval, by, f"tangent{calling.leaf_path('', treedef, i)}")
             for i, (x, out) in enumerate(zip(leaves, outs, strict=True))
         ]
 
@@ -376,7 +368,7 @@ class _Custom(Generic[P, R]):
     @overload
     def __get__(
         self: Callable[Concatenate[Any, Q], R], instance: object, owner: type | None = None
-    ) -> BoundMethod[Q, R]: ...
+    ) -> calling.BoundMethod[Q, R]: ...
     @overload
     def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]: ...
     def __get__(self, instance: object, owner: type | None = None) -> Any:
@@ -761,7 +753,9 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             # numbers come as they are: a rule may ask Python about them; references, too
             numbers = [
                 x
-                if type(x) in opd.PYTHON_NUMBERS or isinstance(x, WholeNumber) or type(x) in HOLDERS
+                if type(x) in opd.PYTHON_NUMBERS
+                or isinstance(x, WholeNumber)
+                or type(x) in calling.HOLDERS
                 else None
                 for x in leaves
             ]
@@ -833,7 +827,7 @@ def _backward(
         cotangents_in = [
             prim.ZERO
             if leaf is None
-            else _fit(leaf, aval, bwd, f"cotangent{leaf_path('', in_tree, i)}")
+            else _fit(leaf, aval, bwd, f"cotangent{calling.leaf_path('', in_tree, i)}")
             for i, (leaf, aval) in enumerate(zip(leaves, in_avals, strict=True))
             if is_inexact(aval.dtype)
         ]
@@ -921,7 +915,7 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., Any]]]) -> custom_vj
         call: Callable[..., tuple[R, Callable[..., Any]]] = fun
         out, pull_back = call(*args)
         leaves, out_tree = tree.flatten(out)
-        flat = FlatFunction(pull_back, tree.structure(((out,), {})))
+        flat = calling.FlatFunction(pull_back, tree.structure(((out,), {})))
         staged = stg.stage(flat, [opd.as_array(x).aval for x in leaves], pull_back)
         return out, tree.Partial(_PullBack(staged.jaxpr, out_tree, flat.out_tree), *staged.consts)
 
@@ -1018,7 +1012,7 @@ class custom_batch(_Custom[P, R]):  # noqa: N801
                 ) from None
             for i, (x, flag) in enumerate(zip(outs, flags, strict=True)):
                 if not isinstance(flag, bool) or (flag and x.shape[:1] != (mapped.size,)):
-                    path = leaf_path("result", flat.out_tree, i)
+                    path = calling.leaf_path("result", flat.out_tree, i)
                     raise errors.ArgumentError(
                         f"{describe_function(rule)}, the vmap rule of {self.name}, says "
                         f"{flag!r} of {path}, of type {x.aval}. Say True where the first axis is "

@@ -23,16 +23,15 @@ from typing import Any, NamedTuple, ParamSpec, TypeAlias
 
 import attrs
 
-from tinyjax import errors, numpy as jnp, tree
+from tinyjax import errors, lazy, numpy as jnp, tree
 from tinyjax.core.values import Array, ArrayLike
-from tinyjax.lazy import answer_for
 
 P = ParamSpec("P")
 Schedule: TypeAlias = Callable[[Any], Any]
 #: A step, a gradient, an array of parameters and what is kept of the steps before: the new ones.
 Update: TypeAlias = Callable[..., tuple[Array, ...]]
 
-answer_for(
+lazy.answer_for(
     __name__,
     "JoinPoint Optimizer OptimizerState adagrad adam adamax clip_grads constant exponential_decay "
     "inverse_time_decay l2_norm make_schedule momentum nesterov optimizer pack_optimizer_state "

@@ -17,10 +17,9 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import errors, lax, random
+from tinyjax import errors, lax, lazy, random
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.dtypes import DType
-from tinyjax.lazy import answer_for
 from tinyjax.nn import (
     elu,
     gelu,
@@ -57,7 +56,7 @@ __all__ = [
     "standardize",
     "zeros",
 ]
-answer_for(
+lazy.answer_for(
     __name__,
     "AvgPool BatchNorm Conv Conv1DTranspose ConvTranspose Dense Dropout Elu Exp FanInConcat "
     "FanInSum FanOut Flatten Gelu GeneralConv GeneralConvTranspose Identity LeakyRelu LogSoftmax "

@@ -32,30 +32,20 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from tinyjax import dtypes, tree
+from tinyjax import dtypes, lazy, tree
 from tinyjax.core.lowering import lower_jaxpr
 from tinyjax.core.primitives import rules as ru, shape as sh
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import primitive as prim, staging as stg, trace as tr
 from tinyjax.core.tracing.calling import leaf_path
 from tinyjax.core.transforms.batching import BatchAxis, batch_flat, batched_aval
-from tinyjax.core.values import Array, ShapedArray
-from tinyjax.core.values.operands import as_array
-from tinyjax.custom_derivatives.custom_calls import (
-    Backward,
-    LogTree,
-    PullBackParams,
-    SymbolicZero,
-    Zero,
-    custom_vjp_tangent_p,
-    instantiate_zeros,
-    pull_back_batch,
-)
+from tinyjax.core.values import Array, ShapedArray, operands as opd
+from tinyjax.custom_derivatives import custom_calls
+from tinyjax.custom_derivatives.custom_calls import Zero, instantiate_zeros
 from tinyjax.errors import ArgumentError, DifferentiationError, MissingMethodError, TinyjaxError
-from tinyjax.lazy import answer_for
 
 __all__ = ["ShapedArray", "Zero", "instantiate_zeros"]
-answer_for(__name__, "AxisData GradAccum NullAccum VJPHiPrimitive ValAccum")
+lazy.answer_for(__name__, "AxisData GradAccum NullAccum VJPHiPrimitive ValAccum")
 
 
 @attrs.frozen
@@ -149,14 +139,14 @@ class NullAccum(GradAccum):
 
 def _as_given(x: object) -> bool:
     """Say whether something stands for a value in trees of tangents."""
-    return x is None or isinstance(x, (Zero, SymbolicZero, GradAccum))
+    return x is None or isinstance(x, (Zero, custom_calls.SymbolicZero, GradAccum))
 
 
 def _tangent(value: Any, aval: ShapedArray, what: str) -> prim.Tangent:
     """Check a tangent or cotangent that a method returned."""
     if _as_given(value) or value is Zero or not dtypes.is_inexact(aval.dtype):
         return prim.ZERO
-    array = as_array(value)
+    array = opd.as_array(value)
     if array.weak_type and array.dtype != aval.dtype:
         array = array.astype(aval.dtype)
     if (array.shape, array.dtype) != (aval.shape, aval.dtype):
@@ -303,7 +293,7 @@ class VJPHiPrimitive:
         leaves, in_tree = tree.flatten(args)
         if in_tree is not self.in_tree and in_tree != self.in_tree:
             raise ArgumentError(f"{self} takes arguments {self.in_tree}, but got {in_tree}.")
-        arrays = [as_array(x) for x in leaves]
+        arrays = [opd.as_array(x) for x in leaves]
         for i, (x, aval) in enumerate(zip(arrays, self.in_avals_flat, strict=True)):
             if (x.shape, x.dtype) != (aval.shape, aval.dtype):
                 raise ArgumentError(
@@ -343,7 +333,7 @@ class _Flat:
     """The rules of a primitive on lists of arrays: those that a user wrote, or these of a batch."""
 
     name: str
-    logs: LogTree
+    logs: custom_calls.LogTree
     in_avals: Sequence[ShapedArray]
     out_avals: Sequence[ShapedArray]
 
@@ -357,7 +347,7 @@ class _Own(_Flat):
     def __init__(self, primitive: VJPHiPrimitive) -> None:
         self.primitive = primitive
         self.name = type(primitive).__name__
-        self.logs = LogTree()
+        self.logs = custom_calls.LogTree()
         self.in_avals = primitive.in_avals_flat
         self.out_avals = primitive.out_avals_flat
 
@@ -376,7 +366,7 @@ class _Own(_Flat):
                 f"{self.name}.{by} must return a result of the structure of out_aval, {expected}, "
                 f"but returned {out_tree}."
             )
-        arrays = [as_array(x) for x in leaves]
+        arrays = [opd.as_array(x) for x in leaves]
         for i, (x, aval) in enumerate(zip(arrays, self.out_avals, strict=True)):
             if (x.shape, x.dtype) != (aval.shape, aval.dtype):
                 raise ArgumentError(
@@ -445,7 +435,7 @@ class _Own(_Flat):
 
     def forward(
         self, nonzero: Sequence[bool], args: prim.Arrays
-    ) -> tuple[list[Array], list[bool], list[Array], Backward]:
+    ) -> tuple[list[Array], list[bool], list[Array], custom_calls.Backward]:
         """Return the results, which of them depend on tangents, residuals, and the pull-back."""
         outs, saved, depends = self._parts("vjp_fwd", nonzero, args)
         leaves, saved_tree = tree.flatten(saved)
@@ -462,7 +452,7 @@ class _Own(_Flat):
             totals = [_total(accum) for accum in accums if isinstance(accum, ValAccum)]
             return [*totals, *self.logs.leaves(logs, bwd)]
 
-        return outs, depends, [as_array(x) for x in leaves], backward
+        return outs, depends, [opd.as_array(x) for x in leaves], backward
 
     def batch(
         self, mapped: prim.MappedAxis, args: prim.Arrays, axes: prim.BatchAxes
@@ -473,7 +463,7 @@ class _Own(_Flat):
         dims = self._args(axes)
         if own._has("batch"):
             out, out_dims = tr.at_own_lines(own.batch, axis, self._args(args), dims)
-            outs = [as_array(x) for x in own.out_tree.flatten_up_to(out, "result")]
+            outs = [opd.as_array(x) for x in own.out_tree.flatten_up_to(out, "result")]
             return outs, self._out_axes(out_dims)
         out_axes = self._out_axes(own.batch_dim_rule(axis, dims))
         return _bind(_Mapped(self, mapped, tuple(axes), out_axes), args), out_axes
@@ -568,8 +558,8 @@ class _Mapped(_Flat):
 
     def forward(
         self, nonzero: Sequence[bool], args: prim.Arrays
-    ) -> tuple[list[Array], list[bool], list[Array], Backward]:
-        forwards: list[tuple[list[bool], Backward]] = []
+    ) -> tuple[list[Array], list[bool], list[Array], custom_calls.Backward]:
+        forwards: list[tuple[list[bool], custom_calls.Backward]] = []
 
         def run(*values: Array) -> list[Array]:
             outs, depends, residuals, backward = self.of.forward(nonzero, values)
@@ -590,7 +580,7 @@ class _Mapped(_Flat):
 
             operands = [*residuals, *prim.present(cotangents)]
             given_axes = [*res_axes, *prim.marked(ct_axes, present_cts)]
-            return pull_back_batch(pull, self.mapped, operands, given_axes, in_axes)
+            return custom_calls.pull_back_batch(pull, self.mapped, operands, given_axes, in_axes)
 
         return self._placed(results[:n], axes[:n]), depends, results[n:], backward
 
@@ -616,7 +606,7 @@ class _Mapped(_Flat):
         axes = [axis for axis, is_linear in zip(self.axes, linear, strict=True) if not is_linear]
         axes += prim.marked(self.out_axes, nonzero)
         flat_in = [*values, *prim.present(cotangents)]
-        return pull_back_batch(pull, self.mapped, flat_in, axes, self.axes)
+        return custom_calls.pull_back_batch(pull, self.mapped, flat_in, axes, self.axes)
 
 
 # The primitive
@@ -668,7 +658,7 @@ hi_call_p.def_batch(lambda mapped, args, axes, params: params.rules.batch(mapped
 @hi_call_p.def_lowering
 def _hi_lowering(b: lw.Lowering, operands: hlo.Values, params: HiParams) -> hlo.Values:
     staged = stg.stage(params.rules.expand, params.rules.in_avals)
-    consts = [b.constant(as_array(c).concrete("data")) for c in staged.consts]
+    consts = [b.constant(opd.as_array(c).concrete("data")) for c in staged.consts]
     return lower_jaxpr(b, staged.jaxpr, [*consts, *operands])
 
 
@@ -692,11 +682,13 @@ def _hi_linearize(
         return outs, floats, push
     outs, depends, residuals, backward = rules.forward(nonzero, primals)
     out_avals = prim.marked(rules.out_avals, depends)
-    tangent_params = PullBackParams(
+    tangent_params = custom_calls.PullBackParams(
         backward, len(residuals), tuple(out_avals), rules.name, rules.logs
     )
     return (
         outs,
         depends,
-        lambda tangents: tr.bind(custom_vjp_tangent_p, [*residuals, *tangents], tangent_params),
+        lambda tangents: tr.bind(
+            custom_calls.custom_vjp_tangent_p, [*residuals, *tangents], tangent_params
+        ),
     )

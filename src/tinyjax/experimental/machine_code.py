@@ -6,11 +6,10 @@ Whoever loads it runs it: the caller knows who wrote it.
 from __future__ import annotations
 
 from tinyjax import config
-from tinyjax.core.xla import backend, disk_cache, executable, options
-from tinyjax.core.xla.compilation import Compilation
+from tinyjax.core.xla import backend, compilation, disk_cache, executable, options
 
 
-def fingerprint(request: Compilation, text: str) -> bytes:
+def fingerprint(request: compilation.Compilation, text: str) -> bytes:
     """Hash what the machine code of a program for the first device depends on.
 
     Args:
@@ -22,7 +21,7 @@ def fingerprint(request: Compilation, text: str) -> bytes:
     return disk_cache.program_key(key, told, backend.backend().compiler)
 
 
-def code_of(request: Compilation) -> bytes:
+def code_of(request: compilation.Compilation) -> bytes:
     """Return the machine code of a program, which is compiled again if it was loaded.
 
     Args:
@@ -37,7 +36,7 @@ def code_of(request: Compilation) -> bytes:
 
 
 def executable_of(
-    request: Compilation, text: str, code: bytes
+    request: compilation.Compilation, text: str, code: bytes
 ) -> executable.DeviceExecutable | None:
     """Make a compiled program of its machine code, which has the right ``fingerprint``.
 

@@ -11,16 +11,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tinyjax import dtypes, errors, tree
+from tinyjax import dtypes, errors, lazy, tree
 from tinyjax.core.devices import group, is_place
 from tinyjax.core.primitives.shape import expand_dims
 from tinyjax.core.values import Array, concrete as conc, operands as opd
-from tinyjax.lazy import answer_for
 from tinyjax.parallel import meshes, named_sharding as ns, putting, sharding as sd, xla
 
 T = TypeVar("T")
 
-answer_for(
+lazy.answer_for(
     __name__,
     "assert_equal broadcast_one_to_all global_array_to_host_local_array "
     "host_local_array_to_global_array process_allgather reached_preemption_sync_point "

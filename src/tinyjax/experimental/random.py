@@ -17,13 +17,12 @@ from collections.abc import Sequence
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors, numpy as jnp, random, tree
+from tinyjax import dtypes, errors, lazy, numpy as jnp, random, tree
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.dtypes import DTypeLike
-from tinyjax.lazy import answer_for
 from tinyjax.state.references import Ref, new_ref
 
-answer_for(__name__, "StatefulPRNG stateful_rng")
+lazy.answer_for(__name__, "StatefulPRNG stateful_rng")
 
 Size = int | Sequence[int] | None
 

@@ -16,16 +16,15 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax import errors, export, tree
+from tinyjax import errors, export, lazy, tree
 from tinyjax.core import devices as dev, xla
 from tinyjax.core.jit import jit, stages
 from tinyjax.core.values import avals as av
 from tinyjax.experimental import machine_code
 from tinyjax.export.exported import exported_of
-from tinyjax.lazy import answer_for
 from tinyjax.parallel import meshes, sharding as sd
 
-answer_for(__name__, "deserialize_and_load serialize")
+lazy.answer_for(__name__, "deserialize_and_load serialize")
 
 # magic, fingerprint of the machine code, lengths of the flags and of the program
 _FRAME: Final = struct.Struct("<8s32sQQ")

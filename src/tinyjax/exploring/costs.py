@@ -19,7 +19,6 @@ from tinyjax.core.tracing import jaxpr as jx, primitive as prim
 from tinyjax.exploring import compiled, numbering
 from tinyjax.exploring.model import Computation, Instruction, Moment, Waiting, Work
 from tinyjax.exploring.numbering import Lines, Programs, programs_run
-from tinyjax.frames import Direction, TracedSource
 from tinyjax.host import tiers
 from tinyjax.primitives import convolution as cv
 from tinyjax.profiler.xla import OpEvent
@@ -132,9 +131,9 @@ def _window(eqn: jx.JaxprEqn) -> int:
 _MOST_MOMENTS: Final = 50_000
 
 
-def direction_of(eqn: jx.JaxprEqn) -> Direction:
+def direction_of(eqn: jx.JaxprEqn) -> frames.Direction:
     """Whether an equation belongs to a value, to a tangent, or to a backward pass."""
-    return eqn.source.direction if isinstance(eqn.source, TracedSource) else "forward"
+    return eqn.source.direction if isinstance(eqn.source, frames.TracedSource) else "forward"
 
 
 def moments(programs: Programs) -> tuple[Moment, ...]:

@@ -13,11 +13,10 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax import records
+from tinyjax import frames, records
 from tinyjax.core.api.staging import make_jaxpr
 from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.exploring.model import Computation, EquationView, Explored, Line, Moment, Waiting, Work
-from tinyjax.frames import Direction, Location, place
 from tinyjax.host import plans, tiers
 
 # The NumPy program that a function becomes, as text.
@@ -172,7 +171,7 @@ class Lines:
     def __init__(self) -> None:
         self._numbers: dict[tuple[str, int], int] = {}
 
-    def number(self, location: Location | None) -> int | None:
+    def number(self, location: frames.Location | None) -> int | None:
         """The number of a line; None where there is no line."""
         if location is None:
             return None
@@ -214,7 +213,7 @@ _LONGEST_EQUATION: Final = 400
 _MOST_MOMENTS: Final = 1_000
 #: How many lines are shown around those that make equations.
 _AROUND: Final = 8
-_DIRECTIONS: Final[tuple[Direction, ...]] = ("forward", "tangent", "backward")
+_DIRECTIONS: Final[tuple[frames.Direction, ...]] = ("forward", "tangent", "backward")
 
 
 def page(seen: Explored) -> str:
@@ -350,6 +349,6 @@ def _files(lines: Sequence[Line]) -> list[dict[str, Any]]:
             rows.append([number, _cut(shown), numbers.get(number, -1)])
             last = number
         # a cell of a notebook has a name of its own
-        name = place(file, min(numbers)).rpartition(", line ")[0] or file
+        name = frames.place(file, min(numbers)).rpartition(", line ")[0] or file
         entries.append({"name": name, "rows": rows})
     return entries

@@ -9,9 +9,8 @@ from typing import Any
 import attrs
 
 from tinyjax import errors
+from tinyjax.core import jit as jt, lowering as low
 from tinyjax.core.control_flow.loops import map_
-from tinyjax.core.jit import JitParams, jit_p
-from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitives import rules as ru, shape as sh
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg, trace as tr
@@ -75,7 +74,7 @@ call_exported_p: prim.Primitive[CallExportedParams] = prim.Primitive(
 
 @call_exported_p.def_evaluate
 def _call_evaluate(args: prim.Arrays, params: CallExportedParams) -> prim.Arrays:
-    return tr.bind(jit_p, args, JitParams(calling(params.program), params.program.name))
+    return tr.bind(jt.jit_p, args, jt.JitParams(calling(params.program), params.program.name))
 
 
 @call_exported_p.def_abstract_eval
@@ -94,7 +93,7 @@ def _call_type(avals: prim.Avals, params: CallExportedParams) -> prim.Avals:
 def _call_lowering(b: lw.Lowering, operands: hlo.Values, params: CallExportedParams) -> hlo.Values:
     program = params.program
     if program.divided is not None:
-        return call_jaxpr(b, program.divided, program.name, operands)
+        return low.call_jaxpr(b, program.divided, program.name, operands)
     entry = b.module.embed(program.portable.encode(), program.text, program.name)
     return b.emit("func.call", operands, b.results, {"callee": f"@{entry}"})
 

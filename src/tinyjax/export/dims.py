@@ -15,16 +15,14 @@ from typing import Any, Final, SupportsIndex, TypeAlias, TypeGuard
 
 import attrs
 
+from tinyjax import dtypes, frames
 from tinyjax.core.tracing import trace as tr
-from tinyjax.core.values import Array, ShapedArray
-from tinyjax.core.values.integers import SymbolicSize
-from tinyjax.dtypes import DType, HostArray
+from tinyjax.core.values import Array, ShapedArray, integers as ints
 from tinyjax.errors import ArgumentError, InconclusiveDimensionOperation, shortened
 from tinyjax.export import dimension, parsing, polynomials as poly
 from tinyjax.export.bounds import Bounds, Knowledge
 from tinyjax.export.polynomials import Polynomial, Term
 from tinyjax.export.unsized import unsized
-from tinyjax.frames import Location, user_location
 
 _numbers: Final = itertools.count()
 
@@ -78,7 +76,7 @@ class SymbolicScope:
                 f"{shortened(constraints_str)}."
             )
         self._number = next(_numbers)
-        self._location: Location | None = user_location()
+        self._location: frames.Location | None = frames.user_location()
         self._constraints: list[Constraint] = []
         self._rules: dict[Term, tuple[int, Polynomial]] = {}
         self._bounds: dict[Polynomial, Bounds] = {}
@@ -211,7 +209,7 @@ def _operators(
     return apply, reflected
 
 
-class SymbolicDim(SymbolicSize):
+class SymbolicDim(ints.SymbolicSize):
     """A size that is known by name only. ``symbolic_shape`` makes them."""
 
     __slots__ = ("_polynomial", "_scope", "_token")
@@ -246,10 +244,10 @@ class SymbolicDim(SymbolicSize):
 
     # Conversions
 
-    def as_array(self, dtype: DType) -> Array:
+    def as_array(self, dtype: dtypes.DType) -> Array:
         return tr.bind1(dimension.dim_as_value_p, (), dimension.DimensionParams(self, dtype))
 
-    def splat(self, host: HostArray, aval: ShapedArray) -> HostArray:
+    def splat(self, host: dtypes.HostArray, aval: ShapedArray) -> dtypes.HostArray:
         if not tr.is_in_program():
             raise InconclusiveDimensionOperation(
                 f"an array of type {aval} has symbolic sizes, so it has no data. Symbolic sizes "

@@ -7,9 +7,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from tinyjax import dtypes, errors
 from tinyjax.core.values import avals as av, concrete as conc, integers as ints, operands as opd
-from tinyjax.dtypes import HostArray
-from tinyjax.errors import InconclusiveDimensionOperation
 
 
 def literal_splat(value: np.generic, aval: av.ShapedArray) -> conc.ConcreteArray:
@@ -19,7 +18,7 @@ def literal_splat(value: np.generic, aval: av.ShapedArray) -> conc.ConcreteArray
     return opd.splat(value, aval)
 
 
-def unsized(host: HostArray, aval: av.ShapedArray) -> HostArray:
+def unsized(host: dtypes.HostArray, aval: av.ShapedArray) -> dtypes.HostArray:
     """Return the data of a splat whose sizes are symbolic, of its one element."""
     operand = _Unsized((1,) * aval.ndim, aval.dtype, host, 0, (0,) * aval.ndim)
     operand.symbolic_shape = aval.shape
@@ -40,7 +39,7 @@ class _Unsized(np.ndarray[Any, Any]):
     size: Any = property(lambda self: prod(self.symbolic_shape))
 
     def _refuse(self, *args: object, **kwargs: object) -> NoReturn:
-        raise InconclusiveDimensionOperation(
+        raise errors.InconclusiveDimensionOperation(
             "the data of an array is needed whose sizes are symbolic, which has none until they "
             "are known. Compute it from an argument of the exported function, or export for sizes "
             "that are numbers."

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, errors, lazy
 from tinyjax.core import lowering as low
 from tinyjax.core.jit.program import def_call
 from tinyjax.core.tracing import Primitive, jaxpr as jx, staging as stg, trace as tr
@@ -24,10 +24,8 @@ from tinyjax.core.tracing.jaxpr import (
 )
 from tinyjax.core.tracing.primitive import Params
 from tinyjax.core.values import Array, avals as av, operands as opd
-from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import InconclusiveDimensionOperation, JaxprTypeError, TinyjaxError
+from tinyjax.errors import InconclusiveDimensionOperation, JaxprTypeError
 from tinyjax.lax.placement import Token
-from tinyjax.lazy import answer_for
 
 __all__ = [
     "ClosedJaxpr",
@@ -42,7 +40,7 @@ __all__ = [
     "Var",
     "subjaxprs",
 ]
-answer_for(
+lazy.answer_for(
     __name__,
     "CallPrimitive DebugInfo DropVar Effects TraceTag array_types call_impl check_jaxpr "
     "concrete_or_error find_top_trace gensym get_opaque_trace_state jaxpr_as_fun jaxprs_in_params "
@@ -315,7 +313,7 @@ def unmapped_aval(size: int, axis: int | None, aval: av.ShapedArray) -> av.Shape
     return aval.with_shape((*aval.shape[:axis], size, *aval.shape[axis:]))
 
 
-def primal_dtype_to_tangent_dtype(primal_dtype: DTypeLike) -> dtypes.DType:
+def primal_dtype_to_tangent_dtype(primal_dtype: dtypes.DTypeLike) -> dtypes.DType:
     """Return the dtype of tangents: float0 where there is no derivative.
 
     Args:
@@ -346,7 +344,7 @@ def valid_jaxtype(x: object) -> bool:
     """
     try:
         opd.as_array(x)
-    except TinyjaxError:
+    except errors.TinyjaxError:
         return False
     return True
 

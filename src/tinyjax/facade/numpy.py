@@ -11,7 +11,6 @@ from typing import Any, Final, ParamSpec
 
 from tinyjax import dtypes, frames, numpy as jnp
 from tinyjax.core.values import Array
-from tinyjax.dtypes import DTypeLike
 
 __all__ = ["argpartition", "digitize", "ndim", "searchsorted", "shape", "size", "tri"]
 
@@ -33,7 +32,7 @@ digitize: Final = _of_int32(jnp.digitize)
 searchsorted: Final = _of_int32(jnp.searchsorted)
 
 
-def tri(N: int, M: int | None = None, k: int | Array = 0, dtype: DTypeLike = None) -> Array:
+def tri(N: int, M: int | None = None, k: int | Array = 0, dtype: dtypes.DTypeLike = None) -> Array:
     """Return a matrix with ones on and below the ``k``-th diagonal: by default of float32."""
     return jnp.tri(N, M, k, dtypes.float32 if dtype is None else dtype)
 

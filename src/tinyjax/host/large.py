@@ -28,8 +28,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyjax import cores, dtypes
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.primitives.families import Elementwise
+from tinyjax.core.primitives import elementwise as ew, families as fam
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.dtypes import HostArray
 
@@ -143,7 +142,7 @@ def _in_threads(fun: np.ufunc, *operands: HostArray) -> HostArray:
 
 
 def _large_arithmetic(
-    primitive: Elementwise, avals: prim.Avals, params: Any
+    primitive: fam.Elementwise, avals: prim.Avals, params: Any
 ) -> prim.HostCall | None:
     """What NumPy does where the ``host`` rule gives one of its functions."""
     usual = primitive.rules.host
@@ -162,7 +161,7 @@ def _large_arithmetic(
     return None
 
 
-for _primitive in {x for x in vars(ew).values() if isinstance(x, Elementwise)} - {ew.div}:
+for _primitive in {x for x in vars(ew).values() if isinstance(x, fam.Elementwise)} - {ew.div}:
     _primitive.def_rule(prim.LARGE)(partial(_large_arithmetic, _primitive))
 
 

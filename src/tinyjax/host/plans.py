@@ -20,7 +20,6 @@ from tinyjax.core.tracing.primitive import Hosts, Kernel, P, on_replaced
 from tinyjax.core.tracing.program_rules import PROGRAM, evaluate_stepwise
 from tinyjax.core.values import Array, ConcreteArray, avals as av, operands as opd
 from tinyjax.dtypes import HostArray
-from tinyjax.frames import run_text
 from tinyjax.host import simplify
 
 # Programs as Python functions of NumPy arrays, written from equations.
@@ -72,7 +71,7 @@ class Body:
             lines = ["token = set_errors(IGNORE)", "try:", *[f"    {line}" for line in lines]]
             lines += ["finally:", "    reset_errors(token)"]
         body = "\n    ".join([f"def {name}({parameters}):", *before, *lines, *after])
-        run_text("host", name, f"{body}\n", self.scope)
+        frames.run_text("host", name, f"{body}\n", self.scope)
         function: Callable[..., Any] = self.scope[name]
         return function
 

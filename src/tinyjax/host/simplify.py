@@ -12,12 +12,8 @@ from typing import Final
 import attrs
 import numpy as np
 
-from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
-from tinyjax.core.tracing.primitive import HostCall
-from tinyjax.core.tracing.program_rules import dce
-from tinyjax.core.tracing.trace import EVAL
-from tinyjax.core.values import Array, ShapedArray
-from tinyjax.core.values.operands import as_number
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr, trace as tr
+from tinyjax.core.values import Array, ShapedArray, operands as opd
 
 #: Results of so many bytes are put where an operand was, and are dropped when they are not needed.
 _LARGE: Final = 1 << 12
@@ -37,39 +33,39 @@ class Simplified:
         known: the values of the variables that depend on no argument.
     """
 
-    eqns: list[tuple[JaxprEqn, HostCall | None]]
-    outs: list[Atom]
-    known: dict[Atom, Array]
+    eqns: list[tuple[jx.JaxprEqn, prim.HostCall | None]]
+    outs: list[jx.Atom]
+    known: dict[jx.Atom, Array]
 
-    def value(self, x: Atom) -> Array | None:
+    def value(self, x: jx.Atom) -> Array | None:
         """Return the data of what depends on no argument."""
-        return x.value if isinstance(x, Lit) else self.known.get(x)
+        return x.value if isinstance(x, jx.Lit) else self.known.get(x)
 
 
-def host_call(eqn: JaxprEqn) -> HostCall | None:
+def host_call(eqn: jx.JaxprEqn) -> prim.HostCall | None:
     """Return what NumPy does for an equation: nothing is known of one that is a program."""
     if eqn.primitive.rules.evaluate is not None:
         return None
     return eqn.primitive.host_call([x.aval for x in eqn.inputs], eqn.params)
 
 
-def simplify(jaxpr: Jaxpr, consts: Sequence[Array] = ()) -> Simplified:
+def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> Simplified:
     """Simplify a program.
 
     Args:
         jaxpr: the program.
         consts: the values of its first parameters.
     """
-    known: dict[Atom, Array] = dict(zip(jaxpr.in_binders, consts, strict=False))
-    program, calls = Simplified([], [], known), dict[int, HostCall | None]()
-    eqns: list[JaxprEqn] = []
-    same: dict[Atom, Atom] = {}
-    makers: dict[Atom, JaxprEqn] = {}
-    met: dict[tuple[object, ...], tuple[Var, ...]] = {}
+    known: dict[jx.Atom, Array] = dict(zip(jaxpr.in_binders, consts, strict=False))
+    program, calls = Simplified([], [], known), dict[int, prim.HostCall | None]()
+    eqns: list[jx.JaxprEqn] = []
+    same: dict[jx.Atom, jx.Atom] = {}
+    makers: dict[jx.Atom, jx.JaxprEqn] = {}
+    met: dict[tuple[object, ...], tuple[jx.Var, ...]] = {}
 
-    def key_of(x: Atom) -> object:
+    def key_of(x: jx.Atom) -> object:
         value = program.value(x)
-        return x if value is None else (x.aval, as_number(value.concrete("data")).tobytes())
+        return x if value is None else (x.aval, opd.as_number(value.concrete("data")).tobytes())
 
     for original in jaxpr.eqns:
         eqn = original
@@ -88,7 +84,7 @@ def simplify(jaxpr: Jaxpr, consts: Sequence[Array] = ()) -> Simplified:
                     continue
             operands = [value for x in eqn.inputs if (value := program.value(x)) is not None]
             if len(operands) == len(eqn.inputs) and _is_small(eqn):
-                outs = EVAL.process(primitive, operands, eqn.params)
+                outs = tr.EVAL.process(primitive, operands, eqn.params)
                 known.update(zip(eqn.out_binders, outs, strict=True))
                 continue
             # without a host rule parameters that are equal, such as 0.0 and -0.0, may be told apart
@@ -101,21 +97,21 @@ def simplify(jaxpr: Jaxpr, consts: Sequence[Array] = ()) -> Simplified:
         eqns.append(eqn)
         calls[id(eqn)] = call
     program.outs.extend([same.get(x, x) for x in jaxpr.outs])
-    used = dce(Jaxpr(jaxpr.in_binders, tuple(eqns), tuple(program.outs)))
+    used = pr.dce(jx.Jaxpr(jaxpr.in_binders, tuple(eqns), tuple(program.outs)))
     program.eqns.extend([(eqn, calls.get(id(eqn))) for eqn in used.eqns])
     return program
 
 
-def _is_small(eqn: JaxprEqn) -> bool:
+def _is_small(eqn: jx.JaxprEqn) -> bool:
     return sum(x.aval.nbytes for x in eqn.out_binders) <= _LARGEST_CONSTANT
 
 
-def is_large(x: Atom) -> bool:
+def is_large(x: jx.Atom) -> bool:
     """Say whether it is worth while to use the memory of a value again."""
     return x.aval.nbytes >= _LARGE
 
 
-def reused_operands(eqns: Sequence[JaxprEqn], outs: Sequence[Atom]) -> list[Var | None]:
+def reused_operands(eqns: Sequence[jx.JaxprEqn], outs: Sequence[jx.Atom]) -> list[jx.Var | None]:
     """Find for each equation the operand in whose memory the result is put, if there is one.
 
     It is the result of an equation before. What computed it gave new memory, and so did all that
@@ -126,23 +122,25 @@ def reused_operands(eqns: Sequence[JaxprEqn], outs: Sequence[Atom]) -> list[Var 
         host_call(eqn) if any(map(is_large, (*eqn.inputs, *eqn.out_binders))) else None
         for eqn in eqns
     ]
-    alone: set[Atom] = set()
+    alone: set[jx.Atom] = set()
     for eqn, call in zip(eqns, calls, strict=True):
         if call is not None and call.fresh:
             alone.update(filter(is_large, eqn.out_binders))
         else:
             alone.difference_update(eqn.inputs)
-    read: set[Atom] = {*outs}
-    reused: list[Var | None] = []
+    read: set[jx.Atom] = {*outs}
+    reused: list[jx.Var | None] = []
     for eqn, call in zip(reversed(eqns), reversed(calls), strict=True):
-        last = [x for x in eqn.inputs if isinstance(x, Var) and x in alone and x not in read]
+        last = [x for x in eqn.inputs if isinstance(x, jx.Var) and x in alone and x not in read]
         reused.append(_place(call, eqn.out_binders[0].aval, last) if last else None)
         read.update(eqn.inputs)
     reused.reverse()
     return reused
 
 
-def _place(host: HostCall | None, out: ShapedArray, operands: Sequence[Var]) -> Var | None:
+def _place(
+    host: prim.HostCall | None, out: ShapedArray, operands: Sequence[jx.Var]
+) -> jx.Var | None:
     call = None if host is None else host.call
     if not isinstance(call, np.ufunc) or call.signature is not None or call in _OF_TWO:
         return None

@@ -24,7 +24,6 @@ from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules a
 from tinyjax.core.values import Array, ConcreteArray, concrete as conc
 from tinyjax.core.xla import compilation, threads
 from tinyjax.core.xla.threads import in_background
-from tinyjax.records import Printed, Record
 
 # What a program costs, estimated from its equations: to evaluate with NumPy, and to compile.
 
@@ -46,7 +45,7 @@ _GROWTH_OF_COMPILATION: Final = 0.7
 
 
 @attrs.frozen(eq=False, repr=False)
-class Cost(Record):
+class Cost(records.Record):
     """An estimate of what a program costs.
 
     Attributes:
@@ -150,7 +149,7 @@ _HEAD_START: Final = 0.005
 
 
 @attrs.frozen(eq=False, repr=False)
-class _Job(Printed):
+class _Job(records.Printed):
     """A program to be compiled, and the settings for it."""
 
     wanted: compilation.Compilation

@@ -11,8 +11,7 @@ from tinyjax.core import api
 from tinyjax.core.control_flow import scan as sc
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import calling, checking, primitive as prim, trace as tr
-from tinyjax.core.values import Array, ArrayLike
-from tinyjax.core.values.integers import integer
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError
 from tinyjax.implicit import runge_kutta, taylor_series
 from tinyjax.implicit.information import Info
@@ -149,7 +148,7 @@ def odeint(  # noqa: PLR0913
         (0.3679, -0.3679)
     """
     _check_settings(rtol, atol, mxstep, hmax, gradient, checkpoints)
-    if taylor_order is not None and integer(taylor_order, "taylor_order of odeint") < 2:
+    if taylor_order is not None and ints.integer(taylor_order, "taylor_order of odeint") < 2:
         raise ArgumentError(
             f"taylor_order of odeint must be at least two, but it is {taylor_order}."
         )

@@ -10,14 +10,13 @@ from collections.abc import Callable
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from tinyjax import dtypes, numpy as jnp
+from tinyjax import dtypes, lazy, numpy as jnp
 from tinyjax.core.control_flow import while_loop as wl
 from tinyjax.core.primitives import shape as sh, slicing as sl
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, ShapeError, shortened
-from tinyjax.lazy import loader
 from tinyjax.primitives import (
     householder,
     lu as _lu,
@@ -80,7 +79,7 @@ __all__ = [
 ]
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
-    __getattr__ = loader(__name__, {})
+    __getattr__ = lazy.loader(__name__, {})
 
 
 class EigImplementation(Enum):

@@ -13,13 +13,9 @@ from tinyjax.core import devices as dev
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
-from tinyjax.dtypes import DTypeLike
 from tinyjax.lax import operands
-from tinyjax.lax.operands import one_dtype
-from tinyjax.numpy.promotion import convert
-from tinyjax.numpy.sorting import cumsum
-from tinyjax.primitives import dot as _dot
-from tinyjax.primitives.result_placement import placed
+from tinyjax.numpy import promotion as pm, sorting as srt
+from tinyjax.primitives import dot as _dot, result_placement as placing
 
 # Products of vectors, matrices and arrays of any number of axes.
 
@@ -63,13 +59,13 @@ DotDimensionNumbers = tuple[
 ]
 
 
-@placed
+@placing.placed
 def dot_general(
     lhs: ArrayLike,
     rhs: ArrayLike,
     dimension_numbers: DotDimensionNumbers,
     precision: object = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: dtypes.DTypeLike = None,
     *,
     out_sharding: dev.Placement = None,
 ) -> Array:
@@ -125,10 +121,10 @@ def _pairs(name: str, dimension_numbers: DotDimensionNumbers) -> DotDimensionNum
     return (x_contract, y_contract), (x_batch, y_batch)
 
 
-def _of_one_dtype(x: Array, y: Array, preferred: DTypeLike) -> list[Array]:
+def _of_one_dtype(x: Array, y: Array, preferred: dtypes.DTypeLike) -> list[Array]:
     """Bring two operands to a dtype that holds both."""
     if x.dtype == y.dtype or x.weak_type or y.weak_type:
-        return one_dtype("dot_general", (x, y))
+        return operands.one_dtype("dot_general", (x, y))
     float8 = all(t.itemsize == 1 and dtypes.is_narrow_float(t) for t in (x.dtype, y.dtype))
     if not float8:
         wide = dtypes.promote([(x.dtype, False), (y.dtype, False)])[0]
@@ -139,7 +135,7 @@ def _of_one_dtype(x: Array, y: Array, preferred: DTypeLike) -> list[Array]:
             f"dot_general of {x.aval} and {y.aval} has no dtype of its own: say which result you "
             "want by preferred_element_type, such as jnp.float32."
         )
-    return [convert(x, wide), convert(y, wide)]
+    return [pm.convert(x, wide), pm.convert(y, wide)]
 
 
 def _places(x: Array, axes: Sequence[int]) -> tuple[int, ...]:
@@ -153,7 +149,7 @@ def dot(
     *,
     dimension_numbers: DotDimensionNumbers | None = None,
     precision: object = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: dtypes.DTypeLike = None,
     out_sharding: dev.Placement = None,
 ) -> Array:
     """Return the product of vectors or matrices; or with ``dimension_numbers``, ``dot_general``.
@@ -219,7 +215,7 @@ def scaled_dot(
     lhs_scale: ArrayLike | None = None,
     rhs_scale: ArrayLike | None = None,
     dimension_numbers: DotDimensionNumbers | None = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: dtypes.DTypeLike = None,
 ) -> Array:
     """Multiply arrays whose elements share scales, block by block along the contracted axes.
 
@@ -270,7 +266,7 @@ def scaled_dot(
 
 def _scaled(name: str, x: Array, scale: ArrayLike | None, axes: Sequence[int]) -> Array:
     """Return an operand times its scales, each repeated over its block."""
-    narrow = convert(x, dtypes.bfloat16)
+    narrow = pm.convert(x, dtypes.bfloat16)
     if scale is None:
         return narrow
     factors = opd.as_array(scale)
@@ -289,7 +285,7 @@ def _scaled(name: str, x: Array, scale: ArrayLike | None, axes: Sequence[int]) -
         (size, n // size if size else 1) for n, size in zip(x.shape, factors.shape, strict=True)
     ]
     spread = bc.broadcast_in_dim(
-        convert(factors, dtypes.bfloat16),
+        pm.convert(factors, dtypes.bfloat16),
         tuple([n for pair in pairs for n in pair]),
         tuple(range(0, 2 * x.ndim, 2)),
     )
@@ -443,13 +439,13 @@ class RaggedDotDimensionNumbers:
     rhs_group_dimensions: Axes = attrs.field(converter=_axes)
 
 
-@placed
+@placing.placed
 def ragged_dot(
     lhs: ArrayLike,
     rhs: ArrayLike,
     group_sizes: ArrayLike,
     precision: object = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: dtypes.DTypeLike = None,
     group_offset: ArrayLike | None = None,
     out_sharding: dev.Placement = None,
 ) -> Array:
@@ -492,14 +488,14 @@ def ragged_dot(
     return _product(x, y, sizes, numbers, preferred_element_type)
 
 
-@placed
+@placing.placed
 def ragged_dot_general(
     lhs: ArrayLike,
     rhs: ArrayLike,
     group_sizes: ArrayLike,
     ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
     precision: object = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: dtypes.DTypeLike = None,
     group_offset: ArrayLike | None = None,
     out_sharding: dev.Placement = None,
 ) -> Array:
@@ -562,7 +558,7 @@ def _one(axes: Axes, ndim: int, what: str) -> int:
 
 
 def _product(
-    x: Array, y: Array, sizes: Array, numbers: RaggedDotDimensionNumbers, dtype: DTypeLike
+    x: Array, y: Array, sizes: Array, numbers: RaggedDotDimensionNumbers, dtype: dtypes.DTypeLike
 ) -> Array:
     (x_contract, y_contract), (x_batch, y_batch) = numbers.dot_dimension_numbers
     ragged = _one(numbers.lhs_ragged_dimensions, x.ndim, "lhs_ragged_dimensions")
@@ -621,7 +617,7 @@ def _by_group(x: Array, axis: int, sizes: Array, outer: Axes) -> Array:
     shape = (count, *x.shape)
     order = sorted(range(len(outer)), key=lambda i: outer[i])
     along = (0, *[outer[i] + 1 for i in order])
-    ends = cumsum(sizes, axis=-1)
+    ends = srt.cumsum(sizes, axis=-1)
 
     def spread(bound: Array) -> Array:
         return bc.broadcast_in_dim(sh.transpose(bound, (len(outer), *order)), shape, along)

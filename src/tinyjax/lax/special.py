@@ -8,12 +8,9 @@ from enum import Enum, IntEnum
 from tinyjax import dtypes, errors
 from tinyjax.core import devices as dev
 from tinyjax.core.primitives import elementwise as ew, shape as sh
-from tinyjax.core.primitives.elementwise import convert_element_type
 from tinyjax.core.tracing import bind1
 from tinyjax.core.tracing.primitive import NO_PARAMS
 from tinyjax.core.values import Array, ArrayLike, array as arr, integers as ints, operands as opd
-from tinyjax.core.values.operands import as_array
-from tinyjax.dtypes import DTypeLike, check
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.lax.operands import pair
 from tinyjax.numpy import creation as cr
@@ -102,7 +99,7 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
     return bind1(sga.igamma_grad_a, pair("igamma_grad_a", a, x), NO_PARAMS)
 
 
-def random_gamma_grad(a: ArrayLike, x: ArrayLike, *, dtype: DTypeLike = None) -> Array:
+def random_gamma_grad(a: ArrayLike, x: ArrayLike, *, dtype: dtypes.DTypeLike = None) -> Array:
     """Return the derivative in ``a`` of a sample ``x`` of the gamma distribution.
 
     The derivative keeps ``igamma(a, x)`` constant.
@@ -123,7 +120,7 @@ def random_gamma_grad(a: ArrayLike, x: ArrayLike, *, dtype: DTypeLike = None) ->
     """
     operands = pair("random_gamma_grad", a, x)
     out = bind1(sga.random_gamma_grad, operands, NO_PARAMS)
-    return out if dtype is None else convert_element_type(out, check(dtype))
+    return out if dtype is None else ew.convert_element_type(out, dtypes.check(dtype))
 
 
 def bessel_i0e(x: ArrayLike) -> Array:
@@ -137,7 +134,7 @@ def bessel_i0e(x: ArrayLike) -> Array:
         >>> round(float(lax.bessel_i0e(1.0)), 6)
         0.46576
     """
-    return bind1(_bessel.bessel_i0e, (as_array(x),), NO_PARAMS)
+    return bind1(_bessel.bessel_i0e, (opd.as_array(x),), NO_PARAMS)
 
 
 def bessel_i1e(x: ArrayLike) -> Array:
@@ -151,7 +148,7 @@ def bessel_i1e(x: ArrayLike) -> Array:
         >>> round(float(lax.bessel_i1e(1.0)), 6)
         0.20791
     """
-    return bind1(_bessel.bessel_i1e, (as_array(x),), NO_PARAMS)
+    return bind1(_bessel.bessel_i1e, (opd.as_array(x),), NO_PARAMS)
 
 
 # Fourier transforms over several axes, by XLA's names.
@@ -251,7 +248,7 @@ class RandomAlgorithm(IntEnum):
 def rng_bit_generator(
     key: ArrayLike,
     shape: Sequence[int],
-    dtype: DTypeLike = dtypes.uint32,
+    dtype: dtypes.DTypeLike = dtypes.uint32,
     algorithm: RandomAlgorithm | int = RandomAlgorithm.RNG_DEFAULT,
     *,
     out_sharding: dev.Placement = None,

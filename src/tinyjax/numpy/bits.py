@@ -6,12 +6,10 @@ from typing import Literal
 
 import numpy as np
 
-from tinyjax import dtypes, errors
+from tinyjax import dtypes, errors, host
 from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.values import Array, ArrayLike, concrete as conc, integers as ints
-from tinyjax.dtypes import DTypeLike
-from tinyjax.host import data_at_hand
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red
 from tinyjax.numpy.editing import pad
@@ -127,7 +125,7 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
         Array([6, 1], dtype=int32)
     """
     a, b = _whole("gcd", x1, x2)
-    first, second = data_at_hand(a), data_at_hand(b)
+    first, second = host.data_at_hand(a), host.data_at_hand(b)
     if first is not None and second is not None and not a.weak_type:
         return conc.ConcreteArray(np.asarray(np.gcd(first, second)))
 
@@ -240,7 +238,7 @@ def spacing(x: ArrayLike, /) -> Array:
 # As another dtype
 
 
-def view(a: ArrayLike, dtype: DTypeLike = None) -> Array:
+def view(a: ArrayLike, dtype: dtypes.DTypeLike = None) -> Array:
     """Read the bits of an array as another dtype.
 
     Args:

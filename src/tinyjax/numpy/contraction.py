@@ -23,7 +23,6 @@ from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce a
 from tinyjax.core.primitives.slicing import slice_
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
-from tinyjax.dtypes import DTypeLike
 from tinyjax.host import replay
 from tinyjax.numpy import promotion as pm
 from tinyjax.primitives import result_placement as placing
@@ -35,7 +34,7 @@ DotGeneral: TypeAlias = Callable[..., ArrayLike]
 
 
 def _prepare(
-    name: str, operands: Sequence[ArrayLike], preferred: DTypeLike
+    name: str, operands: Sequence[ArrayLike], preferred: dtypes.DTypeLike
 ) -> tuple[list[Array], dtypes.DType]:
     """Promote the operands, and say which dtype the result has."""
     xs = pm.arrays(name, *operands)
@@ -67,7 +66,7 @@ def dot(
     b: ArrayLike,
     *,
     precision: object = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: dtypes.DTypeLike = None,
     out_sharding: dev.Placement = None,
 ) -> Array:
     """Return the sum of products over the last axis of ``a`` and the last but one of ``b``.
@@ -117,7 +116,7 @@ def matmul(
     b: ArrayLike,
     *,
     precision: object = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: dtypes.DTypeLike = None,
     out_sharding: dev.Placement = None,
 ) -> Array:
     """Return the matrix product over the last two axes, broadcasting over the others.
@@ -180,7 +179,7 @@ def vdot(
     b: ArrayLike,
     *,
     precision: object = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: dtypes.DTypeLike = None,
 ) -> Array:
     """Return the sum of the products of all elements, the first conjugated.
 
@@ -227,7 +226,7 @@ def vecdot(
     *,
     axis: int = -1,
     precision: object = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: dtypes.DTypeLike = None,
 ) -> Array:
     """Return the sum of products over one axis, the first conjugated, broadcasting over the others.
 
@@ -306,7 +305,7 @@ def inner(
     b: ArrayLike,
     *,
     precision: object = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: dtypes.DTypeLike = None,
 ) -> Array:
     """Return the sum of products over the last axis of both; a scalar multiplies.
 
@@ -396,7 +395,7 @@ def tensordot(
     axes: int | Sequence[int] | Sequence[int | Sequence[int]] = 2,
     *,
     precision: object = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: dtypes.DTypeLike = None,
     out_sharding: dev.Placement = None,
 ) -> Array:
     """Return the sum of products over chosen axes of both operands.
@@ -472,7 +471,7 @@ def einsum(
     out: None = None,
     optimize: str | bool | Sequence[tuple[int, ...]] = "auto",
     precision: object = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: dtypes.DTypeLike = None,
     out_sharding: dev.Placement = None,
     _dot_general: DotGeneral | None = None,
 ) -> Array:

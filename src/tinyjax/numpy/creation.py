@@ -24,23 +24,13 @@ import numpy as np
 
 from tinyjax import dtypes, numpy as jnp
 from tinyjax.core import devices as dev, primitives
-from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew, identities, shape as sh
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_size
 from tinyjax.core.tracing import Tracer
 from tinyjax.core.tracing.checking import explained
-from tinyjax.core.values import Array, ArrayLike, ConcreteArray
+from tinyjax.core.values import Array, ArrayLike, ConcreteArray, integers as ints, operands as opd
 from tinyjax.core.values.array import followed, is_array_like, put
 from tinyjax.core.values.avals import ShapeDtypeStruct
-from tinyjax.core.values.integers import (
-    SymbolicSize,
-    canonical_axis,
-    integer,
-    integers,
-    larger,
-    one_or_more,
-)
-from tinyjax.core.values.operands import as_array, given_number, scalar, too_wide
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import (
     ArgumentError,
@@ -78,11 +68,11 @@ def canonical_shape(shape: Shape, name: str = "shape") -> tuple[int, ...]:
         ArgumentError: a size is not an int.
         ConcretizationError: a size is traced.
     """
-    sizes = integers(one_or_more(shape, name), name)
+    sizes = ints.integers(ints.one_or_more(shape, name), name)
     if any(n < 0 for n in sizes):
         raise ShapeError(f"{name} must not be negative, but got {shortened(sizes)}.")
     count = math.prod(sizes)
-    if not isinstance(count, SymbolicSize) and count > MOST_ELEMENTS:
+    if not isinstance(count, ints.SymbolicSize) and count > MOST_ELEMENTS:
         raise ShapeError(
             f"{name} is of more elements than memory has addresses: {shortened(sizes)}."
         )
@@ -92,7 +82,7 @@ def canonical_shape(shape: Shape, name: str = "shape") -> tuple[int, ...]:
 # From Python values
 
 
-def _wanted(device: Placement, out_sharding: Placement) -> Placement:
+def _wanted(device: dev.Placement, out_sharding: dev.Placement) -> dev.Placement:
     """Where a result is to lie, which JAX calls by two names."""
     return device if out_sharding is None else out_sharding
 
@@ -105,8 +95,8 @@ def array(
     order: None = None,
     ndmin: int = 0,
     *,
-    device: Placement = None,
-    out_sharding: Placement = None,
+    device: dev.Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Make an array of numbers, arrays, or nested lists of them.
 
@@ -138,7 +128,7 @@ def array(
         Array(3, dtype=int8)
     """
     kind = None if dtype is None else dtypes.check(dtype)
-    result, ndmin = _make(object, kind), integer(ndmin, "ndmin")
+    result, ndmin = _make(object, kind), ints.integer(ndmin, "ndmin")
     if kind is not None:
         result = ew.convert_element_type(result, kind)
     if result.ndim < ndmin:
@@ -159,8 +149,8 @@ def asarray(
     order: None = None,
     *,
     copy: bool | None = None,
-    device: Placement = None,
-    out_sharding: Placement = None,
+    device: dev.Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Return ``a`` as an array: see ``array``, which copies an array that it is given.
 
@@ -209,7 +199,7 @@ def _make(x: Any, dtype: DType | None) -> Array:
     if type(x) in _PYTHON:
         if dtype is not None:
             return _of_numbers(x, {type(x)}, dtype)
-        return scalar(x, dtypes.scalar_dtype(type(x)), type(x) is not bool)
+        return opd.scalar(x, dtypes.scalar_dtype(type(x)), type(x) is not bool)
     if isinstance(x, (list, tuple)):
         return _of_list(x, dtype)
     if dtype is not None and _is_text(x):
@@ -218,7 +208,7 @@ def _make(x: Any, dtype: DType | None) -> Array:
         if not _holds_elements(x):
             return _of_list(list(x), dtype)
         x = np.asarray(x)
-    result = as_array(x)
+    result = opd.as_array(x)
     if dtype is not None and isinstance(result, ConcreteArray):
         # at once, so that no conversion is staged
         if id(result) in followed:
@@ -268,7 +258,7 @@ def _of_list(x: Any, target: DType | None) -> Array:
     parts = [p if isinstance(p, Array) else _of_numbers(p, {type(p)}, dtype) for p in elements]
     constants = [p for p in parts if isinstance(p, ConcreteArray) and id(p) not in followed]
     if len(constants) == len(parts):
-        hosts = iter([ew.convert_host(given_number(p), dtype) for p in constants])
+        hosts = iter([ew.convert_host(opd.given_number(p), dtype) for p in constants])
         return ConcreteArray(_host_of(_nest(x, hosts), x))
     converted = iter([ew.convert_element_type(p, dtype) for p in parts])
     return _stack(_nest(x, converted), x)
@@ -276,7 +266,7 @@ def _of_list(x: Any, target: DType | None) -> Array:
 
 def _of_element(x: Any) -> Array:
     """Make an array of an element of a list: NumPy's, or a sequence other than a list."""
-    return _make(x, None) if _is_nested(x) else as_array(x, "array")
+    return _make(x, None) if _is_nested(x) else opd.as_array(x, "array")
 
 
 def _is_nested(x: object) -> bool:
@@ -366,7 +356,7 @@ def _of_numbers(x: Any, types: set[type], dtype: DType | None) -> Array:
         info = dtypes.iinfo(dtype)
         if host.size and not info.min <= host.min() <= host.max() <= info.max:
             widest = host.max() if host.max() > info.max else host.min()
-            raise too_wide(int(widest), info.dtype, "jnp.array(..., dtype=%s)", "array")
+            raise opd.too_wide(int(widest), info.dtype, "jnp.array(..., dtype=%s)", "array")
     return ConcreteArray(ew.convert_host(host, dtype))
 
 
@@ -378,8 +368,8 @@ def full(
     fill_value: Nested,
     dtype: DTypeLike = None,
     *,
-    device: Placement = None,
-    out_sharding: Placement = None,
+    device: dev.Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Return an array filled with a value.
 
@@ -406,7 +396,7 @@ def full(
     )
 
 
-def broadcast_to(array: ArrayLike, shape: Shape, *, out_sharding: Placement = None) -> Array:
+def broadcast_to(array: ArrayLike, shape: Shape, *, out_sharding: dev.Placement = None) -> Array:
     """Repeat an array along axes of size one, and along new axes in front, to reach a shape.
 
     Args:
@@ -441,8 +431,8 @@ def zeros(
     shape: Shape,
     dtype: DTypeLike = None,
     *,
-    device: Placement = None,
-    out_sharding: Placement = None,
+    device: dev.Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Return an array of zeros.
 
@@ -463,7 +453,7 @@ def zeros(
     where = _wanted(device, out_sharding)
     result_dtype = _float_unless(dtype)
     if result_dtype == dtypes.float0:  # tangents of integers, which hold nothing
-        return put(as_array(np.zeros(canonical_shape(shape), result_dtype)), where, "zeros")
+        return put(opd.as_array(np.zeros(canonical_shape(shape), result_dtype)), where, "zeros")
     return put(sh.full(canonical_shape(shape), 0, result_dtype), where, "zeros")
 
 
@@ -471,8 +461,8 @@ def ones(
     shape: Shape,
     dtype: DTypeLike = None,
     *,
-    device: Placement = None,
-    out_sharding: Placement = None,
+    device: dev.Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Return an array of ones.
 
@@ -498,8 +488,8 @@ def empty(
     shape: Shape,
     dtype: DTypeLike = None,
     *,
-    device: Placement = None,
-    out_sharding: Placement = None,
+    device: dev.Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Return an array of zeros; there are no arrays without values.
 
@@ -527,8 +517,8 @@ def full_like(
     dtype: DTypeLike = None,
     shape: Shape | None = None,
     *,
-    device: Placement = None,
-    out_sharding: Placement = None,
+    device: dev.Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Return an array filled with a value, of another array's shape and dtype unless given.
 
@@ -549,7 +539,7 @@ def _like(
     fill_value: ArrayLike,
     dtype: DTypeLike,
     shape: Shape | None,
-    where: Placement,
+    where: dev.Placement,
 ) -> Array:
     x = pm.typed_of(name, a)
     weak = dtype is None and x.weak_type
@@ -560,7 +550,7 @@ def _like(
     return laid_like(result, x, where, name)
 
 
-def laid_like(array: Array, x: Array | ShapeDtypeStruct, where: Placement, name: str) -> Array:
+def laid_like(array: Array, x: Array | ShapeDtypeStruct, where: dev.Placement, name: str) -> Array:
     """Return an array where it is wanted: by default as another lies, if it can lie so."""
     told = x.sharding if isinstance(x, ShapeDtypeStruct) or x.committed else None
     if told is None and x.aval.where is None:
@@ -574,8 +564,8 @@ def zeros_like(
     dtype: DTypeLike = None,
     shape: Shape | None = None,
     *,
-    device: Placement = None,
-    out_sharding: Placement = None,
+    device: dev.Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Return zeros of another array's shape and dtype.
 
@@ -602,8 +592,8 @@ def ones_like(
     dtype: DTypeLike = None,
     shape: Shape | None = None,
     *,
-    device: Placement = None,
-    out_sharding: Placement = None,
+    device: dev.Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Return ones of another array's shape and dtype.
 
@@ -628,8 +618,8 @@ def empty_like(
     dtype: DTypeLike = None,
     shape: Shape | None = None,
     *,
-    device: Placement = None,
-    out_sharding: Placement = None,
+    device: dev.Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Return zeros of another array's shape and dtype; there are no arrays without values.
 
@@ -659,8 +649,8 @@ def arange(
     step: ArrayLike | None = None,
     dtype: DTypeLike = None,
     *,
-    device: Placement = None,
-    out_sharding: Placement = None,
+    device: dev.Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Return evenly spaced numbers from ``start`` to before ``stop``.
 
@@ -685,7 +675,9 @@ def arange(
     """
     if dtype is None:
         bounds = [x for x in (start, stop, step) if x is not None]
-        operands = pm.arrays("arange", *[0 if isinstance(x, SymbolicSize) else x for x in bounds])
+        operands = pm.arrays(
+            "arange", *[0 if isinstance(x, ints.SymbolicSize) else x for x in bounds]
+        )
         result_dtype = dtypes.promote([(x.dtype, x.weak_type) for x in operands])[0]
     else:
         result_dtype = dtypes.check(dtype)
@@ -696,18 +688,20 @@ def arange(
     if by == 0:
         raise ArgumentError("arange needs a step that is not 0.")
     if dtypes.is_integer(result_dtype) and all(
-        isinstance(v, (int, SymbolicSize)) for v in (first, last, by)
+        isinstance(v, (int, ints.SymbolicSize)) for v in (first, last, by)
     ):
-        (size,) = canonical_shape(larger(-((first - last) // by), 0), "the length of arange")
+        (size,) = canonical_shape(ints.larger(-((first - last) // by), 0), "the length of arange")
         counted = sh.iota((size,), result_dtype, 0)
         if by != 1:
             counted = ew.mul(counted, sh.full((size,), _wrap(by, result_dtype), result_dtype))
         if first == 0:
             return counted
-        if not isinstance(first, SymbolicSize):
+        if not isinstance(first, ints.SymbolicSize):
             _fits("arange", first, result_dtype)
         return ew.add(counted, sh.full((size,), first, result_dtype))
-    if any(not isinstance(v, SymbolicSize) and not abs(v) <= _GREATEST for v in (first, last, by)):
+    if any(
+        not isinstance(v, ints.SymbolicSize) and not abs(v) <= _GREATEST for v in (first, last, by)
+    ):
         shown = ", ".join(map(shortened, (first, last, by)))
         raise ArgumentError(f"arange needs finite numbers that a float can be, but got {shown}.")
     count = (last - first) / by
@@ -735,7 +729,7 @@ _GREATEST: Final = sys.float_info.max
 
 def _known(x: ArrayLike) -> Any:
     """The value of a scalar argument that must be known while tracing, as a Python number."""
-    if isinstance(x, (bool, int, float, SymbolicSize)) and not isinstance(x, np.generic):
+    if isinstance(x, (bool, int, float, ints.SymbolicSize)) and not isinstance(x, np.generic):
         return x
     a = pm.array_of("arange", x)
     if dtypes.is_complex(a.dtype):
@@ -755,7 +749,7 @@ def linspace(
     dtype: DTypeLike = None,
     axis: int = 0,
     *,
-    device: Placement = None,
+    device: dev.Placement = None,
 ) -> Array: ...
 @overload
 def linspace(
@@ -767,7 +761,7 @@ def linspace(
     retstep: Literal[True],
     dtype: DTypeLike = None,
     axis: int = 0,
-    device: Placement = None,
+    device: dev.Placement = None,
 ) -> tuple[Array, Array]: ...
 @replayed
 def linspace(
@@ -779,7 +773,7 @@ def linspace(
     dtype: DTypeLike = None,
     axis: int = 0,
     *,
-    device: Placement = None,
+    device: dev.Placement = None,
 ) -> Array | tuple[Array, Array]:
     """Return evenly spaced numbers from ``start`` to ``stop``.
 
@@ -801,7 +795,7 @@ def linspace(
         >>> jnp.linspace(0, 1, 5)
         Array([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float32)
     """
-    count = integer(num, "num")
+    count = ints.integer(num, "num")
     if count < 0:
         raise ArgumentError(f"linspace needs num to be at least 0, but got {shortened(num)}.")
     canonical_shape(count, "num")
@@ -810,18 +804,20 @@ def linspace(
     parts = count - 1 if endpoint else count
     shape = (count, *a.shape)
     position = sh.iota(shape, dtypes.real_part(a.dtype), 0)
-    fraction = ew.div(position, sh.full_like(position, larger(parts, 1)))
+    fraction = ew.div(position, sh.full_like(position, ints.larger(parts, 1)))
     fraction = pm.convert(fraction, a.dtype)
     one = sh.full_like(fraction, 1)
     low, high = pm.broadcast_to_shape(a, shape), pm.broadcast_to_shape(b, shape)
     # so that the start is met exactly
     points = ew.add(ew.mul(low, ew.sub(one, fraction)), ew.mul(high, fraction))
-    if endpoint and (isinstance(parts, SymbolicSize) or parts > 0):
-        points = uf.pick(ew.eq(position, sh.full_like(position, larger(parts, 1))), high, points)
+    if endpoint and (isinstance(parts, ints.SymbolicSize) or parts > 0):
+        points = uf.pick(
+            ew.eq(position, sh.full_like(position, ints.larger(parts, 1))), high, points
+        )
     if dtypes.is_integer(result_dtype):
         points = uf.floor(points)
     points = ew.convert_element_type(points, result_dtype)
-    place = canonical_axis(axis, points.ndim)
+    place = ints.canonical_axis(axis, points.ndim)
     if place:
         order = [*range(1, points.ndim)]
         order.insert(place, 0)
@@ -907,7 +903,7 @@ def geomspace(
     result = uf.pick(ew.eq(row, sh.full_like(row, 0)), a, result)
     if endpoint and num > 1:
         result = uf.pick(ew.eq(row, sh.full_like(row, num - 1)), b, result)
-    place = canonical_axis(axis, result.ndim)
+    place = ints.canonical_axis(axis, result.ndim)
     if place:
         order = [*range(1, result.ndim)]
         order.insert(place, 0)
@@ -1007,7 +1003,7 @@ def _offset_mask(
         offset = ew.convert_element_type(k, dtypes.int32)
         return compare(ew.add(rows, broadcast_to(offset, shape)), columns)
     # beyond the matrix all are alike, and sums would wrap
-    k = min(max(integer(k, "k"), -shape[0]), shape[1])
+    k = min(max(ints.integer(k, "k"), -shape[0]), shape[1])
     return compare(ew.add(rows, sh.full_like(rows, k)) if k else rows, columns)
 
 
@@ -1019,7 +1015,7 @@ def eye(
     k: int | Array = 0,
     dtype: DTypeLike = None,
     *,
-    device: Placement = None,
+    device: dev.Placement = None,
 ) -> Array:
     """Return a matrix with ones on a diagonal and zeros elsewhere.
 
@@ -1107,7 +1103,7 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
                [1., 1.]], dtype=float32)
     """
     x, shape = _matrix_axes("tril", m)
-    return uf.pick(_offset_mask(shape, integer(k, "k"), ew.ge), x, sh.full_like(x, 0))
+    return uf.pick(_offset_mask(shape, ints.integer(k, "k"), ew.ge), x, sh.full_like(x, 0))
 
 
 @replayed
@@ -1131,7 +1127,7 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
                [0, 0]], dtype=int32)
     """
     x, shape = _matrix_axes("triu", m)
-    return uf.pick(_offset_mask(shape, integer(k, "k") - 1, ew.ge), sh.full_like(x, 0), x)
+    return uf.pick(_offset_mask(shape, ints.integer(k, "k") - 1, ew.ge), sh.full_like(x, 0), x)
 
 
 @replayed
@@ -1152,8 +1148,8 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
         >>> jnp.diagonal(jnp.array([[1, 2], [3, 4]]))
         Array([1, 4], dtype=int32)
     """
-    x, offset = pm.array_of("diagonal", a), integer(offset, "offset")
-    i, j = canonical_axis(axis1, x.ndim, "axis1"), canonical_axis(axis2, x.ndim, "axis2")
+    x, offset = pm.array_of("diagonal", a), ints.integer(offset, "offset")
+    i, j = ints.canonical_axis(axis1, x.ndim, "axis1"), ints.canonical_axis(axis2, x.ndim, "axis2")
     if i == j:
         raise AxisError(f"diagonal needs two different axes, but both are {axis1}.", i, x.ndim)
     x = sh.transpose(x, (*[n for n in range(x.ndim) if n not in (i, j)], i, j))
@@ -1185,7 +1181,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
         Array([[1, 0],
                [0, 2]], dtype=int32)
     """
-    x, k = pm.array_of("diag", v), integer(k, "k")
+    x, k = pm.array_of("diag", v), ints.integer(k, "k")
     if x.ndim == 2:
         return diagonal(x, k)
     if x.ndim != 1:
@@ -1263,7 +1259,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     a = pm.array_of("vander", x)
     if a.ndim != 1:
         raise ShapeError(f"vander needs an array with one axis, but got shape {a.shape}.")
-    n = a.size if N is None else integer(N, "N")
+    n = a.size if N is None else ints.integer(N, "N")
     if n < 0:
         raise ShapeError(f"vander needs N to be at least 0, but got {n}.")
     if n > _MOST_COLUMNS:
@@ -1309,7 +1305,7 @@ def _index_arrays(
     sizes = canonical_shape((n, n if m is None else m), "the size of a triangle")
     check_size(sizes)
     check_size(sizes[1:])  # of which none may be left, where there are no rows
-    offset = max(-sizes[0] - 1, min(integer(k, "k"), sizes[1] + 1))  # nothing lies beyond
+    offset = max(-sizes[0] - 1, min(ints.integer(k, "k"), sizes[1] + 1))  # nothing lies beyond
     rows, columns = triangle(sizes[0], offset, sizes[1])
     dtype = dtypes.default_int()
     return ConcreteArray(rows.astype(dtype)), ConcreteArray(columns.astype(dtype))
@@ -1376,7 +1372,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
         Array([[5., 0.],
                [0., 5.]], dtype=float32)
     """
-    axes = integer(ndim, "ndim")
+    axes = ints.integer(ndim, "ndim")
     if not 0 <= axes <= MOST_AXES:
         raise ShapeError(
             f"an array has from 0 to at most {MOST_AXES} axes, but got ndim={shortened(axes)}."

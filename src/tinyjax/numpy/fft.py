@@ -13,7 +13,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from tinyjax import dtypes
+from tinyjax import dtypes, lazy
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import slicing as sl
 from tinyjax.core.primitives.elementwise import conj, convert_element_type, mul, real
@@ -22,7 +22,6 @@ from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.host import replay
-from tinyjax.lazy import answer_for
 from tinyjax.numpy import creation as cr, manipulation as mn
 from tinyjax.numpy.promotion import check_option, inexact, strong
 from tinyjax.primitives import fft as _fft, result_placement as placing
@@ -31,7 +30,7 @@ from tinyjax.primitives.fft import FftKind
 Norm: TypeAlias = Literal["backward", "ortho", "forward"] | None
 
 
-answer_for(
+lazy.answer_for(
     __name__,
     "fft fft2 fftfreq fftn fftshift hfft ifft ifft2 ifftn ifftshift ihfft irfft irfft2 irfftn "
     "rfft rfft2 rfftfreq rfftn",

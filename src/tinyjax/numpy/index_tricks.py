@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 from tinyjax.core.primitives.shape import reshape
-from tinyjax.core.values import Array, ArrayLike
-from tinyjax.core.values.integers import integer
+from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import manipulation as mn, promotion as pm
 from tinyjax.numpy.creation import arange, array, asarray, diag_indices, linspace, meshgrid, ones
@@ -192,7 +191,7 @@ def mask_indices(
         >>> jnp.mask_indices(2, jnp.triu)
         (Array([0, 0, 1], dtype=int32), Array([0, 1, 1], dtype=int32))
     """
-    size_ = integer(n, "n")
+    size_ = ints.integer(n, "n")
     return nonzero(pm.array_of("mask_indices", mask_func(ones((size_, size_)), k)), size=size)
 
 

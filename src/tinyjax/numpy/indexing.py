@@ -23,18 +23,14 @@ import numpy as np
 from tinyjax import dtypes, errors
 from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.tracing import checking, trace as tr
-from tinyjax.core.tracing.primitive import NO_PARAMS
+from tinyjax.core.tracing import checking, primitive as prim, trace as tr
 from tinyjax.core.values import Array, ArrayLike, array as arr, avals as av, operands as opd
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.integers import fit_int32
 from tinyjax.dtypes import HostArray
 from tinyjax.host import data_at_hand
 from tinyjax.numpy import creation as cr, elementwise as uf, index_parsing, promotion as pm
-from tinyjax.primitives import dynamic_slice as ds
-from tinyjax.primitives.modes import GatherScatterMode, Mode
-from tinyjax.primitives.result_placement import put_result
-from tinyjax.primitives.wrap_index import same_dtype
+from tinyjax.primitives import dynamic_slice as ds, modes, result_placement as placing, wrap_index
 
 # Reading
 
@@ -63,7 +59,7 @@ def getitem(
     index: arr.Indices,
     /,
     *,
-    mode: Mode = None,
+    mode: modes.Mode = None,
     fill_value: ArrayLike | None = None,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
@@ -110,7 +106,7 @@ def getitem(
         Array([-1,  1,  2], dtype=int32)
     """
     if out_sharding is not None:
-        return put_result(
+        return placing.put_result(
             getitem,
             out_sharding,
             x,
@@ -144,15 +140,15 @@ def getitem(
                 wrap_negative_indices=wrap_negative_indices,
             )
             return uf.pick(masked.mask, taken, update_at(taken, ..., fill_value, "set"))
-    how = GatherScatterMode.from_any(mode)
+    how = modes.GatherScatterMode.from_any(mode)
     parsed = index_parsing.parse_index(x.shape, index, wrap_negative_indices)
     looks = parsed.looks
     if not looks:
         return _slices(x, parsed)
     if mode is None and fill_value is None:
-        how = GatherScatterMode.PROMISE_IN_BOUNDS
+        how = modes.GatherScatterMode.PROMISE_IN_BOUNDS
     x = sh.reshape(x, parsed.shape)
-    if how is not GatherScatterMode.FILL_OR_DROP and not any(k.indices.shape for k in looks):
+    if how is not modes.GatherScatterMode.FILL_OR_DROP and not any(k.indices.shape for k in looks):
         return _dynamic_slices(x, parsed)
     lookup = index_parsing.look_up(parsed)
     if not prod(lookup.shape):
@@ -215,7 +211,7 @@ def _dynamic_slices(x: Array, parsed: index_parsing.Parsed) -> Array:
     """Index by scalars that are data, and slices."""
     _check_not_empty(parsed)
     looks = parsed.looks
-    starts = same_dtype([look.indices for look in looks])
+    starts = wrap_index.same_dtype([look.indices for look in looks])
     aval = av.ShapedArray((), starts[0].dtype)
     by_axis = {look.axis: start for look, start in zip(looks, starts, strict=True)}
     sizes = [1] * x.ndim
@@ -260,7 +256,7 @@ def update_at(  # noqa: PLR0913 (JAX's options)
     kind: str,
     /,
     *,
-    mode: Mode = None,
+    mode: modes.Mode = None,
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     wrap_negative_indices: bool = True,
@@ -312,7 +308,7 @@ def update_at(  # noqa: PLR0913 (JAX's options)
             "wrap_negative_indices": wrap_negative_indices,
         }
         if out_sharding is not None:
-            return put_result(update_at, out_sharding, x, index, value, kind, **options)
+            return placing.put_result(update_at, out_sharding, x, index, value, kind, **options)
         # weak is the changed copy as well, whatever the value is
         changed = update_at(pm.convert(x, x.dtype), index, value, kind, **options)
         return pm.convert(changed, x.dtype, weak_type=True)
@@ -339,7 +335,7 @@ def update_at(  # noqa: PLR0913 (JAX's options)
             mode=mode,
             wrap_negative_indices=wrap_negative_indices,
         )
-    how = GatherScatterMode.from_any(mode)
+    how = modes.GatherScatterMode.from_any(mode)
     parsed = index_parsing.parse_index(x.shape, index, wrap_negative_indices)
     if not parsed.looks:
         return _update_slices(x, parsed, update, kind)
@@ -456,7 +452,7 @@ def _put(x: Array, bounds: Sequence[tuple[int, int, int, bool]], update: Array) 
     if all(stride == 1 for _, _, stride, _ in bounds):
         dtype = dtypes.int32 if fit_int32(shape) else dtypes.int64
         starts = [sh.full((), start, dtype) for start, _, _, _ in bounds]
-        return tr.bind1(ds.dynamic_update_slice_p, (x, update, *starts), NO_PARAMS)
+        return tr.bind1(ds.dynamic_update_slice_p, (x, update, *starts), prim.NO_PARAMS)
     # Spread over the whole array, and chosen where it falls: one pass, where a scatter goes element
     # by element.
     config = [
@@ -474,7 +470,7 @@ def _update_places(
     parsed: index_parsing.Parsed,
     update: Array,
     kind: str,
-    mode: GatherScatterMode,
+    mode: modes.GatherScatterMode,
     indices_are_sorted: bool,
     unique_indices: bool,
 ) -> Array:

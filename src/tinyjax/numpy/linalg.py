@@ -17,7 +17,6 @@ from tinyjax import custom_derivatives, dtypes, lazy
 from tinyjax.core import api, devices as dev
 from tinyjax.core.primitives.identities import stop_gradient
 from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints
-from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.host import replay
 from tinyjax.numpy import (
@@ -758,7 +757,7 @@ def matmul(
     /,
     *,
     precision: object = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: dtypes.DTypeLike = None,
 ) -> Array:
     """Return the matrix product; as ``tinyjax.numpy.matmul``.
 
@@ -779,7 +778,7 @@ def tensordot(
     *,
     axes: int | Sequence[int] | Sequence[int | Sequence[int]] = 2,
     precision: object = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: dtypes.DTypeLike = None,
     out_sharding: dev.Placement = None,
 ) -> Array:
     """Return sums of products over chosen axes; as ``tinyjax.numpy.tensordot``.
@@ -856,7 +855,7 @@ def diagonal(x: ArrayLike, /, *, offset: int = 0) -> Array:
     return cr.diagonal(x, offset, -2, -1)
 
 
-def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike = None) -> Array:
+def trace(x: ArrayLike, /, *, offset: int = 0, dtype: dtypes.DTypeLike = None) -> Array:
     """Return the sums of a diagonal of matrices ``(..., m, n)``.
 
     ``tinyjax.numpy.trace`` takes the first two axes, this one the last two.

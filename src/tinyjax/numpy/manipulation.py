@@ -23,8 +23,7 @@ from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm
-from tinyjax.primitives import result_placement as placing
-from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim
+from tinyjax.primitives import dynamic_slice as ds, result_placement as placing
 
 Sections: TypeAlias = int | Sequence[int] | Array | dtypes.HostArray
 
@@ -970,7 +969,7 @@ def _roll(x: Array, by: int | Array, axis: int) -> Array:
         first, rest = sl.split(x, (cut, n - cut), axis)
         return sl.concatenate((rest, first), axis)
     start = uf.remainder(-by, n)
-    return dynamic_slice_in_dim(sl.concatenate([x, x], axis), start, n, axis)
+    return ds.dynamic_slice_in_dim(sl.concatenate([x, x], axis), start, n, axis)
 
 
 # Indices of a shape

@@ -18,7 +18,6 @@ import numpy as np
 from tinyjax import dtypes, records
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd, shape as sh
 from tinyjax.core.values import Array, ArrayLike, concrete as conc, integers as ints
-from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.host import LARGEST, data_at_hand, replay
 from tinyjax.numpy import elementwise as uf, promotion as pm
@@ -81,7 +80,7 @@ def _accumulate(
     kind: _Reduction,
     a: ArrayLike,
     axis: ints.Axis,
-    dtype: DTypeLike,
+    dtype: dtypes.DTypeLike,
     keepdims: bool,
     initial: ArrayLike | None,
     where: ArrayLike | None,
@@ -114,7 +113,7 @@ def _scalar(name: str, initial: Array, shape: tuple[int, ...]) -> Array:
 def sum(
     a: ArrayLike,
     axis: ints.Axis = None,
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
     out: None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -152,7 +151,7 @@ def sum(
 def prod(
     a: ArrayLike,
     axis: ints.Axis = None,
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
     out: None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -428,7 +427,7 @@ def _computation_type(dtype: dtypes.DType) -> dtypes.DType:
     return dtypes.float32 if dtypes.is_narrow_float(dtype) else dtype
 
 
-def _result_type(dtype: DTypeLike, x: Array) -> dtypes.DType:
+def _result_type(dtype: dtypes.DTypeLike, x: Array) -> dtypes.DType:
     """The type of a mean: the one given, or the array's where that is inexact."""
     return dtypes.to_inexact(x.dtype, x.weak_type) if dtype is None else dtypes.check(dtype)
 
@@ -462,7 +461,7 @@ def _shared(
 def mean(
     a: ArrayLike,
     axis: ints.Axis = None,
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
     out: None = None,
     keepdims: bool = False,
     *,
@@ -499,7 +498,7 @@ def mean(
 def var(  # noqa: PLR0913 (JAX's signature)
     a: ArrayLike,
     axis: ints.Axis = None,
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
@@ -594,7 +593,7 @@ def root(squares: Array) -> Array:
 def std(  # noqa: PLR0913 (JAX's signature)
     a: ArrayLike,
     axis: ints.Axis = None,
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
@@ -736,7 +735,7 @@ def _without_nan(
 def nansum(
     a: ArrayLike,
     axis: ints.Axis = None,
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
     out: None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -758,7 +757,7 @@ def nansum(
 def nanprod(
     a: ArrayLike,
     axis: ints.Axis = None,
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
     out: None = None,
     keepdims: bool = False,
     initial: ArrayLike | None = None,
@@ -839,7 +838,7 @@ def _numbers(name: str, a: ArrayLike, where: ArrayLike | None) -> tuple[Array, A
 def nanmean(
     a: ArrayLike,
     axis: ints.Axis = None,
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
     out: None = None,
     keepdims: bool = False,
     where: ArrayLike | None = None,
@@ -860,7 +859,7 @@ def nanmean(
 def nanvar(
     a: ArrayLike,
     axis: ints.Axis = None,
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,
@@ -881,7 +880,7 @@ def nanvar(
 def nanstd(
     a: ArrayLike,
     axis: ints.Axis = None,
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
     out: None = None,
     ddof: int = 0,
     keepdims: bool = False,

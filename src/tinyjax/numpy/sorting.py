@@ -13,12 +13,10 @@ from typing import Final, Literal, get_args
 
 from tinyjax import dtypes, errors
 from tinyjax.core import devices as dev
-from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
+from tinyjax.core.primitives import elementwise as ew, reduce as rd, shape as sh, slicing as sl
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
-from tinyjax.core.primitives.reduce import reduce_or
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
-from tinyjax.dtypes import DTypeLike
 from tinyjax.host import replay
 from tinyjax.numpy import elementwise as uf, promotion as pm
 from tinyjax.primitives import (
@@ -105,7 +103,7 @@ def argsort(
     order: None = None,
     stable: bool = True,
     descending: bool = False,
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
 ) -> Array:
     """Return the indices that sort an array along an axis.
 
@@ -136,7 +134,7 @@ def argsort(
     return sh.rev(indices, (along,)) if descending else indices
 
 
-def _index_type(dtype: DTypeLike) -> dtypes.DType:
+def _index_type(dtype: dtypes.DTypeLike) -> dtypes.DType:
     return dtypes.default_int() if dtype is None else dtypes.check(dtype)
 
 
@@ -217,7 +215,7 @@ _Cumulative = Callable[[Array, int], Array]
 
 
 def _cumulate(
-    name: str, function: _Cumulative, a: ArrayLike, axis: int | None, dtype: DTypeLike
+    name: str, function: _Cumulative, a: ArrayLike, axis: int | None, dtype: dtypes.DTypeLike
 ) -> Array:
     x, along = _along(name, _not_a_number(name, a), axis)
     result_dtype = x.dtype if dtype is None else dtypes.check(dtype)
@@ -236,7 +234,7 @@ def _not_a_number(name: str, a: ArrayLike) -> ArrayLike:
 
 
 def cumsum(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
+    a: ArrayLike, axis: int | None = None, dtype: dtypes.DTypeLike = None, out: None = None
 ) -> Array:
     """Return the running sum.
 
@@ -259,7 +257,7 @@ def cumsum(
 
 
 def cumprod(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
+    a: ArrayLike, axis: int | None = None, dtype: dtypes.DTypeLike = None, out: None = None
 ) -> Array:
     """Return the running product, in the dtype of ``a``; the arguments are those of ``cumsum``.
 
@@ -278,7 +276,7 @@ def cumprod(
 
 
 def nancumsum(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
+    a: ArrayLike, axis: int | None = None, dtype: dtypes.DTypeLike = None, out: None = None
 ) -> Array:
     """Return the running sum with NaN counted as zero; the arguments are those of ``cumsum``.
 
@@ -292,7 +290,7 @@ def nancumsum(
 
 
 def nancumprod(
-    a: ArrayLike, axis: int | None = None, dtype: DTypeLike = None, out: None = None
+    a: ArrayLike, axis: int | None = None, dtype: dtypes.DTypeLike = None, out: None = None
 ) -> Array:
     """Return the running product with NaN counted as one; the arguments are those of ``cumsum``.
 
@@ -317,7 +315,7 @@ def _array_api_cumulate(
     function: _Cumulative,
     x: ArrayLike,
     axis: int | None,
-    dtype: DTypeLike,
+    dtype: dtypes.DTypeLike,
     include_initial: bool,
     initial: int,
 ) -> Array:
@@ -346,7 +344,7 @@ def cumulative_sum(
     /,
     *,
     axis: int | None = None,
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
     include_initial: bool = False,
 ) -> Array:
     """Return the running sum, as the array API standard defines it.
@@ -370,7 +368,7 @@ def cumulative_prod(
     /,
     *,
     axis: int | None = None,
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
     include_initial: bool = False,
 ) -> Array:
     """Return the running product, with the arguments of ``cumulative_sum``.
@@ -649,7 +647,7 @@ def _least_with_fraction(line: Array, weights: Array, q: Array, skip_nan: bool) 
     last = sh.full_like(place, n) if there is None else broadcast_in_dim(there, place.shape, others)
     last = ew.sub(last, sh.full_like(last, 1))
     out = _take_front(line, ew.max_(ew.min_(place, last), sh.full_like(place, 0)))
-    invalid = reduce_or(wrong if skip_nan else ew.or_(wrong, missing), (0,))
+    invalid = rd.reduce_or(wrong if skip_nan else ew.or_(wrong, missing), (0,))
     return ew.select(
         broadcast_in_dim(invalid, out.shape, others), sh.full_like(out, float("nan")), out
     )

@@ -14,7 +14,6 @@ from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.primitives.shape import full, reshape
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike, integers as ints
-from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.host import replay
 from tinyjax.numpy import (
@@ -37,7 +36,7 @@ def convolve(
     mode: Mode = "full",
     *,
     precision: object = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: dtypes.DTypeLike = None,
 ) -> Array:
     """Return the convolution of two vectors: ``out[k] = sum(a[k - j] * v[j] for j)``.
 
@@ -70,7 +69,7 @@ def correlate(
     mode: Mode = "valid",
     *,
     precision: object = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: dtypes.DTypeLike = None,
 ) -> Array:
     """Return the correlation of two vectors: ``out[k] = sum(a[k + j] * conj(v[j]) for j)``.
 
@@ -97,7 +96,7 @@ def correlate(
     return mn.flip(_slide(y, x, mode, preferred_element_type))
 
 
-def _vectors(name: str, a: ArrayLike, v: ArrayLike, dtype: DTypeLike) -> tuple[Array, Array]:
+def _vectors(name: str, a: ArrayLike, v: ArrayLike, dtype: dtypes.DTypeLike) -> tuple[Array, Array]:
     x, y = array_of(name, a), array_of(name, v)
     for vector in (x, y):
         if vector.ndim != 1 or not vector.size:
@@ -106,7 +105,7 @@ def _vectors(name: str, a: ArrayLike, v: ArrayLike, dtype: DTypeLike) -> tuple[A
     return x, y
 
 
-def _slide(x: Array, y: Array, mode: str, dtype: DTypeLike) -> Array:
+def _slide(x: Array, y: Array, mode: str, dtype: dtypes.DTypeLike) -> Array:
     """Products of a vector with another, no longer one, at every place that the mode says."""
     k = y.size
     pads = {"full": (k - 1, k - 1), "same": (k // 2, k - k // 2 - 1), "valid": (0, 0)}
@@ -140,7 +139,7 @@ def cov(
     ddof: int | None = None,
     fweights: ArrayLike | None = None,
     aweights: ArrayLike | None = None,
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
 ) -> Array:
     """Estimate the covariance matrix of variables.
 
@@ -208,7 +207,7 @@ def _weights(name: str, weights: ArrayLike, n: int) -> Array:
 
 
 def corrcoef(
-    x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: DTypeLike = None
+    x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, dtype: dtypes.DTypeLike = None
 ) -> Array:
     """Estimate the correlations of variables.
 

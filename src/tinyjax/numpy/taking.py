@@ -11,8 +11,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.devices import Placement
-from tinyjax.core.primitives import elementwise as ew, shape as sh
-from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.tracing import checking, trace as tr
 from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints, operands as opd
@@ -20,13 +19,11 @@ from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.integers import fit_int32, integer, is_one_of, listed, one_or_more
 from tinyjax.dtypes import DType, HostArray, default_int
 from tinyjax.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError, shortened
-from tinyjax.host import data_at_hand
-from tinyjax.host.replay import replayed
+from tinyjax.host import data_at_hand, replay
 from tinyjax.numpy import creation as cr, elementwise as uf, indexing, promotion as pm, selection
 from tinyjax.numpy.manipulation import filled
 from tinyjax.numpy.sorting import cumsum
-from tinyjax.primitives import gather_scatter as gs, modes, sort as so
-from tinyjax.primitives.result_placement import placed
+from tinyjax.primitives import gather_scatter as gs, modes, result_placement as placing, sort as so
 from tinyjax.primitives.scatter import gather, scatter
 from tinyjax.primitives.wrap_index import canonical_indices, wrap_index
 
@@ -136,7 +133,7 @@ def _without(shape: tuple[int, ...], axis: int) -> tuple[int, ...]:
     return shape[:axis] + shape[axis + 1 :]
 
 
-@replayed
+@replay.replayed
 def take_along_axis(
     arr: ArrayLike,
     indices: ArrayLike,
@@ -503,7 +500,7 @@ def searchsorted(
             pm.broadcast_to_shape(sh.reshape(values, (*values.shape, 1)), both),
             side,
         )
-        return reduce_sum(pm.convert(before, _counting(line)), (values.ndim,))
+        return bc.reduce_sum(pm.convert(before, _counting(line)), (values.ndim,))
     # Bisection, by the bits of the result: so many elements are known to go before.
     dtype = _counting(line)
     bits = line.size.bit_length() if type(line.size) is int else 8 * dtype.itemsize - 1
@@ -575,7 +572,7 @@ def digitize(
     return ew.select(pm.broadcast_to_shape(is_up, up.shape), up, down)
 
 
-@placed
+@placing.placed
 def repeat(
     a: ArrayLike,
     repeats: int | ArrayLike | Sequence[int],
@@ -626,7 +623,7 @@ def repeat(
         shape = (*x.shape[: place + 1], times, *x.shape[place + 1 :])
         dims = tuple([i for i in range(x.ndim + 1) if i != place + 1])
         merged = (*x.shape[:place], n * times, *x.shape[place + 1 :])
-        return sh.reshape(broadcast_in_dim(x, shape, dims), merged)
+        return sh.reshape(bc.broadcast_in_dim(x, shape, dims), merged)
     each = int(counts.sum(dtype=object))
     hlo.check_size((each if counts.size > 1 else n * each,))
     places = np.repeat(np.arange(n), counts)

@@ -10,14 +10,13 @@ from collections.abc import Callable, Collection, Sequence
 from math import prod
 from typing import Any, Final, TypeAlias
 
-from tinyjax import errors, frames
+from tinyjax import dtypes, errors, frames
 from tinyjax.core.api import mapping
 from tinyjax.core.control_flow import loops, scan as sc
 from tinyjax.core.primitives import shape as sh, slicing as sl
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.core.values.array import IndexUpdate, Indices
-from tinyjax.dtypes import DType, DTypeLike, bool_, check, result_type
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import (
     creation as cr,
@@ -25,11 +24,9 @@ from tinyjax.numpy import (
     manipulation as mn,
     promotion as pm,
     reductions as red,
+    sorting as srt,
     taking,
 )
-from tinyjax.numpy.manipulation import append, expand_dims, moveaxis, ravel
-from tinyjax.numpy.promotion import array_of, broadcast_to_shape, convert
-from tinyjax.numpy.sorting import cumprod, cumsum
 
 #: The names of the core axes of each array.
 _Cores: TypeAlias = Sequence[tuple[str, ...]]
@@ -241,7 +238,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
             raise ArgumentError(f"{self.__name__}: where= is not supported. Use jnp.where.")
         if len(args) != self.nin:
             raise ArgumentError(f"{self.__name__} takes {self.nin} operands, but got {len(args)}.")
-        return self._mapped(*[array_of(self.__name__, x) for x in args])
+        return self._mapped(*[pm.array_of(self.__name__, x) for x in args])
 
     def _binary(self, method: str) -> None:
         if self.nin != 2 or self.nout != 1:
@@ -250,19 +247,19 @@ class ufunc:  # noqa: N801 (NumPy's name)
                 f"{self.__name__} has {self.nin} and {self.nout}."
             )
 
-    def _computed(self, x: Array, dtype: DTypeLike) -> DType:
+    def _computed(self, x: Array, dtype: dtypes.DTypeLike) -> dtypes.DType:
         """The dtype that the function gives of two operands of an array's."""
         if dtype is not None:
-            return check(dtype)
+            return dtypes.check(dtype)
         one = sh.full((), 1, x.dtype)
-        result: DType = cr.asarray(self._func(one, one)).dtype
+        result: dtypes.DType = cr.asarray(self._func(one, one)).dtype
         return result
 
     def reduce(
         self,
         a: ArrayLike,
         axis: ints.Axis = 0,
-        dtype: DTypeLike = None,
+        dtype: dtypes.DTypeLike = None,
         out: None = None,
         keepdims: bool = False,
         initial: ArrayLike | None = None,
@@ -288,10 +285,10 @@ class ufunc:  # noqa: N801 (NumPy's name)
         uf.no_out(self.__name__, out)
         if isinstance(axis, Sequence):
             return self._reduce_axes(a, axis, dtype, keepdims, initial, where)
-        x = array_of(self.__name__, a)
-        mask = None if where is None else array_of(self.__name__, where)
+        x = pm.array_of(self.__name__, a)
+        mask = None if where is None else pm.array_of(self.__name__, where)
         if mask is not None:
-            mask = broadcast_to_shape(mask, x.shape)
+            mask = pm.broadcast_to_shape(mask, x.shape)
         shape = (1,) * x.ndim
         if axis is None:
             x, along = sh.reshape(x, (x.size,)), 0
@@ -300,8 +297,8 @@ class ufunc:  # noqa: N801 (NumPy's name)
             along = ints.canonical_axis(axis, x.ndim)
             shape = (*x.shape[:along], 1, *x.shape[along + 1 :])
         result_dtype = self._computed(x, dtype)
-        rows = moveaxis(convert(x, result_dtype), along, 0)
-        flags = None if mask is None else moveaxis(mask, along, 0)
+        rows = mn.moveaxis(pm.convert(x, result_dtype), along, 0)
+        flags = None if mask is None else mn.moveaxis(mask, along, 0)
         start = self.identity if initial is None else initial
         if start is None and (flags is not None or not rows.shape[0]):
             raise ArgumentError(
@@ -311,11 +308,11 @@ class ufunc:  # noqa: N801 (NumPy's name)
         if start is None:
             first, rows = rows[0], rows[1:]
         else:
-            first = convert(array_of(self.__name__, start), result_dtype)
-            first = broadcast_to_shape(first, rows.shape[1:])
+            first = pm.convert(pm.array_of(self.__name__, start), result_dtype)
+            first = pm.broadcast_to_shape(first, rows.shape[1:])
 
         def step(carry: Array, row: tuple[Array, ...]) -> tuple[Array, None]:
-            joined = convert(cr.asarray(self(carry, row[0])), result_dtype)
+            joined = pm.convert(cr.asarray(self(carry, row[0])), result_dtype)
             return (joined if len(row) == 1 else uf.pick(row[1], joined, carry)), None
 
         result, _ = sc.scan(step, first, (rows,) if flags is None else (rows, flags))
@@ -325,12 +322,12 @@ class ufunc:  # noqa: N801 (NumPy's name)
         self,
         a: ArrayLike,
         axis: Sequence[int],
-        dtype: DTypeLike,
+        dtype: dtypes.DTypeLike,
         keepdims: bool,
         initial: ArrayLike | None,
         where: ArrayLike | None,
     ) -> Array:
-        x = array_of(self.__name__, a)
+        x = pm.array_of(self.__name__, a)
         axes = ints.canonical_axes(axis, x.ndim)
         if len(axes) > 1 and self.identity is None:
             raise ArgumentError(
@@ -339,16 +336,16 @@ class ufunc:  # noqa: N801 (NumPy's name)
         rest = [n for i, n in enumerate(x.shape) if i not in axes]
 
         def in_front(operand: Array) -> Array:
-            whole = moveaxis(operand, axes, range(len(axes)))
+            whole = mn.moveaxis(operand, axes, range(len(axes)))
             return sh.reshape(whole, (prod(x.shape[i] for i in axes), *rest))
 
-        mask = None if where is None else array_of(self.__name__, where)
-        flags = None if mask is None else in_front(broadcast_to_shape(mask, x.shape))
+        mask = None if where is None else pm.array_of(self.__name__, where)
+        flags = None if mask is None else in_front(pm.broadcast_to_shape(mask, x.shape))
         result = self.reduce(in_front(x), 0, dtype, None, False, initial, flags)
-        return expand_dims(result, axes) if keepdims else result
+        return mn.expand_dims(result, axes) if keepdims else result
 
     def accumulate(
-        self, a: ArrayLike, axis: int = 0, dtype: DTypeLike = None, out: None = None
+        self, a: ArrayLike, axis: int = 0, dtype: dtypes.DTypeLike = None, out: None = None
     ) -> Array:
         """Return the results of combining the elements up to each one along an axis.
 
@@ -364,20 +361,20 @@ class ufunc:  # noqa: N801 (NumPy's name)
         """
         self._binary("accumulate")
         uf.no_out(self.__name__, out)
-        x = array_of(self.__name__, a)
+        x = pm.array_of(self.__name__, a)
         along = ints.canonical_axis(axis, x.ndim)
         result_dtype = self._computed(x, dtype)
-        x = convert(x, result_dtype)
+        x = pm.convert(x, result_dtype)
         if not x.size:
             return x
-        rows = moveaxis(x, along, 0)
+        rows = mn.moveaxis(x, along, 0)
 
         def step(carry: Array, row: Array) -> tuple[Array, Array]:
-            joined = convert(cr.asarray(self(carry, row)), result_dtype)
+            joined = pm.convert(cr.asarray(self(carry, row)), result_dtype)
             return joined, joined
 
         _, rest = sc.scan(step, rows[0], rows[1:])
-        return moveaxis(append(rows[:1], rest, 0), 0, along)
+        return mn.moveaxis(mn.append(rows[:1], rest, 0), 0, along)
 
     def at(
         self, a: ArrayLike, indices: Indices, b: ArrayLike | None = None, /, *, inplace: bool = True
@@ -402,21 +399,23 @@ class ufunc:  # noqa: N801 (NumPy's name)
             raise ArgumentError(
                 f"{self.__name__}.at needs {self.nin} operands, and a function with one result."
             )
-        x = array_of(self.__name__, a)
-        places = sh.reshape(sh.iota((x.size,), check(int), 0), x.shape)[indices]
+        x = pm.array_of(self.__name__, a)
+        places = sh.reshape(sh.iota((x.size,), dtypes.check(int), 0), x.shape)[indices]
         one = sh.full((), 1, x.dtype)
-        more = [] if b is None else [array_of(self.__name__, b)]
+        more = [] if b is None else [pm.array_of(self.__name__, b)]
         result_dtype = cr.asarray(self._func(one, *[sh.full((), 1, y.dtype) for y in more])).dtype
-        start = ravel(convert(x, result_dtype))
-        values = [ravel(broadcast_to_shape(convert(y, result_dtype), places.shape)) for y in more]
+        start = mn.ravel(pm.convert(x, result_dtype))
+        values = [
+            mn.ravel(pm.broadcast_to_shape(pm.convert(y, result_dtype), places.shape)) for y in more
+        ]
 
         def step(carry: Array, row: tuple[Array, ...]) -> tuple[Array, None]:
             place, *others = row
             return carry.at[place].set(
-                convert(cr.asarray(self(carry[place], *others)), result_dtype)
+                pm.convert(cr.asarray(self(carry[place], *others)), result_dtype)
             ), None
 
-        result, _ = sc.scan(step, start, (ravel(places), *values))
+        result, _ = sc.scan(step, start, (mn.ravel(places), *values))
         return sh.reshape(result, x.shape)
 
     def reduceat(
@@ -424,7 +423,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
         a: ArrayLike,
         indices: ArrayLike,
         axis: int = 0,
-        dtype: DTypeLike = None,
+        dtype: dtypes.DTypeLike = None,
         out: None = None,
     ) -> Array:
         """Reduce slices along an axis, each from one index up to the next.
@@ -443,21 +442,21 @@ class ufunc:  # noqa: N801 (NumPy's name)
         """
         self._binary("reduceat")
         uf.no_out(self.__name__, out)
-        x, starts = array_of(self.__name__, a), array_of(self.__name__, indices)
+        x, starts = pm.array_of(self.__name__, a), pm.array_of(self.__name__, indices)
         along = ints.canonical_axis(axis, x.ndim)
         if starts.ndim != 1:
             raise ShapeError(f"reduceat needs a vector of indices, but got {starts.aval}.")
-        result_dtype = x.dtype if dtype is None else check(dtype)
-        rows = moveaxis(convert(x, result_dtype), along, 0)
+        result_dtype = x.dtype if dtype is None else dtypes.check(dtype)
+        rows = mn.moveaxis(pm.convert(x, result_dtype), along, 0)
         n, k = rows.shape[0], starts.size
-        ends = append(sl.slice_in_dim(starts, 1, k), n) if k else starts
+        ends = mn.append(sl.slice_in_dim(starts, 1, k), n) if k else starts
         tall = (k,) + (1,) * (rows.ndim - 1)
 
         def step(i: Array, carry: Array) -> Array:
-            joined = convert(cr.asarray(self(carry, expand_dims(rows[i], 0))), result_dtype)
+            joined = pm.convert(cr.asarray(self(carry, mn.expand_dims(rows[i], 0))), result_dtype)
             return uf.pick(sh.reshape(uf.logical_and(starts < i, i < ends), tall), joined, carry)
 
-        return moveaxis(loops.fori_loop(0, n, step, taking.take(rows, starts, axis=0)), 0, along)
+        return mn.moveaxis(loops.fori_loop(0, n, step, taking.take(rows, starts, axis=0)), 0, along)
 
     def outer(self, A: ArrayLike, B: ArrayLike, /) -> Array:
         """Apply the function to all pairs of elements of two arrays.
@@ -469,7 +468,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
             ArgumentError: the function has not two operands and one result.
         """
         self._binary("outer")
-        x, y = array_of(self.__name__, A), array_of(self.__name__, B)
+        x, y = pm.array_of(self.__name__, A), pm.array_of(self.__name__, B)
         result: Array = cr.asarray(self(sh.reshape(x, x.shape + (1,) * y.ndim), y))
         return result
 
@@ -484,7 +483,7 @@ class _Known(ufunc):
         self,
         a: ArrayLike,
         axis: ints.Axis = 0,
-        dtype: DTypeLike = None,
+        dtype: dtypes.DTypeLike = None,
         out: None = None,
         keepdims: bool = False,
         initial: ArrayLike | None = None,
@@ -496,7 +495,7 @@ class _Known(ufunc):
         return super().reduce(a, axis, dtype, out, keepdims, initial, where)
 
     def accumulate(
-        self, a: ArrayLike, axis: int = 0, dtype: DTypeLike = None, out: None = None
+        self, a: ArrayLike, axis: int = 0, dtype: dtypes.DTypeLike = None, out: None = None
     ) -> Array:
         running = _RUNNING.get(self.__name__)
         if running is None:
@@ -509,8 +508,8 @@ class _Known(ufunc):
         update = _UPDATES.get(self.__name__)
         if inplace or b is None or update is None:
             return super().at(a, indices, b, inplace=inplace)
-        x, y = array_of(self.__name__, a), array_of(self.__name__, b)
-        if result_type(x, y) != x.dtype or x.dtype == bool_:
+        x, y = pm.array_of(self.__name__, a), pm.array_of(self.__name__, b)
+        if dtypes.result_type(x, y) != x.dtype or x.dtype == dtypes.bool_:
             return super().at(x, indices, y, inplace=False)
         return update(x.at[indices], y)
 
@@ -533,7 +532,7 @@ _REDUCTIONS: Final[dict[str, Callable[..., Array]]] = {
     "logical_and": _all,
     "logical_or": _any,
 }
-_RUNNING: Final[dict[str, Callable[..., Array]]] = {"add": cumsum, "multiply": cumprod}
+_RUNNING: Final[dict[str, Callable[..., Array]]] = {"add": srt.cumsum, "multiply": srt.cumprod}
 _UPDATES: Final[dict[str, Callable[[IndexUpdate, Array], Array]]] = {
     "add": IndexUpdate.add,
     "subtract": IndexUpdate.subtract,

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, Protocol
 
+from tinyjax import dtypes, lazy
 from tinyjax.core.values.array import Array, ArrayLike, Indices
 from tinyjax.core.values.integers import Axis
-from tinyjax.dtypes import DTypeLike
-from tinyjax.lazy import loader
 
 
 class Universal(Protocol):
@@ -31,7 +30,7 @@ class Universal(Protocol):
         self,
         a: ArrayLike,
         axis: Axis = 0,
-        dtype: DTypeLike = None,
+        dtype: dtypes.DTypeLike = None,
         out: None = None,
         keepdims: bool = False,
         initial: ArrayLike | None = None,
@@ -39,7 +38,7 @@ class Universal(Protocol):
     ) -> Array: ...
 
     def accumulate(
-        self, a: ArrayLike, axis: int = 0, dtype: DTypeLike = None, out: None = None
+        self, a: ArrayLike, axis: int = 0, dtype: dtypes.DTypeLike = None, out: None = None
     ) -> Array: ...
 
     def at(
@@ -51,7 +50,7 @@ class Universal(Protocol):
         a: ArrayLike,
         indices: ArrayLike,
         axis: int = 0,
-        dtype: DTypeLike = None,
+        dtype: dtypes.DTypeLike = None,
         out: None = None,
     ) -> Array: ...
 
@@ -78,7 +77,7 @@ def universal(identity: Any) -> Callable[[Callable[[ArrayLike, ArrayLike], Array
     return give
 
 
-_load: Final = loader(__name__, {"tinyjax.numpy.ufuncs": "known"})
+_load: Final = lazy.loader(__name__, {"tinyjax.numpy.ufuncs": "known"})
 
 
 def _call(fun: Any, method: str, *args: Any, **kwargs: Any) -> Any:

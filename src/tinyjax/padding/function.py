@@ -15,8 +15,7 @@ from tinyjax.core import jit as jt
 from tinyjax.core.jit import signatures as sig
 from tinyjax.core.tracing import calling, staging as stg, trace as tr
 from tinyjax.core.values import avals as av, integers as ints
-from tinyjax.export import dims, polynomials as poly
-from tinyjax.export.symbolic_programs import is_symbolic
+from tinyjax.export import dims, polynomials as poly, symbolic_programs
 from tinyjax.padding import programs, rules
 
 P = ParamSpec("P")
@@ -221,7 +220,7 @@ class PaddedFunction(jt.JitFunction[P, R]):
 
     def _report(self, signature: sig.Signature, entry: sig.Entry) -> None:
         """Say nothing where all lengths are traced: a call says what becomes of its own."""
-        if not is_symbolic(entry.params.jaxpr):
+        if not symbolic_programs.is_symbolic(entry.params.jaxpr):
             super()._report(signature, entry)
 
     def _params(self, call: Call, entry: sig.Entry) -> programs.PaddedParams:

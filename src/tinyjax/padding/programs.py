@@ -17,9 +17,8 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from tinyjax import config, dtypes, errors, records
-from tinyjax.core import jit as jt, xla
+from tinyjax.core import jit as jt, lowering as low, xla
 from tinyjax.core.jit.program import jvp_of_call, linearize_of_call, transpose_of_call
-from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
 from tinyjax.core.stablehlo import Lowering, Values
 from tinyjax.core.tracing import (
@@ -322,7 +321,7 @@ def _shorter(x: Array, shape: tuple[int, ...]) -> Array:
 
 @padded_p.def_lowering
 def _padded_lowering(b: Lowering, operands: Values, params: PaddedParams) -> Values:
-    return call_jaxpr(b, params.unpadded, params.name, operands)
+    return low.call_jaxpr(b, params.unpadded, params.name, operands)
 
 
 @padded_p.def_abstract_eval

@@ -27,8 +27,7 @@ from tinyjax.core.primitives import (
 from tinyjax.core.stablehlo.builder import Scalar
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg, trace as tr
 from tinyjax.core.values import Array, avals as av, operands as opd
-from tinyjax.export.dimension import dim_as_value_p
-from tinyjax.export.dims import SymbolicDim
+from tinyjax.export import dimension, dims
 from tinyjax.padding.programs import PADDING, Padding, PaddingRule, no_rule
 from tinyjax.primitives import (
     arg_extrema,
@@ -55,7 +54,7 @@ from tinyjax.primitives.modes import GatherScatterMode
 
 
 def _is_varying(n: object) -> bool:
-    return isinstance(n, SymbolicDim)
+    return isinstance(n, dims.SymbolicDim)
 
 
 def _same(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
@@ -530,7 +529,7 @@ _RULES: Final[Sequence[tuple[PaddingRule, Sequence[prim.Primitive[Any]]]]] = (
             *(gs.scatter_min_p, gs.scatter_max_p),
         ),
     ),
-    (_dimension, (dim_as_value_p,)),
+    (_dimension, (dimension.dim_as_value_p,)),
     (_wrap_index, (wrap_index.wrap_index_p,)),
     (_random_bits, (rb.random_bits_p,)),
     (_windowed(_filling(_zero, _all)), (wi.reduce_window_sum_p,)),

@@ -11,12 +11,10 @@ import attrs
 from tinyjax import errors, tree
 from tinyjax.core import devices as dev
 from tinyjax.core.primitives import rules as ru
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Values
+from tinyjax.core.stablehlo import Lowering, Values
 from tinyjax.core.tracing import primitive as prim, program_rules as pr, staging as stg, trace as tr
 from tinyjax.core.tracing.trace import bind, bind1, on_devices
-from tinyjax.core.values import avals as av, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.errors import ArgumentError, ShardingError, described
 from tinyjax.frames import describe_function, imitate
 from tinyjax.parallel import (

@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 import attrs
 
 from tinyjax import errors, records
-from tinyjax.core.tracing import Primitive, jaxpr as jx, staging as stg
-from tinyjax.core.tracing.primitive import split_list
+from tinyjax.core.tracing import Primitive, jaxpr as jx, primitive as prim, staging as stg
 from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.parallel import collective as col, types as ty
 from tinyjax.parallel.mesh_rule import axes_of, check_reached, is_checked, joined, rule_of, union
@@ -148,7 +147,7 @@ def fit_scan(params: Any, across: Sequence[Axes]) -> tuple[Sequence[Axes], Any]:
 def fit_while(params: Any, across: Sequence[Axes]) -> tuple[Sequence[Axes], Any]:
     """Fit the two programs of a ``while_loop``."""
     n, m = params.num_condition, params.num_body
-    fixed, other, state = split_list(across, n, m)
+    fixed, other, state = prim.split_list(across, n, m)
     condition, body = params.condition, params.body
     targets = joined(axes_of(body.in_avals), [*other, *state])
     while True:

@@ -30,8 +30,7 @@ from tinyjax.core.transforms import (
     linearize as lz,
     transpose as tp,
 )
-from tinyjax.core.values import Array, ShapedArray, concrete as conc, operands as opd
-from tinyjax.core.values.avals import NOWHERE
+from tinyjax.core.values import Array, ShapedArray, avals as av, concrete as conc, operands as opd
 from tinyjax.frames import Source
 from tinyjax.parallel import collective as col, constraint as con, mesh_rule as mr, types as ty
 from tinyjax.parallel.fitting import fit, lifted, varied, with_programs
@@ -79,7 +78,7 @@ def erased(jaxpr: jx.Jaxpr, on_host: bool = False) -> jx.Jaxpr:
     def typed(aval: ShapedArray) -> ShapedArray:
         if aval.told is not None:
             aval = aval.plain if on_host else settled(aval)
-        return with_varying(aval, NOWHERE)
+        return with_varying(aval, av.NOWHERE)
 
     def make() -> jx.Jaxpr:
         env: dict[jx.Var, jx.Atom] = {}
@@ -195,7 +194,7 @@ def _beside(args: Sequence[Array], across: Sequence[Axes]) -> tuple[Sequence[Arr
 
     What varies in one does so in all. What is no argument has no cotangent: it goes with all.
     """
-    together = NOWHERE.union(*across)
+    together = av.NOWHERE.union(*across)
     varied = frozenset([name for name in together if not isinstance(name, Share)])
     shared = {x.name for x in together if isinstance(x, Share)} - varied
     constant = varied.union([Share("R", name) for name in shared])
@@ -207,7 +206,7 @@ def _beside(args: Sequence[Array], across: Sequence[Axes]) -> tuple[Sequence[Arr
             operands.append(x)
             targets.append(mr.union((own, varied)))
         else:
-            plain = with_varying(x.aval, NOWHERE)
+            plain = with_varying(x.aval, av.NOWHERE)
             operands.append(conc.ConcreteArray(x.host, plain) if own in SHARING else x)
             targets.append(constant)
     return operands, targets

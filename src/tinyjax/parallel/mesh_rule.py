@@ -10,12 +10,11 @@ from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 import attrs
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core.tracing import jaxpr as jx, program_rules as pr
-from tinyjax.core.tracing.primitive import ELEMENTWISE, LINEAR, Avals, Primitive, RuleKey
+from tinyjax.core.tracing import Primitive, jaxpr as jx, program_rules as pr
+from tinyjax.core.tracing.primitive import ELEMENTWISE, LINEAR, Avals, RuleKey
 from tinyjax.core.transforms.batching import communicating
 from tinyjax.core.values.avals import NOWHERE, ShapedArray
 from tinyjax.parallel import sharding as sd, types as ty
-from tinyjax.parallel.types import SHARING, Axes, OnMesh, Share, with_varying
 
 # What differs between the devices of a mesh, in a program that each of them runs on its own.
 #
@@ -25,7 +24,7 @@ from tinyjax.parallel.types import SHARING, Axes, OnMesh, Share, with_varying
 # vary.
 
 
-def union(axes: Iterable[Axes]) -> Axes:
+def union(axes: Iterable[ty.Axes]) -> ty.Axes:
     """What differs between devices of what is computed from several values.
 
     Raises:
@@ -33,41 +32,41 @@ def union(axes: Iterable[Axes]) -> Axes:
     """
     axis_sets = [*axes]
     union = NOWHERE.union(*axis_sets)
-    return union if not SHARING or SHARING.isdisjoint(axis_sets) else _settled(union)
+    return union if not ty.SHARING or ty.SHARING.isdisjoint(axis_sets) else _settled(union)
 
 
-def _settled(axes: Axes) -> Axes:
+def _settled(axes: ty.Axes) -> ty.Axes:
     """Drop what is said of values that all devices have where other ones vary."""
-    summed = [x for x in axes if isinstance(x, Share) and x.letter == "U"]
+    summed = [x for x in axes if isinstance(x, ty.Share) and x.letter == "U"]
     for share in summed:
         if share.name in axes or share.transposed() in axes:
             raise errors.ShardingError(
                 f"a sum of which each device along {share.name!r} has a part meets a value that is "
                 "none. Let devices add first, by lax.psum or lax.psum_scatter."
             )
-    return frozenset([x for x in axes if not (isinstance(x, Share) and x.name in axes)])
+    return frozenset([x for x in axes if not (isinstance(x, ty.Share) and x.name in axes)])
 
 
-def axes_of(avals: Iterable[ShapedArray]) -> tuple[Axes, ...]:
+def axes_of(avals: Iterable[ShapedArray]) -> tuple[ty.Axes, ...]:
     """What differs between devices of values of each type."""
     return tuple([ty.across(aval) for aval in avals])
 
 
-def joined(a: Sequence[Axes], b: Sequence[Axes]) -> tuple[Axes, ...]:
+def joined(a: Sequence[ty.Axes], b: Sequence[ty.Axes]) -> tuple[ty.Axes, ...]:
     """Those of two lists, together."""
     return tuple([x if x == y else union((x, y)) for x, y in zip(a, b, strict=True)])
 
 
-def named(axes: Axes) -> str:
+def named(axes: ty.Axes) -> str:
     """Axes, for messages."""
     return " and ".join(sorted(map(repr, axes)))
 
 
-def along(spec: sd.PartitionSpec) -> Axes:
+def along(spec: sd.PartitionSpec) -> ty.Axes:
     """What differs between devices that run a program of parts of what lies as is said."""
     shares = [
-        *[Share("U", name) for name in spec.unreduced],
-        *[Share("R", name) for name in spec.reduced],
+        *[ty.Share("U", name) for name in spec.unreduced],
+        *[ty.Share("R", name) for name in spec.reduced],
     ]
     return frozenset([*spec.names, *shares])
 
@@ -80,7 +79,7 @@ def is_checked() -> bool:
     return all(axis.checks for axis in ty.device_axes())
 
 
-def check_reached(jaxpr: jx.Jaxpr, decided_by: Axes, what: str) -> None:
+def check_reached(jaxpr: jx.Jaxpr, decided_by: ty.Axes, what: str) -> None:
     """Check that devices reach the collectives in a program together.
 
     Args:
@@ -145,7 +144,7 @@ def _said(aval: ShapedArray) -> sd.PartitionSpec | None:
         return None
     sums: dict[str, set[str]] = {"U": set(), "R": set()}
     for share in ty.across(aval):
-        if isinstance(share, Share):
+        if isinstance(share, ty.Share):
             sums[share.letter].add(str(share.name))
     return sd.PartitionSpec(tuple(map(str, aval.varying)), unreduced=sums["U"], reduced=sums["R"])
 
@@ -433,10 +432,10 @@ P = TypeVar("P")
 
 #: The parameters and the axes along which the operand varies, to those along which it has to, and
 #: those along which the result does.
-VariesRule: TypeAlias = Callable[[Any, Axes], tuple[Axes, Axes]]
+VariesRule: TypeAlias = Callable[[Any, ty.Axes], tuple[ty.Axes, ty.Axes]]
 #: The parameters and the axes along which each operand varies, to those along which each has to,
 #: and the parameters, whose programs are those for such operands.
-FitsRule: TypeAlias = Callable[[Any, Sequence[Axes]], tuple[Sequence[Axes], Any]]
+FitsRule: TypeAlias = Callable[[Any, Sequence[ty.Axes]], tuple[Sequence[ty.Axes], Any]]
 
 _WHAT_TO_DO: Final = (
     "Divide operands otherwise, by tinyjax.reshard(x, P(...)); or say how the result is to lie, by "
@@ -494,13 +493,13 @@ class MeshRule(records.Printed):
             _, axes = self.varies(params, axes)
         elif not lies and (not axes or self.fits is not None):
             return rules.abstract_eval(avals, params)
-        plain = [with_varying(aval, NOWHERE) for aval in avals]
+        plain = [ty.with_varying(aval, NOWHERE) for aval in avals]
         if lies:
             outs: Sequence[ShapedArray] = _divided(self, primitive, plain, params)
         else:
             outs = rules.abstract_eval(plain, params)
-        varying = [with_varying(out, axes) for out in outs]
-        if SHARING and not SHARING.isdisjoint(axis_sets):
+        varying = [ty.with_varying(out, axes) for out in outs]
+        if ty.SHARING and not ty.SHARING.isdisjoint(axis_sets):
             return _shared(self, primitive, avals, params, varying)
         return varying
 
@@ -597,7 +596,7 @@ def _divided(rule: MeshRule, primitive: Primitive[P], avals: Avals, params: P) -
             sharding.check(out.shape, "the result")
         except errors.ShardingError as error:
             _refuse(primitive, avals, str(error).rstrip("."))
-        types.append(out.at(OnMesh(sharding)))
+        types.append(out.at(ty.OnMesh(sharding)))
     return types
 
 
@@ -616,7 +615,7 @@ def _shared(
     Raises:
         ShardingTypeError: an operand is a sum, in which the primitive is not linear.
     """
-    operands = [aval.at(OnMesh(None, ty.across(aval))) for aval in avals]
+    operands = [aval.at(ty.OnMesh(None, ty.across(aval))) for aval in avals]
     try:
         sums = (rule.sums or whole_sums)(params, operands, outs)
     except AmbiguousError as error:
@@ -625,10 +624,11 @@ def _shared(
     if rule.varies is not None:
         return [*outs]
     return [
-        with_varying(
+        ty.with_varying(
             out,
             out.varying.union(
-                [Share("U", name) for name in unreduced], [Share("R", name) for name in reduced]
+                [ty.Share("U", name) for name in unreduced],
+                [ty.Share("R", name) for name in reduced],
             ),
         )
         for out, (unreduced, reduced) in zip(outs, sums, strict=True)

@@ -7,13 +7,12 @@ from typing import Any, TypeVar, overload
 
 import numpy as np
 
-from tinyjax import tree
+from tinyjax import errors, tree
 from tinyjax.core import devices as dev
 from tinyjax.core.tracing import trace as tr
 from tinyjax.core.values import Array, ArrayLike, ShapedArray, concrete as conc, operands as opd
 from tinyjax.core.values.integers import integers
 from tinyjax.dtypes import PHYSICAL, DTypeLike, HostArray, to_physical
-from tinyjax.errors import ArgumentError, ShardingError, shortened
 from tinyjax.parallel import (
     constraint as con,
     named_sharding as ns,
@@ -195,13 +194,14 @@ def make_array_from_single_device_arrays(
     by_device: dict[dev.Device, Array] = {}
     for array in arrays:
         if not isinstance(array, conc.ConcreteArray | ShardedArray) or len(array.devices()) != 1:
-            raise ShardingError(
-                f"{name} takes arrays that lie on one device each, but got {shortened(array)}."
+            raise errors.ShardingError(
+                f"{name} takes arrays that lie on one device each, but got "
+                f"{errors.shortened(array)}."
             )
         by_device[array.devices().pop()] = array
     own = [dev.device_at(resolved.ids[place]) for place in resolved.addressable_places]
     if {*by_device} != {*own} or len(arrays) != len(own):
-        raise ShardingError(
+        raise errors.ShardingError(
             f"{name} takes one array for each device of this process that {resolved!r} has, {own}, "
             f"but got {len(arrays)} arrays on {[*by_device]}."
         )
@@ -212,7 +212,7 @@ def make_array_from_single_device_arrays(
     kind = parts[0].dtype if dtype is None else np.dtype(dtype)
     for part in parts:
         if part.dtype != kind:
-            raise ShardingError(
+            raise errors.ShardingError(
                 f"{name}: arrays of {kind.name} were expected, but got {part.aval}."
             )
     return xla.moving.of_arrays(ShapedArray(sizes, kind), resolved, parts)
@@ -269,7 +269,7 @@ def _of_local(where: object, leaf: Any, shape: Sequence[int] | None) -> Array:
     _check_no_sum(name, sharding)
     lengths = (None,) * local.ndim if shape is None else integers(shape, f"global_shape of {name}")
     if len(lengths) != local.ndim:
-        raise ShardingError(
+        raise errors.ShardingError(
             f"{name}: the array has the shape {local.shape}, and global_shape {shape} another "
             "number of axes."
         )
@@ -286,7 +286,7 @@ def _of_local(where: object, leaf: Any, shape: Sequence[int] | None) -> Array:
 
 def _check_no_sum(name: str, sharding: sd.Sharding) -> None:
     if sharding.summed:
-        raise ShardingError(
+        raise errors.ShardingError(
             f"{name} takes parts of an array, but by {sharding.spec} devices have parts of a sum. "
             "Make it without unreduced, and give tinyjax.reshard the specification; or make it of "
             "the devices' own, by make_array_from_single_device_arrays."
@@ -335,7 +335,7 @@ class _Axis:
             return local
         if self._is_uniform and expected in (None, implied):
             return implied
-        raise ShardingError(
+        raise errors.ShardingError(
             f"{name}: along axis {self._axis} this process has {len(self._own)} of {self._count} "
             f"parts, and data of the length {local}"
             + ("." if expected is None else f", but global_shape says {expected}.")
@@ -362,7 +362,7 @@ def _on_host(data: object, name: str) -> conc.ConcreteArray:
     if isinstance(array, ShardedArray):
         array = array.gathered
     if not isinstance(array, conc.ConcreteArray):
-        raise ArgumentError(f"{name} takes data, but got the traced value {array}.")
+        raise errors.ArgumentError(f"{name} takes data, but got the traced value {array}.")
     return array
 
 
@@ -378,11 +378,11 @@ def _check_parts(
     expected = sharding.shard_shape(shape)
     for part in parts:
         if part.shape != expected:
-            raise ShardingError(
+            raise errors.ShardingError(
                 f"{name}: the parts of an array of the shape {tuple(shape)} have the shape "
                 f"{expected}, but one has {part.shape}."
             )
 
 
-def _nothing_here(name: str, sharding: sd.Sharding) -> ShardingError:
-    return ShardingError(f"{name}: no device of {sharding!r} is of this process.")
+def _nothing_here(name: str, sharding: sd.Sharding) -> errors.ShardingError:
+    return errors.ShardingError(f"{name}: no device of {sharding!r} is of this process.")

@@ -14,8 +14,7 @@ from tinyjax import tree
 from tinyjax.core import devices as dev
 from tinyjax.core.stablehlo.types import MOST_AXES
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, primitive as prim, staging as stg
-from tinyjax.core.values import avals as av
-from tinyjax.core.values.array import Array
+from tinyjax.core.values import Array, avals as av
 from tinyjax.errors import ArgumentError, ShardingError, described, shortened
 from tinyjax.frames import describe_function, imitate
 from tinyjax.parallel import (

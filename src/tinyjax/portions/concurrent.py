@@ -18,12 +18,9 @@ import attrs
 from tinyjax import cores
 from tinyjax.core.jit.program import def_call, jit_p, linearize_of_call
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.stablehlo.types import Values
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim
-from tinyjax.core.tracing.program_rules import INLINED
-from tinyjax.core.tracing.trace import bind
-from tinyjax.core.values.array import Array
+from tinyjax.core.stablehlo import Lowering, Values
+from tinyjax.core.tracing import bind, jaxpr as jx, primitive as prim, program_rules as pr
+from tinyjax.core.values import Array
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -88,7 +85,7 @@ def _lowering(b: Lowering, operands: Values, params: ConcurrentParams) -> Values
     return call_jaxpr(b, params.jaxpr, params.name, operands)
 
 
-concurrent_p.def_rule(INLINED)(lambda params: params.jaxpr)
+concurrent_p.def_rule(pr.INLINED)(lambda params: params.jaxpr)
 
 
 bind_concurrent: Final = def_call(

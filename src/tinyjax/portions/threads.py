@@ -12,8 +12,7 @@ from tinyjax.core.primitives import shape as sh, slicing as sl
 from tinyjax.core.tracing import bind
 from tinyjax.core.tracing.primitive import MappedAxis
 from tinyjax.core.tracing.staging import Staged, call_staged, is_called, stage_call
-from tinyjax.core.values import Array
-from tinyjax.core.values.integers import SymbolicSize
+from tinyjax.core.values import Array, integers as ints
 from tinyjax.portions.concurrent import ConcurrentParams, bind_concurrent
 
 #: Applies a function to examples: takes their axis and the arguments; gives the results and the
@@ -40,7 +39,7 @@ def in_threads(
         fun: the function to name in messages.
     """
     size = mapped.size
-    number = 1 if isinstance(size, SymbolicSize) else min(threads, size)
+    number = 1 if isinstance(size, ints.SymbolicSize) else min(threads, size)
     if number < 2:
         return batched(mapped, arrays)
     places = [i for i, x in enumerate(arrays) if isinstance(x, Array)]

@@ -10,13 +10,12 @@ import numpy as np
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives import families as fam, rules as ru, shape as sh
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import Primitive, trace as tr
-from tinyjax.core.tracing.primitive import Avals, Hosts, Kernel, Params
+from tinyjax.core.tracing import Primitive, primitive as prim, trace as tr
 from tinyjax.core.values import Array, avals as av
 
 
 @attrs.frozen(eq=False, repr=False)
-class BitcastParams(Params):
+class BitcastParams(prim.Params):
     """The dtype that the bits are read as."""
 
     dtype: dtypes.DType
@@ -30,7 +29,7 @@ def _bits(dtype: dtypes.DType) -> int:
 
 
 @bitcast_convert_type_p.def_impl
-def _bitcast_impl(operands: Hosts, params: BitcastParams) -> Hosts:
+def _bitcast_impl(operands: prim.Hosts, params: BitcastParams) -> prim.Hosts:
     x = np.ascontiguousarray(operands[0]).reshape(operands[0].shape)
     dtype, shape = params.dtype, _shape(x.shape, x.dtype, params.dtype)
     if x.dtype in dtypes.STORED or dtype in dtypes.STORED:
@@ -55,13 +54,13 @@ def _regrouped(x: dtypes.HostArray, old: int, new: int) -> dtypes.HostArray:
 
 
 @bitcast_convert_type_p.def_host
-def _bitcast_host(avals: Avals, params: BitcastParams) -> Kernel | None:
+def _bitcast_host(avals: prim.Avals, params: BitcastParams) -> prim.Kernel | None:
     (x,), dtype = avals, params.dtype
     return (lambda host: host.view(dtype)) if _bits(x.dtype) == _bits(dtype) else None
 
 
 @bitcast_convert_type_p.def_abstract_eval
-def _bitcast_type(avals: Avals, params: BitcastParams) -> Avals:
+def _bitcast_type(avals: prim.Avals, params: BitcastParams) -> prim.Avals:
     (x,), dtype = avals, params.dtype
     ru.check_kind("bitcast_convert_type", x, "iufs")
     if dtypes.kind(dtype) not in "iufs":
@@ -156,7 +155,7 @@ def bitcast_convert_type(x: Array, dtype: dtypes.DType) -> Array:
 
 
 @attrs.frozen(eq=False, repr=False)
-class PrecisionParams(Params):
+class PrecisionParams(prim.Params):
     """How many bits the exponent has, and the significand after its point."""
 
     exponent_bits: int

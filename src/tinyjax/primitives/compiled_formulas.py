@@ -18,11 +18,9 @@ import numpy as np
 from tinyjax import config, dtypes
 from tinyjax.core import xla
 from tinyjax.core.primitives import elementwise as ew, families as fam, shape as sh
-from tinyjax.core.tracing import primitive as prim
-from tinyjax.core.tracing.staging import stage
+from tinyjax.core.tracing import primitive as prim, staging as stg
 from tinyjax.core.values import Array, ConcreteArray, ShapedArray
 from tinyjax.core.xla import threads
-from tinyjax.dtypes import HostArray
 from tinyjax.primitives.bitcast import bitcast_convert_type
 
 Coefficients: TypeAlias = tuple[float, ...]
@@ -81,7 +79,7 @@ def def_formula(
         compiled: xla.Executable | None = None
         left = PAYS
 
-        def evaluate(x: HostArray) -> HostArray:
+        def evaluate(x: dtypes.HostArray) -> dtypes.HostArray:
             nonlocal compiled, left
             left -= x.size
             if left > 0 or threads.lacks_threads() or xla.is_absent():
@@ -96,5 +94,5 @@ def def_formula(
     def compile_for(size: int) -> xla.Executable:
         aval = ShapedArray((size,), dtypes.float32)
         with config.scoped(wide_dtypes=True):
-            staged = stage(lambda x: [_in_double(x, formula, slope)], [aval])
+            staged = stg.stage(lambda x: [_in_double(x, formula, slope)], [aval])
         return xla.compiled(xla.Compilation(staged.jaxpr, primitive.name))

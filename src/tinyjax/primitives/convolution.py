@@ -19,12 +19,8 @@ from tinyjax import blas, cores, dtypes, errors, records
 from tinyjax.core import devices as dev
 from tinyjax.core.primitives import elementwise as ew, families as fam, rules as ru, shape as sh
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import Primitive, bind1, primitive as prim
-from tinyjax.core.tracing.checking import explained
-from tinyjax.core.tracing.primitive import FLOPS
-from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints
-from tinyjax.core.values.operands import as_array, splat
-from tinyjax.dtypes import DTypeLike
+from tinyjax.core.tracing import Primitive, bind1, checking, primitive as prim
+from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints, operands as opd
 from tinyjax.primitives.result_placement import placed
 
 Axes: TypeAlias = tuple[int, ...]
@@ -79,7 +75,7 @@ conv_general_dilated_p: Primitive[ConvParams] = Primitive("conv_general_dilated"
 prim.mark(prim.MATERIALIZES, False, conv_general_dilated_p)
 
 
-@conv_general_dilated_p.def_rule(FLOPS)
+@conv_general_dilated_p.def_rule(prim.FLOPS)
 def _conv_flops(params: ConvParams, avals: prim.Avals, outs: prim.Avals) -> float:
     kernel = avals[1]
     # NumPy takes five times as long for them as for those of a product of matrices
@@ -511,7 +507,7 @@ def _conv_batch(
     if type(size) is int and not size:  # the sizes of the result do not follow from its elements
         avals = [v.aval if i is None else v.aval.removed(i) for v, i in zip(values, axes)]  # noqa: B905
         (out_aval,) = conv_general_dilated_p.rules.abstract_eval(avals, params)
-        return (splat(0, out_aval.inserted(0, 0)),), (0,)
+        return (opd.splat(0, out_aval.inserted(0, 0)),), (0,)
     if x_axis is not None and w_axis is not None:
         # every example is a group of its own
         if params.batch_groups > 1:
@@ -555,7 +551,7 @@ def _merge_within(x: Array, source: int, target: int, groups: int) -> Array:
 DimensionNumbers: TypeAlias = ConvDimensionNumbers | tuple[str, str, str] | None
 
 
-@explained
+@checking.explained
 def conv_dimension_numbers(
     lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: DimensionNumbers
 ) -> ConvDimensionNumbers:
@@ -608,7 +604,7 @@ def conv_dimension_numbers(
     )
 
 
-@explained
+@checking.explained
 def padtype_to_pads(
     in_shape: Sequence[int],
     window_shape: Sequence[int],
@@ -669,7 +665,7 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
     feature_group_count: int = 1,
     batch_group_count: int = 1,
     precision: object = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: dtypes.DTypeLike = None,
     *,
     out_sharding: dev.Placement = None,
 ) -> Array:
@@ -707,7 +703,7 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
         Array([[[[4., 4.],
                  [4., 4.]]]], dtype=float32)
     """
-    x, w = as_array(lhs), as_array(rhs)
+    x, w = opd.as_array(lhs), opd.as_array(rhs)
     numbers = conv_dimension_numbers(x.shape, w.shape, dimension_numbers)
     space = max(x.ndim - 2, 0)
     strides = ints.integers(window_strides, "window_strides")
@@ -756,7 +752,7 @@ def conv(
     window_strides: Sequence[int],
     padding: str,
     precision: object = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: dtypes.DTypeLike = None,
 ) -> Array:
     """Convolve ``NC...`` with ``OI...``; see ``conv_general_dilated``.
 
@@ -783,7 +779,7 @@ def conv_with_general_padding(
     lhs_dilation: Sequence[int] | None,
     rhs_dilation: Sequence[int] | None,
     precision: object = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: dtypes.DTypeLike = None,
 ) -> Array:
     """Convolve ``NC...`` with ``OI...``, with dilations; see ``conv_general_dilated``.
 
@@ -822,7 +818,7 @@ def conv_transpose(  # noqa: PLR0913, PLR0917 (JAX's signature)
     dimension_numbers: DimensionNumbers = None,
     transpose_kernel: bool = False,
     precision: object = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: dtypes.DTypeLike = None,
     use_consistent_padding: bool = False,
 ) -> Array:
     """Convolve with a stride of a fraction: the transpose of a strided convolution.
@@ -852,7 +848,7 @@ def conv_transpose(  # noqa: PLR0913, PLR0917 (JAX's signature)
         >>> lax.conv_transpose(signal, kernel, (2,), "SAME")[0, :, 0]
         Array([10.,  1., 20.,  2.], dtype=float32)
     """
-    x, w = as_array(lhs), as_array(rhs)
+    x, w = opd.as_array(lhs), opd.as_array(rhs)
     if dimension_numbers is None:
         if x.ndim not in _CHANNELS_LAST:
             raise errors.ArgumentError(

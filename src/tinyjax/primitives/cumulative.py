@@ -27,8 +27,7 @@ from tinyjax.core.primitives import (
 from tinyjax.core.primitives.reduce import highest, lowest
 from tinyjax.core.primitives.shape import full_like, iota, move_batch_axis, zeros_like
 from tinyjax.core.primitives.slicing import pad_in_dim
-from tinyjax.core.stablehlo import Value, Values, builder, lowering as lw
-from tinyjax.core.stablehlo.types import tensor
+from tinyjax.core.stablehlo import Value, Values, builder, lowering as lw, types as hlo
 from tinyjax.core.tracing import Primitive, primitive as prim, trace as tr
 from tinyjax.core.values import Array, avals as av
 
@@ -83,7 +82,7 @@ def _lower_loop(
         out = b.dynamic_update_slice(out, b.convert(result, x.dtype), starts)
         return [b.add(step, count(1)), result, out, *arrays]
 
-    initial = (count(0), b.full(start, tensor(part, wide)), b.full_like(x, 0), *operands)
+    initial = (count(0), b.full(start, hlo.tensor(part, wide)), b.full_like(x, 0), *operands)
     return b.while_(initial, lambda args: [b.compare(args[0], count(n), "LT")], body)[2]
 
 

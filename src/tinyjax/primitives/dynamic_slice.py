@@ -15,8 +15,7 @@ import numpy as np
 
 from tinyjax import dtypes, primitives
 from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh, slicing as sl
-from tinyjax.core.stablehlo import Lowering, Values
-from tinyjax.core.stablehlo.types import int_array
+from tinyjax.core.stablehlo import Lowering, Values, types as hlo
 from tinyjax.core.tracing import Primitive, checking, primitive as prim, trace as tr
 from tinyjax.core.values import Array, ArrayLike, ShapedArray, integers as ints, operands as opd
 from tinyjax.errors import DtypeError, ShapeError
@@ -99,7 +98,7 @@ def _dynamic_slice_lowering(b: Lowering, operands: Values, params: DynamicSliceP
     if not params.sizes:
         return operands
     return b.emit(
-        "stablehlo.dynamic_slice", operands, b.results, {"slice_sizes": int_array(params.sizes)}
+        "stablehlo.dynamic_slice", operands, b.results, {"slice_sizes": hlo.int_array(params.sizes)}
     )
 
 

@@ -13,13 +13,11 @@ from tinyjax import dtypes, errors
 from tinyjax.core.primitives import (
     broadcast as bc,
     elementwise as ew,
+    families as fam,
     rules as ru,
     shape as sh,
     slicing as sl,
 )
-from tinyjax.core.primitives.elementwise import add, div, eq, mul, select, sqrt, sub
-from tinyjax.core.primitives.families import lower_formula
-from tinyjax.core.primitives.shape import full_like, reshape, squeeze
 from tinyjax.core.stablehlo import Lowering, Values
 from tinyjax.core.tracing import Primitive, primitive as prim, trace as tr
 from tinyjax.core.values import Array, avals as av
@@ -110,7 +108,7 @@ ma.def_impl_by_one(householder_product_p, _product_of_one)
 def _product_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Values:
     a, taus = operands
     if not taus.size:
-        return lower_formula(b, lambda: [ma.identities(a.shape, a.dtype)], ())
+        return fam.lower_formula(b, lambda: [ma.identities(a.shape, a.dtype)], ())
     return ma.reflected_identity(b, a, taus)
 
 
@@ -196,7 +194,7 @@ def _ormqr_lowering(b: Lowering, operands: Values, params: OrmqrParams) -> Value
     a, taus, c = operands
     if not taus.size or not c.size:
         return (c,)
-    (columns,) = lower_formula(
+    (columns,) = fam.lower_formula(
         b, lambda x: [sl.slice_in_dim(x, 0, taus.shape[-1], axis=x.ndim - 1)], (a,)
     )
     inputs, sides = (ma.matrices(columns), (taus, 1), ma.matrices(c)), attrs.asdict(params)
@@ -449,20 +447,22 @@ def _symmetric_lowering(b: Lowering, operands: Values, params: ProductParams) ->
     def formula(a: Array, c: Array) -> Sequence[Array]:
         return [_combine(ma.mm(a, ma.mT(a)), params.alpha, c, params.beta)]
 
-    return lower_formula(b, formula, operands)
+    return fam.lower_formula(b, formula, operands)
 
 
 def _combine(x: Array, alpha: float, c: Array, beta: float) -> Array:
-    return add(mul(full_like(x, alpha), x), mul(full_like(c, beta), c))
+    return ew.add(ew.mul(sh.full_like(x, alpha), x), ew.mul(sh.full_like(c, beta), c))
 
 
 def _of_factor(t: Array, out: Array, a: Array, c: Array, params: ProductParams) -> Array:
     half = ma.mm(t, ma.mT(a))
-    return mul(full_like(half, params.alpha), add(half, ma.mT(half)))
+    return ew.mul(sh.full_like(half, params.alpha), ew.add(half, ma.mT(half)))
 
 
 ru.def_derivatives(
-    symmetric_product_p, _of_factor, lambda t, out, a, c, params: mul(full_like(t, params.beta), t)
+    symmetric_product_p,
+    _of_factor,
+    lambda t, out, a, c, params: ew.mul(sh.full_like(t, params.beta), t),
 )
 
 
@@ -519,24 +519,24 @@ def _update_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> Va
     count = operands[1].shape[-1]
 
     def start(r: Array, w: Array) -> Sequence[Array]:
-        return ma.upper_part(r), reshape(w, (*w.shape[:-1], 1, count))
+        return ma.upper_part(r), sh.reshape(w, (*w.shape[:-1], 1, count))
 
     def step(k: Array, r: Array, w: Array) -> Sequence[Array]:
         axis = r.ndim - 2
         last = (axis, axis + 1)
         row = ds.dynamic_slice_in_dim(r, k, 1, axis)
         x, y = (ds.dynamic_slice_in_dim(v, k, 1, axis + 1) for v in (row, w))
-        size = sqrt(add(mul(x, x), mul(y, y)))
-        idle = eq(size, full_like(size, 0))
-        size = select(idle, full_like(size, 1), size)
+        size = ew.sqrt(ew.add(ew.mul(x, x), ew.mul(y, y)))
+        idle = ew.eq(size, sh.full_like(size, 0))
+        size = ew.select(idle, sh.full_like(size, 1), size)
         c, s = (
-            bc.broadcast_in_dim(squeeze(div(v, size), last), row.shape, tuple(range(axis)))
-            for v in (select(idle, full_like(x, 1), x), y)
+            bc.broadcast_in_dim(sh.squeeze(ew.div(v, size), last), row.shape, tuple(range(axis)))
+            for v in (ew.select(idle, sh.full_like(x, 1), x), y)
         )
-        new, rest = add(mul(c, row), mul(s, w)), sub(mul(c, w), mul(s, row))
+        new, rest = ew.add(ew.mul(c, row), ew.mul(s, w)), ew.sub(ew.mul(c, w), ew.mul(s, row))
         return ds.dynamic_update_slice_in_dim(r, new, k, axis), rest
 
-    return ma.lower_loop(b, count, step, lower_formula(b, start, operands))[:1]
+    return ma.lower_loop(b, count, step, fam.lower_formula(b, start, operands))[:1]
 
 
 @cholesky_update_p.def_jvp
@@ -549,11 +549,11 @@ def _update_jvp(
     out = tr.bind1(cholesky_update_p, primals, params)
     half = ma.mm(ma.mT(ma.upper_part(r)), ma.upper_part(change))
     shape = (*w.shape, 1)
-    half = add(half, ma.mm(reshape(w, shape), ma.mT(reshape(tw, shape))))
-    inner = add(half, ma.mT(half))
+    half = ew.add(half, ma.mm(sh.reshape(w, shape), ma.mT(sh.reshape(tw, shape))))
+    inner = ew.add(half, ma.mT(half))
     inner = triangular.triangular_solve(out, inner, left_side=True, transpose_a=True)
     inner = triangular.triangular_solve(out, inner)
-    halved = div(inner, full_like(inner, 2))
+    halved = ew.div(inner, sh.full_like(inner, 2))
     return (out,), (ma.mm(ma.on_diagonal(halved, ma.upper_part(inner)), out),)
 
 
@@ -639,7 +639,7 @@ def _solve_on_cuda(b: Lowering, operands: Values, params: prim.NoParams) -> Valu
     missing = _FEWEST_ON_CUDA - count
     if missing > 0:  # further equations say that something else is 0
         equations = operands
-        operands = lower_formula(b, lambda *xs: _longer(xs, missing), equations)
+        operands = fam.lower_formula(b, lambda *xs: _longer(xs, missing), equations)
     *diagonals, right = operands
     (x,) = ma.routine_call(
         b,
@@ -650,7 +650,7 @@ def _solve_on_cuda(b: Lowering, operands: Values, params: prim.NoParams) -> Valu
     )
     if missing <= 0:
         return (x,)
-    return lower_formula(b, lambda x: [sl.slice_in_dim(x, 0, count, axis=x.ndim - 2)], (x,))
+    return fam.lower_formula(b, lambda x: [sl.slice_in_dim(x, 0, count, axis=x.ndim - 2)], (x,))
 
 
 def _longer(operands: Sequence[Array], by: int) -> list[Array]:
@@ -666,7 +666,7 @@ def _spread(diagonal: Array, like: Array) -> Array:
 def _shifted_product(by: int, t: Array, x: Array, params: prim.NoParams) -> Array:
     """The product of a diagonal and what stands before or after the elements of ``x``."""
     seen = sl.pad_in_dim(x, by, -by, x.ndim - 2) if by else x
-    return mul(_spread(t, x), seen)
+    return ew.mul(_spread(t, x), seen)
 
 
 ma.def_system(tridiagonal_solve_p, *[partial(_shifted_product, by) for by in (1, 0, -1)])

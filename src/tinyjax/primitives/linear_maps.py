@@ -19,8 +19,7 @@ from tinyjax.core.tracing import calling, primitive as prim, program_rules as pr
 from tinyjax.core.tracing.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.tracing.staging import Staged, close_over, stage
 from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz
-from tinyjax.core.values import Array
-from tinyjax.core.values.operands import as_array
+from tinyjax.core.values import Array, operands as opd
 from tinyjax.tree.treedef import in_words
 
 
@@ -150,7 +149,7 @@ def linear_call(
                 f"{frames.describe_function(fun_transpose)} returned "
                 f"{in_words(result_tree)}, and they are {in_words(operand_tree)}."
             )
-        return [as_array(x) for x in leaves]
+        return [opd.as_array(x) for x in leaves]
 
     back = stage(backward, [*(x.aval for x in arrays[:n]), *there.jaxpr.out_avals], fun_transpose)
     return tree.unflatten(out_tree, bind_linear_map(linear_call_p, there, back, arrays, n))

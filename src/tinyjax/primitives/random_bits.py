@@ -12,8 +12,7 @@ from numpy import add, bitwise_or, bitwise_xor, left_shift, right_shift
 
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives import families as fam, rules as ru, shape as sh
-from tinyjax.core.stablehlo import Lowering, Value, Values
-from tinyjax.core.stablehlo.types import tensor
+from tinyjax.core.stablehlo import Lowering, Value, Values, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import Array, avals as av
 from tinyjax.dtypes import DType, HostArray
@@ -296,7 +295,7 @@ def _threefry_lowering(b: Lowering, operands: Values, params: prim.NoParams) -> 
     def write(inner: Lowering, words: list[Value]) -> Values:
         return (_joined(inner, *_write_hash(inner, *words)),)
 
-    wide = tensor(operands[0].shape, dtypes.uint64)
+    wide = hlo.tensor(operands[0].shape, dtypes.uint64)
     (pairs,) = b.outlined("threefry2x32", operands, (wide,), write)
     high = b.shift_right_logical(pairs, b.full_like(pairs, 32))
     return b.convert(high, dtypes.uint32), b.convert(pairs, dtypes.uint32)
@@ -473,7 +472,7 @@ def _bits_lowering(b: Lowering, operands: Values, params: RandomBitsParams) -> V
     (words,), shape, dtype = operands, params.shape, params.dtype
     batch = words.shape[:-1]
     full, own = (*batch, *shape), range(len(batch), len(batch) + len(shape))
-    result = tensor(full, dtype)
+    result = hlo.tensor(full, dtype)
 
     def write(b: Lowering, operands: list[Value]) -> Values:
         (words,) = operands
@@ -503,9 +502,9 @@ def _write_counters(b: Lowering, shape: tuple[int, ...]) -> tuple[Value, Value]:
     """Write the upper and lower words of each element's position in the flattened array."""
     size = math.prod(shape)
     if size <= 1 << 32:
-        low = b.reshape(b.iota(tensor((size,), dtypes.uint32), 0), shape)
+        low = b.reshape(b.iota(hlo.tensor((size,), dtypes.uint32), 0), shape)
         return b.full_like(low, 0), low
-    position = b.reshape(b.iota(tensor((size,), dtypes.uint64), 0), shape)
+    position = b.reshape(b.iota(hlo.tensor((size,), dtypes.uint64), 0), shape)
     high = b.shift_right_logical(position, b.full_like(position, 32))
     return b.convert(high, dtypes.uint32), b.convert(position, dtypes.uint32)
 

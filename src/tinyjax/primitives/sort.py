@@ -28,9 +28,8 @@ import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax.core.primitives import rules as ru, shape as sh
-from tinyjax.core.stablehlo import Lowering, Value, Values
+from tinyjax.core.stablehlo import Lowering, Value, Values, types as hlo
 from tinyjax.core.stablehlo.builder import Block
-from tinyjax.core.stablehlo.types import boolean, int_array, integer, tensor
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import Array, avals as av, integers as ints
 from tinyjax.primitives import gather_scatter as gs, modes, scatter as sct
@@ -216,8 +215,8 @@ def _sort_lowering(b: Lowering, operands: Values, params: SortParams) -> Values:
 
 def _lower_sort(b: Lowering, operands: Values, axis: int, stable: bool, less: Block) -> Values:
     """Sort arrays together by a comparison of two scalars of each."""
-    scalars = [tensor((), x.dtype) for x in operands for _ in range(2)]
-    attributes = {"dimension": integer(axis), "is_stable": boolean(stable)}
+    scalars = [hlo.tensor((), x.dtype) for x in operands for _ in range(2)]
+    attributes = {"dimension": hlo.integer(axis), "is_stable": hlo.boolean(stable)}
     types = [x.type for x in operands]
     return b.emit("stablehlo.sort", operands, types, attributes, (b.region(scalars, less),))
 
@@ -249,7 +248,7 @@ def _lower_sort_packed(b: Lowering, operands: Values, axis: int) -> Values:
         f"operand_batching_dims = {others}, start_indices_batching_dims = {others}, "
         f"start_index_map = [{axis}], index_vector_dim = {key.ndim}>"
     )
-    sizes = int_array([1] * key.ndim)
+    sizes = hlo.int_array([1] * key.ndim)
     return [
         b.op("stablehlo.gather", x, order, dimension_numbers=numbers, slice_sizes=sizes)
         for x in operands
@@ -409,7 +408,7 @@ def _top_k_type(avals: prim.Avals, params: TopKParams) -> prim.Avals:
 
 @top_k_p.def_lowering
 def _top_k_lowering(b: Lowering, operands: Values, params: TopKParams) -> Values:
-    return b.emit("chlo.top_k", operands, b.results, {"k": integer(params.k)})
+    return b.emit("chlo.top_k", operands, b.results, {"k": hlo.integer(params.k)})
 
 
 @top_k_p.def_jvp

@@ -21,8 +21,7 @@ from tinyjax.core.primitives import (
 )
 from tinyjax.core.primitives.elementwise import add, and_, imag, is_finite, mul, real, sub
 from tinyjax.core.primitives.families import all_hold, lower_formula
-from tinyjax.core.stablehlo import Lowering, Value, Values
-from tinyjax.core.stablehlo.types import TensorType, tensor
+from tinyjax.core.stablehlo import Lowering, Value, Values, types as hlo
 from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import Array, avals as av
 from tinyjax.primitives import arg_extrema, lu, matrices as ma
@@ -98,8 +97,8 @@ def _eig_lowering(b: Lowering, operands: Values, params: EigParams) -> Values:
     """Of a real matrix the routines return the real and the imaginary parts of the eigenvalues."""
     (x,), (values, *_) = operands, b.results
     is_complex = dtypes.is_complex(x.dtype)
-    part = tensor(values.shape, x.dtype), 1
-    vectors = tensor(x.shape, values.dtype), 2
+    part = hlo.tensor(values.shape, x.dtype), 1
+    vectors = hlo.tensor(x.shape, values.dtype), 2
     left, right = ("V" if is_computed else "N" for is_computed in (params.left, params.right))
     # computes by LAPACK on the processor, or by MAGMA where that is installed
     hybrid = f"cuhybrid_eig_{'comp' if is_complex else 'real'}"
@@ -208,7 +207,7 @@ ma.def_impl_by_one(schur_p, _schur_of_one)
 
 def schur_call(b: Lowering, x: Value) -> list[Value]:
     """Write a call of LAPACK: ``T`` and ``Z``, and what the routine said of them."""
-    part = tensor(x.shape[:-1], x.dtype), 1
+    part = hlo.tensor(x.shape[:-1], x.dtype), 1
     form, vectors, *_, info = ma.lapack_call(
         b,
         "gees",
@@ -416,7 +415,7 @@ def _svd_lowering(b: Lowering, operands: Values, params: SvdParams) -> Values:
     *batch, m, n = x.shape
     # Vectors that are not wanted have a place all the same.
     k = min(m, n)
-    u, vh = vectors or (tensor((*batch, *shape), x.dtype) for shape in ((m, k), (k, n)))
+    u, vh = vectors or (hlo.tensor((*batch, *shape), x.dtype) for shape in ((m, k), (k, n)))
     mode = "N" if not params.compute_uv else "A" if params.full_matrices else "S"
     places = (x.type, 2), (values, 1), (u, 2), (vh, 2), ma.status(x.type)
     x, finite = _zero_unless_finite(b, x)
@@ -455,7 +454,7 @@ def _svd_on_cuda(b: Lowering, operands: Values, params: SvdParams) -> Values:
     if max(m, n) <= _JACOBI:
         are_all = params.full_matrices or k <= _STACKED
         left, right = (m, n) if are_all else (k, k)
-        u, v = (tensor((*batch, *size), x.dtype) for size in ((m, left), (n, right)))
+        u, v = (hlo.tensor((*batch, *size), x.dtype) for size in ((m, left), (n, right)))
         _, *results, info = ma.routine_call(
             b,
             "cusolver_gesvdj_ffi",
@@ -471,7 +470,7 @@ def _svd_on_cuda(b: Lowering, operands: Values, params: SvdParams) -> Values:
         # transposed.
         turned = m < n
         axes = 0 if turned else 2
-        u, vh = vectors or [tensor((), x.dtype)] * 2
+        u, vh = vectors or [hlo.tensor((), x.dtype)] * 2
         pair = [(of, axes if vectors else 0) for of in ((vh, u) if turned else (u, vh))]
         _, *results, info = ma.routine_call(
             b,
@@ -488,7 +487,7 @@ def _svd_on_cuda(b: Lowering, operands: Values, params: SvdParams) -> Values:
     return ma.nan_where_failed(b, info, results[: len(b.results)])
 
 
-def _as_wanted(b: Lowering, u: Value, v: Value, types: Sequence[TensorType]) -> Values:
+def _as_wanted(b: Lowering, u: Value, v: Value, types: Sequence[hlo.TensorType]) -> Values:
     """Write the first vectors of ``U`` and of ``V^H``, where there may be more, and ``V``."""
     count, *_ = types[1].shape[-2:]
 

@@ -16,8 +16,7 @@ import numpy as np
 from tinyjax import dtypes, errors, records
 from tinyjax.core.primitives import broadcast as bc, families as fam
 from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.values import ShapedArray
-from tinyjax.core.values.integers import integers
+from tinyjax.core.values import ShapedArray, integers as ints
 from tinyjax.dtypes import HostArray
 
 Axes = tuple[int, ...]
@@ -25,7 +24,7 @@ Axes = tuple[int, ...]
 
 def as_axes(axes: Sequence[int]) -> Axes:
     """Convert to a tuple of ints."""
-    return integers(axes, "axes and sizes of windows")
+    return ints.integers(axes, "axes and sizes of windows")
 
 
 @attrs.frozen(eq=False, repr=False)

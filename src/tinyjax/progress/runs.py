@@ -18,11 +18,9 @@ import numpy as np
 
 from tinyjax import config, dtypes, frames
 from tinyjax.core.control_flow.common import Observer
-from tinyjax.core.stablehlo.builder import Block
-from tinyjax.core.stablehlo.lowering import Interrupter, Lowering
+from tinyjax.core.stablehlo import builder, lowering as lw
 from tinyjax.core.stablehlo.types import Value, Values, tensor
 from tinyjax.core.tracing.primitive import split_list
-from tinyjax.dtypes import HostArray
 
 # Bars of progress: drawn by rich in a terminal, in a notebook as HTML, and elsewhere as text.
 
@@ -365,7 +363,7 @@ def reported(iterations: Iterable[T], title: str, total: int | None) -> Iterator
         run.stop()
 
 
-class Reports(Interrupter):
+class Reports(lw.Interrupter):
     """The Python function that a compiled loop reports to."""
 
     def __init__(self, title: str, total: int | None) -> None:
@@ -373,7 +371,7 @@ class Reports(Interrupter):
         self._runs: dict[int, Run] = {}
         self._numbers = numbers_from(1)
 
-    def __call__(self, *args: HostArray) -> Sequence[HostArray]:
+    def __call__(self, *args: dtypes.HostArray) -> Sequence[dtypes.HostArray]:
         """Take a report.
 
         Args:
@@ -444,10 +442,10 @@ class Progress(Observer):
 
     def write_loop(
         self,
-        b: Lowering,
+        b: lw.Lowering,
         state: Sequence[Value],
-        condition: Block,
-        body: Block,
+        condition: builder.Block,
+        body: builder.Block,
         ordered: bool,
         place: int | None,
     ) -> list[Value]:

@@ -12,7 +12,6 @@ from tinyjax.core.devices import Placement
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.primitives.shape import full, full_like
 from tinyjax.core.values import Array, ArrayLike
-from tinyjax.dtypes import DTypeLike
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import promotion as pm
 from tinyjax.primitives import special as sp
@@ -23,7 +22,7 @@ from tinyjax.random import generators, uniforms
 def normal(
     key: ArrayLike,
     shape: uniforms.Shape = (),
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
     *,
     out_sharding: Placement = None,
 ) -> Array:
@@ -69,7 +68,7 @@ def truncated_normal(
     lower: ArrayLike,
     upper: ArrayLike,
     shape: uniforms.Shape | None = None,
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
     *,
     out_sharding: Placement = None,
 ) -> Array:
@@ -111,7 +110,7 @@ def truncated_normal(
 def exponential(
     key: ArrayLike,
     shape: uniforms.Shape = (),
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
     *,
     out_sharding: Placement = None,
 ) -> Array:
@@ -141,7 +140,7 @@ def exponential(
 def gumbel(
     key: ArrayLike,
     shape: uniforms.Shape = (),
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
     mode: uniforms.GumbelMode | None = None,
     *,
     out_sharding: Placement = None,
@@ -183,7 +182,7 @@ def gumbel(
 def laplace(
     key: ArrayLike,
     shape: uniforms.Shape = (),
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
     *,
     out_sharding: Placement = None,
 ) -> Array:
@@ -214,7 +213,7 @@ def laplace(
 def logistic(
     key: ArrayLike,
     shape: uniforms.Shape = (),
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
     *,
     out_sharding: Placement = None,
 ) -> Array:
@@ -245,7 +244,7 @@ def logistic(
 def cauchy(
     key: ArrayLike,
     shape: uniforms.Shape = (),
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
     *,
     out_sharding: Placement = None,
 ) -> Array:
@@ -277,7 +276,7 @@ def lognormal(
     key: ArrayLike,
     sigma: ArrayLike = 1.0,
     shape: uniforms.Shape | None = None,
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
     *,
     out_sharding: Placement = None,
 ) -> Array:
@@ -309,7 +308,7 @@ def pareto(
     key: ArrayLike,
     b: ArrayLike,
     shape: uniforms.Shape | None = None,
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
     *,
     out_sharding: Placement = None,
 ) -> Array:
@@ -341,7 +340,7 @@ def rayleigh(
     key: ArrayLike,
     scale: ArrayLike,
     shape: uniforms.Shape | None = None,
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
     *,
     out_sharding: Placement = None,
 ) -> Array:
@@ -375,7 +374,7 @@ def weibull_min(
     scale: ArrayLike,
     concentration: ArrayLike,
     shape: uniforms.Shape = (),
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
 ) -> Array:
     """Draw from the Weibull distribution of ``1 - exp(-(x / scale)^concentration)`` for ``x >= 0``.
 
@@ -407,7 +406,7 @@ def weibull_min(
 def maxwell(
     key: ArrayLike,
     shape: uniforms.Shape = (),
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
     *,
     out_sharding: Placement = None,
 ) -> Array:
@@ -444,7 +443,7 @@ def double_sided_maxwell(
     loc: ArrayLike,
     scale: ArrayLike,
     shape: uniforms.Shape = (),
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
 ) -> Array:
     """Draw ``loc + scale s x`` for ``x`` of the Maxwell distribution and a random sign ``s``.
 
@@ -489,7 +488,7 @@ def triangular(
     mode: ArrayLike,
     right: ArrayLike,
     shape: uniforms.Shape | None = None,
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
     *,
     out_sharding: Placement = None,
 ) -> Array:
@@ -529,7 +528,7 @@ def wald(
     key: ArrayLike,
     mean: ArrayLike,
     shape: uniforms.Shape | None = None,
-    dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
     *,
     out_sharding: Placement = None,
 ) -> Array:

@@ -10,19 +10,15 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
-from tinyjax.core import devices as dev
+from tinyjax.core import devices as dev, jit as jt
 from tinyjax.core.control_flow import scan as sc, while_loop as wl
-from tinyjax.core.jit import jit
 from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.host import replay
-from tinyjax.host.replay import replayed
 from tinyjax.numpy import promotion as pm
-from tinyjax.numpy.promotion import promote_inexact
-from tinyjax.primitives import cumulative as cu, sort as so, special as sp
-from tinyjax.primitives.arg_extrema import argmax
+from tinyjax.primitives import arg_extrema, cumulative as cu, sort as so, special as sp
 from tinyjax.random import continuous, generators, uniforms
 from tinyjax.random.generators import Generator, Key
 
@@ -134,7 +130,7 @@ def poisson(
 
 
 # Loops are compiled in any case: as one program they are not staged anew at each call.
-@partial(jit, static_argnums=(0, 1))
+@partial(jt.jit, static_argnums=(0, 1))
 def _poisson(generator: Generator, kind: DType, words: Array, rate: Array) -> Array:
     own = Key(generator, words)
     few = jnp.isnan(rate) | (rate < _FEW_ARRIVALS)
@@ -202,7 +198,7 @@ def _poisson_by_rejection(own: Key, rate: Array, dtype: DType) -> Array:
     return ew.convert_element_type(wl.while_loop(is_open, propose, start)[1], dtype)
 
 
-@replayed
+@replay.replayed
 def binomial(
     key: ArrayLike,
     n: ArrayLike,
@@ -246,7 +242,7 @@ def binomial(
     return sample
 
 
-@partial(jit, static_argnums=(0, 1))
+@partial(jt.jit, static_argnums=(0, 1))
 def _binomial(
     generator: Generator, dtype: DType, words: Array, count: Array, probability: Array
 ) -> Array:
@@ -343,7 +339,7 @@ def _binomial_by_rejection(own: Key, count: Array, probability: Array, dtype: DT
     return ew.convert_element_type(wl.while_loop(is_open, propose, start)[0], dtype)
 
 
-@replayed
+@replay.replayed
 def multinomial(
     key: ArrayLike,
     n: ArrayLike,
@@ -533,7 +529,7 @@ def _choose(
     """Draw indices."""
     if p is None:
         return uniforms.randint(key, shape, 0, size)
-    (weights,) = promote_inexact(opd.as_array(p))
+    (weights,) = pm.promote_inexact(opd.as_array(p))
     if weights.shape != (size,):
         raise ShapeError(
             f"choice among {size} elements takes p of shape ({size},), but got {weights.aval}."
@@ -599,7 +595,7 @@ def categorical(
         rest = list(sizes[len(prefix) :])
         rest.insert(axis, scores.shape[axis])
         noisy = jnp.add(continuous.gumbel(key, (*prefix, *rest), dtype, mode), scores)
-        return argmax(noisy, len(prefix) + axis, dtypes.default_int())
+        return arg_extrema.argmax(noisy, len(prefix) + axis, dtypes.default_int())
     count = math.prod(prefix)
     if count > scores.shape[axis]:
         raise ArgumentError(

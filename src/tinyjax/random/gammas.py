@@ -8,15 +8,13 @@ from typing import Final, Literal, get_args
 
 import tinyjax.numpy as jnp
 from tinyjax import custom_derivatives, dtypes, errors
-from tinyjax.core import api, devices as dev
+from tinyjax.core import api, devices as dev, jit as jt
 from tinyjax.core.control_flow import loops, while_loop as wl
-from tinyjax.core.jit import jit
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ShapeError
 from tinyjax.numpy import promotion as pm
-from tinyjax.numpy.promotion import broadcast_to_shape
 from tinyjax.random import continuous, uniforms
 from tinyjax.random.generators import Generator, Key
 from tinyjax.special.gamma import random_gamma_grad
@@ -78,7 +76,7 @@ def _draw(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
 
 
 # Its loops are compiled in any case: as one program they are not staged anew at each call.
-@partial(jit, static_argnums=(0, 1))
+@partial(jt.jit, static_argnums=(0, 1))
 def _drawn(generator: Generator, is_log: bool, words: Array, a: Array) -> Array:
     one = partial(_one, generator, is_log)
 
@@ -317,7 +315,7 @@ def dirichlet(
     if not weights.shape:
         raise ShapeError(f"dirichlet takes an alpha of shape (..., n), but got {weights.aval}.")
     sizes = uniforms.result_shape("dirichlet", shape, weights.shape[:-1])
-    logs = _gamma(own, broadcast_to_shape(weights, (*sizes, weights.shape[-1])), is_log=True)
+    logs = _gamma(own, pm.broadcast_to_shape(weights, (*sizes, weights.shape[-1])), is_log=True)
     scaled = jnp.exp(logs - jnp.max(logs, -1, keepdims=True))
     return scaled / jnp.sum(scaled, -1, keepdims=True)
 
@@ -463,7 +461,7 @@ def generalized_normal(
 def _generalized_normal(own: Key, power: Array, shape: tuple[int, ...], dtype: DType) -> Array:
     for_gamma, for_sign = own.children()
     inverse = 1 / power
-    sample = _gamma(for_gamma, broadcast_to_shape(inverse, shape))
+    sample = _gamma(for_gamma, pm.broadcast_to_shape(inverse, shape))
     return uniforms.rademacher_of(for_sign, shape, dtype) * sample**inverse
 
 

@@ -16,12 +16,6 @@ from tinyjax.core.values import Array, ShapedArray
 from tinyjax.host.replay import by_host, is_evaluating
 from tinyjax.numpy.promotion import broadcast_to_shape
 from tinyjax.primitives import random_bits as rb
-from tinyjax.primitives.random_bits import (
-    few_bits_of_children as few_children_kernel,
-    few_floats as few_floats_kernel,
-    random_bits,
-    threefry2x32,
-)
 
 _WORD: Final = 0xFFFFFFFF
 
@@ -52,14 +46,14 @@ def seed(words: Array) -> Array:
 def split(words: Array, shape: tuple[int, ...]) -> Array:
     """Return the words of new keys, of shape (*shape, 2)."""
     if config.settings().threefry_partitionable:
-        return rb.random_unwrap(random_bits(words, shape, dtypes.key_threefry))
+        return rb.random_unwrap(rb.random_bits(words, shape, dtypes.key_threefry))
     count = iota((2 * math.prod(shape),), dtypes.uint32, 0)
     return reshape(_hash_halves(_pair(words), count), (*shape, 2))
 
 
 def fold_in(words: Array, number: Array) -> Array:
     """Return the words of the key for this one and a number, a uint32 scalar."""
-    return join(*threefry2x32(*_pair(words), full((), 0, dtypes.uint32), number))
+    return join(*rb.threefry2x32(*_pair(words), full((), 0, dtypes.uint32), number))
 
 
 def _hash_halves(words: Words, counts: Array) -> Array:
@@ -70,13 +64,13 @@ def _hash_halves(words: Words, counts: Array) -> Array:
     half = counts.shape[0] // 2
     x1, x2 = sl.slice_in_dim(counts, 0, half), sl.slice_in_dim(counts, half, 2 * half)
     k1, k2 = (broadcast_to_shape(k, (half,)) for k in words)
-    return sl.slice_in_dim(sl.concatenate(threefry2x32(k1, k2, x1, x2), 0), 0, size)
+    return sl.slice_in_dim(sl.concatenate(rb.threefry2x32(k1, k2, x1, x2), 0), 0, size)
 
 
 def bits(words: Array, dtype: dtypes.DType, shape: tuple[int, ...]) -> Array:
     """Draw unsigned integers of any width, all bits random."""
     if config.settings().threefry_partitionable:
-        return random_bits(words, shape, dtype)
+        return rb.random_bits(words, shape, dtype)
     return _bits_of_old(_pair(words), dtype, shape)
 
 
@@ -115,13 +109,13 @@ def _is_at_once() -> bool:
 
 def few_floats(words: Array, shape: tuple[int, ...]) -> Array | None:
     """Draw float32 in [0, 1) at once, where that saves time: None under a transformation."""
-    kernel = few_floats_kernel(shape) if _is_at_once() else None
+    kernel = rb.few_floats(shape) if _is_at_once() else None
     return None if kernel is None else by_host(kernel, (words,), ShapedArray(shape, dtypes.float32))
 
 
 def few_bits_of_children(words: Array, shape: tuple[int, ...]) -> list[Array] | None:
     """Draw uint32 with each of two children of a key, where doing that at once saves time."""
-    kernel = few_children_kernel(shape) if _is_at_once() else None
+    kernel = rb.few_bits_of_children(shape) if _is_at_once() else None
     if kernel is None:
         return None
     both = by_host(kernel, (words,), ShapedArray((2, *shape), dtypes.uint32))

@@ -18,8 +18,7 @@ from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as 
 from tinyjax.dtypes import DType, DTypeLike, default_float, default_int
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import promotion as pm
-from tinyjax.primitives import bitcast, result_placement as placing
-from tinyjax.primitives.random_bits import random_unwrap
+from tinyjax.primitives import bitcast, random_bits as rb, result_placement as placing
 from tinyjax.random import generators
 
 # Arguments that samplers share: keys, shapes, dtypes and parameters.
@@ -67,7 +66,7 @@ def one_key(name: str, key: ArrayLike, *, used: bool = True) -> generators.Key:
             from tinyjax.state.key_reuse import use  # noqa: PLC0415 (few programs ask for it)
 
             use(keys, name)
-        return generators.Key(generators.of_keys(keys.dtype), random_unwrap(keys))
+        return generators.Key(generators.of_keys(keys.dtype), rb.random_unwrap(keys))
     generator = default_generator()
     count = generator.words
     if keys.dtype != dtypes.uint32 or keys.shape != (count,):

@@ -11,14 +11,13 @@ from typing import Final, Literal
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes
+from tinyjax import dtypes, lazy
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.host import replay
-from tinyjax.lazy import answer_for
 from tinyjax.numpy.promotion import check_option, inexact, strong
 
-answer_for(__name__, "dct dctn idct idctn")
+lazy.answer_for(__name__, "dct dctn idct idctn")
 
 Type = Literal[1, 2, 3, 4]
 Norm = Literal["backward", "ortho", "forward"] | None

@@ -7,14 +7,13 @@ from itertools import product
 from typing import Literal
 
 import tinyjax.numpy as jnp
+from tinyjax import errors, lazy
 from tinyjax.core.tracing.checking import explained
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.core.values.integers import listed
-from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.lazy import answer_for
 from tinyjax.numpy.promotion import array_of, check_option, inexact, strong
 
-answer_for(__name__, "RegularGridInterpolator")
+lazy.answer_for(__name__, "RegularGridInterpolator")
 
 Method = Literal["linear", "nearest"]
 
@@ -54,7 +53,7 @@ class RegularGridInterpolator:
         name = "RegularGridInterpolator"
         self.method: Method = _checked(method)
         if bounds_error:
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"{name} raises no error for places outside of the grid: say bounds_error=False."
             )
         self.bounds_error: bool = bounds_error
@@ -65,7 +64,7 @@ class RegularGridInterpolator:
         if sizes != tuple((n,) for n in self.values.shape[: len(sizes)]) or min(
             sizes, default=(2,)
         ) < (2,):
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"{name} needs for each of the first axes of values a vector of as many points, at "
                 f"least two, but got shapes {sizes} for values of shape {self.values.shape}."
             )
@@ -91,7 +90,7 @@ class RegularGridInterpolator:
         kind = self.method if method is None else _checked(method)
         at = self._places(xi)
         if at.shape[-1] != len(self.grid):
-            raise ShapeError(
+            raise errors.ShapeError(
                 f"the grid has {len(self.grid)} axes, but places of shape {at.shape} have "
                 f"{at.shape[-1]} coordinates."
             )

@@ -12,16 +12,15 @@ from typing import Final, Literal
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, errors
+from tinyjax import dtypes, errors, lazy
 from tinyjax.core.primitives.families import all_hold
 from tinyjax.core.tracing import primitive as prim
 from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.host import replay
-from tinyjax.lazy import answer_for
 from tinyjax.numpy import creation as cr, promotion as pm
 
-answer_for(__name__, "map_coordinates")
+lazy.answer_for(__name__, "map_coordinates")
 
 Mode = Literal["constant", "nearest", "wrap", "mirror", "reflect"]
 

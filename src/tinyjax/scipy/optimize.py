@@ -11,15 +11,14 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, errors, frames
+from tinyjax import dtypes, errors, frames, lazy
 from tinyjax.core import api
 from tinyjax.core.control_flow import scan as sc, while_loop as wl
 from tinyjax.core.primitives import elementwise as ew
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike, operands as opd
-from tinyjax.lazy import answer_for
 
-answer_for(__name__, "OptimizeResults minimize")
+lazy.answer_for(__name__, "OptimizeResults minimize")
 
 #: The options that each method knows.
 _OPTIONS: Final = {

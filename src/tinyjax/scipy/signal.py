@@ -9,15 +9,14 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes
+from tinyjax import dtypes, lazy
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.host import replay
-from tinyjax.lazy import answer_for
 from tinyjax.numpy import promotion as pm
 from tinyjax.primitives.convolution import conv_general_dilated
 
-answer_for(
+lazy.answer_for(
     __name__, "convolve convolve2d correlate correlate2d csd detrend fftconvolve istft stft welch"
 )
 

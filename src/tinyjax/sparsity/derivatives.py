@@ -12,8 +12,7 @@ import numpy as np
 
 from tinyjax import errors, frames, numpy as jnp, tree
 from tinyjax.autodiff.accumulation import Sparse
-from tinyjax.core.api.arguments import Choice, without_tracers
-from tinyjax.core.api.mapping import over_basis
+from tinyjax.core.api import arguments, mapping
 from tinyjax.core.jit.decorator import jit
 from tinyjax.core.primitives import identities as id, shape as sh
 from tinyjax.core.tracing import calling, primitive as prim, trace as tr
@@ -41,7 +40,7 @@ def derivative(
             f"{name}(sparse=...) takes real arguments. Leave out holomorphic=True, or leave out "
             "sparse."
         )
-    choice = Choice(name, fun, argnums)
+    choice = arguments.Choice(name, fun, argnums)
 
     def computed(*args: Any, **kwargs: Any) -> Any:
         if name == "hessian":
@@ -95,7 +94,7 @@ def _computed(
         )
 
     result = detected.tree_of(block)
-    return (result, without_tracers(flat.aux)) if has_aux else result
+    return (result, arguments.without_tracers(flat.aux)) if has_aux else result
 
 
 def _constant(places: HostArray) -> Array:
@@ -118,7 +117,7 @@ def _elements(
             return [_filled(t, x.aval) for t, x in zip(directions, outs, strict=True)]
 
         seeds = _directions([x.aval for x in primals], colouring.columns, colouring.width)
-        sums = over_basis(push, 0, chunk_size)(seeds)
+        sums = mapping.over_basis(push, 0, chunk_size)(seeds)
         parts.append(_joined([jnp.reshape(x, (colouring.width, -1)) for x in sums], 1))
     if colouring.height:
 
@@ -127,7 +126,7 @@ def _elements(
             return [_filled(t, x.aval) for t, x in zip(directions, primals, strict=True)]
 
         seeds = _directions([x.aval for x in outs], colouring.rows, colouring.height)
-        sums = over_basis(pull, 0, chunk_size)(seeds)
+        sums = mapping.over_basis(pull, 0, chunk_size)(seeds)
         parts.append(_joined([jnp.reshape(x, (colouring.height, -1)) for x in sums], 1))
     if not parts:
         return jnp.zeros(0)

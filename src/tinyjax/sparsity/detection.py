@@ -20,8 +20,7 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, frames, tree
-from tinyjax.checkpointing.loops import loop_tangent_p
-from tinyjax.checkpointing.transformation import checkpoint_p
+from tinyjax.checkpointing import loops, transformation
 from tinyjax.core import api, jit as jt
 from tinyjax.core.api.arguments import Choice, Chosen
 from tinyjax.core.control_flow.primitives import cond_p, scan_p, while_p
@@ -351,10 +350,10 @@ def _known(x: Array) -> Operand:
 
 _FLOWS: Final[dict[prim.Primitive[Any], _Flow]] = {
     jt.jit_p: _called,
-    checkpoint_p: _called,
+    transformation.checkpoint_p: _called,
     custom_call_p: _called,
     linear_call_p: _linear_map,
-    loop_tangent_p: _linear_map,
+    loops.loop_tangent_p: _linear_map,
     cond_p: _choice,
     scan_p: _scan,
     while_p: _while,

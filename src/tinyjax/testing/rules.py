@@ -21,12 +21,10 @@ from tinyjax.core.api.mapping import over_basis, vmap
 from tinyjax.core.api.staging import eval_shape, make_jaxpr
 from tinyjax.core.jit import jit
 from tinyjax.core.primitives.shape import full
-from tinyjax.core.tracing import bind
-from tinyjax.core.tracing.jaxpr import Jaxpr, Lit, eval_jaxpr, subjaxprs, typecheck_jaxpr
+from tinyjax.core.tracing import bind, jaxpr as jx
 from tinyjax.core.transforms.linearize import linearize_flat
 from tinyjax.core.values import Array, ShapedArray
 from tinyjax.core.values.operands import as_array, splat
-from tinyjax.dtypes import DType, HostArray
 from tinyjax.testing import specs as ts
 
 __all__ = [
@@ -47,7 +45,7 @@ __all__ = [
     "check_weak_types",
 ]
 
-Arrays: TypeAlias = tuple[HostArray, ...]
+Arrays: TypeAlias = tuple[dtypes.HostArray, ...]
 Function: TypeAlias = Callable[..., Any]
 
 #: In how many of a spec's dtypes its third and further cases are compiled, in turn.
@@ -66,7 +64,7 @@ def check_host(spec: ts.Spec) -> None:
         known = dict(zip(binders, operands, strict=True))
         for eqn in jaxpr.eqns:
             host = eqn.primitive.host_call([x.aval for x in eqn.inputs], eqn.params)
-            values = [x.value.host if isinstance(x, Lit) else known.get(x) for x in eqn.inputs]
+            values = [x.value.host if isinstance(x, jx.Lit) else known.get(x) for x in eqn.inputs]
             known_values = [x for x in values if x is not None]
             if host is None or len(known_values) < len(values):
                 continue
@@ -111,7 +109,7 @@ def check_values(spec: ts.Spec) -> None:
                 ts.compare(out, expected, spec.tol, "evaluated, against the reference")
 
 
-def type_of_data(x: Array) -> tuple[tuple[int, ...], DType]:
+def type_of_data(x: Array) -> tuple[tuple[int, ...], dtypes.DType]:
     """The type that the data of an array has, whatever it says."""
     if dtypes.is_key(x.dtype):
         return x.shape, x.dtype
@@ -164,7 +162,7 @@ def check_weak_types(spec: ts.Spec) -> None:
                     raise AssertionError(f"result {i} is weakly typed, though no operand is")
 
 
-def weakened(x: HostArray) -> Array:
+def weakened(x: dtypes.HostArray) -> Array:
     """An array of the same type, weakly typed, of one value."""
     value = ts.wide(x).reshape(-1)[0].item() if x.size else 0
     return splat(value, ShapedArray(x.shape, x.dtype, True))
@@ -232,7 +230,7 @@ def check_dtypes(spec: ts.Spec) -> None:
     Operands are tried in every dtype; and with another dtype, an axis more and an axis less.
     """
     rng = spec.rng("every dtype")
-    taken: dict[DType, tuple[dict[str, Any], Arrays, Any]] = {}
+    taken: dict[dtypes.DType, tuple[dict[str, Any], Arrays, Any]] = {}
     for case in spec.cases:
         fun = spec.applied(case.params)
         for dtype in dtypes.ALL if case.generic else spec.dtypes[:1]:
@@ -332,7 +330,7 @@ def subsets(n: int) -> list[tuple[int, ...]]:
     return [tuple(range(n)), *((i,) for i in range(n))]
 
 
-def inexact(operands: Sequence[HostArray]) -> list[int]:
+def inexact(operands: Sequence[dtypes.HostArray]) -> list[int]:
     """The places of the operands that have derivatives."""
     return [i for i, x in enumerate(operands) if dtypes.is_inexact(x.dtype)]
 
@@ -387,7 +385,7 @@ def check_cotangents(spec: ts.Spec) -> None:
                 test_util.check_grads(lambda *xs, i=i, f=of_chosen: f(*xs)[i], xs, 1, "rev")
 
 
-def _of_subsets(spec: ts.Spec) -> Iterator[tuple[Function, list[HostArray], str]]:
+def _of_subsets(spec: ts.Spec) -> Iterator[tuple[Function, list[dtypes.HostArray], str]]:
     """Functions of some operands each, with these, and what to call it."""
     for case, _, operands in spec.smooth_samples(spec.grad_cases):
         for chosen in subsets(len(operands)):
@@ -424,7 +422,7 @@ def check_complex_step(spec: ts.Spec) -> str:
 
         def moved(
             by: complex, fun: Function = fun, xs: Any = xs, tangents: Any = tangents
-        ) -> list[HostArray]:
+        ) -> list[dtypes.HostArray]:
             with np.errstate(all="ignore"):
                 return ts.hosts(fun(*(x + by * t for x, t in zip(xs, tangents, strict=True))))
 
@@ -442,7 +440,7 @@ def check_complex_step(spec: ts.Spec) -> str:
     return why
 
 
-def no_complex_step(moved: Callable[[complex], list[HostArray]]) -> str:
+def no_complex_step(moved: Callable[[complex], list[dtypes.HostArray]]) -> str:
     """Say why a derivative along the imaginary axis is none along the real one, if so."""
     eps = 1e-5
     try:
@@ -540,7 +538,7 @@ def _check_linear(spec: ts.Spec, case: ts.Case, operands: Arrays, linear: tuple[
         ts.compare(twice, (tangent,), 4 * spec.tol, "transposed twice")
 
 
-def _of_pairing(xs: Sequence[HostArray]) -> tuple[float, float]:
+def _of_pairing(xs: Sequence[dtypes.HostArray]) -> tuple[float, float]:
     """Relative and absolute tolerance of a sum of products."""
     precise = all(dtypes.real_part(x.dtype) == dtypes.float64 for x in xs)
     return (1e-10, 1e-10) if precise else (2e-2, 2e-2)
@@ -643,15 +641,15 @@ def check_jit(spec: ts.Spec) -> None:
 # Jaxprs
 
 
-def assert_linear(jaxpr: Jaxpr, residuals: Sequence[Array], rng: np.random.Generator) -> None:
+def assert_linear(jaxpr: jx.Jaxpr, residuals: Sequence[Array], rng: np.random.Generator) -> None:
     """A tangent map as linearize records it: well-typed, and linear in the tangents."""
-    typecheck_jaxpr(jaxpr)
+    jx.typecheck_jaxpr(jaxpr)
     rest = jaxpr.in_avals[len(residuals) :]
     xs = [ts.tangent_like(rng, np.zeros(a.shape, a.dtype)) for a in rest]
     ys = [ts.tangent_like(rng, np.zeros(a.shape, a.dtype)) for a in rest]
 
-    def apply(tangents: Sequence[Any]) -> list[HostArray]:
-        return ts.hosts(eval_jaxpr(jaxpr, [*residuals, *(as_array(t) for t in tangents)]))
+    def apply(tangents: Sequence[Any]) -> list[dtypes.HostArray]:
+        return ts.hosts(jx.eval_jaxpr(jaxpr, [*residuals, *(as_array(t) for t in tangents)]))
 
     combined = apply([2.0 * x - 0.5 * y for x, y in zip(xs, ys, strict=True)])
     apart = [2.0 * fx - 0.5 * fy for fx, fy in zip(apply(xs), apply(ys), strict=True)]
@@ -666,7 +664,7 @@ def check_jaxpr(spec: ts.Spec) -> None:
         fun = spec.applied(case.params)
         with ts.blaming(spec.name, "a rule when it is staged", ts.describe(case.params, operands)):
             closed = make_jaxpr(fun)(*operands)
-            typecheck_jaxpr(closed.jaxpr)
+            jx.typecheck_jaxpr(closed.jaxpr)
             if not any(e.primitive is spec.primitive for j in nested(closed.jaxpr) for e in j.eqns):
                 raise AssertionError(f"the function does not use {spec.primitive}:\n{closed}")
             outs = closed(*(as_array(x) for x in operands))
@@ -684,7 +682,7 @@ def check_jaxpr(spec: ts.Spec) -> None:
                 assert_linear(flat.jaxpr, flat.residuals, rng)
 
 
-def nested(jaxpr: Jaxpr) -> list[Jaxpr]:
+def nested(jaxpr: jx.Jaxpr) -> list[jx.Jaxpr]:
     """A jaxpr and those inside it."""
-    inside = [j for eqn in jaxpr.eqns for sub in subjaxprs(eqn.params) for j in nested(sub)]
+    inside = [j for eqn in jaxpr.eqns for sub in jx.subjaxprs(eqn.params) for j in nested(sub)]
     return [jaxpr, *inside]

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, overload
 
 from tinyjax.errors import ArgumentError, described
 from tinyjax.frames import Function
-from tinyjax.tree.errors import TreeDepthError, TreeMismatchError, UnsortableKeysError
-from tinyjax.tree.keys import KeyEntry, KeyPath, path_str
+from tinyjax.tree import errors, keys
 from tinyjax.tree.node import KINDS, LEAF_TYPES, TUPLE, Leaf, NodeKind, PyTree
 from tinyjax.tree.treedef import (
     LEAF,
@@ -95,9 +94,9 @@ def flatten(tree: PyTree, is_leaf: IsLeaf | None = None) -> tuple[list[Leaf], Py
                 continue
             try:
                 parts, child_metadata = child_kind.flatten(child)
-            except UnsortableKeysError as error:
+            except errors.UnsortableKeysError as error:
                 path = _path_of((*stack, (node, kind, metadata, children, done)))
-                raise UnsortableKeysError(path_str("tree", path), error.keys) from None
+                raise errors.UnsortableKeysError(keys.path_str("tree", path), error.keys) from None
             # One C call asks of all the children, which is faster than a Python loop.
             if is_leaf is None and LEAF_TYPES.issuperset(map(type, parts)):
                 leaves.extend(parts)
@@ -105,7 +104,7 @@ def flatten(tree: PyTree, is_leaf: IsLeaf | None = None) -> tuple[list[Leaf], Py
                 continue
             stack.append((node, kind, metadata, children, done))
             if len(stack) > _DEEPEST:
-                raise TreeDepthError(path_str("tree", _path_of(stack[:8])), _DEEPEST)
+                raise errors.TreeDepthError(keys.path_str("tree", _path_of(stack[:8])), _DEEPEST)
             node, kind, metadata = child, child_kind, child_metadata
             children, done = iter(parts), []
             break
@@ -117,9 +116,9 @@ def flatten(tree: PyTree, is_leaf: IsLeaf | None = None) -> tuple[list[Leaf], Py
             done.append(treedef)
 
 
-def _path_of(frames: Iterable[_Frame]) -> KeyPath:
+def _path_of(frames: Iterable[_Frame]) -> keys.KeyPath:
     """Return the path to the child that the innermost frame is at."""
-    path: list[KeyEntry] = []
+    path: list[keys.KeyEntry] = []
     for node, kind, metadata, _, done in frames:
         if kind is not None:
             path.extend(islice(kind.keys(node, metadata), len(done), len(done) + 1))
@@ -396,7 +395,7 @@ def transpose(
     composed = outer_treedef.compose(inner_treedef)
     try:
         flat = composed.flatten_up_to(pytree_to_transpose)
-    except TreeMismatchError:
+    except errors.TreeMismatchError:
         # The metadata of a class of the user's may depend on what is below.
         flat = leaves(pytree_to_transpose)
         if len(flat) != composed.num_leaves or not outer_treedef.has_custom_nodes:
@@ -478,7 +477,7 @@ def _is_true(is_leaf_takes_path: bool) -> bool:
 
 def flatten_with_path(
     tree: PyTree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
-) -> tuple[list[tuple[KeyPath, Leaf]], PyTreeDef]:
+) -> tuple[list[tuple[keys.KeyPath, Leaf]], PyTreeDef]:
     """Take a tree apart as ``flatten`` does, with the path of each leaf.
 
     Args:
@@ -493,7 +492,7 @@ def flatten_with_path(
         [("['w'][0]", 1), ("['w'][1]", 2)]
     """
     if is_leaf is not None and _is_true(is_leaf_takes_path):
-        pairs: list[tuple[KeyPath, Leaf]] = []
+        pairs: list[tuple[keys.KeyPath, Leaf]] = []
         return pairs, _flatten_below((), tree, is_leaf, pairs)
     values, treedef = flatten(tree, is_leaf)
     paths = (path for path, _ in walk_up_to(treedef, tree, "tree"))
@@ -501,10 +500,10 @@ def flatten_with_path(
 
 
 def _flatten_below(
-    path: KeyPath,
+    path: keys.KeyPath,
     tree: PyTree,
-    is_leaf: Callable[[KeyPath, Any], bool],
-    pairs: list[tuple[KeyPath, Leaf]],
+    is_leaf: Callable[[keys.KeyPath, Any], bool],
+    pairs: list[tuple[keys.KeyPath, Leaf]],
 ) -> PyTreeDef:
     """Return the structure of what is at a path, and add its leaves to the pairs."""
     kind = KINDS[type(tree)]
@@ -521,7 +520,7 @@ def _flatten_below(
 
 def leaves_with_path(
     tree: PyTree, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
-) -> list[tuple[KeyPath, Leaf]]:
+) -> list[tuple[keys.KeyPath, Leaf]]:
     """Return the leaves of a tree, each with its path; the arguments of ``flatten_with_path``.
 
     Args:

@@ -16,8 +16,7 @@ from typing import Any, Final, NoReturn, TypeVar
 
 import attrs
 
-from tinyjax import lazy
-from tinyjax.errors import ArgumentError, described
+from tinyjax import errors, lazy
 from tinyjax.tree.errors import LeafCountError, MetadataError, RegistrationError
 from tinyjax.tree.keys import KeyPath, path_str
 from tinyjax.tree.mismatches import mismatch
@@ -116,7 +115,7 @@ class PyTreeDef:
         except TypeError:
             if _is_iterable(leaves):  # raised by what makes the leaves
                 raise
-            raise ArgumentError(
+            raise errors.ArgumentError(
                 f"unflatten takes an iterable of leaves, but got {type(leaves).__name__}."
             ) from None
         if len(values) != self.num_leaves:
@@ -479,7 +478,7 @@ def _restore(node_type: type | None, metadata: Any, children: tuple[PyTreeDef, .
         return LEAF
     kind = KINDS[node_type]
     if kind is None:
-        raise ArgumentError(
+        raise errors.ArgumentError(
             f"{node_type.__qualname__} is not a pytree node here: register it before unpickling."
         )
     return make_treedef(kind, metadata, children)
@@ -506,9 +505,9 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
         children = [items]
     structures = tuple([child for child in children if isinstance(child, PyTreeDef)])
     if len(structures) != len(children):
-        raise ArgumentError(
+        raise errors.ArgumentError(
             "treedefs of treedef_tuple are PyTreeDefs, as tree.structure returns them, but got "
-            f"{described(treedefs)}."
+            f"{errors.described(treedefs)}."
         )
     return make_treedef(TUPLE, None, structures)
 

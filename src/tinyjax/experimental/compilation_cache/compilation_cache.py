@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 
-from tinyjax import config
-from tinyjax.lazy import answer_for
+from tinyjax import config, lazy
 
-answer_for(__name__, "reset_cache set_cache_dir")
+lazy.answer_for(__name__, "reset_cache set_cache_dir")
 
 
 def set_cache_dir(path: str | os.PathLike[str]) -> None:

@@ -8,10 +8,9 @@ from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, errors
+from tinyjax import dtypes, errors, frames
 from tinyjax.core import api
 from tinyjax.core.values import Array, integers as ints
-from tinyjax.frames import wraps
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -21,7 +20,7 @@ S = TypeVar("S", bound="JAXSparse")
 def of_each(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """Return a method that a batch of sparse arrays applies to each of them."""
 
-    @wraps(method)
+    @frames.wraps(method)
     def mapped(self: S, /, *args: P.args, **kwargs: P.kwargs) -> R:
         if not self.n_batch:
             return method(self, *args, **kwargs)

@@ -14,7 +14,6 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes, tree
 from tinyjax.core import api
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
-from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError, SparseRuleError, shortened
 from tinyjax.experimental.sparse.base import JAXSparse, arrays_of, of_each
 
@@ -86,7 +85,7 @@ class BCOO(JAXSparse):
         mat: ArrayLike,
         *,
         nse: int | None = None,
-        index_dtype: DTypeLike = dtypes.int32,
+        index_dtype: dtypes.DTypeLike = dtypes.int32,
         n_dense: int = 0,
         n_batch: int = 0,
     ) -> BCOO:
@@ -119,7 +118,7 @@ class BCOO(JAXSparse):
         return cls((data, integers), shape=x.shape, indices_sorted=True, unique_indices=True)
 
     @classmethod
-    def from_scipy_sparse(cls, mat: Any, *, index_dtype: DTypeLike = dtypes.int32) -> BCOO:
+    def from_scipy_sparse(cls, mat: Any, *, index_dtype: dtypes.DTypeLike = dtypes.int32) -> BCOO:
         """Return SciPy's sparse matrix as a sparse array."""
         coo = mat.tocoo()
         indices = np.stack([coo.row, coo.col], 1).astype(dtypes.check(index_dtype))
@@ -163,7 +162,7 @@ class BCOO(JAXSparse):
             unique_indices=is_unique and self.unique_indices,
         )
 
-    def astype(self, dtype: DTypeLike) -> BCOO:
+    def astype(self, dtype: dtypes.DTypeLike) -> BCOO:
         """Return the array with elements of another dtype."""
         return self.with_data(self.data.astype(dtype))
 

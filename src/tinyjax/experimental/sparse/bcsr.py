@@ -10,7 +10,6 @@ import attrs
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors, tree
 from tinyjax.core.values import Array, ArrayLike, integers as ints
-from tinyjax.dtypes import DTypeLike
 from tinyjax.experimental.sparse import base, bcoo
 
 
@@ -73,7 +72,7 @@ class BCSR(base.JAXSparse):
 
     @classmethod
     def fromdense(
-        cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = dtypes.int32
+        cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: dtypes.DTypeLike = dtypes.int32
     ) -> BCSR:
         """Return the sparse matrix of the elements that are not zero; see ``BCOO.fromdense``."""
         return cls.from_bcoo(bcoo.BCOO.fromdense(mat, nse=nse, index_dtype=index_dtype))
@@ -94,7 +93,7 @@ class BCSR(base.JAXSparse):
         )
 
     @classmethod
-    def from_scipy_sparse(cls, mat: Any, *, index_dtype: DTypeLike = dtypes.int32) -> BCSR:
+    def from_scipy_sparse(cls, mat: Any, *, index_dtype: dtypes.DTypeLike = dtypes.int32) -> BCSR:
         """Return SciPy's sparse matrix by its rows."""
         csr, dtype = mat.tocsr(), dtypes.check(index_dtype)
         parts = (csr.data, csr.indices.astype(dtype), csr.indptr.astype(dtype))

@@ -9,14 +9,13 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import callbacks, errors, implicit, lax
+from tinyjax import callbacks, errors, implicit, lax, lazy
 from tinyjax.core.tracing import checking
 from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.dtypes import HostArray, finfo
 from tinyjax.experimental.sparse import base, bcsr
-from tinyjax.lazy import answer_for
 
-answer_for(__name__, "lobpcg_standard spsolve")
+lazy.answer_for(__name__, "lobpcg_standard spsolve")
 
 
 @checking.checked

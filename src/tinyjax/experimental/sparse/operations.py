@@ -17,7 +17,6 @@ from tinyjax import dtypes, random
 from tinyjax.core.tracing.checking import explained
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.core.values.integers import integers
-from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.experimental.sparse.bcoo import BCOO, added_at, check_all_sparse
 
@@ -32,7 +31,7 @@ def bcoo_fromdense(
     nse: int | None = None,
     n_batch: int = 0,
     n_dense: int = 0,
-    index_dtype: DTypeLike = dtypes.int32,
+    index_dtype: dtypes.DTypeLike = dtypes.int32,
 ) -> BCOO:
     """Return the sparse array of the elements that are not zero; see ``BCOO.fromdense``.
 
@@ -381,7 +380,7 @@ def bcoo_dot_general(
     *,
     dimension_numbers: DotDimensions,
     precision: object = None,
-    preferred_element_type: DTypeLike = None,
+    preferred_element_type: dtypes.DTypeLike = None,
 ) -> Array | BCOO:
     """Return the product of two arrays, of which one or both are sparse, as ``lax.dot_general``.
 
@@ -524,8 +523,8 @@ def random_bcoo(  # noqa: PLR0913 (JAX's signature)
     key: ArrayLike,
     shape: Sequence[int],
     *,
-    dtype: DTypeLike = None,
-    indices_dtype: DTypeLike = None,
+    dtype: dtypes.DTypeLike = None,
+    indices_dtype: dtypes.DTypeLike = None,
     nse: float = 0.2,
     n_batch: int = 0,
     n_dense: int = 0,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, errors, lax, tree
+from tinyjax import dtypes, errors, frames, lax, tree
 from tinyjax.checkpointing.transformation import checkpoint_p
 from tinyjax.core import api
 from tinyjax.core.control_flow import primitives as cfp
@@ -14,9 +14,7 @@ from tinyjax.core.jit.program import jit_p
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, primitive as prim, staging as stg
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints, operands as opd
-from tinyjax.dtypes import DTypeLike
 from tinyjax.experimental.sparse import base, bcoo, bcsr, operations as op
-from tinyjax.frames import wraps
 from tinyjax.lax import primitives as lxp
 
 # Functions of dense arrays as functions of sparse ones.
@@ -60,7 +58,7 @@ def sparsify(f: F, use_tracer: bool = False) -> F:
         Array([0.9092974, 1.8185948], dtype=float32)
     """
 
-    @wraps(f)
+    @frames.wraps(f)
     def sparsified(*args: Any, **kwargs: Any) -> Any:
         def is_sparse(x: object) -> bool:
             return isinstance(x, base.JAXSparse)
@@ -293,8 +291,8 @@ def _formatted(matrix: bcoo.BCOO, sparse_format: Format) -> bcoo.BCOO | bcsr.BCS
 
 def empty(
     shape: Sequence[int],
-    dtype: DTypeLike = None,
-    index_dtype: DTypeLike = dtypes.int32,
+    dtype: dtypes.DTypeLike = None,
+    index_dtype: dtypes.DTypeLike = dtypes.int32,
     sparse_format: Format = "bcoo",
 ) -> bcoo.BCOO | bcsr.BCSR:
     """Return a sparse array without elements.
@@ -320,8 +318,8 @@ def eye(
     N: int,
     M: int | None = None,
     k: int = 0,
-    dtype: DTypeLike = None,
-    index_dtype: DTypeLike = dtypes.int32,
+    dtype: dtypes.DTypeLike = None,
+    index_dtype: dtypes.DTypeLike = dtypes.int32,
     sparse_format: Format = "bcoo",
 ) -> bcoo.BCOO | bcsr.BCSR:
     """Return a sparse matrix with ones on a diagonal, as ``jnp.eye`` makes dense ones.

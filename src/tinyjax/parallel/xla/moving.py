@@ -20,26 +20,22 @@ from jaxlib.xla_client import (
 
 from tinyjax import dtypes, errors
 from tinyjax.core.devices import CPU, PER_PROCESS, device_at, group, platform_at
-from tinyjax.core.tracing.jaxpr import Jaxpr, Var
-from tinyjax.core.tracing.trace import raise_not_concrete
-from tinyjax.core.values import Array, ConcreteArray, ShapedArray
-from tinyjax.core.values.concrete import fetched, raise_donated
-from tinyjax.core.values.operands import aligned
+from tinyjax.core.tracing import jaxpr as jx, trace as tr
+from tinyjax.core.values import Array, ConcreteArray, ShapedArray, concrete as conc, operands as opd
 from tinyjax.core.xla.backend import backend, backend_of, buffer_of, physical, result_handler
 from tinyjax.core.xla.compilation import Compilation
 from tinyjax.core.xla.executable import compiled
 from tinyjax.dtypes import HostArray
+from tinyjax.parallel import named_sharding as ns, sharded_array as sa
 from tinyjax.parallel.meshes import mesh_of_ids
-from tinyjax.parallel.named_sharding import NamedSharding
 from tinyjax.parallel.placement import Placement
-from tinyjax.parallel.sharded_array import ShardedArray
 from tinyjax.parallel.sharding import Part, PartitionSpec, Sharding, on_first
 
 # Shardings as XLA knows them, and arrays of the parts that devices hold.
 
 
 def _hlo_sharding(sharding: Sharding, ndim: int) -> HloSharding:
-    if not isinstance(sharding, NamedSharding):
+    if not isinstance(sharding, ns.NamedSharding):
         return HloSharding.replicate()
     mesh, spec = sharding.mesh, sharding.spec
     factors = [sharding.factor(axis) for axis in range(ndim)]
@@ -68,12 +64,12 @@ def placed(sharding: Sharding, ndim: int) -> GSPMDSharding:
     )
 
 
-def _candidates(sharding: NamedSharding, ndim: int) -> Iterator[NamedSharding]:
+def _candidates(sharding: ns.NamedSharding, ndim: int) -> Iterator[ns.NamedSharding]:
     """Go through the ways in which axes of its mesh divide arrays of so many axes."""
 
     def divide(axis: int, left: tuple[str, ...], entries: tuple[object, ...]) -> Iterator[Any]:
         if axis == ndim:
-            yield NamedSharding(sharding.mesh, PartitionSpec(*entries).stripped())
+            yield ns.NamedSharding(sharding.mesh, PartitionSpec(*entries).stripped())
             return
         for count in range(len(left) + 1):
             for chosen in permutations(left, count):
@@ -84,7 +80,7 @@ def _candidates(sharding: NamedSharding, ndim: int) -> Iterator[NamedSharding]:
 
 
 @lru_cache(maxsize=4096)
-def by_axes(like: NamedSharding, text: str, shape: tuple[int, ...]) -> NamedSharding | None:
+def by_axes(like: ns.NamedSharding, text: str, shape: tuple[int, ...]) -> ns.NamedSharding | None:
     """A sharding that XLA has chosen, by axes of a mesh; None where these do not express it."""
     target = HloSharding.from_string(text)
     for candidate in _candidates(like, len(shape)):
@@ -94,7 +90,7 @@ def by_axes(like: NamedSharding, text: str, shape: tuple[int, ...]) -> NamedShar
     return None
 
 
-def of_parts(aval: ShapedArray, sharding: Sharding, parts: Sequence[HostArray]) -> ShardedArray:
+def of_parts(aval: ShapedArray, sharding: Sharding, parts: Sequence[HostArray]) -> sa.ShardedArray:
     """Make an array of what this process's devices are to hold.
 
     Args:
@@ -115,7 +111,7 @@ def of_parts(aval: ShapedArray, sharding: Sharding, parts: Sequence[HostArray]) 
     shards = batched_device_put(
         physical(aval), placed(sharding, aval.ndim), [*parts], devices, enable_x64=True
     )
-    return ShardedArray(aval, sharding, shards)
+    return sa.ShardedArray(aval, sharding, shards)
 
 
 # Arrays on several devices: put there, and moved.
@@ -127,8 +123,8 @@ def put(x: Array, sharding: Sharding) -> Array:
     Raises:
         ShardingError: an array of its shape cannot lie so.
     """
-    if not isinstance(x, ConcreteArray | ShardedArray):
-        raise_not_concrete(x)
+    if not isinstance(x, ConcreteArray | sa.ShardedArray):
+        tr.raise_not_concrete(x)
     sharding.check(x.shape)
     if sharding.is_abstract:
         raise errors.ShardingError(
@@ -143,7 +139,7 @@ def put(x: Array, sharding: Sharding) -> Array:
         buffer_of(local, backend())
         return local
     at = moved(x, sharding)
-    return at if at.sharding is sharding else ShardedArray(x.aval, sharding, at.shards)
+    return at if at.sharding is sharding else sa.ShardedArray(x.aval, sharding, at.shards)
 
 
 def _check_memory(sharding: Sharding) -> None:
@@ -156,9 +152,9 @@ def _check_memory(sharding: Sharding) -> None:
         )
 
 
-def moved(x: Array, sharding: Sharding) -> ShardedArray:
+def moved(x: Array, sharding: Sharding) -> sa.ShardedArray:
     """Return an array that lies as a sharding says, by this or by an equivalent one."""
-    if isinstance(x, ShardedArray):
+    if isinstance(x, sa.ShardedArray):
         if x.sharding.is_equivalent_to(sharding, x.ndim):
             return x
         if x.sharding.is_fully_addressable and sharding.is_fully_addressable:
@@ -170,37 +166,37 @@ def moved(x: Array, sharding: Sharding) -> ShardedArray:
             if not x.sharding.summed and not sharding.summed:
                 return _recut(x, sharding)
         elif x.sharding.ids == sharding.ids:
-            if x.sharding.summed and sharding.summed and isinstance(sharding, NamedSharding):
+            if x.sharding.summed and sharding.summed and isinstance(sharding, ns.NamedSharding):
                 x = _resharded(x, sharding.update(spec=sharding.spec.settled))
             return _resharded(x, sharding)
         elif not sharding.is_fully_addressable:
             x = _replicated(x)
         x = x.gathered
     if not isinstance(x, ConcreteArray):
-        raise_not_concrete(x)
+        tr.raise_not_concrete(x)
     if sharding == on_first():
-        return ShardedArray(x.aval, sharding, buffer_of(x, backend()))
+        return sa.ShardedArray(x.aval, sharding, buffer_of(x, backend()))
     return _divided(x.aval, sharding, x.host)
 
 
-def _between_devices(x: ShardedArray, sharding: Sharding) -> ShardedArray:
+def _between_devices(x: sa.ShardedArray, sharding: Sharding) -> sa.ShardedArray:
     """Move an array between devices of a platform that have memories of their own."""
     if x.sharding.ids == sharding.ids:
         return _resharded(x, sharding)
     if len(x.sharding.ids) == len(sharding.ids) == 1:
         if x.shards.is_deleted():
-            raise_donated(x)
+            conc.raise_donated(x)
         target = placed(sharding, x.ndim)
         devices = backend_of(sharding.ids).device_list(sharding.ids)
         shards: Any = x.shards
         (copy,) = batched_copy_array_to_devices_with_sharding(
             [shards], [devices], [target], [ArrayCopySemantics.ALWAYS_COPY]
         )
-        return ShardedArray(x.aval, sharding, copy)
+        return sa.ShardedArray(x.aval, sharding, copy)
     return moved(x.gathered, sharding)
 
 
-def _divided(aval: ShapedArray, sharding: Sharding, host: dtypes.HostArray) -> ShardedArray:
+def _divided(aval: ShapedArray, sharding: Sharding, host: dtypes.HostArray) -> sa.ShardedArray:
     """Put data of the host where a sharding says."""
     if aval.dtype in dtypes.PHYSICAL:
         host = dtypes.to_physical(host)
@@ -217,24 +213,24 @@ def _divided(aval: ShapedArray, sharding: Sharding, host: dtypes.HostArray) -> S
         if part is None:
             part = np.asarray(host[slices[place]])  # of a number NumPy gives no array
             if not part.flags.c_contiguous:
-                part = aligned(part.shape, part.dtype)
+                part = opd.aligned(part.shape, part.dtype)
                 part[...] = host[slices[place]]
             copies[key] = part
         parts.append(part)
     return of_parts(aval, sharding, parts)
 
 
-def _recut(x: ShardedArray, sharding: Sharding) -> ShardedArray:
+def _recut(x: sa.ShardedArray, sharding: Sharding) -> sa.ShardedArray:
     """Divide an array otherwise, all of whose parts are in this process, by copying these."""
     if x.shards.is_deleted():
-        raise_donated(x)
+        conc.raise_donated(x)
     dtype = physical(x.aval).dtype
     buffers = x.shards._arrays
-    has = [fetched(buffer, dtype) for buffer in buffers]
+    has = [conc.fetched(buffer, dtype) for buffer in buffers]
     cuts, places = _cuts(x.sharding, sharding, x.shape)
     parts: list[dtypes.HostArray] = []
     for shape, pieces in cuts:
-        part = aligned(shape, dtype)
+        part = opd.aligned(shape, dtype)
         for there, source, here in pieces:
             part[there] = has[source][here]
         parts.append(part)
@@ -285,30 +281,30 @@ def _cuts(
     return cuts, [distinct.index(part) for part in targets]
 
 
-def of_arrays(aval: ShapedArray, sharding: Sharding, arrays: Sequence[Array]) -> ShardedArray:
+def of_arrays(aval: ShapedArray, sharding: Sharding, arrays: Sequence[Array]) -> sa.ShardedArray:
     """Make an array of arrays that lie on this process's devices, in their order, and are kept."""
     on = backend()
     buffers: list[Any] = [
-        x.shards if isinstance(x, ShardedArray) else buffer_of(x, on) for x in arrays
+        x.shards if isinstance(x, sa.ShardedArray) else buffer_of(x, on) for x in arrays
     ]
     join = result_handler(physical(aval), placed(sharding, aval.ndim))
-    return ShardedArray(aval, sharding, join(buffers))
+    return sa.ShardedArray(aval, sharding, join(buffers))
 
 
-def _resharded(x: ShardedArray, sharding: Sharding) -> ShardedArray:
+def _resharded(x: sa.ShardedArray, sharding: Sharding) -> sa.ShardedArray:
     """Return an array divided otherwise over the same devices, by a program that does no more."""
-    var = Var(x.aval)
+    var = jx.Var(x.aval)
     placement = Placement(sharding.ids, (x.sharding,), (sharding,))
-    request = Compilation(Jaxpr((var,), (), (var,)), "reshard", placement=placement)
+    request = Compilation(jx.Jaxpr((var,), (), (var,)), "reshard", placement=placement)
     (result,) = compiled(request)([x])
-    assert isinstance(result, ShardedArray), "it lies on several devices"
+    assert isinstance(result, sa.ShardedArray), "it lies on several devices"
     return result
 
 
-def _replicated(x: ShardedArray) -> ShardedArray:
+def _replicated(x: sa.ShardedArray) -> sa.ShardedArray:
     """Return an array of which this process has all, by a program of all that have parts of it."""
     sharding = x.sharding
-    if isinstance(sharding, NamedSharding) and not sharding.is_fully_addressable:
+    if isinstance(sharding, ns.NamedSharding) and not sharding.is_fully_addressable:
         return _resharded(x, sharding.update(spec=PartitionSpec()))
     return x
 
@@ -327,9 +323,9 @@ def exchanged(data: dtypes.HostArray, processes: Sequence[int]) -> dtypes.HostAr
     """
     mesh = mesh_of_ids([p * PER_PROCESS for p in processes], (len(processes),), ("processes",))
     aval = ShapedArray((len(processes), *data.shape), np.dtype(np.uint8))
-    rows = NamedSharding(mesh, PartitionSpec("processes"))
+    rows = ns.NamedSharding(mesh, PartitionSpec("processes"))
     row = np.array(data[None], np.uint8)  # of its own, which nobody writes to
-    return put(of_parts(aval, rows, [row]), NamedSharding(mesh, PartitionSpec())).__array__()
+    return put(of_parts(aval, rows, [row]), ns.NamedSharding(mesh, PartitionSpec())).__array__()
 
 
 def bytes_of(array: Array) -> dtypes.HostArray:

@@ -29,8 +29,8 @@ from tinyjax.core.xla.compilation import Compilation, Flags
 from tinyjax.core.xla.executable import Executable, compiled
 from tinyjax.core.xla.options import compile_options, flags_for
 from tinyjax.host.xla.call_writer import CallParts
+from tinyjax.parallel import named_sharding as ns, sharded_array as sa
 from tinyjax.parallel.communication import COLLECTIVES
-from tinyjax.parallel.named_sharding import NamedSharding
 from tinyjax.parallel.placement import (
     Placement,
     Written,
@@ -41,7 +41,6 @@ from tinyjax.parallel.placement import (
     placement_of,
     undivided,
 )
-from tinyjax.parallel.sharded_array import ShardedArray
 from tinyjax.parallel.sharding import Sharding, on_first
 from tinyjax.parallel.xla import lowering, moving, plugins
 
@@ -151,7 +150,7 @@ class ShardedExecutable(Executable):
 
     def __call__(self, args: Sequence[Array]) -> list[Array]:
         """Run the program, as ``execute`` does, on arrays that are moved to where it takes them."""
-        at: list[ShardedArray] = []
+        at: list[sa.ShardedArray] = []
         for arg, aval, sharding in zip(args, self.in_avals, self.placement.ins, strict=True):
             x = moving.moved(arg, sharding)
             assert x.shape == aval.shape, "XLA would not notice"
@@ -209,12 +208,12 @@ def _written(
     x: Sharding | None, said: Sharding | None, how: Written, aval: ShapedArray
 ) -> Sharding | None:
     """How a result is said to lie that lies as ``x`` says."""
-    if not isinstance(x, NamedSharding):
+    if not isinstance(x, ns.NamedSharding):
         return x
-    if isinstance(said, NamedSharding) and said.stripped() is not said:
+    if isinstance(said, ns.NamedSharding) and said.stripped() is not said:
         return said
     first = how.first
-    if not isinstance(first, NamedSharding) or how.ndim != aval.ndim or said is x:
+    if not isinstance(first, ns.NamedSharding) or how.ndim != aval.ndim or said is x:
         return x
     if aval.told is not None or first.mesh != x.mesh:
         return x
@@ -229,7 +228,7 @@ def result_of(how: tuple[ShapedArray, Sharding | None], buffer: Any) -> Array:
     if 0 in aval.shape:  # XLA makes what has no elements without dividing it
         part = np.empty(sharding.shard_shape(aval.shape), backend.physical(aval).dtype)
         return moving.of_parts(aval, sharding, [part] * len(sharding.addressable_places))
-    return ShardedArray.of_type(aval, sharding, buffer)
+    return sa.ShardedArray.of_type(aval, sharding, buffer)
 
 
 def compile_sharded(
@@ -303,7 +302,7 @@ def _read_back(
     if len(placement.ids) == 1:
         return [undivided(placement.ins, placement.ids) if x is None else x for x in placement.outs]
     named = (*placement.ins, *placement.outs, placement.whole)
-    meshes = [*dict.fromkeys([s for s in named if isinstance(s, NamedSharding)])]
+    meshes = [*dict.fromkeys([s for s in named if isinstance(s, ns.NamedSharding)])]
     shardings: list[Sharding | None] = []
     chosen = loaded.get_output_shardings() or []
     for sharding, proto, aval in zip(placement.outs, chosen, jaxpr.out_avals, strict=True):
@@ -311,7 +310,7 @@ def _read_back(
         own = aval.sharding if aval.told is not None else None
         names = (
             moving.by_axes(like, text, aval.shape)
-            for like in ([own] if isinstance(own, NamedSharding) else meshes)
+            for like in ([own] if isinstance(own, ns.NamedSharding) else meshes)
         )
         shardings.append(sharding or next((x for x in names if x is not None), None))
     return shardings
@@ -496,7 +495,7 @@ def evaluate(primitive: Primitive[P], args: Sequence[Array], params: P) -> Seque
     avals = [x.aval for x in args]
     # What is one number everywhere goes to the devices as that number: True stands for such.
     lie = [
-        x._sharding if type(x) is ShardedArray else is_splat(x) and x.ndim > 0 and x.size > 0
+        x._sharding if type(x) is sa.ShardedArray else is_splat(x) and x.ndim > 0 and x.size > 0
         for x in args
     ]
     key = (primitive, params, config.settings(), *avals, *lie)
@@ -526,11 +525,11 @@ def evaluate(primitive: Primitive[P], args: Sequence[Array], params: P) -> Seque
 
 
 #: Numbers that were sent to devices: by their types and where they lie, and their bytes.
-_numbers: Final[dict[tuple[object, ...], ShardedArray]] = {}
+_numbers: Final[dict[tuple[object, ...], sa.ShardedArray]] = {}
 _MOST_NUMBERS: Final = 256
 
 
-def _number_at(x: Array, sharding: Sharding) -> ShardedArray:
+def _number_at(x: Array, sharding: Sharding) -> sa.ShardedArray:
     """Return an array of one number that lies as a sharding says: the one made before, if any.
 
     Most numbers are constants of the user's, as in ``x + 1``; sending one takes longer than that.

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, errors
+from tinyjax import dtypes, errors, lazy
 from tinyjax.core.values import Array, ArrayLike
-from tinyjax.lazy import answer_for
 from tinyjax.numpy.promotion import array_of, promote_inexact
 
-answer_for(__name__, "vq")
+lazy.answer_for(__name__, "vq")
 
 
 def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple[Array, Array]:

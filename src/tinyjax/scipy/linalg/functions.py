@@ -13,13 +13,10 @@ import tinyjax.numpy as jnp
 from tinyjax import custom_derivatives, dtypes
 from tinyjax.core import api
 from tinyjax.core.control_flow.scan import scan
-from tinyjax.core.primitives import shape as sh
-from tinyjax.core.primitives.identities import stop_gradient
+from tinyjax.core.primitives import identities as id, shape as sh
 from tinyjax.core.stablehlo.types import check_size
 from tinyjax.core.tracing import checking, primitive as prim, staging as stg, trace as tr
 from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
-from tinyjax.core.values.integers import integer
-from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.host import replay
 from tinyjax.numpy import (
@@ -115,7 +112,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
 @replay.replayed
 def _scaled_powers(a: Array, degree: int, limit: float) -> tuple[Array, Array]:
     """Exponentials of matrices over powers of two, and how often these are to be squared."""
-    size = red.max(red.sum(uf.abs(stop_gradient(a)), -2), -1)
+    size = red.max(red.sum(uf.abs(id.stop_gradient(a)), -2), -1)
     times = uf.clip(uf.ceil(uf.log2(size / limit)), 0)
     return _rational(a * uf.exp2(-times)[..., None, None], degree), times
 
@@ -505,7 +502,7 @@ def solve_sylvester(
     batch = pm.broadcast_shapes(*(x.shape[:-2] for x in operands))
     a, b, c = (jnp.broadcast_to(x, (*batch, *x.shape[-2:])) for x in operands)
     solution = schur_forms.solve_sylvester(a, b, c)
-    of_a, of_b = (jnp.linalg.eigvals(stop_gradient(x)) for x in operands[:2])
+    of_a, of_b = (jnp.linalg.eigvals(id.stop_gradient(x)) for x in operands[:2])
     sums = of_a[..., :, None] + of_b[..., None, :]
     unsolvable = jnp.any(jnp.abs(sums) < tol, axis=(-2, -1), keepdims=True)
     return jnp.where(unsolvable, jnp.nan, solution)
@@ -588,7 +585,8 @@ def eigh_tridiagonal(
     vectors, values = spectral.eigh(matrix, symmetrize_input=False)
     if select == "i" and select_range is not None:
         chosen = slice(
-            integer(select_range[0], "select_range"), integer(select_range[1], "select_range") + 1
+            ints.integer(select_range[0], "select_range"),
+            ints.integer(select_range[1], "select_range") + 1,
         )
         vectors, values = vectors[..., chosen], values[..., chosen]
     return values if eigvals_only else (values, vectors)
@@ -637,7 +635,7 @@ def _vector(name: str, x: ArrayLike, least: int = 0) -> Array:
 # Given by a size
 
 
-def hadamard(n: int, dtype: DTypeLike = int) -> Array:
+def hadamard(n: int, dtype: dtypes.DTypeLike = int) -> Array:
     """Return Hadamard's matrix of ones and minus ones, whose rows are orthogonal (Sylvester).
 
     Args:
@@ -757,7 +755,7 @@ def invpascal(n: int, kind: Kind | None = None) -> Array:
 
 
 def dft(
-    n: int, scale: Literal["sqrtn", "n"] | None = None, *, dtype: DTypeLike | None = None
+    n: int, scale: Literal["sqrtn", "n"] | None = None, *, dtype: dtypes.DTypeLike | None = None
 ) -> Array:
     """Return the matrix of the discrete Fourier transform.
 
@@ -794,7 +792,7 @@ def _positive(name: str, n: int) -> int:
 # Given by numbers
 
 
-def _indices(rows: int, columns: int) -> tuple[HostArray, HostArray]:
+def _indices(rows: int, columns: int) -> tuple[dtypes.HostArray, dtypes.HostArray]:
     i, j = np.ogrid[:rows, :columns]
     return i, j
 

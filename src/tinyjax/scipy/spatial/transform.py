@@ -14,14 +14,12 @@ from typing import Any, Final, Self, TypeAlias
 import attrs
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, random, tree
+from tinyjax import dtypes, lazy, random, tree
 from tinyjax.core.values import Array, ArrayLike
-from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
-from tinyjax.lazy import answer_for
 from tinyjax.numpy.promotion import inexact, strong
 
-answer_for(__name__, "Rotation Slerp")
+lazy.answer_for(__name__, "Rotation Slerp")
 
 #: Numbers with any number of axes.
 Numbers: TypeAlias = ArrayLike | Sequence[float] | Sequence[Sequence[float]]
@@ -143,7 +141,7 @@ class Rotation:
         return cls(jnp.concatenate([scale * v, scalar], -1))
 
     @classmethod
-    def identity(cls, num: int | None = None, dtype: DTypeLike = float) -> Self:
+    def identity(cls, num: int | None = None, dtype: dtypes.DTypeLike = float) -> Self:
         """Make rotations that rotate nothing: one, or an array of so many."""
         one = jnp.array([0, 0, 0, 1], dtype)
         return cls(one if num is None else jnp.tile(one, (num, 1)))

@@ -13,9 +13,7 @@ from tinyjax.core.tracing import primitive as prim, trace as tr
 from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.host import replay
-from tinyjax.host.replay import replayed
 from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm
-from tinyjax.numpy.promotion import inexact, inexact_operands
 from tinyjax.primitives import special as sp
 from tinyjax.scipy.special import basic
 from tinyjax.special import declaring as decl, gamma as sga, hypergeometric as shy, integrals as si
@@ -377,10 +375,10 @@ def ndtri(p: ArrayLike) -> Array:
         >>> round(float(special.ndtri(.975)), 6)
         1.959964
     """
-    return si.ndtri(inexact(p, "ndtri"))
+    return si.ndtri(pm.inexact(p, "ndtri"))
 
 
-@replayed
+@replay.replayed
 def dawsn(x: ArrayLike) -> Array:
     """Return Dawson's integral: ``exp(-x^2)`` times that of ``exp(t^2)`` from 0 to x.
 
@@ -392,7 +390,7 @@ def dawsn(x: ArrayLike) -> Array:
         >>> round(float(special.dawsn(1.0)), 6)
         0.53808
     """
-    return si.dawsn(inexact(x, "dawsn"))
+    return si.dawsn(pm.inexact(x, "dawsn"))
 
 
 def wofz(z: ArrayLike) -> Array:
@@ -409,13 +407,13 @@ def wofz(z: ArrayLike) -> Array:
         >>> round(float(special.wofz(1j).real), 6)
         0.427584
     """
-    a = inexact(z, "wofz")
+    a = pm.inexact(z, "wofz")
     if not dtypes.is_complex(a.dtype):
         a = ew.convert_element_type(a, dtypes.promote_types(a.dtype, dtypes.complex64))
     return si.wofz(a)
 
 
-@replayed
+@replay.replayed
 def erfcx(x: ArrayLike) -> Array:
     """Return ``exp(x^2) erfc(x)``, which does not vanish for large ``x``.
 
@@ -427,11 +425,11 @@ def erfcx(x: ArrayLike) -> Array:
         >>> round(float(special.erfcx(10.0)), 6)
         0.056141
     """
-    a = inexact(x, "erfcx")
+    a = pm.inexact(x, "erfcx")
     return si.wofz(1j * a) if dtypes.is_complex(a.dtype) else si.erfcx(a)
 
 
-@replayed
+@replay.replayed
 def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """Return Owen's T function.
 
@@ -447,7 +445,7 @@ def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
         >>> round(float(special.owens_t(1.0, 0.5)), 6)
         0.043065
     """
-    return si.owens_t(*inexact_operands("owens_t", h, a))
+    return si.owens_t(*pm.inexact_operands("owens_t", h, a))
 
 
 def expi(x: ArrayLike) -> Array:
@@ -461,10 +459,10 @@ def expi(x: ArrayLike) -> Array:
         >>> round(float(special.expi(1.0)), 6)
         1.895118
     """
-    return si.expi(inexact(x, "expi"))
+    return si.expi(pm.inexact(x, "expi"))
 
 
-@replayed
+@replay.replayed
 def exp1(x: ArrayLike) -> Array:
     """Return the exponential integral ``E_1``, of ``exp(-t) / t`` from x to infinity.
 
@@ -476,7 +474,7 @@ def exp1(x: ArrayLike) -> Array:
         >>> round(float(special.exp1(1.0)), 6)
         0.219384
     """
-    a = inexact(x, "exp1")
+    a = pm.inexact(x, "exp1")
     value = ew.neg(si.expi(ew.neg(a)))
     return ew.select(ew.lt(a, sh.full_like(a, 0.0)), sh.full_like(a, math.nan), value)
 
@@ -493,10 +491,10 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(special.expn(2, 1.0)), 6)
         0.148496
     """
-    return si.expn(*inexact_operands("expn", n, x))
+    return si.expn(*pm.inexact_operands("expn", n, x))
 
 
-@replayed
+@replay.replayed
 def sici(x: ArrayLike) -> tuple[Array, Array]:
     """Return the sine and the cosine integral.
 
@@ -512,11 +510,11 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
         >>> [round(float(value), 6) for value in special.sici(1.0)]
         [0.946083, 0.337404]
     """
-    a = inexact(x, "sici")
+    a = pm.inexact(x, "sici")
     return si.sine_integral(a), si.cosine_integral(a)
 
 
-@replayed
+@replay.replayed
 def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     """Return Fresnel's sine and cosine integrals, of ``sin(pi t^2 / 2)`` and ``cos`` from 0 to x.
 
@@ -531,7 +529,7 @@ def fresnel(x: ArrayLike) -> tuple[Array, Array]:
         >>> [round(float(value), 6) for value in special.fresnel(1.0)]
         [0.438259, 0.779893]
     """
-    a = inexact(x, "fresnel")
+    a = pm.inexact(x, "fresnel")
     return si.fresnel_sine(a), si.fresnel_cosine(a)
 
 
@@ -546,4 +544,4 @@ def spence(x: ArrayLike) -> Array:
         >>> round(float(special.spence(0.5)), 6)
         0.582241
     """
-    return si.spence(inexact(x, "spence"))
+    return si.spence(pm.inexact(x, "spence"))

@@ -13,11 +13,10 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Final, Generic, ParamSpec, TypeAlias
 
+from tinyjax import frames, lazy
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.values import Array, ArrayLike
-from tinyjax.frames import imitate
 from tinyjax.host.replay import replayed
-from tinyjax.lazy import answer_for
 from tinyjax.numpy import promotion as pm
 from tinyjax.numpy.elementwise import pick, unless_nan
 
@@ -155,7 +154,7 @@ class Family(Generic[P]):
 
     def _public(self, name: str, evaluate: Formula, value: float, at: str) -> Callable[P, Array]:
         """Give a formula the family's signature, a name and a docstring."""
-        answer_for(self._module, name)
+        lazy.answer_for(self._module, name)
         declared = self._signature
         # a copy, of which Python's errors say that it has this name
         bind = FunctionType(declared.__code__, declared.__globals__, name, declared.__defaults__)
@@ -179,7 +178,7 @@ class Family(Generic[P]):
         def call(*args: P.args, **kwargs: P.kwargs) -> Array:
             return evaluate(*pm.broadcast(_promoted(labels, bind(*args, **kwargs)), label))
 
-        return replayed(imitate(call, bind))
+        return replayed(frames.imitate(call, bind))
 
 
 def _promoted(labels: Sequence[str], values: Operands) -> list[Array]:
