@@ -408,6 +408,7 @@ def test_a_plan_says_what_is_computed_again() -> None:
     assert "of the forward pass is computed again" in text
     assert "jnp.tanh(x @ p[0] + p[1])" in text
     args = PROGRAMS["scan"].args
+    assert "memory budget 20.0 kB" in str(autodiff.memory_plan(iterations, 20_000)(*args))
     scanned = autodiff.memory_plan(iterations, least(iterations, *args))(*args)
     assert "the loop keeps 1 of 200 states" in str(scanned)
     shapes = tinyjax.tree.map(lambda x: tinyjax.ShapeDtypeStruct(x.shape, x.dtype), program.args)

@@ -134,7 +134,9 @@ class MemoryPlan:
 
 
 def _size(count: int) -> str:
-    return f"{count / 1e6:,.2f} MB" if count >= 10_000 else f"{count:,} bytes"
+    if count < 10_000:
+        return f"{count:,} bytes"
+    return f"{count / 1e6:,.2f} MB" if count >= 100_000 else f"{count / 1e3:.1f} kB"
 
 
 def _counted(parts: Sequence[Again]) -> Iterator[tuple[Again, int]]:
