@@ -8,18 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import attrs
-
-if TYPE_CHECKING:
-    from attrs import frozen as light
-else:
-    # Of these classes an equation or a value has one: only type checkers hold them to be frozen.
-    # The constructor of a class that is frozen when it runs takes three times as long.
-    from attrs import define as light
-
-__all__ = ["Printed", "Record", "field_names", "light"]
 
 
 class Printed:

@@ -424,6 +424,17 @@ def test_scalars_become_literals() -> None:
     assert isinstance(found.jaxpr.eqns[0].inputs[1], Lit)
 
 
+def test_the_classes_of_the_model_are_frozen() -> None:
+    jaxpr = staged(lambda x: jnp.sin(x) * 2.0, 1.0)
+    eqn = jaxpr.eqns[-1]
+    literals = [x for x in eqn.inputs if isinstance(x, Lit)]
+    model = (eqn, *literals, *eqn.out_binders, eqn.primitive, eqn.out_binders[0].aval, jaxpr)
+    for instance in (*model, tinyjax.tree.structure((1, 2))):
+        field = attrs.fields(type(instance))[0].name
+        with pytest.raises(attrs.exceptions.FrozenInstanceError):
+            setattr(instance, field, None)
+
+
 # Simplification
 
 

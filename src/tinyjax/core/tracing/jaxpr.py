@@ -41,7 +41,7 @@ P = TypeVar("P")
 V = TypeVar("V")
 
 
-@records.light(eq=False, repr=False)
+@attrs.frozen(eq=False, repr=False, init=False)
 class Var:
     """A variable: a type, and an identity.
 
@@ -54,12 +54,21 @@ class Var:
 
     aval: av.ShapedArray
 
+    def __init__(self, aval: av.ShapedArray) -> None:
+        _set_aval(self, aval)
+
     def __repr__(self) -> str:
         return f"Var({self.aval})"
 
 
+# Staging makes a variable for every value, and the derivative of a nest of functions one for every
+# residual at every level. The slots' own setters take half the time of the ``__init__`` that attrs
+# gives a frozen class.
+_set_aval: Callable[[Var, av.ShapedArray], None] = Var.__dict__["aval"].__set__
+
+
 @final
-@records.light(eq=False, repr=False)
+@attrs.frozen(eq=False, repr=False)
 class Lit:
     """A constant that stands in the program itself: a scalar, or one repeated over a shape.
 
@@ -106,7 +115,7 @@ def zero_literal(aval: av.ShapedArray) -> Lit:
     return Lit(opd.splat(0, aval), aval)
 
 
-@records.light(eq=False, repr=False)
+@attrs.frozen(eq=False, repr=False, init=False)
 class JaxprEqn:
     """One equation: ``out_binders = primitive[params] inputs``, with the line that it comes from.
 
@@ -121,7 +130,21 @@ class JaxprEqn:
     inputs: tuple[Atom, ...]
     params: Any
     out_binders: tuple[Var, ...]
-    source: frames.Source | None = None
+    source: frames.Source | None
+
+    def __init__(
+        self,
+        primitive: prim.Primitive[Any],
+        inputs: tuple[Atom, ...],
+        params: Any,
+        out_binders: tuple[Var, ...],
+        source: frames.Source | None = None,
+    ) -> None:
+        _set_primitive(self, primitive)
+        _set_inputs(self, inputs)
+        _set_params(self, params)
+        _set_out_binders(self, out_binders)
+        _set_source(self, source)
 
     @property
     def invars(self) -> list[Atom]:
@@ -183,6 +206,11 @@ class JaxprEqn:
 
     def __repr__(self) -> str:
         return print_eqn(self)
+
+
+_set_primitive, _set_inputs, _set_params, _set_out_binders, _set_source = (
+    JaxprEqn.__dict__[field.name].__set__ for field in attrs.fields(JaxprEqn)
+)
 
 
 @attrs.frozen(eq=False, repr=False)

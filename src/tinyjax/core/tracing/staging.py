@@ -21,7 +21,6 @@ from typing import Any, Final, Literal, Protocol, TypeAlias, TypeVar
 
 import attrs
 
-from tinyjax import records
 from tinyjax.config import settings
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, typecheck_jaxpr
 from tinyjax.core.tracing.primitive import Primitive
@@ -405,7 +404,7 @@ def extend(jaxpr: Jaxpr, fun: Callable[..., Sequence[Array]]) -> Jaxpr:
 stand_ins: ContextVar[int] = ContextVar("tinyjax_stand_ins", default=0)
 
 
-@records.light(eq=False, repr=False)
+@attrs.frozen(eq=False, repr=False)
 class Staged:
     """A jaxpr, and the values of its first parameters: what the function closed over.
 

@@ -13,7 +13,6 @@ from typing import TypeVar
 
 import attrs
 
-from tinyjax import records
 from tinyjax.config import settings
 from tinyjax.core.tracing.jaxpr import Jaxpr, JaxprEqn, Var, eval_jaxpr
 from tinyjax.core.tracing.primitive import (
@@ -78,7 +77,7 @@ class LinearizeTrace(JVPTrace):
     linearizing = True
 
 
-@records.light(eq=False, repr=False)
+@attrs.frozen(eq=False, repr=False)
 class Linearized:
     """A function's results at a point, and its tangent map there.
 
