@@ -430,7 +430,8 @@ def test_the_classes_of_the_model_are_frozen() -> None:
     literals = [x for x in eqn.inputs if isinstance(x, Lit)]
     model = (eqn, *literals, *eqn.out_binders, eqn.primitive, eqn.out_binders[0].aval, jaxpr)
     for instance in (*model, tinyjax.tree.structure((1, 2))):
-        field = attrs.fields(type(instance))[0].name
+        kind: Any = type(instance)
+        field = attrs.fields(kind)[0].name
         with pytest.raises(attrs.exceptions.FrozenInstanceError):
             setattr(instance, field, None)
 

@@ -522,9 +522,6 @@ def equations_with_options() -> None:
     assert_type(implicit.odeint(rate, params, x, gradient="checkpointed"), Params)
     assert_type(implicit.odeint(rate, params, x, 2.0, checkpoints=8), Params)
     assert_type(implicit.linear_solve(pull, params, method="cg", tol=1e-3), Params)
-    value, told = implicit.root(square, 1.0, has_aux=True)
-    value, told = implicit.odeint(lambda y, t, k: -k * y, x, x, 2.0, rtol=1e-3, has_aux=True)
-    value, told = implicit.linear_solve(jnp.eye(3), x, has_aux=True, maxiter=9)
 
 
 def annotations(a: ArrayLike, d: DTypeLike, k: Key, t: PyTree) -> Array:

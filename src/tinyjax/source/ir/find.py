@@ -9,6 +9,7 @@ import os
 import site
 import sys
 import sysconfig
+import textwrap
 from collections.abc import Callable, Iterable
 from functools import lru_cache
 from inspect import Parameter
@@ -142,6 +143,8 @@ def find_definition(code: CodeType) -> FunctionNode:
         )
     candidates = [node for node in _functions("".join(lines)) if _is_of(node, code)]
     if not candidates:
+        candidates = [node for node in _block(tuple(lines), code) if _is_of(node, code)]
+    if not candidates:
         raise errors.SourceError(
             f"{code.co_qualname} is not found in {code.co_filename}, which may have been changed "
             "since it was loaded.",
@@ -169,10 +172,31 @@ def _is_of(node: FunctionNode, code: CodeType) -> bool:
 @lru_cache(maxsize=64)
 def _functions(text: str) -> tuple[FunctionNode, ...]:
     try:
-        tree = ast.parse(text)
+        return _functions_in(ast.parse(text))
     except SyntaxError:
         return ()
+
+
+def _functions_in(tree: ast.AST) -> tuple[FunctionNode, ...]:
     return tuple([n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Lambda))])
+
+
+@lru_cache(maxsize=64)
+def _block(lines: tuple[str, ...], code: CodeType) -> tuple[FunctionNode, ...]:
+    """The function of a file that is no Python as a whole, such as a page of a document."""
+    start = code.co_firstlineno - 1
+    block = inspect.getblock(list(lines[start:]))
+    indent = len(block[0]) - len(block[0].lstrip())
+    try:
+        tree = ast.parse(textwrap.dedent("".join(block)))
+    except SyntaxError:
+        return ()
+    ast.increment_lineno(tree, start)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.expr):
+            node.col_offset += indent
+            node.end_col_offset = (node.end_col_offset or 0) + indent
+    return _functions_in(tree)
 
 
 # Where a variable is assigned, for messages
