@@ -78,6 +78,7 @@ NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
         "docs/inside/symbolic-sizes",
         "docs/inside/padding",
         "docs/inside/choices",
+        "docs/inside/rematerialization",
         "docs/inside/callbacks",
         "docs/inside/source",
         "docs/inside/laplacians",
