@@ -158,19 +158,13 @@ def _all_bits(b: Lowering, x: Value) -> Value:
     return b.full_like(x, int(np.iinfo(x.dtype).max) if x.dtype.kind == "u" else -1)
 
 
-def _reciprocal(y: Array) -> Array:
-    """Divide once for all directions and both modes: a division takes as long as many products."""
-    return div(full_like(y, 1), y)
-
-
 div: Elementwise = elementwise(
     "div",
     _divide,
     _by_safe_divisor("stablehlo.divide", _all_bits),
     "iufc",
     lambda t, z, x, y: div(t, y),
-    lambda t, z, x, y: mul(neg(mul(t, z)), _reciprocal(y)),
-    both=lambda t, u, z, x, y: mul(sub(t, mul(u, z)), _reciprocal(y)),
+    lambda t, z, x, y: neg(div(mul(t, z), y)),
     transposes=[lambda ct, x, y: div(ct, y), "the divisor"],
     broadcasts=True,
 )

@@ -57,13 +57,12 @@ class Elementwise(prim.Primitive[Any]):
         return out
 
 
-def elementwise(  # noqa: PLR0913 (a rule each)
+def elementwise(
     name: str,
     impl: HostFunction,
     hlo: str | HloFormula,
     kinds: str | prim.AbstractEvalRule[Any],
     *derivatives: ru.Derivative,
-    both: ru.OfBoth | None = None,
     transposes: Sequence[ru.Transpose] = (),
     bilinear: bool = False,
     params: type[Any] = prim.NoParams,
@@ -80,7 +79,6 @@ def elementwise(  # noqa: PLR0913 (a rule each)
         kinds: the kinds of dtype it takes, and gives; or its typing rule.
         derivatives: for each operand ``(tangent, out, *operands) -> tangent``. Without any it is
             linear if it has transposes, and its derivative is zero everywhere if not.
-        both: see ``def_derivatives``.
         transposes: for each operand that it is linear in ``(cotangent, *operands) -> cotangent``,
             for others what errors call it.
         bilinear: whether it is linear in either operand, but not in both together.
@@ -108,7 +106,7 @@ def elementwise(  # noqa: PLR0913 (a rule each)
     primitive.def_abstract_eval(type_rule(name, kinds) if isinstance(kinds, str) else kinds)
     def_elementwise_lowering(primitive, hlo)
     if derivatives:
-        ru.def_derivatives(primitive, *derivatives, both=both)
+        ru.def_derivatives(primitive, *derivatives)
     elif transposes:
         ru.def_linear(primitive)
     else:

@@ -22,8 +22,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: ``(tangent, result, *operands) -> tangent of the result``.
 Derivative = Callable[..., prim.Tangent]
-#: ``(tangent_x, tangent_y, result, x, y) -> tangent of the result``.
-OfBoth = Callable[[Array, Array, Array, Array, Array], Array]
 #: ``(*cotangents, *operands) -> cotangent of an operand``, of which those the primitive is linear
 #: in are undefined; or the name of an operand that it is not linear in.
 Transpose = Callable[..., prim.Tangent] | str
@@ -177,7 +175,6 @@ def def_derivatives(
     primitive: Primitive[P],
     *formulas: Derivative,
     prepare: Callable[[Array], Array] | None = None,
-    both: OfBoth | None = None,
 ) -> None:
     """Register the jvp of a primitive with one result, by a formula for each operand.
 
@@ -187,8 +184,6 @@ def def_derivatives(
             tangents.
         prepare: makes the operands what they are computed of. Where they are compared with the
             result, or with each other, that is ``identities.once``, for equal numbers to be equal.
-        both: of two operands without parameters, the formula where both have tangents:
-            ``(tangent_x, tangent_y, out, x, y) -> tangent``. By default it is the sum.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -223,8 +218,6 @@ def def_derivatives(
             return (out,), (first(tx, out, x, y),)
         if tx is prim.ZERO:
             return (out,), (second(ty, out, x, y),)
-        if both is not None:
-            return (out,), (both(tx, ty, out, x, y),)
         return (out,), (add_tangents(first(tx, out, x, y), second(ty, out, x, y)),)
 
     def jvp_of_one(primals: prim.Arrays, tangents: prim.Tangents, params: P) -> prim.JvpResult:
@@ -234,7 +227,7 @@ def def_derivatives(
     # these two are nearly all, and need no loop
     few = {1: jvp_of_one, 2: jvp_of_two}
     rule = jvp if with_params or prepare else few.get(len(formulas), jvp)
-    primitive.def_jvp(_by(rule, (*formulas, both)))
+    primitive.def_jvp(_by(rule, formulas))
 
 
 # Transposes
