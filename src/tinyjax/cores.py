@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from contextvars import copy_context
 from typing import Final, TypeVar
 
@@ -66,8 +66,10 @@ def share(parts: Iterable[T], size: int, work: Callable[[T], object]) -> None:
     if threads < 2:
         work_along()
         return
+    others: list[Future[None]] = []
     with pool_of(threads - 1) as pool:
-        others = [pool.submit(copy_context().run, work_along) for _ in range(threads - 1)]
+        with suppress(RuntimeError):  # where no thread can be started, this one does all
+            others += [pool.submit(copy_context().run, work_along) for _ in range(threads - 1)]
         work_along()
         for other in others:
             if not other.cancel():  # else it has not begun, and nothing is left

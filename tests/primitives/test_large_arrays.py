@@ -283,14 +283,14 @@ def by_numpy(x: HostArray) -> HostArray:
 @pytest.fixture
 def staged(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How often a formula was staged, to be compiled at the first large array."""
-    calls = list[int]()
+    calls, stage = list[int](), staging.stage
 
     def noted(*args: Any) -> Any:
         calls.append(1)
-        return staging.stage(*args)
+        return stage(*args)
 
     monkeypatch.setattr(compiled_formulas, "PAYS", 0)
-    monkeypatch.setattr("tinyjax.primitives.compiled_formulas.stage", noted)
+    monkeypatch.setattr(staging, "stage", noted)
     special.erf.rules.types.clear()
     return calls
 
