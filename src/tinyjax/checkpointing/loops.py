@@ -214,29 +214,19 @@ def _pull_through(
     nonzero: Sequence[bool],
     cotangents: Sequence[prim.Tangent],
 ) -> list[prim.Tangent]:
-    """The cotangents of a body's operands; ``ZERO`` for those that take no part."""
+    """The cotangents of those operands of a body that take part."""
     halves = lz.linearize_jaxpr(body, tuple(nonzero))
     computed = eval_jaxpr(halves.primal.jaxpr, [*halves.primal.consts, *operands])[len(body.outs) :]
     cotangents_out = prim.marked(cotangents, halves.nonzero_out)
-    cotangents_in = tp.backward_pass(
-        halves.tangent, halves.residuals(operands, computed), cotangents_out
-    )
-    return prim.with_zeros(nonzero, cotangents_in)
+    return tp.backward_pass(halves.tangent, halves.residuals(operands, computed), cotangents_out)
 
 
-def _chosen(
-    cotangents: Sequence[prim.Tangent], like: Sequence[Array], nonzero: Sequence[bool]
-) -> list[Array]:
-    """Those cotangents that take part, as arrays."""
+def _as_arrays(cotangents: Sequence[prim.Tangent], avals: Sequence[ShapedArray]) -> list[Array]:
+    """Cotangents of tangents of some types, with zeros where one is ``ZERO``."""
     return [
-        _zeros(x) if ct is prim.ZERO else ct
-        for ct, x, has in zip(cotangents, like, nonzero, strict=True)
-        if has
+        zero_cotangent(aval) if ct is prim.ZERO else ct
+        for ct, aval in zip(cotangents, avals, strict=True)
     ]
-
-
-def _zeros(x: Array) -> Array:
-    return zero_cotangent(x.aval.tangent())
 
 
 def _add_all(sums: Sequence[Array], cotangents: Sequence[prim.Tangent]) -> list[Array]:
@@ -360,10 +350,8 @@ class _Replay:
     def residuals(self, *operands: Array) -> list[Array]:
         """Return what the tangent map of an iteration needs, of the operands that are needed."""
         computed = self._run(operands, [False] * len(self.state), residuals=True)
-        places = iter(operands)
-        args = {i: next(places) for i, mark in enumerate(self.needed) if mark}
-        rest = iter(computed)
-        return [next(rest) if i is None else args[i] for i in self.halves.forwarded]
+        places = prim.marked(range(len(self.needed)), self.needed)
+        return self.halves.residuals(dict(zip(places, operands, strict=True)), computed)
 
     def _run(
         self, operands: Sequence[Array], state: Sequence[bool], residuals: bool
@@ -458,22 +446,19 @@ def _pull_while(
     m = sum(replay.state)
     other, init, (n,), kept = prim.split_list(residuals, sum(replay.needed) - m, m, 1)
     tangents = _tangents(params.body.in_avals, replay.nonzero)
+    t_other, t_state = prim.split_list(tangents, sum(nz_other))
 
     def pull(
         state: Sequence[Array], sums: Sequence[Array], cts: Sequence[Array]
     ) -> tuple[list[Array], list[Array]]:
         pulled = tp.backward_pass(replay.halves.tangent, replay.residuals(*other, *state), cts)
         into_other, into_state = prim.split_list(pulled, len(sums))
-        zeros = [zero_cotangent(aval) for aval in tangents[len(sums) :]]
-        cotangents = [
-            zero if ct is prim.ZERO else ct for ct, zero in zip(into_state, zeros, strict=True)
-        ]
-        return _add_all(sums, into_other), cotangents
+        return _add_all(sums, into_other), _as_arrays(into_state, t_state)
 
     def step(*state: Array) -> list[Array]:
         return replay.step(*other, *state)
 
-    sums = [zero_cotangent(aval) for aval in tangents[: sum(nz_other)]]
+    sums = [zero_cotangent(aval) for aval in t_other]
     if stacks:
         stacked = [n, *kept]
         avals, size = replay.avals(), params.checkpoints
@@ -619,6 +604,8 @@ def _pull_scan(
     consts, init, xs, kept, ct_carry, ct_ys = prim.split_list(args, *sizes)
     chosen = [*nz_consts, *nz_carry, *nz_xs]
     body = _primal_half(jaxpr, chosen, m)
+    tangents = _tangents(jaxpr.in_avals, chosen)
+    _, t_carry, t_slices = prim.split_list(tangents, sum(nz_consts), sum(nz_carry))
 
     def step(i: Array, carry: Sequence[Array]) -> Sequence[Array]:
         return body(*consts, *carry, *_slices(xs, _place(i, params)))
@@ -633,17 +620,18 @@ def _pull_scan(
             *prim.with_zeros(nz_ys, _slices(ct_ys, place)),
         ]
         operands = [*consts, *carry, *slices]
-        cotangents_in = _pull_through(jaxpr, operands, chosen, cotangents_out)
-        into_consts, into_carry, into_xs = prim.split_list(cotangents_in, k, m)
-        increments = prim.marked(into_consts, nz_consts)
-        totals, collected = prim.split_list(sums, len(increments))
-        parts = _chosen(into_xs, slices, nz_xs)
+        pulled = _pull_through(jaxpr, operands, chosen, cotangents_out)
+        sizes = sum(nz_consts), sum(nz_carry)
+        into_consts, into_carry, into_xs = prim.split_list(pulled, *sizes)
+        totals, collected = prim.split_list(sums, len(into_consts))
+        parts = _as_arrays(into_xs, t_slices)
         return (
-            [*_add_all(totals, increments), *write(collected, parts, place)],
-            _chosen(into_carry, carry, nz_carry),
+            [*_add_all(totals, into_consts), *write(collected, parts, place)],
+            _as_arrays(into_carry, t_carry),
         )
 
-    sums = [_zeros(x) for x, has in zip([*consts, *xs], [*nz_consts, *nz_xs], strict=True) if has]
+    summed = _tangents([x.aval for x in [*consts, *xs]], [*nz_consts, *nz_xs])
+    sums = [zero_cotangent(aval) for aval in summed]
     iterations = integer(params.length)
     states, observer = Kept.of(kept), params.observer
     outs = _go_back(iterations, states, init, step, pull, sums, ct_carry, observer)

@@ -8,7 +8,7 @@ linear by construction, becomes a jaxpr whose constants are the residuals.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import attrs
@@ -186,7 +186,9 @@ class LinearizedJaxpr:
     forwarded: tuple[int | None, ...]
     nonzero_out: tuple[bool, ...]
 
-    def residuals(self, args: Sequence[Array], computed: Sequence[Array]) -> list[Array]:
+    def residuals(
+        self, args: Sequence[Array] | Mapping[int, Array], computed: Sequence[Array]
+    ) -> list[Array]:
         """Put the residuals together from the parameters and from what ``primal`` computed."""
         if len(computed) == len(self.forwarded):
             return [*computed]
