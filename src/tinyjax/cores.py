@@ -6,7 +6,7 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import copy_context
 from typing import Final, TypeVar
 
@@ -68,8 +68,10 @@ def share(parts: Iterable[T], size: int, work: Callable[[T], object]) -> None:
         return
     others: list[Future[None]] = []
     with pool_of(threads - 1) as pool:
-        with suppress(RuntimeError):  # where no thread can be started, this one does all
+        try:
             others += [pool.submit(copy_context().run, work_along) for _ in range(threads - 1)]
+        except RuntimeError:  # no thread can be started: this one does all, and nothing waits
+            pool.shutdown(wait=False, cancel_futures=True)
         work_along()
         for other in others:
             if not other.cancel():  # else it has not begun, and nothing is left
