@@ -121,8 +121,8 @@ def is_differentiable(x: Any) -> bool:
 
 
 def is_record(x: Any) -> bool:
-    """Whether a value is an object with declared fields; an array is none, of whatever class."""
-    return not isinstance(x, (type, Array)) and (
+    """Whether a value is an object with declared fields."""
+    return not isinstance(x, type) and (
         attrs.has(type(x)) or hasattr(type(x), "__dataclass_fields__")
     )
 
