@@ -17,7 +17,14 @@ import numpy as np
 from tinyjax import dtypes
 from tinyjax.core.primitives import families as fam
 from tinyjax.core.primitives.families import Elementwise, elementwise, type_rule
-from tinyjax.core.primitives.rules import check_kind, declare_addition, def_linear, def_transposes
+from tinyjax.core.primitives.identities import once
+from tinyjax.core.primitives.rules import (
+    check_kind,
+    declare_addition,
+    def_derivatives,
+    def_linear,
+    def_transposes,
+)
 from tinyjax.core.primitives.shape import full_like
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Value
@@ -239,35 +246,6 @@ rem: Elementwise = elementwise(
 
 def _truncate(x: Array) -> Array:
     return mul(sign(x), floor(abs_(x)))
-
-
-def _share(beats: Elementwise, t: Array, z: Array, x: Array, y: Array) -> Array:
-    """The tangent of an extremum: all to the winner, half to each where they tie.
-
-    The operands are compared with each other, since compilers round what they compute twice in two
-    ways, and then neither equals the result. Complex numbers have no other order than its.
-    """
-    half = mul(t, _constant(t, 0.5))
-    won = eq(z, x) if dtypes.is_complex(x.dtype) else beats(x, y)
-    return select(eq(x, y), half, select(won, t, _constant(t, 0.0)))
-
-
-max_: Elementwise = elementwise(
-    "max",
-    np.maximum,
-    Lowering.max,
-    "biufc",
-    lambda t, z, x, y: _share(gt, t, z, x, y),
-    lambda t, z, x, y: _share(gt, t, z, y, x),
-)
-min_: Elementwise = elementwise(
-    "min",
-    np.minimum,
-    Lowering.min,
-    "biufc",
-    lambda t, z, x, y: _share(lt, t, z, x, y),
-    lambda t, z, x, y: _share(lt, t, z, y, x),
-)
 
 
 # Functions of complex numbers. XLA computes some of them by exponentials, in which small parts are
@@ -963,6 +941,39 @@ def select(predicate: Array, on_true: Array, on_false: Array) -> Array:
         DtypeError: the predicate is not bool, or the cases' dtypes differ.
     """
     return bind1(select_p, (predicate, on_true, on_false), NO_PARAMS)
+
+
+def _share(beats: Elementwise, t: Array, z: Array, x: Array, y: Array) -> Array:
+    """The tangent of an extremum: all to the winner, half to each where they tie.
+
+    The operands are compared with each other, since compilers round what they compute twice in two
+    ways, and then neither equals the result; where both have tangents, each is computed once, for
+    the shares to add up. Complex numbers have no other order than the result's.
+    """
+    half = mul(t, _constant(t, 0.5))
+    won = eq(z, x) if dtypes.is_complex(x.dtype) else beats(x, y)
+    return select(eq(x, y), half, select(won, t, _constant(t, 0.0)))
+
+
+def _extremum(
+    name: str, impl: fam.HostFunction, hlo: fam.HloFormula, beats: Elementwise
+) -> Elementwise:
+    primitive = Elementwise(name, NoParams)
+    primitive.def_numpy(impl)
+    primitive.def_abstract_eval(type_rule(name, "biufc"))
+    fam.def_elementwise_lowering(primitive, hlo)
+    fam.def_elementwise_batch(primitive, broadcasts=True)
+    def_derivatives(
+        primitive,
+        lambda t, z, x, y: _share(beats, t, z, x, y),
+        lambda t, z, x, y: _share(beats, t, z, y, x),
+        prepare=once,
+    )
+    return primitive
+
+
+max_: Elementwise = _extremum("max", np.maximum, Lowering.max, gt)
+min_: Elementwise = _extremum("min", np.minimum, Lowering.min, lt)
 
 
 def clamp(low: Array, x: Array, high: Array) -> Array:

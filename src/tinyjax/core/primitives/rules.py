@@ -182,8 +182,9 @@ def def_derivatives(
         primitive: the primitive.
         formulas: the derivatives. With parameters, the last operands may have none, and then no
             tangents.
-        prepare: makes the operands what they are computed of. Where they are compared with the
-            result, or with each other, that is ``identities.once``, for equal numbers to be equal.
+        prepare: makes the operands what they are computed of, where all have tangents. Where they
+            are compared with the result, or with each other, that is ``identities.once``, for equal
+            numbers to be equal.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -200,7 +201,7 @@ def def_derivatives(
     first, second = formulas[0], formulas[-1]
 
     def jvp(primals: prim.Arrays, tangents: prim.Tangents, params: P) -> prim.JvpResult:
-        if prepare is not None:
+        if prepare is not None and all(t is not prim.ZERO for t in tangents):
             primals = [prepare(x) for x in primals]
         (out,) = tr.current_trace().process(primitive, primals, params)
         arguments = (*primals, params) if with_params else primals
