@@ -10,13 +10,17 @@ from rich.progress import track
 from benchmarks.command import new_console, parser
 from benchmarks.compiled import compare
 from benchmarks.measure import QUICK, THOROUGH
+from benchmarks.memory_budget import PROGRAMS as BUDGETED, within_budgets
 from benchmarks.real_programs import PROGRAMS
 from benchmarks.report import (
+    BUDGET_CAPTION,
+    BUDGET_HEADINGS,
     CAPTION,
     COMPILED_CAPTION,
     COMPILED_HEADINGS,
     Result,
     as_json,
+    budget_rows,
     compiled_rows,
     environment,
     headings,
@@ -65,16 +69,22 @@ def main() -> int:
     measured = [(table, Result(row, row.measure(effort))) for table, row in shown]
     results = [result for _, result in measured]
     comparisons = [compare(program) for program in PROGRAMS if options.only in program.title]
-    print_table(headings(results), table_rows(results), CAPTION, console)
-    compiled_table = compiled_rows(comparisons)
+    programs = [title for title in BUDGETED if options.only in title]
+    budgeted = [b for title in programs for b in within_budgets(title, effort)]
+    compiled_table, budget_table = compiled_rows(comparisons), budget_rows(budgeted)
+    if results:
+        print_table(headings(results), table_rows(results), CAPTION, console)
     if comparisons:
         print_table(COMPILED_HEADINGS, compiled_table, COMPILED_CAPTION, console)
+    if budgeted:
+        print_table(BUDGET_HEADINGS, budget_table, BUDGET_CAPTION, console)
     missed = [result.title for result in results if result.missed]
     missed += [f"{c.title} (memory or result)" for c in comparisons if c.missed]
+    missed += [f"{b.title} (time or prediction)" for b in budgeted if b.missed]
     if missed:
         console.print(f"missed: {'; '.join(missed)}", style="bold red")
     if options.json is not None:
-        write_json(as_json(results, comparisons), options.json)
+        write_json(as_json(results, comparisons, budgeted), options.json)
     if options.plot is not None:
         plot(results, options.plot)
     if options.docs is not None:
@@ -90,6 +100,9 @@ def main() -> int:
         if len(comparisons) == len(PROGRAMS):
             text = f"{markdown(COMPILED_HEADINGS, compiled_table)}\n\n{COMPILED_CAPTION}"
             insert(page, "compiled", text)
+        if programs == [*BUDGETED]:
+            text = f"{markdown(BUDGET_HEADINGS, budget_table)}\n\n{BUDGET_CAPTION} {described}"
+            insert(page, "memory budget", text)
     return 1 if missed and options.strict else 0
 
 

@@ -33,6 +33,7 @@ print(perf_counter() - start)
 """
 
 Call = Callable[[], object]
+Clock = Callable[[], float]
 
 
 @attrs.frozen
@@ -93,11 +94,11 @@ class Script:
     environment: Mapping[str, str] = attrs.field(factory=dict)
 
 
-def _time(call: Call, number: int) -> float:
-    start = perf_counter()
+def _time(call: Call, number: int, clock: Clock = perf_counter) -> float:
+    start = clock()
     for _ in range(number):
         call()
-    return (perf_counter() - start) / number
+    return (clock() - start) / number
 
 
 def _calls_per_sample(call: Call) -> int:
@@ -109,7 +110,9 @@ def _calls_per_sample(call: Call) -> int:
     return number
 
 
-def interleaved(calls: Mapping[str, Call], effort: Effort, once: bool) -> Samples:
+def interleaved(
+    calls: Mapping[str, Call], effort: Effort, once: bool, clock: Clock = perf_counter
+) -> Samples:
     """Time each contender's call, taking turns.
 
     Args:
@@ -117,6 +120,7 @@ def interleaved(calls: Mapping[str, Call], effort: Effort, once: bool) -> Sample
         effort: how long to measure.
         once: every call is a first one (of a new shape, of a new function): nothing is warmed up
             beyond one call, and a sample is a single call.
+        clock: tells the seconds; of the processor, where other processes keep it busy.
     """
     seconds: Samples = {name: [] for name in calls}
     gc.collect()
@@ -136,7 +140,7 @@ def interleaved(calls: Mapping[str, Call], effort: Effort, once: bool) -> Sample
             for name in order:
                 if not once:
                     calls[name]()  # threads and caches come back from the contender before
-                seconds[name].append(_time(calls[name], number[name]))
+                seconds[name].append(_time(calls[name], number[name], clock))
             order = order[1:] + order[:1]  # nobody always follows the same neighbour
     finally:
         gc.enable()

@@ -1,31 +1,31 @@
-"""``python -m benchmarks.memory_budget``: gradients in less memory, beside checkpoints by hand.
+"""Gradients in less memory, beside checkpoints placed by hand, for ``python -m benchmarks``.
 
 A multilayer perceptron of 64 layers, 8 layers of a transformer, 16 convolutions and a scan of
 10,000 steps. Of each: as it is, with checkpoints placed by hand, and with budgets of as many bytes
-as those need, and of half of all. Times are processor times, the least of several turns.
+as those need, and of half of all. Times are processor times, since all cores compute.
 """
 
-import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from time import process_time
 from typing import Any, Final
 
+import attrs
 import numpy as np
 
 import tinyjax
 import tinyjax.numpy as jnp
-from benchmarks.command import new_console, parser
-from benchmarks.report import any_missed, factor, insert, markdown, print_table, verdict
+from benchmarks.measure import Effort, Spread, interleaved
 from tinyjax import autodiff, lax, nn
 
 Function = Callable[..., Any]
 #: A loss of parameters, data and a number of layers, or of states, to checkpoint; 0 for none.
 Loss = Callable[[Any, Any, int], Any]
 
+#: At half the memory, over the time with all; over that of checkpoints by hand; of predictions.
 HALF_BAR: Final = 1.25
+BY_HAND_BAR: Final = 1.05
 PREDICTION_BAR: Final = 0.1
-HEADINGS: Final = ("", "MB", "predicted", "time of plain", "by hand, in as much memory", "bars")
 
 
 def _normal(*shape: int) -> Any:
@@ -73,12 +73,12 @@ def _scan(scale: Any, x: Any, states: int) -> Any:
 
 #: By name: the loss, its arguments, and the groups of layers, or states, by hand.
 PROGRAMS: Final[dict[str, tuple[Loss, tuple[Any, Any], tuple[int, ...]]]] = {
-    "MLP of 64 layers": (
+    "memory budget, MLP of 64 layers": (
         partial(_grouped, lambda x, w: jnp.tanh(x @ w)),
         ([_normal(256, 256)] * 64, 16 * _normal(1024, 256)),
         (2, 8),
     ),
-    "transformer of 8 layers": (
+    "memory budget, transformer of 8 layers": (
         partial(_grouped, _attention),
         (
             [[_normal(128, n) for n in (384, 128, 512)] + [_normal(512, 128)]] * 8,
@@ -86,82 +86,85 @@ PROGRAMS: Final[dict[str, tuple[Loss, tuple[Any, Any], tuple[int, ...]]]] = {
         ),
         (1, 2),
     ),
-    "16 convolutions": (
+    "memory budget, 16 convolutions": (
         partial(_grouped, _residual),
         ([0.1 * _normal(32, 32, 3, 3)] * 16, _normal(8, 32, 32, 32)),
         (1, 2),
     ),
-    "scan of 10,000 steps": (_scan, (np.float32(1.01), _normal(1000)), (100, 5000)),
+    "memory budget, scan of 10,000 steps": (_scan, (np.float32(1.01), _normal(1000)), (100, 5000)),
 }
+
+
+@attrs.frozen
+class Budgeted:
+    """A gradient within a budget.
+
+    Attributes:
+        title: the program, and which budget.
+        needed: the bytes of temporaries and results, as XLA has them.
+        unlimited: those of the gradient without a budget.
+        predicted: those predicted.
+        time: over that of the gradient without a budget.
+        by_hand: that of checkpoints placed by hand, in as much memory; None at half of it.
+    """
+
+    title: str
+    needed: int
+    unlimited: int
+    predicted: int
+    time: Spread
+    by_hand: Spread | None
+
+    @property
+    def prediction(self) -> float:
+        """What was predicted over what is needed."""
+        return self.predicted / self.needed
+
+    @property
+    def told(self) -> bool:
+        """Whether the prediction is good enough."""
+        return abs(self.prediction - 1) <= PREDICTION_BAR
+
+    @property
+    def most(self) -> float:
+        """What the time may be, over that without a budget."""
+        return HALF_BAR if self.by_hand is None else BY_HAND_BAR * self.by_hand.median
+
+    @property
+    def missed(self) -> bool:
+        return not self.told or self.time.median > self.most
 
 
 def _compiled(fun: Function, args: Any) -> tuple[Function, int]:
     compiled = tinyjax.jit(fun).lower(*args).compile()
     memory = compiled.memory_analysis()
-    return compiled, int(memory.temp_size_in_bytes + memory.output_size_in_bytes)
+    needed = int(memory.temp_size_in_bytes + memory.output_size_in_bytes)
+    return lambda: tinyjax.block_until_ready(compiled(*args)), needed
 
 
-def measure(title: str, turns: int) -> list[list[str]]:
-    """Measure a program: a row for each of its budgets."""
-    loss, args, by_hand = PROGRAMS[title]
-    plain: Function = lambda params, x: loss(params, x, 0)  # noqa: E731
-    grad: Function = tinyjax.grad
-    calls = {0: _compiled(grad(plain), args)}
-    for n in by_hand:
-        calls[n] = _compiled(grad(lambda params, x, n=n: loss(params, x, n)), args)
-    half = calls[0][1] // 2
-    budgets = {-half: 0} | {-calls[n][1]: n for n in by_hand}
-    predicted: dict[int, int] = {}
-    for key in budgets:
-        predicted[key] = autodiff.memory_plan(plain, -key)(*args).peak
-        calls[key] = _compiled(grad(plain, memory_budget=-key), args)
-    best = dict.fromkeys(calls, float("inf"))
-    for _ in range(turns):
-        for key, (call, _) in calls.items():
-            begun = process_time()
-            tinyjax.block_until_ready(call(*args))
-            best[key] = min(best[key], process_time() - begun)
-    rows = []
-    for key, n in sorted(budgets.items()):
-        found = calls[key][1]
-        ratio = best[key] / best[0]
-        told = abs(predicted[key] / found - 1) <= PREDICTION_BAR
-        bars = [f"prediction {verdict(told)}"]
-        if n:
-            hand = best[n] / best[0]
-            bars.append(f"time by hand {verdict(ratio <= 1.05 * hand)}")
-        else:
-            bars.append(f"{HALF_BAR} at half {verdict(ratio <= HALF_BAR)}")
-        rows.append(
-            [
-                f"{title}, {'half' if not n else 'as by hand'}",
-                f"{found / 1e6:.2f} of {calls[0][1] / 1e6:.2f}",
-                f"{predicted[key] / found:.3f}",
-                factor(ratio),
-                factor(hand) if n else "",
-                ", ".join(bars),
-            ]
+def within_budgets(program: str, effort: Effort) -> list[Budgeted]:
+    """Measure a program within each of its budgets."""
+    loss, args, by_hand = PROGRAMS[program]
+
+    def gradient(number: int, **budget: int) -> tuple[Function, int]:
+        return _compiled(tinyjax.grad(lambda *args: loss(*args, number), **budget), args)
+
+    calls = {"all": gradient(0)} | {f"by hand, {n}": gradient(n) for n in by_hand}
+    unlimited = calls["all"][1]
+    budgets = {"half": unlimited // 2} | {
+        f"as by hand, {n}": calls[f"by hand, {n}"][1] for n in by_hand
+    }
+    calls |= {way: gradient(0, memory_budget=budget) for way, budget in budgets.items()}
+    samples = interleaved({k: call for k, (call, _) in calls.items()}, effort, False, process_time)
+    times = {way: Spread.of_ratios(own, samples["all"]) for way, own in samples.items()}
+    return [
+        Budgeted(
+            f"{program}, {way}",
+            calls[way][1],
+            unlimited,
+            autodiff.memory_plan(lambda *args: loss(*args, 0), budget)(*args).peak,
+            times[way],
+            times.get(way.removeprefix("as ")) if way != "half" else None,
         )
-    return rows
-
-
-def main() -> int:
-    command = parser("benchmarks.memory_budget", __doc__, "take three turns")
-    command.add_argument("--only", choices=PROGRAMS, help="one program")
-    options = command.parse_args()
-    turns = 3 if options.quick else 9
-    chosen = [options.only] if options.only else list(PROGRAMS)
-    rows = [row for title in chosen for row in measure(title, turns)]
-    caption = (
-        "What a gradient needs of XLA besides its arguments, what was predicted of that, and its "
-        "processor time over that of the gradient without a budget."
-    )
-    print_table(HEADINGS, rows, caption, new_console(160))
-    if options.docs is not None and not options.only:
-        text = f"{caption}\n\n{markdown(HEADINGS, rows)}"
-        insert(options.docs / "performance.md", "memory budget", text)
-    return 1 if any_missed(rows) and options.strict else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        for way, budget in sorted(budgets.items(), key=lambda item: -item[1])
+    ]

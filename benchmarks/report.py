@@ -17,6 +17,7 @@ from rich.table import Table
 from benchmarks.compiled import Comparison
 from benchmarks.libraries import OWN, PEERS
 from benchmarks.measure import Samples, Spread
+from benchmarks.memory_budget import Budgeted
 from benchmarks.rows import LEVEL, Bar, Row
 
 _MISSED: Final = "MISSED"
@@ -137,6 +138,33 @@ def compiled_rows(comparisons: Sequence[Comparison]) -> list[list[str]]:
     ]
 
 
+BUDGET_HEADINGS: Final = ("", "MB", "predicted", "time", "by hand", "to reach")
+BUDGET_CAPTION: Final = (
+    "What a gradient needs of XLA besides its arguments, within a memory budget and without; what "
+    "was predicted over what it needs; its processor time over that without a budget, and that of "
+    "checkpoints placed by hand in as much memory. Medians ± half the range between the quartiles."
+)
+
+
+def budget_rows(budgeted: Sequence[Budgeted]) -> list[list[str]]:
+    """The cells of the table of memory budgets."""
+
+    def ratio(spread: Spread | None) -> str:
+        return "" if spread is None else f"{spread.median:.2f} ±{spread.relative:.0%}"
+
+    return [
+        [
+            b.title,
+            f"{b.needed / 1e6:.2f} of {b.unlimited / 1e6:.2f}",
+            f"{b.prediction:.3f} {verdict(b.told)}",
+            ratio(b.time),
+            ratio(b.by_hand),
+            f"{b.most:.2f}: {verdict(b.time.median <= b.most)}",
+        ]
+        for b in budgeted
+    ]
+
+
 def print_table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], caption: str, console: Console
 ) -> None:
@@ -214,7 +242,9 @@ def environment() -> dict[str, str | int | None]:
     }
 
 
-def as_json(results: Sequence[Result], comparisons: Sequence[Comparison]) -> dict[str, Any]:
+def as_json(
+    results: Sequence[Result], comparisons: Sequence[Comparison], budgeted: Sequence[Budgeted]
+) -> dict[str, Any]:
     """Everything measured, in seconds, with the environment."""
     rows = [
         {
@@ -230,7 +260,8 @@ def as_json(results: Sequence[Result], comparisons: Sequence[Comparison]) -> dic
         for result in results
     ]
     compiled = [{**attrs.asdict(c), "missed": c.missed} for c in comparisons]
-    return {"environment": environment(), "rows": rows, "compiled": compiled}
+    budgets = [{**attrs.asdict(b), "missed": b.missed} for b in budgeted]
+    return {"environment": environment(), "rows": rows, "compiled": compiled, "budgets": budgets}
 
 
 def write_json(found: dict[str, Any], path: Path) -> None:
