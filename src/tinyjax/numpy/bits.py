@@ -112,6 +112,8 @@ def _whole(name: str, x1: ArrayLike, x2: ArrayLike) -> tuple[Array, Array]:
 def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Return the greatest common divisor of integers, elementwise; that of zeros is 0.
 
+    The result is never negative; signs are ignored. Operands are promoted to a common dtype.
+
     Args:
         x1: integers.
         x2: the same; broadcasts with ``x1``.
@@ -123,6 +125,8 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
         >>> import tinyjax.numpy as jnp
         >>> jnp.gcd(jnp.array([12, 7]), 18)
         Array([6, 1], dtype=int32)
+        >>> jnp.gcd(-12, 18), jnp.gcd(0, 0)
+        (Array(6, dtype=int32, weak_type=True), Array(0, dtype=int32, weak_type=True))
     """
     a, b = _whole("gcd", x1, x2)
     first, second = host.data_at_hand(a), host.data_at_hand(b)
@@ -145,6 +149,8 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Return the least common multiple of integers, elementwise; with 0 it is 0.
 
+    The result is never negative unless it overflows: it wraps where the dtype cannot hold it.
+
     Args:
         x1: integers.
         x2: the same; broadcasts with ``x1``.
@@ -156,6 +162,8 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
         >>> import tinyjax.numpy as jnp
         >>> jnp.lcm(jnp.array([4, 7]), 6)
         Array([12, 42], dtype=int32)
+        >>> jnp.lcm(-4, 6), jnp.lcm(jnp.int8(100), jnp.int8(99))
+        (Array(12, dtype=int32, weak_type=True), Array(-84, dtype=int8))
     """
     a, b = _whole("lcm", x1, x2)
     a, b = uf.abs(a), uf.abs(b)
@@ -213,6 +221,9 @@ def _exponent(a: Array) -> Array:
 def spacing(x: ArrayLike, /) -> Array:
     """Return the distance of floats to the next one away from zero, with their sign.
 
+    Integers become floats. That of 0 is the smallest subnormal number; that of infinity and NaN is
+    NaN.
+
     Args:
         x: real numbers.
 
@@ -223,6 +234,8 @@ def spacing(x: ArrayLike, /) -> Array:
         >>> import tinyjax.numpy as jnp
         >>> jnp.spacing(jnp.float32(1)) == jnp.finfo(jnp.float32).eps
         Array(True, dtype=bool)
+        >>> jnp.spacing(jnp.array([-1.0, 1e6, jnp.inf]))
+        Array([-1.1920929e-07,  6.2500000e-02,            nan], dtype=float32)
     """
     a = pm.inexact(x, "spacing")
     if dtypes.is_complex(a.dtype):

@@ -859,10 +859,16 @@ def logspace(
 ) -> Array:
     """Return numbers evenly spaced in the logarithm, from ``base**start`` to ``base**stop``.
 
+    ``num`` numbers, 50 by default, both ends included unless ``endpoint`` is false; each is the
+    same multiple of the one before. The arguments are those of ``linspace`` of exponents; arrays
+    for the ends give an axis in front. The numbers are floats, and with ``dtype=int`` cut off.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.logspace(0, 2, 3, base=2)
         Array([1., 2., 4.], dtype=float32)
+        >>> jnp.logspace(0, 3, 4, dtype=int)
+        Array([   1,   10,  100, 1000], dtype=int32)
     """
     first, last, root = _ends("logspace", start, stop, dtype, base)
     exponents = linspace(first, last, num, endpoint, False, None, axis)
@@ -1225,10 +1231,16 @@ def trace(
 ) -> Array:
     """Return the sum of a diagonal; the arguments are those of ``diagonal`` and ``sum``.
 
+    Of more than two axes the first two are summed over, unless ``axis1`` and ``axis2`` say
+    otherwise. ``offset`` chooses a diagonal above (positive) or below. Bools and narrow integers
+    are summed as ``sum`` does.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.trace(jnp.array([[1, 2], [3, 4]]))
         Array(5, dtype=int32)
+        >>> jnp.trace(jnp.arange(6).reshape(2, 3), offset=1), jnp.trace(jnp.ones((2, 2, 5))).shape
+        (Array(6, dtype=int32), (5,))
     """
     return jnp.sum(diagonal(a, offset, axis1, axis2), -1, dtype, out)
 
@@ -1273,10 +1285,16 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """Return the rows and columns of the elements on and below the ``k``-th diagonal.
 
+    They index an array of shape ``(n, m)``, square by default. ``k`` is 0 for the main diagonal,
+    positive above it. The numbers must be known while tracing, for the shape depends on them.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.tril_indices(2)
         (Array([0, 1, 1], dtype=int32), Array([0, 0, 1], dtype=int32))
+        >>> x = jnp.arange(9).reshape(3, 3)
+        >>> x[jnp.tril_indices(3, k=-1)]
+        Array([3, 6, 7], dtype=int32)
     """
     return _index_arrays(np.tril_indices, n, k, m)
 
@@ -1387,6 +1405,9 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 def array_equal(a1: Nested, a2: Nested, equal_nan: bool = False) -> Array:
     """Say whether two arrays have the same shape and equal elements.
 
+    The result is one bool. Arrays of different shapes are not equal, and nothing is broadcast;
+    those of different dtypes may be.
+
     Args:
         a1: an array, or what ``array`` makes one of.
         a2: the same.
@@ -1396,6 +1417,11 @@ def array_equal(a1: Nested, a2: Nested, equal_nan: bool = False) -> Array:
         >>> import tinyjax.numpy as jnp
         >>> jnp.array_equal(jnp.array([1, 2]), jnp.array([1, 2]))
         Array(True, dtype=bool)
+        >>> jnp.array_equal(jnp.zeros(2), jnp.zeros((1, 2))), jnp.array_equal([1], [1.0])
+        (Array(False, dtype=bool), Array(True, dtype=bool))
+        >>> x = jnp.array([1.0, jnp.nan])
+        >>> jnp.array_equal(x, x), jnp.array_equal(x, x, equal_nan=True)
+        (Array(False, dtype=bool), Array(True, dtype=bool))
     """
     x, y = asarray(a1), asarray(a2)
     if x.shape != y.shape:

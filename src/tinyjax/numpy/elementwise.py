@@ -154,10 +154,16 @@ divide = true_divide
 def floor_divide(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return the largest integer not above ``x / y``, elementwise, in the operands' common dtype.
 
+    ``x // y`` is the same. The quotient of integers is an integer, that of floats a float, which is
+    rounded towards minus infinity. A float over 0 is infinite; an integer over 0 raises nothing,
+    and what comes out is no quotient. The derivative is 0. Complex numbers are not taken.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.floor_divide(jnp.array([7, -7]), 2)
         Array([ 3, -4], dtype=int32)
+        >>> jnp.floor_divide(-7.0, 2), jnp.array([1.0, -1.0]) // 0
+        (Array(-4., dtype=float32, weak_type=True), Array([ inf, -inf], dtype=float32))
     """
     a, b = operands("floor_divide", x, y)
     a, b = _integers(a), _integers(b)
@@ -333,10 +339,14 @@ def negative(x: ArrayLike, /) -> Array:
 def positive(x: ArrayLike, /) -> Array:
     """Return ``x`` as an array, unchanged: what ``+x`` stands for.
 
+    The dtype stays. What is no array becomes one.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.positive(jnp.array([-1.5, 2.0]))
         Array([-1.5,  2. ], dtype=float32)
+        >>> +jnp.array([True, False])
+        Array([ True, False], dtype=bool)
     """
     return array_of("positive", x)
 
@@ -413,10 +423,15 @@ def square(x: ArrayLike, /) -> Array:
 def reciprocal(x: ArrayLike, /) -> Array:
     """Return ``1 / x``, elementwise, as a float; integers become floats, and 0 gives infinity.
 
+    NumPy divides integers by truncation instead. The sign of a zero decides that of the infinity.
+    The derivative is ``-1 / x**2``, and ``-inf`` at 0; complex numbers are taken.
+
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import tinyjax, tinyjax.numpy as jnp
         >>> jnp.reciprocal(jnp.array([4, 0]))
         Array([0.25,  inf], dtype=float32)
+        >>> jnp.reciprocal(jnp.array([-0.0, jnp.inf])), tinyjax.grad(jnp.reciprocal)(2.0)
+        (Array([-inf,   0.], dtype=float32), Array(-0.25, dtype=float32, weak_type=True))
     """
     return ew.integer_pow(inexact(x, "reciprocal"), -1)
 
@@ -427,10 +442,18 @@ def reciprocal(x: ArrayLike, /) -> Array:
 def abs(x: ArrayLike, /) -> Array:
     """Return the absolute value, elementwise; real for complex ``x``. The derivative at 0 is 0.
 
+    Of integers and floats the result has the dtype, of complex numbers the float of half the width.
+    Integers wrap: the least one is its own absolute value. ``abs(x)`` and ``jnp.absolute`` are the
+    same function.
+
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import tinyjax, tinyjax.numpy as jnp
         >>> jnp.abs(jnp.array([-2.0, 3.0]))
         Array([2., 3.], dtype=float32)
+        >>> jnp.abs(jnp.array([3 + 4j])), jnp.abs(jnp.int8(-128))
+        (Array([5.], dtype=float32), Array(-128, dtype=int8))
+        >>> tinyjax.grad(jnp.abs)(0.0)
+        Array(0., dtype=float32, weak_type=True)
     """
     a = array_of("abs", x)
     return a if dtypes.kind(a.dtype) in "bu" else ew.abs_(a)
@@ -602,10 +625,15 @@ def no_out(name: str, out: object) -> None:
 def signbit(x: ArrayLike, /) -> Array:
     """Say where the sign is negative, also that of ``-0.0`` and of NaN; unsigned numbers have none.
 
+    The result is bool. Integers are negative where they are below zero; complex numbers are not
+    taken.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.signbit(jnp.array([-1.0, -0.0, 0.0, -jnp.nan]))
         Array([ True,  True, False,  True], dtype=bool)
+        >>> jnp.signbit(jnp.array([-3, 0, 3]))
+        Array([ True, False, False], dtype=bool)
     """
     a = _no_complex("signbit", array_of("signbit", x))
     if dtypes.is_float(a.dtype):
@@ -728,6 +756,9 @@ def _power_of_two(exponent: Array, like: Array) -> Array:
 def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return 0 where ``x1`` is negative, 1 where it is positive, ``x2`` at zero, NaN at NaN.
 
+    Real numbers only. The derivatives with respect to both operands are 0, except that of ``x2``
+    where ``x1`` is 0.
+
     Returns:
         Floats, also of integers.
 
@@ -763,10 +794,15 @@ def exp(x: ArrayLike, /) -> Array:
 def exp2(x: ArrayLike, /) -> Array:
     """Return 2 to the power ``x``, elementwise, as a float.
 
+    Integers become floats; complex numbers are taken. It overflows to infinity where ``x`` reaches
+    128 (float32). The derivative is ``log(2) * 2**x``.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.exp2(jnp.array([3, -1, -jnp.inf]))
         Array([8. , 0.5, 0. ], dtype=float32)
+        >>> jnp.exp2(128)
+        Array(inf, dtype=float32, weak_type=True)
     """
     return ew.exp2(inexact(x, "exp2"))
 
@@ -1098,6 +1134,9 @@ def tanh(x: ArrayLike, /) -> Array:
 def arcsinh(x: ArrayLike, /) -> Array:
     """Return the inverse of ``sinh``, elementwise, of any number, without overflow.
 
+    Integers become floats. The derivative is ``1 / sqrt(1 + x**2)``, which is finite everywhere on
+    the real line.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.arcsinh(jnp.array([0.0, 1e-30]))
@@ -1183,10 +1222,15 @@ def sinc(x: ArrayLike, /) -> Array:
 def deg2rad(x: ArrayLike, /) -> Array:
     """Convert degrees to radians, elementwise, as floats.
 
+    The factor is pi / 180, which is the derivative, too; integers become floats, and complex
+    numbers are scaled. ``radians`` is the same function.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.deg2rad(180) == jnp.pi
         Array(True, dtype=bool)
+        >>> jnp.deg2rad(jnp.array([0, 90, -360]))
+        Array([ 0.       ,  1.5707964, -6.2831855], dtype=float32)
     """
     a = inexact(x, "deg2rad")
     return ew.mul(a, full_like(a, math.pi / 180))
@@ -1196,10 +1240,15 @@ def deg2rad(x: ArrayLike, /) -> Array:
 def rad2deg(x: ArrayLike, /) -> Array:
     """Convert radians to degrees, elementwise, as floats.
 
+    The factor is 180 / pi, which is the derivative, too; integers become floats, and complex
+    numbers are scaled. ``degrees`` is the same function.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.rad2deg(jnp.pi)
         Array(180., dtype=float32, weak_type=True)
+        >>> jnp.rad2deg(jnp.array([0.0, -jnp.pi / 2]))
+        Array([  0., -90.], dtype=float32)
     """
     a = inexact(x, "rad2deg")
     return ew.mul(a, full_like(a, 180 / math.pi))
@@ -1230,10 +1279,16 @@ def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
 def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Say where ``x != y``, elementwise; NaN differs from everything, itself included.
 
+    The operands broadcast and are promoted first, so an integer may equal a float: ``x != y`` is
+    the same.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.not_equal(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan]))
         Array([False,  True], dtype=bool)
+        >>> jnp.not_equal(jnp.array([[1], [2]]), jnp.array([1.0, 2.0]))
+        Array([[False,  True],
+               [ True, False]], dtype=bool)
     """
     return ew.ne(*operands("not_equal", x, y))
 
@@ -1378,15 +1433,23 @@ def fmin(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
     """Keep each element between ``min`` and ``max``.
 
+    The bounds broadcast with the array and are promoted with it. Where ``min`` exceeds ``max``, the
+    result is ``max``; NaN stays NaN. The derivative is 1 within, 0 outside, and 1/2 at a bound,
+    where two answers tie.
+
     Args:
         arr: any real dtype.
         min: the least value; None for no bound.
         max: the greatest value; None for no bound.
 
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import tinyjax, tinyjax.numpy as jnp
         >>> jnp.clip(jnp.arange(5), 1, 3)
         Array([1, 1, 2, 3, 3], dtype=int32)
+        >>> jnp.clip(jnp.array([-1.0, jnp.nan, 9.0]), max=3.0)
+        Array([-1., nan,  3.], dtype=float32)
+        >>> tinyjax.vmap(tinyjax.grad(lambda x: jnp.clip(x, 0.0, 1.0)))(jnp.array([-1.0, 0.5, 1.0]))
+        Array([0. , 1. , 0.5], dtype=float32)
     """
     x = _no_complex("clip", array_of("clip", arr))
     if isinstance(min, float) and isinstance(max, float) and min and max:
@@ -1472,10 +1535,15 @@ def isnan(x: ArrayLike, /) -> Array:
 def isfinite(x: ArrayLike, /) -> Array:
     """Say where ``x`` is neither infinite nor NaN, elementwise, in both parts of a complex number.
 
+    Integers and bools always are. The result is an array of bools of the same shape, through which
+    no derivative passes.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.isfinite(jnp.array([1.0, jnp.inf, jnp.nan]))
         Array([ True, False, False], dtype=bool)
+        >>> jnp.isfinite(7), jnp.isfinite(complex(1, jnp.nan))
+        (Array(True, dtype=bool), Array(False, dtype=bool))
     """
     a = array_of("isfinite", x)
     if dtypes.is_complex(a.dtype):
@@ -1490,10 +1558,14 @@ def isinf(x: ArrayLike, /) -> Array:
 
     A complex number is infinite where either part is.
 
+    Integers never are. See ``isposinf`` and ``isneginf`` for one sign.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.isinf(jnp.array([-jnp.inf, 1.0, jnp.nan]))
         Array([ True, False, False], dtype=bool)
+        >>> jnp.isinf(complex(0, jnp.inf))
+        Array(True, dtype=bool)
     """
     a = array_of("isinf", x)
     if dtypes.is_complex(a.dtype):
@@ -1506,6 +1578,8 @@ def isinf(x: ArrayLike, /) -> Array:
 @replayed
 def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Say where ``x`` is plus infinity, elementwise; complex numbers are not taken.
+
+    Integers never are. Use ``isinf`` for either sign and for complex numbers.
 
     Args:
         x: real numbers.
@@ -1523,6 +1597,8 @@ def isposinf(x: ArrayLike, /, out: None = None) -> Array:
 @replayed
 def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Say where ``x`` is minus infinity, elementwise; complex numbers are not taken.
+
+    Integers never are. Use ``isinf`` for either sign and for complex numbers.
 
     Args:
         x: real numbers.
@@ -1635,10 +1711,16 @@ def logical_and(x: ArrayLike, y: ArrayLike, /) -> Array:
 def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Say where at least one is true (not zero), elementwise, as bools. NaN is not zero, so true.
 
+    Both operands are evaluated, and they broadcast; Python's ``or`` needs the truth of one array as
+    a whole, and raises an error under ``jit``.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.logical_or(jnp.array([0.0, jnp.nan]), False)
         Array([False,  True], dtype=bool)
+        >>> jnp.logical_or(jnp.array([[0], [1]]), jnp.array([0, 3]))
+        Array([[False,  True],
+               [ True,  True]], dtype=bool)
     """
     a, b = arrays("logical_or", x, y)
     return ew.or_(*operands("logical_or", truth(a), truth(b)))
@@ -1648,10 +1730,15 @@ def logical_or(x: ArrayLike, y: ArrayLike, /) -> Array:
 def logical_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Say where exactly one is true (not zero), elementwise, as bools.
 
+    The operands broadcast. NaN is not zero, so it is true. ``bitwise_xor`` compares integers bit by
+    bit.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.logical_xor(jnp.array([0, 1, 2]), 3)
         Array([ True, False, False], dtype=bool)
+        >>> jnp.logical_xor(jnp.nan, 0.0)
+        Array(True, dtype=bool)
     """
     a, b = arrays("logical_xor", x, y)
     return ew.xor_(*operands("logical_xor", truth(a), truth(b)))
@@ -1674,6 +1761,10 @@ def logical_not(x: ArrayLike, /) -> Array:
 def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return the bits that both have, elementwise; for bools the logical and.
 
+    The operands broadcast and are promoted to a common dtype; ``x & y`` is the same. Bits of
+    negative numbers are those of two's complement. Not to be confused with ``logical_and``, which
+    asks whether numbers differ from zero.
+
     Raises:
         DtypeError: an operand holds floats or complex numbers.
 
@@ -1681,6 +1772,8 @@ def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
         >>> import tinyjax.numpy as jnp
         >>> jnp.bitwise_and(jnp.array([0b1100, 6]), 0b0110)
         Array([4, 6], dtype=int32)
+        >>> jnp.bitwise_and(-1, 6), jnp.array([True, False]) & True
+        (Array(6, dtype=int32, weak_type=True), Array([ True, False], dtype=bool))
     """
     return ew.and_(*operands("bitwise_and", x, y))
 
@@ -1689,6 +1782,9 @@ def bitwise_and(x: ArrayLike, y: ArrayLike, /) -> Array:
 def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return the bits that either has, elementwise; for bools the logical or.
 
+    The operands broadcast and are promoted to a common dtype; ``x | y`` is the same. Bits of
+    negative numbers are those of two's complement.
+
     Raises:
         DtypeError: an operand holds floats or complex numbers.
 
@@ -1696,6 +1792,8 @@ def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
         >>> import tinyjax.numpy as jnp
         >>> jnp.bitwise_or(jnp.array([0b1100, 6]), 0b0010)
         Array([14,  6], dtype=int32)
+        >>> jnp.array([True, False]) | False
+        Array([ True, False], dtype=bool)
     """
     return ew.or_(*operands("bitwise_or", x, y))
 
@@ -1704,6 +1802,9 @@ def bitwise_or(x: ArrayLike, y: ArrayLike, /) -> Array:
 def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return the bits that exactly one has, elementwise; for bools the logical exclusive or.
 
+    The operands broadcast and are promoted to a common dtype; ``x ^ y`` is the same (and never a
+    power). A number and itself give 0.
+
     Raises:
         DtypeError: an operand holds floats or complex numbers.
 
@@ -1711,6 +1812,8 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike, /) -> Array:
         >>> import tinyjax.numpy as jnp
         >>> jnp.bitwise_xor(jnp.array([0b1100, 6]), 0b0110)
         Array([10,  0], dtype=int32)
+        >>> jnp.array([True, True]) ^ jnp.array([True, False])
+        Array([False,  True], dtype=bool)
     """
     return ew.xor_(*operands("bitwise_xor", x, y))
 
@@ -1740,6 +1843,9 @@ bitwise_invert: Unary = bitwise_not
 def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return ``x * 2**y`` by shifting bits, elementwise; bits beyond the width are lost.
 
+    ``x << y`` is the same. Bools become int32. Shifting by the width or more, or by a negative
+    number, gives 0, in every tier; in C it is undefined.
+
     Raises:
         DtypeError: an operand holds floats or complex numbers.
 
@@ -1747,6 +1853,8 @@ def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
         >>> import tinyjax.numpy as jnp
         >>> jnp.left_shift(jnp.array([1, 3]), jnp.array([4, 32]))
         Array([16,  0], dtype=int32)
+        >>> jnp.left_shift(jnp.int8(1), jnp.array([7, 8, -1], jnp.int8))
+        Array([-128,    0,    0], dtype=int8)
     """
     a, b = operands("left_shift", x, y)
     return ew.shift_left(_integers(a), _integers(b))
@@ -1755,6 +1863,9 @@ def left_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
 def right_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return ``x // 2**y`` by shifting bits, elementwise; signed integers keep their sign.
 
+    ``x >> y`` is the same. The quotient is rounded down, so -1 stays -1. Shifting by the width or
+    more gives 0, or -1 of negative numbers.
+
     Raises:
         DtypeError: an operand holds floats or complex numbers.
 
@@ -1762,6 +1873,8 @@ def right_shift(x: ArrayLike, y: ArrayLike, /) -> Array:
         >>> import tinyjax.numpy as jnp
         >>> jnp.right_shift(jnp.array([20, -20]), 3)
         Array([ 2, -3], dtype=int32)
+        >>> jnp.right_shift(-1, 40), jnp.right_shift(jnp.uint8(255), 7)
+        (Array(-1, dtype=int32, weak_type=True), Array(1, dtype=uint8))
     """
     a, b = operands("right_shift", x, y)
     a, b = _integers(a), _integers(b)
@@ -1776,6 +1889,9 @@ bitwise_right_shift: Binary = right_shift
 
 def bitwise_count(x: ArrayLike, /) -> Array:
     """Return how many bits are set in the absolute value of each integer, as uint8.
+
+    As in NumPy the sign is left out, so 7 and -7 have as many; ``lax.population_count`` counts the
+    bits of two's complement.
 
     Raises:
         DtypeError: ``x`` holds floats or complex numbers.
@@ -1795,12 +1911,17 @@ def bitwise_count(x: ArrayLike, /) -> Array:
 def real(val: ArrayLike, /) -> Array:
     """Return the real part, elementwise, as a float of half the width; real input stays as it is.
 
+    A real array is returned itself, whatever its dtype. The derivative with respect to a complex
+    number is 1 along the real part, and nothing along the imaginary one.
+
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import tinyjax, tinyjax.numpy as jnp
         >>> jnp.real(jnp.array([1 + 2j]))
         Array([1.], dtype=float32)
         >>> jnp.real(jnp.array([5])).dtype
         dtype('int32')
+        >>> tinyjax.grad(jnp.real)(1 + 2j)
+        Array(1.+0.j, dtype=complex64, weak_type=True)
     """
     a = array_of("real", val)
     return ew.real(a) if dtypes.is_complex(a.dtype) else a
@@ -1809,15 +1930,20 @@ def real(val: ArrayLike, /) -> Array:
 def imag(val: ArrayLike, /) -> Array:
     """Return the imaginary part, elementwise.
 
+    The derivative of a function of the result follows JAX's convention (see ``conjugate``): with
+    respect to a complex number, that of ``imag`` is ``-1j``.
+
     Returns:
         Floats of half the width; of real ``x``, zeros of its own dtype.
 
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import tinyjax, tinyjax.numpy as jnp
         >>> jnp.imag(jnp.array([1 + 2j]))
         Array([2.], dtype=float32)
         >>> jnp.imag(jnp.array([5]))
         Array([0], dtype=int32)
+        >>> tinyjax.grad(jnp.imag)(1 + 2j)
+        Array(0.-1.j, dtype=complex64, weak_type=True)
     """
     a = array_of("imag", val)
     return ew.imag(a) if dtypes.is_complex(a.dtype) else full_like(a, 0)
@@ -1826,10 +1952,16 @@ def imag(val: ArrayLike, /) -> Array:
 def conjugate(x: ArrayLike, /) -> Array:
     """Return the complex conjugate, elementwise; real input is returned as it is.
 
+    The dtype stays. The derivative follows JAX's convention: the gradient of a real function of a
+    complex number is the conjugate of the direction of steepest ascent, so that of ``|z|**2`` is
+    ``2 * conj(z)``.
+
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import tinyjax, tinyjax.numpy as jnp
         >>> jnp.conjugate(jnp.array([1 + 2j]))
         Array([1.-2.j], dtype=complex64)
+        >>> tinyjax.grad(lambda z: jnp.real(z * jnp.conjugate(z)))(1 + 2j)
+        Array(2.-4.j, dtype=complex64, weak_type=True)
     """
     a = array_of("conjugate", x)
     return ew.conj(a) if dtypes.is_complex(a.dtype) else a

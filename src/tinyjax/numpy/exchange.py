@@ -174,6 +174,9 @@ def fromfile(
 def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> Array:
     """Make a vector of the numbers of an iterable.
 
+    The iterable is run to its end, or for ``count`` numbers, on the host; the numbers must be
+    known. An endless one needs ``count``.
+
     Args:
         iter: the numbers.
         dtype: of the elements.
@@ -195,6 +198,9 @@ def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> Array:
 def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
     """Make a vector of the numbers in a text.
 
+    The text is read on the host. ``sep=" "`` stands for any white space; text that is no number
+    raises an error.
+
     Args:
         string: the text.
         dtype: of the elements.
@@ -205,6 +211,8 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
         >>> import tinyjax.numpy as jnp
         >>> jnp.fromstring("1 2 3", int, sep=" ")
         Array([1, 2, 3], dtype=int32)
+        >>> jnp.fromstring("1.5,2", sep=",")
+        Array([1.5, 2. ], dtype=float32)
     """
     return cr.asarray(np.fromstring(string, dtypes.check(dtype), count, sep=sep))
 

@@ -120,6 +120,9 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
     """Return the inverse of ``fft``, with the same arguments; the result is complex.
 
+    It divides by the number of elements, unless ``norm`` is "forward" ("ortho": by the root of it).
+    ``n`` cuts the axis, or fills it up with zeros.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.fft.ifft(jnp.fft.fft(jnp.array([1.0, 2.0])))
@@ -130,6 +133,10 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) 
 
 def rfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
     """Return the first ``n // 2 + 1`` values of ``fft`` of real numbers, which determine the rest.
+
+    Integers become floats. The values left out are the conjugates of those that are there. The
+    result is complex64, or complex128 of 64-bit numbers; ``n`` cuts the axis or fills it up with
+    zeros.
 
     Raises:
         DtypeError: the numbers are complex.
@@ -178,6 +185,8 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) 
 
 def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None) -> Array:
     """Return the inverse of ``hfft``: ``n // 2 + 1`` complex values of real ones.
+
+    It takes real numbers only, and divides by their number, unless ``norm`` is "forward".
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -264,6 +273,9 @@ def ifftn(
 ) -> Array:
     """Return the inverse of ``fftn``, with the same arguments; the result is complex.
 
+    It divides by the number of elements, unless ``norm`` is "forward" ("ortho": by the root of it).
+    Over all axes by default.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.fft.ifftn(jnp.fft.fftn(jnp.array([[1.0, 2.0], [3.0, 4.0]])))
@@ -325,6 +337,10 @@ def fft2(
 ) -> Array:
     """Return the Fourier transform over two axes, the last by default; arguments as for ``fftn``.
 
+    The result is complex: complex64, or complex128 of 64-bit numbers. ``s`` cuts the axes, or fills
+    them up with zeros; ``norm`` says which direction divides by the number of elements ("backward":
+    the inverse; "ortho": each by its root; "forward").
+
     Raises:
         ArgumentError: there are not two axes.
 
@@ -342,6 +358,8 @@ def ifft2(
 ) -> Array:
     """Return the inverse of ``fft2``, with the same arguments; the result is complex.
 
+    It divides by the number of elements, unless ``norm`` is "forward" ("ortho": by the root of it).
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.fft.ifft2(jnp.fft.fft2(jnp.array([[1.0, 2.0], [3.0, 4.0]]))).real
@@ -355,6 +373,8 @@ def rfft2(
     a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None
 ) -> Array:
     """Return ``fft2`` of real numbers, with the first half of the last axis: ``n // 2 + 1`` values.
+
+    The axes are the last two by default. Integers become floats; ``irfft2`` is the inverse.
 
     Raises:
         DtypeError: the numbers are complex.
@@ -373,11 +393,16 @@ def irfft2(
 ) -> Array:
     """Return the inverse of ``rfft2``: real numbers, by default an even number along the last axis.
 
+    The number along the last axis, lost in the halving, is ``s[-1]``; give it where it is odd.
+    Imaginary parts that a real signal could not have are ignored.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.fft.irfft2(jnp.fft.rfft2(jnp.array([[1.0, 2.0], [3.0, 4.0]])))
         Array([[1., 2.],
                [3., 4.]], dtype=float32)
+        >>> jnp.fft.irfft2(jnp.fft.rfft2(jnp.ones((2, 3))), s=(2, 3)).shape
+        (2, 3)
     """
     return irfftn(a, s, _two(axes, "irfft2"), norm)
 

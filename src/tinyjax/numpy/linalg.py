@@ -360,6 +360,9 @@ def _hermitian_svd(x: Array, compute_uv: bool) -> SVDResult | Array:
 def svdvals(x: ArrayLike, /) -> Array:
     """Return the singular values of matrices, real and descending.
 
+    The shape is ``(..., min(m, n))``. The derivative is that of ``svd``: it holds where the
+    singular values are distinct and not zero.
+
     Raises:
         ShapeError: ``x`` does not hold matrices.
 
@@ -367,6 +370,8 @@ def svdvals(x: ArrayLike, /) -> Array:
         >>> import tinyjax.numpy as jnp
         >>> jnp.linalg.svdvals(jnp.array([[0.0, 2.0], [-3.0, 0.0]]))
         Array([3., 2.], dtype=float32)
+        >>> jnp.linalg.svdvals(jnp.ones((5, 2, 3))).shape
+        (5, 2)
     """
     return spectral.singular_values(matrices("svdvals", x))
 
@@ -446,6 +451,9 @@ def inv(a: ArrayLike) -> Array:
 def det(a: ArrayLike) -> Array:
     """Return the determinants of matrices; the derivatives hold for singular ones too.
 
+    By an LU decomposition of each matrix; that of a matrix of no rows is 1. Integers become floats.
+    Of large matrices it may overflow: see ``slogdet``.
+
     Args:
         a: shape ``(..., n, n)``.
 
@@ -459,6 +467,8 @@ def det(a: ArrayLike) -> Array:
         >>> tinyjax.grad(jnp.linalg.det)(jnp.array([[1.0, 0.0], [0.0, 0.0]]))
         Array([[0., 0.],
                [0., 1.]], dtype=float32)
+        >>> jnp.linalg.det(jnp.zeros((0, 0)))
+        Array(1., dtype=float32)
     """
     return determinant.det(matrices("det", a, square=True))
 
@@ -761,6 +771,9 @@ def matmul(
 ) -> Array:
     """Return the matrix product; as ``tinyjax.numpy.matmul``.
 
+    Axes before the last two are batches and broadcast; a vector counts as a row on the left, as a
+    column on the right. Numbers without axes are refused. ``x @ y`` is the same.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.linalg.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
@@ -783,10 +796,15 @@ def tensordot(
 ) -> Array:
     """Return sums of products over chosen axes; as ``tinyjax.numpy.tensordot``.
 
+    ``axes`` is how many of the last axes of the first operand meet the first of the second, or two
+    sequences that name them. ``axes=0`` gives all products.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.linalg.tensordot(jnp.ones((2, 3, 4)), jnp.ones((3, 4, 5)), axes=2).shape
         (2, 5)
+        >>> jnp.linalg.tensordot(jnp.ones((2, 3)), jnp.ones((3, 2)), axes=((0, 1), (1, 0)))
+        Array(6., dtype=float32)
     """
     return contraction.tensordot(
         x1,
@@ -800,6 +818,9 @@ def tensordot(
 
 def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return all products of an element of one vector with one of another.
+
+    The result has shape ``(m, n)``, and no factor is conjugated. ``tinyjax.numpy.outer`` takes
+    arrays of any shape, which it flattens; this one, like the array API, does not.
 
     Raises:
         ShapeError: an operand is not a vector.
@@ -823,6 +844,9 @@ def outer(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """Return the cross product of vectors of size 3; as ``tinyjax.numpy.cross``.
 
+    Along the last axis by default; the others broadcast. The result stands at right angles to both,
+    and is 0 where they are parallel. Vectors of size 2, which ``numpy.cross`` takes, are refused.
+
     Raises:
         ShapeError: the vectors have another size.
 
@@ -830,6 +854,9 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
         >>> import tinyjax.numpy as jnp
         >>> jnp.linalg.cross(jnp.array([1, 0, 0]), jnp.array([0, 1, 0]))
         Array([0, 0, 1], dtype=int32)
+        >>> jnp.linalg.cross(jnp.array([0, 1, 0]), jnp.array([[1, 0, 0], [0, 2, 0]]))
+        Array([[ 0,  0, -1],
+               [ 0,  0,  0]], dtype=int32)
     """
     x, y = pm.arrays("cross", x1, x2)
     if any(z.shape[ints.canonical_axis(axis, z.ndim)] != 3 for z in (x, y)):
@@ -1029,6 +1056,9 @@ def _euclidean(a: Array, axes: ints.Axis, keepdims: bool) -> Array:
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") -> Array:
     """Return norms of matrices ``(..., m, n)``; ``ord`` is as in ``norm``.
 
+    By default Frobenius's, the root of the sum of squares; 1 and ``inf`` are the largest sums of
+    columns and of rows, 2 the largest singular value, "nuc" the sum of these. The result is real.
+
     Raises:
         ShapeError: there are fewer than two axes.
         ArgumentError: there is no such norm.
@@ -1037,6 +1067,8 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") 
         >>> import tinyjax.numpy as jnp
         >>> jnp.linalg.matrix_norm(jnp.array([[3.0, 0.0], [0.0, 4.0]]), ord=2)
         Array(4., dtype=float32)
+        >>> jnp.linalg.matrix_norm(jnp.array([[[3.0, 0.0], [0.0, 4.0]]]), keepdims=True)
+        Array([[[5.]]], dtype=float32)
     """
     a = pm.inexact(x, "matrix_norm")
     if a.ndim < 2:

@@ -94,6 +94,10 @@ def _fill_in(x: Array, shape: cr.Shape) -> tuple[int, ...]:
 def ravel(a: ArrayLike, order: Order = "C", *, out_sharding: dev.Placement = None) -> Array:
     """Return the elements along one axis.
 
+    The result is always a vector, the last axis running fastest (``order="C"``), or the first
+    (``"F"``). It has no memory in common with the array that a program could see: arrays are
+    immutable.
+
     Args:
         a: any dtype.
         order: as for ``reshape``.
@@ -103,6 +107,8 @@ def ravel(a: ArrayLike, order: Order = "C", *, out_sharding: dev.Placement = Non
         >>> import tinyjax.numpy as jnp
         >>> jnp.ravel(jnp.array([[1, 2], [3, 4]]))
         Array([1, 2, 3, 4], dtype=int32)
+        >>> jnp.ravel(jnp.array([[1, 2], [3, 4]]), order="F"), jnp.ravel(5)
+        (Array([1, 3, 2, 4], dtype=int32), Array([5], dtype=int32, weak_type=True))
     """
     x = pm.array_of("ravel", a)
     return reshape(x, (x.size,), order)
@@ -173,6 +179,9 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
 def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
     """Swap two axes.
 
+    The others stay where they are; negative places count from the end. Two axes that are the same
+    leave the array as it is. ``x.mT`` swaps the last two.
+
     Raises:
         AxisError: there is no such axis.
 
@@ -180,6 +189,10 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
         >>> import tinyjax.numpy as jnp
         >>> jnp.swapaxes(jnp.zeros((2, 3, 4)), 0, 2).shape
         (4, 3, 2)
+        >>> jnp.swapaxes(jnp.array([[1, 2, 3]]), 0, 1)
+        Array([[1],
+               [2],
+               [3]], dtype=int32)
     """
     x = pm.array_of("swapaxes", a)
     i, j = ints.canonical_axis(axis1, x.ndim, "axis1"), ints.canonical_axis(axis2, x.ndim, "axis2")
@@ -229,6 +242,8 @@ def _given_axes(axis: int | Sequence[int], ndim: int, what: str) -> tuple[int, .
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """Move an axis to before the place ``start``; ``moveaxis`` says the same more clearly.
 
+    The other axes keep their order. NumPy keeps it for old programs, and so do we.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.rollaxis(jnp.zeros((2, 3, 4)), 2).shape
@@ -245,6 +260,9 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
 def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     """Insert axes of size one.
 
+    One place or several, counted in the result, from the end where negative. ``x[:, None]`` is
+    another way to say it.
+
     Args:
         a: any dtype.
         axis: where they stand in the result.
@@ -256,6 +274,9 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
         >>> import tinyjax.numpy as jnp
         >>> jnp.expand_dims(jnp.zeros(3), (0, -1)).shape
         (1, 3, 1)
+        >>> jnp.expand_dims(jnp.array([1, 2]), 1)
+        Array([[1],
+               [2]], dtype=int32)
     """
     x = pm.array_of("expand_dims", a)
     places = ints.one_or_more(axis, "axis")
@@ -292,6 +313,10 @@ def squeeze(a: ArrayLike, axis: ints.Axis = None) -> Array:
 def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
     """Broadcast arrays to their common shape.
 
+    Axes are compared from the last; one of size 1, or a missing one, is repeated. The arrays keep
+    their dtypes. The result is a tuple with one array for each; the derivative with respect to a
+    repeated element is the sum over its copies.
+
     Raises:
         ShapeError: they do not broadcast.
 
@@ -299,6 +324,8 @@ def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
         >>> import tinyjax.numpy as jnp
         >>> [x.shape for x in jnp.broadcast_arrays(jnp.zeros((2, 1)), jnp.zeros(3))]
         [(2, 3), (2, 3)]
+        >>> jnp.broadcast_arrays(1, jnp.array([2.0, 3.0]))
+        (Array([1, 1], dtype=int32, weak_type=True), Array([2., 3.], dtype=float32))
     """
     return (
         tuple(pm.broadcast(pm.arrays("broadcast_arrays", *args), "broadcast_arrays"))
@@ -309,6 +336,8 @@ def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
 
 def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
     """Return arrays with at least one axis: one that has none becomes a vector of one element.
+
+    Arrays that have an axis are returned as they are. Lists are not taken: give arrays or numbers.
 
     Returns:
         The array, or a list of them if there are several.
@@ -326,6 +355,9 @@ def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
 
 def atleast_2d(*arys: ArrayLike) -> Array | list[Array]:
     """Return arrays with at least two axes; new ones come in front: a vector becomes a row.
+
+    Arrays that have two axes are returned as they are. To make a column of a vector write ``x[:,
+    None]``.
 
     Returns:
         The array, or a list of them if there are several.
@@ -529,11 +561,16 @@ def hstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
 def dstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
     """Join arrays along the third axis; those with fewer get it as ``atleast_3d`` says.
 
+    A vector of n becomes ``(1, n, 1)``, a matrix ``(m, n, 1)``. Their other axes must agree, and
+    their dtypes are promoted to a common one.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.dstack([jnp.array([1, 2]), jnp.array([3, 4])])
         Array([[[1, 3],
                 [2, 4]]], dtype=int32)
+        >>> jnp.dstack([jnp.zeros((2, 3)), jnp.ones((2, 3, 4))]).shape
+        (2, 3, 5)
     """
     return concatenate([_solid(x) for x in _parts("dstack", tup, dtype)], 2)
 
@@ -541,6 +578,9 @@ def dstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
 @replayed
 def column_stack(tup: Sequence[ArrayLike] | Array) -> Array:
     """Join arrays along the second axis; those with one axis are columns.
+
+    They need as many rows, and their dtypes are promoted to a common one. ``hstack`` would put
+    vectors end to end.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -572,6 +612,9 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
 @replayed
 def block(arrays: Any) -> Array:
     """Join nested lists of arrays: the innermost along the last axis, and so on outwards.
+
+    Numbers count as arrays. Parts with fewer axes than the lists are deep get axes of size 1 in
+    front. The dtypes are promoted to a common one.
 
     Raises:
         ShapeError: parts that meet along an axis do not fit.
@@ -707,6 +750,9 @@ def array_split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) ->
 def vsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
     """Cut an array into equal parts along the first axis, or at indices.
 
+    Given a number, it is how many equal parts; given a sequence, these are the places at which to
+    cut, which must be known while tracing. The parts keep all their axes.
+
     Raises:
         ShapeError: the axis does not divide into so many parts; ``array_split`` makes unequal ones.
 
@@ -714,6 +760,8 @@ def vsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
         >>> import tinyjax.numpy as jnp
         >>> jnp.vsplit(jnp.array([[1, 2], [3, 4]]), 2)
         [Array([[1, 2]], dtype=int32), Array([[3, 4]], dtype=int32)]
+        >>> [part.shape for part in jnp.vsplit(jnp.zeros((5, 2)), [1, 3])]
+        [(1, 2), (2, 2), (2, 2)]
     """
     return _split("vsplit", ary, indices_or_sections, 0, False)
 
@@ -742,6 +790,9 @@ def hsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
 def dsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
     """Cut an array into equal parts along the third axis, or at indices.
 
+    Given a number, it is how many equal parts; given a sequence, these are the places at which to
+    cut, which must be known while tracing. The parts keep all their axes.
+
     Raises:
         ShapeError: the axis does not divide into so many parts; ``array_split`` makes unequal ones.
 
@@ -749,6 +800,8 @@ def dsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
         >>> import tinyjax.numpy as jnp
         >>> [part.shape for part in jnp.dsplit(jnp.zeros((2, 3, 4)), 2)]
         [(2, 3, 2), (2, 3, 2)]
+        >>> [part.shape for part in jnp.dsplit(jnp.zeros((2, 3, 4)), [1])]
+        [(2, 3, 1), (2, 3, 3)]
     """
     return _split("dsplit", ary, indices_or_sections, 2, False)
 
@@ -760,6 +813,9 @@ def dsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
 def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
     """Put copies of an array side by side.
 
+    One number repeats along the last axis. Where ``reps`` has more entries than there are axes, new
+    axes come in front; 0 leaves nothing. See ``repeat`` for copies of each element.
+
     Args:
         A: any dtype.
         reps: how often along each axis, counted from the last.
@@ -769,6 +825,9 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
         >>> jnp.tile(jnp.array([1, 2]), (2, 2))
         Array([[1, 2, 1, 2],
                [1, 2, 1, 2]], dtype=int32)
+        >>> jnp.tile(jnp.array([[1], [2]]), 3), jnp.tile(jnp.zeros(2), (3, 1)).shape
+        (Array([[1, 1, 1],
+               [2, 2, 2]], dtype=int32), (3, 2))
     """
     x = pm.array_of("tile", A)
     times = cr.canonical_shape(reps, "reps")
@@ -835,6 +894,8 @@ def flip(m: ArrayLike, axis: ints.Axis = None) -> Array:
 def fliplr(m: ArrayLike) -> Array:
     """Reverse the order of elements along the second axis: ``m[:, ::-1]``.
 
+    Of a vector use ``flip``. The derivative flips back.
+
     Raises:
         AxisError: there are fewer than two axes.
 
@@ -850,6 +911,8 @@ def fliplr(m: ArrayLike) -> Array:
 @replayed
 def flipud(m: ArrayLike) -> Array:
     """Reverse the order of elements along the first axis: ``m[::-1]``.
+
+    The array may have any number of axes from one on. The derivative flips back.
 
     Raises:
         AxisError: there is no axis.
@@ -980,6 +1043,10 @@ def unravel_index(
 ) -> tuple[Array, ...]:
     """Convert indices into a flattened array to indices into a shape.
 
+    The result is a tuple with an array of indices for each axis; ``ravel_multi_index`` is the
+    inverse. Negative indices count from the end, and those out of range give the nearest place,
+    where NumPy raises an error.
+
     Args:
         indices: integers.
         shape: the shape; may be traced.
@@ -988,6 +1055,8 @@ def unravel_index(
         >>> import tinyjax.numpy as jnp
         >>> [int(i) for i in jnp.unravel_index(5, (2, 3))]
         [1, 2]
+        >>> jnp.unravel_index(jnp.array([0, 5, -1, 99]), (2, 3))
+        (Array([0, 1, 1, 1], dtype=int32), Array([0, 2, 2, 2], dtype=int32))
     """
     rest = pm.array_of("unravel_index", indices)
     if not dtypes.is_integer(rest.dtype):

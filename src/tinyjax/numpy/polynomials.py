@@ -35,6 +35,9 @@ def _vectors(name: str, *polynomials: ArrayLike) -> list[Array]:
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
     """Return the sum of two polynomials.
 
+    Polynomials are vectors of coefficients, the highest power first: ``[1, 2]`` is ``x + 2``. The
+    shorter one gets zeros in front, so leading zeros stay. The dtypes are promoted to a common one.
+
     Raises:
         ShapeError: one is not a vector.
 
@@ -72,6 +75,10 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
 def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -> Array:
     """Return the product of two polynomials.
 
+    Coefficients are given and returned with the highest power first: ``[1, -1]`` is ``x - 1``. They
+    become floats. As many as ``len(a1) + len(a2) - 1`` come out: the product is the convolution of
+    the coefficients.
+
     Args:
         a1: coefficients.
         a2: coefficients.
@@ -84,6 +91,8 @@ def polymul(a1: ArrayLike, a2: ArrayLike, *, trim_leading_zeros: bool = False) -
         >>> import tinyjax.numpy as jnp
         >>> jnp.polymul(jnp.array([1.0, 1.0]), jnp.array([1.0, -1.0]))
         Array([ 1.,  0., -1.], dtype=float32)
+        >>> jnp.polymul(jnp.array([0, 1]), jnp.array([1, 1]), trim_leading_zeros=True)
+        Array([1., 1.], dtype=float32)
     """
     factors = pm.promote_inexact(*_vectors("polymul", a1, a2))
     if trim_leading_zeros and max(x.size for x in factors) > 1:
@@ -131,6 +140,9 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
 def polyder(p: ArrayLike, m: int = 1) -> Array:
     """Return the derivative of a polynomial.
 
+    Coefficients are given and returned with the highest power first: ``[1, 1, 1]`` is ``x**2 + x +
+    1``. They become floats; derivatives of a constant have no coefficients.
+
     Args:
         p: coefficients.
         m: the order of the derivative.
@@ -143,6 +155,8 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
         >>> import tinyjax.numpy as jnp
         >>> jnp.polyder(jnp.array([1.0, 1.0, 1.0]))
         Array([2., 1.], dtype=float32)
+        >>> jnp.polyder(jnp.array([2, 0, 0, 5]), m=2), jnp.polyder(jnp.array([3.0]))
+        (Array([12.,  0.], dtype=float32), Array([], shape=(0,), dtype=float32))
     """
     (x,) = pm.promote_inexact(*_vectors("polyder", p))
     order = ints.integer(m, "m")

@@ -397,10 +397,15 @@ def nanargmax(
 ) -> Array:
     """Return the index of the largest element that is not NaN; -1 where all are: see ``argmax``.
 
+    The first of equal ones. NumPy raises an error where all are NaN; under ``jit`` there could be
+    none. Without ``axis`` the index is that into the flattened array.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.nanargmax(jnp.array([1.0, jnp.nan, 5.0]))
         Array(2, dtype=int32)
+        >>> jnp.nanargmax(jnp.array([jnp.nan, jnp.nan])), jnp.nanargmax(jnp.array([1, 5, 5]))
+        (Array(-1, dtype=int32), Array(1, dtype=int32))
     """
     uf.no_out("nanargmax", out)
     return _nan_argument("nanargmax", a, axis, keepdims, -math.inf)
@@ -410,6 +415,9 @@ def nanargmin(
     a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
 ) -> Array:
     """Return the index of the smallest element that is not NaN; -1 where all are.
+
+    The first of equal ones. NumPy raises an error where all are NaN; under ``jit`` there could be
+    none. Without ``axis`` the index is that into the flattened array.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -708,10 +716,15 @@ def ptp(a: ArrayLike, axis: ints.Axis = None, out: None = None, keepdims: bool =
 def count_nonzero(a: ArrayLike, axis: ints.Axis = None, keepdims: bool = False) -> Array:
     """Count the elements over axes that are not zero, NaN included, as integers.
 
+    Over all axes by default; over none of an empty array it counts 0. The result is int32, or int64
+    where ``enable_x64`` makes integers wide.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.count_nonzero(jnp.array([[0, 3], [jnp.nan, 1]]), axis=1)
         Array([1, 2], dtype=int32)
+        >>> jnp.count_nonzero(jnp.zeros((0, 3)), axis=0)
+        Array([0, 0, 0], dtype=int32)
     """
     return sum(uf.truth(pm.array_of("count_nonzero", a)), axis, keepdims=keepdims)
 
@@ -868,10 +881,15 @@ def nanvar(
 ) -> Array:
     """Return the variance over axes of the elements that are not NaN; arguments as for ``var``.
 
+    The mean of squares is over those that are not NaN, less ``ddof``; NaN where there are no more
+    than ``ddof``. Complex numbers give real variances.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.nanvar(jnp.array([1.0, jnp.nan, 3.0]))
         Array(1., dtype=float32)
+        >>> jnp.nanvar(jnp.array([1.0, jnp.nan]), ddof=1)
+        Array(nan, dtype=float32)
     """
     x, mask = _numbers("nanvar", a, where)
     return var(x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean)

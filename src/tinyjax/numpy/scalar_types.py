@@ -274,6 +274,9 @@ def isrealobj(x: ArrayLike | av.ShapeDtypeStruct | ScalarType | None) -> bool:
 def ndim(a: ArrayLike | av.ShapeDtypeStruct) -> int:
     """Return the number of axes of an array, a number, or a ``ShapeDtypeStruct``.
 
+    It is a Python int, known also while tracing. Lists are not taken, which NumPy does: convert
+    them by ``asarray`` first.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.ndim(jnp.zeros((2, 3))), jnp.ndim(2.5)
@@ -302,6 +305,9 @@ def shape(a: ArrayLike | av.ShapeDtypeStruct) -> tuple[int, ...]:
 def size(a: ArrayLike | av.ShapeDtypeStruct, axis: int | Sequence[int] | None = None) -> int:
     """Return the number of elements as a Python int, or that along an axis or several.
 
+    It is known also while tracing, so that it may decide a shape. Lists are not taken, which NumPy
+    does: convert them by ``asarray`` first.
+
     Raises:
         AxisError: there is no such axis.
 
@@ -309,6 +315,8 @@ def size(a: ArrayLike | av.ShapeDtypeStruct, axis: int | Sequence[int] | None = 
         >>> import tinyjax.numpy as jnp
         >>> jnp.size(jnp.zeros((2, 3))), jnp.size(jnp.zeros((2, 3)), 1)
         (6, 3)
+        >>> jnp.size(jnp.zeros((2, 3, 4)), (0, 1)), jnp.size(7)
+        (6, 1)
     """
     sizes = shape(a)
     return prod([sizes[i] for i in ints.canonical_axes(axis, len(sizes))])

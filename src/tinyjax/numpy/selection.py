@@ -199,11 +199,19 @@ def argwhere(
 ) -> Array:
     """Return the indices of the elements that are not zero, one in each row: see ``nonzero``.
 
+    The result has shape ``(n, a.ndim)``, in the order of the elements; NaN is not zero. Under
+    ``jit`` the number must be given by ``size``, since shapes cannot depend on data; missing rows
+    are then filled with ``fill_value``, by default with zeros.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.argwhere(jnp.array([[0, 1], [1, 0]]))
         Array([[0, 1],
                [1, 0]], dtype=int32)
+        >>> jnp.argwhere(jnp.array([0, 5, 7]), size=3)
+        Array([[1],
+               [2],
+               [0]], dtype=int32)
     """
     x = pm.array_of("argwhere", a)
     if x.shape:

@@ -280,11 +280,16 @@ def unique_counts(
 ) -> UniqueCountsResult:
     """Return distinct elements and how often each occurs: see ``unique``. NaNs are distinct.
 
+    The values are sorted and come as a vector, whatever the shape. They cannot be found under
+    ``jit``, where shapes must be known; ``unique`` takes ``size``.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> values, counts = jnp.unique_counts(jnp.array([3, 1, 3]))
         >>> values, counts
         (Array([1, 3], dtype=int32), Array([1, 2], dtype=int32))
+        >>> jnp.unique_counts(jnp.array([jnp.nan, jnp.nan])).counts
+        Array([1, 1], dtype=int32)
     """
     results = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
     return UniqueCountsResult(*results)
@@ -295,12 +300,18 @@ def unique_inverse(
 ) -> UniqueInverseResult:
     """Return distinct elements, and inverse indices: see ``unique``. NaNs are distinct.
 
+    The values are sorted and come as a vector; the indices have the shape of ``x``. They cannot be
+    found under ``jit``, where shapes must be known; ``unique`` takes ``size``.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> x = jnp.array([5, 3, 5])
         >>> values, places = jnp.unique_inverse(x)
         >>> values[places]
         Array([5, 3, 5], dtype=int32)
+        >>> jnp.unique_inverse(jnp.array([[3, 1], [1, 1]])).inverse_indices
+        Array([[1, 0],
+               [0, 0]], dtype=int32)
     """
     results = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
     return UniqueInverseResult(*results)
@@ -310,6 +321,9 @@ def unique_values(
     x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
     """Return distinct elements, sorted: see ``unique``. NaNs are distinct from each other.
+
+    They come as a vector, whatever the shape. They cannot be found under ``jit``, where shapes must
+    be known; ``unique`` takes ``size``.
 
     Example:
         >>> import tinyjax.numpy as jnp

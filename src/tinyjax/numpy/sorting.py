@@ -187,6 +187,10 @@ def partition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
     """Return the indices that ``partition`` an array: the smallest elements' come first.
 
+    The element of the index at place ``kth`` is that which a sorted array has there; those before
+    it are not greater, those after it not less, each in no promised order. Here the indices are
+    sorted wholly; equal elements keep their order, and NaNs come last.
+
     Raises:
         ArgumentError: ``kth`` is out of range.
         AxisError: there is no such axis.
@@ -195,6 +199,8 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
         >>> import tinyjax.numpy as jnp
         >>> jnp.argpartition(jnp.array([7, 1, 9, 3]), 1)[:2]
         Array([1, 3], dtype=int32)
+        >>> jnp.argpartition(jnp.array([3.0, jnp.nan, 1.0]), 0)
+        Array([2, 0, 1], dtype=int32)
     """
     _check_kth("argpartition", a, kth, axis)
     return argsort(a, axis)
@@ -280,10 +286,16 @@ def nancumsum(
 ) -> Array:
     """Return the running sum with NaN counted as zero; the arguments are those of ``cumsum``.
 
+    Without ``axis`` the array is flattened. Integers, which are never NaN, are taken as by
+    ``cumsum``. The derivative with respect to a NaN is 0.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.nancumsum(jnp.array([1.0, jnp.nan, 2.0]))
         Array([1., 1., 3.], dtype=float32)
+        >>> jnp.nancumsum(jnp.array([[1.0, jnp.nan], [2.0, 3.0]]), axis=0)
+        Array([[1., 0.],
+               [3., 3.]], dtype=float32)
     """
     uf.no_out("nancumsum", out)
     return _cumulate("nancumsum", cu.cumsum, _replace_nan("nancumsum", a, 0), axis, dtype)
@@ -294,10 +306,16 @@ def nancumprod(
 ) -> Array:
     """Return the running product with NaN counted as one; the arguments are those of ``cumsum``.
 
+    Without ``axis`` the array is flattened. Integers, which are never NaN, are taken as by
+    ``cumprod``. The derivative with respect to a NaN is 0.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.nancumprod(jnp.array([2.0, jnp.nan, 3.0]))
         Array([2., 2., 6.], dtype=float32)
+        >>> jnp.nancumprod(jnp.array([[2.0, 3.0], [jnp.nan, 4.0]]), axis=0)
+        Array([[ 2.,  3.],
+               [ 2., 12.]], dtype=float32)
     """
     uf.no_out("nancumprod", out)
     return _cumulate("nancumprod", cu.cumprod, _replace_nan("nancumprod", a, 1), axis, dtype)
@@ -373,10 +391,17 @@ def cumulative_prod(
 ) -> Array:
     """Return the running product, with the arguments of ``cumulative_sum``.
 
+    The results are as many as the elements, or one more, of which the first is 1, with
+    ``include_initial``. Narrow integers are multiplied as int32; an array of several axes needs
+    ``axis``.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.cumulative_prod(jnp.array([2, 3, 4]), include_initial=True)
         Array([ 1,  2,  6, 24], dtype=int32)
+        >>> jnp.cumulative_prod(jnp.array([[1, 2], [3, 4]]), axis=0)
+        Array([[1, 2],
+               [3, 8]], dtype=int32)
     """
     return _array_api_cumulate("cumulative_prod", cu.cumprod, x, axis, dtype, include_initial, 1)
 
@@ -440,6 +465,10 @@ def nanquantile(
 ) -> Array:
     """Return quantiles of the elements that are not NaN; arguments as for ``quantile``.
 
+    ``q`` is from 0 to 1 and may be an array, whose axes come first in the result. Between two
+    elements it is interpolated linearly, unless ``method`` says otherwise. Where all are NaN, so is
+    the result.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.nanquantile(jnp.array([1.0, jnp.nan, 2.0, 3.0]), jnp.array([0.0, 0.5]))
@@ -490,10 +519,16 @@ def nanpercentile(
 ) -> Array:
     """Return percentiles of the elements that are not NaN; arguments as for ``percentile``.
 
+    ``q`` is in percent, from 0 to 100, and may be an array, whose axes come first in the result.
+    Where all are NaN, so is the result. Integers become floats.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.nanpercentile(jnp.array([1.0, jnp.nan, 3.0]), 50)
         Array(2., dtype=float32)
+        >>> jnp.nanpercentile(jnp.array([[1.0, jnp.nan], [3.0, 4.0]]), jnp.array([0, 100]), axis=1)
+        Array([[1., 3.],
+               [1., 4.]], dtype=float32)
     """
     uf.no_out("nanpercentile", out)
     return _quantile("nanpercentile", a, q, axis, method, keepdims, True, 100, weights)
@@ -532,6 +567,9 @@ def nanmedian(
     keepdims: bool = False,
 ) -> Array:
     """Return the median of the elements that are not NaN; the arguments are those of ``median``.
+
+    Of an even number it is the mean of the two in the middle; where all are NaN, or there are none,
+    NaN. Integers become floats.
 
     Example:
         >>> import tinyjax.numpy as jnp

@@ -420,6 +420,9 @@ def extract(
 ) -> Array:
     """Take the elements at which a condition holds, as a vector; see ``compress``.
 
+    Both are flattened first. The condition may be shorter than the array; bools, or numbers of
+    which any but 0 is true. Under ``jit`` give ``size``, since shapes cannot depend on data.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> x = jnp.array([[1, 2], [3, 4]])
@@ -428,6 +431,8 @@ def extract(
 
     Raises:
         ConcretizationError: the condition is not known, and no size is given.
+        >>> jnp.extract(x > 2, x, size=3, fill_value=-1)
+        Array([ 3,  4, -1], dtype=int32)
     """
     mask = pm.array_of("extract", condition)
     flat = sh.reshape(mask, (mask.size,))

@@ -22,6 +22,9 @@ def window(M: int, weights: Callable[[Array, int], Array]) -> Array:
 def bartlett(M: int) -> Array:
     """Return the Bartlett window, a triangle that is 0 at both ends.
 
+    The weights are symmetric, and floats of the default dtype. One weight is 1, and none are an
+    empty vector. ``M`` must be known while tracing.
+
     Args:
         M: the number of weights.
 
@@ -29,6 +32,8 @@ def bartlett(M: int) -> Array:
         >>> import tinyjax.numpy as jnp
         >>> jnp.bartlett(5)
         Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
+        >>> jnp.bartlett(1), jnp.bartlett(0).shape
+        (Array([1.], dtype=float32), (0,))
     """
     return window(M, lambda i, last: 1 - uf.abs(2 * i - last) / last)
 
@@ -72,6 +77,9 @@ def hamming(M: int) -> Array:
 def hanning(M: int) -> Array:
     """Return the Hann window: ``0.5 - 0.5 cos(t)``, ``t`` from 0 to 2 pi.
 
+    The weights are symmetric, 0 at both ends and 1 in the middle, and floats of the default dtype.
+    One weight is 1. ``M`` must be known while tracing.
+
     Args:
         M: the number of weights.
 
@@ -79,6 +87,8 @@ def hanning(M: int) -> Array:
         >>> import tinyjax.numpy as jnp
         >>> jnp.hanning(5).round(2)
         Array([0. , 0.5, 1. , 0.5, 0. ], dtype=float32)
+        >>> jnp.hanning(1)
+        Array([1.], dtype=float32)
     """
     return window(M, lambda i, last: 0.5 * (1 - uf.cos(2 * math.pi * i / last)))
 
