@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 from pathlib import Path
+from threading import Event, Thread
 from typing import Any
 
 import nox
@@ -30,6 +31,27 @@ def run(session: nox.Session, program: str, *args: str, env: dict[str, str] | No
     session.run(str(PROGRAMS / program), *args, env=env)
 
 
+def pip(session: nox.Session, python: str, *args: str) -> None:
+    """Install packages, and tell how far it is where pip does not: its bar is for terminals.
+
+    Compiling what is never imported would take most of the time.
+    """
+    folder = Path(python).parent.parent
+    done = Event()
+
+    def tell() -> None:
+        while not done.wait(4):
+            count = sum(1 for _ in folder.glob("[lL]ib/**/site-packages/*.dist-info"))
+            session.log(f"{count} packages are installed")
+
+    if not sys.stdout.isatty():
+        Thread(target=tell, daemon=True).start()
+    try:
+        session.run_install(python, "-m", "pip", "install", "--no-compile", *args)
+    finally:
+        done.set()
+
+
 def install(session: nox.Session, *wanted: str) -> None:
     """Add dependency groups of pyproject.toml to the environment; "." is the package, editable.
 
@@ -40,13 +62,8 @@ def install(session: nox.Session, *wanted: str) -> None:
     found: dict[str, Any] = json.loads(record.read_text()) if record.exists() else {}
     maker = [str(ENVIRONMENT), sys.base_prefix, sys.version]
     if found.get("python") != maker:
-        # pip tells what it does from the start; a newer one has a bar while it installs, too
-        session.run_install(
-            *(sys.executable, "-m", "venv", "--clear", "--without-pip", str(ENVIRONMENT))
-        )
-        python = str(PROGRAMS / "python")
-        session.run_install(python, "-m", "ensurepip", "--upgrade")
-        session.run_install(python, "-m", "pip", "install", "--upgrade", "pip")
+        # nox brings virtualenv, whose pip has a bar while it installs, as venv's does not
+        session.run_install(sys.executable, "-m", "virtualenv", "--clear", str(ENVIRONMENT))
         found = {"python": maker}
     missing: dict[str, Any] = {}
     requirements: list[str] = []
@@ -57,8 +74,7 @@ def install(session: nox.Session, *wanted: str) -> None:
             missing[name] = needed
             requirements += ["-e", "."] if name == "." else group
     if missing:
-        python = str(PROGRAMS / "python")
-        session.run_install(python, "-m", "pip", "install", *requirements)
+        pip(session, str(PROGRAMS / "python"), *requirements)
         record.write_text(json.dumps(found | missing))
 
 
@@ -73,9 +89,9 @@ def apart(session: nox.Session, name: str, *wanted: str, maker: str = sys.execut
     """
     environment = Path(".nox", name).absolute()
     if not environment.exists():
-        session.run_install(maker, "-m", "venv", str(environment))
+        session.run_install(sys.executable, "-m", "virtualenv", "-p", maker, str(environment))
     python = str(environment / FOLDER / "python")
-    session.run_install(python, "-m", "pip", "install", "--quiet", "-e", ".", *wanted)
+    pip(session, python, "-e", ".", *wanted)
     return python
 
 
@@ -332,8 +348,7 @@ def _unwritable(session: nox.Session) -> list[str]:
     if folder.exists():
         session.run_install("chmod", "-R", "u+w", str(folder), external=True)
         shutil.rmtree(folder)
-    pip = (str(PROGRAMS / "python"), "-m", "pip", "install", "--quiet", "--no-deps")
-    session.run_install(*pip, "--target", str(folder), ".")
+    pip(session, str(PROGRAMS / "python"), "--no-deps", "--target", str(folder), ".")
     session.run_install("chmod", "-R", "a-w", str(folder), external=True)
     return [] if os.geteuid() else ["setpriv", "--bounding-set=-dac_override"]
 
@@ -421,7 +436,7 @@ def cuda_compile(session: nox.Session) -> None:
     """
     python = apart(session, "cuda", *nox.project.dependency_groups(PROJECT, "cuda"))
     plugin = nox.project.dependency_groups(PROJECT, "cuda-plugin")
-    session.run_install(python, "-m", "pip", "install", "--quiet", "--no-deps", *plugin)
+    pip(session, python, "--no-deps", *plugin)
     session.run(python, "tests/cuda_compile.py", *session.posargs)
 
 
@@ -431,8 +446,8 @@ def jaxtyping(session: nox.Session) -> None:
     install(session, ".", "test")
     old = Path(".nox", "typeguard2").absolute()
     if not old.exists():
-        where = ("-m", "pip", "install", "--no-deps", "--target", str(old), "typeguard==2.13.3")
-        session.run_install(str(PROGRAMS / "python"), *where)
+        where = ("--no-deps", "--target", str(old), "typeguard==2.13.3")
+        pip(session, str(PROGRAMS / "python"), *where)
     run(session, "pytest", "-n", "0", "tests/test_jaxtyping.py", env={"PYTHONPATH": str(old)})
 
 

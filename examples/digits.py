@@ -223,6 +223,7 @@ def main() -> int:
     console = Console()
     split, training = random.split(random.key(options.seed))
     digits, held_out = load(split)
+    console.print(f"{len(digits.labels)} digits to learn from; {len(held_out.labels)} held out.")
     columns = (
         TextColumn("[bold]{task.description}"),
         BarColumn(),
