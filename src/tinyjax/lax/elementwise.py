@@ -32,11 +32,15 @@ def _of_one(primitive: Primitive[NoParams], x: ArrayLike) -> Array:
 def neg(x: ArrayLike) -> Array:
     """Return ``-x``, in the same dtype; integers wrap around, and bools are not taken.
 
+    Complex numbers are taken. The sign of a zero changes, too: ``0.0`` becomes ``-0.0``.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.neg(jnp.array([1, -128], jnp.int8))
         Array([  -1, -128], dtype=int8)
+        >>> lax.neg(jnp.array([0.0, jnp.inf]))
+        Array([ -0., -inf], dtype=float32)
     """
     return _of_one(_ew.neg, x)
 
@@ -58,6 +62,9 @@ def sign(x: ArrayLike) -> Array:
 def abs(x: ArrayLike) -> Array:
     """Return the absolute value of numbers; real for complex ones. The derivative at 0 is 0.
 
+    Of integers and floats the result has the dtype, of complex numbers the float of half the width;
+    bools are not taken. Integers wrap: the least one is its own absolute value.
+
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax import lax
@@ -72,11 +79,15 @@ def abs(x: ArrayLike) -> Array:
 def floor(x: ArrayLike) -> Array:
     """Return the greatest integer not above ``x``, as a float; ``jnp.floor`` takes integers, too.
 
+    Infinities and NaN stay as they are. The derivative is 0.
+
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.floor(jnp.array([1.5, -1.5]))
         Array([ 1., -2.], dtype=float32)
+        >>> lax.floor(-jnp.inf), tinyjax.grad(lax.floor)(1.5)
+        (Array(-inf, dtype=float32, weak_type=True), Array(0., dtype=float32, weak_type=True))
     """
     return _of_one(_ew.floor, x)
 
@@ -84,17 +95,24 @@ def floor(x: ArrayLike) -> Array:
 def ceil(x: ArrayLike) -> Array:
     """Return the least integer not below ``x``, as a float; ``jnp.ceil`` takes integers, too.
 
+    Infinities and NaN stay as they are, and numbers above -1 become -0.0 rather than 0. The
+    derivative is 0.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.ceil(jnp.array([1.2, -1.5]))
         Array([ 2., -1.], dtype=float32)
+        >>> lax.ceil(jnp.array([-0.5, jnp.inf]))
+        Array([-0., inf], dtype=float32)
     """
     return _of_one(_ew.ceil, x)
 
 
 def is_finite(x: ArrayLike) -> Array:
     """Say where a float is neither infinite nor NaN; see ``jnp.isfinite`` for complex numbers.
+
+    Integers are not taken, which always are. The result is bool; no derivative passes through it.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -108,11 +126,16 @@ def is_finite(x: ArrayLike) -> Array:
 def exp(x: ArrayLike, *, accuracy: object = None) -> Array:
     """Return the exponential of a float or complex number; 0 at minus infinity.
 
+    Integers are not taken: ``jnp.exp`` makes floats of them. It overflows to infinity (float32 from
+    88.73 on), and is its own derivative.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.exp(jnp.array([0.0, -jnp.inf]))
         Array([1., 0.], dtype=float32)
+        >>> lax.exp(jnp.array([88.0, 89.0]))
+        Array([1.6516363e+38,           inf], dtype=float32)
     """
     return _of_one(_ew.exp, x)
 
@@ -120,11 +143,16 @@ def exp(x: ArrayLike, *, accuracy: object = None) -> Array:
 def exp2(x: ArrayLike, *, accuracy: object = None) -> Array:
     """Return 2 to the power of a float or complex number.
 
+    Integers are not taken: ``jnp.exp2`` makes floats of them. It overflows to infinity (float32
+    from 128 on). The derivative is ``log(2) * 2**x``.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.exp2(jnp.array([3.0, -1.0]))
         Array([8. , 0.5], dtype=float32)
+        >>> lax.exp2(128.0)
+        Array(inf, dtype=float32, weak_type=True)
     """
     return _of_one(_ew.exp2, x)
 
@@ -132,10 +160,15 @@ def exp2(x: ArrayLike, *, accuracy: object = None) -> Array:
 def expm1(x: ArrayLike, *, accuracy: object = None) -> Array:
     """Return ``exp(x) - 1``, accurate for small ``x``, where the difference would lose digits.
 
+    Floats and complex numbers; -1 at minus infinity. The inverse is ``log1p``, and the derivative
+    ``exp(x)``.
+
     Example:
         >>> from tinyjax import lax
         >>> lax.expm1(1e-10)
         Array(1.e-10, dtype=float32, weak_type=True)
+        >>> lax.expm1(-1e3)
+        Array(-1., dtype=float32, weak_type=True)
     """
     return _of_one(_ew.expm1, x)
 
@@ -143,17 +176,25 @@ def expm1(x: ArrayLike, *, accuracy: object = None) -> Array:
 def log(x: ArrayLike, *, accuracy: object = None) -> Array:
     """Return the natural logarithm of a float or complex number; NaN for negative floats.
 
+    Minus infinity at 0. Complex numbers have an imaginary part in (-pi, pi], that of negative ones
+    is pi. The derivative is ``1 / x``. Integers are not taken: ``jnp.log`` makes floats of them.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.log(jnp.array([1.0, 0.0, -1.0]))
         Array([  0., -inf,  nan], dtype=float32)
+        >>> lax.log(-1 + 0j)
+        Array(0.+3.1415927j, dtype=complex64, weak_type=True)
     """
     return _of_one(_ew.log, x)
 
 
 def log1p(x: ArrayLike, *, accuracy: object = None) -> Array:
     """Return ``log(1 + x)``, accurate for small ``x``, where the sum would lose digits.
+
+    Floats and complex numbers; minus infinity at -1, and NaN for floats below. The inverse is
+    ``expm1``, and the derivative ``1 / (1 + x)``.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -167,13 +208,18 @@ def log1p(x: ArrayLike, *, accuracy: object = None) -> Array:
 def sqrt(x: ArrayLike, *, accuracy: object = None) -> Array:
     """Return the square root of a float or complex number; NaN for negative floats.
 
+    Complex numbers have the root with a real part that is not negative. The derivative ``1 / (2
+    sqrt(x))`` is infinite at 0. Integers are not taken: ``jnp.sqrt`` makes floats of them.
+
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.sqrt(jnp.array([4.0, -4.0]))
         Array([ 2., nan], dtype=float32)
         >>> lax.sqrt(-4 + 0j)
         Array(0.+2.j, dtype=complex64, weak_type=True)
+        >>> tinyjax.grad(lax.sqrt)(0.0)
+        Array(inf, dtype=float32, weak_type=True)
     """
     return _of_one(_ew.sqrt, x)
 
@@ -181,11 +227,16 @@ def sqrt(x: ArrayLike, *, accuracy: object = None) -> Array:
 def rsqrt(x: ArrayLike, *, accuracy: object = None) -> Array:
     """Return one over the square root of a float or complex number; infinity at 0.
 
+    NaN for negative floats, 0 at infinity. The derivative is ``-x**(-3/2) / 2``, minus infinity at
+    0.
+
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.rsqrt(jnp.array([4.0, 0.0]))
         Array([0.5, inf], dtype=float32)
+        >>> tinyjax.grad(lax.rsqrt)(1.0)
+        Array(-0.5, dtype=float32, weak_type=True)
     """
     return _of_one(_ew.rsqrt, x)
 
@@ -193,11 +244,15 @@ def rsqrt(x: ArrayLike, *, accuracy: object = None) -> Array:
 def cbrt(x: ArrayLike, *, accuracy: object = None) -> Array:
     """Return the real cube root of a float, also of a negative one.
 
+    Floats only. The derivative is infinite at 0.
+
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.cbrt(jnp.array([8.0, -8.0]))
         Array([ 2., -2.], dtype=float32)
+        >>> tinyjax.grad(lax.cbrt)(0.0)
+        Array(inf, dtype=float32, weak_type=True)
     """
     return _of_one(_ew.cbrt, x)
 
@@ -233,11 +288,16 @@ def sin(x: ArrayLike, *, accuracy: object = None) -> Array:
 def cos(x: ArrayLike, *, accuracy: object = None) -> Array:
     """Return the cosine of an angle in radians, a float or complex number; NaN at infinities.
 
+    Integers are not taken: ``jnp.cos`` makes floats of them. The result has the dtype of ``x``; the
+    derivative is ``-sin(x)``.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.cos(jnp.array([0.0, jnp.pi]))
         Array([ 1., -1.], dtype=float32)
+        >>> lax.cos(1j)
+        Array(1.5430806-0.j, dtype=complex64, weak_type=True)
     """
     return _of_one(_ew.cos, x)
 
@@ -245,17 +305,25 @@ def cos(x: ArrayLike, *, accuracy: object = None) -> Array:
 def tan(x: ArrayLike, *, accuracy: object = None) -> Array:
     """Return the tangent of an angle in radians, a float or complex number; NaN at infinities.
 
+    Integers are not taken: ``jnp.tan`` makes floats of them. No float is exactly ``pi / 2``, so
+    there it is large rather than infinite. The derivative is ``1 + tan(x)**2``.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.tan(jnp.array([0.0, jnp.inf]))
         Array([ 0., nan], dtype=float32)
+        >>> abs(lax.tan(jnp.pi / 2)) > 1e7
+        Array(True, dtype=bool)
     """
     return _of_one(_ew.tan, x)
 
 
 def asin(x: ArrayLike) -> Array:
     """Return the angle in [-pi/2, pi/2] whose sine is ``x``; NaN for floats outside of [-1, 1].
+
+    Integers are not taken: ``jnp.arcsin`` makes floats of them. Complex numbers are, beyond [-1,
+    1], too. The derivative ``1 / sqrt(1 - x**2)`` is infinite at 1 and -1.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -271,6 +339,9 @@ def asin(x: ArrayLike) -> Array:
 def acos(x: ArrayLike) -> Array:
     """Return the angle in [0, pi] whose cosine is ``x``; NaN for floats outside of [-1, 1].
 
+    Integers are not taken: ``jnp.arccos`` makes floats of them. Complex numbers are, beyond [-1,
+    1], too. The derivative ``-1 / sqrt(1 - x**2)`` is minus infinity at 1 and -1.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
@@ -278,6 +349,8 @@ def acos(x: ArrayLike) -> Array:
         Array([ 0., nan], dtype=float32)
         >>> lax.acos(-1.0) == jnp.pi
         Array(True, dtype=bool)
+        >>> lax.acos(2 + 0j)
+        Array(0.-1.316958j, dtype=complex64, weak_type=True)
     """
     return _of_one(_ew.acos, x)
 
@@ -285,11 +358,16 @@ def acos(x: ArrayLike) -> Array:
 def atan(x: ArrayLike) -> Array:
     """Return the angle in [-pi/2, pi/2] whose tangent is ``x``; ``atan2`` knows the quadrant.
 
+    Floats and complex numbers; ``jnp.arctan`` takes integers, too. The derivative is ``1 / (1 +
+    x**2)``.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.atan(jnp.inf) == jnp.pi / 2
         Array(True, dtype=bool)
+        >>> lax.atan(2j)
+        Array(1.5707964+0.54930615j, dtype=complex64, weak_type=True)
     """
     return _of_one(_ew.atan, x)
 
@@ -297,11 +375,16 @@ def atan(x: ArrayLike) -> Array:
 def sinh(x: ArrayLike) -> Array:
     """Return the hyperbolic sine of a float or complex number, accurate near 0.
 
+    Floats overflow to infinity (float32 from 89.42 on). The derivative is ``cosh(x)``. Integers are
+    not taken: ``jnp.sinh`` makes floats of them.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.sinh(jnp.array([1e-30, jnp.inf]))
         Array([1.e-30,    inf], dtype=float32)
+        >>> lax.sinh(100.0)
+        Array(inf, dtype=float32, weak_type=True)
     """
     return _of_one(_ew.sinh, x)
 
@@ -309,11 +392,16 @@ def sinh(x: ArrayLike) -> Array:
 def cosh(x: ArrayLike) -> Array:
     """Return the hyperbolic cosine of a float or complex number.
 
+    Floats overflow to infinity (float32 from 89.42 on). The derivative is ``sinh(x)``. Integers are
+    not taken: ``jnp.cosh`` makes floats of them.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.cosh(jnp.array([0.0, -jnp.inf]))
         Array([ 1., inf], dtype=float32)
+        >>> lax.cosh(100.0)
+        Array(inf, dtype=float32, weak_type=True)
     """
     return _of_one(_ew.cosh, x)
 
@@ -321,17 +409,25 @@ def cosh(x: ArrayLike) -> Array:
 def tanh(x: ArrayLike, *, accuracy: object = None) -> Array:
     """Return the hyperbolic tangent of a float or complex number; for floats within [-1, 1].
 
+    The derivative is ``1 - tanh(x)**2``, which becomes 0 where the value rounds to 1. Integers are
+    not taken: ``jnp.tanh`` makes floats of them.
+
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.tanh(jnp.array([-jnp.inf, 0.0, 1000.0]))
         Array([-1.,  0.,  1.], dtype=float32)
+        >>> tinyjax.grad(lax.tanh)(20.0)
+        Array(0., dtype=float32, weak_type=True)
     """
     return _of_one(_ew.tanh, x)
 
 
 def asinh(x: ArrayLike) -> Array:
     """Return the inverse of ``sinh``, of a float or complex number, without overflow.
+
+    Integers are not taken: ``jnp.arcsinh`` makes floats of them. The derivative is ``1 / sqrt(1 +
+    x**2)``.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -345,11 +441,18 @@ def asinh(x: ArrayLike) -> Array:
 def acosh(x: ArrayLike) -> Array:
     """Return the inverse of ``cosh`` that is not negative; NaN for floats below 1.
 
+    Complex numbers have an answer everywhere. The derivative is infinite at 1. Integers are not
+    taken: ``jnp.arccosh`` makes floats of them.
+
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.acosh(jnp.array([1.0, 0.5]))
         Array([ 0., nan], dtype=float32)
+        >>> lax.acosh(0.5 + 0j)
+        Array(0.+1.0471976j, dtype=complex64, weak_type=True)
+        >>> tinyjax.grad(lax.acosh)(1.0)
+        Array(inf, dtype=float32, weak_type=True)
     """
     return _of_one(_ew.acosh, x)
 
@@ -357,11 +460,16 @@ def acosh(x: ArrayLike) -> Array:
 def atanh(x: ArrayLike) -> Array:
     """Return the inverse of ``tanh``; infinite at -1 and 1, NaN for floats beyond.
 
+    Floats and complex numbers; ``jnp.arctanh`` takes integers, too. The derivative ``1 / (1 -
+    x**2)`` is infinite at 1 and -1.
+
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.atanh(jnp.array([-1.0, 0.0, 2.0]))
         Array([-inf,   0.,  nan], dtype=float32)
+        >>> tinyjax.grad(lax.atanh)(1.0)
+        Array(inf, dtype=float32, weak_type=True)
     """
     return _of_one(_ew.atanh, x)
 
@@ -383,6 +491,8 @@ def real(x: ArrayLike) -> Array:
 def imag(x: ArrayLike) -> Array:
     """Return the imaginary part of a complex number, as a float of half the width.
 
+    Real numbers are not taken: ``jnp.imag`` gives zeros for them.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
@@ -395,11 +505,15 @@ def imag(x: ArrayLike) -> Array:
 def bitwise_not(x: ArrayLike) -> Array:
     """Return the complement of the bits of integers; of bools the logical not.
 
+    That is ``-1 - x`` of signed integers. Floats are not taken.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.bitwise_not(jnp.array([0, 5]))
         Array([-1, -6], dtype=int32)
+        >>> lax.bitwise_not(jnp.uint8(5)), lax.bitwise_not(True)
+        (Array(250, dtype=uint8), Array(False, dtype=bool))
     """
     return _of_one(_ew.not_, x)
 
@@ -421,11 +535,16 @@ def population_count(x: ArrayLike) -> Array:
 def clz(x: ArrayLike) -> Array:
     """Return how many bits of zero are in front of the first one, in the dtype of ``x``.
 
+    Signed or unsigned integers; of 0 it is the width, of negative numbers 0. The position of the
+    highest bit set is the width less one less this.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.clz(jnp.array([1, 0, -1], jnp.int8))
         Array([7, 8, 0], dtype=int8)
+        >>> 31 - lax.clz(jnp.uint32(1000))
+        Array(9, dtype=uint32)
     """
     return _of_one(_bits.clz, x)
 
@@ -433,17 +552,25 @@ def clz(x: ArrayLike) -> Array:
 def erf(x: ArrayLike) -> Array:
     """Return the error function, the integral of ``2 / sqrt(pi) * exp(-t**2)`` from 0 to ``x``.
 
+    Floats only. For large ``x`` it rounds to 1: use ``erfc`` for the difference. The derivative is
+    the integrand, ``2 / sqrt(pi)`` at 0.
+
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.erf(jnp.array([0.0, jnp.inf, -jnp.inf]))
         Array([ 0.,  1., -1.], dtype=float32)
+        >>> tinyjax.grad(lax.erf)(0.0)
+        Array(1.1283792, dtype=float32, weak_type=True)
     """
     return _of_one(_sp.erf, x)
 
 
 def erfc(x: ArrayLike) -> Array:
     """Return ``1 - erf(x)``, accurate for large ``x``, where the difference would be 0.
+
+    Floats only. Of negative ``x`` it lies between 1 and 2. The derivative is ``-2 / sqrt(pi) *
+    exp(-x**2)``.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -459,17 +586,25 @@ def erfc(x: ArrayLike) -> Array:
 def erf_inv(x: ArrayLike) -> Array:
     """Return the inverse of ``erf``; infinite at -1 and 1, NaN beyond.
 
+    Floats only. Normal samples are made of uniform ones by it: ``sqrt(2) * erf_inv(u)``, for ``u``
+    in (-1, 1). The derivative is ``sqrt(pi) / 2`` at 0 and grows without bound towards the ends.
+
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.erf_inv(jnp.array([0.0, 1.0, 2.0]))
         Array([ 0., inf, nan], dtype=float32)
+        >>> tinyjax.grad(lax.erf_inv)(0.0)
+        Array(0.88622695, dtype=float32, weak_type=True)
     """
     return _of_one(_sp.erf_inv, x)
 
 
 def lgamma(x: ArrayLike) -> Array:
     """Return the logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ...
+
+    Floats only. It grows like ``x log(x)``, and so stays finite where the gamma function overflows.
+    The derivative is ``digamma(x)``.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -478,6 +613,8 @@ def lgamma(x: ArrayLike) -> Array:
         Array([ 0., inf], dtype=float32)
         >>> jnp.round(jnp.exp(lax.lgamma(5.0)), 3)
         Array(24., dtype=float32, weak_type=True)
+        >>> lax.lgamma(1000.0)
+        Array(5905.22, dtype=float32, weak_type=True)
     """
     return _of_one(_sp.lgamma, x)
 
@@ -485,11 +622,15 @@ def lgamma(x: ArrayLike) -> Array:
 def digamma(x: ArrayLike) -> Array:
     """Return the derivative of ``lgamma``, which is NaN at negative integers.
 
+    Floats only, at 0 NaN, too. The derivative is ``polygamma(1, x)``.
+
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> jnp.round(lax.digamma(jnp.array([1.0, -1.0])), 4)
         Array([-0.5772,     nan], dtype=float32)
+        >>> tinyjax.grad(lax.digamma)(1.0)
+        Array(1.644934, dtype=float32, weak_type=True)
     """
     return _of_one(_sp.digamma, x)
 
@@ -515,11 +656,17 @@ def add(x: ArrayLike, y: ArrayLike) -> Array:
 def sub(x: ArrayLike, y: ArrayLike) -> Array:
     """Return ``x - y``, of one shape and dtype; unsigned integers wrap around below 0.
 
+    A Python number takes the other's dtype, and nothing else is promoted: for that there is
+    ``jnp.subtract``. Axes of size 1 are repeated, but no axes are added. Bools are not taken.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.sub(jnp.array([3, 1], jnp.uint8), 2)
         Array([  1, 255], dtype=uint8)
+        >>> lax.sub(jnp.ones((2, 2)), jnp.array([[0.0, 1.0]]))
+        Array([[1., 0.],
+               [1., 0.]], dtype=float32)
     """
     return tr.bind1(_ew.sub, pair("sub", x, y), NO_PARAMS)
 
@@ -549,11 +696,16 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike = None) -> Array:
 def mulhi(x: ArrayLike, y: ArrayLike) -> Array:
     """Return the upper half of the bits of a product of integers, which ``mul`` leaves out.
 
+    The operands have one dtype, signed or unsigned. With ``mul`` it gives the exact product, as
+    hash functions and random numbers need it.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.mulhi(jnp.int8(100), jnp.int8(100)), 100 * 100 // 256
         (Array(39, dtype=int8), 39)
+        >>> lax.mulhi(jnp.uint32(2**31), jnp.uint32(6))
+        Array(3, dtype=uint32)
     """
     return tr.bind1(_bits.mulhi, pair("mulhi", x, y), NO_PARAMS)
 
@@ -634,16 +786,23 @@ def atan2(x: ArrayLike, y: ArrayLike) -> Array:
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
     """Return the float next to ``x1`` towards ``x2``, or ``x2`` where they are equal.
 
+    NaN where either is. Next to 0 is the smallest subnormal number. The derivative is 0.
+
     Example:
         >>> from tinyjax import lax
         >>> lax.nextafter(1.0, 0.0) - 1
         Array(-5.9604645e-08, dtype=float32, weak_type=True)
+        >>> lax.nextafter(0.0, 1.0)
+        Array(1.e-45, dtype=float32, weak_type=True)
     """
     return tr.bind1(_ew.nextafter, pair("nextafter", x1, x2), NO_PARAMS)
 
 
 def complex(x: ArrayLike, y: ArrayLike) -> Array:
     """Return the complex number ``x + 1j * y``, of floats of one shape and dtype.
+
+    The result is complex64 of two float32, complex128 of two float64. Its parts are had again by
+    ``lax.real`` and ``lax.imag``.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -657,11 +816,16 @@ def complex(x: ArrayLike, y: ArrayLike) -> Array:
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
     """Return the bits set in both, of integers or bools of one shape and dtype.
 
+    A Python number takes the other's dtype; nothing else is promoted: for that there is
+    ``jnp.bitwise_and``. Floats are not taken.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.bitwise_and(jnp.array([0b1100, 6]), 0b0110)
         Array([4, 6], dtype=int32)
+        >>> lax.bitwise_and(True, False)
+        Array(False, dtype=bool)
     """
     return tr.bind1(_ew.and_, pair("bitwise_and", x, y), NO_PARAMS)
 
@@ -669,11 +833,16 @@ def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
 def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
     """Return the bits set in either, of integers or bools of one shape and dtype.
 
+    A Python number takes the other's dtype; nothing else is promoted: for that there is
+    ``jnp.bitwise_or``. Floats are not taken.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.bitwise_or(jnp.array([0b1100, 6]), 0b0010)
         Array([14,  6], dtype=int32)
+        >>> lax.bitwise_or(True, False)
+        Array(True, dtype=bool)
     """
     return tr.bind1(_ew.or_, pair("bitwise_or", x, y), NO_PARAMS)
 
@@ -681,11 +850,16 @@ def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
 def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
     """Return the bits set in exactly one, of integers or bools of one shape and dtype.
 
+    A Python number takes the other's dtype; nothing else is promoted: for that there is
+    ``jnp.bitwise_xor``. Floats are not taken.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.bitwise_xor(jnp.array([0b1100, 6]), 0b0110)
         Array([10,  0], dtype=int32)
+        >>> lax.bitwise_xor(True, True)
+        Array(False, dtype=bool)
     """
     return tr.bind1(_ew.xor_, pair("bitwise_xor", x, y), NO_PARAMS)
 
@@ -693,11 +867,16 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
 def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
     """Return integers ``x`` shifted left by ``y`` bits; 0 if ``y`` is their width or more.
 
+    Bits beyond the width are lost. The operands have one dtype; a negative ``y`` gives 0. In C such
+    shifts are undefined; here they are the same in every tier.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.shift_left(jnp.array([1, 3]), jnp.array([4, 32]))
         Array([16,  0], dtype=int32)
+        >>> lax.shift_left(jnp.int8(1), jnp.array([6, 7, 8], jnp.int8))
+        Array([  64, -128,    0], dtype=int8)
     """
     return tr.bind1(_ew.shift_left, pair("shift_left", x, y), NO_PARAMS)
 
@@ -705,11 +884,16 @@ def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
 def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
     """Return integers ``x`` shifted right by ``y`` bits, with zeros coming in.
 
+    Negative numbers are taken as their bits in two's complement. Shifting by the width or more
+    gives 0.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.shift_right_logical(jnp.array([20, -20], jnp.int8), 3)
         Array([ 2, 29], dtype=int8)
+        >>> lax.shift_right_logical(-1, 28), lax.shift_right_logical(-1, 40)
+        (Array(15, dtype=int32, weak_type=True), Array(0, dtype=int32, weak_type=True))
     """
     return tr.bind1(_ew.shift_right_logical, pair("shift_right_logical", x, y), NO_PARAMS)
 
@@ -717,11 +901,15 @@ def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
 def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
     """Return integers ``x`` shifted right by ``y`` bits, with copies of the sign coming in.
 
+    That is ``x // 2**y``. Shifting by the width or more gives 0, or -1 of negative numbers.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.shift_right_arithmetic(jnp.array([20, -20], jnp.int8), 3)
         Array([ 2, -3], dtype=int8)
+        >>> lax.shift_right_arithmetic(-1, 40)
+        Array(-1, dtype=int32, weak_type=True)
     """
     return tr.bind1(_ew.shift_right_arithmetic, pair("shift_right_arithmetic", x, y), NO_PARAMS)
 
@@ -729,11 +917,16 @@ def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
 def eq(x: ArrayLike, y: ArrayLike) -> Array:
     """Say where ``x == y``, of one shape and dtype; NaN differs from everything.
 
+    Arrays of numbers, bools or keys; a Python number takes the other's dtype, and nothing else is
+    promoted: for that there is ``jnp.equal``. The result is bool.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.eq(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan]))
         Array([ True, False], dtype=bool)
+        >>> lax.eq(jnp.array([1 + 1j]), 1 + 1j)
+        Array([ True], dtype=bool)
     """
     return tr.bind1(_ew.eq, pair("eq", x, y), NO_PARAMS)
 
@@ -741,11 +934,16 @@ def eq(x: ArrayLike, y: ArrayLike) -> Array:
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
     """Say where ``x != y``, of one shape and dtype; NaN differs from everything.
 
+    Arrays of numbers, bools or keys; a Python number takes the other's dtype, and nothing else is
+    promoted: for that there is ``jnp.not_equal``. The result is bool.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.ne(jnp.array([1.0, jnp.nan]), jnp.array([1.0, jnp.nan]))
         Array([False,  True], dtype=bool)
+        >>> lax.ne(jnp.array([1, 2]), 2)
+        Array([ True, False], dtype=bool)
     """
     return tr.bind1(_ew.ne, pair("ne", x, y), NO_PARAMS)
 
@@ -753,11 +951,16 @@ def ne(x: ArrayLike, y: ArrayLike) -> Array:
 def lt(x: ArrayLike, y: ArrayLike) -> Array:
     """Say where ``x < y``, of one shape and dtype; False where either is NaN.
 
+    A Python number takes the other's dtype, and nothing else is promoted: for that there is
+    ``jnp.less``. Complex numbers have no order and are not taken.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.lt(jnp.array([1.0, 2.0, jnp.nan]), 2.0)
         Array([ True, False, False], dtype=bool)
+        >>> lax.lt(-jnp.inf, 0.0)
+        Array(True, dtype=bool)
     """
     return tr.bind1(_ew.lt, pair("lt", x, y), NO_PARAMS)
 
@@ -765,11 +968,16 @@ def lt(x: ArrayLike, y: ArrayLike) -> Array:
 def le(x: ArrayLike, y: ArrayLike) -> Array:
     """Say where ``x <= y``, of one shape and dtype; False where either is NaN.
 
+    A Python number takes the other's dtype, and nothing else is promoted: for that there is
+    ``jnp.less_equal``. Complex numbers have no order and are not taken.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.le(jnp.array([1.0, 2.0, jnp.nan]), 2.0)
         Array([ True,  True, False], dtype=bool)
+        >>> lax.le(False, True)
+        Array(True, dtype=bool)
     """
     return tr.bind1(_ew.le, pair("le", x, y), NO_PARAMS)
 
@@ -777,11 +985,16 @@ def le(x: ArrayLike, y: ArrayLike) -> Array:
 def gt(x: ArrayLike, y: ArrayLike) -> Array:
     """Say where ``x > y``, of one shape and dtype; False where either is NaN.
 
+    A Python number takes the other's dtype, and nothing else is promoted: for that there is
+    ``jnp.greater``. Complex numbers have no order and are not taken.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.gt(jnp.array([1.0, 3.0, jnp.nan]), 2.0)
         Array([False,  True, False], dtype=bool)
+        >>> lax.gt(-0.0, 0.0)
+        Array(False, dtype=bool)
     """
     return tr.bind1(_ew.gt, pair("gt", x, y), NO_PARAMS)
 
@@ -789,11 +1002,16 @@ def gt(x: ArrayLike, y: ArrayLike) -> Array:
 def ge(x: ArrayLike, y: ArrayLike) -> Array:
     """Say where ``x >= y``, of one shape and dtype; False where either is NaN.
 
+    A Python number takes the other's dtype, and nothing else is promoted: for that there is
+    ``jnp.greater_equal``. Complex numbers have no order and are not taken.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.ge(jnp.array([1.0, 2.0, jnp.nan]), 2.0)
         Array([False,  True, False], dtype=bool)
+        >>> lax.ge(True, False)
+        Array(True, dtype=bool)
     """
     return tr.bind1(_ew.ge, pair("ge", x, y), NO_PARAMS)
 
@@ -801,11 +1019,16 @@ def ge(x: ArrayLike, y: ArrayLike) -> Array:
 def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
     """Return the ``m``-th derivative of ``digamma``, for whole ``m`` from 0, which is a float too.
 
+    Of negative integers it is infinite or NaN; for ``m`` that is not whole, NaN. There is a
+    derivative in ``x``, the next polygamma function, and none in ``m``.
+
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> jnp.round(lax.polygamma(1.0, 1.0), 4)
         Array(1.6449, dtype=float32, weak_type=True)
+        >>> tinyjax.grad(lax.polygamma, 1)(1.0, 1.0)
+        Array(-2.4041138, dtype=float32, weak_type=True)
     """
     return tr.bind1(_sp.polygamma, pair("polygamma", m, x), NO_PARAMS)
 
@@ -827,6 +1050,9 @@ def zeta(x: ArrayLike, q: ArrayLike) -> Array:
 def conj(x: ArrayLike) -> Array:
     """Return the complex conjugate; a real number becomes complex, unlike in ``jnp.conj``.
 
+    Integers are not taken. Under differentiation it is linear over the reals only; what it gives
+    for gradients, see ``jnp.conj``.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
@@ -844,11 +1070,16 @@ def conj(x: ArrayLike) -> Array:
 def square(x: ArrayLike) -> Array:
     """Return ``x * x``, in the same dtype; nothing is conjugated.
 
+    Integers wrap around, and bools are not taken. Of a complex number it is complex: for the square
+    of its absolute value take ``lax.real(x * lax.conj(x))``. The derivative is ``2 * x``.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.square(jnp.array([3, -4]))
         Array([ 9, 16], dtype=int32)
+        >>> lax.square(1j), lax.square(jnp.int8(16))
+        (Array(-1.+0.j, dtype=complex64, weak_type=True), Array(0, dtype=int8))
     """
     return integer_pow(x, 2)
 
@@ -856,11 +1087,16 @@ def square(x: ArrayLike) -> Array:
 def reciprocal(x: ArrayLike) -> Array:
     """Return ``1 / x``, of a float or complex number; infinity at 0.
 
+    Integers are not taken: ``jnp.reciprocal`` makes floats of them. The derivative is ``-1 /
+    x**2``.
+
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.reciprocal(jnp.array([4.0, 0.0]))
         Array([0.25,  inf], dtype=float32)
+        >>> tinyjax.grad(lax.reciprocal)(2.0)
+        Array(-0.25, dtype=float32, weak_type=True)
     """
     return integer_pow(x, -1)
 
@@ -912,11 +1148,16 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
 class RoundingMethod(Enum):
     """Say how ``round`` treats a number half way between two integers.
 
+    ``AWAY_FROM_ZERO``, the default of ``lax.round``, takes 0.5 to 1 and 2.5 to 3;
+    ``TO_NEAREST_EVEN``, as ``jnp.round`` does, to 0 and 2.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.round(jnp.array([0.5, 2.5]), lax.RoundingMethod.TO_NEAREST_EVEN)
         Array([0., 2.], dtype=float32)
+        >>> lax.round(jnp.array([0.5, -2.5]), lax.RoundingMethod.AWAY_FROM_ZERO)
+        Array([ 1., -3.], dtype=float32)
     """
 
     AWAY_FROM_ZERO = 0
@@ -1076,11 +1317,16 @@ def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 def stop_gradient(x: T) -> T:
     """Return ``x``, arrays in any containers, with zero derivative.
 
+    Numbers that are not floats are returned as they are. In reverse mode nothing flows back through
+    it, in forward mode the tangent becomes zero; the value is the same.
+
     Example:
         >>> import tinyjax
         >>> from tinyjax import lax
         >>> float(tinyjax.grad(lambda x: x * lax.stop_gradient(x))(3.0))
         3.0
+        >>> lax.stop_gradient({"weight": 2.0, "name": None})
+        {'name': None, 'weight': Array(2., dtype=float32, weak_type=True)}
     """
 
     def constant(leaf: Any) -> Any:
@@ -1095,6 +1341,9 @@ def stop_gradient(x: T) -> T:
 
 def stage(x: ArrayLike, /) -> Array:
     """Return ``x`` as a value of the current trace: a tracer while a program is staged.
+
+    What the tracer stands for is not known while tracing, so that ``if`` on it raises an error, as
+    on an argument of the function.
 
     Example:
         >>> import tinyjax

@@ -85,6 +85,8 @@ if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mist
 class EigImplementation(Enum):
     """Name the implementation of ``eig``: ``LAPACK`` is the only one.
 
+    It is there for programs that were written for JAX, which has others on accelerators.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
@@ -102,6 +104,9 @@ class EigImplementation(Enum):
 class EighImplementation(Enum):
     """Name the implementation of ``eigh``; LAPACK computes it in any case.
 
+    It is there for programs that were written for JAX, where ``QR``, ``JACOBI`` and ``QDWH`` are
+    for accelerators.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
@@ -117,6 +122,8 @@ class EighImplementation(Enum):
 
 class SvdAlgorithm(Enum):
     """Name the algorithm of ``svd``; LAPACK computes it by divide and conquer in any case.
+
+    It is there for programs that were written for JAX, which has several on accelerators.
 
     Example:
         >>> import tinyjax.numpy as jnp

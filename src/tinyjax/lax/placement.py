@@ -115,6 +115,9 @@ def pcast(x: T, axis_name: col.AxisName | Sequence[col.AxisName], *, to: str) ->
 class Token:
     """A value without data; made by ``create_token``. It goes through all transformations.
 
+    It is an array of no elements, so that it passes through ``jit``, ``vmap`` and derivatives like
+    any other. Nothing here needs one: effects are ordered by ``ordered=True``.
+
     Example:
         >>> import tinyjax
         >>> from tinyjax import lax
@@ -137,6 +140,8 @@ tree.register_pytree_node(Token, lambda token: ((token._buf,), None), lambda _, 
 def create_token(_: object = None) -> Token:
     """Return a token that comes after nothing, to begin an order of effects with.
 
+    It holds no elements. Programs that were written for JAX hand it from one operation to the next.
+
     Example:
         >>> from tinyjax import lax, tree
         >>> tree.leaves(lax.after_all(lax.create_token(), lax.create_token()))
@@ -147,6 +152,9 @@ def create_token(_: object = None) -> Token:
 
 def after_all(*operands: Token) -> Token:
     """Return a token that comes after others, as what depends on it does.
+
+    It is there for programs that were written for JAX with tokens; it orders values of one program,
+    as what depends on them, and no effects.
 
     Example:
         >>> from tinyjax import lax

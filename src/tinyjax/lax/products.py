@@ -298,10 +298,15 @@ def _scaled(name: str, x: Array, scale: ArrayLike | None, axes: Sequence[int]) -
 class AccuracyMode(Enum):
     """Name the accuracy of a function; this has no effect.
 
+    It is there for programs that were written for JAX; functions are as accurate as the page on
+    accuracy says in either case.
+
     Example:
         >>> from tinyjax import lax
         >>> lax.exp(0.0, accuracy=lax.AccuracyMode.HIGHEST)
         Array(1., dtype=float32, weak_type=True)
+        >>> list(lax.AccuracyMode.__members__)
+        ['HIGHEST', 'DEFAULT']
     """
 
     HIGHEST = 1
@@ -361,11 +366,16 @@ class DotAlgorithm:
 class DotAlgorithmPreset(Enum):
     """Name a ``DotAlgorithm``; this has no effect.
 
+    It is there for programs that were written for JAX: on the CPU float32 is multiplied in float32,
+    and 16-bit floats are added up in float32.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.dot(jnp.ones(2), jnp.ones(2), precision=lax.DotAlgorithmPreset.F32_F32_F32)
         Array(2., dtype=float32)
+        >>> lax.DotAlgorithmPreset.BF16_BF16_F32.name
+        'BF16_BF16_F32'
     """
 
     DEFAULT = 0

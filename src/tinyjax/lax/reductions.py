@@ -83,11 +83,16 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Placeme
 def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Return the product over axes, in the dtype of the operand, in which integers wrap around.
 
+    Over no elements it is 1. The derivative is the product of the others, and holds where elements
+    are zero.
+
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.reduce_prod(jnp.array([[1, 5], [3, 4]]), axes=(0, 1))
         Array(60, dtype=int32)
+        >>> tinyjax.grad(lambda x: lax.reduce_prod(x, axes=(0,)))(jnp.array([0.0, 2.0, 3.0]))
+        Array([6., 0., 0.], dtype=float32)
     """
     return _reduced("reduce_prod", _rd.reduce_prod_p, operand, axes)
 
@@ -137,11 +142,16 @@ def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
 def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Return the bitwise or over axes of integers, the logical or of bools; no elements give 0.
 
+    Axes that are named are dropped, and all must be named: there is no default. Floats are not
+    taken.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.reduce_or(jnp.array([[1, 2], [4, 4]]), axes=(1,))
         Array([3, 4], dtype=int32)
+        >>> lax.reduce_or(jnp.zeros((0, 2), bool), axes=(0,))
+        Array([False, False], dtype=bool)
     """
     return _reduced("reduce_or", _rd.reduce_or_p, operand, axes)
 
@@ -149,11 +159,15 @@ def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
 def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
     """Return the exclusive or of the bits over axes: of bools, whether their number is odd.
 
+    Over no elements it is 0. Floats are not taken.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.reduce_xor(jnp.array([[True, True], [True, False]]), axes=(1,))
         Array([False,  True], dtype=bool)
+        >>> lax.reduce_xor(jnp.array([6, 3]), axes=(0,))
+        Array(5, dtype=int32)
     """
     return _reduced("reduce_xor", _rd.reduce_xor_p, operand, axes)
 

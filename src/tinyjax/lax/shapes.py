@@ -36,12 +36,17 @@ from tinyjax.primitives.result_placement import placed, put_result
 def broadcast(operand: ArrayLike, sizes: Sequence[int], *, out_sharding: Placement = None) -> Array:
     """Repeat an array along new axes in front.
 
+    ``sizes`` are those of the new axes, so the result has the shape ``(*sizes, *operand.shape)``.
+    The derivative sums over the copies. ``broadcast_in_dim`` puts axes elsewhere.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.broadcast(jnp.array([1, 2]), (2,))
         Array([[1, 2],
                [1, 2]], dtype=int32)
+        >>> lax.broadcast(3.0, (2, 2)).shape
+        (2, 2)
     """
     x, new = opd.as_array(operand), ints.integers(sizes, "sizes")
     dims = tuple(range(len(new), len(new) + x.ndim))
@@ -464,6 +469,9 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
     """Return the slices along an axis, without it.
 
+    A tuple with as many arrays as the axis is long; ``stack`` is the inverse. Of an axis of size 0
+    it is empty.
+
     Raises:
         AxisError: there is no such axis.
 
@@ -472,6 +480,8 @@ def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
         >>> from tinyjax import lax
         >>> lax.unstack(jnp.array([[1, 2], [3, 4]]), axis=1)
         (Array([1, 3], dtype=int32), Array([2, 4], dtype=int32))
+        >>> lax.unstack(jnp.zeros((0, 3)))
+        ()
     """
     array = opd.as_array(x)
     along = ints.canonical_axis(axis, array.ndim)
@@ -503,6 +513,9 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
     """Repeat an array along each of its axes.
 
+    ``reps`` is how often along each axis, all of them; ``jnp.tile`` takes fewer or more. The
+    derivative sums over the copies.
+
     Raises:
         ShapeError: there is not one number for each axis.
 
@@ -527,10 +540,15 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
 def iota(dtype: DTypeLike, size: int) -> Array:
     """Return the integers from 0 to ``size - 1``, in the given dtype, which may be of floats.
 
+    The dtype comes first, before the size, which must be known while tracing. Numbers that it
+    cannot hold wrap around. ``jnp.arange`` takes a beginning and a step.
+
     Example:
         >>> from tinyjax import lax
         >>> lax.iota("int32", 3)
         Array([0, 1, 2], dtype=int32)
+        >>> lax.iota("float32", 3)
+        Array([0., 1., 2.], dtype=float32)
     """
     return broadcasted_iota(dtype, (size,), 0)
 
@@ -643,6 +661,9 @@ def empty(shape: Sequence[int], dtype: DTypeLike, *, out_sharding: Placement = N
 def shape_as_value(shape: Sequence[int]) -> Array:
     """Return a shape as an array of int32.
 
+    Sizes that are known by name only, as in exported programs, become values that depend on them. A
+    shape without axes gives an empty array.
+
     Raises:
         NumberRangeError: a size does not fit in int32.
 
@@ -650,6 +671,8 @@ def shape_as_value(shape: Sequence[int]) -> Array:
         >>> from tinyjax import lax
         >>> lax.shape_as_value((2, 3))
         Array([2, 3], dtype=int32)
+        >>> lax.shape_as_value(())
+        Array([], shape=(0,), dtype=int32)
     """
     sizes = ints.integers(shape, "shape")
     for size in sizes:

@@ -126,13 +126,19 @@ def random_gamma_grad(a: ArrayLike, x: ArrayLike, *, dtype: dtypes.DTypeLike = N
 def bessel_i0e(x: ArrayLike) -> Array:
     """Return the modified Bessel function of order 0, times ``exp(-abs(x))``.
 
+    The factor keeps it finite for large ``x``, where the function itself overflows; it is even in
+    ``x``, and 0 at infinity. The derivative holds in both modes.
+
     Args:
         x: floats.
 
     Example:
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> round(float(lax.bessel_i0e(1.0)), 6)
         0.46576
+        >>> lax.bessel_i0e(jnp.array([0.0, jnp.inf]))
+        Array([1., 0.], dtype=float32)
     """
     return bind1(_bessel.bessel_i0e, (opd.as_array(x),), NO_PARAMS)
 
@@ -140,13 +146,19 @@ def bessel_i0e(x: ArrayLike) -> Array:
 def bessel_i1e(x: ArrayLike) -> Array:
     """Return the modified Bessel function of order 1, times ``exp(-abs(x))``.
 
+    The factor keeps it finite for large ``x``, where the function itself overflows; it is odd in
+    ``x``, and 0 at infinity.
+
     Args:
         x: floats.
 
     Example:
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> round(float(lax.bessel_i1e(1.0)), 6)
         0.20791
+        >>> lax.bessel_i1e(jnp.array([0.0, -1.0, jnp.inf]))
+        Array([ 0.        , -0.20791042,  0.        ], dtype=float32)
     """
     return bind1(_bessel.bessel_i1e, (opd.as_array(x),), NO_PARAMS)
 
@@ -157,11 +169,17 @@ def bessel_i1e(x: ArrayLike) -> Array:
 class FftType(Enum):
     """Name a transform: those of real numbers begin with R, and inverse ones with I.
 
+    ``FFT`` and ``IFFT`` are of complex numbers; ``RFFT`` keeps the half of the last axis that
+    determines the rest, and ``IRFFT`` is its inverse. ``lax.fft`` takes their names as strings,
+    too.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.fft(jnp.array([1.0, 0.0, 0.0]), lax.FftType.RFFT, (3,))
         Array([1.+0.j, 1.+0.j], dtype=complex64)
+        >>> list(lax.FftType.__members__)
+        ['FFT', 'IFFT', 'RFFT', 'IRFFT']
     """
 
     FFT = 0
@@ -229,12 +247,17 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
 class RandomAlgorithm(IntEnum):
     """Name the algorithm of ``rng_bit_generator``.
 
+    ``RNG_PHILOX`` is the one that there is, and ``RNG_DEFAULT``, too; ``RNG_THREE_FRY`` is refused,
+    for ``tinyjax.random`` draws by it.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> key = jnp.zeros(4, jnp.uint32)
         >>> lax.rng_bit_generator(key, (2,), algorithm=lax.RandomAlgorithm.RNG_PHILOX)[1].dtype
         dtype('uint32')
+        >>> list(lax.RandomAlgorithm.__members__)
+        ['RNG_DEFAULT', 'RNG_THREE_FRY', 'RNG_PHILOX']
     """
 
     RNG_DEFAULT = 0

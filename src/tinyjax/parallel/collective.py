@@ -682,11 +682,17 @@ def pmax(
 ) -> T:
     """Return the greatest over the examples of an enclosing ``vmap``; arguments as for ``psum``.
 
+    Inside ``shard_map`` it is the greatest over the devices along an axis of the mesh. NaN where
+    one is. The derivative is shared equally among those that tie, as in ``max``.
+
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> tinyjax.vmap(lambda x: lax.pmax(x, "batch"), axis_name="batch")(jnp.array([1, 5, 3]))
         Array([5, 5, 5], dtype=int32)
+        >>> slope = tinyjax.vmap(tinyjax.grad(lambda x: lax.pmax(x, "batch")), axis_name="batch")
+        >>> slope(jnp.array([1.0, 3.0, 3.0]))
+        Array([0. , 1.5, 1.5], dtype=float32)
     """
     result: T = _over_leaves("pmax", pmax_p, x, axis_name, axis_index_groups)
     return result
@@ -700,11 +706,17 @@ def pmin(
 ) -> T:
     """Return the least over the examples of an enclosing ``vmap``; arguments as for ``psum``.
 
+    Inside ``shard_map`` it is the least over the devices along an axis of the mesh. NaN where one
+    is. The derivative is shared equally among those that tie, as in ``min``.
+
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> tinyjax.vmap(lambda x: lax.pmin(x, "batch"), axis_name="batch")(jnp.array([4, 5, 3]))
         Array([3, 3, 3], dtype=int32)
+        >>> least = tinyjax.vmap(lambda x: lax.pmin(x, "batch"), axis_name="batch")
+        >>> least(jnp.array([1.0, jnp.nan]))
+        Array([nan, nan], dtype=float32)
     """
     result: T = _over_leaves("pmin", pmin_p, x, axis_name, axis_index_groups)
     return result
@@ -1330,6 +1342,9 @@ def ppermute(x: T, axis_name: AxisName | Sequence[AxisName], perm: Sequence[tupl
 def pshuffle(x: T, axis_name: AxisName | Sequence[AxisName], perm: Sequence[int]) -> T:
     """Send to each example ``i`` the value of example ``perm[i]``; see ``ppermute``.
 
+    ``perm`` names each example once, as many as the axis is long. Inside ``shard_map`` devices
+    along an axis of the mesh send what they hold. The derivative sends back.
+
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax import lax
@@ -1348,6 +1363,9 @@ def pswapaxes(
     axis_index_groups: Sequence[Sequence[int]] | None = None,
 ) -> T:
     """Exchange the mapped axis with an axis of the same size; see ``all_to_all``.
+
+    After it example ``i`` holds the ``i``-th element of each. Inside ``shard_map`` devices along an
+    axis of the mesh exchange what they hold. The derivative exchanges back.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp

@@ -783,6 +783,10 @@ def conv_with_general_padding(
 ) -> Array:
     """Convolve ``NC...`` with ``OI...``, with dilations; see ``conv_general_dilated``.
 
+    ``lhs`` has the axes batch, features and space; ``rhs`` features of the result, of the input,
+    and space. Padding is a pair of numbers for each axis of space, or "SAME" or "VALID". As
+    everywhere in machine learning the kernel is not reversed: it is a correlation.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax

@@ -406,6 +406,10 @@ def dynamic_slice_in_dim(
 ) -> Array:
     """Apply ``dynamic_slice`` to one axis and keep the others whole.
 
+    The start may be traced, the size must be known. Negative starts count from the end; a slice
+    that would run over the edge is moved back until it fits, where indexing in Python would shorten
+    it.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim
@@ -415,6 +419,8 @@ def dynamic_slice_in_dim(
     Raises:
         AxisError: there is no such axis.
         ShapeError: the size is larger than the axis.
+        >>> dynamic_slice_in_dim(jnp.arange(5), 4, 3)
+        Array([2, 3, 4], dtype=int32)
     """
     x = opd.as_array(operand)
     axis = ints.canonical_axis(axis, x.ndim)
@@ -436,6 +442,9 @@ def dynamic_index_in_dim(
 ) -> Array:
     """Take one index of an axis, which is kept with size one unless ``keepdims`` is false.
 
+    The index may be traced. Negative ones count from the end; one out of range takes the nearest
+    element there is, and raises nothing.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
@@ -444,6 +453,8 @@ def dynamic_index_in_dim(
 
     Raises:
         AxisError: there is no such axis.
+        >>> dynamic_index_in_dim(jnp.arange(5), 9, keepdims=False)
+        Array(4, dtype=int32)
     """
     x = opd.as_array(operand)
     part = dynamic_slice_in_dim(x, index, 1, axis, allow_negative_indices=allow_negative_indices)
@@ -460,6 +471,9 @@ def dynamic_update_slice_in_dim(
 ) -> Array:
     """Apply ``dynamic_update_slice`` along one axis; the update starts at 0 along the others.
 
+    The start may be traced; an update that would run over the edge is moved back until it fits. The
+    array itself stays as it is.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax.primitives.dynamic_slice import dynamic_update_slice_in_dim
@@ -469,6 +483,8 @@ def dynamic_update_slice_in_dim(
     Raises:
         AxisError: there is no such axis.
         ShapeError: the update does not fit.
+        >>> dynamic_update_slice_in_dim(jnp.zeros(4), jnp.ones(2), 3, axis=0)
+        Array([0., 0., 1., 1.], dtype=float32)
     """
     x = opd.as_array(operand)
     starts = _one_start(x, start_index, ints.canonical_axis(axis, x.ndim))
@@ -484,6 +500,10 @@ def dynamic_update_index_in_dim(
     allow_negative_indices: bool = True,
 ) -> Array:
     """Replace what stands at one index of an axis; the update may leave that axis out.
+
+    The index may be traced; one out of range stands for the nearest place there is. The array
+    itself stays as it is. In both modes the derivative is that of a selection: nothing flows to
+    what was replaced.
 
     Example:
         >>> import tinyjax.numpy as jnp

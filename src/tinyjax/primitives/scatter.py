@@ -199,6 +199,9 @@ def scatter_add(
 ) -> Array:
     """Return a copy of an array with updates added to windows; see ``scatter``.
 
+    Indices that occur again are added again. Updates out of bounds are dropped, unless ``mode``
+    says otherwise. ``x.at[index].add(y)`` says the same of an index as in NumPy.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax.lax import ScatterDimensionNumbers, scatter_add
@@ -209,6 +212,8 @@ def scatter_add(
     Raises:
         ShapeError: the dimension numbers do not fit.
         DtypeError: the indices are not integers, or the updates are of another dtype.
+        >>> scatter_add(jnp.zeros(3), jnp.array([[7]]), jnp.array([2.0]), elements)
+        Array([0., 0., 0.], dtype=float32)
     """
     options = dimension_numbers, indices_are_sorted, unique_indices, mode
     return _scatter(gs.scatter_add_p, operand, scatter_indices, updates, *options)
@@ -225,6 +230,9 @@ def scatter_sub(
     mode: Mode = None,
 ) -> Array:
     """Subtract windows from an array, at starts that are data; see ``scatter_add``.
+
+    Indices that occur again are subtracted again. Updates out of bounds are dropped, unless
+    ``mode`` says otherwise. ``x.at[index].subtract(y)`` says the same of an index as in NumPy.
 
     Example:
         >>> import tinyjax.numpy as jnp
