@@ -46,14 +46,19 @@ def identity(x: ArrayLike) -> Array:
 def relu(x: ArrayLike) -> Array:
     """Return ``max(x, 0)``, whose derivative at 0 is 0.
 
+    ``jnp.maximum(x, 0)`` would share the derivative at 0 with the constant, and give 1/2 there.
+    Integers stay integers, and NaN stays NaN.
+
     Args:
         x: real.
 
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax import nn
         >>> nn.relu(jnp.array([-1.0, 0.0, 2.0]))
         Array([0., 0., 2.], dtype=float32)
+        >>> tinyjax.grad(nn.relu)(0.0), nn.relu(-3)
+        (Array(0., dtype=float32, weak_type=True), Array(0, dtype=int32, weak_type=True))
     """
     a = pm.array_of("relu", x)
     # a selection and no maximum, whose derivative at 0 is a half; NaN passes through
@@ -63,6 +68,8 @@ def relu(x: ArrayLike) -> Array:
 
 def relu6(x: ArrayLike) -> Array:
     """Return ``min(max(x, 0), 6)``, whose derivative at 0 and 6 is 0.
+
+    Networks for small devices use it, whose numbers are kept in few bits. Integers become floats.
 
     Args:
         x: real.
@@ -81,14 +88,19 @@ def relu6(x: ArrayLike) -> Array:
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
     """Return ``x`` where it is at least 0, ``negative_slope * x`` elsewhere.
 
+    The derivative is 1 at 0, ``negative_slope`` below. Integers become floats.
+
     Args:
         x: real.
         negative_slope: broadcasts with ``x``.
 
     Example:
+        >>> import tinyjax
         >>> from tinyjax import nn
         >>> float(nn.leaky_relu(-2.0, 0.5))
         -1.0
+        >>> tinyjax.grad(nn.leaky_relu)(-1.0)
+        Array(0.01, dtype=float32, weak_type=True)
     """
     a = pm.array_of("leaky_relu", x)
     return uf.pick(ew.ge(a, sh.full_like(a, 0)), a, negative_slope * a)
@@ -97,14 +109,20 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
 def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
     """Return ``x`` where it is positive, ``alpha (exp(x) - 1)`` elsewhere.
 
+    It is smooth at 0 for ``alpha=1``, where the derivative is 1, and tends to ``-alpha`` on the
+    left. Integers become floats.
+
     Args:
         x: real.
         alpha: broadcasts with ``x``.
 
     Example:
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax import nn
         >>> round(float(nn.elu(-1.0)), 4)
         -0.6321
+        >>> nn.elu(jnp.array([-jnp.inf, 0.0, 2.0]))
+        Array([-1.,  0.,  2.], dtype=float32)
     """
     a, scale = pm.promote_inexact(*pm.arrays("elu", x, alpha))
     zero = sh.full_like(a, 0.0)
@@ -148,13 +166,18 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
 def hard_tanh(x: ArrayLike) -> Array:
     """Return ``min(max(x, -1), 1)``, whose derivative at -1 and 1 is 1.
 
+    Integers stay integers, and NaN stays NaN. The derivative is 0 outside.
+
     Args:
         x: real.
 
     Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax import nn
         >>> float(nn.hard_tanh(3.0))
         1.0
+        >>> nn.hard_tanh(jnp.array([-2.0, 0.3])), tinyjax.grad(nn.hard_tanh)(1.0)
+        (Array([-1. ,  0.3], dtype=float32), Array(1., dtype=float32, weak_type=True))
     """
     a = pm.array_of("hard_tanh", x)
     at_most_one = uf.pick(ew.gt(a, sh.full_like(a, 1)), 1, a)
@@ -185,13 +208,19 @@ def sparse_plus(x: ArrayLike) -> Array:
 def sigmoid(x: ArrayLike) -> Array:
     """Return ``1 / (1 + exp(-x))``.
 
+    It neither overflows nor underflows to NaN: 0 and 1 far out. The derivative is ``s (1 - s)``.
+    Integers become floats. It is ``scipy.special.expit``.
+
     Args:
         x: real or complex.
 
     Example:
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax import nn
         >>> float(nn.sigmoid(0.0))
         0.5
+        >>> nn.sigmoid(jnp.array([-1000.0, 1000.0]))
+        Array([0., 1.], dtype=float32)
     """
     return ew.logistic(pm.inexact(x, "sigmoid"))
 
@@ -199,13 +228,19 @@ def sigmoid(x: ArrayLike) -> Array:
 def hard_sigmoid(x: ArrayLike) -> Array:
     """Return ``relu6(x + 3) / 6``.
 
+    A ``sigmoid`` of three straight lines: 0 from -3 down, 1 from 3 up, the derivative 1/6 between
+    them and 0 at the corners.
+
     Args:
         x: real.
 
     Example:
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax import nn
         >>> float(nn.hard_sigmoid(0.0))
         0.5
+        >>> nn.hard_sigmoid(jnp.array([-3.0, 0.0, 5.0]))
+        Array([0. , 0.5, 1. ], dtype=float32)
     """
     return relu6(pm.inexact(x, "hard_sigmoid") + 3.0) / 6.0
 
@@ -213,13 +248,18 @@ def hard_sigmoid(x: ArrayLike) -> Array:
 def sparse_sigmoid(x: ArrayLike) -> Array:
     """Return ``(x + 1) / 2``, kept between 0 and 1; the derivative of ``sparse_plus``.
 
+    The derivative is 1/2 within, 0 outside, and 1/4 at -1 and 1, where two answers tie.
+
     Args:
         x: real.
 
     Example:
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax import nn
         >>> float(nn.sparse_sigmoid(0.5))
         0.75
+        >>> nn.sparse_sigmoid(jnp.array([-2.0, 0.0, 2.0]))
+        Array([0. , 0.5, 1. ], dtype=float32)
     """
     a = pm.inexact(x, "sparse_sigmoid")
     return 0.5 * uf.minimum(uf.maximum(a + 1.0, 0.0), 2.0)
@@ -228,13 +268,19 @@ def sparse_sigmoid(x: ArrayLike) -> Array:
 def log_sigmoid(x: ArrayLike) -> Array:
     """Return ``log(sigmoid(x))``.
 
+    It is computed as ``-softplus(-x)``, so that it keeps its digits where ``sigmoid`` rounds to 0
+    or 1. The derivative is ``sigmoid(-x)``.
+
     Args:
         x: real.
 
     Example:
+        >>> import tinyjax
         >>> from tinyjax import nn
         >>> float(nn.log_sigmoid(-1000.0))
         -1000.0
+        >>> tinyjax.grad(nn.log_sigmoid)(-1000.0)
+        Array(1., dtype=float32, weak_type=True)
     """
     return -softplus(-pm.inexact(x, "log_sigmoid"))
 
@@ -242,13 +288,19 @@ def log_sigmoid(x: ArrayLike) -> Array:
 def softplus(x: ArrayLike) -> Array:
     """Return ``log(1 + exp(x))``.
 
+    A smooth ``relu``, computed without overflow. The derivative is ``sigmoid(x)``. Integers become
+    floats.
+
     Args:
         x: real.
 
     Example:
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax import nn
         >>> float(nn.softplus(1000.0))
         1000.0
+        >>> nn.softplus(jnp.array([-1000.0, 0.0]))
+        Array([0.       , 0.6931472], dtype=float32)
     """
     return uf.logaddexp(x, 0.0)
 
@@ -256,14 +308,20 @@ def softplus(x: ArrayLike) -> Array:
 def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     """Return ``(x + sqrt(x^2 + b)) / 2``, an algebraic ``softplus``.
 
+    ``b`` says how round the corner at 0 is: with 0 it is ``relu``. No exponential can overflow. The
+    derivative at 0 is 1/2. Integers become floats.
+
     Args:
         x: real.
         b: broadcasts with ``x``.
 
     Example:
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax import nn
         >>> float(nn.squareplus(0.0))
         1.0
+        >>> nn.squareplus(jnp.array([-1000.0, 1000.0]), 0.0)
+        Array([   0., 1000.], dtype=float32)
     """
     a, width = pm.promote_inexact(*pm.arrays("squareplus", x, b))
     return (a + uf.sqrt(uf.square(a) + width)) / 2
@@ -272,13 +330,19 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
 def soft_sign(x: ArrayLike) -> Array:
     """Return ``x / (|x| + 1)``.
 
+    It tends to -1 and 1, more slowly than ``tanh``; of infinity it is NaN. The derivative is ``1 /
+    (|x| + 1)^2``, at 0 it is 1. Integers become floats.
+
     Args:
         x: real.
 
     Example:
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax import nn
         >>> float(nn.soft_sign(1.0))
         0.5
+        >>> nn.soft_sign(jnp.array([-3.0, 1e30, jnp.inf]))
+        Array([-0.75,  1.  ,   nan], dtype=float32)
     """
     a = pm.inexact(x, "soft_sign")
     return a / (ew.abs_(a) + 1)
@@ -308,13 +372,19 @@ def log1mexp(x: ArrayLike) -> Array:
 def silu(x: ArrayLike) -> Array:
     """Return ``x sigmoid(x)``, also known as swish.
 
+    0 far to the left, ``x`` far to the right, and least (-0.28) at -1.28. The derivative at 0 is
+    1/2. Integers become floats; ``nn.swish`` is the same function.
+
     Args:
         x: real.
 
     Example:
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax import nn
         >>> round(float(nn.silu(1.0)), 4)
         0.7311
+        >>> nn.silu(jnp.array([-1000.0, 0.0, 1000.0]))
+        Array([  -0.,    0., 1000.], dtype=float32)
     """
     a = pm.inexact(x, "silu")
     return ew.mul(a, ew.logistic(a))
@@ -326,13 +396,19 @@ swish = silu
 def hard_silu(x: ArrayLike) -> Array:
     """Return ``x hard_sigmoid(x)``.
 
+    A ``silu`` without exponentials: 0 from -3 down, ``x`` from 3 up. Also known as hard swish;
+    ``nn.hard_swish`` is the same function.
+
     Args:
         x: real.
 
     Example:
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax import nn
         >>> float(nn.hard_silu(3.0))
         3.0
+        >>> nn.hard_silu(jnp.array([-4.0, -1.0, 4.0]))
+        Array([-0.        , -0.33333334,  4.        ], dtype=float32)
     """
     a = pm.inexact(x, "hard_silu")
     return a * hard_sigmoid(a)
@@ -344,13 +420,19 @@ hard_swish = hard_silu
 def mish(x: ArrayLike) -> Array:
     """Return ``x tanh(softplus(x))``.
 
+    A smooth function much like ``silu``: 0 far to the left, ``x`` far to the right, least (-0.31)
+    at -1.19. Integers become floats.
+
     Args:
         x: real.
 
     Example:
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax import nn
         >>> round(float(nn.mish(1.0)), 4)
         0.8651
+        >>> nn.mish(jnp.array([-1000.0, 1000.0]))
+        Array([  -0., 1000.], dtype=float32)
     """
     a = pm.inexact(x, "mish")
     return a * uf.tanh(softplus(a))

@@ -201,11 +201,17 @@ def idct(
 ) -> Array:
     """Return the inverse of ``dct``; the arguments and errors are those of ``dct``.
 
+    With ``norm`` None it divides by twice the number of elements, by which ``dct`` multiplies; with
+    "ortho" both directions are orthogonal.
+
     Example:
-        >>> import tinyjax.numpy as jnp
+        >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax.scipy.fft import idct
         >>> idct(jnp.array([8.0, 0.0, 0.0, 0.0])).round(4)
         Array([1., 1., 1., 1.], dtype=float32)
+        >>> from tinyjax.scipy.fft import dct
+        >>> jnp.round(idct(dct(jnp.array([1.0, 2.0, 3.0]))), 4)
+        Array([1., 2., 3.], dtype=float32)
     """
     return _one("idct", x, type, n, axis, norm, True)
 
@@ -248,6 +254,9 @@ def idctn(
     norm: Norm = None,
 ) -> Array:
     """Return the inverse of ``dctn``; the arguments and errors are those of ``dctn``.
+
+    Over all axes by default. It divides by what ``dctn`` multiplies by; with ``norm="ortho"`` both
+    are orthogonal.
 
     Example:
         >>> import tinyjax.numpy as jnp

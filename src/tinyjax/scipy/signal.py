@@ -609,6 +609,10 @@ def welch(  # noqa: PLR0913, PLR0917 (JAX's signature)
 ) -> tuple[Array, Array]:
     """Return the power spectral density of a signal; the arguments and errors are ``csd``'s.
 
+    The signal is cut into segments that overlap, each is windowed and transformed, and the squares
+    are averaged: noise falls with the number of segments. It is ``csd`` of a signal with itself.
+    Frequencies come first, in units of ``fs``.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax.scipy.signal import welch

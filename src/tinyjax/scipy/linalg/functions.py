@@ -698,6 +698,9 @@ def hilbert(n: int) -> Array:
 def invhilbert(n: int) -> Array:
     """Return the inverse of Hilbert's matrix, whose elements are whole numbers.
 
+    They grow quickly, beyond what float32 holds exactly: Hilbert's matrix (``hilbert``) is the
+    classic example of one that can hardly be inverted by rounded numbers.
+
     Args:
         n: how many rows.
 

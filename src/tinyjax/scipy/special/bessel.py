@@ -18,13 +18,19 @@ from tinyjax.special import bessel as sbe
 def i0e(x: ArrayLike) -> Array:
     """Return the modified Bessel function of order 0, times ``exp(-abs(x))``.
 
+    It falls like ``1 / sqrt(2 pi |x|)`` and never overflows. It is even, 1 at 0. Integers become
+    floats.
+
     Args:
         x: real.
 
     Example:
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import special
         >>> round(float(special.i0e(1.0)), 6)
         0.46576
+        >>> special.i0e(jnp.array([0.0, 1e6]))
+        Array([1.0000000e+00, 3.9894233e-04], dtype=float32)
     """
     return sbe.bessel_i0e(pm.inexact(x, "i0e"))
 
@@ -32,13 +38,19 @@ def i0e(x: ArrayLike) -> Array:
 def i1e(x: ArrayLike) -> Array:
     """Return the modified Bessel function of order 1, times ``exp(-abs(x))``.
 
+    It falls like ``1 / sqrt(2 pi |x|)`` far out and never overflows. It is odd. Integers become
+    floats.
+
     Args:
         x: real.
 
     Example:
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import special
         >>> round(float(special.i1e(1.0)), 6)
         0.20791
+        >>> special.i1e(jnp.array([0.0, 1e6]))
+        Array([0.        , 0.00039894], dtype=float32)
     """
     return sbe.bessel_i1e(pm.inexact(x, "i1e"))
 
@@ -47,13 +59,19 @@ def i1e(x: ArrayLike) -> Array:
 def i0(x: ArrayLike) -> Array:
     """Return the modified Bessel function of order 0.
 
+    It grows like ``exp(|x|)`` and overflows (float32 from 92 on): see ``i0e``. It is even, and
+    ``i1`` is its derivative. Integers become floats.
+
     Args:
         x: real.
 
     Example:
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import special
         >>> round(float(special.i0(1.0)), 6)
         1.266066
+        >>> special.i0(jnp.array([0.0, -1.0, 100.0]))
+        Array([1.       , 1.2660658,       inf], dtype=float32)
     """
     return _modified_0(pm.inexact(x, "i0"))
 
@@ -62,13 +80,19 @@ def i0(x: ArrayLike) -> Array:
 def i1(x: ArrayLike) -> Array:
     """Return the modified Bessel function of order 1.
 
+    It grows like ``exp(|x|)`` and overflows (float32 from 92 on): see ``i1e``. It is odd. Integers
+    become floats.
+
     Args:
         x: real.
 
     Example:
+        >>> import tinyjax.numpy as jnp
         >>> from tinyjax.scipy import special
         >>> round(float(special.i1(1.0)), 6)
         0.565159
+        >>> special.i1(jnp.array([0.0, -1.0, 100.0]))
+        Array([ 0.       , -0.5651591,        inf], dtype=float32)
     """
     return _modified_1(pm.inexact(x, "i1"))
 

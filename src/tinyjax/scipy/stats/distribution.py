@@ -41,6 +41,20 @@ _RETURNS: Final = {
     "entropy": "the entropy, in natural units",
     "isf": "the value above which a share ``{}`` of the probability lies",
 }
+#: What becomes of it at the edges.
+_EDGES: Final = {
+    "logpdf": "It is -inf outside of the support, and finite where ``pdf`` underflows.",
+    "pdf": "It is 0 outside of the support; likelihoods are sums of ``logpdf``.",
+    "logpmf": "It is -inf for numbers out of range, and finite where ``pmf`` underflows.",
+    "pmf": "It is 0 for numbers out of range; likelihoods are sums of ``logpmf``.",
+    "logcdf": "It is -inf below the support, and 0 above.",
+    "cdf": "It is 0 below the support, and 1 above.",
+    "logsf": "It is 0 below the support, and -inf above.",
+    "sf": "It is 1 below the support, and 0 above: what ``cdf`` leaves, without its rounding to 1.",
+    "ppf": "It undoes ``cdf``: the ends of the support for 0 and 1, NaN for what is no share.",
+    "entropy": "It is the expected value of ``-logpmf``.",
+    "isf": "It undoes ``sf``: the ends of the support for 1 and 0, NaN for what is no share.",
+}
 #: What arguments are of which a family does not say it.
 _ARGUMENTS: Final = {
     "x": "real",
@@ -164,6 +178,9 @@ class Family(Generic[P]):
         package, _, distribution = self._module.rpartition(".")
         digits = max(4, len(repr(value).partition(".")[2]))
         bind.__doc__ = f"""Return {_RETURNS[name].format(names[0])}.
+
+    {_EDGES[name]}
+    Integers become floats, and NaN gives NaN.
 
     Args:
         {self._arguments}; all broadcast.
