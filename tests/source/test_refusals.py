@@ -19,7 +19,6 @@ import pytest
 from random_programs import compiled
 from unchecked import unchecked
 
-import tinyjax
 from tinyjax import source
 from tinyjax.errors import SourceError
 
@@ -757,13 +756,4 @@ def test_a_function_whose_source_cannot_be_read() -> None:
     assert caught.value.message == (
         "the source of square cannot be read (<string>). Define the function in a file or a "
         "notebook."
-    )
-
-
-def test_a_closure_in_a_function_of_tinyjax() -> None:
-    with pytest.raises(SourceError) as caught:
-        source.grad(lambda x: tinyjax.grad(lambda y: y * x)(1.0))(0.7)
-    assert "closes over variables: their derivatives would be lost" in caught.value.message
-    assert unchecked(caught.value.location).text.endswith(
-        "source.grad(lambda x: tinyjax.grad(lambda y: y * x)(1.0))(0.7)"
     )

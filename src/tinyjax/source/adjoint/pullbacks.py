@@ -17,7 +17,7 @@ from tinyjax import config, dtypes, errors, frames, tree
 from tinyjax.core import api
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.source.adjoint import activity, codegen, cotangents as cts, equivalents
+from tinyjax.source.adjoint import activity, closures, codegen, cotangents as cts, equivalents
 from tinyjax.source.adjoint.differentiate import Adjoint, differentiate
 from tinyjax.source.adjoint.rules import arrays, containers, registry
 from tinyjax.source.ir import find, program as ir, read, runtime
@@ -50,7 +50,7 @@ def is_library(fun: Any) -> bool:
         filename = fun.__code__.co_filename
         return filename.startswith(frames.PACKAGE_DIRECTORY) and not filename.startswith(_OWN)
     module = type(fun).__module__
-    own = module.startswith("tinyjax.source") and not isinstance(fun, LibraryTranspose)
+    own = module.startswith("tinyjax.source") and not isinstance(fun, _OF_LIBRARY)
     return module.startswith("tinyjax.") and not own
 
 
@@ -68,7 +68,9 @@ def _modes_of(fun: Any) -> frozenset[int | str]:
 
     A number in such a place, as the order of a norm, has no derivative, and is not an array.
     """
-    return _found_modes(fun) if isinstance(fun, Hashable) else frozenset()
+    if isinstance(fun, _OF_LIBRARY) or not isinstance(fun, Hashable):
+        return frozenset()
+    return _found_modes(fun)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -127,6 +129,9 @@ class LibraryTranspose:
         return value_and_pullback(self.fun, args, kwargs)[1](ct)
 
 
+_OF_LIBRARY: Final = (LibraryTranspose, closures.Closing, closures.Transformed)
+
+
 def library_pullback(back: Any, transpose: Any, args: Any, kwargs: Any) -> Any:
     """The pullback of a call of a function of tinyjax or NumPy.
 
@@ -180,21 +185,31 @@ def _conforming(ct: Any, value: Any) -> Any:
 
 
 def library_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-    """Call a function of tinyjax.
+    """Call a function of tinyjax, whose arguments may be functions that close over variables.
 
-    Raises:
-        SourceError: a function among the arguments closes over variables, whose derivatives would
-            be lost.
+    What ``vmap`` and its kin give of such a function is differentiated where it is called.
     """
-    for leaf in tree.leaves((args, kwargs)):
-        if isinstance(leaf, FunctionType) and activity.kind_of(leaf).active:
-            raise find.refusal(
-                f"{name_of(fun)} was given the function {leaf.__qualname__}, which closes over "
-                "variables: their derivatives would be lost. Use the transformation of the same "
-                "name in tinyjax.source, or pass the values as arguments."
-            )
+    leaves = tree.leaves((args, kwargs))
+    if any(closures.is_closure(leaf) for leaf in leaves):
+        if not any(cts.is_differentiable(leaf) for leaf in leaves):
+            value = fun(*args, **kwargs)
+            if callable(value):
+                transformed = functools.partial(closures.Transformed(fun), args, kwargs)
+                return transformed, transformation_pullback(tuple(kwargs))
+        fun = closures.Closing(fun, args, kwargs)
+        args, kwargs = tree.map(closures.opened, (args, kwargs))
     value, back = value_and_pullback(fun, args, kwargs)
     return value, library_pullback(back, LibraryTranspose(fun), args, kwargs)
+
+
+def transformation_pullback(names: tuple[str, ...]) -> Any:
+    """The pullback of a transformation's call with keywords of some names."""
+
+    def pullback(ct: Any) -> Any:
+        of_args, of_kwargs = ct["args"]
+        return (None, *of_args, *[containers.entry(of_kwargs, name) for name in names])
+
+    return pullback
 
 
 # Functions of NumPy

@@ -1,0 +1,143 @@
+"""Functions given to functions of tinyjax, as the values that they close over.
+
+``lax.scan(step, ...)`` is pulled through ``tinyjax.vjp``, which takes derivatives of arrays. So a
+function among the arguments is *opened* into what it closes over, by name, and *closed* again over
+what ``vjp`` puts in its place. The cotangent of a function is a dict of those names, and so is what
+``vjp`` gives for what was opened.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable
+from types import CellType, FunctionType, MethodType
+from typing import Any, Final
+
+import attrs
+
+from tinyjax import tree
+from tinyjax.source.adjoint import activity, cotangents as cts
+from tinyjax.source.ir import find
+
+_FUNCTIONS: Final = (FunctionType, MethodType, functools.partial)
+
+
+def is_closure(x: Any) -> bool:
+    """Whether a value is a function, or an object with a call, that may have a derivative."""
+    if isinstance(x, _FUNCTIONS):
+        return activity.kind_of(x).active
+    return callable(x) and _is_record(x)
+
+
+def _is_record(x: Any) -> bool:
+    return cts.is_record(x) and not type(x).__module__.startswith("tinyjax.")
+
+
+def opened(x: Any, outer: tuple[Any, ...] = ()) -> Any:
+    """The values that a function closes over, by name; anything without derivatives as it is.
+
+    Args:
+        x: a function, or any other value.
+        outer: the functions and objects that hold it.
+
+    Raises:
+        SourceError: functions close over each other.
+    """
+    if not (is_closure(x) or (outer and _is_record(x))):
+        return x
+    if any(x is holder for holder in outer):
+        raise find.refusal(
+            f"the function {getattr(x, '__qualname__', repr(x))} closes over a function that "
+            "closes over it: their derivatives would be lost. Pass the values as arguments."
+        )
+    inside = functools.partial(opened, outer=(*outer, x))
+    values = {name: tree.map(inside, value) for name, value in _values(x).items()}
+    return values if any(map(cts.is_differentiable, tree.leaves(values))) else x
+
+
+def closed(x: Any, values: Any) -> Any:
+    """A function like ``x`` that closes over ``values``, which ``opened`` has made of it."""
+    if not (isinstance(values, dict) and (is_closure(x) or _is_record(x))):
+        return values
+    inner = {name: tree.map(closed, value, values[name]) for name, value in _values(x).items()}
+    if isinstance(x, MethodType):
+        return MethodType(x.__func__, inner["__self__"])
+    if isinstance(x, functools.partial):
+        return functools.partial(inner["func"], *inner["args"], **inner["keywords"])
+    if not isinstance(x, FunctionType):
+        record = copy.copy(x)
+        for name, value in inner.items():
+            object.__setattr__(record, name, value)
+        return record
+    fun = FunctionType(x.__code__, x.__globals__, x.__name__, closure=_cells(x, inner))
+    functools.update_wrapper(fun, x)
+    fun.__defaults__ = tuple([inner[name] for name in _optional(x)]) or None
+    fun.__kwdefaults__ = {name: inner[name] for name in x.__kwdefaults__ or ()} or None
+    for cell, own in zip(fun.__closure__ or (), x.__closure__ or (), strict=True):
+        if _holds(own, x):
+            cell.cell_contents = fun
+    return fun
+
+
+def _values(x: Any) -> dict[str, Any]:
+    """What a function or an object holds, by the names of its cotangent."""
+    if isinstance(x, MethodType):
+        return {"__self__": x.__self__}
+    if isinstance(x, functools.partial):
+        return {"func": x.func, "args": x.args, "keywords": x.keywords}
+    if not isinstance(x, FunctionType):
+        return {name: getattr(x, name) for name in cts.field_names(type(x))}
+    cells = zip(x.__code__.co_freevars, x.__closure__ or (), strict=True)
+    free = {name: cell.cell_contents for name, cell in cells if not _holds(cell, x)}
+    defaults = dict(zip(_optional(x), x.__defaults__ or (), strict=True))
+    return free | defaults | (x.__kwdefaults__ or {})
+
+
+def _holds(cell: CellType, fun: FunctionType) -> bool:
+    """Whether a cell holds the function itself, or nothing yet."""
+    try:
+        return cell.cell_contents is fun
+    except ValueError:
+        return True
+
+
+def _cells(fun: FunctionType, values: dict[str, Any]) -> tuple[CellType, ...]:
+    return tuple([CellType(values.get(name)) for name in fun.__code__.co_freevars])
+
+
+def _optional(fun: FunctionType) -> tuple[str, ...]:
+    """The parameters that have defaults, those by keyword only aside."""
+    names = fun.__code__.co_varnames[: fun.__code__.co_argcount]
+    return names[len(names) - len(fun.__defaults__ or ()) :]
+
+
+@attrs.frozen(eq=False)
+class Closing:
+    """A function of tinyjax that takes the functions among its arguments opened.
+
+    Attributes:
+        fun: the function.
+        args: its arguments, functions as they are.
+        kwargs: those by keyword.
+    """
+
+    fun: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        args, kwargs = tree.map(closed, (self.args, self.kwargs), (args, kwargs))
+        return self.fun(*args, **kwargs)
+
+
+@attrs.frozen(eq=False)
+class Transformed:
+    """A transformation of tinyjax, and a call of the function that it gives, as one function."""
+
+    transformation: Callable[..., Any]
+
+    def __call__(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], /, *inputs: Any, **keywords: Any
+    ) -> Any:
+        return self.transformation(*args, **kwargs)(*inputs, **keywords)
