@@ -153,12 +153,17 @@ def distributed(session: nox.Session) -> None:
 
 @nox.session
 def browser(session: nox.Session) -> None:
-    """Open the pages of the explorer and of the site in Chromium, and draw by Graphviz.
+    """Build the site, open its pages and the explorer's in Chromium, and draw by Graphviz.
 
-    Both must be installed.
+    Both must be installed. Of pages that programs write, a sample is opened (tests/pages); with
+    ``--every-page`` each of them is. Further arguments go to pytest.
     """
     install(session, ".", "test", "docs")
-    run(session, *SUITE, "-m", "browser", "tests/exploring", "tests/pages", *session.posargs)
+    run(session, "python", "-m", "website")
+    arguments = [x for x in session.posargs if x != "--every-page"]
+    environment = {"TINYJAX_EVERY_PAGE": "1"} if "--every-page" in session.posargs else {}
+    where = ("-m", "browser", "tests/exploring", "tests/pages")
+    run(session, *SUITE, *where, *arguments, env=environment)
 
 
 @nox.session

@@ -162,7 +162,9 @@ class Staging:
         """Write all pages, and run their code."""
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
+        print("reading the package", flush=True)
         reference = Reference()
+        print(f"writing pages of {len(reference.names)} names", flush=True)
         for name, text in reference.pages().items():
             self._put(Path("reference", f"{name}.rst"), text)
         self._put(Path("static", "names.js"), reference.script())
