@@ -288,6 +288,8 @@ local_settings: Callable[[], Settings | None] = _local.get
 def settings() -> Settings:
     """Return the settings in force here: those of the block, or else of the process.
 
+    The record is frozen, and one object while nothing changes, so that it can be a key.
+
     Example:
         >>> import tinyjax
         >>> with tinyjax.config.scoped(default_dtypes="float64"):
@@ -295,6 +297,8 @@ def settings() -> Settings:
         'float64'
         >>> tinyjax.config.settings().default_dtypes
         'float32'
+        >>> tinyjax.config.settings() is tinyjax.config.settings()
+        True
     """
     return _local.get() or Process.settings
 
@@ -403,6 +407,8 @@ _settled: Final[dict[str, Any]] = {}
 
 def settle(name: str) -> Any:
     """Return a setting that is read once: from now on it cannot be changed.
+
+    A later ``update`` raises an error that says what had already read it.
 
     Example:
         >>> from tinyjax import config
@@ -538,6 +544,9 @@ def update(name: str, value: object) -> None:
 def scoped(**changes: object) -> AbstractContextManager[Settings]:
     """Change settings within a ``with`` block, in this thread or task only.
 
+    They are back as they were when the block ends, whatever ends it. Threads that are started
+    within have the settings of the process. Several may be given at once.
+
     Example:
         >>> from tinyjax import config
         >>> with config.scoped(default_dtypes="float64") as settings:
@@ -568,11 +577,17 @@ def _scope(make: Callable[[], Settings]) -> Iterator[Settings]:
 def default_dtypes(dtype: object) -> Iterator[Settings]:
     """Make ``float32`` or ``float64`` (and their int and complex kin) the default in a block.
 
+    The default is what Python's numbers and constructors without a dtype get; data that has a dtype
+    keeps it. Functions that were compiled under another default are traced again.
+
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
         >>> with tinyjax.default_dtypes(jnp.float64):
         ...     jnp.ones(2).dtype
         dtype('float64')
+        >>> with tinyjax.default_dtypes(jnp.float64):
+        ...     jnp.array(1).dtype, jnp.float32(1.0).dtype
+        (dtype('int64'), dtype('float32'))
     """
     with scoped(default_dtypes=dtype) as current:
         yield current
@@ -590,17 +605,30 @@ def _named(name: str, value: object) -> Iterator[None]:
 def enable_x64(new_val: bool = True) -> AbstractContextManager[None]:
     """Make 64-bit types the default in a block; with ``False``, make them 32-bit types there.
 
+    As a function of JAX's it may be called without an argument. With ``False`` data of 64 bits
+    becomes data of 32 bits, as in JAX by default; here 64-bit data otherwise keeps its type.
+
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
         >>> with tinyjax.enable_x64(True):
         ...     jnp.ones(2).dtype
         dtype('float64')
+        >>> import numpy as np
+        >>> jnp.asarray(np.ones(2)).dtype
+        dtype('float64')
+        >>> with tinyjax.enable_x64(False):
+        ...     jnp.asarray(np.ones(2)).dtype
+        dtype('float32')
     """
     return _named("jax_enable_x64", new_val)
 
 
 def debug_nans(new_val: bool = True) -> AbstractContextManager[None]:
     """Set ``debug_nans`` for a block: a NaN that an operation makes raises ``NanError``.
+
+    The error names your line, the operation and what it was given, the iteration of a loop and the
+    example of a ``vmap``. A NaN that was already in the data is not reported, nor one that does not
+    reach a result. Under it functions are traced again and run more slowly.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -616,6 +644,9 @@ def debug_nans(new_val: bool = True) -> AbstractContextManager[None]:
 
 def debug_infs(new_val: bool = True) -> AbstractContextManager[None]:
     """Set ``debug_infs`` for a block: an infinity that an operation makes raises ``NanError``.
+
+    Everything else is as for ``debug_nans``. Infinities that were in the data, such as ``-jnp.inf``
+    in a mask, are not reported.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -678,6 +709,9 @@ def enable_checks(new_val: bool = True) -> AbstractContextManager[None]:
 def log_compiles(new_val: bool = True) -> AbstractContextManager[None]:
     """Set ``explain`` for a block: the logger ``tinyjax`` is told why calls trace or compile.
 
+    The message names your line, and the argument whose shape, dtype or value was new. It is the
+    same as ``explain_cache_misses``.
+
     Example:
         >>> import tinyjax
         >>> import logging
@@ -692,6 +726,9 @@ def log_compiles(new_val: bool = True) -> AbstractContextManager[None]:
 def explain_cache_misses(new_val: bool = True) -> AbstractContextManager[None]:
     """Set ``explain`` for a block: the logger ``tinyjax`` is told why calls trace or compile.
 
+    The message names your line, and the argument whose shape, dtype or value was new. It is the
+    same as ``log_compiles``.
+
     Example:
         >>> import tinyjax
         >>> with tinyjax.explain_cache_misses():
@@ -703,6 +740,9 @@ def explain_cache_misses(new_val: bool = True) -> AbstractContextManager[None]:
 
 def threefry_partitionable(new_val: bool = True) -> AbstractContextManager[None]:
     """Set ``threefry_partitionable`` for a block: which of JAX's two random streams is drawn.
+
+    Of one key they draw different numbers; JAX drew the older ones by default until its release
+    0.5.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -718,6 +758,9 @@ def threefry_partitionable(new_val: bool = True) -> AbstractContextManager[None]
 
 def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
     """Run jitted functions operation by operation in a block.
+
+    Then ``print`` and debuggers see data, and errors come from the line at which they occur. Loops
+    of ``lax`` run in Python, too. It is slow, and rounds as eager evaluation does.
 
     Example:
         >>> import tinyjax
@@ -781,6 +824,9 @@ def numpy_dtype_promotion(new_val: DtypePromotion) -> AbstractContextManager[Non
 
 def default_prng_impl(new_val: Generator) -> AbstractContextManager[None]:
     """Choose the generator of raw keys, and of keys that are made without naming one.
+
+    "threefry2x32" is the default; "rbg" and "unsafe_rbg" are the others. Each draws the numbers
+    that JAX draws by it. A key keeps its generator.
 
     Example:
         >>> import tinyjax
@@ -867,6 +913,9 @@ def jax2tf_associative_scan_reductions(new_val: bool = False) -> AbstractContext
 
 class UserContext:
     """A setting of the user's; made by ``make_user_context``.
+
+    Called in a ``with`` statement it has another value, in this thread and task only; ``jit`` keeps
+    a program for each.
 
     Example:
         >>> import tinyjax
@@ -977,6 +1026,9 @@ def no_tracing(new_val: bool = True) -> Iterator[None]:
 def is_tracing_forbidden() -> bool:
     """Say whether ``no_tracing`` is in force here.
 
+    Functions that are jitted then raise an error where they would have to be traced, so that a
+    program can be held to what it has compiled.
+
     Example:
         >>> import tinyjax
         >>> from tinyjax import config
@@ -1055,18 +1107,30 @@ def transfer_guard(new_val: Transfers | None) -> AbstractContextManager[None]:
 def transfer_guard_host_to_device(new_val: Transfers | None) -> AbstractContextManager[None]:
     """Say what becomes of transfers to the device; see ``transfer_guard``.
 
+    The values are "allow", "log", "disallow", and with "_explicit" those that ``device_put`` makes
+    as well.
+
     Example:
         >>> import numpy as np
         >>> import tinyjax
         >>> with tinyjax.transfer_guard_host_to_device("allow"):
         ...     tinyjax.device_put(np.ones(2))
         Array([1., 1.], dtype=float64)
+        >>> with tinyjax.transfer_guard_host_to_device("disallow"):
+        ...     try:
+        ...         tinyjax.jit(lambda x: x)(np.ones(2))
+        ...     except tinyjax.errors.TransferError as error:
+        ...         print("Disallowed host-to-device transfer" in error.message)
+        True
     """
     return _named("jax_transfer_guard_host_to_device", new_val)
 
 
 def transfer_guard_device_to_device(new_val: Transfers | None) -> AbstractContextManager[None]:
     """Say what becomes of transfers between devices; see ``transfer_guard``.
+
+    With one device there are none. The values are "allow", "log", "disallow", and with "_explicit"
+    those that ``device_put`` makes as well.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp

@@ -46,6 +46,9 @@ class MakesScalars(Protocol):
 class HasDType(Protocol):
     """An array, of NumPy or of tinyjax, or anything else with a dtype.
 
+    It is a protocol, for type annotations and ``isinstance``. Nothing is asked about the dtype
+    itself.
+
     Example:
         >>> import numpy as np
         >>> import tinyjax.numpy as jnp
@@ -205,6 +208,8 @@ _NARROW_FLOATS = frozenset((*FLOAT8, bfloat16, float16))
 def is_inexact(dtype: DType) -> bool:
     """Say whether a type is a float or complex: one that has derivatives.
 
+    Derivatives with respect to others are of the type ``float0``, which has no data.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import dtypes
@@ -216,6 +221,8 @@ def is_inexact(dtype: DType) -> bool:
 
 def is_float(dtype: DType) -> bool:
     """Say whether a type is a real floating-point type.
+
+    bfloat16 and the narrow floats count, which NumPy does not know.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -229,6 +236,8 @@ def is_float(dtype: DType) -> bool:
 def is_complex(dtype: DType) -> bool:
     """Say whether a type is complex.
 
+    It takes a dtype, as ``jnp.dtype`` and arrays give it; ``jnp.issubdtype`` also takes names.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import dtypes
@@ -240,6 +249,8 @@ def is_complex(dtype: DType) -> bool:
 
 def is_integer(dtype: DType) -> bool:
     """Say whether a type is a signed or unsigned integer (not bool).
+
+    Integers of 2 and 4 bits are not among them, with which little arithmetic is done.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -265,10 +276,14 @@ def is_whole(dtype: DType) -> bool:
 def is_key(dtype: DType) -> bool:
     """Say whether a type is one of the keys of random numbers.
 
+    Keys made by ``random.key`` are; raw ones of ``random.PRNGKey`` are arrays of uint32.
+
     Example:
         >>> from tinyjax import dtypes, random
         >>> dtypes.is_key(random.key(0).dtype)
         True
+        >>> dtypes.is_key(random.PRNGKey(0).dtype)
+        False
     """
     return dtype.type is prng_key
 
@@ -523,6 +538,9 @@ def _is_weak(dtype: DTypeLike) -> bool:
 def default_float() -> DType:
     """Return the type of a Python float: float32 unless ``default_dtypes`` says float64.
 
+    It is what ``jnp.ones(2)`` has, and what integers become in functions such as ``sin``. 64-bit
+    integers become float64 instead.
+
     Example:
         >>> from tinyjax import config, dtypes
         >>> str(dtypes.default_float())
@@ -537,16 +555,24 @@ def default_float() -> DType:
 def default_int() -> DType:
     """Return the type of a Python int: int32, or int64 with 64-bit defaults.
 
+    It is what ``jnp.arange(3)`` has, and indices; it follows ``default_dtypes`` and ``enable_x64``.
+
     Example:
         >>> from tinyjax import dtypes
         >>> str(dtypes.default_int())
         'int32'
+        >>> import tinyjax
+        >>> with tinyjax.enable_x64(True):
+        ...     str(dtypes.default_int())
+        'int64'
     """
     return int32 if settings().default_dtypes == "float32" else int64
 
 
 def default_complex() -> DType:
     """Return the type of a Python complex: complex64, or complex128 with 64-bit defaults.
+
+    It follows ``default_dtypes`` and ``enable_x64``, in blocks, too.
 
     Example:
         >>> from tinyjax import dtypes
@@ -558,6 +584,9 @@ def default_complex() -> DType:
 
 def scalar_dtype(kind: type) -> DType:
     """Return the dtype that a Python scalar type stands for.
+
+    It follows ``default_dtypes`` and ``enable_x64``. Arrays made of such numbers are weakly typed:
+    another operand's dtype prevails.
 
     Example:
         >>> from tinyjax import dtypes
@@ -590,6 +619,8 @@ def real_part(dtype: DType) -> DType:
 
 def to_complex(dtype: DType) -> DType:
     """Return the complex type of a real one's precision; complex types are unchanged.
+
+    Floats narrower than float32 become complex64, and so do integers and bools.
 
     Example:
         >>> from tinyjax import dtypes
@@ -853,6 +884,9 @@ def scalar_type_of(x: Any) -> type[bool | int | float | complex]:
 
 def itemsize_bits(dtype: DTypeLike) -> int:
     """Return the number of bits that an element takes in memory.
+
+    It differs from eight times NumPy's ``itemsize`` for types narrower than a byte, of which XLA
+    packs several.
 
     Example:
         >>> import tinyjax.numpy as jnp

@@ -32,6 +32,9 @@ _scalars: Final[list[_Listener]] = []
 def record_event(event: str, **kwargs: str | int) -> None:
     """Report that something happened.
 
+    Every listener is called at once, in this thread and in the order in which they were registered.
+    The name is yours; tinyjax's own begin with "/jax/". Keyword arguments are passed on as tags.
+
     Example:
         >>> from tinyjax import monitoring
         >>> heard = []
@@ -47,6 +50,9 @@ def record_event(event: str, **kwargs: str | int) -> None:
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
     """Report how long something took, in seconds.
+
+    Every listener of durations is called at once. tinyjax itself reports how long it traces and
+    compiles. Keyword arguments are passed on as tags.
 
     Example:
         >>> from tinyjax import monitoring
@@ -64,6 +70,8 @@ def record_event_time_span(
 ) -> None:
     """Report when something began and ended.
 
+    Both are in seconds, of whatever clock you took. Every listener of time spans is called at once.
+
     Example:
         >>> from tinyjax import monitoring
         >>> monitoring.register_event_time_span_listener(lambda *said, **tags: print(*said))
@@ -77,6 +85,8 @@ def record_event_time_span(
 
 def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
     """Report a number.
+
+    Every listener of numbers is called at once. Keyword arguments are passed on as tags.
 
     Example:
         >>> from tinyjax import monitoring
@@ -92,6 +102,9 @@ def record_scalar(event: str, value: float | int, **kwargs: str | int) -> None:
 def register_event_listener(callback: _Listener) -> None:
     """Call a function of every ``record_event``, with the same arguments.
 
+    A function that is registered twice is called twice, and an exception that it raises reaches who
+    reports. It is called until ``unregister_event_listener``.
+
     Example:
         >>> from tinyjax import monitoring
         >>> monitoring.register_event_listener(lambda event, **tags: print(event, tags))
@@ -104,6 +117,9 @@ def register_event_listener(callback: _Listener) -> None:
 
 def register_event_duration_secs_listener(callback: _Listener) -> None:
     """Call a function of every ``record_event_duration_secs``, with the same arguments.
+
+    It is called with the name, the seconds, and tags by keyword, until
+    ``unregister_event_duration_listener``.
 
     Example:
         >>> import tinyjax
@@ -121,6 +137,9 @@ def register_event_duration_secs_listener(callback: _Listener) -> None:
 def register_event_time_span_listener(callback: _Listener) -> None:
     """Call a function of every ``record_event_time_span``, with the same arguments.
 
+    It is called with the name, the beginning, the end, and tags by keyword, until
+    ``unregister_event_time_span_listener``.
+
     Example:
         >>> from tinyjax import monitoring
         >>> spans = []
@@ -136,6 +155,9 @@ def register_event_time_span_listener(callback: _Listener) -> None:
 def register_scalar_listener(callback: _Listener) -> None:
     """Call a function of every ``record_scalar``, with the same arguments.
 
+    It is called with the name, the number, and tags by keyword, until
+    ``unregister_scalar_listener``.
+
     Example:
         >>> from tinyjax import monitoring
         >>> values = []
@@ -150,6 +172,8 @@ def register_scalar_listener(callback: _Listener) -> None:
 
 def clear_event_listeners() -> None:
     """Forget all functions that hear of events, durations, time spans or numbers.
+
+    Those of other libraries in the process are among them.
 
     Example:
         >>> from tinyjax import monitoring
@@ -171,16 +195,24 @@ def _unregister(listeners: list[_Listener], callback: _Listener) -> None:
 def unregister_event_listener(callback: _Listener) -> None:
     """Forget a function that hears of events.
 
+    Others go on hearing; ``clear_event_listeners`` forgets all.
+
     Raises:
         ArgumentError: it was not registered.
 
     Example:
+        >>> import tinyjax
         >>> from tinyjax import monitoring
         >>> def listener(event, **tags):
         ...     print(event)
         >>> monitoring.register_event_listener(listener)
         >>> monitoring.unregister_event_listener(listener)
         >>> monitoring.record_event("/my/event")
+        >>> try:
+        ...     monitoring.unregister_event_listener(listener)
+        ... except tinyjax.errors.ArgumentError:
+        ...     print("it is not registered")
+        it is not registered
     """
     _unregister(_events, callback)
 

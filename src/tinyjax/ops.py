@@ -98,6 +98,9 @@ def segment_max(
 ) -> Array:
     """Take the largest of each segment: as ``segment_sum``, and the least value for no rows.
 
+    Segments are the numbers of the second argument, in any order, and ``num_segments`` must be
+    known under ``jit``. The derivative is shared equally among those that tie.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import ops
@@ -124,11 +127,16 @@ def segment_min(
 ) -> Array:
     """Take the least of each segment: as ``segment_sum``, and the largest value for no rows.
 
+    Segments are the numbers of the second argument, in any order, and ``num_segments`` must be
+    known under ``jit``. The derivative is shared equally among those that tie.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import ops
         >>> ops.segment_min(jnp.array([2, 3, 5]), jnp.array([0, 0, 1]), num_segments=2)
         Array([2, 5], dtype=int32)
+        >>> ops.segment_min(jnp.array([2.0]), jnp.array([0]), num_segments=2)
+        Array([ 2., inf], dtype=float32)
     """
     options = _options(indices_are_sorted, unique_indices, mode)
     kind = _Kind("min", rd.highest, jnp.min)

@@ -178,6 +178,9 @@ def process_index(backend: str | None = None) -> int:
 def process_count(backend: str | None = None) -> int:
     """Return the number of processes that ``tinyjax.distributed`` has joined: 1 without it.
 
+    A process may have several devices. Programs that run on all of them must be started by all
+    processes, in the same order.
+
     Example:
         >>> import tinyjax
         >>> tinyjax.process_count()
@@ -189,6 +192,8 @@ def process_count(backend: str | None = None) -> int:
 
 def process_indices(backend: str | None = None) -> list[int]:
     """Return the numbers of all processes.
+
+    They count from 0; ``process_index`` is that of this one.
 
     Example:
         >>> import tinyjax

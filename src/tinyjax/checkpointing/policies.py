@@ -103,6 +103,8 @@ def _is_named(primitive: prim.Primitive[Any], params: Mapping[str, Any], names: 
 class SaveOnlyTheseNames:
     """Keep the values that ``checkpoint_name`` gave one of these names.
 
+    It is what ``save_only_these_names`` returns, as a class whose fields can be looked at.
+
     Attributes:
         saveable_names: the names.
 
@@ -228,6 +230,9 @@ checkpoint_dots_with_no_batch_dims: Final[Policy] = dots_with_no_batch_dims_save
 def save_only_these_names(*names: str) -> Policy:
     """Keep the values that ``checkpoint_name`` gave one of these names.
 
+    All others are computed again in the backward pass, from these and the arguments. Naming a value
+    changes nothing else.
+
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax.ad_checkpoint import checkpoint_name
@@ -246,6 +251,8 @@ def save_only_these_names(*names: str) -> Policy:
 def save_any_names_but_these(*names: str) -> Policy:
     """Keep the values that have a name, unless it is one of these.
 
+    What has no name is computed again in the backward pass.
+
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax.ad_checkpoint import checkpoint_name
@@ -263,6 +270,9 @@ def save_any_names_but_these(*names: str) -> Policy:
 @checking.checked
 def save_anything_except_these_names(*names: str) -> Policy:
     """Keep every value, unless it has one of these names.
+
+    Those, and what has no other use, are computed again in the backward pass. The sines are kept by
+    name only: what is kept here are the cosines that derivatives need.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -347,6 +357,8 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy
 @checking.checked
 def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
     """Keep what either policy keeps.
+
+    Each is asked of every value, so that policies can be put together from smaller ones.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp

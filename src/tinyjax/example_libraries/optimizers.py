@@ -401,6 +401,8 @@ def sm3(
 def constant(step_size: float) -> Schedule:
     """Make a schedule of one step size.
 
+    Schedules are functions of the step, which counts from 0; optimizers take them or numbers.
+
     Example:
         >>> from tinyjax.example_libraries import optimizers
         >>> optimizers.constant(0.1)(1000)
@@ -411,6 +413,9 @@ def constant(step_size: float) -> Schedule:
 
 def exponential_decay(step_size: float, decay_steps: float, decay_rate: float) -> Schedule:
     """Make a schedule that is multiplied by ``decay_rate`` in every ``decay_steps`` steps.
+
+    It falls smoothly, also between: at step ``i`` it is ``step_size * decay_rate**(i /
+    decay_steps)``.
 
     Example:
         >>> from tinyjax.example_libraries import optimizers
@@ -447,6 +452,9 @@ def polynomial_decay(
     step_size: float, decay_steps: float, final_step_size: float, power: float = 1.0
 ) -> Schedule:
     """Make a schedule that falls to ``final_step_size`` in ``decay_steps`` steps, and stays there.
+
+    In between it is a power of what is left of the steps; with the default ``power=1`` a straight
+    line.
 
     Example:
         >>> from tinyjax.example_libraries import optimizers
@@ -506,6 +514,8 @@ def make_schedule(scalar_or_schedule: float | Schedule) -> Schedule:
 
 def l2_norm(grads: tree.PyTree) -> Array:
     """Return the Euclidean norm of all arrays of a tree together.
+
+    The result is one number; gradients are clipped by it. Squares are added in the arrays' dtypes.
 
     Example:
         >>> import tinyjax.numpy as jnp

@@ -93,23 +93,31 @@ def _described(dtype: dtypes.DType) -> str:
     name = "bool" if dtype == dtypes.bool_ else dtype.name
     if name == "bool":
         head = "The dtype of truth values, to which any number but 0 is true."
+        edge = "Arrays of it are masks; their sums are int32."
         cases = {"jnp.bool(jnp.nan)": "Array(True, dtype=bool)"}
     elif dtypes.is_complex(dtype):
         head = f"The dtype of complex numbers of two {dtypes.real_part(dtype).name}."
+        edge = "Real numbers are taken; ``real`` and ``imag`` give the parts, as floats."
         cases = {f"jnp.{name}(1j)": f"Array(0.+1.j, dtype={name})"}
     elif dtypes.is_float(dtype):
         ends, kind = dtypes.finfo(dtype), dtype.type
         end = f"{float(ends.max):.6g}"
         head = f"The dtype of floats with {ends.nmant} bits of fraction, the largest of them {end}."
+        edge = f"Numbers are rounded to the nearest; beyond that they are {kind(math.inf)}."
         numbers = {"1 / 3": 1 / 3, "-0.0": -0.0, "jnp.inf": math.inf}
         cases = {f"float(jnp.{name}({text}))": f"{float(kind(x))}" for text, x in numbers.items()}
     else:
         whole = dtypes.iinfo(dtype)
         head = f"The dtype of integers from {whole.min} to {whole.max}; fractions are cut off."
+        edge = (
+            "Beyond, Python's ints are refused, those of arrays wrap around, and floats saturate."
+        )
         numbers = {"1.7": 1, "-jnp.inf": whole.min, "jnp.nan": 0}
         cases = {f"jnp.{name}({t})": f"Array({n}, dtype={name})" for t, n in numbers.items()}
     lines = [f"    >>> {call}\n    {result}" for call, result in cases.items()]
-    return "\n".join([head, "", "Example:", "    >>> import tinyjax.numpy as jnp", *lines])
+    return "\n".join(
+        [head, "", edge, "", "Example:", "    >>> import tinyjax.numpy as jnp", *lines]
+    )
 
 
 def _scalar_type(dtype: dtypes.DType) -> ScalarType:

@@ -19,6 +19,8 @@ from tinyjax.records import Record
 class SequenceKey(Record):
     """The place of a child in a tuple or list: ``[idx]``.
 
+    ``.idx`` counts from 0.
+
     Example:
         >>> from tinyjax import tree
         >>> ((path, leaf),) = tree.leaves_with_path([7])
@@ -36,6 +38,9 @@ class SequenceKey(Record):
 class DictKey(Record):
     """The key of a child in a dictionary: ``[key]``.
 
+    Any value that a dictionary may have for a key; ``.key`` is it. It compares by value, as all
+    keys of paths do.
+
     Example:
         >>> from tinyjax import tree
         >>> ((path, leaf),) = tree.leaves_with_path({"w": 7})
@@ -52,6 +57,8 @@ class DictKey(Record):
 @attrs.frozen(eq=False, repr=False)
 class GetAttrKey(Record):
     """The field that holds a child: ``.name``.
+
+    Named tuples, dataclasses and classes registered with keys have such. ``.name`` is the name.
 
     Example:
         >>> from tinyjax import tree

@@ -39,6 +39,9 @@ def flatten_one_level(tree: PyTree) -> tuple[list[Any], Any]:
 def flatten_one_level_with_keys(tree: PyTree) -> tuple[list[tuple[KeyEntry, Any]], Any]:
     """Take one node apart, as ``flatten_one_level`` does, with the key of each child.
 
+    The second value is what is left without the children: for a dictionary its keys. Children are
+    not taken apart.
+
     Example:
         >>> from tinyjax import tree_util
         >>> tree_util.flatten_one_level_with_keys({"a": [1, 2], "b": 3})
@@ -53,10 +56,16 @@ def flatten_one_level_with_keys(tree: PyTree) -> tuple[list[tuple[KeyEntry, Any]
 def is_tree_node(typ: type) -> bool:
     """Say whether values of a type are nodes: containers, named tuples and registered classes.
 
+    It asks for the type, not a value: None is a node without children, arrays and numbers are
+    leaves.
+
     Example:
         >>> from tinyjax import tree_util
         >>> [tree_util.is_tree_node(kind) for kind in (dict, tuple, int)]
         [True, True, False]
+        >>> import tinyjax.numpy as jnp
+        >>> tree_util.is_tree_node(type(None)), tree_util.is_tree_node(type(jnp.ones(2)))
+        (True, False)
     """
     return node.KINDS[typ] is not None
 

@@ -47,6 +47,8 @@ class _Mark:
 class GradValue(_Mark):
     """Given to ``with_refs``: return this gradient, as a pull-back does by itself.
 
+    It is the default of every argument.
+
     Example:
         >>> import tinyjax
         >>> _, pull_back = tinyjax.vjp(lambda x, y: x * y, 3.0, 5.0)
@@ -59,6 +61,8 @@ class GradValue(_Mark):
 
 class DontWant(_Mark):
     """Given to ``with_refs``: do not compute this gradient.
+
+    What only it needs is not computed in the backward pass. ``DidntWant`` comes in its place.
 
     Example:
         >>> import tinyjax
@@ -73,6 +77,9 @@ class DontWant(_Mark):
 class GradRef(_Mark):
     """Stands for a gradient that was added to a reference.
 
+    It is in the place of the gradient of an argument for which ``with_refs`` was given a reference:
+    the sum is in the reference, in place.
+
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
         >>> _, pull_back = tinyjax.vjp(lambda x: x**2, 3.0)
@@ -86,6 +93,9 @@ class GradRef(_Mark):
 
 class DidntWant(_Mark):
     """Stands for a gradient that was not computed.
+
+    It is in the place of the gradient of an argument for which ``with_refs`` was given
+    ``DontWant``.
 
     Example:
         >>> import tinyjax

@@ -35,6 +35,10 @@ def bcoo_fromdense(
 ) -> BCOO:
     """Return the sparse array of the elements that are not zero; see ``BCOO.fromdense``.
 
+    Under ``jit`` their number ``nse`` must be given, since shapes cannot depend on data; where
+    there are fewer, places out of bounds fill it up. The derivative with respect to the dense array
+    is 0 where it is zero.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax.experimental import sparse
@@ -48,6 +52,9 @@ def bcoo_fromdense(
 @explained
 def bcoo_todense(mat: BCOO) -> Array:
     """Return the dense array.
+
+    Elements that stand at one place are added; places out of bounds, as padding has them, are left
+    out. It is ``mat.todense()``, and works under ``jit``, ``vmap`` and derivatives.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -63,6 +70,9 @@ def bcoo_todense(mat: BCOO) -> Array:
 @explained
 def bcoo_extract(sparr: BCOO, arr: ArrayLike) -> BCOO:
     """Return the elements of a dense array at the places of a sparse one.
+
+    It is the transpose of ``bcoo_todense``. The places stay, so that the result has the sparsity of
+    the first.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -107,6 +117,8 @@ def bcoo_update_layout(
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
     """Return the array with its elements in the order of a dense array's.
 
+    Rows first, then columns. Elements that stand at one place stay apart, in the order they had.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax.experimental import sparse
@@ -120,6 +132,9 @@ def bcoo_sort_indices(mat: BCOO) -> BCOO:
 @explained
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
     """Return the array with one element for each place; see ``BCOO.sum_duplicates``.
+
+    Elements that stand at one place are added; without ``nse`` their number depends on the data, so
+    it must be given under ``jit``.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -151,6 +166,9 @@ def bcoo_reshape(
 @explained
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     """Return the array with its axes in another order.
+
+    ``permutation`` names each axis once. Indices are exchanged; the data stays, and so does the
+    order of elements.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -186,6 +204,9 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
 @explained
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     """Return the sums over axes, a sparse array in which places may occur several times.
+
+    The axes are dropped. ``sum_duplicates`` joins elements that now stand at one place; ``todense``
+    adds them.
 
     Example:
         >>> from tinyjax.experimental import sparse
@@ -288,6 +309,9 @@ def bcoo_slice(
 ) -> BCOO:
     """Return every so many elements between two places of each axis, as ``lax.slice``.
 
+    The number of elements stays what it was, since shapes cannot depend on data: those outside have
+    places out of bounds.
+
     Example:
         >>> from tinyjax.experimental import sparse
         >>> sparse.bcoo_slice(sparse.eye(3), start_indices=(1, 0), limit_indices=(3, 2)).todense()
@@ -325,6 +349,9 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     """Return the array with the elements along axes in reverse.
 
+    Only the indices change. Elements are in another order then than a dense array's: see
+    ``bcoo_sort_indices``.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax.experimental import sparse
@@ -347,6 +374,9 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
 def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
     """Return the elements of the product with a dense array that broadcasts to the shape.
 
+    The result is dense, a vector of as many as ``sp_mat`` has; ``sp_mat * v`` is the sparse array
+    of these. Zeros of the sparse array times infinity are left out.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax.experimental import sparse
@@ -360,6 +390,8 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
 @explained
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     """Return the elementwise product of two sparse arrays, at the places of the first.
+
+    An element of the first that the second lacks becomes a zero that is kept.
 
     Example:
         >>> import tinyjax.numpy as jnp
