@@ -4,6 +4,7 @@ Against NumPy, SciPy and jax where these agree with mathematics; else against a 
 """
 
 import operator
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -529,3 +530,19 @@ def test_extrema_of_what_is_computed_twice(name: str, twice: Callable[[Any], Any
     for x in np.random.default_rng(0).uniform(-1.5, 1.5, (6, 7)):
         for found, expected in zip(compiled(x), slopes(x), strict=True):
             np.testing.assert_allclose(found, expected, 1e-9, 1e-9)
+
+
+@pytest.mark.parametrize("perm", [(1, 0, 2), (2, 0, 1), (2, 1, 0)])
+def test_extrema_of_what_was_transposed(perm: tuple[int, ...]) -> None:
+    """Computed once, the array lies in memory as it did before it was transposed."""
+
+    def total(x: Any) -> Any:
+        moved = jnp.transpose(jnp.transpose(jnp.sin(x), perm) * 2, (1, 2, 0)) + 1
+        return jnp.sum(jnp.max(moved, axis=1) ** 2)
+
+    x = np.random.default_rng(0).integers(0, 3, (2, 3, 4)).astype(np.float32)
+    slope = tinyjax.jit(tinyjax.grad(total), tier="compiled")
+    np.testing.assert_allclose(slope(x), tinyjax.grad(total)(x), 1e-6)
+    once = re.search(r"@optimization_barrier\w*\(%arg0: (.*?)\)", slope.lower(x).as_text())
+    assert once
+    assert once[1] == "tensor<2x3x4xf32>"

@@ -181,9 +181,8 @@ def _transpose_type(avals: prim.Avals, params: TransposeParams) -> prim.Avals:
 
 @transpose_p.def_lowering
 def _transpose_lowering(b: Lowering, operands: Values, params: TransposeParams) -> Values:
-    return b.emit(
-        "stablehlo.transpose", operands, b.results, {"permutation": int_array(params.perm)}
-    )
+    (x,) = operands
+    return (b.transpose(x, params.perm),)
 
 
 ru.def_linear(transpose_p, repeats=False)

@@ -59,10 +59,13 @@ class Builder:
 
     Attributes:
         lines: the operations written so far.
+        orders: the axes of what is elementwise of a transposed value, by its name, in the order in
+            which XLA has them in memory.
     """
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self.orders: dict[str, tuple[int, ...]] = {}
         self._count = 0
         self._constants: dict[tuple[str, str], Value] = {}
         self._known: dict[str, dtypes.HostArray] = {}
@@ -290,6 +293,14 @@ class Builder:
         """Write the same elements in another shape."""
         return self.op("stablehlo.reshape", x, result=tensor(shape, x.dtype))
 
+    def transpose(self, x: Value, perm: Sequence[int]) -> Value:
+        """Write the same elements with axes in another order: axis ``i`` was axis ``perm[i]``."""
+        of = tensor(tuple([x.shape[i] for i in perm]), x.dtype)
+        out = self.op("stablehlo.transpose", x, result=of, permutation=int_array(perm))
+        order = self.orders.get(x.name, range(x.ndim))
+        self.orders[out.name] = tuple([order[i] for i in perm])
+        return out
+
     def broadcast_in_dim(self, x: Value, shape: tuple[int, ...], dims: Sequence[int]) -> Value:
         """Write a broadcast: axis ``i`` of the operand becomes axis ``dims[i]``."""
         return self.op(
@@ -389,8 +400,13 @@ class Builder:
         text += f" : ({', '.join(in_types)}) -> "
         if len(results) == 1:  # nearly always
             self._count += 1
-            self.lines.append(f"%{self._count} = {text}({results[0].text})")
-            return [Value(f"%{self._count}", results[0])]
+            out = Value(f"%{self._count}", results[0])
+            self.lines.append(f"{out.name} = {text}({results[0].text})")
+            if self.orders and not attributes and not regions:
+                for x in operands:
+                    if x.name in self.orders and x.shape == out.shape:
+                        self.orders[out.name] = self.orders[x.name]
+            return [out]
         text += f"({', '.join([of.text for of in results])})"
         if not results:
             self.lines.append(text)
