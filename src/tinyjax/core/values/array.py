@@ -204,7 +204,13 @@ class Array(_Methods):
         raise NotImplementedError
 
     def concrete(self, purpose: str) -> HostArray:
-        """The data on the host; raises where only the type is known. ``purpose`` says what for."""
+        """The data on the host; raises where only the type is known. ``purpose`` says what for.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> jnp.arange(3).concrete("a histogram")
+            array([0, 1, 2], dtype=int32)
+        """
         raise NotImplementedError
 
     def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:
@@ -316,11 +322,23 @@ class Array(_Methods):
         return True
 
     def devices(self) -> set[Device]:
-        """The devices that hold the array."""
+        """The devices that hold the array.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> jnp.ones(2).devices() == {tinyjax.devices()[0]}
+            True
+        """
         return {first_device()}
 
     def platform(self) -> str:
-        """The platform of these devices: "cpu" or "gpu"."""
+        """The platform of these devices: "cpu" or "gpu".
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> jnp.ones(2).platform()
+            'cpu'
+        """
         return next(iter(self.devices())).platform
 
     @property
@@ -474,17 +492,46 @@ class Array(_Methods):
     # Methods
 
     def astype(self, dtype: DTypeLike, copy: bool = False, device: Placement = None) -> Array:
+        """Return the array in another dtype, as ``tinyjax.numpy.astype`` does.
+
+        Floats become integers by cutting off the fraction, within the ends of the dtype; complex
+        numbers lose their imaginary part. No derivative passes through integers.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> jnp.array([1.7, -1.7, 1e30]).astype(jnp.int8)
+            Array([  1,  -1, 127], dtype=int8)
+        """
         return _numpy.astype(self, dtype, copy=copy, device=device)
 
     def reshape(
         self, *shape: int | Sequence[int], order: Order = "C", out_sharding: Placement = None
     ) -> Array:
+        """Return the elements in another shape, given as one tuple or as several numbers.
+
+        One size may be -1, and follows from the others. The last axis runs fastest (``order="C"``)
+        or the first (``"F"``).
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> jnp.arange(6).reshape(2, -1)
+            Array([[0, 1, 2],
+                   [3, 4, 5]], dtype=int32)
+        """
         if len(shape) == 1:
             return _numpy.reshape(self, shape[0], order, out_sharding=out_sharding)
         sizes = [integer(n, "a size in reshape") for n in shape]
         return _numpy.reshape(self, sizes, order, out_sharding=out_sharding)
 
     def transpose(self, *axes: int | Sequence[int] | None) -> Array:
+        """Return the array with its axes in reverse, or in the order that a tuple or numbers give.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> x = jnp.zeros((2, 3, 4))
+            >>> x.transpose().shape, x.transpose(1, 0, 2).shape
+            ((4, 3, 2), (3, 2, 4))
+        """
         if not axes:
             return _numpy.transpose(self)
         if len(axes) == 1:
@@ -493,16 +540,49 @@ class Array(_Methods):
         return _numpy.transpose(self, [integer(n, "an axis of transpose") for n in axes])
 
     def flatten(self, order: Order = "C") -> Array:
-        """Return the elements along one axis, row by row; with ``"F"``, column by column."""
+        """Return the elements along one axis, row by row; with ``"F"``, column by column.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> jnp.array([[1, 2], [3, 4]]).flatten("F")
+            Array([1, 3, 2, 4], dtype=int32)
+        """
         return _numpy.ravel(self, order)
 
     def conj(self) -> Array:
+        """Return the complex conjugate; real numbers stay as they are.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> jnp.array([1 + 2j]).conj()
+            Array([1.-2.j], dtype=complex64)
+        """
         return _numpy.conj(self)
 
     def conjugate(self) -> Array:
+        """Return the complex conjugate: ``conj`` by its longer name.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> jnp.array([1 + 2j]).conjugate()
+            Array([1.-2.j], dtype=complex64)
+        """
         return _numpy.conj(self)
 
     def copy(self) -> Array:
+        """Return another array with the same elements.
+
+        Arrays are immutable, so there is seldom need for it: it stays when the other is deleted or
+        donated.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> x = jnp.ones(2)
+            >>> y = x.copy()
+            >>> x.delete()
+            >>> y
+            Array([1., 1.], dtype=float32)
+        """
         return _numpy.copy(self)
 
     def __copy__(self) -> Array:
@@ -512,7 +592,13 @@ class Array(_Methods):
         return self.copy()
 
     def item(self, *args: int | tuple[int, ...]) -> bool | int | float | complex:
-        """Return an element as a Python number: that at an index, or the only one."""
+        """Return an element as a Python number: that at an index, or the only one.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> jnp.array([[5, 6], [7, 8]]).item(1, 0), jnp.float32(0.5).item()
+            (7, 0.5)
+        """
         if args:
             indices = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
             index = [integer(n, "an index in item") for n in indices]
@@ -526,7 +612,15 @@ class Array(_Methods):
         return scalar
 
     def tolist(self) -> Any:
-        """Return the elements as nested lists of Python numbers."""
+        """Return the elements as nested lists of Python numbers.
+
+        An array without axes gives a number.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> jnp.array([[1, 2], [3, 4]]).tolist(), jnp.float32(0.5).tolist()
+            ([[1, 2], [3, 4]], 0.5)
+        """
         return self.concrete("a list").tolist()
 
     def to_numpy(self) -> HostArray:
@@ -534,6 +628,12 @@ class Array(_Methods):
 
         matplotlib asks an object for this method, which pandas' have: without it a matrix is
         a sequence of rows to ``plt.hist`` and ``plt.boxplot``, which draw its columns.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> x = jnp.arange(3).to_numpy()
+            >>> type(x).__name__, x.flags.writeable
+            ('ndarray', False)
         """
         return np.asarray(self)
 
@@ -552,7 +652,13 @@ class Array(_Methods):
         return memoryview(data).toreadonly()  # of a copy, too
 
     def tobytes(self, order: Order = "C") -> bytes:
-        """Return the bytes of the elements, in the order of rows or of columns (``"F"``)."""
+        r"""Return the bytes of the elements, in the order of rows or of columns (``"F"``).
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> jnp.array([1, 2], jnp.uint16).tobytes()
+            b'\x01\x00\x02\x00'
+        """
         return self.concrete("bytes").tobytes(order)
 
     def to_device(self, device: Device | answers.Sharding, *, stream: None = None) -> Array:
@@ -560,14 +666,31 @@ class Array(_Methods):
 
         Raises:
             ShardingError: it cannot be there.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> x = jnp.ones(2).to_device(tinyjax.devices()[0])
+            >>> x.committed
+            False
         """
         return put(self, device, "to_device")
 
     def copy_to_host_async(self) -> None:
-        """Begin to copy the data to the host: on the CPU there is nothing to copy."""
+        """Begin to copy the data to the host: on the CPU there is nothing to copy.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> jnp.ones(2).copy_to_host_async()
+        """
 
     def addressable_data(self, index: int) -> Array:
-        """Return the part of the array on one of its devices, by its place among them."""
+        """Return the part of the array on one of its devices, by its place among them.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> jnp.arange(3).addressable_data(0)
+            Array([0, 1, 2], dtype=int32)
+        """
         if index != 0:
             raise IndexingError(
                 f"the array lies on one device, but the part on number {index} was asked for."
@@ -575,22 +698,59 @@ class Array(_Methods):
         return self
 
     def block_until_ready(self) -> Array:
-        """Wait until the data has been computed, and return the array itself."""
+        """Wait until the data has been computed, and return the array itself.
+
+        Compiled programs may still run when a call returns. Measure time with it; reading numbers
+        waits by itself.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> tinyjax.jit(lambda x: x + 1)(jnp.ones(2)).block_until_ready()
+            Array([2., 2.], dtype=float32)
+        """
         return self
 
     def is_ready(self) -> bool:
-        """Say whether the data has been computed."""
+        """Say whether the data has been computed.
+
+        It never waits.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> jnp.ones(2).block_until_ready().is_ready()
+            True
+        """
         return True
 
     def is_deleted(self) -> bool:
-        """Say whether the array was deleted, or donated and its memory reused."""
+        """Say whether the array was deleted, or donated and its memory reused.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> x = jnp.ones(2)
+            >>> x.delete()
+            >>> x.is_deleted()
+            True
+        """
         return False
 
     def delete(self) -> None:
         """Give up the data, which cannot be used any more.
 
+        The memory is free as soon as nothing else uses it.
+
         Raises:
             ConcretizationError: the array is traced.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> x = jnp.ones(2)
+            >>> x.delete()
+            >>> try:
+            ...     x + 1
+            ... except tinyjax.errors.DonatedArrayError:
+            ...     print("it was deleted")
+            it was deleted
         """
         self.concrete("delete")
 
@@ -603,11 +763,24 @@ class Array(_Methods):
         Raises:
             ConcretizationError: the array is traced.
             ShardingError: the array lies on several devices.
+
+        Example:
+            >>> import ctypes
+            >>> import tinyjax.numpy as jnp
+            >>> x = jnp.array([1.5, 2.5])
+            >>> ctypes.c_float.from_address(x.unsafe_buffer_pointer()).value
+            1.5
         """
         return int(self.concrete("unsafe_buffer_pointer").ctypes.data)
 
     def on_device_size_in_bytes(self) -> int:
-        """Return how many bytes the array takes on its devices, copies included."""
+        """Return how many bytes the array takes on its devices, copies included.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> jnp.ones((2, 3), jnp.float16).on_device_size_in_bytes()
+            12
+        """
         return self.nbytes
 
     def compress(
@@ -619,16 +792,40 @@ class Array(_Methods):
         size: int | None = None,
         fill_value: ArrayLike = 0,
     ) -> Array:
+        """Take the slices along an axis for which a condition holds: ``tinyjax.numpy.compress``.
+
+        Without ``axis`` they are elements of the flattened array. Under ``jit`` give ``size``,
+        since shapes cannot depend on data.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> x = jnp.array([[1, 2], [3, 4]])
+            >>> x.compress(jnp.array([False, True]), axis=1)
+            Array([[2],
+                   [4]], dtype=int32)
+        """
         return _numpy.compress(condition, self, axis, out=out, size=size, fill_value=fill_value)
 
     def view(self, dtype: DTypeLike = None, type: None = None) -> Array:
-        """Read the same bits as another dtype, by which the last axis may change its size."""
+        """Read the same bits as another dtype, by which the last axis may change its size.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> jnp.array([1.0], jnp.float32).view(jnp.uint8)
+            Array([  0,   0, 128,  63], dtype=uint8)
+        """
         if type is not None:
             raise ArgumentError(f"view takes a dtype, and no type of array: {type!r}.")
         return _numpy.view(self, dtype)
 
     def byteswap(self) -> Array:
-        """Turn round the order of the bytes of every element."""
+        """Turn round the order of the bytes of every element.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> jnp.array([1, 256], jnp.uint16).byteswap()
+            Array([256,   1], dtype=uint16)
+        """
         return _numpy.byteswap(self)
 
 
@@ -685,7 +882,14 @@ class IndexUpdate:
         self._index = index
 
     def get(self, **options: Unpack[ReadOptions]) -> Array:
-        """Return ``x[index]``; with ``mode="fill"`` an index out of bounds gives ``fill_value``."""
+        """Return ``x[index]``; with ``mode="fill"`` an index out of bounds gives ``fill_value``.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> x = jnp.array([1.0, 2.0, 3.0])
+            >>> x.at[jnp.array([0, 7])].get(mode="fill", fill_value=-1.0)
+            Array([ 1., -1.], dtype=float32)
+        """
         return _numpy.getitem(self._array, self._index, **options)
 
     def _update(self, value: Any, kind: str, options: UpdateOptions) -> Array:
@@ -694,41 +898,102 @@ class IndexUpdate:
         return _numpy.update_at(self._array, self._index, value, kind, **options)
 
     def set(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """Replace what is there."""
+        """Replace what is there.
+
+        The value broadcasts and takes the array's dtype. The derivative with respect to what is
+        replaced is 0.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> x = jnp.zeros((2, 3))
+            >>> x.at[0, 1:].set(5.0)
+            Array([[0., 5., 5.],
+                   [0., 0., 0.]], dtype=float32)
+        """
         return self._update(values, "set", options)
 
     def add(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """Add to what is there."""
+        """Add to what is there.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> jnp.zeros(3).at[jnp.array([0, 0, 2])].add(1.0)
+            Array([2., 0., 1.], dtype=float32)
+        """
         return self._update(values, "add", options)
 
     def subtract(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """Subtract from what is there."""
+        """Subtract from what is there.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> jnp.array([5, 6]).at[1].subtract(2)
+            Array([5, 4], dtype=int32)
+        """
         return self._update(values, "sub", options)
 
     def multiply(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """Multiply what is there."""
+        """Multiply what is there.
+
+        ``mul`` is the same.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> jnp.array([5, 6]).at[:].multiply(jnp.array([2, 3]))
+            Array([10, 18], dtype=int32)
+        """
         return self._update(values, "mul", options)
 
     mul = multiply
 
     def divide(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """Divide what is there; integers become floats."""
+        """Divide what is there; integers become floats.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> jnp.array([5.0, 6.0]).at[1].divide(4.0)
+            Array([5. , 1.5], dtype=float32)
+        """
         return self._update(values, "div", options)
 
     def power(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """Raise what is there to a power."""
+        """Raise what is there to a power.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> jnp.array([5.0, 6.0]).at[0].power(2.0)
+            Array([25.,  6.], dtype=float32)
+        """
         return self._update(values, "pow", options)
 
     def min(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """Take the minimum with what is there."""
+        """Take the minimum with what is there.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> jnp.array([5, 6]).at[:].min(jnp.array([3, 9]))
+            Array([3, 6], dtype=int32)
+        """
         return self._update(values, "min", options)
 
     def max(self, values: ArrayLike, **options: Unpack[UpdateOptions]) -> Array:
-        """Take the maximum with what is there."""
+        """Take the maximum with what is there.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> jnp.array([5, 6]).at[:].max(jnp.array([3, 9]))
+            Array([5, 9], dtype=int32)
+        """
         return self._update(values, "max", options)
 
     def apply(self, func: Callable[[Array], Array], **options: Unpack[UpdateOptions]) -> Array:
-        """Replace what is there by a function of it, which works element by element."""
+        """Replace what is there by a function of it, which works element by element.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> jnp.array([0.0, 1.0]).at[1].apply(jnp.exp).round(3)
+            Array([0.   , 2.718], dtype=float32)
+        """
         there = _numpy.getitem(
             self._array,
             self._index,
