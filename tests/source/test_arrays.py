@@ -1,17 +1,19 @@
 """Derivatives of NumPy's functions: each against differences, to second order."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from types import FunctionType
+from typing import Any, Final
 
+import attrs
 import numpy as np
 import pytest
 import scipy.special
 from differences import slope
 
 import tinyjax.numpy as jnp
-from tinyjax import jit, source
+from tinyjax import grad, jit, jvp, source
 
 Function = Callable[[Any], Any]
 
@@ -201,33 +203,184 @@ def one_number(x: Any) -> Any:
     return np.where(x > 9, np.sqrt(x[0]) * x, x)
 
 
-#: Functions of arrays that choose, and their derivatives at 0, 4 and -1.
-CHOICES: dict[str, tuple[Function, list[float]]] = {
-    "a root": (lambda x: np.where(x > 0, np.sqrt(x), x), [1.0, 0.25, 1.0]),
-    "not a root": (lambda x: np.where(x <= 0, 2 * x, 1 / np.sqrt(x)), [2.0, -1 / 16, 2.0]),
-    "a quotient": (
+def clamped(x: Any) -> Any:
+    """A choice among choices among choices: what both cases of one use is taken where it is."""
+    for bound in range(20):
+        x = np.where(x > 5 + bound, np.sqrt(x - 5 - bound), x)
+    return np.where(x > 0, x, -x)
+
+
+def unrolled(x: Any) -> Any:
+    """Twelve choices in one block, of which each uses the one before twice."""
+    x = np.where(x > 5, np.sqrt(x - 5), x)
+    x = np.where(x > 6, np.sqrt(x - 6), x)
+    x = np.where(x > 7, np.sqrt(x - 7), x)
+    x = np.where(x > 8, np.sqrt(x - 8), x)
+    x = np.where(x > 9, np.sqrt(x - 9), x)
+    x = np.where(x > 4, np.sqrt(x - 4), x)
+    x = np.where(x > 10, np.sqrt(x - 10), x)
+    x = np.where(x > 11, np.sqrt(x - 11), x)
+    x = np.where(x > 12, np.sqrt(x - 12), x)
+    x = np.where(x > 13, np.sqrt(x - 13), x)
+    x = np.where(x > 14, np.sqrt(x - 14), x)
+    return np.where(x > 0, np.sqrt(x), x)
+
+
+def later(x: Any) -> Any:
+    """What is taken depends on what may be infinite, and on another choice of it."""
+    t = np.log(x)
+    y = np.where(np.isfinite(t), t, x)
+    return np.where(y > 1, t * t, y)
+
+
+def across(x: Any) -> Any:
+    """The condition has rows, and the root has columns."""
+    taken = np.array([[True], [False]]) & (x > 0)
+    return np.where(np.array([[True], [True]]), np.where(taken, np.sqrt(x), x), 0.0).sum(0)
+
+
+def multiplied_by_a_matrix(x: Any) -> Any:
+    """A product of matrices is a ufunc, too, but does not work element by element."""
+    return np.where(x > 0, np.matmul(np.eye(3), np.where(x > 0, np.sqrt(x), 0.0)), x)
+
+
+@attrs.frozen
+class Choice:
+    """A function of an array that chooses, and its derivatives at 0, 4 and -1.
+
+    Attributes:
+        fun: the function.
+        first: its derivatives.
+        second: its second derivatives.
+        of_floats: whether it is a function of floats, too.
+        of_tinyjax: whether it is one of arrays of tinyjax where ``np`` means ``tinyjax.numpy``.
+    """
+
+    fun: Function
+    first: Sequence[float]
+    second: Sequence[float]
+    of_floats: bool = True
+    of_tinyjax: bool = True
+
+    def with_tinyjax(self) -> Function:
+        return FunctionType(self.fun.__code__, {**self.fun.__globals__, "np": jnp})
+
+
+CHOICES: Final[dict[str, Choice]] = {
+    "a root": Choice(lambda x: np.where(x > 0, np.sqrt(x), x), [1, 0.25, 1], [0, -1 / 32, 0]),
+    "not a root": Choice(
+        lambda x: np.where(x <= 0, 2 * x, 1 / np.sqrt(x)), [2, -1 / 16, 2], [0, 3 / 128, 0]
+    ),
+    "a quotient": Choice(
         lambda x: np.where(x != 0, np.sin(x) / x, 1.0),
-        [0, -0.11611075, 0.30116868],
+        [0, -0.116110749, 0.301168679],
+        [0, 0.247255999, -0.239133627],
     ),
-    "one of two choices": (one_of_two, [3.0, math.log(4) + 1.25, 3.0]),
-    "an inner choice": (
+    "one of two choices": Choice(one_of_two, [3, math.log(4) + 1.25, 3], [0, 0.25 - 1 / 16, 0]),
+    "an inner choice": Choice(
         lambda x: np.where(x >= 0, np.where(x > 0, np.log(x), x) * 2, np.reciprocal(x)),
-        [2.0, 0.5, -1.0],
+        [2, 0.5, -1],
+        [0, -1 / 8, -2],
     ),
-    "one number": (one_number, [1.0, 1.0, 1.0]),
-    "functions of tinyjax": (lambda x: jnp.where(x > 0, jnp.sqrt(x) / x, x), [1.0, -1 / 16, 1.0]),
-}
+    "an inner choice that takes a root": Choice(
+        lambda x: np.where(x != 0, np.where(x >= 0, np.sqrt(x), x), 2 * x),
+        [2, 0.25, 1],
+        [0, -1 / 32, 0],
+    ),
+    "one number": Choice(one_number, [1, 1, 1], [0, 0, 0], of_floats=False),
+    "choices of choices": Choice(clamped, [-1, 1, -1], [0, 0, 0]),
+    "choices in a row": Choice(unrolled, [1, 0.25, 1], [0, -1 / 32, 0]),
+    "choices that depend on each other": Choice(
+        later, [1, math.log(4) / 2, 1], [0, (1 - math.log(4)) / 8, 0]
+    ),
+    "rows and columns": Choice(across, [2, 1.25, 2], [0, -1 / 32, 0], of_floats=False),
+    "the greater one": Choice(lambda x: np.fmax(np.log(x), x - 1), [1, 1, 1], [0, 0, 0]),
+    "the smaller one, times x": Choice(
+        lambda x: np.minimum(1 / x, 0.5) * x, [0.5, 0, 0], [0, 0, 0], of_floats=False
+    ),
+    "an end, times x": Choice(
+        lambda x: np.clip(1 / x, -0.5, 0.5) * x, [0.5, 0, -0.5], [0, 0, 0], of_floats=False
+    ),
+    "a greater one that is not taken": Choice(
+        lambda x: np.where(x > 0, np.maximum(np.sqrt(x), np.reciprocal(x)), x),
+        [1, 0.25, 1],
+        [0, -1 / 32, 0],
+    ),
+    "no inverse hyperbolic cosine": Choice(
+        lambda x: np.where(x > 1, np.arccosh(x), x), [1, 15**-0.5, 1], [0, -4 * 15**-1.5, 0]
+    ),
+    "no division by a whole number": Choice(
+        lambda x: np.where(np.array([0, 2, 1]) > 0, x / np.array([0, 2, 1]), 3 * x),
+        [3, 0.5, 1],
+        [0, 0, 0],
+        of_floats=False,
+    ),
+    "no infinite number": Choice(lambda x: np.where(x > 9, x * math.inf, x), [1] * 3, [0] * 3),
+    "a list of conditions": Choice(
+        lambda x: np.where([False, True, False], np.sqrt(x), 2 * x),
+        [2, 0.25, 2],
+        [0, -1 / 32, 0],
+        of_floats=False,
+        of_tinyjax=False,
+    ),
+    "not of a list of conditions": Choice(
+        lambda x: np.where([True, False, True], x, np.sqrt(x)),
+        [1, 0.25, 1],
+        [0, -1 / 32, 0],
+        of_floats=False,
+        of_tinyjax=False,
+    ),
+    "a list": Choice(
+        lambda x: np.where(x > 0, [x[0], np.sqrt(x[1]), np.log(x[2])], np.array([0.0, x[0], x[2]])),
+        [0, 0.25, 1],
+        [0, -1 / 32, 0],
+        of_floats=False,
+        of_tinyjax=False,
+    ),
+    "a product": Choice(
+        multiplied_by_a_matrix, [1, 0.25, 1], [0, -1 / 32, 0], of_floats=False
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CHOICES)
 def test_what_is_not_taken_does_not_count(name: str) -> None:
-    fun, expected = CHOICES[name]
+    case = CHOICES[name]
     x = np.array([0.0, 4.0, -1.0])
-    gradient = source.grad(lambda x: fun(x).sum())
+
+    def summed(derivative: Function) -> Function:
+        return lambda x: derivative(x).sum()
+
     with np.errstate(all="ignore"):
-        np.testing.assert_allclose(gradient(x), expected, 1e-6)
-        if name == "functions of tinyjax":
-            np.testing.assert_allclose(jit(gradient)(x), expected, 1e-6)
-        if name != "one number":
-            floats = [source.grad(fun)(float(number)) for number in x]
-            np.testing.assert_allclose(floats, expected, 1e-6)
+        first = source.grad(summed(case.fun))
+        np.testing.assert_allclose(first(x), case.first, 1e-6, 1e-12)
+        np.testing.assert_allclose(source.grad(summed(first))(x), case.second, 1e-6, 1e-12)
+        if case.of_floats:
+            first = source.grad(case.fun)
+            for change, expected in ((first, case.first), (source.grad(first), case.second)):
+                floats = [change(float(number)) for number in x]
+                np.testing.assert_allclose(floats, expected, 1e-6, 1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in CHOICES if CHOICES[name].of_tinyjax])
+def test_what_is_not_taken_does_not_count_whoever_derives(name: str) -> None:
+    case = CHOICES[name]
+    fun, x = case.with_tinyjax(), jnp.array([0.0, 4.0, -1.0])
+    first, first_of_core = (change(lambda x: fun(x).sum()) for change in (source.grad, grad))
+    seconds = [
+        source.grad(lambda x: first(x).sum()),
+        source.grad(lambda x: first_of_core(x).sum()),
+        grad(lambda x: first(x).sum()),
+        lambda x: jvp(first, (x,), (jnp.ones(3),))[1],
+    ]
+    for change in (first, jit(first)):
+        np.testing.assert_allclose(change(x), case.first, 1e-5, 1e-6)
+    for change in (*seconds, jit(seconds[0])):
+        np.testing.assert_allclose(change(x), case.second, 1e-5, 1e-6)
+
+
+def test_only_what_may_be_infinite_is_chosen() -> None:
+    def clipped(x: Any, w: Any) -> Any:
+        return np.where(x > 0, np.maximum(2.0 * (x @ w) - 1.0, -x), 0.0).sum()
+
+    assert "chosen" not in source.adjoint_source(clipped, np.ones(2), np.ones((2, 2)))

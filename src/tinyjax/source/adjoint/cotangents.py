@@ -58,10 +58,16 @@ def taken(ct: Any, like: Any, mask: Any) -> Any:
         return ct
     if type(ct) is float and isinstance(mask, (bool, np.bool_)):
         return ct if mask else 0.0
-    if np.shape(mask) != np.shape(like):
-        mask = _sum_to(mask * 1.0, np.shape(like)) > 0
     library: Any = jnp if isinstance(ct, Array) or isinstance(mask, Array) else np
-    return library.where(mask, ct, 0.0)[()]
+    return library.where(fitted(mask, np.shape(like)), ct, 0.0)[()]
+
+
+def fitted(mask: Any, shape: tuple[int, ...]) -> Any:
+    """A mask of elements of a shape, of those that are repeated if it holds for one of them."""
+    if np.shape(mask) == shape:
+        return mask
+    whole = broadcast_like(mask, np.broadcast_shapes(np.shape(mask), shape))
+    return _sum_to(whole * 1.0, shape) > 0
 
 
 def is_complex(x: Any) -> bool:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 import attrs
 
 from tinyjax.source.adjoint.activity import Activity, Callees, Kind
+from tinyjax.source.adjoint.choices import with_harmless_operands
 from tinyjax.source.adjoint.reversal import BlockWriter, Cotangent, ReverseBlock
 from tinyjax.source.ir import assembly, program as ir, runtime
 from tinyjax.source.text.names import STACK, TAG
@@ -38,7 +39,7 @@ class Adjoint:
 
 def differentiate(program: ir.IR, arguments: tuple[Kind, ...], callees: Callees) -> Adjoint:
     """Write the adjoint of a program for arguments of given kinds, the function's first."""
-    activity = Activity(program, arguments, callees)
+    activity = Activity(with_harmless_operands(program, arguments), arguments, callees)
     name = program.name if program.name.isidentifier() else "function"
     pullback = Reversal(activity).program(f"pullback_of_{name}")
     return Adjoint(_forward(activity, f"forward_of_{name}", pullback), pullback)

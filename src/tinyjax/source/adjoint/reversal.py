@@ -5,20 +5,17 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Sequence
-from functools import partial, reduce
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import attrs
 
 from tinyjax.source.adjoint.activity import Activity, Kind
-from tinyjax.source.adjoint.cotangents import accumulate, number, taken
+from tinyjax.source.adjoint.cotangents import accumulate, number
 from tinyjax.source.adjoint.rules import formulas, registry
 from tinyjax.source.ir import program as ir, runtime, syntax
 from tinyjax.source.text import names as nm
 
 ZERO: Final = ir.literal(0.0)
-#: What an element was taken by: one of these, in which each condition holds, or does not.
-Choice: TypeAlias = tuple[tuple[tuple[ir.Atom, bool], ...], ...]
 
 
 class BlockWriter:
@@ -79,11 +76,6 @@ class ReverseBlock:
         self.stack = stack
         self.cotangents: dict[ir.Variable, Cotangent] = {}
         self.residuals: dict[ir.Variable, ir.Variable] = {}
-        #: By what cotangents were chosen, and by what those of the arguments of the call at hand.
-        self.chosen: dict[ir.Atom, Choice] = {}
-        self.passed: dict[ir.Atom, Choice] = {}
-        self.masks: dict[Choice, ir.Variable] = {}
-        self.chooses = False
 
     def open(self) -> list[ir.Variable]:
         """Take the cotangents of the live-out variables."""
@@ -97,12 +89,8 @@ class ReverseBlock:
         """Write the reverse but for its exits; give the rest of the stack."""
         for statement in reversed(self.block.statements):
             ct = self.cotangents.pop(statement.variable, None)
-            chosen = self.chosen.pop(statement.variable, ())
             if ct is not None:
                 self.writer.line = statement.line
-                self.passed = {}
-                if chosen or len(statement.call.args) == 3:
-                    self.pass_on(statement.call, chosen)
                 self.statement(statement, ct)
         rest = self.unpack()
         if self.index == 0:
@@ -171,44 +159,12 @@ class ReverseBlock:
         scalar = self.activity.kind(target) is Kind.FLOAT
         if scalar and not definite:
             atom, definite = self.writer.emit(number, atom, name=cotangent_name(target)), True
-        before, chosen = self.cotangents.get(target), self.passed.get(target, ())
-        if chosen and not self.chooses:
-            args = atom, self.local(target), self.mask(chosen)
-            atom = self.writer.emit(taken, *args, name=cotangent_name(target))
-        if before is not None and chosen:
-            others = self.chosen.get(target, ())
-            chosen = others and tuple(dict.fromkeys((*others, *chosen)))
-        self.chosen[target] = chosen
+        before = self.cotangents.get(target)
         if before is not None and before.atom not in (ir.NONE, ZERO):
             add = operator.add if scalar else accumulate
             atom = self.writer.emit(add, before.atom, atom, name=cotangent_name(target))
             definite = definite or before.definite
         self.cotangents[target] = Cotangent(atom, definite)
-
-    def pass_on(self, call: ir.Call, chosen: Choice) -> None:
-        """Note by what cotangents of a call's arguments are chosen, if that of its result is."""
-        function = ir.value_of(call.function)
-        self.chooses = len(call.args) == 3 and runtime.is_in(function, registry.CHOICES)
-        if self.chooses:
-            condition, *cases = call.args
-            for x in cases if cases[0] is not cases[1] else ():
-                taken_here = (condition, x is cases[0])
-                self.passed[x] = tuple([(*others, taken_here) for others in chosen or ((),)])
-        elif chosen and registry.is_elementwise(function):
-            self.passed = dict.fromkeys(call.args, chosen)
-
-    def mask(self, chosen: Choice) -> ir.Variable:
-        """Write which elements were taken."""
-        if chosen not in self.masks:
-            emit, each = self.writer.emit, list[ir.Variable]()
-            for conditions in chosen:
-                compared = [
-                    emit(operator.ne if holds else operator.eq, self.local(x), ir.literal(0))
-                    for x, holds in conditions
-                ]
-                each.append(reduce(partial(emit, operator.and_), compared))
-            self.masks[chosen] = reduce(partial(emit, operator.or_), each)
-        return self.masks[chosen]
 
     def statement(self, statement: ir.Statement, ct: Cotangent) -> None:
         call = statement.call

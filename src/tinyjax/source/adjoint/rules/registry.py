@@ -118,17 +118,14 @@ def is_inert(fun: Any) -> bool:
     return runtime.is_in(fun, inert)
 
 
-#: Functions of a condition that choose, element by element, the second argument or the third.
-CHOICES: Final = frozenset((np.where, jnp.where))
-
-
 def is_elementwise(fun: Any) -> bool:
     """Whether a function is known to work element by element."""
     rule, name = rule_of(fun), getattr(fun, "__name__", "")
-    return (rule is not None and bool(rule.formulas)) or (
-        isinstance(getattr(np, name, None), np.ufunc)
-        and fun in (getattr(np, name), getattr(jnp, name, None))
-    )
+    if rule is not None:
+        return bool(rule.formulas)
+    ufunc = getattr(np, name, None)
+    is_known = isinstance(ufunc, np.ufunc) and ufunc.signature is None
+    return is_known and fun in (ufunc, getattr(jnp, name, None))
 
 
 def adjoint_of(*functions: Function, definite: tuple[int, ...] = ()) -> Callable[[R], R]:
