@@ -343,22 +343,17 @@ def _conv_lowering(b: lw.Lowering, operands: hlo.Values, params: ConvParams) -> 
     return [b.undivided(out, [i for i in range(out.ndim) if i != out_batch or batches > 1])]
 
 
-def features_last(space: int) -> ConvDimensionNumbers:
+def _features_last(space: int) -> ConvDimensionNumbers:
     """The layout that XLA's fast convolutions on CPU take; ``space`` is the number of its axes."""
     last = (0, 1 + space, *range(1, 1 + space))
     return ConvDimensionNumbers(last, (1 + space, space, *range(space)), last)
 
 
-@conv_general_dilated_p.def_lowering(platform="cpu")
-def _conv_on_cpu(b: lw.Lowering, operands: hlo.Values, params: ConvParams) -> hlo.Values:
-    """Convolve with the features last, which XLA's fast convolutions take.
-
-    XLA moves axes itself, but not in loops, conditionals and calls: there it takes 40 times as long
-    (8 images of 32 x 32 with 32 features, kernels of 3 x 3).
-    """
-    numbers = features_last(len(params.strides))
-    if params.numbers == numbers or b.module.is_divided:
-        return _conv_lowering(b, operands, params)
+def with_features_last(params: ConvParams) -> Callable[..., prim.Arrays] | None:
+    """A convolution with its axes in the order of XLA's fast ones; None where they have it."""
+    numbers = _features_last(len(params.strides))
+    if params.numbers == numbers:
+        return None
     moved = attrs.evolve(params, numbers=numbers)
 
     def of_moved(x: Array, w: Array) -> prim.Arrays:
@@ -368,7 +363,20 @@ def _conv_on_cpu(b: lw.Lowering, operands: hlo.Values, params: ConvParams) -> hl
         places = [numbers.out_spec[out.index(axis)] for axis in range(x.ndim)]
         return [sh.transpose(bind1(conv_general_dilated_p, (x, w), moved), places)]
 
-    return fam.lower_formula(b, of_moved, operands)
+    return of_moved
+
+
+@conv_general_dilated_p.def_lowering(platform="cpu")
+def _conv_on_cpu(b: lw.Lowering, operands: hlo.Values, params: ConvParams) -> hlo.Values:
+    """Convolve with the features last, which XLA's fast convolutions take.
+
+    XLA moves axes itself, but not in loops, conditionals and calls: there it takes 40 times as long
+    (8 images of 32 x 32 with 32 features, kernels of 3 x 3).
+    """
+    moved = None if b.module.is_divided else with_features_last(params)
+    if moved is None:
+        return _conv_lowering(b, operands, params)
+    return fam.lower_formula(b, moved, operands)
 
 
 @conv_general_dilated_p.def_lowering(platform="cuda")

@@ -88,10 +88,10 @@ class Fusions:
         self.origin = {v: eqn for eqn in jaxpr.eqns for v in eqn.out_binders}
         self.results = {v for x in jaxpr.outs for v in self.source(x)}
         self._eqns = [eqn for eqn in jaxpr.eqns if not _aliases(eqn)]
-        self._readers: defaultdict[jx.JaxprEqn, list[jx.JaxprEqn]] = defaultdict(list)
+        self.readers: defaultdict[jx.JaxprEqn, list[jx.JaxprEqn]] = defaultdict(list)
         for eqn in self._eqns:
             for operand in self._operands(eqn):
-                self._readers[operand].append(eqn)
+                self.readers[operand].append(eqn)
         self._library = set(map(self._end_of_library, filter(_is_large_reduction, self._eqns)))
         kept = self._kept(self._kept(frozenset()))
         self._places: dict[jx.JaxprEqn, frozenset[jx.JaxprEqn]] = {}
@@ -117,13 +117,18 @@ class Fusions:
         """Whether an operation is computed where it is read, and its results are nowhere kept."""
         return _aliases(eqn) or eqn not in self._homes[eqn]
 
+    def is_turned(self, eqn: jx.JaxprEqn) -> bool:
+        """Whether the result is an array in memory, with its axes in another order."""
+        x = eqn.inputs[0] if eqn.primitive.name == "transpose" else None
+        return x in self.origin and not self.is_fused(self.origin[x])
+
     def _operands(self, eqn: jx.JaxprEqn) -> Iterable[jx.JaxprEqn]:
         sources = dict.fromkeys(v for x in eqn.inputs for v in self.source(x))
         return dict.fromkeys(self.origin[v] for v in sources if v in self.origin)
 
     def _homes_of_readers(self, eqn: jx.JaxprEqn) -> frozenset[jx.JaxprEqn]:
         """The operations whose loops can compute another; none if its results are in memory."""
-        none, readers = frozenset[jx.JaxprEqn](), self._readers[eqn]
+        none, readers = frozenset[jx.JaxprEqn](), self.readers[eqn]
         homes = none.union(*[self._homes[reader] for reader in readers])
         # where loops have an index of their own, and how often an element is computed for these
         places = none.union(
@@ -145,8 +150,8 @@ class Fusions:
 
     def _end_of_library(self, eqn: jx.JaxprEqn) -> jx.JaxprEqn:
         """The last operation that YNNPACK does with a reduction."""
-        while len(self._readers[eqn]) == 1:
-            (reader,) = self._readers[eqn]
+        while len(self.readers[eqn]) == 1:
+            (reader,) = self.readers[eqn]
             large = reader.inputs[0].aval.size >= _LARGE and _is_of_library(reader)
             if reader.primitive.name != "broadcast_in_dim" and not large:
                 break
@@ -168,15 +173,15 @@ class Fusions:
         for eqn in self._eqns:
             for operand in self._operands(eqn):
                 apart[eqn] |= apart[operand]
-                several = len(self._readers[operand]) > 1
+                several = len(self.readers[operand]) > 1
                 if operand in known or not self._fits(operand, eqn, several):
                     apart[eqn] |= bits[operand]
         return frozenset(
             eqn
             for eqn in self._eqns
-            if len(self._readers[eqn]) > 1
+            if len(self.readers[eqn]) > 1
             and self._reads_several(eqn)
-            and any(apart[reader] & behind[eqn] for reader in self._readers[eqn])
+            and any(apart[reader] & behind[eqn] for reader in self.readers[eqn])
         )
 
     def _fits(self, eqn: jx.JaxprEqn, reader: jx.JaxprEqn, several: bool) -> bool:
@@ -191,6 +196,8 @@ class Fusions:
             v for o in self._operands(eqn) if o.primitive.name in _MADE for v in o.out_binders
         }
         inputs = {x for x in eqn.inputs if isinstance(x, jx.Var) and x.aval.size >= size}
+        if eqn.primitive.name in ("ge", "le") and eqn.inputs[0].aval.dtype.kind == "f":
+            return True  # they are the disjunction of two comparisons
         return len(inputs - repeated) > 1
 
     def _is_costly(self, eqn: jx.JaxprEqn) -> bool:

@@ -15,9 +15,9 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 import attrs
 
 from tinyjax.core.control_flow.primitives import ScanParams, WhileParams
-from tinyjax.core.tracing import jaxpr as jx, program_rules as pr
+from tinyjax.core.tracing import jaxpr as jx, program_rules as pr, staging as stg
 from tinyjax.exploring.numbering import programs_run
-from tinyjax.primitives.convolution import ConvParams, features_last
+from tinyjax.primitives.convolution import ConvParams, with_features_last
 from tinyjax.rematerialization.fusion import Fusions, moves, writes_over
 
 
@@ -86,6 +86,9 @@ def needed_bytes(jaxpr: jx.Jaxpr) -> int:
 
 
 def _inlined(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
+    if isinstance(eqn.params, ConvParams):
+        moved = with_features_last(eqn.params)
+        return moved and stg.stage(moved, [x.aval for x in eqn.inputs]).jaxpr
     rules = eqn.primitive.rules.extensions
     return eqn.primitive.rule(pr.INLINED)(eqn.params) if pr.INLINED in rules else None
 
@@ -95,12 +98,8 @@ def _size(x: jx.Atom) -> int:
     return -(-x.aval.nbytes // 64) * 64
 
 
-def _moved(eqn: jx.JaxprEqn) -> int:
-    """Bytes of operands that an operation copies, to have their axes in another order."""
-    params = eqn.params
-    if not isinstance(params, ConvParams) or params.numbers == features_last(len(params.strides)):
-        return 0
-    return sum(map(_size, eqn.inputs))
+def _is_conditional(eqn: jx.JaxprEqn) -> bool:
+    return bool(programs_run(eqn)) and not isinstance(eqn.params, ScanParams | WhileParams)
 
 
 @attrs.define(eq=False)
@@ -141,6 +140,7 @@ class _Program:
         self.eqns = jaxpr.eqns
         self.fusions = Fusions(jaxpr)
         self.results = self.fusions.results
+        self.turned: set[jx.Atom] = set()
         self.read: dict[jx.Var, tuple[frozenset[jx.Var], frozenset[jx.Var]]] = {}
 
     def _reading(self, x: jx.Atom) -> tuple[frozenset[jx.Var], frozenset[jx.Var]]:
@@ -170,20 +170,24 @@ class _Program:
         if isinstance(params, ScanParams):
             first = params.num_consts
             return temporary_bytes(params.jaxpr, tuple(range(first, first + params.num_carry)))
-        peak = _moved(eqn)
+        peak = 0
         for program in programs_run(eqn):
             operands = eqn.inputs[len(eqn.inputs) - len(program.in_binders) :]
             read = enumerate(self._reading(x)[0] for x in operands)
             over = tuple([i for i, buffers in read if buffers and buffers <= ending])
             peak = max(peak, temporary_bytes(program, over))
-        return peak
+        return peak + sum(_size(x) for x in eqn.inputs if x in self.turned)
 
     def _steps(self) -> list[_Step]:
         """What XLA does one after the other: first come the operations that can, first served."""
         steps: list[_Step] = []
         readers: defaultdict[jx.Var, list[_Step]] = defaultdict(list)
         for eqn in self.eqns:
-            made = [] if self.fusions.is_fused(eqn) else eqn.out_binders
+            # conditionals take what they are given in any order of axes, and copy it inside
+            fusions = self.fusions
+            turned = fusions.is_turned(eqn) and all(map(_is_conditional, fusions.readers[eqn]))
+            self.turned.update(eqn.out_binders if turned else ())
+            made = [] if turned or fusions.is_fused(eqn) else eqn.out_binders
             reading = self._read_by(eqn)
             self.read.update(dict.fromkeys(eqn.out_binders, reading))
             self.read.update({v: (frozenset((v,)), frozenset()) for v in made})
