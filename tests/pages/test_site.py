@@ -7,6 +7,7 @@ import random
 import re
 import shutil
 import subprocess
+from codeop import compile_command
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -63,6 +64,23 @@ def test_every_block_of_python_is_found(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     fences = re.findall(r"^[ >]*(?:`{3,}|~{3,}) *py", text, re.MULTILINE | re.IGNORECASE)
     assert len(blocks_in(text)) == len(fences), "a block that is written otherwise does not run"
+
+
+FIRST = ("README", "docs/index", "docs/installation", "docs/thinking", "docs/tutorials/first-steps")
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_blocks_can_be_pasted_into_an_interpreter(name: str) -> None:
+    """An empty line ends what is indented, and nothing else does."""
+    for block in blocks_in((ROOT / f"{name}.md").read_text(encoding="utf-8")):
+        shown = block.text.splitlines()
+        typed = [x[4:] for x in shown if x[:3] in {">>>", "...", ""}] if block.prompts else shown
+        statement: list[str] = []
+        for line in (*typed, ""):
+            statement.append(line)
+            if compile_command("\n".join(statement), symbol="single") is not None:
+                statement.clear()
+        assert not statement
 
 
 # What pages include
