@@ -211,11 +211,23 @@ class Device(Place, records.Record):
         return self.id % PER_PROCESS
 
     def default_memory(self) -> Memory:
-        """Return the memory in which arrays lie that were put into no other."""
+        """Return the memory in which arrays lie that were put into no other.
+
+        Example:
+            >>> import tinyjax
+            >>> tinyjax.devices("cpu")[0].default_memory().kind
+            'device'
+        """
         return Memory(self)
 
     def addressable_memories(self) -> list[Memory]:
-        """Return its memories."""
+        """Return its memories.
+
+        Example:
+            >>> import tinyjax
+            >>> [memory.kind for memory in tinyjax.devices("cpu")[0].addressable_memories()]
+            ['device', 'pinned_host', 'unpinned_host']
+        """
         kinds = MEMORIES if self.platform == PLATFORM else (MEMORY,)
         return [Memory(self, kind) for kind in kinds]
 
@@ -223,6 +235,11 @@ class Device(Place, records.Record):
         """Return what is known of its memory, in bytes: of the processor's, nothing.
 
         ``bytes_in_use``, ``peak_bytes_in_use`` and ``bytes_limit`` are among it, if XLA knows them.
+
+        Example:
+            >>> import tinyjax
+            >>> print(tinyjax.devices("cpu")[0].memory_stats())
+            None
         """
         return self._platform.stats(self.id)
 

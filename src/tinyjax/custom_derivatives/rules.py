@@ -502,12 +502,31 @@ class custom_jvp(_Custom[P, R]):  # noqa: N801
             jvp: the rule; linear in the tangents, which have dtype float0 for integers.
             symbolic_zeros: whether the rule takes tangents that are known to be zero as
                 ``SymbolicZero``. It may return ``SymbolicZero`` too.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> @tinyjax.custom_jvp
+            ... def f(x):
+            ...     return jnp.abs(x)
+            >>> _ = f.defjvp(lambda primals, tangents: (f(*primals), 5.0 * tangents[0]))
+            >>> tinyjax.grad(f)(2.0)
+            Array(5., dtype=float32, weak_type=True)
         """
         self._set_rule(jvp, symbolic_zeros)
         return jvp
 
     def defjvps(self, *jvps: Callable[..., Any] | None) -> None:
-        """Set a rule per argument: ``jvp(tangent, result, *primals) -> tangent``; None for zero."""
+        """Set a rule per argument: ``jvp(tangent, result, *primals) -> tangent``; None for zero.
+
+        Example:
+            >>> import tinyjax
+            >>> @tinyjax.custom_jvp
+            ... def f(x, y):
+            ...     return x * y
+            >>> f.defjvps(lambda t, out, x, y: 10.0 * t, None)
+            >>> tinyjax.grad(f, (0, 1))(2.0, 3.0)
+            (Array(10., dtype=float32, weak_type=True), Array(0., dtype=float32, weak_type=True))
+        """
         if self.nondiff_argnums:
             raise errors.ArgumentError(
                 f"Can't use defjvps with nondiff_argnums, which {self.name} has: "
@@ -598,6 +617,17 @@ class custom_derivative(_Custom[P, R]):  # noqa: N801
                 result.
             symbolic_zeros: whether ``tangent_map`` takes tangents that are known to be zero as
                 ``SymbolicZero``.
+
+        Example:
+            >>> import tinyjax
+            >>> @tinyjax.custom_derivative
+            ... def cube(x):
+            ...     return x * x * x
+            >>> @cube.defderivative
+            ... def rule(x):
+            ...     return cube(x), lambda t: 3.0 * x * x * t
+            >>> tinyjax.grad(cube)(2.0)
+            Array(12., dtype=float32, weak_type=True)
         """
         self._set_rule(rule, symbolic_zeros)
         return rule
@@ -986,6 +1016,17 @@ class custom_batch(_Custom[P, R]):  # noqa: N801
             rule: takes the mapped arguments with the mapped axis in front; ``in_batched`` has the
                 arguments' structure and says which are mapped. ``out_batched`` has the result's
                 structure, or is one bool for all of it.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> @tinyjax.custom_batch
+            ... def double(x):
+            ...     return 2 * x
+            >>> @double.def_vmap
+            ... def rule(axis_size, in_batched, x):
+            ...     return 2 * x + axis_size, True
+            >>> tinyjax.vmap(double)(jnp.zeros(3))
+            Array([3., 3., 3.], dtype=float32)
         """
         self._set_rule(rule)
         return rule

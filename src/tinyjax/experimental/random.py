@@ -66,8 +66,15 @@ class StatefulPRNG:
     def key(self, shape: int | Sequence[int] = ()) -> Array:
         """Make a new key, or an array of keys of this shape.
 
+        The counter rises by one, so that no two calls give the same.
+
         Raises:
             ArgumentError: the generator was split, and is not mapped over.
+
+        Example:
+            >>> from tinyjax.experimental import random
+            >>> random.stateful_rng(0).key((3,)).shape
+            (3,)
         """
         if self.base_key.shape:
             raise errors.ArgumentError(
@@ -79,13 +86,32 @@ class StatefulPRNG:
         return random.split(key, sizes) if sizes else key
 
     def random(self, size: Size = None, dtype: DTypeLike = None) -> Array:
-        """Draw uniformly from 0 to 1."""
+        """Draw uniformly from 0 to 1.
+
+        ``size`` is the shape, and the dtype that of floats by default.
+
+        Example:
+            >>> from tinyjax.experimental import random
+            >>> x = random.stateful_rng(0).random((2, 3))
+            >>> x.shape, bool((x >= 0).all() & (x < 1).all())
+            ((2, 3), True)
+        """
         return random.uniform(self.key(), _shape(size), dtype=_floats(dtype))
 
     def uniform(
         self, low: ArrayLike = 0, high: ArrayLike = 1, size: Size = None, *, dtype: DTypeLike = None
     ) -> Array:
-        """Draw uniformly from ``low`` to ``high``."""
+        """Draw uniformly from ``low`` to ``high``.
+
+        Without ``size`` the shape is that to which the bounds broadcast; ``high`` itself is not
+        drawn.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.experimental import random
+            >>> random.stateful_rng(0).uniform(jnp.array([0.0, 10.0]), jnp.array([1.0, 20.0])).shape
+            (2,)
+        """
         shape = _shape(size, low, high)
         return random.uniform(self.key(), shape, dtype=_floats(dtype), minval=low, maxval=high)
 
@@ -97,7 +123,16 @@ class StatefulPRNG:
         *,
         dtype: DTypeLike = None,
     ) -> Array:
-        """Draw from the normal distribution of this mean and standard deviation."""
+        """Draw from the normal distribution of this mean and standard deviation.
+
+        Without ``size`` the shape is that to which the arguments broadcast.
+
+        Example:
+            >>> from tinyjax.experimental import random
+            >>> x = random.stateful_rng(0).normal(100.0, 0.01, (1000,))
+            >>> abs(float(x.mean()) - 100) < 0.01
+            True
+        """
         drawn = random.normal(self.key(), _shape(size, loc, scale), _floats(dtype))
         return (jnp.asarray(loc) + jnp.asarray(scale) * drawn).astype(_floats(dtype))
 
@@ -109,7 +144,16 @@ class StatefulPRNG:
         *,
         dtype: DTypeLike = None,
     ) -> Array:
-        """Draw integers from ``low`` up to ``high``, or from 0 up to ``low``."""
+        """Draw integers from ``low`` up to ``high``, or from 0 up to ``low``.
+
+        ``high`` itself is not drawn. The dtype is int32 by default.
+
+        Example:
+            >>> from tinyjax.experimental import random
+            >>> dice = random.stateful_rng(0).integers(1, 7, 100)
+            >>> int(dice.min()), int(dice.max())
+            (1, 6)
+        """
         first, end = (0, low) if high is None else (low, high)
         integer = dtypes.int32 if dtype is None else dtype
         shape = _shape(size, first, end)
@@ -128,7 +172,14 @@ class StatefulPRNG:
         return StatefulPRNG(self.key(num), new_ref(jnp.zeros(num, dtypes.int32)))
 
     def spawn(self, n_children: int) -> list[StatefulPRNG]:
-        """Make so many generators that are independent of this one."""
+        """Make so many generators that are independent of this one.
+
+        Example:
+            >>> from tinyjax.experimental import random
+            >>> first, second = random.stateful_rng(0).spawn(2)
+            >>> bool(first.random() == second.random())
+            False
+        """
         return [StatefulPRNG(key, new_ref(jnp.asarray(0))) for key in self.key(n_children)]
 
 

@@ -83,6 +83,13 @@ class Exported(format.Description):
             ArgumentError: they are of another structure or of other types, or the program is for
                 other platforms.
             DifferentiationError: its derivative is asked for, and was not exported with it.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> from tinyjax import export
+            >>> square = export.export(tinyjax.jit(lambda x: x * x))(jnp.float32(0.0))
+            >>> square.call(jnp.float32(3.0)), tinyjax.grad(square.call)(jnp.float32(3.0))
+            (Array(9., dtype=float32), Array(6., dtype=float32))
         """
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
         arrays = as_arrays(leaves, self.call, in_tree)
@@ -262,6 +269,13 @@ class Exported(format.Description):
 
         Raises:
             ArgumentError: it has not as many devices.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> from tinyjax import export
+            >>> program = export.export(tinyjax.jit(jnp.sin))(jnp.ones(2))
+            >>> program.in_shardings_jax(tinyjax.make_mesh((1,), ("data",)))
+            (None,)
         """
         divided = self._on_mesh(mesh)
         return (None,) * len(self.in_avals) if divided is None else divided.ins[len(self.consts) :]
@@ -274,6 +288,13 @@ class Exported(format.Description):
 
         Raises:
             ArgumentError: it has not as many devices.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> from tinyjax import export
+            >>> program = export.export(tinyjax.jit(jnp.sin))(jnp.ones(2))
+            >>> program.out_shardings_jax(tinyjax.make_mesh((1,), ("data",)))
+            (None,)
         """
         divided = self._on_mesh(mesh)
         return (None,) * len(self.out_avals) if divided is None else divided.outs
@@ -298,6 +319,12 @@ class Exported(format.Description):
             ArgumentError: it was not exported for the platform.
             ExportError: it is none, or is not of the types that the exported program is said to be;
                 or it is for symbolic sizes.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> from tinyjax import export
+            >>> "stablehlo.sine" in export.export(tinyjax.jit(jnp.sin))(jnp.ones(2)).mlir_module()
+            True
         """
         if self._divided is not None:
             return self._divided.text
@@ -328,7 +355,15 @@ class Exported(format.Description):
         return (*(const.aval for const in self.consts), *self.in_avals)
 
     def has_vjp(self) -> bool:
-        """Whether the derivative is there: it is unless the program was loaded without."""
+        """Whether the derivative is there: it is unless the program was loaded without.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> from tinyjax import export
+            >>> program = export.export(tinyjax.jit(jnp.sin))(jnp.ones(2))
+            >>> program.has_vjp(), export.deserialize(program.serialize()).has_vjp()
+            (True, False)
+        """
         return self._make_vjp is not None
 
     def vjp(self) -> Exported:
@@ -340,6 +375,13 @@ class Exported(format.Description):
 
         Raises:
             ExportError: it is not there.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> from tinyjax import export
+            >>> square = export.export(tinyjax.jit(lambda x: x * x))(jnp.float32(0.0))
+            >>> square.vjp().call(jnp.float32(3.0), jnp.float32(1.0))
+            (Array(6., dtype=float32),)
         """
         if self._make_vjp is None:
             raise errors.ExportError(
@@ -360,6 +402,14 @@ class Exported(format.Description):
         Raises:
             ExportError: the arguments or results hold nodes of a class that has no name for export,
                 or the derivative is not there.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> from tinyjax import export
+            >>> program = export.export(tinyjax.jit(jnp.cos))(jnp.ones(2))
+            >>> written = program.serialize(vjp_order=1)
+            >>> export.deserialize(written).call(jnp.zeros(2))
+            Array([1., 1.], dtype=float32)
         """
         family, divided = self._family, self._divided
         solution = None if family is None else family.solution

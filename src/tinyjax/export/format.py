@@ -355,7 +355,13 @@ class DisabledSafetyCheck:
 
     @staticmethod
     def platform() -> DisabledSafetyCheck:
-        """Do not check that a program is called on a platform that it was exported for."""
+        """Do not check that a program is called on a platform that it was exported for.
+
+        Example:
+            >>> from tinyjax import export
+            >>> export.DisabledSafetyCheck.platform().name
+            'platform'
+        """
         return DisabledSafetyCheck("platform")
 
     @staticmethod
@@ -364,11 +370,22 @@ class DisabledSafetyCheck:
 
         LAPACK's functions stay the same; a program that calls others (``ffi_call``) cannot be
         exported.
+
+        Example:
+            >>> from tinyjax import export
+            >>> export.DisabledSafetyCheck.custom_call("lapack_sgetrf_ffi").name
+            'custom_call:lapack_sgetrf_ffi'
         """
         return DisabledSafetyCheck(f"custom_call:{target_name}")
 
     def is_custom_call(self) -> str | None:
-        """Return the function's name, or None."""
+        """Return the function's name, or None.
+
+        Example:
+            >>> from tinyjax import export
+            >>> export.DisabledSafetyCheck.custom_call("mine").is_custom_call()
+            'mine'
+        """
         kind, _, target = self.name.partition(":")
         return target if kind == "custom_call" else None
 

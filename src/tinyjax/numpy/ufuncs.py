@@ -280,6 +280,12 @@ class ufunc:  # noqa: N801 (NumPy's name)
             ArgumentError: the function has not two operands and one result, or there is nothing to
                 begin with.
             AxisError: there is no such axis.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> greatest = jnp.frompyfunc(jnp.maximum, 2, 1)
+            >>> greatest.reduce(jnp.array([[3, 1], [2, 7]]), axis=1)
+            Array([3, 7], dtype=int32)
         """
         self._binary("reduce")
         uf.no_out(self.__name__, out)
@@ -358,6 +364,12 @@ class ufunc:  # noqa: N801 (NumPy's name)
         Raises:
             ArgumentError: the function has not two operands and one result.
             AxisError: there is no such axis.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> greatest = jnp.frompyfunc(jnp.maximum, 2, 1)
+            >>> greatest.accumulate(jnp.array([3, 1, 7, 2]))
+            Array([3, 3, 7, 7], dtype=int32)
         """
         self._binary("accumulate")
         uf.no_out(self.__name__, out)
@@ -389,6 +401,12 @@ class ufunc:  # noqa: N801 (NumPy's name)
 
         Raises:
             ArgumentError: ``inplace`` is not False, or there are too many or too few operands.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> add = jnp.frompyfunc(lambda x, y: x + y, 2, 1)
+            >>> add.at(jnp.zeros(3), jnp.array([0, 0, 2]), 1.0, inplace=False)
+            Array([2., 0., 1.], dtype=float32)
         """
         if inplace:
             raise ArgumentError(

@@ -270,7 +270,15 @@ class Mesh(_Grid):
         )
 
     def of_types(self, axis_types: Sequence[AxisType] | AxisType) -> Mesh:
-        """The same devices on axes of other types."""
+        """The same devices on axes of other types.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax.sharding import AxisType
+            >>> mesh = tinyjax.make_mesh((1,), ("data",), axis_types=(AxisType.Auto,))
+            >>> mesh.of_types(AxisType.Explicit).axis_types
+            (Explicit,)
+        """
         mesh = object.__new__(Mesh)  # of devices that were checked
         types = _types(axis_types, self.axis_names)
         mesh.__attrs_init__(self.ids, self.axis_sizes, self.axis_names, types)

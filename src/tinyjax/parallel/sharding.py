@@ -158,7 +158,13 @@ class PartitionSpec(dev.Place, records.Record):
         return self.with_partitions((*other, *self))
 
     def with_partitions(self, partitions: Iterable[object]) -> PartitionSpec:
-        """The same of an array that is divided otherwise."""
+        """The same of an array that is divided otherwise.
+
+        Example:
+            >>> from tinyjax import P
+            >>> P("data", unreduced={"model"}).with_partitions((None, "data"))
+            P(None, 'data', unreduced={'model'})
+        """
         return PartitionSpec(*partitions, unreduced=self.unreduced, reduced=self.reduced)
 
     def update(self, **changes: Any) -> PartitionSpec:
@@ -190,11 +196,22 @@ class PartitionSpec(dev.Place, records.Record):
 
         Raises:
             ValueError: there is none.
+
+        Example:
+            >>> from tinyjax import P
+            >>> P(None, "data", ("model",)).index("model")
+            2
         """
         return self.partitions.index(_canonical(value))
 
     def count(self, value: object) -> int:
-        """Return how many axes of the array have this entry."""
+        """Return how many axes of the array have this entry.
+
+        Example:
+            >>> from tinyjax import P
+            >>> P(None, "data", None).count(None)
+            2
+        """
         return self.partitions.count(_canonical(value))
 
     def __repr__(self) -> str:
@@ -207,7 +224,16 @@ class PartitionSpec(dev.Place, records.Record):
         return f"P({', '.join(shown)})"
 
     def axes(self, axis: int) -> tuple[str, ...]:
-        """The axes of the mesh over which an axis of the array is divided."""
+        """The axes of the mesh over which an axis of the array is divided.
+
+        Axes that are not mentioned are not divided.
+
+        Example:
+            >>> from tinyjax import P
+            >>> spec = P(("data", "model"), None)
+            >>> spec.axes(0), spec.axes(1), spec.axes(5)
+            (('data', 'model'), (), ())
+        """
         entry = self.partitions[axis] if axis < len(self.partitions) else None
         match entry:
             case str():
@@ -223,14 +249,26 @@ class PartitionSpec(dev.Place, records.Record):
         return tuple([name for i in range(len(self)) for name in self.axes(i)])
 
     def stripped(self) -> PartitionSpec:
-        """The same without what says nothing at the end."""
+        """The same without what says nothing at the end.
+
+        Example:
+            >>> from tinyjax import P
+            >>> P("data", None, None).stripped()
+            P('data',)
+        """
         n = len(self)
         while n and not self.partitions[n - 1]:
             n -= 1
         return self if n == len(self) else self.with_partitions(self.partitions[:n])
 
     def inserted(self, axis: int, entry: Entry = None) -> PartitionSpec:
-        """The specification of arrays with one more axis."""
+        """The specification of arrays with one more axis.
+
+        Example:
+            >>> from tinyjax import P
+            >>> P("data", "model").inserted(1), P("data").inserted(2, "model")
+            (P('data', None, 'model'), P('data', None, 'model'))
+        """
         entries = [*self.partitions, *[None] * (axis - len(self))]
         return self.with_partitions((*entries[:axis], entry, *entries[axis:]))
 

@@ -278,6 +278,16 @@ class Ref(av.Typed, Reference):
             get: returns the contents.
             put: takes them.
             home: the trace that was current when the object was made.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.core.tracing.trace import current_trace
+            >>> from tinyjax.state.references import Ref
+            >>> box = {"x": jnp.zeros(2)}
+            >>> ref = Ref.elsewhere(lambda: box["x"], lambda x: box.update(x=x), current_trace())
+            >>> ref[0] = 5.0
+            >>> box["x"]
+            Array([5., 0.], dtype=float32)
         """
         ref = cls(get())
         ref._cell = CellElsewhere(get, put, home)
@@ -510,7 +520,15 @@ class RefView(av.Typed):
         self._of[self._index] = value
 
     def addupdate(self, x: ArrayLike, idx: Any = ...) -> None:
-        """Add to what is there."""
+        """Add to what is there.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> ref = tinyjax.new_ref(jnp.zeros(3))
+            >>> ref.at[1].addupdate(2.0)
+            >>> ref
+            Ref([0., 2., 0.], dtype=float32)
+        """
         if isinstance(idx, EllipsisType):
             self._of.addupdate(x, self._index)
         else:

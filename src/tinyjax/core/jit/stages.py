@@ -107,10 +107,32 @@ class Wrapped(Protocol):
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
 
     def trace(self, *args: Any, **kwargs: Any) -> Traced:
-        """Return the program for arguments of these types: arrays, or ``ShapeDtypeStruct``."""
+        """Return the program for arguments of these types: arrays, or ``ShapeDtypeStruct``.
+
+        Static arguments are given as they are. Nothing is compiled, and no data is needed.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> x = tinyjax.ShapeDtypeStruct((2,), jnp.float32)
+            >>> tinyjax.jit(lambda x: 2 * x).trace(x).jaxpr
+            { lambda a:float32[2] .
+              let b:float32[2] = mul 2.0 a
+              in ( b ) }
+        """
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """Return the program as StableHLO, which ``compile()`` compiles."""
+        """Return the program as StableHLO, which ``compile()`` compiles.
+
+        Static arguments are given as they are; arrays, or ``ShapeDtypeStruct`` where there is no
+        data yet.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> x = tinyjax.ShapeDtypeStruct((2,), jnp.float32)
+            >>> double = tinyjax.jit(lambda x: 2 * x).lower(x).compile()
+            >>> double(jnp.ones(2))
+            Array([2., 2.], dtype=float32)
+        """
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -225,6 +247,12 @@ class Traced(_Stage):
 
         Raises:
             PlatformError: for another platform.
+
+        Example:
+            >>> import tinyjax
+            >>> traced = tinyjax.jit(lambda x: 2 * x).trace(1.0)
+            >>> "stablehlo.multiply" in traced.lower().as_text()
+            True
         """
         if lowering_platforms not in (None, ["cpu"], ("cpu",)):
             raise PlatformError(f"programs are lowered for 'cpu', not for {lowering_platforms}.")
@@ -291,7 +319,15 @@ class Lowered(_Stage):
         return len(self.consts)
 
     def operands(self, arrays: Sequence[Array]) -> tuple[Array, ...]:
-        """What the program takes: the arguments, beside what the function closed over."""
+        """What the program takes: the arguments, beside what the function closed over.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> weights = jnp.array([2.0, 3.0])
+            >>> lowered = tinyjax.jit(lambda x: weights * x).lower(1.0)
+            >>> lowered.operands([jnp.float32(1.0)])
+            (Array([2., 3.], dtype=float32), Array(1., dtype=float32))
+        """
         return (*self.consts, *arrays, *[kept.contents for kept in self.staged.taken])
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
@@ -305,6 +341,12 @@ class Lowered(_Stage):
 
         Raises:
             ArgumentError: it is another dialect.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> lowered = tinyjax.jit(lambda x: 2 * jnp.sin(x)).lower(1.0)
+            >>> "stablehlo.sine" in lowered.as_text(), "HloModule" in lowered.as_text("hlo")
+            (True, True)
         """
         if is_one_of(dialect, ("hlo",)):
             return xla.to_computation(self.as_text()).as_hlo_text()
@@ -339,7 +381,14 @@ class Lowered(_Stage):
         return xla.parse(self.as_text(dialect))
 
     def cost_analysis(self) -> dict[str, object]:
-        """Compile the program, and return XLA's estimate of its work."""
+        """Compile the program, and return XLA's estimate of its work.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> lowered = tinyjax.jit(jnp.dot).lower(jnp.ones((8, 8)), jnp.ones((8, 8)))
+            >>> lowered.cost_analysis()["flops"] >= 2 * 8 * 8 * 7
+            True
+        """
         return self.compile().cost_analysis()
 
     def compile(self, compiler_options: xla.CompilerOptions | None = None) -> Compiled:
@@ -488,7 +537,16 @@ class Compiled(sig.Called[..., Any], _Stage):
         return tree.unflatten(self.out_tree, [x and x.plain for x in outs])
 
     def runtime_executable(self) -> Any:
-        """XLA's own executable."""
+        """XLA's own executable.
+
+        It is jaxlib's object, whose methods are jaxlib's affair.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> compiled = tinyjax.jit(jnp.sin).lower(1.0).compile()
+            >>> "HloModule" in compiled.runtime_executable().get_hlo_text()
+            True
+        """
         return self._executable.loaded
 
     def as_text(self, *, debug_info: bool = False) -> str:
@@ -498,6 +556,12 @@ class Compiled(sig.Called[..., Any], _Stage):
             debug_info: whether its metadata names your lines (``source_file``, ``source_line``).
                 The program is compiled once more for that; the setting ``locations`` has them in
                 what runs.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> compiled = tinyjax.jit(lambda x: jnp.sin(x) + 1).lower(jnp.ones(3)).compile()
+            >>> "f32[3]" in compiled.as_text()
+            True
         """
         executable = self._executable
         if debug_info:
@@ -506,13 +570,26 @@ class Compiled(sig.Called[..., Any], _Stage):
         return text
 
     def cost_analysis(self) -> dict[str, object]:
-        """XLA's estimate of work: floating-point operations, bytes accessed, and more."""
+        """XLA's estimate of work: floating-point operations, bytes accessed, and more.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> compiled = tinyjax.jit(lambda x: x + 1).lower(jnp.ones(100)).compile()
+            >>> compiled.cost_analysis()["bytes accessed"] >= 2 * 4 * 100
+            True
+        """
         return dict(self._executable.loaded.cost_analysis())
 
     def memory_analysis(self) -> Any:
         """XLA's account of memory: of arguments, results, temporaries and code, in bytes.
 
         Of a program on several devices, it is what each of them needs.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> compiled = tinyjax.jit(lambda x: x + 1).lower(jnp.ones(100)).compile()
+            >>> compiled.memory_analysis().argument_size_in_bytes
+            400
         """
         return self._executable.loaded.get_compiled_memory_stats()
 

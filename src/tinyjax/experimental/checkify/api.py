@@ -82,6 +82,17 @@ class Error:
 
         Raises:
             CheckFailedError: it did; the error names the user's line.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax.experimental import checkify
+            >>> inverse = checkify.checkify(lambda x: 1 / x, errors=checkify.div_checks)
+            >>> error, _ = inverse(tinyjax.numpy.float32(0))
+            >>> try:
+            ...     error.throw()
+            ... except tinyjax.errors.CheckFailedError as failure:
+            ...     print(failure.message)
+            division by zero
         """
         message = self.get()
         if message is not None:

@@ -73,7 +73,14 @@ class BCOO(JAXSparse):
         self.__attrs_init__(data, indices, sparse_shape, indices_sorted, unique_indices)
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[Any, ...]]:
-        """Return the arrays, and what they mean."""
+        """Return the arrays, and what they mean.
+
+        Example:
+            >>> from tinyjax.experimental import sparse
+            >>> (data, indices), _ = sparse.eye(2).tree_flatten()
+            >>> data
+            Array([1., 1.], dtype=float32)
+        """
         metadata = (self._sparse_shape, self.indices_sorted, self.unique_indices)
         return (self.data, self.indices), metadata
 
@@ -119,14 +126,28 @@ class BCOO(JAXSparse):
 
     @classmethod
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: dtypes.DTypeLike = dtypes.int32) -> BCOO:
-        """Return SciPy's sparse matrix as a sparse array."""
+        """Return SciPy's sparse matrix as a sparse array.
+
+        Example:
+            >>> import scipy.sparse
+            >>> from tinyjax.experimental.sparse import BCOO
+            >>> BCOO.from_scipy_sparse(scipy.sparse.eye(3, dtype="float32"))
+            BCOO(float32[3, 3], nse=3)
+        """
         coo = mat.tocoo()
         indices = np.stack([coo.row, coo.col], 1).astype(dtypes.check(index_dtype))
         return cls((coo.data, indices), shape=coo.shape)
 
     @of_each
     def todense(self) -> Array:
-        """Return the dense array."""
+        """Return the dense array.
+
+        Example:
+            >>> from tinyjax.experimental.sparse import BCOO
+            >>> BCOO(([1.0, 2.0, 5.0], [[0, 0], [0, 0], [1, 0]]), shape=(2, 2)).todense()
+            Array([[3., 0.],
+                   [5., 0.]], dtype=float32)
+        """
         zeros = jnp.zeros(self.shape, self.dtype)
         if not self.shape:
             return self.data.sum(dtype=self.dtype)
@@ -143,7 +164,15 @@ class BCOO(JAXSparse):
     # Of the array
 
     def with_data(self, data: Array) -> BCOO:
-        """Return an array with other elements at the same places."""
+        """Return an array with other elements at the same places.
+
+        Example:
+            >>> from tinyjax.experimental import sparse
+            >>> x = sparse.eye(2)
+            >>> x.with_data(5 * x.data).todense()
+            Array([[5., 0.],
+                   [0., 5.]], dtype=float32)
+        """
         return self._with(data, self.indices, is_sorted=self.indices_sorted)
 
     def _with(
@@ -163,22 +192,50 @@ class BCOO(JAXSparse):
         )
 
     def astype(self, dtype: dtypes.DTypeLike) -> BCOO:
-        """Return the array with elements of another dtype."""
+        """Return the array with elements of another dtype.
+
+        Example:
+            >>> from tinyjax.experimental import sparse
+            >>> sparse.eye(2).astype("int32")
+            BCOO(int32[2, 2], nse=2)
+        """
         return self.with_data(self.data.astype(dtype))
 
     def is_inside(self) -> Array:
-        """Say for each element whether its place is within bounds."""
+        """Say for each element whether its place is within bounds.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.experimental.sparse import BCOO
+            >>> BCOO.fromdense(jnp.array([0.0, 3.0]), nse=2).is_inside()
+            Array([ True, False], dtype=bool)
+        """
         return self._flat() < self.size
 
     def taken_from(self, dense: Array) -> Array:
-        """Return the elements of a dense array of this shape at these places, zeros elsewhere."""
+        """Return the elements of a dense array of this shape at these places, zeros elsewhere.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.experimental import sparse
+            >>> sparse.eye(2).taken_from(jnp.array([[1.0, 2.0], [3.0, 4.0]]))
+            Array([1., 4.], dtype=float32)
+        """
         elements = dense.at[self._places()].get(mode="fill", fill_value=0) if self.ndim else dense
         return jnp.where(self.is_inside(), elements, 0)
 
     # Rearranged
 
     def transpose(self, axes: Sequence[int] | None = None) -> BCOO:
-        """Return the array with its axes in another order, reversed by default."""
+        """Return the array with its axes in another order, reversed by default.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.experimental.sparse import BCOO
+            >>> BCOO.fromdense(jnp.array([[0, 2], [0, 3]])).transpose().todense()
+            Array([[0, 0],
+                   [2, 3]], dtype=int32)
+        """
         axes_in = range(self.ndim)[::-1] if axes is None else axes
         order = [ints.canonical_axis(axis, self.ndim) for axis in axes_in]
         if sorted(order) != list(range(self.ndim)):
@@ -214,7 +271,13 @@ class BCOO(JAXSparse):
         return BCOO((data, indices), shape=shape, indices_sorted=is_sorted, unique_indices=unique)
 
     def reshape(self, *shape: int | Sequence[int]) -> BCOO:
-        """Return the array in another shape, given as one or as sizes, of which one may be -1."""
+        """Return the array in another shape, given as one or as sizes, of which one may be -1.
+
+        Example:
+            >>> from tinyjax.experimental import sparse
+            >>> sparse.eye(2).reshape(-1).todense()
+            Array([1., 0., 0., 1.], dtype=float32)
+        """
         sizes: list[int] = []
         for part in shape:
             sizes += part if isinstance(part, Sequence) else [part]
@@ -226,7 +289,13 @@ class BCOO(JAXSparse):
 
     @of_each
     def sort_indices(self) -> BCOO:
-        """Return the array with its elements in the order of a dense array's."""
+        """Return the array with its elements in the order of a dense array's.
+
+        Example:
+            >>> from tinyjax.experimental.sparse import BCOO
+            >>> BCOO(([1.0, 2.0], [[1], [0]]), shape=(2,)).sort_indices().data
+            Array([2., 1.], dtype=float32)
+        """
         order = jnp.argsort(self._flat())
         return self._with(self.data[order], self.indices[order], is_sorted=True)
 
@@ -240,6 +309,11 @@ class BCOO(JAXSparse):
 
         Raises:
             ConcretizationError: the array is traced, and there is no ``nse``.
+
+        Example:
+            >>> from tinyjax.experimental.sparse import BCOO
+            >>> BCOO(([1.0, 2.0, 5.0], [[1], [1], [0]]), shape=(2,)).sum_duplicates().data
+            Array([5., 3.], dtype=float32)
         """
         flat = self._flat()
         if nse is None:
@@ -255,13 +329,28 @@ class BCOO(JAXSparse):
         return self._at_flat(data, places, self.shape, unique=True, is_sorted=True)
 
     def sum(self, axis: int | Sequence[int] | None = None) -> Any:
-        """Return the sums over axes: a sparse array, or the dense sum over all of them."""
+        """Return the sums over axes: a sparse array, or the dense sum over all of them.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.experimental.sparse import BCOO
+            >>> x = BCOO.fromdense(jnp.array([[0, 2], [1, 3]]))
+            >>> x.sum(0).todense(), x.sum()
+            (Array([1, 5], dtype=int32), Array(6, dtype=int32))
+        """
         axes = range(self.ndim) if axis is None else [axis] if isinstance(axis, int) else axis
         result = self.summed(axes)
         return result if result.ndim else result.data.sum()
 
     def summed(self, axes: Sequence[int]) -> BCOO:
-        """Return the sums over axes, a sparse array in which places may occur several times."""
+        """Return the sums over axes, a sparse array in which places may occur several times.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.experimental.sparse import BCOO
+            >>> BCOO.fromdense(jnp.array([[0, 2], [1, 3]])).summed([1])
+            BCOO(int32[2], nse=3)
+        """
         dropped = {ints.canonical_axis(each, self.ndim) for each in axes}
         rest = [i for i in range(self.ndim) if i not in dropped]
         data = jnp.where(self.is_inside(), self.data, False)
@@ -269,7 +358,14 @@ class BCOO(JAXSparse):
         return self._with(data, indices, shape, is_unique=not dropped)
 
     def between(self, starts: Sequence[Any], sizes: Sequence[int], steps: Sequence[int]) -> BCOO:
-        """Return so many elements of each axis, from a place on, every so many."""
+        """Return so many elements of each axis, from a place on, every so many.
+
+        Example:
+            >>> from tinyjax.experimental import sparse
+            >>> sparse.eye(4).between((0, 1), (2, 2), (1, 1)).todense()
+            Array([[0., 0.],
+                   [1., 0.]], dtype=float32)
+        """
         columns, inside = [], self.is_inside()
         for column, start, size, step in zip(self._places(), starts, sizes, steps, strict=True):
             place = column - start
@@ -336,7 +432,15 @@ class BCOO(JAXSparse):
         return self
 
     def once(self) -> BCOO:
-        """Return the array with one element for each place."""
+        """Return the array with one element for each place.
+
+        Where places occur twice, their elements are added.
+
+        Example:
+            >>> from tinyjax.experimental.sparse import BCOO
+            >>> BCOO(([1.0, 2.0], [[1], [1]]), shape=(2,)).once().unique_indices
+            True
+        """
         return self if self.unique_indices else self.sum_duplicates(self.nse)
 
     def __abs__(self) -> BCOO:
@@ -379,7 +483,15 @@ class BCOO(JAXSparse):
         return self * (1 / opd.as_array(other))
 
     def added_to(self, dense: Array) -> Array:
-        """Return the sum with a dense array of this shape."""
+        """Return the sum with a dense array of this shape.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.experimental import sparse
+            >>> sparse.eye(2).added_to(jnp.ones((2, 2)))
+            Array([[2., 1.],
+                   [1., 2.]], dtype=float32)
+        """
         if dense.shape != self.shape:
             raise SparseRuleError(
                 f"the sum of {self} and an array of shape {dense.shape}, which is repeated, would "

@@ -66,7 +66,15 @@ class BCSR(base.JAXSparse):
         self.__attrs_init__(data, indices, indptr, sizes, indices_sorted, unique_indices)
 
     def tree_flatten(self) -> tuple[tuple[Any, Any, Any], tuple[Any, ...]]:
-        """Return the arrays, and what they mean."""
+        """Return the arrays, and what they mean.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.experimental.sparse import BCSR
+            >>> arrays, _ = BCSR.fromdense(jnp.array([[0, 2], [1, 3]])).tree_flatten()
+            >>> len(arrays)
+            3
+        """
         metadata = (self._sparse_shape, self.indices_sorted, self.unique_indices)
         return (self.data, self.indices, self.indptr), metadata
 
@@ -74,12 +82,25 @@ class BCSR(base.JAXSparse):
     def fromdense(
         cls, mat: ArrayLike, *, nse: int | None = None, index_dtype: dtypes.DTypeLike = dtypes.int32
     ) -> BCSR:
-        """Return the sparse matrix of the elements that are not zero; see ``BCOO.fromdense``."""
+        """Return the sparse matrix of the elements that are not zero; see ``BCOO.fromdense``.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.experimental.sparse import BCSR
+            >>> BCSR.fromdense(jnp.array([[0, 2], [1, 3]])).data
+            Array([2, 1, 3], dtype=int32)
+        """
         return cls.from_bcoo(bcoo.BCOO.fromdense(mat, nse=nse, index_dtype=index_dtype))
 
     @classmethod
     def from_bcoo(cls, arr: bcoo.BCOO) -> BCSR:
-        """Return a sparse array of two axes by its rows."""
+        """Return a sparse array of two axes by its rows.
+
+        Example:
+            >>> from tinyjax.experimental import sparse
+            >>> sparse.BCSR.from_bcoo(sparse.eye(2)).indptr
+            Array([0, 1, 2], dtype=int32)
+        """
         if arr.ndim != 2:
             raise errors.ShapeError(f"BCSR holds matrices, but got {arr}.")
         sorted_ = arr if arr.indices_sorted else arr.sort_indices()
@@ -94,14 +115,30 @@ class BCSR(base.JAXSparse):
 
     @classmethod
     def from_scipy_sparse(cls, mat: Any, *, index_dtype: dtypes.DTypeLike = dtypes.int32) -> BCSR:
-        """Return SciPy's sparse matrix by its rows."""
+        """Return SciPy's sparse matrix by its rows.
+
+        Example:
+            >>> import scipy.sparse
+            >>> from tinyjax.experimental.sparse import BCSR
+            >>> BCSR.from_scipy_sparse(scipy.sparse.eye(3, dtype="float32"))
+            BCSR(float32[3, 3], nse=3)
+        """
         csr, dtype = mat.tocsr(), dtypes.check(index_dtype)
         parts = (csr.data, csr.indices.astype(dtype), csr.indptr.astype(dtype))
         return cls(parts, shape=csr.shape)
 
     @base.of_each
     def to_bcoo(self) -> bcoo.BCOO:
-        """Return the matrix by the coordinates of its elements."""
+        """Return the matrix by the coordinates of its elements.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.experimental.sparse import BCSR
+            >>> BCSR.fromdense(jnp.array([[0, 2], [1, 3]])).to_bcoo().indices
+            Array([[0, 1],
+                   [1, 0],
+                   [1, 1]], dtype=int32)
+        """
         places = jnp.arange(self.nse, dtype=self.indices.dtype)
         rows = jnp.searchsorted(self.indptr, places, side="right") - 1
         columns = jnp.where(rows < self.shape[0], self.indices, self.shape[1])
@@ -113,15 +150,38 @@ class BCSR(base.JAXSparse):
         )
 
     def todense(self) -> Array:
-        """Return the dense matrix."""
+        """Return the dense matrix.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.experimental.sparse import BCSR
+            >>> BCSR.fromdense(jnp.array([[0, 2], [1, 3]])).todense()
+            Array([[0, 2],
+                   [1, 3]], dtype=int32)
+        """
         return self.to_bcoo().todense()
 
     def sum_duplicates(self, nse: int | None = None, remove_zeros: bool = True) -> BCSR:
-        """Return the matrix with one element for each place; see ``BCOO.sum_duplicates``."""
+        """Return the matrix with one element for each place; see ``BCOO.sum_duplicates``.
+
+        Example:
+            >>> from tinyjax.experimental.sparse import BCSR
+            >>> twice = BCSR(([1.0, 2.0], [1, 1], [0, 2]), shape=(1, 3))
+            >>> twice.sum_duplicates().data
+            Array([3.], dtype=float32)
+        """
         return BCSR.from_bcoo(self.to_bcoo().sum_duplicates(nse, remove_zeros))
 
     def transpose(self) -> BCSR:
-        """Return the transposed matrix, by its rows."""
+        """Return the transposed matrix, by its rows.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.experimental.sparse import BCSR
+            >>> BCSR.fromdense(jnp.array([[0, 2], [1, 3]])).transpose().todense()
+            Array([[0, 1],
+                   [2, 3]], dtype=int32)
+        """
         return BCSR.from_bcoo(self.to_bcoo().T)
 
     def __matmul__(self, other: ArrayLike) -> Any:

@@ -53,7 +53,13 @@ class Rotation:
 
     @classmethod
     def concatenate(cls, rotations: Sequence[Rotation]) -> Self:
-        """Join arrays of rotations to one."""
+        """Join arrays of rotations to one.
+
+        Example:
+            >>> from tinyjax.scipy.spatial.transform import Rotation
+            >>> len(Rotation.concatenate([Rotation.identity(2), Rotation.identity(3)]))
+            5
+        """
         return cls(jnp.concatenate([rotation.quat for rotation in rotations]))
 
     @classmethod
@@ -89,7 +95,15 @@ class Rotation:
 
     @classmethod
     def from_matrix(cls, matrix: Numbers) -> Self:
-        """Make rotations of their matrices, of shape ``(..., 3, 3)``."""
+        """Make rotations of their matrices, of shape ``(..., 3, 3)``.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.scipy.spatial.transform import Rotation
+            >>> quarter = jnp.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+            >>> Rotation.from_matrix(quarter).as_rotvec(degrees=True).round(3)
+            Array([ 0.,  0., 90.], dtype=float32)
+        """
         m = _real("from_matrix", matrix)
         if m.shape[-2:] != (3, 3):
             raise ShapeError(f"from_matrix takes matrices of shape (..., 3, 3), but got {m.shape}.")
@@ -112,14 +126,29 @@ class Rotation:
 
     @classmethod
     def from_mrp(cls, mrp: Numbers) -> Self:
-        """Make rotations of modified Rodrigues parameters, the axes times ``tan(angle / 4)``."""
+        """Make rotations of modified Rodrigues parameters, the axes times ``tan(angle / 4)``.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.scipy.spatial.transform import Rotation
+            >>> half = Rotation.from_mrp(jnp.array([0.0, 0.0, 1.0]))
+            >>> half.apply(jnp.array([1.0, 0.0, 0.0])).round(3)
+            Array([-1.,  0.,  0.], dtype=float32)
+        """
         p = _vectors("from_mrp", mrp, 3)
         square = jnp.sum(p * p, -1, keepdims=True)
         return cls(jnp.concatenate([2 * p, 1 - square], -1) / (1 + square))
 
     @classmethod
     def from_quat(cls, quat: Numbers) -> Self:
-        """Make rotations of quaternions ``(x, y, z, w)``, which are divided by their norms."""
+        """Make rotations of quaternions ``(x, y, z, w)``, which are divided by their norms.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.scipy.spatial.transform import Rotation
+            >>> Rotation.from_quat(jnp.array([0.0, 0.0, 2.0, 2.0])).as_quat().round(3)
+            Array([0.   , 0.   , 0.707, 0.707], dtype=float32)
+        """
         return cls(_normalized(_vectors("from_quat", quat, 4)))
 
     @classmethod
@@ -129,6 +158,13 @@ class Rotation:
         Args:
             rotvec: of shape ``(..., 3)``.
             degrees: whether the angles are degrees, and not radians.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.scipy.spatial.transform import Rotation
+            >>> quarter = Rotation.from_rotvec(jnp.array([0.0, 0.0, 90.0]), degrees=True)
+            >>> quarter.apply(jnp.array([1.0, 0.0, 0.0])).round(3)
+            Array([0., 1., 0.], dtype=float32)
         """
         v = _vectors("from_rotvec", rotvec, 3)
         if degrees:
@@ -142,13 +178,27 @@ class Rotation:
 
     @classmethod
     def identity(cls, num: int | None = None, dtype: dtypes.DTypeLike = float) -> Self:
-        """Make rotations that rotate nothing: one, or an array of so many."""
+        """Make rotations that rotate nothing: one, or an array of so many.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.scipy.spatial.transform import Rotation
+            >>> Rotation.identity().as_quat(), len(Rotation.identity(3))
+            (Array([0., 0., 0., 1.], dtype=float32), 3)
+        """
         one = jnp.array([0, 0, 0, 1], dtype)
         return cls(one if num is None else jnp.tile(one, (num, 1)))
 
     @classmethod
     def random(cls, random_key: ArrayLike, num: int | None = None) -> Self:
-        """Draw rotations uniformly: one, or an array of so many."""
+        """Draw rotations uniformly: one, or an array of so many.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax.scipy.spatial.transform import Rotation
+            >>> Rotation.random(tinyjax.random.key(0), 4).as_matrix().shape
+            (4, 3, 3)
+        """
         shape = (4,) if num is None else (num, 4)
         return cls(_normalized(random.normal(random_key, shape)))
 
@@ -197,6 +247,12 @@ class Rotation:
 
         Raises:
             ArgumentError: there is no such sequence.
+
+        Example:
+            >>> from tinyjax.scipy.spatial.transform import Rotation
+            >>> turned = Rotation.from_euler("xyz", [10, 20, 30], degrees=True)
+            >>> turned.as_euler("xyz", degrees=True).round(2)
+            Array([10., 20., 30.], dtype=float32)
         """
         # E. Bernardes and S. Viollet, PLOS ONE 17(11), 2022.
         axes, intrinsic = _axes(seq, (3,))
@@ -228,7 +284,16 @@ class Rotation:
         return jnp.rad2deg(angles) if degrees else angles
 
     def as_matrix(self) -> Array:
-        """Return the matrices, of shape ``(..., 3, 3)``."""
+        """Return the matrices, of shape ``(..., 3, 3)``.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.scipy.spatial.transform import Rotation
+            >>> Rotation.from_euler("z", 90, degrees=True).as_matrix().round(3)
+            Array([[ 0., -1.,  0.],
+                   [ 1.,  0.,  0.],
+                   [ 0.,  0.,  1.]], dtype=float32)
+        """
         x, y, z, w = (self.quat[..., n] for n in range(4))
         rows = [
             [x * x - y * y - z * z + w * w, 2 * (x * y - z * w), 2 * (x * z + y * w)],
@@ -238,7 +303,13 @@ class Rotation:
         return jnp.stack([jnp.stack(row, -1) for row in rows], -2)
 
     def as_mrp(self) -> Array:
-        """Return modified Rodrigues parameters, of norms up to 1; see ``from_mrp``."""
+        """Return modified Rodrigues parameters, of norms up to 1; see ``from_mrp``.
+
+        Example:
+            >>> from tinyjax.scipy.spatial.transform import Rotation
+            >>> Rotation.from_euler("z", 90, degrees=True).as_mrp().round(3)
+            Array([0.   , 0.   , 0.414], dtype=float32)
+        """
         q = _upward(self.quat)
         return q[..., :3] / (1 + q[..., 3:])
 
@@ -247,6 +318,11 @@ class Rotation:
 
         Args:
             degrees: whether the angles are degrees, and not radians.
+
+        Example:
+            >>> from tinyjax.scipy.spatial.transform import Rotation
+            >>> Rotation.from_euler("x", 270, degrees=True).as_rotvec(degrees=True).round(3)
+            Array([-90.,  -0.,  -0.], dtype=float32)
         """
         q = _upward(self.quat)
         v, w = q[..., :3], q[..., 3:]
@@ -265,6 +341,11 @@ class Rotation:
                 whose last component that is not zero is positive: ``w``, or else of ``x``, ``y``
                 and ``z`` the first.
             scalar_first: whether to write ``(w, x, y, z)``.
+
+        Example:
+            >>> from tinyjax.scipy.spatial.transform import Rotation
+            >>> Rotation.from_euler("z", 90, degrees=True).as_quat().round(3)
+            Array([0.   , 0.   , 0.707, 0.707], dtype=float32)
         """
         quat = self.quat
         if canonical:
@@ -276,11 +357,24 @@ class Rotation:
         return jnp.roll(quat, 1, -1) if scalar_first else quat
 
     def inv(self) -> Rotation:
-        """Return the inverse rotations."""
+        """Return the inverse rotations.
+
+        Example:
+            >>> from tinyjax.scipy.spatial.transform import Rotation
+            >>> r = Rotation.from_euler("z", 90, degrees=True)
+            >>> float((r * r.inv()).magnitude().round(3))
+            0.0
+        """
         return Rotation(self.quat * jnp.array([-1, -1, -1, 1], self.quat.dtype))
 
     def magnitude(self) -> Array:
-        """Return the angles, from 0 to half a turn."""
+        """Return the angles, from 0 to half a turn.
+
+        Example:
+            >>> from tinyjax.scipy.spatial.transform import Rotation
+            >>> round(float(Rotation.from_euler("z", -1.5).magnitude()), 4)
+            1.5
+        """
         return 2 * jnp.arctan2(jnp.linalg.norm(self.quat[..., :3], axis=-1), abs(self.quat[..., 3]))
 
     def mean(self, weights: Numbers | None = None) -> Rotation:
@@ -291,6 +385,12 @@ class Rotation:
 
         Raises:
             ShapeError: there are not as many.
+
+        Example:
+            >>> from tinyjax.scipy.spatial.transform import Rotation
+            >>> both = Rotation.from_euler("z", [[0], [60]], degrees=True)
+            >>> both.mean().as_rotvec(degrees=True).round(2)
+            Array([ 0.,  0., 30.], dtype=float32)
         """
         # F. L. Markley et al., Journal of Guidance, Control, and Dynamics 30(4), 2007.
         quat = self.quat

@@ -103,12 +103,27 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
         return pm.convert(factor, self.dataset.dtype)
 
     def tree_flatten(self) -> tuple[tuple[Array, ...], None]:
-        """Return the estimate's arrays."""
+        """Return the estimate's arrays.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.scipy.stats import gaussian_kde
+            >>> len(gaussian_kde(jnp.arange(9.0)).tree_flatten()[0])
+            5
+        """
         return (self.neff, self.dataset, self.weights, self.covariance, self.inv_cov), None
 
     @classmethod
     def tree_unflatten(cls, _: None, children: Any) -> gaussian_kde:
-        """Make an estimate of its arrays."""
+        """Make an estimate of its arrays.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.scipy.stats import gaussian_kde
+            >>> arrays, _ = gaussian_kde(jnp.arange(9.0)).tree_flatten()
+            >>> gaussian_kde.tree_unflatten(None, arrays).n
+            9
+        """
         estimate = cls.__new__(cls)
         estimate.neff, estimate.dataset, estimate.weights, estimate.covariance, estimate.inv_cov = (
             children
@@ -137,6 +152,12 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
         Raises:
             ShapeError: they have another number of coordinates.
             DtypeError: they are complex.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.scipy.stats import gaussian_kde
+            >>> gaussian_kde(jnp.array([0.0, 1.0, 2.0])).evaluate(jnp.array([1.0, 100.0])).round(4)
+            Array([0.3182, 0.    ], dtype=float32)
         """
         exponents = self._exponents(self._points(points))
         return jnp.sum(self.weights * jnp.exp(exponents), -1)
@@ -144,11 +165,27 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
     __call__ = evaluate
 
     def pdf(self, x: ArrayLike) -> Array:
-        """Return the density at points; see ``evaluate``."""
+        """Return the density at points; see ``evaluate``.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.scipy.stats import gaussian_kde
+            >>> gaussian_kde(jnp.array([0.0, 1.0, 2.0])).pdf(1.0).round(4)
+            Array([0.3182], dtype=float32)
+        """
         return self.evaluate(x)
 
     def logpdf(self, x: ArrayLike) -> Array:
-        """Return the logarithm of the density at points; see ``evaluate``."""
+        """Return the logarithm of the density at points; see ``evaluate``.
+
+        It stays finite where the density underflows.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.scipy.stats import gaussian_kde
+            >>> gaussian_kde(jnp.array([0.0, 1.0, 2.0])).logpdf(1.0).round(4)
+            Array([-1.1452], dtype=float32)
+        """
         return sps.logsumexp(self._exponents(self._points(x)), -1, self.weights)
 
     def _points(self, points: ArrayLike) -> Array:
@@ -182,6 +219,12 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
 
         Raises:
             ShapeError: the shapes do not fit.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.scipy.stats import gaussian_kde
+            >>> gaussian_kde(jnp.array([0.0, 1.0, 2.0])).integrate_gaussian(1.0, 1e-4).round(4)
+            Array(0.3181, dtype=float32)
         """
         centre, spread = _real("mean", mean), _real("cov", cov)
         centre = centre if centre.shape else centre.reshape(1)
@@ -211,6 +254,12 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
 
         Raises:
             ShapeError: there are more coordinates, or a bound is not a scalar.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.scipy.stats import gaussian_kde
+            >>> gaussian_kde(jnp.array([0.0, 1.0, 2.0])).integrate_box_1d(-100.0, 1.0).round(4)
+            Array(0.5, dtype=float32)
         """
         ends = _real("low", low), _real("high", high)
         if self.d != 1 or any(end.shape for end in ends):
@@ -227,6 +276,13 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
 
         Raises:
             ShapeError: their points have different numbers of coordinates.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.scipy.stats import gaussian_kde
+            >>> x = gaussian_kde(jnp.array([0.0, 1.0, 2.0]))
+            >>> x.integrate_kde(x).round(4)
+            Array(0.2396, dtype=float32)
         """
         if other.d != self.d:
             raise ShapeError(
@@ -266,6 +322,15 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
 
         Raises:
             ArgumentError: always.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> from tinyjax.scipy.stats import gaussian_kde
+            >>> try:
+            ...     gaussian_kde(jnp.arange(9.0)).integrate_box(0.0, 1.0)
+            ... except tinyjax.errors.ArgumentError as error:
+            ...     print(error.message)
+            integrate_box is not there; integrate_box_1d takes one coordinate.
         """
         raise ArgumentError("integrate_box is not there; integrate_box_1d takes one coordinate.")
 
@@ -274,6 +339,15 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
 
         Raises:
             ArgumentError: always.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> from tinyjax.scipy.stats import gaussian_kde
+            >>> try:
+            ...     gaussian_kde(jnp.arange(9.0)).set_bandwidth(0.5)
+            ... except tinyjax.errors.ArgumentError as error:
+            ...     print(error.message)
+            an estimate does not change: make another, gaussian_kde(dataset, bw_method).
         """
         raise ArgumentError(
             "an estimate does not change: make another, gaussian_kde(dataset, bw_method)."
