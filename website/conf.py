@@ -48,7 +48,13 @@ pygments_dark_style = "a11y-high-contrast-dark"
 
 
 def prepared(app: Any, doctree: Any) -> None:
-    """Take the targets of references as they are; give lines of files anchors, ``#L-12``."""
+    """Take the targets of references as they are; give lines of files anchors, ``#L-12``.
+
+    Between a parameter and what is said of it stands a dash.
+    """
+    for text in [*doctree.findall(nodes.Text)]:
+        if text == " -- ":
+            text.parent.replace(text, nodes.Text(" – "))
     for node in doctree.findall(addnodes.pending_xref):
         for nearer in ("refspecific", "py:module", "py:class"):  # else ``bool`` is numpy.bool
             node.attributes.pop(nearer, None)
