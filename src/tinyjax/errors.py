@@ -50,7 +50,13 @@ class TinyjaxError(Exception):
         tracebacks.hide(sys._getframe(1))
 
     def at(self, location: frames.Location | None) -> Self:
-        """Return the error, with the line that it is about."""
+        """Return the error, with the line that it is about.
+
+        Example:
+            >>> from tinyjax.errors import ArgumentError
+            >>> str(ArgumentError("there is no such axis.").at(None))
+            'there is no such axis.'
+        """
         self.location = location
         return self
 

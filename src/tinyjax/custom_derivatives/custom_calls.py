@@ -51,7 +51,15 @@ class SymbolicZero(av.Typed):
 
     @staticmethod
     def from_primal_value(val: Any) -> SymbolicZero:
-        """The zero tangent of a value."""
+        """The zero tangent of a value.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.custom_derivatives import SymbolicZero
+            >>> zero = SymbolicZero.from_primal_value(jnp.ones(3))
+            >>> zero.shape, zero.dtype
+            ((3,), dtype('float32'))
+        """
         return SymbolicZero(opd.as_array(val).aval.tangent())
 
 

@@ -159,13 +159,26 @@ class SymbolicScope:
         return bounds
 
     def dim(self, p: Polynomial) -> int:
-        """Return a polynomial as a size: an int if it is constant."""
+        """Return a polynomial as a size: an int if it is constant.
+
+        Example:
+            >>> from tinyjax import export
+            >>> from tinyjax.export import polynomials
+            >>> export.SymbolicScope().dim(polynomials.constant(3))
+            3
+        """
         p = self.normal(p)
         number = poly.as_constant(p)
         return SymbolicDim(p, self) if number is None else number
 
     def told(self) -> str:
-        """Return the constraints as text: ", a >= b, b >= 16"."""
+        """Return the constraints as text: ", a >= b, b >= 16".
+
+        Example:
+            >>> from tinyjax import export
+            >>> export.SymbolicScope(["a >= 16", "b <= 8"]).told()
+            ', a >= 16, b <= 8'
+        """
         return "".join(f", {c.text}" for c in self._constraints)
 
     def __str__(self) -> str:

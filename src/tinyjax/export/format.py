@@ -425,7 +425,14 @@ class Description:
     disabled_safety_checks: tuple[DisabledSafetyCheck, ...] = ()
 
     def description(self) -> dict[str, Any]:
-        """Return these attributes by their names."""
+        """Return these attributes by their names.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> from tinyjax import export
+            >>> export.export(tinyjax.jit(jnp.sin))(jnp.ones(2)).description()["platforms"]
+            ('cpu',)
+        """
         return {name: getattr(self, name) for name in records.field_names(Description)}
 
 

@@ -129,7 +129,14 @@ class Token:
     _buf: Array
 
     def block_until_ready(self) -> Token:
-        """Wait until what it comes after is done."""
+        """Wait until what it comes after is done.
+
+        Example:
+            >>> from tinyjax import lax
+            >>> token = lax.create_token()
+            >>> token.block_until_ready() is token
+            True
+        """
         self._buf.block_until_ready()
         return self
 

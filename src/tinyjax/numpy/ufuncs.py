@@ -457,6 +457,12 @@ class ufunc:  # noqa: N801 (NumPy's name)
         Raises:
             ArgumentError: the function has not two operands and one result.
             ShapeError: the indices are no vector.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> add = jnp.frompyfunc(lambda x, y: x + y, 2, 1)
+            >>> add.reduceat(jnp.arange(6), jnp.array([0, 3, 5]))
+            Array([3, 7, 5], dtype=int32)
         """
         self._binary("reduceat")
         uf.no_out(self.__name__, out)
@@ -484,6 +490,13 @@ class ufunc:  # noqa: N801 (NumPy's name)
 
         Raises:
             ArgumentError: the function has not two operands and one result.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> power = jnp.frompyfunc(lambda x, y: x**y, 2, 1)
+            >>> power.outer(jnp.array([2, 3]), jnp.array([1, 2]))
+            Array([[2, 4],
+                   [3, 9]], dtype=int32)
         """
         self._binary("outer")
         x, y = pm.array_of(self.__name__, A), pm.array_of(self.__name__, B)

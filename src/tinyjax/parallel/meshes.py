@@ -175,12 +175,24 @@ class _Grid:
         return self._are_all(AxisType.Manual)
 
     def types_with(self, types: Mapping[str, AxisType]) -> list[AxisType]:
-        """The types of the axes, some of which are others."""
+        """The types of the axes, some of which are others.
+
+        Example:
+            >>> from tinyjax.sharding import AbstractMesh, AxisType
+            >>> AbstractMesh((2, 4), ("x", "y")).types_with({"y": AxisType.Explicit})
+            [Auto, Explicit]
+        """
         pairs = zip(self.axis_names, self.axis_types, strict=True)
         return [types.get(name, before) for name, before in pairs]
 
     def size_of(self, names: Sequence[str]) -> int:
-        """The product of the sizes of some axes."""
+        """The product of the sizes of some axes.
+
+        Example:
+            >>> from tinyjax.sharding import AbstractMesh
+            >>> AbstractMesh((2, 4), ("x", "y")).size_of(("x", "y"))
+            8
+        """
         shape = self.shape
         return prod([shape[name] for name in names])
 
@@ -479,7 +491,13 @@ class AbstractMesh(_Grid):
         return self.of_types(self.types_with(name_to_type))
 
     def of_types(self, axis_types: Sequence[AxisType] | AxisType) -> AbstractMesh:
-        """The same grid with axes of other types."""
+        """The same grid with axes of other types.
+
+        Example:
+            >>> from tinyjax.sharding import AbstractMesh, AxisType
+            >>> AbstractMesh((2, 4), ("x", "y")).of_types(AxisType.Explicit).axis_types
+            (Explicit, Explicit)
+        """
         return AbstractMesh(self.axis_sizes, self.axis_names, axis_types)
 
     @property

@@ -98,7 +98,15 @@ class NamedSharding(sd.Sharding):
         return self.mesh.size_of(names)
 
     def factor(self, axis: int) -> int:
-        """How many parts an axis of the array is divided into."""
+        """How many parts an axis of the array is divided into.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import NamedSharding, P
+            >>> rows = NamedSharding(tinyjax.sharding.AbstractMesh((4,), ("data",)), P("data"))
+            >>> rows.factor(0), rows.factor(1)
+            (4, 1)
+        """
         return self.mesh.size_of(self.spec.axes(axis))
 
     def check(self, shape: Sequence[int], what: str = "the array") -> None:
@@ -182,7 +190,15 @@ class NamedSharding(sd.Sharding):
         return NamedSharding(self.mesh, self.spec, memory_kind=kind)
 
     def stripped(self) -> NamedSharding:
-        """The same without what says nothing at the end of the specification."""
+        """The same without what says nothing at the end of the specification.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import NamedSharding, P
+            >>> mesh = tinyjax.sharding.AbstractMesh((2,), ("data",))
+            >>> NamedSharding(mesh, P("data", None)).stripped().spec
+            P('data',)
+        """
         spec = self.spec.stripped()
         return self if spec is self.spec else self._of(spec)
 

@@ -372,15 +372,41 @@ class Sharding(dev.Place):
 
         Raises:
             ShardingError: it has too few axes, or one is not divisible.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import NamedSharding, P
+            >>> rows = NamedSharding(tinyjax.sharding.AbstractMesh((4,), ("data",)), P("data"))
+            >>> try:
+            ...     rows.check((6, 3))
+            ... except tinyjax.errors.ShardingError:
+            ...     print("6 rows are not a multiple of 4")
+            6 rows are not a multiple of 4
         """
         raise NotImplementedError
 
     def divides(self, shape: Sequence[int]) -> bool:
-        """Say whether each axis of an array of a shape is a multiple of its parts."""
+        """Say whether each axis of an array of a shape is a multiple of its parts.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import NamedSharding, P
+            >>> rows = NamedSharding(tinyjax.sharding.AbstractMesh((4,), ("data",)), P("data"))
+            >>> rows.divides((8, 3)), rows.divides((6, 3))
+            (True, False)
+        """
         return True
 
     def parts(self, shape: Sequence[int]) -> tuple[Part, ...]:
-        """The part of an array that each of the devices holds, in their order."""
+        """The part of an array that each of the devices holds, in their order.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import NamedSharding, P
+            >>> rows = NamedSharding(tinyjax.sharding.AbstractMesh((2,), ("data",)), P("data"))
+            >>> rows.parts((8,))
+            ((slice(0, 4, None),), (slice(4, 8, None),))
+        """
         raise NotImplementedError
 
     @property
@@ -445,6 +471,12 @@ class Sharding(dev.Place):
 
         Raises:
             ShardingError: they have none of this kind.
+
+        Example:
+            >>> import tinyjax
+            >>> place = tinyjax.numpy.ones(2).sharding
+            >>> place.with_memory_kind("pinned_host").memory_kind
+            'pinned_host'
         """
         raise NotImplementedError
 
@@ -453,6 +485,13 @@ class Sharding(dev.Place):
 
         Raises:
             ShardingError: an array of this shape cannot lie so.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import NamedSharding, P
+            >>> rows = NamedSharding(tinyjax.sharding.AbstractMesh((4,), ("data",)), P("data"))
+            >>> rows.shard_shape((8, 3))
+            (2, 3)
         """
         part = self.parts(global_shape)[0]
         return tuple([len(range(n)[s]) for n, s in zip(global_shape, part, strict=True)])
@@ -462,17 +501,41 @@ class Sharding(dev.Place):
 
         Raises:
             ShardingError: an array of this shape cannot lie so.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import NamedSharding, P
+            >>> rows = NamedSharding(tinyjax.make_mesh((1,), ("data",)), P("data"))
+            >>> rows.devices_indices_map((8, 3))
+            {CpuDevice(id=0): (slice(None, None, None), slice(None, None, None))}
         """
         devices = [device_at(i) for i in self.ids]
         return dict(zip(devices, self.parts(global_shape), strict=True))
 
     def addressable_devices_indices_map(self, global_shape: Sequence[int]) -> dict[Device, Part]:
-        """The same of the devices of this process alone."""
+        """The same of the devices of this process alone.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import NamedSharding, P
+            >>> rows = NamedSharding(tinyjax.make_mesh((1,), ("data",)), P("data"))
+            >>> len(rows.addressable_devices_indices_map((8, 3)))
+            1
+        """
         parts = self.parts(global_shape)
         return {device_at(self.ids[i]): parts[i] for i in self.addressable_places}
 
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
-        """Whether arrays of so many axes lie alike by both: the same parts on the same devices."""
+        """Whether arrays of so many axes lie alike by both: the same parts on the same devices.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import NamedSharding, P
+            >>> mesh = tinyjax.sharding.AbstractMesh((4,), ("data",))
+            >>> rows, same = NamedSharding(mesh, P("data")), NamedSharding(mesh, P("data", None))
+            >>> rows.is_equivalent_to(same, 2)
+            True
+        """
         raise NotImplementedError
 
     @property
@@ -481,7 +544,15 @@ class Sharding(dev.Place):
         raise NotImplementedError
 
     def update(self, *, spec: PartitionSpec | None = None) -> Sharding:
-        """Return the sharding with another specification."""
+        """Return the sharding with another specification.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import NamedSharding, P
+            >>> rows = NamedSharding(tinyjax.sharding.AbstractMesh((2,), ("data",)), P("data"))
+            >>> rows.update(spec=P(None, "data")).spec
+            P(None, 'data')
+        """
         raise NotImplementedError
 
     @property
@@ -490,7 +561,15 @@ class Sharding(dev.Place):
         return ()
 
     def size_of(self, names: Sequence[str]) -> int:
-        """The number of parts into which some axes of the mesh divide."""
+        """The number of parts into which some axes of the mesh divide.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import NamedSharding, P
+            >>> mesh = tinyjax.sharding.AbstractMesh((2, 4), ("data", "model"))
+            >>> NamedSharding(mesh, P()).size_of(("data", "model"))
+            8
+        """
         return 1
 
     @property
@@ -524,7 +603,15 @@ class Sharding(dev.Place):
         return self.text(ndim, mesh_name)
 
     def stripped(self) -> Sharding:
-        """The same, without what says nothing at the end of its specification."""
+        """The same, without what says nothing at the end of its specification.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import NamedSharding, P
+            >>> mesh = tinyjax.sharding.AbstractMesh((2,), ("data",))
+            >>> NamedSharding(mesh, P("data", None)).stripped().spec
+            P('data',)
+        """
         return self
 
     def in_types(self, ndim: int) -> Sharding | None:
@@ -616,7 +703,15 @@ class SingleDeviceSharding(Sharding, records.Record):
         return UNDIVIDED
 
     def update(self, *, spec: object = None) -> SingleDeviceSharding:
-        """Return the same sharding: no axis is divided."""
+        """Return the same sharding: no axis is divided.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import P
+            >>> place = tinyjax.sharding.SingleDeviceSharding(tinyjax.devices()[0])
+            >>> place.update(spec=P()) == place
+            True
+        """
         return self
 
     def __repr__(self) -> str:

@@ -117,11 +117,23 @@ class ManualAxisType:
         return self.varying | self.unreduced | self.reduced
 
     def update(self, **changes: frozenset[Hashable]) -> ManualAxisType:
-        """Return the same with other axes."""
+        """Return the same with other axes.
+
+        Example:
+            >>> from tinyjax.sharding import ManualAxisType
+            >>> ManualAxisType().update(varying=frozenset({"data"})).varying
+            frozenset({'data'})
+        """
         return attrs.evolve(self, **changes)
 
     def to_ct_mat(self) -> ManualAxisType:
-        """Return what they share of a cotangent of the value."""
+        """Return what they share of a cotangent of the value.
+
+        Example:
+            >>> from tinyjax.sharding import ManualAxisType
+            >>> ManualAxisType(varying=frozenset({"data"})).to_ct_mat().varying
+            frozenset({'data'})
+        """
         return self.update(unreduced=self.reduced, reduced=self.unreduced)
 
 

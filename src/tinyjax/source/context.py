@@ -54,6 +54,15 @@ class Context:
                 or of ``operator`` for an operator.
             args: its arguments.
             kwargs: its keyword arguments.
+
+        Example:
+            >>> from tinyjax import source
+            >>> class Doubling(source.Context):
+            ...     def call(self, fun, *args, **kwargs):
+            ...         result = self.proceed(fun, *args, **kwargs)
+            ...         return 2 * result if fun is abs else result
+            >>> source.with_context(Doubling(), lambda x: abs(x) + 1)(-3)
+            7
         """
         return self.proceed(fun, *args, **kwargs)
 
@@ -70,7 +79,13 @@ class Context:
         return enter(layer, fun, args, kwargs)
 
     def own(self, fun: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-        """What a function of this package gives; ``NotImplemented`` for what it always gives."""
+        """What a function of this package gives; ``NotImplemented`` for what it always gives.
+
+        Example:
+            >>> from tinyjax import source
+            >>> source.Context().own(abs, (-3,))
+            NotImplemented
+        """
         return NotImplemented
 
     @property

@@ -59,14 +59,32 @@ class TracedCall:
         return "\n".join(self.lines())
 
     def lines(self) -> list[str]:
-        """The call and those below it, indented."""
+        """The call and those below it, indented.
+
+        Example:
+            >>> from tinyjax import source
+            >>> from tinyjax.source.contexts import CallTracer
+            >>> tracer = CallTracer()
+            >>> _ = source.with_context(tracer, lambda x: abs(x) + 1)(-3)
+            >>> tracer.calls[0].lines()
+            ['abs(-3) -> 3']
+        """
         raised = self.error is not None
         end = f"raises {self.error!r}" if raised else f"-> {shown(self.result)}"
         own = f"{self.written()} {end}"
         return [own, *[f"  {line}" for call in self.inner for line in call.lines()]]
 
     def written(self) -> str:
-        """The call as Python writes it."""
+        """The call as Python writes it.
+
+        Example:
+            >>> from tinyjax import source
+            >>> from tinyjax.source.contexts import CallTracer
+            >>> tracer = CallTracer()
+            >>> _ = source.with_context(tracer, lambda x: abs(x) + 1)(-3)
+            >>> [call.written() for call in tracer.calls]
+            ['abs(-3)', '3 + 1']
+        """
         args = [shown(arg) for arg in self.args]
         if self.function is getattr:
             return f"{args[0]}.{self.args[1]}"

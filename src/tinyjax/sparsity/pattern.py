@@ -66,7 +66,14 @@ class SparsityPattern:
         return SparsityPattern((n, m), starts_of(self.columns, n), self.rows[order])
 
     def todense(self) -> HostArray:
-        """Return an array of bools, of the pattern's shape."""
+        """Return an array of bools, of the pattern's shape.
+
+        Example:
+            >>> from tinyjax.sparsity import pattern
+            >>> pattern.identity(2).todense().astype(int)
+            array([[1, 0],
+                   [0, 1]])
+        """
         dense = np.zeros(self.shape, np.bool_)
         dense[self.rows, self.columns] = True
         return dense
@@ -76,6 +83,11 @@ class SparsityPattern:
 
         Raises:
             ArgumentError: SciPy is not installed.
+
+        Example:
+            >>> from tinyjax.sparsity import pattern
+            >>> pattern.identity(3).to_scipy().nnz
+            3
         """
         return of_scipy("csr_array")(
             (np.ones(self.nnz, np.bool_), self.columns, self.starts), shape=self.shape
@@ -90,7 +102,14 @@ class SparsityPattern:
     # What patterns are put together with
 
     def equals(self, other: SparsityPattern) -> bool:
-        """Whether two patterns of one shape are the same."""
+        """Whether two patterns of one shape are the same.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> pattern = tinyjax.autodiff.jacobian_sparsity(jnp.sin, jnp.ones(3))
+            >>> pattern.equals(pattern.T)
+            True
+        """
         return self is other or (
             self.nnz == other.nnz
             and np.array_equal(self.starts, other.starts)
@@ -98,7 +117,14 @@ class SparsityPattern:
         )
 
     def times(self, other: SparsityPattern) -> SparsityPattern:
-        """Return the pattern of a product of matrices."""
+        """Return the pattern of a product of matrices.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> step = tinyjax.autodiff.jacobian_sparsity(lambda x: x + jnp.roll(x, 1), jnp.ones(4))
+            >>> step.times(step)
+            SparsityPattern(4×4, nnz=12)
+        """
         shape = self.shape[0], other.shape[1]
         if self is identity(self.shape[0]):
             return other
@@ -128,21 +154,50 @@ class SparsityPattern:
         return SparsityPattern(self.shape, starts_of(rows, m), columns)
 
     def taken(self, rows: HostArray) -> SparsityPattern:
-        """Return the pattern of some rows, given by number; -1 stands for a row of zeros."""
+        """Return the pattern of some rows, given by number; -1 stands for a row of zeros.
+
+        Example:
+            >>> import numpy as np
+            >>> from tinyjax.sparsity import pattern
+            >>> pattern.identity(3).taken(np.array([2, -1])).todense().astype(int)
+            array([[0, 0, 1],
+                   [0, 0, 0]])
+        """
         return picked(rows, self.shape[0]).times(self)
 
     def between(self, first: int, last: int) -> SparsityPattern:
-        """Return the pattern of the columns from one to before another."""
+        """Return the pattern of the columns from one to before another.
+
+        Example:
+            >>> from tinyjax.sparsity import pattern
+            >>> pattern.identity(3).between(1, 3).todense().astype(int)
+            array([[0, 0],
+                   [1, 0],
+                   [0, 1]])
+        """
         inside = (self.columns >= first) & (self.columns < last)
         starts = np.concatenate([[0], np.cumsum(inside)])[self.starts]
         return SparsityPattern((self.shape[0], last - first), starts, self.columns[inside] - first)
 
     def at(self, first: int, columns: int) -> SparsityPattern:
-        """Return the pattern of a wider matrix, whose columns from one on these are."""
+        """Return the pattern of a wider matrix, whose columns from one on these are.
+
+        Example:
+            >>> from tinyjax.sparsity import pattern
+            >>> pattern.identity(2).at(1, 4).todense().astype(int)
+            array([[0, 1, 0, 0],
+                   [0, 0, 1, 0]])
+        """
         return SparsityPattern((self.shape[0], columns), self.starts, self.columns + first)
 
     def kron(self, other: SparsityPattern) -> SparsityPattern:
-        """Return the pattern of a Kronecker product."""
+        """Return the pattern of a Kronecker product.
+
+        Example:
+            >>> from tinyjax.sparsity import pattern
+            >>> pattern.identity(2).kron(pattern.identity(3))
+            SparsityPattern(6×6, nnz=6)
+        """
         (m, n), (p, q) = self.shape, other.shape
         check_size(self.nnz * other.nnz)
         rows = (self.rows[:, None] * p + other.rows).ravel()
@@ -150,7 +205,15 @@ class SparsityPattern:
         return of_pairs(rows, columns, (m * p, n * q))
 
     def also(self, *others: SparsityPattern) -> SparsityPattern:
-        """Return where one of several matrices may differ from zero."""
+        """Return where one of several matrices may differ from zero.
+
+        Example:
+            >>> from tinyjax.sparsity import pattern
+            >>> upper = pattern.identity(1).at(1, 2).taken([0, -1])
+            >>> pattern.identity(2).also(upper).todense().astype(int)
+            array([[1, 1],
+                   [0, 1]])
+        """
         rest = [x for x in others if x is not self and x.nnz]
         if not rest:
             return self
@@ -164,7 +227,14 @@ class SparsityPattern:
         return of_pairs(rows, np.concatenate([x.columns for x in parts]), self.shape)
 
     def meets(self, other: SparsityPattern) -> SparsityPattern:
-        """Return where two matrices may both differ from zero."""
+        """Return where two matrices may both differ from zero.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> step = tinyjax.autodiff.jacobian_sparsity(lambda x: x + jnp.roll(x, 1), jnp.ones(4))
+            >>> step.meets(step.T)
+            SparsityPattern(4×4, nnz=4)
+        """
         n = max(self.shape[1], 1)
         keys = np.intersect1d(
             self.rows * n + self.columns, other.rows * n + other.columns, assume_unique=True

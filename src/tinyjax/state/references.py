@@ -350,7 +350,15 @@ class Ref(av.Typed, Reference):
         )
 
     def addupdate(self, x: ArrayLike, idx: Any = ...) -> None:
-        """Add to what is there."""
+        """Add to what is there.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> ref = tinyjax.new_ref(jnp.zeros(3))
+            >>> ref.addupdate(2.0, 1)
+            >>> ref
+            Ref([0., 2., 0.], dtype=float32)
+        """
         _check_bounds(idx, self.aval)
         self._write(self._own().value.at[idx].add(x))
 

@@ -374,7 +374,15 @@ class ArraySpec:
     def sample(
         self, rng: np.random.Generator, dtype: DType | None = None, special: bool = True
     ) -> HostArray:
-        """Draw values; ``dtype`` is the row's, which is taken where the spec has none."""
+        """Draw values; ``dtype`` is the row's, which is taken where the spec has none.
+
+        Example:
+            >>> import numpy as np
+            >>> from tinyjax import testing
+            >>> rng = np.random.default_rng(0)
+            >>> testing.ArraySpec((2, 3)).sample(rng, np.dtype("float32")).shape
+            (2, 3)
+        """
         dtype = dtype if self.dtype is None else self.dtype
         if dtype is None:
             raise errors.ArgumentError("an operand without a dtype belongs to a spec with dtypes.")
@@ -465,7 +473,15 @@ class Case:
     def sample(
         self, rng: np.random.Generator, dtype: DType | None, special: bool = True
     ) -> tuple[HostArray, ...]:
-        """Draw the operands."""
+        """Draw the operands.
+
+        Example:
+            >>> import numpy as np
+            >>> from tinyjax import testing
+            >>> case = testing.Case(testing.ArraySpec((2,)), testing.ArraySpec((2,)))
+            >>> [x.shape for x in case.sample(np.random.default_rng(0), np.dtype("float32"))]
+            [(2,), (2,)]
+        """
         return tuple(
             x if isinstance(x, np.ndarray) else x.sample(rng, dtype, special) for x in self.operands
         )
@@ -545,7 +561,17 @@ class Spec:
             )
 
     def applied(self, params: dict[str, Any]) -> Callable[..., Any]:
-        """The function on Arrays, which NumPy operands are made into first."""
+        """The function on Arrays, which NumPy operands are made into first.
+
+        Example:
+            >>> import numpy as np
+            >>> from tinyjax import testing
+            >>> from tinyjax.core.primitives import elementwise as ew
+            >>> cases = [testing.Case(testing.ArraySpec((3,)))]
+            >>> row = testing.Spec("sine", ew.sin, ew.sin, cases, numpy=np.sin)
+            >>> row.applied({})(np.zeros(2, np.float32))
+            Array([0., 0.], dtype=float32)
+        """
 
         def fun(*operands: Any) -> Any:
             return self.fun(*(opd.as_array(x) for x in operands), **params)
@@ -553,7 +579,17 @@ class Spec:
         return fun
 
     def rng(self, purpose: str = "") -> np.random.Generator:
-        """The row's own random numbers: the same in every run, whatever other rows there are."""
+        """The row's own random numbers: the same in every run, whatever other rows there are.
+
+        Example:
+            >>> import numpy as np
+            >>> from tinyjax import testing
+            >>> from tinyjax.core.primitives import elementwise as ew
+            >>> cases = [testing.Case(testing.ArraySpec((3,)))]
+            >>> row = testing.Spec("sine", ew.sin, ew.sin, cases, numpy=np.sin)
+            >>> row.rng().random() == row.rng().random()
+            True
+        """
         seed = hashlib.sha256(f"{self.name}/{purpose}".encode()).digest()
         return np.random.default_rng(list(seed[:8]))
 
@@ -563,6 +599,15 @@ class Spec:
         Args:
             most: of how many dtypes, in turn, cases after the first two are drawn; where a sample
                 is to be compiled, all of them would take too long.
+
+        Example:
+            >>> import numpy as np
+            >>> from tinyjax import testing
+            >>> from tinyjax.core.primitives import elementwise as ew
+            >>> cases = [testing.Case(testing.ArraySpec((3,)))]
+            >>> row = testing.Spec("sine", ew.sin, ew.sin, cases, numpy=np.sin)
+            >>> len(row.samples(most=2))
+            4
         """
         rng = self.rng("values")
         result: list[Sample] = []
@@ -574,7 +619,17 @@ class Spec:
         return result
 
     def smooth_samples(self, cases: Sequence[int] | None = None) -> list[Sample]:
-        """Every case in the dtypes for derivatives, without the special values."""
+        """Every case in the dtypes for derivatives, without the special values.
+
+        Example:
+            >>> import numpy as np
+            >>> from tinyjax import testing
+            >>> from tinyjax.core.primitives import elementwise as ew
+            >>> cases = [testing.Case(testing.ArraySpec((3,)))]
+            >>> row = testing.Spec("sine", ew.sin, ew.sin, cases, numpy=np.sin)
+            >>> len(row.smooth_samples([0])) > 0
+            True
+        """
         rng = self.rng("smooth")
         chosen = range(len(self.cases)) if cases is None else cases
         row = self.grad_dtypes if self.grad or self.linear else self.dtypes[-1:]

@@ -210,7 +210,13 @@ class PyTreeDef:
         return self._fold(repeat(inner), make_treedef)
 
     def same_node(self, other: PyTreeDef) -> bool:
-        """Whether the outermost nodes agree, whatever their children are."""
+        """Whether the outermost nodes agree, whatever their children are.
+
+        Example:
+            >>> from tinyjax import tree
+            >>> tree.structure([1, 2]).same_node(tree.structure([(3,), 4]))
+            True
+        """
         if self is other:
             return True
         return (

@@ -458,7 +458,16 @@ class ClosedJaxpr(_Shown):
     def replace(
         self, *, jaxpr: Jaxpr | None = None, consts: Sequence[Array] | None = None
     ) -> ClosedJaxpr:
-        """Return the program with another jaxpr, or other values of the constants."""
+        """Return the program with another jaxpr, or other values of the constants.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> scale = jnp.array([2.0])
+            >>> closed = tinyjax.make_jaxpr(lambda x: scale * x)(jnp.ones(1))
+            >>> other = closed.replace(consts=[jnp.array([5.0])])
+            >>> tinyjax.core.eval_jaxpr(other.jaxpr, other.consts, jnp.ones(1))
+            [Array([5.], dtype=float32)]
+        """
         return ClosedJaxpr(
             self.jaxpr if jaxpr is None else jaxpr,
             self.consts if consts is None else tuple(consts),

@@ -466,7 +466,13 @@ class Primitive(Generic[P]):
         return self.name
 
     def with_rules(self) -> Primitive[P]:
-        """Load the module that registers its rules, and return the primitive."""
+        """Load the module that registers its rules, and return the primitive.
+
+        Example:
+            >>> import tinyjax
+            >>> tinyjax.lax.sin_p.with_rules() is tinyjax.lax.sin_p
+            True
+        """
         if self.rules_in:
             import_module(self.rules_in)
         return self
@@ -489,13 +495,25 @@ class Primitive(Generic[P]):
 
         Returns:
             The results, or the only one: see ``multiple_results``.
+
+        Example:
+            >>> import tinyjax
+            >>> tinyjax.lax.sin_p.bind(0.0)
+            Array(0., dtype=float32, weak_type=True)
         """
         operands = [opd.as_array(x) for x in args]
         results = lazy.room("bind").bind(self, operands, self.params(**params))
         return [*results] if self.multiple_results else results[0]
 
     def get_bind_params(self, params: Params) -> dict[str, Any]:
-        """Return the parameters of an equation as ``bind`` takes them."""
+        """Return the parameters of an equation as ``bind`` takes them.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> (eqn,) = tinyjax.make_jaxpr(jnp.sum)(jnp.ones(2)).eqns
+            >>> eqn.primitive.get_bind_params(eqn.params)
+            {'axes': (0,)}
+        """
         return {name: params[name] for name in params.keys()}  # noqa: SIM118
 
     @property
@@ -504,18 +522,43 @@ class Primitive(Generic[P]):
         return tuple(self.rules.registered)
 
     def has_rule(self, name: str) -> bool:
-        """Say whether a rule of this name is registered."""
+        """Say whether a rule of this name is registered.
+
+        Example:
+            >>> import tinyjax
+            >>> tinyjax.lax.sin_p.has_rule("jvp"), tinyjax.lax.sin_p.has_rule("transpose")
+            (True, False)
+        """
         return name in self.rules.registered
 
     def def_impl(self, rule: ImplRule[P]) -> ImplRule[P]:
-        """Register how NumPy evaluates it: ``rule(operands, params) -> results``."""
+        """Register how NumPy evaluates it: ``rule(operands, params) -> results``.
+
+        Example:
+            >>> from tinyjax import extend
+            >>> treble_p = extend.Primitive("treble", extend.NoParams)
+            >>> @treble_p.def_impl
+            ... def treble_impl(operands, params):
+            ...     return [3 * operands[0]]
+            >>> treble_p.bind(2.0)
+            [Array(6., dtype=float32)]
+        """
         self._register("impl", rule)
         self.rules.impl, self.rules.host = rule, None
         self.rules.types.clear()
         return rule
 
     def def_numpy(self, fun: Callable[..., dtypes.HostResult]) -> None:
-        """Register a NumPy function of the operands that evaluates them, of any types."""
+        """Register a NumPy function of the operands that evaluates them, of any types.
+
+        Example:
+            >>> import numpy as np
+            >>> from tinyjax import extend
+            >>> cosine_p = extend.Primitive("cosine_", extend.NoParams)
+            >>> cosine_p.def_numpy(np.cos)
+            >>> cosine_p.bind(0.0)
+            [Array(1., dtype=float32)]
+        """
         self.def_impl(lambda operands, params: (fun(*operands),))
         self.rules.host = lambda avals, params: fun
 
@@ -574,7 +617,16 @@ class Primitive(Generic[P]):
         return rule
 
     def def_abstract_eval(self, rule: AbstractEvalRule[P]) -> AbstractEvalRule[P]:
-        """Register its typing rule: ``rule(avals, params) -> avals``."""
+        """Register its typing rule: ``rule(avals, params) -> avals``.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import extend
+            >>> treble_p = extend.Primitive("treble_typed", extend.NoParams)
+            >>> _ = treble_p.def_abstract_eval(lambda avals, params: [avals[0]])
+            >>> tinyjax.make_jaxpr(lambda x: treble_p.bind(x))(2.0).eqns[0].out_binders[0].aval
+            ShapedArray(float32[], weak_type=True)
+        """
         self._register("abstract_eval", rule)
         self.rules.abstract_eval = rule
         self.rules.types.clear()
@@ -595,6 +647,18 @@ class Primitive(Generic[P]):
             rule: the rule; without it, a decorator is returned.
             platform: the only platform that the rule is for, such as ``"cuda"``; by default it is
                 for all that have none of their own.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import extend
+            >>> treble_p = extend.Primitive("treble_lowering", extend.NoParams)
+            >>> _ = treble_p.def_abstract_eval(lambda avals, params: [avals[0]])
+            >>> @treble_p.def_lowering
+            ... def treble_lowering(b, operands, params):
+            ...     (x,) = operands
+            ...     return [b.add(x, b.add(x, x))]
+            >>> tinyjax.jit(lambda x: treble_p.bind(x)[0], tier="compiled")(2.0)
+            Array(6., dtype=float32, weak_type=True)
         """
 
         def register(rule: LoweringRule[P]) -> LoweringRule[P]:
@@ -609,7 +673,19 @@ class Primitive(Generic[P]):
         return register if rule is None else register(rule)
 
     def def_jvp(self, rule: JvpRule[P]) -> JvpRule[P]:
-        """Register its derivative: ``rule(primals, tangents, params) -> primals, tangents``."""
+        """Register its derivative: ``rule(primals, tangents, params) -> primals, tangents``.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import extend
+            >>> treble_p = extend.Primitive("treble_jvp", extend.NoParams)
+            >>> _ = treble_p.def_impl(lambda operands, params: [3 * operands[0]])
+            >>> @treble_p.def_jvp
+            ... def treble_jvp(primals, tangents, params):
+            ...     return treble_p.bind(*primals), [3.0 * tangents[0]]
+            >>> tinyjax.jvp(lambda x: treble_p.bind(x)[0], (2.0,), (1.0,))
+            (Array(6., dtype=float32), Array(3., dtype=float32, weak_type=True))
+        """
         self._register("jvp", rule)
         self.rules.jvp = rule
         return rule
@@ -627,7 +703,19 @@ class Primitive(Generic[P]):
         return rule
 
     def def_batch(self, rule: BatchRule[P]) -> BatchRule[P]:
-        """Register its batched form: ``rule(mapped, operands, axes, params) -> results, axes``."""
+        """Register its batched form: ``rule(mapped, operands, axes, params) -> results, axes``.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> from tinyjax import extend
+            >>> treble_p = extend.Primitive("treble_batch", extend.NoParams)
+            >>> _ = treble_p.def_impl(lambda operands, params: [3 * operands[0]])
+            >>> @treble_p.def_batch
+            ... def treble_batch(mapped, operands, axes, params):
+            ...     return treble_p.bind(*operands), axes
+            >>> tinyjax.vmap(lambda x: treble_p.bind(x)[0])(jnp.arange(3.0))
+            Array([0., 3., 6.], dtype=float32)
+        """
         self._register("batch", rule)
         self.rules.batch = rule
         return rule
@@ -639,7 +727,15 @@ class Primitive(Generic[P]):
         return rule
 
     def def_rule(self, key: RuleKey[R]) -> Callable[[R], R]:
-        """Register a third party's rule under its key."""
+        """Register a third party's rule under its key.
+
+        Example:
+            >>> from tinyjax import extend
+            >>> treble_p = extend.Primitive("treble_rule", extend.NoParams)
+            >>> _ = treble_p.def_rule(extend.FUSES)(lambda: True)
+            >>> treble_p.has_rule(extend.FUSES.name)
+            True
+        """
 
         def register(rule: R) -> R:
             self._register(key.name, rule)
@@ -653,6 +749,13 @@ class Primitive(Generic[P]):
 
         Raises:
             MissingRuleError: there is none.
+
+        Example:
+            >>> from tinyjax import extend
+            >>> treble_p = extend.Primitive("treble_of_rule", extend.NoParams)
+            >>> extend.mark(extend.FUSES, True, treble_p)
+            >>> treble_p.rule(extend.FUSES)()
+            True
         """
         extensions = self.rules.extensions
         rule: R | None = extensions.get(key)
@@ -669,6 +772,12 @@ class Primitive(Generic[P]):
 
         Returns:
             The types; None where the primitive has no such rule.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> from tinyjax import extend
+            >>> tinyjax.lax.sin_p.check_types([jnp.ones(2).aval], extend.NO_PARAMS)
+            (ShapedArray(float32[2]),)
         """
         rules = self.rules
         if "abstract_eval" not in rules.registered:

@@ -117,17 +117,36 @@ class JAXSparse(ABC):
         return self.data.shape[-1]
 
     def block_until_ready(self) -> Self:
-        """Wait until the elements have been computed, and return the array."""
+        """Wait until the elements have been computed, and return the array.
+
+        Example:
+            >>> from tinyjax.experimental import sparse
+            >>> sparse.eye(2).block_until_ready()
+            BCOO(float32[2, 2], nse=2)
+        """
         self.data.block_until_ready()
         return self
 
     @abstractmethod
     def todense(self) -> Array:
-        """Return the dense array."""
+        """Return the dense array.
+
+        Example:
+            >>> from tinyjax.experimental import sparse
+            >>> sparse.eye(2).todense()
+            Array([[1., 0.],
+                   [0., 1.]], dtype=float32)
+        """
 
     @abstractmethod
     def transpose(self) -> Self:
-        """Return the array with its axes reversed."""
+        """Return the array with its axes reversed.
+
+        Example:
+            >>> from tinyjax.experimental import sparse
+            >>> sparse.empty((2, 3)).transpose().shape
+            (3, 2)
+        """
 
     @property
     def T(self) -> Self:

@@ -243,7 +243,17 @@ class IR:
         return str(self)
 
     def passed(self, branch: Branch) -> list[tuple[Variable, Atom]]:
-        """The arguments of the block that a branch leads to, with their values."""
+        """The arguments of the block that a branch leads to, with their values.
+
+        Example:
+            >>> from tinyjax import source
+            >>> def larger(x, y):
+            ...     return x if x > y else y
+            >>> ir = source.ir_of(larger)
+            >>> branches = [branch for block in ir.blocks for branch in block.branches]
+            >>> [[name for name, _ in ir.passed(branch)] for branch in branches]
+            [[%5], [], [%5]]
+        """
         return list(zip(self.blocks[branch.target].arguments, branch.args, strict=True))
 
 
