@@ -191,7 +191,7 @@ def test_a_scan_needs_no_more_than_with_states_counted_by_hand() -> None:
         plan = autodiff.memory_plan(program.loss, peak(fun, *program.args))(*program.args)
         by_hand = autodiff.memory_plan(lambda *args, n=states: program.loss(*args, n), ENOUGH)
         assert plan.kept <= by_hand(*program.args).kept * 1.01
-        assert plan.kept >= by_hand(*program.args).kept / 1.6
+        assert plan.kept >= by_hand(*program.args).kept / 1.1
 
 
 #: Chains of these are one loop; but for the last, whose steps read each other in several ways.

@@ -42,7 +42,7 @@ class Piece:
     variant: int | None = None
 
 
-def cheapest(pieces: Sequence[Piece], num_blocks: int, room: int) -> list[Piece] | None:
+def cheapest(pieces: Sequence[Piece], num_blocks: int, room: int) -> tuple[Piece, ...] | None:
     """Choose pieces that follow one another through a chain.
 
     Args:
@@ -77,7 +77,7 @@ def cheapest(pieces: Sequence[Piece], num_blocks: int, room: int) -> list[Piece]
         piece = pieces[origins[place, level]]
         chosen.append(piece)
         place, level = piece.start, level - round(piece.kept / unit)
-    return chosen[::-1]
+    return tuple(reversed(chosen))
 
 
 def least_room(pieces: Sequence[Piece], num_blocks: int, enough: int) -> int:

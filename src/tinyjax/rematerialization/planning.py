@@ -46,13 +46,15 @@ from tinyjax.rematerialization.liveness import inline, needed_bytes, temporary_b
 #: Of more places to divide a program at, the narrowest are taken.
 _MOST_BLOCKS: Final = 128
 #: What a program needs differs from the sum of what its blocks do, so choices are made for so many
-#: rooms, from more than the budget downwards, until the program of one needs no more than it.
+#: rooms, from more than the budget downwards, until the program of one needs no more than it. The
+#: next room is less by a percentage that grows.
 _MOST_CHOICES: Final = 20
 _MORE_ROOM: Final = 1.1
+_LESS_ROOM: Final = 0.993
 #: The least of the choices for the least room and for little more.
 _NEAR_THE_LEAST: Final = (1.0, 1.05, 1.1, 1.15, 1.2)
 #: So many numbers of states are tried for a loop, in equal ratios.
-_NUMBERS_OF_STATES: Final = 24
+_NUMBERS_OF_STATES: Final = 100
 _KEEP_CUT: Final = KeepCut()
 #: A loop is divided into so many parts at most, but not into so many that they have more equations.
 _PARTS: Final = 16
@@ -282,12 +284,20 @@ def _loop_variants(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...]) -> Iterator[_Vari
         ):
             again = changed(jaxpr=_iteration(body, policy))
             yield _variant(again, nonzero, times * _cost(body), way)
-        for states in sorted(
-            {round((length - 1) ** (i / _NUMBERS_OF_STATES)) for i in range(_NUMBERS_OF_STATES)}
-        ):
-            cost = _iterations_again(length, states) * _cost(body)
-            way = f"the loop keeps {states:,} of {length:,} states"
-            yield _variant(changed(checkpoints=states), nonzero, cost, way)
+        # what is kept, and what it takes, grows by as much with each state
+        few, many = [_variant(changed(checkpoints=n), nonzero) for n in (1, length - 1)]
+        tries = np.geomspace(1, length - 1, _NUMBERS_OF_STATES).round().astype(int).tolist()
+        for states in sorted(set(tries)):
+            part = (states - 1) / max(length - 2, 1)
+            yield attrs.evolve(
+                few,
+                jaxpr=changed(checkpoints=states),
+                saved=round(few.saved + part * (many.saved - few.saved)),
+                working=round(few.working + part * (many.working - few.working)),
+                cost=_iterations_again(length, states) * _cost(body),
+                cost_of_saved=few.cost_of_saved + part * (many.cost_of_saved - few.cost_of_saved),
+                way=f"the loop keeps {states:,} of {length:,} states",
+            )
 
 
 def _iterations_again(length: int, states: int) -> int:
@@ -426,6 +436,7 @@ class Chain:
         self.pieces: tuple[Piece, ...] = tuple(self._pieces())
         # room in which every piece has its place
         self.enough: int = sum(piece.kept + piece.working for piece in self.pieces) + 1
+        self.known: dict[tuple[Piece, ...], Chosen] = {}
         self.least_room: int = least_room(self.pieces, len(self.blocks), self.enough)
 
     def _blocks(self) -> Iterator[_Block]:
@@ -489,7 +500,7 @@ class Chain:
             own.update(block.outs)
             cost += block.cost
 
-    def chosen(self, pieces: Sequence[Piece]) -> Chosen:
+    def chosen(self, pieces: tuple[Piece, ...]) -> Chosen:
         """Write the program of a choice, and predict what its derivative needs."""
         eqns: list[jx.JaxprEqn] = []
         for piece in pieces:
@@ -515,20 +526,19 @@ class Chain:
         jaxpr = jx.Jaxpr(self.jaxpr.in_binders, tuple(eqns), self.jaxpr.outs)
         derivative = _derivative(jaxpr, self.nonzero, self.value)
         results = sum(x.aval.nbytes for x in derivative.outs)
-        return Chosen(tuple(pieces), jaxpr, needed_bytes(derivative), results)
+        return Chosen(pieces, jaxpr, needed_bytes(derivative), results)
 
-    def _choices(self, rooms: Iterable[float]) -> Iterator[Chosen]:
-        """The cheapest choices for the sum of what is predicted of the blocks, each once."""
-        seen: list[Piece] | None = None
-        for room in rooms:
-            pieces = cheapest(self.pieces, len(self.blocks), int(room))
-            if pieces is not None and pieces != seen:
-                seen = pieces
-                yield self.chosen(pieces)
+    def _choice(self, room: float) -> Chosen:
+        """The cheapest choice for the sum of what is predicted of the blocks."""
+        pieces = cheapest(self.pieces, len(self.blocks), int(room))
+        assert pieces is not None, "there is a choice for the least room"
+        if pieces not in self.known:
+            self.known[pieces] = self.chosen(pieces)
+        return self.known[pieces]
 
     def least(self) -> Chosen:
         """Return the choice that needs the least memory."""
-        choices = self._choices(self.least_room * step for step in _NEAR_THE_LEAST)
+        choices = [self._choice(self.least_room * step) for step in _NEAR_THE_LEAST]
         return min(choices, key=lambda choice: choice.peak)
 
     def within(self, budget: int, name: str) -> Chosen:
@@ -539,10 +549,13 @@ class Chain:
         """
         results = sum(v.aval.nbytes for v in prim.marked(self.jaxpr.in_binders, self.nonzero))
         room = min(_MORE_ROOM * (budget - results), self.enough)
-        if room > self.least_room:
-            for choice in self._choices(np.geomspace(room, self.least_room, _MOST_CHOICES)):
-                if choice.peak <= budget:
-                    return choice
+        for tries in range(1, _MOST_CHOICES + 1):
+            if room <= self.least_room:
+                break
+            choice = self._choice(room)
+            if choice.peak <= budget:
+                return choice
+            room *= _LESS_ROOM**tries
         least = self.least()
         if least.peak <= budget:
             return least
