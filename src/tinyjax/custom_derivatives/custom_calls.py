@@ -83,7 +83,14 @@ class Zero:
 
     @staticmethod
     def from_primal_value(val: Any) -> Zero:
-        """The zero tangent of a value."""
+        """The zero tangent of a value.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.experimental import hijax
+            >>> hijax.Zero.from_primal_value(jnp.ones(2)).aval
+            ShapedArray(float32[2])
+        """
         return Zero(opd.as_array(val).aval.tangent())
 
 

@@ -718,6 +718,15 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
                 be zero as ``SymbolicZero``. ``bwd`` may return ``SymbolicZero`` too.
             optimize_remat: has no effect: under ``checkpoint`` only what the derivative needs is
                 computed again.
+
+        Example:
+            >>> import tinyjax
+            >>> @tinyjax.custom_vjp
+            ... def f(x):
+            ...     return x * x
+            >>> f.defvjp(lambda x: (f(x), x), lambda x, ct: (10.0 * x * ct,))
+            >>> tinyjax.grad(f)(3.0)
+            Array(30., dtype=float32, weak_type=True)
         """
         self._set_rule(fwd, symbolic_zeros)
         self.bwd = bwd

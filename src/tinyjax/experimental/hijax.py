@@ -84,7 +84,17 @@ class GradAccum:
     aval: ShapedArray
 
     def accum(self, ct: Any) -> None:
-        """Add a cotangent; ``None`` and ``Zero`` add nothing."""
+        """Add a cotangent; ``None`` and ``Zero`` add nothing.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.experimental import hijax
+            >>> total: hijax.GradAccum = hijax.ValAccum(jnp.float32(0.0).aval)
+            >>> total.accum(jnp.float32(2.0))
+            >>> total.accum(jnp.float32(3.0))
+            >>> total.val
+            Array(5., dtype=float32)
+        """
         raise NotImplementedError
 
 

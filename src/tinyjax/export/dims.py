@@ -128,7 +128,15 @@ class SymbolicScope:
         self._knowledge = None
 
     def normal(self, p: Polynomial) -> Polynomial:
-        """Replace what the constraints say is equal to something else."""
+        """Replace what the constraints say is equal to something else.
+
+        Example:
+            >>> from tinyjax import export
+            >>> from tinyjax.export import polynomials
+            >>> scope = export.SymbolicScope(["a == 8"])
+            >>> polynomials.text(scope.normal(polynomials.variable("a")))
+            '8'
+        """
         for _ in range(_MOST_REPLACED if self._rules else 0):
             changed = next((match for t, k in p if (match := self._replaced(t, k))), None)
             if changed is None:
@@ -147,7 +155,15 @@ class SymbolicScope:
         return None
 
     def bounds(self, p: Polynomial) -> Bounds:
-        """Return the least and the greatest value of a polynomial, as far as they are known."""
+        """Return the least and the greatest value of a polynomial, as far as they are known.
+
+        Example:
+            >>> from tinyjax import export
+            >>> from tinyjax.export import polynomials
+            >>> scope = export.SymbolicScope(["a <= 8"])
+            >>> scope.bounds(polynomials.variable("a"))
+            (1, 8)
+        """
         bounds = self._bounds.get(p)
         if bounds is None:
             if self._knowledge is None:

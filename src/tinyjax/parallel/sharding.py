@@ -578,7 +578,17 @@ class Sharding(dev.Place):
         return False
 
     def hidden(self, names: Sequence[str]) -> Sharding:
-        """The same, with axes of the mesh that types do not tell of: they are ``Auto``."""
+        """The same, with axes of the mesh that types do not tell of: they are ``Auto``.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import NamedSharding, P
+            >>> from tinyjax.sharding import AbstractMesh, AxisType
+            >>> mesh = AbstractMesh((4,), ("data",), AxisType.Explicit)
+            >>> rows = NamedSharding(mesh, P("data"))
+            >>> rows.hidden(("data",)).mesh.axis_types
+            (Auto,)
+        """
         return self
 
     @property
@@ -595,11 +605,26 @@ class Sharding(dev.Place):
         """How a device's part lies in a program that each runs along some axes of the mesh.
 
         None where they are all axes.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import NamedSharding, P
+            >>> rows = NamedSharding(tinyjax.sharding.AbstractMesh((4,), ("data",)), P("data"))
+            >>> print(rows.within(("data",)))  # each device has a value of its own
+            None
         """
         return self
 
     def constraint_text(self, ndim: int, mesh_name: str) -> str:
-        """What a type says of how values lie, as Shardy writes it, on a mesh of that name."""
+        """What a type says of how values lie, as Shardy writes it, on a mesh of that name.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import NamedSharding, P
+            >>> rows = NamedSharding(tinyjax.sharding.AbstractMesh((4,), ("data",)), P("data"))
+            >>> rows.constraint_text(2, "mesh")
+            '<@mesh, [{"data", ?}, {?}]>'
+        """
         return self.text(ndim, mesh_name)
 
     def stripped(self) -> Sharding:
@@ -618,11 +643,28 @@ class Sharding(dev.Place):
         """What the types of arrays of so many axes say of how they lie; None where they do not.
 
         They do along the axes of a mesh that are ``Explicit``. There is an entry for each axis.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import NamedSharding, P
+            >>> rows = NamedSharding(tinyjax.sharding.AbstractMesh((4,), ("data",)), P("data"))
+            >>> print(rows.in_types(1))  # its axes are ``Auto``, of which types say nothing
+            None
         """
         return None
 
     def typed(self, aval: ShapedArray) -> ShapedArray:
-        """The type of values of a type that lie so."""
+        """The type of values of a type that lie so.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import NamedSharding, P
+            >>> from tinyjax.sharding import AbstractMesh, AxisType
+            >>> mesh = AbstractMesh((4,), ("data",), AxisType.Explicit)
+            >>> rows = NamedSharding(mesh, P("data"))
+            >>> rows.typed(tinyjax.numpy.ones(8).aval)
+            ShapedArray(float32[8@data])
+        """
         return aval.plain
 
     def batched(self, axis: int, names: tuple[str, ...] = ()) -> Sharding:
@@ -631,6 +673,15 @@ class Sharding(dev.Place):
         Args:
             axis: where it comes; how it is divided is left to XLA.
             names: the axes of the mesh over which it is divided, where types say so.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import NamedSharding, P
+            >>> from tinyjax.sharding import AbstractMesh, AxisType
+            >>> mesh = AbstractMesh((4,), ("data",), AxisType.Explicit)
+            >>> rows = NamedSharding(mesh, P("data"))
+            >>> rows.batched(0).spec
+            P(None, 'data')
         """
         return self
 
@@ -639,11 +690,28 @@ class Sharding(dev.Place):
 
         Args:
             entries: for each axis of the array the axes of the mesh of which the type tells.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import NamedSharding, P
+            >>> from tinyjax.sharding import AbstractMesh, AxisType
+            >>> mesh = AbstractMesh((4,), ("data",), AxisType.Explicit)
+            >>> rows = NamedSharding(mesh, P("data"))
+            >>> rows.beside((("data",), ())).spec
+            P('data',)
         """
         return self
 
     def decided(self, now: Sharding) -> Sharding:
-        """The same with nothing left to XLA: an array that lies so stays as it is there."""
+        """The same with nothing left to XLA: an array that lies so stays as it is there.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import NamedSharding, P
+            >>> rows = NamedSharding(tinyjax.sharding.AbstractMesh((4,), ("data",)), P("data"))
+            >>> rows.decided(rows) == rows
+            True
+        """
         return self
 
     @property
@@ -652,7 +720,15 @@ class Sharding(dev.Place):
         return None
 
     def text(self, ndim: int, mesh_name: str) -> str:
-        """The sharding of an array of so many axes as Shardy writes it, on a mesh of that name."""
+        """The sharding of an array of so many axes as Shardy writes it, on a mesh of that name.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import NamedSharding, P
+            >>> rows = NamedSharding(tinyjax.sharding.AbstractMesh((4,), ("data",)), P("data"))
+            >>> rows.text(2, "mesh")
+            '<@mesh, [{"data"}, {}]>'
+        """
         raise NotImplementedError
 
 

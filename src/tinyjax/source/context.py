@@ -72,6 +72,14 @@ class Context:
         Functions of libraries, built-in functions and operators are run; where there is a context
         around this one, that is asked about them. To run a function without its calls being looked
         at, call it.
+
+        Example:
+            >>> from tinyjax import source
+            >>> class Quiet(source.Context):
+            ...     def call(self, fun, *args, **kwargs):
+            ...         return None if fun is print else self.proceed(fun, *args, **kwargs)
+            >>> source.with_context(Quiet(), lambda x: (print(x), x + 1))(3)
+            (None, 4)
         """
         layer = _current.get()
         if layer is None or layer.context is not self:

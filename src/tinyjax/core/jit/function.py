@@ -186,7 +186,15 @@ class JitFunction(sig.Called[P, R]):
     def without_static(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]:
-        """Return the function of the arguments that are not static, for a call, and these."""
+        """Return the function of the arguments that are not static, for a call, and these.
+
+        Example:
+            >>> import tinyjax
+            >>> power = tinyjax.jit(lambda x, n: x**n, static_argnums=1)
+            >>> square, args, _ = power.without_static((3.0, 2), {})
+            >>> args, square(*args)
+            ((3.0,), Array(9., dtype=float32, weak_type=True))
+        """
         static, dynamic, keywords = self._parameters.separate(args, kwargs)
         return static.bind(self), dynamic, keywords
 
@@ -231,7 +239,15 @@ class JitFunction(sig.Called[P, R]):
         return jt.Traced(self.lower(*args, **kwargs))
 
     def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> Any:
-        """Return the shapes and dtypes of the result without computing it."""
+        """Return the shapes and dtypes of the result without computing it.
+
+        The function is traced, once for each signature.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> tinyjax.jit(jnp.outer).eval_shape(jnp.ones(2), jnp.ones(3))
+            ShapeDtypeStruct(shape=(2, 3), dtype=float32)
+        """
         return self.trace(*args, **kwargs).out_info
 
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> jt.Explanation:
@@ -303,6 +319,14 @@ class JitFunction(sig.Called[P, R]):
         """Forget every signature, also for other ``jit`` objects that were made of the same.
 
         Compiled programs stay in the process-wide cache.
+
+        Example:
+            >>> import tinyjax
+            >>> double = tinyjax.jit(lambda x: 2 * x)
+            >>> _ = double(1.0)
+            >>> double.clear_cache()
+            >>> double.explain(1.0).traces
+            True
         """
         self._find().clear()
 
@@ -364,6 +388,14 @@ class JitFunction(sig.Called[P, R]):
         """Trace again, under the settings in force, what has given programs of these digests.
 
         What the function gives another program for now, or nothing, is left out.
+
+        Example:
+            >>> import tinyjax
+            >>> double = tinyjax.jit(lambda x: 2 * x)
+            >>> digest = double.trace(1.0).jaxpr.jaxpr.digest
+            >>> _ = double(1.0)
+            >>> [len(jaxpr.eqns) for jaxpr in double.retraced({digest})]
+            [1]
         """
         for signature, entry in self._find().entries.copy().items():
             digest = entry.params.jaxpr.digest

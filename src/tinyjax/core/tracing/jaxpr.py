@@ -390,6 +390,12 @@ class Jaxpr(_Shown, encoding.Digested):
 
         Transformed versions of a jaxpr live and die with it, so transforming a nested program
         costs time linear in its size.
+
+        Example:
+            >>> import tinyjax
+            >>> jaxpr = tinyjax.make_jaxpr(lambda x: x + 1)(0).jaxpr
+            >>> jaxpr.derive("length", lambda: len(jaxpr.eqns))
+            1
         """
         try:
             value: V = self._derived[key]

@@ -218,23 +218,73 @@ class Params(records.Record):
     # as a dict work; an abstract class for it would slow down the loading of each class.
 
     def keys(self) -> tuple[str, ...]:
-        """The names of the parameters."""
+        """The names of the parameters.
+
+        Example:
+            >>> import attrs
+            >>> from tinyjax import extend
+            >>> @attrs.frozen(eq=False, repr=False)
+            ... class ScaleParams(extend.Params):
+            ...     factor: int
+            >>> ScaleParams(2).keys()
+            ('factor',)
+        """
         return records.field_names(type(self))
 
     def values(self) -> tuple[Any, ...]:
-        """The values of the parameters, in the order of their names."""
+        """The values of the parameters, in the order of their names.
+
+        Example:
+            >>> import attrs
+            >>> from tinyjax import extend
+            >>> @attrs.frozen(eq=False, repr=False)
+            ... class ScaleParams(extend.Params):
+            ...     factor: int
+            >>> ScaleParams(2).values()
+            (2,)
+        """
         return tuple([self[name] for name in self.keys()])
 
     def items(self) -> tuple[tuple[str, Any], ...]:
-        """The names with the values."""
+        """The names with the values.
+
+        Example:
+            >>> import attrs
+            >>> from tinyjax import extend
+            >>> @attrs.frozen(eq=False, repr=False)
+            ... class ScaleParams(extend.Params):
+            ...     factor: int
+            >>> ScaleParams(2).items()
+            (('factor', 2),)
+        """
         return tuple(zip(self.keys(), self.values(), strict=True))
 
     def copy(self) -> dict[str, Any]:
-        """Return the names with the values, as a dictionary that can be changed."""
+        """Return the names with the values, as a dictionary that can be changed.
+
+        Example:
+            >>> import attrs
+            >>> from tinyjax import extend
+            >>> @attrs.frozen(eq=False, repr=False)
+            ... class ScaleParams(extend.Params):
+            ...     factor: int
+            >>> ScaleParams(2).copy()
+            {'factor': 2}
+        """
         return dict(self.items())
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return the value of a parameter, or ``default`` where there is none of that name."""
+        """Return the value of a parameter, or ``default`` where there is none of that name.
+
+        Example:
+            >>> import attrs
+            >>> from tinyjax import extend
+            >>> @attrs.frozen(eq=False, repr=False)
+            ... class ScaleParams(extend.Params):
+            ...     factor: int
+            >>> ScaleParams(2).get("factor"), ScaleParams(2).get("offset", 0)
+            (2, 0)
+        """
         return self[name] if name in self.keys() else default
 
     def __getitem__(self, name: str) -> Any:
@@ -573,6 +623,14 @@ class Primitive(Generic[P]):
         Args:
             rule: returns a function of arrays, or a ``HostCall``, which says more of it. Where it
                 may return None there must be an ``impl`` rule, registered before.
+
+        Example:
+            >>> from tinyjax import extend
+            >>> import numpy as np
+            >>> treble_p = extend.Primitive("treble_host", extend.NoParams)
+            >>> _ = treble_p.def_host(lambda avals, params: lambda x: 3 * x)
+            >>> treble_p.bind(np.float32(2.0))
+            [Array(6., dtype=float32)]
         """
         if not self.has_rule("impl"):
             self.def_impl(self._impl_of_host)
@@ -597,7 +655,15 @@ class Primitive(Generic[P]):
         return host
 
     def host_call(self, avals: Avals, params: P) -> HostCall | None:
-        """Return what NumPy does for operands of these types; None where ``impl`` is asked."""
+        """Return what NumPy does for operands of these types; None where ``impl`` is asked.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> from tinyjax import extend
+            >>> call = tinyjax.lax.sin_p.host_call([jnp.ones(2).aval], extend.NO_PARAMS)
+            >>> call.fresh
+            True
+        """
         rule = self._large_host if avals and prod(avals[0].shape) >= MANY else self.rules.host
         host = None if rule is None else rule(avals, params)
         if host is None or isinstance(host, HostCall):
@@ -605,13 +671,28 @@ class Primitive(Generic[P]):
         return HostCall(host, fresh=isinstance(host, np.ufunc))
 
     def host_function(self, avals: Avals, params: P) -> Kernel | None:
-        """Return the function that evaluates operands of these types; None where ``impl`` does."""
+        """Return the function that evaluates operands of these types; None where ``impl`` does.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> from tinyjax import extend
+            >>> tinyjax.lax.sin_p.host_function([jnp.ones(2).aval], extend.NO_PARAMS)
+            <ufunc 'sin'>
+        """
         rule = self._large_host if avals and prod(avals[0].shape) >= MANY else self.rules.host
         host = None if rule is None else rule(avals, params)
         return host.call if isinstance(host, HostCall) else host
 
     def def_evaluate(self, rule: EvaluateRule[P]) -> EvaluateRule[P]:
-        """Register how it is evaluated on values, in place of ``impl``."""
+        """Register how it is evaluated on values, in place of ``impl``.
+
+        Example:
+            >>> from tinyjax import extend
+            >>> treble_p = extend.Primitive("treble_evaluated", extend.NoParams)
+            >>> _ = treble_p.def_evaluate(lambda operands, params: [3 * operands[0]])
+            >>> treble_p.bind(2.0)
+            [Array(6., dtype=float32, weak_type=True)]
+        """
         self._register("evaluate", rule)
         self.rules.evaluate = rule
         return rule
@@ -691,13 +772,39 @@ class Primitive(Generic[P]):
         return rule
 
     def def_linearize(self, rule: LinearizeRule[P]) -> LinearizeRule[P]:
-        """Register its derivative as results and a separate tangent map, in place of ``jvp``."""
+        """Register its derivative as results and a separate tangent map, in place of ``jvp``.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import extend
+            >>> treble_p = extend.Primitive("treble_linearized", extend.NoParams)
+            >>> _ = treble_p.def_impl(lambda operands, params: [3 * operands[0]])
+            >>> @treble_p.def_linearize
+            ... def treble_linearize(operands, has_tangent, params):
+            ...     return treble_p.bind(*operands), has_tangent, lambda ts: [3.0 * ts[0]]
+            >>> tinyjax.grad(lambda x: treble_p.bind(x)[0])(2.0)
+            Array(3., dtype=float32)
+        """
         self._register("linearize", rule)
         self.rules.linearize = rule
         return rule
 
     def def_transpose(self, rule: TransposeRule[P]) -> TransposeRule[P]:
-        """Register the transpose: ``rule(cotangents, operands, params) -> cotangents``."""
+        """Register the transpose: ``rule(cotangents, operands, params) -> cotangents``.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import extend
+            >>> treble_p = extend.Primitive("treble_transposed", extend.NoParams)
+            >>> _ = treble_p.def_impl(lambda operands, params: [3 * operands[0]])
+            >>> _ = treble_p.def_abstract_eval(lambda avals, params: [avals[0]])
+            >>> @treble_p.def_jvp
+            ... def treble_jvp(primals, tangents, params):
+            ...     return treble_p.bind(*primals), treble_p.bind(*tangents)
+            >>> _ = treble_p.def_transpose(lambda cts, operands, params: treble_p.bind(*cts))
+            >>> tinyjax.grad(lambda x: treble_p.bind(x)[0])(2.0)
+            Array(3., dtype=float32, weak_type=True)
+        """
         self._register("transpose", rule)
         self.rules.transpose = rule
         return rule
@@ -721,7 +828,22 @@ class Primitive(Generic[P]):
         return rule
 
     def def_collective(self, rule: BatchRule[P]) -> BatchRule[P]:
-        """Register what it does to the batch axis that its ``axis_name`` parameter names."""
+        """Register what it does to the batch axis that its ``axis_name`` parameter names.
+
+        Example:
+            >>> import attrs
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> from tinyjax import extend
+            >>> @attrs.frozen(eq=False, repr=False)
+            ... class AlongParams(extend.Params):
+            ...     axis_name: str
+            >>> first_p = extend.Primitive("first_along", AlongParams)
+            >>> _ = first_p.def_abstract_eval(lambda avals, params: [avals[0]])
+            >>> _ = first_p.def_collective(lambda mapped, xs, axes, params: ([xs[0][0]], [None]))
+            >>> first = tinyjax.vmap(lambda x: first_p.bind(x, axis_name="i")[0], axis_name="i")
+            >>> first(jnp.array([5, 6, 7]))
+            Array([5, 5, 5], dtype=int32)
+        """
         self._register("collective", rule)
         self.rules.collective = rule
         return rule

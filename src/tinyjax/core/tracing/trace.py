@@ -89,11 +89,27 @@ class Trace:
         self.keeps_lines: bool = parent is not None and parent.keeps_lines
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        """Apply this trace's rule for a primitive."""
+        """Apply this trace's rule for a primitive.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import extend
+            >>> x = tinyjax.numpy.zeros(2)
+            >>> (y,) = extend.current_trace().process(tinyjax.lax.sin_p, [x], extend.NO_PARAMS)
+            >>> y
+            Array([0., 0.], dtype=float32)
+        """
         raise NotImplementedError
 
     def owns(self, value: Array) -> bool:
-        """Say whether a value is a tracer of this trace; to it, all others are constants."""
+        """Say whether a value is a tracer of this trace; to it, all others are constants.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import extend
+            >>> _ = tinyjax.jit(lambda x: print(extend.current_trace().owns(x)) or x)(1.0)
+            True
+        """
         return isinstance(value, Tracer) and value._trace is self
 
     def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
@@ -102,6 +118,14 @@ class Trace:
         By default this trace looks through the call: where an argument, or what the function closes
         over, is one of its tracers, it interprets the function's operations. Otherwise the call
         goes to the parent, which may want the rules; whichever of them runs, runs under this trace.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax import extend
+            >>> square = tinyjax.custom_jvp(lambda x: x * x)
+            >>> _ = square.defjvp(lambda primals, tangents: (primals[0] ** 2, tangents[0]))
+            >>> square(3.0)  # which the current trace processes
+            Array(9., dtype=float32, weak_type=True)
         """
         if call.touches(self, args):
             with use_trace(self):
@@ -109,7 +133,13 @@ class Trace:
         return self.parent.process_custom_call(call.under(self), args)
 
     def mapped_axis(self) -> MappedAxis | None:
-        """Return the axis that the transformation maps over, if it does."""
+        """Return the axis that the transformation maps over, if it does.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> _ = tinyjax.vmap(lambda x: print(x._trace.mapped_axis().size) or x)(jnp.ones(3))
+            3
+        """
         return None
 
     @property
@@ -118,7 +148,13 @@ class Trace:
         return self
 
     def describe(self) -> str:
-        """Name the transformation and the function it is applied to."""
+        """Name the transformation and the function it is applied to.
+
+        Example:
+            >>> from tinyjax import extend
+            >>> extend.current_trace().describe()
+            'evaluation'
+        """
         if self.fun is None:
             return self.transformation
         return f"{self.transformation} of {describe_function(self.fun)}"
@@ -244,15 +280,33 @@ class Tracer(Array):
         )
 
     def components(self) -> Sequence[Array]:
-        """Return the values of enclosing traces that this one is made of."""
+        """Return the values of enclosing traces that this one is made of.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> _ = tinyjax.vmap(lambda x: print(x.components()) or x)(jnp.ones(3))
+            (Array([1., 1., 1.], dtype=float32),)
+        """
         return ()
 
     def describe_trace(self) -> str:
-        """Name what traces the value, for an error, and the arguments that it depends on."""
+        """Name what traces the value, for an error, and the arguments that it depends on.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> _ = tinyjax.vmap(lambda x: print(x.describe_trace()[:4]) or x)(jnp.ones(3))
+            vmap
+        """
         return self._trace.describe()
 
     def describe_birth(self) -> str:
-        """Say where the value was made, after a blank; nothing where that is not known."""
+        """Say where the value was made, after a blank; nothing where that is not known.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> _ = tinyjax.vmap(lambda x: print(repr(x.describe_birth())) or x)(jnp.ones(3))
+            ''
+        """
         return ""
 
     def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:
@@ -271,7 +325,13 @@ class Tracer(Array):
         )
 
     def held(self) -> dict[str, object]:
-        """What is known of the data, by name, to be printed."""
+        """What is known of the data, by name, to be printed.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> _ = tinyjax.vmap(lambda x: print(x.held()) or x)(jnp.ones(3))
+            {'batch': Array([1., 1., 1.], dtype=float32), 'axis': 0}
+        """
         return {}
 
     def __repr__(self) -> str:

@@ -239,7 +239,14 @@ class ShapedArray:
     manual_axis_type = mat
 
     def at(self, where: Where | None) -> ShapedArray:
-        """The same type that says something else of several devices."""
+        """The same type that says something else of several devices.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> aval = jnp.ones((2, 3)).aval
+            >>> aval.at(None) is aval
+            True
+        """
         return ShapedArray(self.shape, self.dtype, self.weak_type, where)
 
     @property
@@ -248,23 +255,51 @@ class ShapedArray:
         return self if self.where is None else self.at(self.where.plain)
 
     def laid(self, x: T) -> T:
-        """Return an array that lies as the type says."""
+        """Return an array that lies as the type says.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> aval = jnp.ones((2, 3)).aval
+            >>> aval.laid(jnp.ones((2, 3))).shape
+            (2, 3)
+        """
         return x if self.where is None else self.where.laid(x, self)
 
     def untold(self, x: T) -> T:
-        """Return an array of this type with one that does not say how it lies."""
+        """Return an array of this type with one that does not say how it lies.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> aval = jnp.ones((2, 3)).aval
+            >>> aval.untold(jnp.ones((2, 3))).shape
+            (2, 3)
+        """
         return x if self.where is None else self.where.untold(x)
 
     # Types made of it
 
     def strip_weak(self) -> ShapedArray:
-        """The same type without weakness."""
+        """The same type without weakness.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> weak = jnp.asarray(2.0).aval
+            >>> weak, weak.strip_weak()
+            (ShapedArray(float32[], weak_type=True), ShapedArray(float32[]))
+        """
         if not self.weak_type:
             return self
         return ShapedArray(self.shape, self.dtype, False, self.where)
 
     def with_shape(self, shape: tuple[int, ...]) -> ShapedArray:
-        """The type of values of another shape, of which it does not say how they lie."""
+        """The type of values of another shape, of which it does not say how they lie.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> aval = jnp.ones((2, 3)).aval
+            >>> aval.with_shape((6,))
+            ShapedArray(float32[6])
+        """
         where = self.where
         if where is not None and shape != self.shape:
             where = where.plain
@@ -276,7 +311,14 @@ class ShapedArray:
         dtype: DType | None = None,
         weak_type: bool | None = None,
     ) -> ShapedArray:
-        """Return the same type but for what is given."""
+        """Return the same type but for what is given.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> aval = jnp.ones((2, 3)).aval
+            >>> aval.update(shape=(4,))
+            ShapedArray(float32[4])
+        """
         shaped = self if shape is None else self.with_shape(tuple(shape))
         weak = self.weak_type if weak_type is None else weak_type
         return shaped.with_dtype(self.dtype if dtype is None else dtype, weak)
@@ -289,64 +331,161 @@ class ShapedArray:
             length: how many.
             names: the axes of the mesh over which it is divided, if this type says where values
                 lie.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> aval = jnp.ones((2, 3)).aval
+            >>> aval.inserted(1, 5)
+            ShapedArray(float32[2,5,3])
         """
         shape = (*self.shape[:axis], length, *self.shape[axis:])
         where = self.where and self.where.inserted(axis, len(self.shape), names)
         return ShapedArray(shape, self.dtype, self.weak_type, where)
 
     def removed(self, axis: int) -> ShapedArray:
-        """The type of what an axis counts."""
+        """The type of what an axis counts.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> aval = jnp.ones((2, 3)).aval
+            >>> aval.removed(0)
+            ShapedArray(float32[3])
+        """
         shape = self.shape[:axis] + self.shape[axis + 1 :]
         where = self.where and self.where.removed(axis, len(self.shape))
         return ShapedArray(shape, self.dtype, self.weak_type, where)
 
     def stacked(self, length: int) -> ShapedArray:
-        """The type of so many values of this type along a new first axis."""
+        """The type of so many values of this type along a new first axis.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> aval = jnp.ones((2, 3)).aval
+            >>> aval.stacked(5)
+            ShapedArray(float32[5,2,3])
+        """
         return _stacked(self, length)
 
     def row(self) -> ShapedArray:
-        """The type of what the first axis counts."""
+        """The type of what the first axis counts.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> aval = jnp.ones((2, 3)).aval
+            >>> aval.row()
+            ShapedArray(float32[3])
+        """
         return _row(self)
 
     def with_dtype(self, dtype: DType, weak_type: bool = False) -> ShapedArray:
+        """Return the type of values of another dtype, which is not weak unless that is said.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> aval = jnp.ones((2, 3)).aval
+            >>> aval.with_dtype(jnp.dtype("int8"))
+            ShapedArray(int8[2,3])
+        """
         return ShapedArray(self.shape, dtype, weak_type, self.where)
 
     def tangent(self) -> ShapedArray:
-        """The type of a tangent of this value: itself, or float0 where there is no derivative."""
+        """The type of a tangent of this value: itself, or float0 where there is no derivative.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> aval = jnp.ones((2, 3)).aval
+            >>> aval.tangent(), jnp.arange(2).aval.tangent()
+            (ShapedArray(float32[2,3]), ShapedArray(void[2]))
+        """
         if is_inexact(self.dtype):
             return self
         return ShapedArray(self.shape, float0, False, self.where)
 
     def cotangent(self) -> ShapedArray:
-        """The type of a cotangent of this value, which is of an inexact dtype."""
+        """The type of a cotangent of this value, which is of an inexact dtype.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> aval = jnp.ones((2, 3)).aval
+            >>> aval.cotangent()
+            ShapedArray(float32[2,3])
+        """
         return self if self.where is None else self.at(self.where.cotangent())
 
     def to_tangent_aval(self) -> ShapedArray:
-        """The same as ``tangent``, by JAX's name."""
+        """The same as ``tangent``, by JAX's name.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> aval = jnp.ones((2, 3)).aval
+            >>> aval.to_tangent_aval() is aval
+            True
+        """
         return self.tangent()
 
     def at_least_vspace(self) -> ShapedArray:
-        """The same as ``tangent``, by an older name of JAX's."""
+        """The same as ``tangent``, by an older name of JAX's.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> aval = jnp.ones((2, 3)).aval
+            >>> aval.at_least_vspace() is aval
+            True
+        """
         return self.tangent()
 
     def lo_ty(self) -> list[ShapedArray]:
-        """The types of what values of this type are made of: itself, as it is an array's."""
+        """The types of what values of this type are made of: itself, as it is an array's.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> aval = jnp.ones((2, 3)).aval
+            >>> aval.lo_ty()
+            [ShapedArray(float32[2,3])]
+        """
         return [self]
 
     def lower_val(self, hi_val: T) -> list[T]:
-        """What a value of this type is made of: itself."""
+        """What a value of this type is made of: itself.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> aval = jnp.ones((2, 3)).aval
+            >>> aval.lower_val(7)
+            [7]
+        """
         return [hi_val]
 
     def raise_val(self, lo_val: T) -> T:
-        """A value of this type, of what it is made of."""
+        """A value of this type, of what it is made of.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> aval = jnp.ones((2, 3)).aval
+            >>> aval.raise_val(7)
+            7
+        """
         return lo_val
 
     def normalize(self) -> ShapedArray:
-        """The same as ``strip_weak``, by JAX's name."""
+        """The same as ``strip_weak``, by JAX's name.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> jnp.asarray(2.0).aval.normalize()
+            ShapedArray(float32[])
+        """
         return self.strip_weak()
 
     def str_short(self, short_dtypes: bool = False) -> str:
-        """The type as text, ``float32[3]``; as ``f32[3]`` with short names of dtypes."""
+        """The type as text, ``float32[3]``; as ``f32[3]`` with short names of dtypes.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> aval = jnp.ones((2, 3)).aval
+            >>> aval.str_short(), aval.str_short(short_dtypes=True)
+            ('float32[2,3]', 'f32[2,3]')
+        """
         if not short_dtypes:
             return str(self)
         return re.sub(r"^(u?int|b?float|complex)", _shorten, str(self))

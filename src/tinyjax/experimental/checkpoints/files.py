@@ -453,6 +453,15 @@ class Saving:
 
         Raises:
             CheckpointError: it could not be; or any error of the system's.
+
+        Example:
+            >>> import tempfile
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.experimental import checkpoints
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     checkpoints.save_async(folder, {"w": jnp.ones(2)}).wait()
+            ...     checkpoints.restore(folder)
+            {"['w']": Array([1., 1.], dtype=float32)}
         """
         self._future.result()
 

@@ -155,7 +155,14 @@ class JAXSparse(ABC):
 
     @classmethod
     def tree_unflatten(cls, metadata: tuple[Any, ...], children: tuple[Any, ...]) -> Self:
-        """Return a sparse array of what ``tree_flatten`` gave."""
+        """Return a sparse array of what ``tree_flatten`` gave.
+
+        Example:
+            >>> from tinyjax.experimental import sparse
+            >>> arrays, metadata = sparse.eye(2).tree_flatten()
+            >>> sparse.BCOO.tree_unflatten(metadata, arrays)
+            BCOO(float32[2, 2], nse=2)
+        """
         self = cls.__new__(cls)
         initialise: Any = self
         initialise.__attrs_init__(*children, *metadata)

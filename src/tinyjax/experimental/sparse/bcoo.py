@@ -109,6 +109,14 @@ class BCOO(JAXSparse):
         Raises:
             ArgumentError: there are dense axes.
             ConcretizationError: ``mat`` is traced, and there is no ``nse``.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.experimental.sparse import BCOO
+            >>> BCOO.fromdense(jnp.array([[0, 2], [1, 3]])).indices
+            Array([[0, 1],
+                   [1, 0],
+                   [1, 1]], dtype=int32)
         """
         check_all_sparse(n_dense, 0)
         x = opd.as_array(mat)

@@ -75,6 +75,13 @@ class Rotation:
         Raises:
             ArgumentError: there is no such sequence.
             ShapeError: there are not as many angles.
+
+        Example:
+            >>> from tinyjax.scipy.spatial.transform import Rotation
+            >>> Rotation.from_euler("xz", [90, 90], degrees=True).as_matrix().round(3)
+            Array([[0., 0., 1.],
+                   [1., 0., 0.],
+                   [0., 1., 0.]], dtype=float32)
         """
         axes, intrinsic = _axes(seq, (1, 2, 3))
         turns = _real("from_euler", angles)
@@ -226,6 +233,14 @@ class Rotation:
         Args:
             vectors: of shape ``(..., 3)``; leading axes broadcast with those of the rotations.
             inverse: whether to rotate back.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.scipy.spatial.transform import Rotation
+            >>> quarter = Rotation.from_euler("z", 90, degrees=True)
+            >>> quarter.apply(jnp.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])).round(3)
+            Array([[0., 1., 0.],
+                   [0., 0., 1.]], dtype=float32)
         """
         v = _vectors("apply", vectors, 3)
         return jnp.einsum(
@@ -430,6 +445,13 @@ class Slerp:
         Raises:
             ArgumentError: these are no rotations.
             ShapeError: there are fewer than two rotations, or not as many times.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.scipy.spatial.transform import Rotation, Slerp
+            >>> ends = Rotation.from_euler("z", jnp.array([[0.0], [1.0]]))
+            >>> Slerp.init(jnp.array([0.0, 10.0]), ends)(5.0).as_rotvec().round(3)
+            Array([0. , 0. , 0.5], dtype=float32)
         """
         if not isinstance(rotations, Rotation):
             raise ArgumentError(f"Slerp.init takes a Rotation, but got {shortened(rotations)}.")
