@@ -18,6 +18,8 @@ import attrs
 import pytest
 
 from tinyjax import config
+from tinyjax.core.jit.function import JitFunction
+from tinyjax.core.values.array import IndexUpdate
 from website import reference
 from website.blocks import (
     BlockError,
@@ -72,23 +74,55 @@ def test_docstrings(module: str) -> None:
         pytest.fail(failed, pytrace=False)
 
 
-def without_examples() -> list[str]:
-    """Name the public functions and classes of which no example runs in `test_docstrings`."""
-    run = {test.docstring for name in modules() for test in examples_of(name) if test.examples}
-    return sorted(
-        entry.path
+def shown() -> set[str | None]:
+    """Return the docstrings of which an example runs in `test_docstrings`."""
+    return {test.docstring for name in modules() for test in examples_of(name) if test.examples}
+
+
+def public() -> list[reference.Entry]:
+    """List the public functions and classes of the package, each where it is described."""
+    return [
+        entry
         for entries in reference.entries().values()
         for entry in entries
         if inspect.isroutine(entry.value) or inspect.isclass(entry.value)
         if (entry.value.__module__ or "").startswith("tinyjax") and entry.elsewhere is None
-        if entry.value.__doc__ not in run
-    )
+    ]
+
+
+#: Classes whose methods are the words in which rules are lowered, or what rules and calls of
+#: functions with rules override: the examples of the classes show them in use.
+VOCABULARIES = {
+    "tinyjax.experimental.hijax.VJPHiPrimitive",
+    "tinyjax.extend.CustomCall",
+    "tinyjax.extend.Lowering",
+}
+
+
+def methods() -> Iterator[tuple[str, set[str | None]]]:
+    """Name the public methods, each with the docstrings that describe it: its own or inherited."""
+    kinds = {entry.path: entry.value for entry in public() if inspect.isclass(entry.value)}
+    kinds |= {"IndexUpdate": IndexUpdate, "JitFunction": JitFunction}
+    for path in kinds.keys() - VOCABULARIES:
+        for name in dir(kinds[path]):
+            method = getattr(kinds[path], name, None)
+            if name.startswith("_") or not inspect.isroutine(method):
+                continue
+            if (getattr(method, "__module__", None) or "").startswith("tinyjax"):
+                homes = [vars(base)[name] for base in kinds[path].__mro__ if name in vars(base)]
+                yield f"{path}.{name}", {method.__doc__, *[home.__doc__ for home in homes]}
 
 
 @pytest.mark.skipif(sys.flags.optimize > 1, reason="python -OO drops docstrings")
 @pytest.mark.usefixtures("own_primitives")
 def test_what_is_public_shows_an_example() -> None:
-    assert without_examples() == [], "give their docstrings an example (`>>>`)"
+    run = shown()
+    missing = sorted(entry.path for entry in public() if entry.value.__doc__ not in run)
+    assert missing == [], "give their docstrings an example (`>>>`)"
+    texts = dict(methods())
+    assert len(texts) > 400
+    missing = sorted(path for path in texts if not texts[path] & run)
+    assert missing == [], "give the docstrings of these methods an example (`>>>`)"
 
 
 def test_files_that_pages_name_exist() -> None:
