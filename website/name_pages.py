@@ -53,6 +53,8 @@ _JAX_WITHOUT: Final = frozenset(
     }.items()
     for name in names.split()
 )
+#: What the example of an error prints of it.
+_MESSAGE: Final = re.compile(r"print\(error.*\n((?:(?!>>>).+\n?)+)")
 _LITERAL: Final = re.compile(r"``([A-Za-z_][\w.]*)``")
 
 
@@ -261,11 +263,13 @@ class Reference:
         return dict(_jax_names(missing=False))
 
     def script(self) -> str:
-        """Write what the search page finds names by: their paths, pages and first lines."""
-        rows = [
-            [[_plain(p) for p in (name.path, *name.others)], page, name.doc.first.replace("``", "")]
-            for page, name in self.by_page.items()
-        ]
+        """Write what the search finds names by: their paths, pages, first lines and messages."""
+        rows = []
+        for page, name in self.by_page.items():
+            paths = [_plain(path) for path in (name.path, *name.others)]
+            example = dict(name.doc.sections).get("Example", "") if name.kind == "exception" else ""
+            messages = " ".join(_MESSAGE.findall(example))
+            rows.append([paths, page, name.doc.first.replace("``", ""), messages])
         absent = {_plain(name, "jax.").lower(): why for name, why in _jax_names(missing=True)}
         return f"window.names = {json.dumps(rows)};\nwindow.absent = {json.dumps(absent)};\n"
 

@@ -350,6 +350,7 @@ def test_pages_in_a_browser(site: Path, tmp_path: Path, part: int) -> None:
         ("UnexpectedTracerError", "tinyjax.errors.LeakedTracerError"),
         ("Python bool needs the data of an array", "tinyjax.errors.TracerBoolConversionError"),
         ("incompatible shapes for broadcasting", "tinyjax.errors.ShapeError"),
+        ("carry input and carry output must have equal types", "tinyjax.errors.CarryTypeError"),
     ],
 )
 def test_search_leads_to_the_page(site: Path, tmp_path: Path, query: str, leads_to: str) -> None:

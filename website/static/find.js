@@ -1,6 +1,6 @@
 // Shows above the results of the search which public names a query means: a name, its end or its
-// beginning, also as JAX writes it. `window.names` has rows of paths, page and first line; `absent`
-// has JAX's names that are not here, and why.
+// beginning, also as JAX writes it; then the errors whose messages it quotes. `window.names` has rows
+// of paths, page, first line and messages; `absent` has JAX's names that are not here, and why.
 
 const plain = (query) => query.trim().toLowerCase().replace(/\(.*$/, "").replace(/^from | import /g, ".")
   .replace(/\s+/g, ".").replace(/^\.+/, "").replace(/\.\.+/g, ".")
@@ -32,8 +32,23 @@ function find(query, names) {
     .slice(0, 12);
 }
 
+const words = (text) => [...new Set(text.toLowerCase().match(/\w+/g))];
+
+function quoted(query, names) {
+  const asked = words(query);
+  if (asked.length < 3) return [];
+  return names
+    .map(([[path], page, about, messages]) => {
+      const said = words(messages);
+      return { path, page, about, share: asked.filter((word) => said.includes(word)).length / asked.length };
+    })
+    .filter(({ share }) => share > 0.6)
+    .sort((a, b) => b.share - a.share)
+    .slice(0, 4);
+}
+
 function show(list, query) {
-  for (const { path, page, about } of find(query, window.names)) {
+  for (const { path, page, about } of [...find(query, window.names), ...quoted(query, window.names)]) {
     const item = document.createElement("li"), link = document.createElement("a");
     link.href = `reference/${page}.html`;
     link.textContent = path;
