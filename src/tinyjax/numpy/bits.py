@@ -177,6 +177,9 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """Split floats into a fraction and a power of two: ``x == fraction * 2**exponent``.
 
+    The fraction lies in [0.5, 1) or is 0; infinity and NaN are returned as fractions, with the
+    exponent 0. Integers become floats.
+
     Args:
         x: real numbers.
 

@@ -399,6 +399,8 @@ def full(
 def broadcast_to(array: ArrayLike, shape: Shape, *, out_sharding: dev.Placement = None) -> Array:
     """Repeat an array along axes of size one, and along new axes in front, to reach a shape.
 
+    Axes are compared from the last. The derivative is the sum over the copies.
+
     Args:
         array: any dtype.
         shape: the shape of the result.
@@ -412,6 +414,9 @@ def broadcast_to(array: ArrayLike, shape: Shape, *, out_sharding: dev.Placement 
         >>> jnp.broadcast_to(jnp.array([1, 2]), (2, 2))
         Array([[1, 2],
                [1, 2]], dtype=int32)
+        >>> import tinyjax
+        >>> tinyjax.grad(lambda x: jnp.broadcast_to(x, (2, 3)).sum())(jnp.ones(3))
+        Array([2., 2., 2.], dtype=float32)
     """
     if out_sharding is not None:
         return put_result(broadcast_to, out_sharding, array, shape)
@@ -435,6 +440,9 @@ def zeros(
     out_sharding: dev.Placement = None,
 ) -> Array:
     """Return an array of zeros.
+
+    Floats by default: float32, or float64 where ``enable_x64`` says so. The shape is one number or
+    several, known while tracing.
 
     Args:
         shape: an integer, or a sequence of them.
@@ -466,6 +474,9 @@ def ones(
 ) -> Array:
     """Return an array of ones.
 
+    Floats by default: float32, or float64 where ``enable_x64`` says so. The shape is one number or
+    several, known while tracing.
+
     Args:
         shape: an integer, or a sequence of them.
         dtype: of the elements; float32 by default.
@@ -492,6 +503,8 @@ def empty(
     out_sharding: dev.Placement = None,
 ) -> Array:
     """Return an array of zeros; there are no arrays without values.
+
+    NumPy leaves the memory as it is; here values would differ from run to run, so they are zeros.
 
     Args:
         shape: an integer, or a sequence of them.
@@ -569,6 +582,9 @@ def zeros_like(
 ) -> Array:
     """Return zeros of another array's shape and dtype.
 
+    ``dtype`` and ``shape`` may be others. Of a Python number the type is weak, so that another
+    operand's dtype prevails.
+
     Args:
         a: the array, or a ``ShapeDtypeStruct``; its values are not read.
         dtype: another dtype.
@@ -596,6 +612,9 @@ def ones_like(
     out_sharding: dev.Placement = None,
 ) -> Array:
     """Return ones of another array's shape and dtype.
+
+    ``dtype`` and ``shape`` may be others. Of a Python number the type is weak, so that another
+    operand's dtype prevails.
 
     Args:
         a: the array, or a ``ShapeDtypeStruct``; its values are not read.
@@ -1025,6 +1044,9 @@ def eye(
 ) -> Array:
     """Return a matrix with ones on a diagonal and zeros elsewhere.
 
+    ``k`` is 0 for the main diagonal, positive above it. Floats by default; the sizes must be known
+    while tracing.
+
     Args:
         N: the number of rows.
         M: the number of columns; ``N`` by default.
@@ -1066,6 +1088,9 @@ def identity(n: int, dtype: DTypeLike = None) -> Array:
 def tri(N: int, M: int | None = None, k: int | Array = 0, dtype: DTypeLike = None) -> Array:
     """Return a matrix with ones on and below the ``k``-th diagonal and zeros above.
 
+    The shape is ``(N, M)``, square by default. Multiplied with a matrix it leaves the lower
+    triangle: see ``tril``.
+
     Args:
         N: how many rows.
         M: how many columns; ``N`` by default.
@@ -1095,6 +1120,9 @@ def _matrix_axes(name: str, m: ArrayLike) -> tuple[Array, tuple[int, int]]:
 def tril(m: ArrayLike, k: int = 0) -> Array:
     """Return matrices with zeros above the ``k``-th diagonal.
 
+    Of more than two axes these are the last two. Zeros are put there whatever was there before, NaN
+    as well; the derivative is 0 above the diagonal.
+
     Args:
         m: any dtype; the matrices are the last two axes.
         k: which diagonal; above the main one if positive.
@@ -1115,6 +1143,9 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
 @replayed
 def triu(m: ArrayLike, k: int = 0) -> Array:
     """Return matrices with zeros below the ``k``-th diagonal; the upper triangle is left.
+
+    Of more than two axes these are the last two. Zeros are put there whatever was there before, NaN
+    as well; the derivative is 0 below the diagonal.
 
     Args:
         m: matrices, of shape ``(..., rows, columns)``.
@@ -1140,6 +1171,9 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """Return a diagonal of matrices, as the last axis of the result.
 
+    The first two axes are those of the matrices, unless ``axis1`` and ``axis2`` say otherwise; the
+    others come first. It is a copy, where NumPy gives a view.
+
     Args:
         a: any dtype.
         offset: which diagonal; above the main one if positive.
@@ -1153,6 +1187,8 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
         >>> import tinyjax.numpy as jnp
         >>> jnp.diagonal(jnp.array([[1, 2], [3, 4]]))
         Array([1, 4], dtype=int32)
+        >>> jnp.diagonal(jnp.zeros((2, 3, 4))).shape
+        (4, 2)
     """
     x, offset = pm.array_of("diagonal", a), ints.integer(offset, "offset")
     i, j = ints.canonical_axis(axis1, x.ndim, "axis1"), ints.canonical_axis(axis2, x.ndim, "axis2")
@@ -1173,6 +1209,8 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
 @replayed
 def diag(v: ArrayLike, k: int = 0) -> Array:
     """Return the ``k``-th diagonal of a matrix, or the matrix with a given ``k``-th diagonal.
+
+    Of more than two axes use ``diagonal``, which takes batches.
 
     Args:
         v: a matrix, or an array with one axis.

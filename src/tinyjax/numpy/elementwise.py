@@ -73,6 +73,9 @@ def _false(x: Array) -> Array:
 def add(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return ``x + y``, elementwise; for bools the logical or.
 
+    ``x + y`` is the same. The operands broadcast and are promoted to a common dtype; integers wrap
+    around where the sum does not fit.
+
     Args:
         x: any dtype.
         y: of a shape that broadcasts with ``x``'s.
@@ -88,6 +91,8 @@ def add(x: ArrayLike, y: ArrayLike, /) -> Array:
         >>> jnp.add(jnp.array([[1], [2]]), jnp.array([10, 20]))
         Array([[11, 21],
                [12, 22]], dtype=int32)
+        >>> jnp.add(jnp.int8(127), jnp.int8(1))
+        Array(-128, dtype=int8)
     """
     a, b = operands("add", x, y)
     return ew.add(a, b)
@@ -96,6 +101,9 @@ def add(x: ArrayLike, y: ArrayLike, /) -> Array:
 @universal(identity=None)
 def subtract(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return ``x - y``, elementwise, in the common dtype; unsigned integers wrap around below 0.
+
+    ``x - y`` is the same. The operands broadcast. Two bools have no difference: ``jnp.logical_xor``
+    says where they differ.
 
     Raises:
         DtypeError: the operands are bools; ``logical_xor`` says where two of them differ.
@@ -559,6 +567,9 @@ def rint(x: ArrayLike, /) -> Array:
 @replayed
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """Round to a number of decimal places, halves to even.
+
+    ``jnp.around`` is the same function. Integers stay as they are, and cannot be rounded to tens.
+    The derivative is 0.
 
     Args:
         a: any dtype; integers stay as they are.

@@ -409,6 +409,9 @@ def systems(name: str, a: ArrayLike, b: ArrayLike, *, vector: bool) -> tuple[Arr
 def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """Solve ``a x = b``.
 
+    By an LU decomposition with pivoting. A singular matrix raises nothing: the result is NaN or
+    infinite. Axes in front are batches. The derivatives hold in both.
+
     Args:
         a: shape ``(..., n, n)``.
         b: shape ``(n,)`` or ``(..., n, m)``; the axes in front broadcast.
@@ -423,6 +426,8 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
         >>> import tinyjax.numpy as jnp
         >>> jnp.linalg.solve(jnp.array([[2.0, 0.0], [0.0, 4.0]]), jnp.array([2.0, 2.0]))
         Array([1. , 0.5], dtype=float32)
+        >>> jnp.linalg.solve(jnp.ones((2, 2)), jnp.ones(2))
+        Array([nan, nan], dtype=float32)
     """
     right = pm.array_of("solve", b)
     vector = right.ndim == 1
@@ -475,6 +480,9 @@ def det(a: ArrayLike) -> Array:
 
 def slogdet(a: ArrayLike, *, method: Literal["lu", "qr"] | None = None) -> SlogdetResult:
     """Return the sign of determinants, and the logarithm of their absolute value.
+
+    It neither overflows nor underflows where ``det`` would. A singular matrix has the sign 0 and
+    the logarithm -inf.
 
     Args:
         a: shape ``(..., n, n)``.

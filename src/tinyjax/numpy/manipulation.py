@@ -117,6 +117,9 @@ def ravel(a: ArrayLike, order: Order = "C", *, out_sharding: dev.Placement = Non
 def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
     """Permute the axes.
 
+    Without ``axes`` their order is reversed; a vector stays a vector.
+    ``x.mT`` exchanges the last two.
+
     Args:
         a: any dtype.
         axes: which axis of ``a`` stands at each place of the result; None reverses them.
@@ -204,6 +207,8 @@ def swapaxes(a: ArrayLike, axis1: int, axis2: int) -> Array:
 def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Sequence[int]) -> Array:
     """Move axes to other places; the rest keep their order.
 
+    Places are counted in the result, from the end where negative. ``swapaxes`` exchanges two.
+
     Args:
         a: any dtype.
         source: an axis, or several.
@@ -217,6 +222,8 @@ def moveaxis(a: ArrayLike, source: int | Sequence[int], destination: int | Seque
         >>> import tinyjax.numpy as jnp
         >>> jnp.moveaxis(jnp.zeros((2, 3, 4)), 0, -1).shape
         (3, 4, 2)
+        >>> jnp.moveaxis(jnp.zeros((2, 3, 4)), (0, 1), (-1, -2)).shape
+        (4, 3, 2)
     """
     x = pm.array_of("moveaxis", a)
     sources = _given_axes(source, x.ndim, "source")
@@ -285,6 +292,9 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
 
 def squeeze(a: ArrayLike, axis: ints.Axis = None) -> Array:
     """Remove axes of size one.
+
+    Without ``axis`` all of them go, so that the shape may depend on a batch of one: name the axes
+    to be safe. A named axis of another size raises ``ShapeError``.
 
     Args:
         a: any dtype.
@@ -479,6 +489,9 @@ def stack(
     arrays: Sequence[ArrayLike] | Array, axis: int = 0, out: None = None, dtype: DTypeLike = None
 ) -> Array:
     """Join arrays of the same shape along a new axis.
+
+    Numbers count as arrays without axes. The dtypes are promoted to a common one. ``concatenate``
+    joins along an axis that there is.
 
     Args:
         arrays: at least one; all of the same shape.
@@ -706,6 +719,9 @@ def _split(
 def split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) -> list[Array]:
     """Cut an array into parts along an axis.
 
+    Given a number, the axis must divide into so many parts; given a sequence, these are the places
+    at which to cut. ``array_split`` makes unequal parts.
+
     Args:
         ary: any dtype.
         indices_or_sections: the number of equal parts, or the places to cut at.
@@ -870,6 +886,8 @@ def resize(a: ArrayLike, new_shape: cr.Shape) -> Array:
 def flip(m: ArrayLike, axis: ints.Axis = None) -> Array:
     """Reverse the order of elements along axes, by default all of them.
 
+    ``flip(x, 0)`` is ``x[::-1]``. The derivative flips back.
+
     Args:
         m: any array.
         axis: one axis or several.
@@ -930,6 +948,9 @@ def flipud(m: ArrayLike) -> Array:
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """Rotate by 90 degrees in the plane of two axes, from the first towards the second.
 
+    Seen with the first axis downwards it is counterclockwise. ``k`` times, in the other direction
+    where negative.
+
     Args:
         m: any dtype; at least two axes.
         k: how often.
@@ -963,6 +984,9 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
 @replayed
 def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: ints.Axis = None) -> Array:
     """Shift elements along axes; what leaves at one end enters at the other.
+
+    Without ``axis`` the elements are shifted in the flattened array, and get its shape again.
+    Positive shifts go towards the end; they may be traced.
 
     Args:
         a: any dtype.
@@ -1154,6 +1178,9 @@ def diff(
 ) -> Array:
     """Return the differences of neighbouring elements along an axis.
 
+    There is one fewer for each time that it is applied (``n``). Bools say where neighbours differ;
+    unsigned integers wrap around.
+
     Args:
         a: any dtype; of bools, whether they differ.
         n: how often this is done; 0 gives ``a`` itself.
@@ -1169,6 +1196,8 @@ def diff(
         >>> import tinyjax.numpy as jnp
         >>> jnp.diff(jnp.array([1, 4, 9]))
         Array([3, 5], dtype=int32)
+        >>> jnp.diff(jnp.array([True, False, False]))
+        Array([ True, False], dtype=bool)
     """
     x, n = pm.array_of("diff", a), ints.integer(n, "n")
     if n < 0:

@@ -265,6 +265,8 @@ def any(
 ) -> Array:
     """Say whether any element over the axes is true (not zero).
 
+    Over all axes by default. NaN counts as true; no elements give false. The result is bool.
+
     Args:
         a: any dtype; NaN is true.
         axis: one axis or several; all by default.
@@ -281,6 +283,8 @@ def any(
         Array([ True, False], dtype=bool)
         >>> jnp.any(jnp.zeros(0))
         Array(False, dtype=bool)
+        >>> jnp.any(jnp.zeros((0,))), jnp.any(jnp.nan)
+        (Array(False, dtype=bool), Array(True, dtype=bool))
     """
     uf.no_out("any", out)
     x = uf.truth(pm.array_of("any", a))
@@ -299,6 +303,8 @@ def all(
 ) -> Array:
     """Say whether all elements over the axes are true (not zero).
 
+    Over all axes by default. NaN counts as true, and so do no elements. The result is bool.
+
     Args:
         a: any dtype; NaN is true.
         axis: one axis or several; all by default.
@@ -314,6 +320,8 @@ def all(
         >>> jnp.all(jnp.array([[1, 0], [2, 3]]), axis=1)
         Array([False,  True], dtype=bool)
         >>> jnp.all(jnp.zeros(0))
+        Array(True, dtype=bool)
+        >>> jnp.all(jnp.zeros((0,)))
         Array(True, dtype=bool)
     """
     uf.no_out("all", out)
@@ -344,6 +352,9 @@ def argmax(
 ) -> Array:
     """Return the index of the largest element along an axis: of the first, if several tie.
 
+    Without ``axis`` it is the index into the flattened array. A NaN is the largest. No elements
+    raise an error.
+
     Args:
         a: any real dtype; the first NaN, if any, counts as the largest.
         axis: the axis to search along; None searches the flattened array.
@@ -356,6 +367,8 @@ def argmax(
     Example:
         >>> import tinyjax.numpy as jnp
         >>> jnp.argmax(jnp.array([1, 5, 5]))
+        Array(1, dtype=int32)
+        >>> jnp.argmax(jnp.array([1.0, jnp.nan, 3.0]))
         Array(1, dtype=int32)
     """
     uf.no_out("argmax", out)
@@ -653,6 +666,9 @@ def average(
     keepdims: bool = False,
 ) -> Array | tuple[Array, Array]:
     """Return the weighted mean over axes.
+
+    Without weights it is the mean; weights whose sum is 0 give NaN, where NumPy raises an error.
+    Integers become floats.
 
     Args:
         a: any dtype.

@@ -77,6 +77,9 @@ def select(
 ) -> Array:
     """Return elements of the first choice whose condition holds, and of the default elsewhere.
 
+    Conditions and choices broadcast. All choices are computed; the derivative passes to those that
+    are chosen.
+
     Args:
         condlist: bool arrays.
         choicelist: as many arrays; all broadcast with each other and with the conditions.
@@ -174,6 +177,9 @@ def flatnonzero(
     a: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
     """Return the indices of the elements of the flattened array that are not zero, NaN included.
+
+    Under ``jit`` their number must be given by ``size``, since shapes cannot depend on data;
+    ``fill_value`` stands for those that are missing.
 
     Args:
         a: any shape.

@@ -56,6 +56,10 @@ def sort(
 ) -> Array:
     """Return a sorted copy.
 
+    Along the last axis by default; of the flattened array with ``axis=None``. NaNs come last;
+    complex numbers are ordered by the real part, then the imaginary. The derivative goes back to
+    where each element came from.
+
     Args:
         a: any shape and dtype.
         axis: along which to sort; None sorts all elements into one axis.
@@ -74,6 +78,8 @@ def sort(
         >>> import tinyjax.numpy as jnp
         >>> jnp.sort(jnp.array([3, 1, 2]), descending=True)
         Array([3, 2, 1], dtype=int32)
+        >>> jnp.sort(jnp.array([3.0, jnp.nan, -jnp.inf]))
+        Array([-inf,   3.,  nan], dtype=float32)
     """
     _no_order("sort", kind, order)
     x, along = _along("sort", a, axis)
@@ -244,6 +250,9 @@ def cumsum(
 ) -> Array:
     """Return the running sum.
 
+    Without ``axis`` the array is flattened. Bools become int32; narrow integers keep their dtype
+    and wrap around, where NumPy widens them. From a NaN on all are NaN.
+
     Args:
         a: any shape.
         axis: along which to sum; None runs over all elements, flattened.
@@ -257,6 +266,8 @@ def cumsum(
         >>> import tinyjax.numpy as jnp
         >>> jnp.cumsum(jnp.array([1, 2, 3]))
         Array([1, 3, 6], dtype=int32)
+        >>> jnp.cumsum(jnp.array([100, 100], jnp.int8))
+        Array([100, -56], dtype=int8)
     """
     uf.no_out("cumsum", out)
     return _cumulate("cumsum", cu.cumsum, a, axis, dtype)
@@ -542,6 +553,9 @@ def median(
     keepdims: bool = False,
 ) -> Array:
     """Return the middle element, or the mean of the two in the middle.
+
+    Over all axes by default; NaN where an element is. Integers become floats, and complex numbers
+    are refused. The derivative goes to the elements in the middle.
 
     Args:
         a: real, any shape.
