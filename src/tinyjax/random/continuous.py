@@ -28,6 +28,9 @@ def normal(
 ) -> Array:
     """Draw from the standard normal distribution, by the inverse of its distribution function.
 
+    The mean is 0 and the variance 1, of complex numbers shared by both parts. Multiply and add for
+    others; the same key gives the same numbers.
+
     Args:
         key: a key.
         shape: the shape of the result.
@@ -74,6 +77,9 @@ def truncated_normal(
 ) -> Array:
     """Draw from the standard normal distribution, conditioned on lying in (lower, upper).
 
+    No draw is thrown away: the inverse of the distribution function is taken between the bounds,
+    which are arrays or numbers.
+
     Args:
         key: a key.
         lower: broadcasts to ``shape``; differentiable, as is ``upper``.
@@ -116,6 +122,9 @@ def exponential(
 ) -> Array:
     """Draw from the exponential distribution of density ``exp(-x)`` for ``x >= 0``.
 
+    The mean and the variance are 1; divide by a rate for another. The same key gives the same
+    numbers.
+
     Args:
         key: a key.
         shape: the shape of the result.
@@ -146,6 +155,9 @@ def gumbel(
     out_sharding: Placement = None,
 ) -> Array:
     """Draw from the Gumbel distribution of density ``exp(-(x + exp(-x)))``.
+
+    The mean is 0.5772 and the variance ``pi^2 / 6``. The index of the largest of logits with such
+    noise is a draw of ``categorical``.
 
     Args:
         key: a key.
@@ -188,6 +200,8 @@ def laplace(
 ) -> Array:
     """Draw from the Laplace distribution of density ``exp(-|x|) / 2``.
 
+    The mean is 0 and the variance 2.
+
     Args:
         key: a key.
         shape: the shape of the result.
@@ -219,6 +233,8 @@ def logistic(
 ) -> Array:
     """Draw from the logistic distribution, whose distribution function is ``1 / (1 + exp(-x))``.
 
+    The mean is 0 and the variance ``pi^2 / 3``.
+
     Args:
         key: a key.
         shape: the shape of the result.
@@ -249,6 +265,8 @@ def cauchy(
     out_sharding: Placement = None,
 ) -> Array:
     """Draw from the Cauchy distribution of density ``1 / (pi (1 + x^2))``.
+
+    It has neither mean nor variance: averages of draws do not settle.
 
     Args:
         key: a key.
@@ -282,6 +300,8 @@ def lognormal(
 ) -> Array:
     """Draw ``exp(sigma x)`` for standard normal ``x``.
 
+    The mean is ``exp(sigma^2 / 2)``. ``sigma`` may be an array, and there is a derivative in it.
+
     Args:
         key: a key.
         sigma: broadcasts to ``shape``; differentiable.
@@ -313,6 +333,9 @@ def pareto(
     out_sharding: Placement = None,
 ) -> Array:
     """Draw from the Pareto distribution of density ``b x^-(b + 1)`` for ``x >= 1``.
+
+    The mean is ``b / (b - 1)`` for ``b`` above 1. ``b`` may be an array, and there is a derivative
+    in it.
 
     Args:
         key: a key.
@@ -346,6 +369,9 @@ def rayleigh(
 ) -> Array:
     """Draw from the Rayleigh distribution of density ``x exp(-(x/scale)^2 / 2) / scale^2``.
 
+    It is the distribution of lengths of two-dimensional normal vectors. The mean is ``scale sqrt(pi
+    / 2)``.
+
     Args:
         key: a key.
         scale: positive; broadcasts to ``shape``; differentiable.
@@ -377,6 +403,8 @@ def weibull_min(
     dtype: dtypes.DTypeLike = None,
 ) -> Array:
     """Draw from the Weibull distribution of ``1 - exp(-(x / scale)^concentration)`` for ``x >= 0``.
+
+    For ``concentration`` 1 it is the exponential distribution of mean ``scale``.
 
     Args:
         key: a key.
@@ -447,6 +475,8 @@ def double_sided_maxwell(
 ) -> Array:
     """Draw ``loc + scale s x`` for ``x`` of the Maxwell distribution and a random sign ``s``.
 
+    The mean is ``loc`` and the variance ``3 scale^2``.
+
     Args:
         key: a key.
         loc: the centre; differentiable, as is ``scale``.
@@ -493,6 +523,8 @@ def triangular(
     out_sharding: Placement = None,
 ) -> Array:
     """Draw from the triangular distribution, whose density rises up to ``mode`` and falls again.
+
+    The mean is that of ``left``, ``mode`` and ``right``.
 
     Args:
         key: a key.

@@ -55,6 +55,8 @@ def geometric(
 ) -> Array:
     """Draw how many trials it takes until the first success.
 
+    The number is 1 at least; the mean is ``1 / p``.
+
     Args:
         key: a key.
         p: the probability of success in a trial; broadcasts to ``shape``.
@@ -417,6 +419,9 @@ def permutation(
 ) -> Array:
     """Return an array with its elements in random order, or a random order of ``range(x)``.
 
+    Of an array of several axes, slices along ``axis`` keep together, unless ``independent`` is
+    true.
+
     Args:
         key: a key.
         x: an array of at least one axis, or an integer.
@@ -558,6 +563,9 @@ def categorical(
     out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw categories with probabilities ``softmax(logits)``.
+
+    Logits need not be normalized, and -inf is never drawn. They lie along the last axis by default,
+    which the result lacks. No derivative passes through.
 
     Args:
         key: a key.

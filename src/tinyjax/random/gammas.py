@@ -174,6 +174,9 @@ def gamma(
 ) -> Array:
     """Draw positive numbers, of density proportional to ``x^(a - 1) exp(-x)``.
 
+    The mean and the variance are ``a``, which may be an array. There is a derivative in it, through
+    the draw (implicit reparameterization).
+
     Args:
         key: a key.
         a: positive; broadcasts to ``shape``; differentiable.
@@ -246,6 +249,8 @@ def beta(
     out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw from the beta distribution, of density proportional to ``x^(a - 1) (1 - x)^(b - 1)``.
+
+    The mean is ``a / (a + b)``. There are derivatives in both parameters.
 
     Args:
         key: a key.
@@ -331,6 +336,8 @@ def chisquare(
 ) -> Array:
     """Draw from the chi-square distribution: that of a sum of ``df`` squares of normal numbers.
 
+    The mean is ``df`` and the variance ``2 df``. There is a derivative in it.
+
     Args:
         key: a key.
         df: degrees of freedom, positive; broadcasts to ``shape``; differentiable.
@@ -368,6 +375,8 @@ def f(
 ) -> Array:
     """Draw from Fisher's F distribution: that of a quotient of mean squares of normal numbers.
 
+    The mean is ``dfden / (dfden - 2)`` for ``dfden`` above 2.
+
     Args:
         key: a key.
         dfnum: the numerator's degrees of freedom, positive; broadcasts to ``shape``;
@@ -402,6 +411,9 @@ def t(
     out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw from Student's t distribution.
+
+    The mean is 0 for ``df`` above 1, and the variance ``df / (df - 2)`` for ``df`` above 2. There
+    is a derivative in ``df``.
 
     Args:
         key: a key.

@@ -174,6 +174,8 @@ def wrap_key_data(
 def key_impl(keys: ArrayLike) -> str:
     """Return the name of the generator that keys are for.
 
+    Of raw keys it is the generator that is the default.
+
     Raises:
         DtypeError: they are not keys.
         ShapeError: raw keys have more or fewer words along their last axis.
@@ -229,6 +231,8 @@ def clone(key: ArrayLike) -> Array:
 def split(key: ArrayLike, num: uniforms.Shape = 2) -> Array:
     """Make new keys from one, which is not to be used again.
 
+    Two by default; ``num`` may be a shape. The new keys are independent of each other.
+
     Args:
         key: a key.
         num: how many, or the shape of the array of keys.
@@ -253,6 +257,9 @@ def split(key: ArrayLike, num: uniforms.Shape = 2) -> Array:
 
 def fold_in(key: ArrayLike, data: ArrayLike) -> Array:
     """Make a new key from a key and a number, such as the number of a step.
+
+    The same key and number give the same new key. The number may be traced, as that of an
+    iteration.
 
     Args:
         key: a key.

@@ -189,6 +189,9 @@ def bits(
 ) -> Array:
     """Draw unsigned integers, all of their bits random.
 
+    They are uint32 by default. The same key gives the same bits, which are those that JAX gives for
+    it.
+
     Args:
         key: a key.
         shape: the shape of the result.
@@ -222,6 +225,8 @@ def uniform(
     out_sharding: Placement = None,
 ) -> Array:
     """Draw floats that are uniform in [minval, maxval).
+
+    ``minval`` itself may be drawn, ``maxval`` not. The same key gives the same numbers.
 
     Args:
         key: a key.
@@ -413,6 +418,8 @@ def bernoulli(
 ) -> Array:
     """Draw bools that are True with probability ``p``.
 
+    ``p`` may be an array, to whose shape the result is drawn if none is given.
+
     Args:
         key: a key.
         p: floats that broadcast to ``shape``.
@@ -426,9 +433,11 @@ def bernoulli(
         DtypeError: ``p`` is not a float.
 
     Example:
-        >>> import tinyjax
+        >>> import tinyjax, tinyjax.numpy as jnp
         >>> tinyjax.random.bernoulli(tinyjax.random.key(0), 0.3, (4,))
         Array([False, False, False, False], dtype=bool)
+        >>> tinyjax.random.bernoulli(tinyjax.random.key(0), jnp.array([0.0, 1.0]))
+        Array([False,  True], dtype=bool)
     """
     own = one_key("bernoulli", key)
     probability = opd.as_array(p)
@@ -448,6 +457,8 @@ def rademacher(
     key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Draw -1 and 1 with equal probability.
+
+    The result is int32 unless ``dtype`` says otherwise. The mean is 0 and the variance 1.
 
     Args:
         key: a key.

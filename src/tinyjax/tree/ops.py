@@ -55,6 +55,9 @@ _Frame: TypeAlias = tuple[Any, NodeKind | None, Any, Iterator[Any], list[PyTreeD
 def flatten(tree: PyTree, is_leaf: IsLeaf | None = None) -> tuple[list[Leaf], PyTreeDef]:
     """Take a tree apart into its leaves and its structure.
 
+    None is a node without children, and no leaf. The leaves of a dictionary come in the order of
+    its sorted keys.
+
     Args:
         tree: any nesting of nodes. What is not a node is a leaf; None is a node without children.
         is_leaf: called with each node and leaf; a node where it returns true is a leaf.
@@ -183,6 +186,8 @@ def _flat_arguments(count: int) -> PyTreeDef:
 def unflatten(treedef: PyTreeDef, leaves: Iterable[Leaf]) -> PyTree:
     """Build the tree that has this structure and these leaves: the inverse of ``flatten``.
 
+    Leaves need not be arrays: any values may take their places.
+
     Args:
         treedef: the structure.
         leaves: as many values as the structure has leaves. They may be any objects.
@@ -220,6 +225,9 @@ def leaves(tree: PyTree, is_leaf: IsLeaf | None = ...) -> list[Leaf]: ...
 def leaves(tree: PyTree, is_leaf: IsLeaf | None = None) -> list[Leaf]:
     """Return the leaves of a tree, as ``flatten`` orders them.
 
+    None is a node without children, and no leaf. The leaves of a dictionary come in the order of
+    its sorted keys.
+
     Args:
         tree: any containers, nested. None is a container without leaves.
         is_leaf: called with each node; where it returns true, the node is a leaf.
@@ -232,12 +240,16 @@ def leaves(tree: PyTree, is_leaf: IsLeaf | None = None) -> list[Leaf]:
         >>> from tinyjax import tree
         >>> tree.leaves({"b": 2, "a": [1, None]})
         [1, 2]
+        >>> tree.leaves({"b": 1, "a": (2, None)})
+        [2, 1]
     """
     return flatten(tree, is_leaf)[0]
 
 
 def structure(tree: PyTree, is_leaf: IsLeaf | None = None) -> PyTreeDef:
     """Return the structure of a tree: what remains when its leaves are taken out.
+
+    It can be compared and hashed, and printed with ``*`` for each leaf.
 
     Args:
         tree: any containers, nested.
@@ -339,6 +351,8 @@ def reduce(
 ) -> Any:
     """Combine the leaves of a tree, from left to right, by a function of two arguments.
 
+    Without a value to begin with it is the first leaf, and a tree without leaves raises an error.
+
     Args:
         function: (result so far, leaf) -> result.
         tree: the tree.
@@ -365,6 +379,8 @@ def transpose(
     outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: PyTree
 ) -> PyTree:
     """Turn a tree of trees inside out.
+
+    A list of dictionaries becomes a dictionary of lists.
 
     Args:
         outer_treedef: the structure of the tree of trees.
