@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import tinyjax
+from tinyjax.core import names
+from tinyjax.lazy import HOMES
 
 ROOT = Path(tinyjax.__file__).parent
 #: So many lines a function of the core may have, without signature and docstring.
@@ -25,8 +27,10 @@ def imports(text: str, files: Collection[str]) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             # a module of a package is not the package, which gathers what its modules define
-            named = [f"{node.module}.{alias.name}" for alias in node.names]
-            yield from (name if name in files else node.module for name in named)
+            places = HOMES[node.module] if node.module == names.__name__ else {}
+            homes = [places.get(alias.name, (node.module, alias.name)) for alias in node.names]
+            for home, there in homes:
+                yield name if (name := f"{home}.{there}") in files else home
 
 
 def graph() -> dict[str, set[str]]:

@@ -8,12 +8,14 @@ import tomllib
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 import tinyjax
 from tinyjax import frames
+from tinyjax.core import names as names_of_core
+from tinyjax.lazy import HOMES
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "tinyjax"
@@ -175,6 +177,13 @@ def short_names() -> dict[str, str]:
     return {module: name for name, module in re.findall(r"\| `(\w+)` \| `([\w.]+)`", section)}
 
 
+#: What ``core.names`` calls modules.
+NAMES_OF_CORE: Final = {
+    f"{home}.{there}".removeprefix("tinyjax."): name
+    for name, (home, there) in HOMES[names_of_core.__name__].items()
+}
+
+
 def faults_of_imports(file: str, text: str, modules: set[str], names: dict[str, str]) -> list[str]:
     """Say which lines to write: modules by other names than theirs, and many names of one."""
     faults = []
@@ -182,6 +191,11 @@ def faults_of_imports(file: str, text: str, modules: set[str], names: dict[str, 
         if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("tinyjax"):
             continue
         package = f"{node.module}.".removeprefix("tinyjax.")
+        in_core = file.startswith("core/")
+        if package == "core.names.":
+            if in_core:
+                faults.append(f"{file}: of core.names the core's own files take nothing")
+            continue
         plain = 0
         for alias in node.names:
             module = f"{package}{alias.name}"
@@ -212,6 +226,8 @@ def test_modules_are_imported_by_one_name_each() -> None:
     names, modules = short_names(), modules_of_package()
     assert len(set(names.values())) == len(names)
     assert names.keys() <= modules
+    for module in NAMES_OF_CORE.keys() & modules:
+        assert NAMES_OF_CORE[module] == names.get(module, module.rpartition(".")[2])
     faults = [
         fault
         for file in FILES
@@ -229,24 +245,28 @@ def test_modules_are_imported_by_one_name_each() -> None:
         ("from tinyjax.core.values import avals", []),
         (
             "from tinyjax.core.values import avals as a",
-            ["x.py: from tinyjax.core.values import avals as av"],
+            ["core/x.py: from tinyjax.core.values import avals as av"],
         ),
         (
             "from tinyjax.core.tracing import trace as av",
             [
-                "x.py: from tinyjax.core.tracing import trace as tr",
-                "x.py: av is tinyjax.core.values.avals, not tinyjax.core.tracing.trace",
+                "core/x.py: from tinyjax.core.tracing import trace as tr",
+                "core/x.py: av is tinyjax.core.values.avals, not tinyjax.core.tracing.trace",
             ],
         ),
         (
             "from tinyjax.core.values.avals import a, b, c, d, e, f, g, h, i",
-            ["x.py: from tinyjax.core.values import avals as av"],
+            ["core/x.py: from tinyjax.core.values import avals as av"],
+        ),
+        (
+            "from tinyjax.core.names import av",
+            ["core/x.py: of core.names the core's own files take nothing"],
         ),
     ],
 )
 def test_faults_of_imports_are_the_lines_to_write(line: str, faults: list[str]) -> None:
     names = {"core.values.avals": "av", "core.tracing.trace": "tr"}
-    assert faults_of_imports("x.py", line, {*names}, names) == faults
+    assert faults_of_imports("core/x.py", line, {*names}, names) == faults
 
 
 def test_files_that_arithmetic_passes_through_exist() -> None:

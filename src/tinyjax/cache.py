@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import attrs
 
-from tinyjax.core import xla
-from tinyjax.core.tracing.trace import eager
+from tinyjax.core.names import tr, xla
 from tinyjax.lazy import answer_for
 
 answer_for(__name__, "CacheInfo clear info")
@@ -62,5 +61,5 @@ def clear() -> None:
         >>> tinyjax.cache.info().memory.size
         0
     """
-    eager[xla.Runner].forget()
+    tr.eager[xla.Runner].forget()
     xla.disk_cache_clear()

@@ -17,8 +17,7 @@ from typing import Any, ParamSpec, TextIO, TypeVar, overload
 
 from tinyjax import config, dtypes, errors, frames, tracebacks, tree
 from tinyjax.callbacks import debug_callback
-from tinyjax.core.tracing import calling, checking, jaxpr as jx, staging as stg
-from tinyjax.core.values import Array, concrete as conc, operands as opd
+from tinyjax.core.names import Array, ck, cl, conc, jx, opd, stg
 from tinyjax.display import Shown
 from tinyjax.inspecting import Printer, run_printing
 from tinyjax.lazy import answer_for
@@ -388,8 +387,8 @@ def inspect(fun: Callable[P, R]) -> Callable[P, R]:
     @frames.wraps(fun)
     def inspected(*args: P.args, **kwargs: P.kwargs) -> R:
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
-        arrays = calling.as_arrays(leaves, fun, in_tree)
-        flat = calling.FlatFunction(fun, in_tree)
+        arrays = cl.as_arrays(leaves, fun, in_tree)
+        flat = cl.FlatFunction(fun, in_tree)
         staged = stg.stage(flat, [x.aval for x in arrays], fun)
         outs = run_printing(staged.jaxpr, [*staged.consts, *arrays], Printer())
         result: R = tree.unflatten(flat.out_tree, outs)
@@ -492,7 +491,7 @@ def inspect_array_sharding(value: Any, *, callback: Callable[[sd.Sharding], None
         callback(_sharding_of(opd.as_array(leaf), "inspect_array_sharding"))
 
 
-@checking.explained
+@ck.explained
 def visualize_array_sharding(arr: Array, **kwargs: Any) -> None:
     """Print which device holds which part of an array, as a picture.
 
@@ -513,7 +512,7 @@ def visualize_array_sharding(arr: Array, **kwargs: Any) -> None:
     visualize_sharding(arr.shape, _sharding_of(arr, "visualize_array_sharding"), **kwargs)
 
 
-@checking.explained
+@ck.explained
 def visualize_sharding(
     shape: Sequence[int],
     sharding: sd.Sharding,

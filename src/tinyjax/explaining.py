@@ -8,9 +8,7 @@ from typing import Any
 import attrs
 
 from tinyjax import tree
-from tinyjax.core.jit import signatures as sig, stages
-from tinyjax.core.tracing import calling, primitive as prim, trace as tr
-from tinyjax.core.values import ShapedArray
+from tinyjax.core.names import ShapedArray, cl, prim, sig, stages, tr
 from tinyjax.tree.treedef import first_difference
 
 
@@ -32,11 +30,11 @@ def _differences(fun: Callable[..., Any], new: sig.Signature, old: sig.Signature
     else:
         for i, (a, b) in enumerate(zip(new.avals, old.avals, strict=True)):
             if a is not b:
-                path = calling.argument_path(fun, new.in_tree, i, new.static.positions)
+                path = cl.argument_path(fun, new.in_tree, i, new.static.positions)
                 lines.append(f"{path}: {a} instead of {b}{_advice(a, b)}")
     lines += _values(
-        [(calling.parameter_name(fun, i), value) for i, value in new.static.positional],
-        [(calling.parameter_name(fun, i), value) for i, value in old.static.positional],
+        [(cl.parameter_name(fun, i), value) for i, value in new.static.positional],
+        [(cl.parameter_name(fun, i), value) for i, value in old.static.positional],
     )
     lines += _values(new.static.keywords, old.static.keywords)
     if new.settings is not old.settings:
@@ -109,8 +107,7 @@ def _arguments(fun: Callable[..., Any], signature: sig.Signature) -> tuple[_Argu
     positions = signature.static.positions
     free = [i for i in range(len(args) + len(positions)) if i not in positions]
     positional = {
-        calling.parameter_name(fun, i): child
-        for i, child in zip(free, arg_defs.children(), strict=True)
+        cl.parameter_name(fun, i): child for i, child in zip(free, arg_defs.children(), strict=True)
     }
     return positional, dict(zip(map(str, sorted(kwargs)), kwarg_defs.children(), strict=True))
 

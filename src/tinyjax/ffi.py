@@ -20,12 +20,8 @@ import numpy as np
 from tinyjax import dtypes, errors, frames, lazy
 from tinyjax.callbacks import common
 from tinyjax.callbacks.xla import foreign_functions
-from tinyjax.core import xla
-from tinyjax.core.control_flow import scan as sc
-from tinyjax.core.primitives import broadcast as bc, shape as sh
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import Primitive, checking, primitive as prim, trace as tr
-from tinyjax.core.values import Array, ArrayLike, avals as av, operands as opd
+from tinyjax.core.names import Array, ArrayLike, av, bc, ck, hlo, lw, opd, prim, sc, sh, tr, xla
+from tinyjax.core.tracing import Primitive
 
 lazy.answer_for(
     __name__,
@@ -231,7 +227,7 @@ def ffi_call(
     custom_call_api_version: int = ...,
     legacy_backend_config: str | None = ...,
 ) -> Callable[..., Any]: ...
-@checking.explained
+@ck.explained
 def ffi_call(  # noqa: PLR0913 (JAX's signature)
     target_name: str,
     result_shape_dtypes: object,
@@ -466,7 +462,7 @@ def _spelled(name: str) -> str:
     return name
 
 
-@checking.explained
+@ck.explained
 def register_ffi_target(
     name: str, fn: object, platform: str = "cpu", api_version: int = 1, **kwargs: Any
 ) -> None:
@@ -499,7 +495,7 @@ def register_ffi_target(
     foreign_functions.register_target(_spelled(name), fn, platform, api_version, **kwargs)
 
 
-@checking.explained
+@ck.explained
 def register_ffi_type(name: str, type_registration: dict[str, Any], platform: str = "cpu") -> None:
     """Register a type of the state that foreign functions keep between calls.
 
@@ -529,7 +525,7 @@ def register_ffi_type(name: str, type_registration: dict[str, Any], platform: st
     foreign_functions.register_type(_spelled(name), type_registration, platform)
 
 
-@checking.explained
+@ck.explained
 def register_ffi_target_as_batch_partitionable(name: str) -> None:
     """Say that on several devices a foreign function is called for each part of its operands.
 

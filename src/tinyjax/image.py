@@ -14,8 +14,7 @@ from typing import Final
 import attrs
 
 from tinyjax import dtypes, errors, lazy, numpy as jnp
-from tinyjax.core.tracing import checking
-from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
+from tinyjax.core.names import Array, ArrayLike, ck, ints, opd
 from tinyjax.numpy import creation as cr, promotion as pm
 
 lazy.answer_for(__name__, "ResizeMethod resize scale_and_translate")
@@ -239,7 +238,7 @@ def resize(
     return _resample(pixels, axes, chosen, antialias)
 
 
-@checking.explained
+@ck.explained
 def scale_and_translate(
     image: ArrayLike,
     shape: Sequence[int],

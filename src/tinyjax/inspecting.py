@@ -11,9 +11,7 @@ import attrs
 import numpy as np
 
 from tinyjax import callbacks, display, dtypes
-from tinyjax.core.control_flow import primitives as cfp
-from tinyjax.core.tracing import jaxpr as jx, program_rules as pr, staging as stg, trace as tr
-from tinyjax.core.values import Array
+from tinyjax.core.names import Array, cfp, jx, pr, stg, tr
 from tinyjax.frames import Location, place
 
 #: Up to so many elements a value is printed whole.

@@ -108,7 +108,8 @@ def loader(
         home, there = homes[name]
         if home == module:
             return import_module(f"{module}.{name}")
-        value = getattr(import_module(home), there)
+        # as ``from home import there``, which loads a module of a package
+        value = getattr(__import__(home, fromlist=(there,)), there)
         setattr(sys.modules[module], name, value)
         return value
 

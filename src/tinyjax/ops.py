@@ -8,9 +8,7 @@ from typing import Any, Literal
 import attrs
 
 from tinyjax import dtypes, lazy, numpy as jnp
-from tinyjax.core import devices as dev
-from tinyjax.core.primitives import reduce as rd
-from tinyjax.core.values import Array, ArrayLike, array as arr, integers as ints, operands as opd
+from tinyjax.core.names import Array, ArrayLike, arr, dev, ints, opd, rd
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.primitives import result_placement as placing
 

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from importlib import import_module
 
 from tinyjax import config, lazy, numpy
-from tinyjax.core.values.array import install_namespace
+from tinyjax.core.names import arr, tr
 
 # isort: split
 # NumPy is loaded by the line before: from deeper in a nest of imports Python takes longer for it.
-from tinyjax.core.tracing.trace import choose_base
 
-install_namespace(numpy)
+arr.install_namespace(numpy)
 lazy.ROOMS.update(
     # classes that others stand in for
     LinearizeTrace="tinyjax.host.steps",
@@ -61,8 +60,8 @@ def _evaluate_as_set(current: config.Settings) -> Callable[[], None]:
     if current.progress:
         import_module("tinyjax.progress")
     if not current.guarding and lazy.ROOMS["guarding"] not in sys.modules:  # nor was it before
-        return choose_base(current)
-    release, choose_again = lazy.room("guarding").hold(current), choose_base(current)
+        return tr.choose_base(current)
+    release, choose_again = lazy.room("guarding").hold(current), tr.choose_base(current)
 
     def restore() -> None:
         choose_again()

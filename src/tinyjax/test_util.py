@@ -15,9 +15,7 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, frames, tree
-from tinyjax.core.api import derivatives
-from tinyjax.core.tracing import calling
-from tinyjax.core.values import Array, ConcreteArray
+from tinyjax.core.names import Array, ConcreteArray, cl, derivatives
 from tinyjax.dtypes import DType, HostArray, finfo, float0, is_complex, is_inexact, real_part
 
 __all__ = ["DerivativeMismatchError", "check_grads", "check_jvp", "check_vjp"]
@@ -144,7 +142,7 @@ class _Point:
         return result
 
     def path(self, i: int) -> str:
-        return calling.argument_path(self.fun, self.in_tree, i)
+        return cl.argument_path(self.fun, self.in_tree, i)
 
     def outputs(self, leaves: Sequence[HostArray]) -> tuple[list[HostArray], tree.PyTreeDef]:
         out = self.fun(*self.args([ConcreteArray(x) for x in leaves]))
@@ -183,13 +181,13 @@ def _wide(x: HostArray) -> HostArray:
 
 def _hosts(fun: Callable[..., Any], value: Any) -> tuple[list[HostArray], tree.PyTreeDef]:
     leaves, out_tree = tree.flatten(value)
-    arrays = calling.as_arrays(leaves, fun, tree.structure(((value,), {})))
+    arrays = cl.as_arrays(leaves, fun, tree.structure(((value,), {})))
     return [x.concrete("a finite difference") for x in arrays], out_tree
 
 
 def _point(check: _Check, fun: Callable[..., Any], args: Sequence[Any]) -> _Point:
     leaves, in_tree = tree.flatten_arguments(tuple(args), {})
-    return _Point(check, fun, in_tree, tuple(calling.as_arrays(leaves, fun, in_tree)))
+    return _Point(check, fun, in_tree, tuple(cl.as_arrays(leaves, fun, in_tree)))
 
 
 def _direction(rng: np.random.Generator, like: HostArray) -> HostArray:
@@ -244,12 +242,12 @@ def _check_fwd(
     for i, (got, expected) in enumerate(zip(values, expected_values, strict=True)):
         atol, rtol = point.check.tolerances(used, [got])
         if not np.allclose(_wide(got), _wide(expected), rtol, atol, equal_nan=True):
-            place = calling.leaf_path("result", out_tree, i)
+            place = cl.leaf_path("result", out_tree, i)
             _fail(point, "fwd", place, got, expected, "the value itself differs under jvp")
     for i, (value, got, slope) in enumerate(zip(values, tangents_out, slopes, strict=True)):
         atol, rtol = point.check.tolerances(used, [value])
         if is_inexact(got.dtype) and not np.allclose(_wide(got), slope, rtol, atol):
-            place, x, y = _worst(calling.leaf_path("result", out_tree, i), _wide(got), slope)
+            place, x, y = _worst(cl.leaf_path("result", out_tree, i), _wide(got), slope)
             detail = (
                 f"jvp gives {x:.8g}, but a central difference with step {eps:.2g} gives {y:.8g} "
                 f"(off by {abs(x - y):.2g}, allowed {atol:.2g} + {rtol:.2g} |{y:.3g}|)"

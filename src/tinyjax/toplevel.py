@@ -12,12 +12,7 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from tinyjax import config, errors
-from tinyjax.core import api, devices as dev, xla
-from tinyjax.core.api.arguments import pick_arguments
-from tinyjax.core.jit import clear_traces, jit
-from tinyjax.core.tracing import calling, checking, trace as tr
-from tinyjax.core.values import avals as av, concrete as conc, integers as ints, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.names import Array, api, arguments, av, ck, cl, conc, dev, ints, jt, opd, tr, xla
 
 if TYPE_CHECKING:
     from tinyjax.state import references as rf
@@ -302,7 +297,7 @@ def clear_caches() -> None:
         >>> int(times(1))
         3
     """
-    clear_traces()
+    jt.clear_traces()
     tr.eager[xla.Runner].forget()
 
 
@@ -320,7 +315,7 @@ def typeof(x: Any) -> av.ShapedArray | rf.AbstractRef:
         >>> str(tinyjax.typeof(jnp.ones((2, 3))))
         'float32[2,3]'
     """
-    if type(x) in calling.HOLDERS:
+    if type(x) in cl.HOLDERS:
         from tinyjax.state.references import AbstractRef, Ref  # noqa: PLC0415 (once there is one)
 
         if isinstance(x, Ref):
@@ -367,7 +362,7 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
     return fun
 
 
-@checking.explained
+@ck.explained
 def fwd_and_bwd(
     fun: Callable[..., Any],
     argnums: int | Sequence[int],
@@ -397,7 +392,7 @@ def fwd_and_bwd(
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
 
     def fwd(*args: Any) -> tuple[Any, ...]:
-        picked = pick_arguments("fwd_and_bwd", fun, numbers, args)
+        picked = arguments.pick_arguments("fwd_and_bwd", fun, numbers, args)
 
         def of_chosen(*chosen: Any) -> Any:
             operands = list(args)
@@ -412,10 +407,10 @@ def fwd_and_bwd(
         cotangents = residuals(cotangent)
         return cotangents[0] if one else cotangents
 
-    return (jit(fwd), jit(bwd)) if jitted else (fwd, bwd)
+    return (jt.jit(fwd), jt.jit(bwd)) if jitted else (fwd, bwd)
 
 
-@checking.explained
+@ck.explained
 def print_environment_info(return_string: bool = False) -> str | None:
     """Print the versions and the machine: what a report of a fault should say.
 

@@ -23,10 +23,7 @@ import attrs
 
 from tinyjax import errors, tree
 from tinyjax.config import Process, Settings, local_settings, settings
-from tinyjax.core import devices as dev, xla
-from tinyjax.core.primitives import shape
-from tinyjax.core.tracing import Primitive, trace as tr
-from tinyjax.core.values import Array, avals as av, concrete as conc, operands
+from tinyjax.core.names import Array, Primitive, av, conc, dev, opd, sh, tr, xla
 from tinyjax.frames import is_ours, user_location, wraps
 from tinyjax.numpy import creation, promotion
 from tinyjax.parallel import putting, sharding as sd
@@ -99,7 +96,7 @@ def _parameters(code: CodeType) -> Sequence[str]:
 
 def _is_idle() -> bool:
     """Whether nothing is looked at here."""
-    return not settings().guarding or tr.is_in_program() or operands.of_type.get() is not None
+    return not settings().guarding or tr.is_in_program() or opd.of_type.get() is not None
 
 
 def _to_device(value: object) -> None:
@@ -178,7 +175,7 @@ class _Met(dict[tuple[object, type, av.ShapedArray], Array]):
     """Splats that were met, of which there are none while a guard is set."""
 
     def get(self, key: Any, default: Any = None) -> Any:
-        return default if settings().guarding else operands.met_splats.get(key, default)
+        return default if settings().guarding else opd.met_splats.get(key, default)
 
 
 def _first(tell: Callable[..., None]) -> Stand:
@@ -236,10 +233,10 @@ def _put(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _table() -> Iterator[tuple[Any, str, Stand]]:
-    yield operands, "copied", _first(_converted)
-    yield operands, "scalar", _first(_converted)
+    yield opd, "copied", _first(_converted)
+    yield opd, "scalar", _first(_converted)
     yield creation, "_make", _first(_made)
-    yield shape, "full", _first(lambda *_: _own())
+    yield sh, "full", _first(lambda *_: _own())
     yield keys, "_generator", _first(lambda *_: _own())
     yield promotion, "_made", _first(_number)
     if not xla.is_absent():
@@ -285,7 +282,7 @@ class _Attachment:
                 if any(scope.get(name) is known for known in (function, stand)):
                     yield scope, name, function, stand
         # and not in the operators, whose shortcut no guarded trace takes
-        yield vars(promotion), "met_splats", operands.met_splats, _Met()
+        yield vars(promotion), "met_splats", opd.met_splats, _Met()
 
 
 _attachment: Final = _Attachment(

@@ -30,12 +30,8 @@ from tinyjax.autodiff.elimination import (
     total,
 )
 from tinyjax.autodiff.local_jacobians import Block, Tangents, flat_size
-from tinyjax.core.api import jacobians, mapping, typed
 from tinyjax.core.api.arguments import Choice, Chosen, without_tracers
-from tinyjax.core.jit import jit_p
-from tinyjax.core.tracing import calling, checking, jaxpr as jx, trace as tr
-from tinyjax.core.transforms.linearize import Linearized, linearize_flat
-from tinyjax.core.values import Array, avals as av, concrete as conc
+from tinyjax.core.names import Array, av, ck, cl, conc, jacobians, jt, jx, lz, mapping, tr, typed
 from tinyjax.dtypes import HostArray, float0, is_complex, is_inexact
 
 P = ParamSpec("P")
@@ -53,7 +49,7 @@ _MOST_ELEMENTS: Final = 2**24
 
 
 def _with_order(function: Callable[..., Any]) -> typed.Jacobians[bool, Order, Sparse, Array]:
-    transform: Callable[..., Any] = checking.checked(function)
+    transform: Callable[..., Any] = ck.checked(function)
     return transform
 
 
@@ -123,7 +119,7 @@ def jacobian(
         return sparse_derivative("jacobian", fun, argnums, has_aux, holomorphic, chunk_size, sparse)
     choice = Choice("jacobian", fun, argnums, holomorphic)
 
-    @partial(calling.watched, named=fun)
+    @partial(cl.watched, named=fun)
     def computed(*args: Any, **kwargs: Any) -> Any:
         call = _linearize(choice, args, kwargs, has_aux, allow_int)
         if chunk_size is not None or call.elements > _MOST_ELEMENTS:
@@ -158,7 +154,7 @@ def sparse_derivative(name: str, *options: object) -> Callable[..., Any]:
     return transform
 
 
-@checking.checked
+@ck.checked
 def multiplications(
     fun: Callable[P, Any], argnums: int | Sequence[int] = 0, *, order: Order = "auto"
 ) -> Callable[P, int]:
@@ -236,7 +232,7 @@ class _Call:
     """
 
     chosen: Chosen
-    linearized: Linearized
+    linearized: lz.Linearized
     out_tree: tree.PyTreeDef
     aux: Any
     types: list[av.ShapedArray]
@@ -310,8 +306,8 @@ def _linearize(
 ) -> _Call:
     chosen = Chosen(choice, args, kwargs)
     chosen.check(allow_int)
-    flat = calling.FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)
-    linearized = linearize_flat(flat, chosen.primals, None, choice.fun)
+    flat = cl.FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)
+    linearized = lz.linearize_flat(flat, chosen.primals, None, choice.fun)
     for out in linearized.primals_out:
         choice.check_result(out)
     jaxpr, residuals = linearized.jaxpr, linearized.residuals
@@ -345,7 +341,7 @@ def _walk(
         results: Sequence[Array | int]
         if len(constants) == len(operands):
             results = tr.bind(eqn.primitive, constants, eqn.params)
-        elif eqn.primitive is jit_p:
+        elif eqn.primitive is jt.jit_p:
             results = _walk(eqn.params.jaxpr, operands, types, equations)
         else:
             tangents = Tangents(eqn, operands)

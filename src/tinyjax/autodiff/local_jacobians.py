@@ -23,10 +23,7 @@ import numpy as np
 
 from tinyjax import numpy as jnp
 from tinyjax.autodiff.elimination import Mask, Pattern
-from tinyjax.core.api.mapping import over_basis
-from tinyjax.core.primitives import rules as ru, shape as sh
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
-from tinyjax.core.values import Array, ConcreteArray, avals as av
+from tinyjax.core.names import Array, ConcreteArray, av, jx, mapping, prim, ru, sh, tr
 from tinyjax.custom_derivatives.custom_calls import custom_vjp_tangent_p
 from tinyjax.dtypes import HostArray, is_complex, is_inexact, real_part
 
@@ -114,7 +111,7 @@ class Tangents:
             ]
             return _pack(tr.bind(self.eqn.primitive, operands, self.eqn.params)[position])
 
-        return over_basis(push)(directions)
+        return mapping.over_basis(push)(directions)
 
     def _against(self, v: int, position: int, directions: Array) -> Array:
         """The cotangents of a vertex that directions of a result are pulled back to, stacked."""
@@ -135,7 +132,7 @@ class Tangents:
                     total = ru.add_arrays(total, result)
             return _pack(_conjugate(total))
 
-        return over_basis(pull)(directions)
+        return mapping.over_basis(pull)(directions)
 
     def _pattern(self, v: int, position: int) -> tuple[Pattern, HostArray | None]:
         """Where the elements are, and what they are if that is the same whatever the values."""

@@ -7,11 +7,7 @@ from typing import Any, TypeVar, TypeVarTuple, overload
 
 from tinyjax import numpy as jnp, random, tree
 from tinyjax.autodiff.transposition import linear_transpose
-from tinyjax.core import api
-from tinyjax.core.api.arguments import check_per_argument
-from tinyjax.core.primitives.shape import zero_tangent
-from tinyjax.core.tracing import checking
-from tinyjax.core.values import Array, ArrayLike, operands as opd
+from tinyjax.core.names import Array, ArrayLike, api, arguments, ck, opd, sh
 from tinyjax.errors import ArgumentError
 
 A = TypeVar("A")
@@ -104,14 +100,14 @@ def gauss_newton_vp(
         >>> tinyjax.autodiff.gauss_newton_vp(model, loss, (w,), (v,))
         Array([ 4., 36.], dtype=float32)
     """
-    check_per_argument("gauss_newton_vp", primals=primals, tangents=tangents)
+    arguments.check_per_argument("gauss_newton_vp", primals=primals, tangents=tangents)
     value, push = api.linearize(fun, *primals)
     curved = hvp(loss, (value,), (push(*tangents),))
     product = linear_transpose(push, *primals)(curved)
     return product if len(primals) > 1 else product[0]
 
 
-@checking.explained
+@ck.explained
 def hutchinson_trace(
     fun: Callable[..., Any], primals: Sequence[Any], key: Any, samples: int = 64
 ) -> Array:
@@ -162,7 +158,7 @@ def _gradient(
     fun: Callable[..., Any], name: str, primals: Sequence[Any]
 ) -> Callable[..., tuple[Any, ...]]:
     """The gradient in all arguments, as a tuple."""
-    check_per_argument(name, primals=primals)
+    arguments.check_per_argument(name, primals=primals)
     gradient: Callable[..., tuple[Any, ...]] = api.grad(fun, tuple(range(len(primals))))
     return gradient
 
@@ -204,9 +200,9 @@ def jvp_from_vjp(
         >>> float(value), float(tangent)
         (8.0, 12.0)
     """
-    check_per_argument("jvp_from_vjp", primals=primals, tangents=tangents)
+    arguments.check_per_argument("jvp_from_vjp", primals=primals, tangents=tangents)
     value, pull_back = api.vjp(fun, *primals)
-    origin = tree.map(lambda x: zero_tangent(opd.as_array(x).aval), value)
+    origin = tree.map(lambda x: sh.zero_tangent(opd.as_array(x).aval), value)
     tangent: Any
     (tangent,) = api.vjp(pull_back, origin)[1](tuple(tangents))
     return value, tangent

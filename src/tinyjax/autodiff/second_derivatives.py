@@ -6,12 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Never
 
 from tinyjax.autodiff.accumulation import Sparse, sparse_derivative
-from tinyjax.core.api import jacobians, mapping, typed
-from tinyjax.core.tracing import checking
+from tinyjax.core.names import ck, jacobians, mapping, typed
 
 
 def _of_second_order(function: Callable[..., Any]) -> typed.Jacobians[Never, Never, Sparse, Never]:
-    transform: Callable[..., Any] = checking.checked(function)
+    transform: Callable[..., Any] = ck.checked(function)
     return transform
 
 

@@ -22,12 +22,8 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from tinyjax import checkpointing, errors, frames, tree
 from tinyjax.core.api.arguments import as_tangents, check_per_argument
-from tinyjax.core.control_flow import cond, scan as sc, while_loop as wl
-from tinyjax.core.jit import jit_p
-from tinyjax.core.primitives import elementwise as ew, shape as sh
-from tinyjax.core.tracing import Primitive, calling, jaxpr as jx, primitive as prim, trace as tr
+from tinyjax.core.names import Array, Primitive, av, cl, cond, ew, jt, jx, prim, sc, sh, tr, wl
 from tinyjax.core.tracing.primitive import ZERO, Tangent
-from tinyjax.core.values import Array, avals as av
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.primitives import convolution as cv, dot
 
@@ -111,7 +107,7 @@ class SeriesTrace(tr.Trace):
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         if not any(self.owns(x) for x in args):
             return self.parent.process(primitive, args, params)
-        if primitive is jit_p or primitive is checkpointing.checkpoint_p:
+        if primitive is jt.jit_p or primitive is checkpointing.checkpoint_p:
             program: Any = params
             with tr.use_trace(self):
                 return jx.eval_jaxpr(program.jaxpr, args)
@@ -404,7 +400,7 @@ def solution(
         return terms
 
 
-@calling.watched
+@cl.watched
 def jet(
     fun: Callable[..., Any],
     primals: Sequence[Any],
@@ -450,7 +446,7 @@ def jet(
         )
     (order,) = lengths
     leaves, in_tree = tree.flatten_arguments(tuple(primals), {})
-    args = calling.as_arrays(leaves, fun, in_tree)
+    args = cl.as_arrays(leaves, fun, in_tree)
 
     def column(k: int) -> list[Tangent]:
         """The terms of one order."""
@@ -460,7 +456,7 @@ def jet(
             [x.aval for x in args],
             "terms",
             fun,
-            lambda i: f"order {k + 1} of {calling.argument_path(fun, in_tree, i)}",
+            lambda i: f"order {k + 1} of {cl.argument_path(fun, in_tree, i)}",
             "jet",
         )
 
@@ -476,7 +472,7 @@ def jet(
             assert term is not ZERO, "only integers have no terms"
             terms.append(term if factorial_scaled else term * factorial(k))
         curves.append(terms)
-    flat = calling.FlatFunction(fun, in_tree)
+    flat = cl.FlatFunction(fun, in_tree)
     outs = _run(flat, order, curves, fun)
     terms_out = [list(out[1:]) or [sh.zero_tangent(out[0].aval)] * order for out in outs]
     if not factorial_scaled:

@@ -8,11 +8,7 @@ from typing import Any
 import attrs
 
 from tinyjax import dtypes, errors, frames, records, tree
-from tinyjax.core.api import arguments
-from tinyjax.core.primitives import shape as sh
-from tinyjax.core.tracing import calling, jaxpr as jx, primitive as prim, trace as tr
-from tinyjax.core.transforms import linearize as lz, transpose as tp
-from tinyjax.core.values import Array
+from tinyjax.core.names import Array, arguments, cl, jx, lz, prim, sh, tp, tr
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
@@ -45,8 +41,8 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
         (Array([-1., -9., 10.], dtype=float32),)
     """
     leaves, in_tree = tree.flatten_arguments(primals, {})
-    in_avals = calling.as_avals(leaves, fun, in_tree)
-    flat = calling.FlatFunction(fun, in_tree)
+    in_avals = cl.as_avals(leaves, fun, in_tree)
+    flat = cl.FlatFunction(fun, in_tree)
     # no staging: what does not depend on the arguments is computed now, programs in it included
     linear = lz.linear_trace(fun)
     with tr.Running(linear):
@@ -54,11 +50,11 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     jaxpr, out_tree = staged.jaxpr, flat.out_tree
     for i, aval in enumerate(in_avals):
         if not dtypes.is_inexact(aval.dtype):
-            place = calling.argument_path(fun, in_tree, i)
+            place = cl.argument_path(fun, in_tree, i)
             raise _no_transpose(f"{place} of {frames.describe_function(fun)} is {aval}")
     for i, aval in enumerate(jaxpr.out_avals):
         if not dtypes.is_inexact(aval.dtype):
-            place = calling.leaf_path("result", out_tree, i)
+            place = cl.leaf_path("result", out_tree, i)
             raise _no_transpose(f"{frames.describe_function(fun)} returned {aval} at {place}")
 
     return Transpose(staged.consts, _Linear(jaxpr, in_tree, out_tree, fun))
@@ -89,7 +85,7 @@ class Transpose:
     consts: tuple[Any, ...]
     of: _Linear
 
-    @calling.watched
+    @cl.watched
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
         jaxpr, fun, out_tree = self.of.jaxpr, self.of.fun, self.of.out_tree
         cotangents_out = arguments.as_cotangents(

@@ -9,10 +9,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, frames
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, rules as ru, shape as sh
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import Primitive, checking, primitive as prim, trace as tr
-from tinyjax.core.values import operands as opd
+from tinyjax.core.names import Primitive, bc, ck, ew, hlo, lw, opd, prim, ru, sh, tr
 
 V = TypeVar("V")
 
@@ -80,7 +77,7 @@ def _error_if_batch(
     return tr.bind(error_if_p, (failed,), params), ()
 
 
-@checking.checked
+@ck.checked
 def error_if(x: V, predicate: Any, message: str) -> V:
     """Raise an error at run time where ``predicate`` is true, and return ``x``.
 

@@ -12,10 +12,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, frames, tree
-from tinyjax.core.primitives.shape import batch_axes_in_front
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import Array, avals as av, concrete as conc, integers as ints
+from tinyjax.core.names import Array, av, conc, hlo, ints, lw, prim, sh, tr
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, CallbackError, DifferentiationError, described, shortened
 
@@ -269,7 +266,7 @@ def batched_call(
     params: CallbackParams,
 ) -> tuple[list[Array], CallbackParams]:
     """The operands with their batch axes in front, and the parameters that say so."""
-    operands = batch_axes_in_front(values, axes)
+    operands = sh.batch_axes_in_front(values, axes)
     own = LeadingAxis(mapped.size, tuple(axis is not None for axis in axes))
     if mapped.one_by_one:
         params = attrs.evolve(params, method=VmapMethod.SEQUENTIAL)

@@ -9,10 +9,7 @@ import attrs
 
 from tinyjax import dtypes, errors, frames, tree
 from tinyjax.callbacks import common
-from tinyjax.core.primitives import shape as sh
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg, trace as tr
-from tinyjax.core.transforms.batching import batch_flat
-from tinyjax.core.values import Array, avals as av, operands as opd
+from tinyjax.core.names import Array, av, bt, jx, opd, prim, sh, stg, tr
 from tinyjax.custom_derivatives import closures
 
 pure_callback_p: prim.Primitive[common.CallbackParams] = prim.Primitive(
@@ -73,7 +70,7 @@ def _over_axis(
     # the tangent of an operand that is not mapped is not mapped either
 
     def batched(*args: Array) -> Sequence[Array]:
-        outs, out_axes = batch_flat(fun, prim.MappedAxis(leading.size), args, axes)
+        outs, out_axes = bt.batch_flat(fun, prim.MappedAxis(leading.size), args, axes)
         return [
             sh.move_batch_axis(out, axis, 0, leading.size)
             for out, axis in zip(outs, out_axes, strict=True)

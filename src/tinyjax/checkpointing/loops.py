@@ -14,30 +14,11 @@ import attrs
 from tinyjax.checkpointing import schedule
 from tinyjax.checkpointing.schedule import Kept, Online, advance, element, integer, plus, write
 from tinyjax.config import settings
-from tinyjax.core.control_flow import (
-    primitives as cfp,
-    scan as sc,
-    while_loop as while_loop,  # noqa: PLC0414 (its rules)
-)
-from tinyjax.core.control_flow.common import (
-    Observer,
-    def_loop,
-    first_tangents,
-    fixed_point,
-    in_phase,
-    rearrange,
-)
-from tinyjax.core.control_flow.primitives import ScanParams, bind_scan, scan_body_jvp, scan_p
-from tinyjax.core.jit.program import jvp_of_call
-from tinyjax.core.lowering import lower_jaxpr
+from tinyjax.core.names import cf, cfp, low, lz, pr, prim, program, ru, sc, sh, tp, tr
 from tinyjax.core.primitives.elementwise import add, and_, gt, lt, sub
-from tinyjax.core.primitives.rules import instantiate_all
-from tinyjax.core.primitives.shape import full, zero_cotangent
 from tinyjax.core.stablehlo import Lowering, Values
-from tinyjax.core.tracing import primitive as prim, program_rules as pr, trace as tr
 from tinyjax.core.tracing.jaxpr import Jaxpr, effects as effects_of_program, eval_jaxpr
 from tinyjax.core.tracing.staging import Staged, close_over, stage
-from tinyjax.core.transforms import linearize as lz, transpose as tp
 from tinyjax.core.values import Array, ShapedArray
 from tinyjax.core.values.avals import stacked
 from tinyjax.primitives.linear_maps import LinearMapParams, def_linear_map
@@ -48,7 +29,9 @@ def_linear_map(
 )
 
 
-def_loop(loop_tangent_p, lambda args, params, run: run(params.forward, args), lambda params: None)
+cf.def_loop(
+    loop_tangent_p, lambda args, params, run: run(params.forward, args), lambda params: None
+)
 
 
 loop_tangent_p.def_rule(pr.ASKED)(lambda params: pr.asks_within(params.forward))
@@ -56,7 +39,7 @@ loop_tangent_p.def_rule(pr.ASKED)(lambda params: pr.asks_within(params.forward))
 
 @loop_tangent_p.def_lowering
 def _tangent_lowering(b: Lowering, operands: Values, params: LinearMapParams) -> Values:
-    return lower_jaxpr(b, params.forward, list(operands))
+    return low.lower_jaxpr(b, params.forward, list(operands))
 
 
 def _along(
@@ -64,7 +47,7 @@ def _along(
 ) -> Sequence[Array]:
     """Apply the map to tangents of its linear operands alone: it is its own derivative."""
     n = params.num_residuals
-    linear = instantiate_all(tangents[n:], [x.aval for x in primals[n:]])
+    linear = ru.instantiate_all(tangents[n:], [x.aval for x in primals[n:]])
     return tr.bind(loop_tangent_p, (*primals[:n], *linear), params)
 
 
@@ -73,7 +56,7 @@ def _tangent_jvp(
     primals: prim.Arrays, tangents: prim.Tangents, params: LinearMapParams
 ) -> prim.JvpResult:
     if any(prim.nonzeros(tangents[: params.num_residuals])):
-        return jvp_of_call(params.forward, primals, tangents)
+        return program.jvp_of_call(params.forward, primals, tangents)
     return tr.bind(loop_tangent_p, primals, params), _along(primals, tangents, params)
 
 
@@ -147,7 +130,7 @@ def _go_back(
     pull: Pull,
     sums: Sequence[Array],
     cotangents: Sequence[Array],
-    observer: Observer | None,
+    observer: cf.Observer | None,
 ) -> Sequence[Array]:
     """Pull cotangents back through the iterations of a loop, the last one first.
 
@@ -191,7 +174,7 @@ def _go_back(
         return [target, *Kept.of(arrays).pop(target).arrays, *sums_, *cts]
 
     start = [iterations, *kept.arrays, *sums, *cotangents]
-    backward = in_phase(observer, "backward")
+    backward = cf.in_phase(observer, "backward")
     outs = cfp.run_while(lambda end, *_: gt(end, integer(0)), iteration, start, size, backward)
     return outs[1 + width :]
 
@@ -224,7 +207,7 @@ def _pull_through(
 def _as_arrays(cotangents: Sequence[prim.Tangent], avals: Sequence[ShapedArray]) -> list[Array]:
     """Cotangents of tangents of some types, with zeros where one is ``ZERO``."""
     return [
-        zero_cotangent(aval) if ct is prim.ZERO else ct
+        sh.zero_cotangent(aval) if ct is prim.ZERO else ct
         for ct, aval in zip(cotangents, avals, strict=True)
     ]
 
@@ -266,7 +249,7 @@ def linearize_while(
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
         _, t_other, t_init = prim.split_list(tangents, sum(nz_fixed), sum(nz_other))
-        start = first_tangents(init, prim.with_zeros(nz_init, t_init), nz_state)
+        start = cf.first_tangents(init, prim.with_zeros(nz_init, t_init), nz_state)
         return tr.bind(loop_tangent_p, (*residuals, *t_other, *start), programs.params)
 
     return outs[:m], nz_state, tangent_map
@@ -326,7 +309,7 @@ class _Replay:
             marks_in = enumerate(marks[len(primal.consts) :])
             return tuple([mark or i in halves.forwarded for i, mark in marks_in])
 
-        state = fixed_point([False] * m, lambda state: needed(state)[num_other:])
+        state = cf.fixed_point([False] * m, lambda state: needed(state)[num_other:])
         return cls(halves, nonzero, needed(state), num_other)
 
     @property
@@ -432,7 +415,7 @@ def _push_while(args: Sequence[Array], params: cfp.WhileParams, replay: _Replay)
         return [plus(i, 1), *replay.step(*operands), *after]
 
     start = [integer(0), *init, *t_init]
-    tangent = in_phase(params.observer, "tangent")
+    tangent = cf.in_phase(params.observer, "tangent")
     outs = cfp.run_while(lambda i, *_: lt(i, n), iteration, start, params.checkpoints, tangent)
     return outs[1 + m :]
 
@@ -458,7 +441,7 @@ def _pull_while(
     def step(*state: Array) -> list[Array]:
         return replay.step(*other, *state)
 
-    sums = [zero_cotangent(aval) for aval in t_other]
+    sums = [sh.zero_cotangent(aval) for aval in t_other]
     if stacks:
         stacked = [n, *kept]
         avals, size = replay.avals(), params.checkpoints
@@ -479,16 +462,16 @@ def _pull_while(
 # is
 
 
-@scan_p.def_rule(pr.CHECKPOINTED)
+@cfp.scan_p.def_rule(pr.CHECKPOINTED)
 def linearize_scan(
-    primals: prim.Arrays, nonzero: Sequence[bool], params: ScanParams
+    primals: prim.Arrays, nonzero: Sequence[bool], params: cfp.ScanParams
 ) -> prim.LinearizeResult:
     """Run a loop that keeps some states, for a way back that runs iterations again."""
     if settings().debugging:  # run in pieces it has no iterations that messages could name
         return sc.linearize_stacking(primals, nonzero, params)
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
     nz_consts, nz_init, _ = prim.split_list(nonzero, k, m)
-    nz_carry, nz_out, _ = scan_body_jvp(params, nonzero)
+    nz_carry, nz_out, _ = cfp.scan_body_jvp(params, nonzero)
     programs = jaxpr.derive(
         (
             "reverse",
@@ -504,18 +487,18 @@ def linearize_scan(
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
         t_consts, t_init, t_xs = prim.split_list(tangents, sum(nz_consts), sum(nz_init))
-        start = first_tangents(primals[k : k + m], prim.with_zeros(nz_init, t_init), nz_carry)
+        start = cf.first_tangents(primals[k : k + m], prim.with_zeros(nz_init, t_init), nz_carry)
         return tr.bind(loop_tangent_p, (*residuals, *t_consts, *start, *t_xs), programs.params)
 
     return results, nz_out, tangent_map
 
 
-def _scan_programs(params: ScanParams, nonzero: Sequence[bool]) -> _Programs:
+def _scan_programs(params: cfp.ScanParams, nonzero: Sequence[bool]) -> _Programs:
     length, k, m = params.length, params.num_consts, params.num_carry
     consts, carry, slices = prim.split_list(params.jaxpr.in_avals, k, m)
     xs = stacked(slices, length)
     nz_consts, _, nz_xs = prim.split_list(nonzero, k, m)
-    nz_carry, nz_out, _ = scan_body_jvp(params, nonzero)
+    nz_carry, nz_out, _ = cfp.scan_body_jvp(params, nonzero)
     operands = [*consts, *carry, *xs]
     chosen = [*nz_consts, *nz_carry, *nz_xs]
     body = _primal_half(params.jaxpr, chosen)
@@ -533,7 +516,7 @@ def _scan_programs(params: ScanParams, nonzero: Sequence[bool]) -> _Programs:
     return _Programs.of(recording, forward, backward, len(residuals))
 
 
-def _place(i: Array, params: ScanParams) -> Array:
+def _place(i: Array, params: cfp.ScanParams) -> Array:
     """The slice that belongs to an iteration."""
     return sub(integer(params.length - 1), i) if params.reverse else i
 
@@ -542,7 +525,7 @@ def _slices(xs: Sequence[Array], place: Array) -> list[Array]:
     return [element(x, place) for x in xs]
 
 
-def _record_scan(args: prim.Arrays, params: ScanParams, body: _Body) -> prim.Arrays:
+def _record_scan(args: prim.Arrays, params: cfp.ScanParams, body: _Body) -> prim.Arrays:
     """Run a loop; return the last carry, the outputs, and the states kept."""
     assert params.checkpoints is not None, (
         "without checkpoints every iteration's residuals are kept"
@@ -567,38 +550,38 @@ def _record_scan(args: prim.Arrays, params: ScanParams, body: _Body) -> prim.Arr
         outs = cfp.run_while(lambda i, *_: lt(i, stop), iteration, [start, *carry, *ys], size)
         return [*outs, *kept.arrays]
 
-    ys = [full((length, *aval.shape), 0, aval.dtype) for aval in jaxpr.out_avals[m:]]
+    ys = [sh.full((length, *aval.shape), 0, aval.dtype) for aval in jaxpr.out_avals[m:]]
     start = [integer(0), *init, *ys, *Kept.start(init, size).arrays]
     observer = None if params.observer is None else params.observer.reading(0)
     return cfp.run_while(lambda i, *_: lt(i, integer(length)), segment, start, size, observer)[1:]
 
 
 def _push_scan(
-    args: Sequence[Array], params: ScanParams, nonzero: Sequence[bool]
+    args: Sequence[Array], params: cfp.ScanParams, nonzero: Sequence[bool]
 ) -> Sequence[Array]:
     """Run a loop again with tangents, and return those of its results."""
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
     nz_consts, _, nz_xs = prim.split_list(nonzero, k, m)
-    nz_carry, _, staged = scan_body_jvp(params, nonzero)
+    nz_carry, _, staged = cfp.scan_body_jvp(params, nonzero)
     sizes = k, m, len(nz_xs), 3 + m, sum(nz_consts), sum(nz_carry)
     consts, init, xs, _, t_consts, t_init, t_xs = prim.split_list(args, *sizes)
     sizes = len(staged.consts), k, m, len(nz_xs), sum(nz_consts), sum(nz_carry)
     new, c, s, x, tc, ts, tx = prim.split_list(range(len(staged.jaxpr.in_binders)), *sizes)
     states, _, tangents = prim.split_list(range(len(staged.jaxpr.outs)), m, len(jaxpr.outs) - m)
     order = [*new, *c, *tc, *s, *ts, *x, *tx]
-    body = pr.dce(rearrange(staged.jaxpr, order, [*states, *tangents]))
+    body = pr.dce(cf.rearrange(staged.jaxpr, order, [*states, *tangents]))
     all_consts, carry = [*staged.consts, *consts, *t_consts], [*init, *t_init]
-    tangent = attrs.evolve(params, observer=in_phase(params.observer, "tangent"))
-    return bind_scan(body, all_consts, carry, [*xs, *t_xs], tangent)[m:]
+    tangent = attrs.evolve(params, observer=cf.in_phase(params.observer, "tangent"))
+    return cfp.bind_scan(body, all_consts, carry, [*xs, *t_xs], tangent)[m:]
 
 
 def _pull_scan(
-    args: Sequence[Array], params: ScanParams, nonzero: Sequence[bool]
+    args: Sequence[Array], params: cfp.ScanParams, nonzero: Sequence[bool]
 ) -> Sequence[Array]:
     """Pull cotangents of the results back to the constants, the first carry and the inputs."""
     jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
     nz_consts, _, nz_xs = prim.split_list(nonzero, k, m)
-    nz_carry, nz_out, _ = scan_body_jvp(params, nonzero)
+    nz_carry, nz_out, _ = cfp.scan_body_jvp(params, nonzero)
     nz_ys = nz_out[m:]
     sizes = k, m, len(nz_xs), 3 + m, sum(nz_carry)
     consts, init, xs, kept, ct_carry, ct_ys = prim.split_list(args, *sizes)
@@ -631,7 +614,7 @@ def _pull_scan(
         )
 
     summed = _tangents([x.aval for x in [*consts, *xs]], [*nz_consts, *nz_xs])
-    sums = [zero_cotangent(aval) for aval in summed]
+    sums = [sh.zero_cotangent(aval) for aval in summed]
     iterations = integer(params.length)
     states, observer = Kept.of(kept), params.observer
     outs = _go_back(iterations, states, init, step, pull, sums, ct_carry, observer)

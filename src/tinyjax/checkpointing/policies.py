@@ -20,9 +20,7 @@ from typing import Any, Final, NamedTuple, assert_never
 import attrs
 
 from tinyjax import errors, frames, records
-from tinyjax.core.primitives.identities import name_p
-from tinyjax.core.tracing import checking, jaxpr as jx, primitive as prim
-from tinyjax.core.values import ShapedArray
+from tinyjax.core.names import ShapedArray, ck, idn, jx, prim
 from tinyjax.primitives import convolution as cv, dot
 
 
@@ -96,7 +94,7 @@ def _strings(names: Iterable[str]) -> frozenset[str]:
 
 
 def _is_named(primitive: prim.Primitive[Any], params: Mapping[str, Any], names: Set[str]) -> bool:
-    return primitive is name_p and params["name"] in names
+    return primitive is idn.name_p and params["name"] in names
 
 
 @attrs.frozen
@@ -148,7 +146,7 @@ class SaveAnyNamesButThese:
     names: frozenset[str] = attrs.field(converter=_strings)
 
     def __call__(self, primitive: prim.Primitive[Any], *avals: ShapedArray, **params: Any) -> bool:
-        return primitive is name_p and not _is_named(primitive, params, self.names)
+        return primitive is idn.name_p and not _is_named(primitive, params, self.names)
 
 
 @attrs.frozen
@@ -226,7 +224,7 @@ dots_with_no_batch_dims_saveable: Final[Policy] = _BuiltinPolicy(_Keeps.DOTS_WIT
 checkpoint_dots_with_no_batch_dims: Final[Policy] = dots_with_no_batch_dims_saveable
 
 
-@checking.checked
+@ck.checked
 def save_only_these_names(*names: str) -> Policy:
     """Keep the values that ``checkpoint_name`` gave one of these names.
 
@@ -247,7 +245,7 @@ def save_only_these_names(*names: str) -> Policy:
     return SaveOnlyTheseNames(names)
 
 
-@checking.checked
+@ck.checked
 def save_any_names_but_these(*names: str) -> Policy:
     """Keep the values that have a name, unless it is one of these.
 
@@ -267,7 +265,7 @@ def save_any_names_but_these(*names: str) -> Policy:
     return SaveAnyNamesButThese(names)
 
 
-@checking.checked
+@ck.checked
 def save_anything_except_these_names(*names: str) -> Policy:
     """Keep every value, unless it has one of these names.
 
@@ -288,7 +286,7 @@ def save_anything_except_these_names(*names: str) -> Policy:
     return _BuiltinPolicy(_Keeps.ANYTHING_EXCEPT, names)
 
 
-@checking.checked
+@ck.checked
 def save_and_offload_only_these_names(
     *,
     names_which_can_be_saved: Sequence[str],
@@ -335,7 +333,7 @@ def save_and_offload_only_these_names(
     return policy
 
 
-@checking.checked
+@ck.checked
 def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy:
     """Keep what ``dots_with_no_batch_dims_saveable`` keeps: nothing is moved.
 
@@ -354,7 +352,7 @@ def offload_dot_with_no_batch_dims(offload_src: str, offload_dst: str) -> Policy
     return dots_with_no_batch_dims_saveable
 
 
-@checking.checked
+@ck.checked
 def save_from_both_policies(policy_1: Policy, policy_2: Policy) -> Policy:
     """Keep what either policy keeps.
 

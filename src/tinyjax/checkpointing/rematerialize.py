@@ -13,7 +13,7 @@ from typing import Final
 
 import attrs
 
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr
+from tinyjax.core.names import jx, pr, prim
 
 #: Says of an equation whether its results may be kept.
 Saveable = Callable[[jx.JaxprEqn], bool]

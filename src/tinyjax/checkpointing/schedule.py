@@ -22,12 +22,8 @@ from typing import Final
 import attrs
 
 from tinyjax import dtypes
-from tinyjax.core.control_flow.common import convert_all
-from tinyjax.core.control_flow.primitives import run_while
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd, slicing as sl
+from tinyjax.core.names import Array, ShapedArray, bc, cf, cfp, ew, prim, rd, sl
 from tinyjax.core.primitives.shape import full, full_like, iota
-from tinyjax.core.tracing.primitive import split_list
-from tinyjax.core.values import Array, ShapedArray
 from tinyjax.primitives import arg_extrema, cumulative as cu, dynamic_slice as ds
 
 #: Iterations are counted, and the cost of a schedule is, in this dtype.
@@ -64,7 +60,7 @@ def _repetitions(iterations: Array, slots: Array) -> tuple[Array, Array]:
         larger = ew.div(ew.mul(coefficient, ew.add(slots, following)), following)
         return [ew.select(short, following, r), ew.select(short, larger, coefficient)]
 
-    r, coefficient = run_while(
+    r, coefficient = cfp.run_while(
         lambda _, c: rd.reduce_or(ew.lt(c, iterations), axes), iteration, start, 1
     )
     return r, coefficient
@@ -132,7 +128,7 @@ class Kept:
     @classmethod
     def of(cls, arrays: Sequence[Array]) -> Kept:
         """Put together what ``arrays`` took apart."""
-        (positions, places, depth), slots = split_list(arrays, 3)
+        (positions, places, depth), slots = prim.split_list(arrays, 3)
         return cls(positions, places, depth, slots)
 
     @property
@@ -221,7 +217,7 @@ def element(x: Array, i: Array) -> Array:
 
 def read(stacked: Sequence[Array], place: Array, avals: Sequence[ShapedArray]) -> list[Array]:
     """Read a state, of these types, from stacks."""
-    return convert_all([element(x, place) for x in stacked], avals)
+    return cf.convert_all([element(x, place) for x in stacked], avals)
 
 
 def write(stacked: Sequence[Array], state: Sequence[Array], place: Array) -> list[Array]:
@@ -256,7 +252,7 @@ class Online:
     @classmethod
     def of(cls, arrays: Sequence[Array]) -> Online:
         """Put together what ``arrays`` took apart."""
-        (victim, loss), kept = split_list(arrays, 2)
+        (victim, loss), kept = prim.split_list(arrays, 2)
         return cls(Kept.of(kept), victim, loss)
 
     @property
@@ -349,7 +345,7 @@ def _cheapest(positions: Array, changed: Array, victim: Array, loss: Array) -> t
 
     # A loop of one iteration or none, so that batching it computes nothing where no example needs
     # it.
-    _, victim, loss = run_while(lambda changed, *_: changed, search, [changed, victim, loss], 1)
+    _, victim, loss = cfp.run_while(lambda changed, *_: changed, search, [changed, victim, loss], 1)
     return victim, loss
 
 
@@ -397,17 +393,17 @@ def record(
     m, room = len(init), integer(size)
 
     def has_room(*args: Array) -> Array:
-        state, (n, stride), _ = split_list(args, m, 2)
+        state, (n, stride), _ = prim.split_list(args, m, 2)
         return ew.and_(goes_on(*state), ew.lt(n, ew.mul(stride, room)))
 
     def iteration(*args: Array) -> list[Array]:
-        state, (n, stride), stacked = split_list(args, m, 2)
+        state, (n, stride), stacked = prim.split_list(args, m, 2)
         place = ew.div(n, stride)
         place = ew.select(ew.eq(ew.mul(place, stride), n), place, room)
         return [*step(*state), plus(n, 1), stride, *write(stacked, part(state), place)]
 
     def until_full(*args: Array) -> list[Array]:
-        state, (n, stride), stacked = split_list(args, m, 2)
+        state, (n, stride), stacked = prim.split_list(args, m, 2)
         full = ew.eq(n, ew.mul(stride, room))
 
         def drop(i: Array, *stacked: Array) -> list[Array]:
@@ -416,14 +412,14 @@ def record(
 
         # before the loop goes on, so that one that ends when the room is full keeps its states
         end = ew.select(full, integer((size + 1) // 2), integer(1))
-        stacked = list(run_while(lambda i, *_: ew.lt(i, end), drop, [integer(1), *stacked], size))[
-            1:
-        ]
+        stacked = list(
+            cfp.run_while(lambda i, *_: ew.lt(i, end), drop, [integer(1), *stacked], size)
+        )[1:]
         stride = ew.select(full, ew.mul(stride, integer(2)), stride)
-        return list(run_while(has_room, iteration, [*state, n, stride, *stacked], size))
+        return list(cfp.run_while(has_room, iteration, [*state, n, stride, *stacked], size))
 
     start = [*init, integer(0), integer(1), *stacks(part(init), size + 1)]
-    return list(run_while(lambda *args: goes_on(*args[:m]), until_full, start, size))
+    return list(cfp.run_while(lambda *args: goes_on(*args[:m]), until_full, start, size))
 
 
 def go_back(
@@ -449,7 +445,7 @@ def go_back(
     Returns:
         The sums and the cotangents of the first state.
     """
-    (iterations, stride), stacked = split_list(kept, 2)
+    (iterations, stride), stacked = prim.split_list(kept, 2)
     m = len(stacked)
     room, kept_all = integer(size), ew.eq(stride, integer(1))
 
@@ -458,22 +454,22 @@ def go_back(
         nearest = ew.div(start, stride)
 
         def again(i: Array, *args: Array) -> list[Array]:
-            state, rows = split_list(args, m)
+            state, rows = prim.split_list(args, m)
             place = ew.select(ew.lt(i, start), room, ew.sub(i, start))
             return [plus(i, 1), *step(*state), *write(rows, state, place)]
 
         first = ew.select(kept_all, end, ew.mul(nearest, stride))
         state = [first, *read(stacked, nearest, avals), *stacked]
-        rows = list(run_while(lambda i, *_: ew.lt(i, end), again, state, size))[1 + m :]
+        rows = list(cfp.run_while(lambda i, *_: ew.lt(i, end), again, state, size))[1 + m :]
 
         def back(i: Array, *args: Array) -> list[Array]:
-            sums_, cts = split_list(args, len(sums))
+            sums_, cts = prim.split_list(args, len(sums))
             last = plus(i, -1)
             sums_after, cts_before = pull(read(rows, ew.sub(last, start), avals), sums_, cts)
             return [last, *sums_after, *cts_before]
 
         state = [end, *sums_and_cotangents]
-        return list(run_while(lambda i, *_: ew.gt(i, start), back, state, size))
+        return list(cfp.run_while(lambda i, *_: ew.gt(i, start), back, state, size))
 
     state = [iterations, *sums, *cotangents]
-    return list(run_while(lambda end, *_: ew.gt(end, integer(0)), block, state, size))[1:]
+    return list(cfp.run_while(lambda end, *_: ew.gt(end, integer(0)), block, state, size))[1:]

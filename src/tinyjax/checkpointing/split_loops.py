@@ -17,9 +17,8 @@ from collections.abc import Sequence
 import attrs
 
 from tinyjax.checkpointing.rematerialize import SPLIT, Saveable, Split, SplitEqn, split_results
-from tinyjax.core.control_flow import common as cf, primitives as cfp
+from tinyjax.core.names import cf, cfp, prim
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, zero_literal
-from tinyjax.core.tracing.primitive import split_list
 from tinyjax.core.tracing.program_rules import dce, same_eqns
 from tinyjax.core.values.avals import stacked
 
@@ -138,7 +137,7 @@ def split_scan(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> Sp
     """Split a loop: the SPLIT rule of scan."""
     params: cfp.ScanParams = eqn.params
     loop = _split_body(params, places, saveable)
-    consts, init, xs = split_list(eqn.inputs, params.num_consts, params.num_carry)
+    consts, init, xs = prim.split_list(eqn.inputs, params.num_consts, params.num_carry)
 
     operands: dict[Atom, Atom] = dict(zip(loop.fixed.in_binders, consts, strict=True))
     copies: dict[Atom, Var] = {v: Var(v.aval) for e in loop.fixed.eqns for v in e.out_binders}

@@ -11,21 +11,10 @@ import attrs
 
 from tinyjax import dtypes, errors, frames, tracebacks, tree
 from tinyjax.checkpointing import policies, rematerialize, split_loops as split_loops  # noqa: PLC0414 (rules)
-from tinyjax.core import lowering as low
-from tinyjax.core.api import arguments
 from tinyjax.core.jit.program import def_call
-from tinyjax.core.stablehlo import Lowering, types as hlo
-from tinyjax.core.tracing import (
-    calling,
-    checking,
-    jaxpr as jx,
-    primitive as prim,
-    program_rules as pr,
-    trace as tr,
-)
+from tinyjax.core.names import Array, Lowering, arguments, ck, cl, hlo, ints, jx, low, pr, prim, tr
 from tinyjax.core.tracing.staging import Staged, call_staged, stage_call
 from tinyjax.core.transforms.linearize import linearize_jaxpr
-from tinyjax.core.values import Array, integers as ints
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -238,7 +227,7 @@ def checkpoint(
     static_argnames: str | Iterable[str] = ...,
     memory_budget: int | None = ...,
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
-@checking.checked
+@ck.checked
 def checkpoint(
     fun: Callable[P, R] | None = None,
     *,
@@ -340,15 +329,15 @@ def checkpoint(
         if memory_budget is not None:
             within: R = arguments.within_budget(call, memory_budget)(*dynamic, **kwargs)
             return within
-        if calling.HOLDERS:
+        if cl.HOLDERS:
             both = _of_both(call)
-            (rest,), others = calling.closed_over([both], (dynamic, kwargs))
+            (rest,), others = cl.closed_over([both], (dynamic, kwargs))
             if rest is not both:
                 result: R = checkpoint(rest, prevent_cse=guarded, policy=kept)(*others)
                 return result
         leaves, in_tree = tree.flatten((tuple(dynamic), kwargs))
-        arrays = calling.as_arrays(leaves, user_fun, in_tree, static)
-        flat = calling.FlatFunction(call, in_tree, user_fun=user_fun)
+        arrays = cl.as_arrays(leaves, user_fun, in_tree, static)
+        flat = cl.FlatFunction(call, in_tree, user_fun=user_fun)
         staged = stage_call(flat, [x.aval for x in arrays], user_fun)
         params = CheckpointParams(staged.jaxpr, kept, guarded, name=name)
 

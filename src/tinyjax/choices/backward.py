@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinyjax.choices import masks as mk, programs
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr
-from tinyjax.core.transforms import transpose as tp
-from tinyjax.core.values.array import Array
+from tinyjax.core.names import Array, ew, jx, pr, prim, tp
 
 
 def follow(

@@ -7,12 +7,7 @@ from functools import cache, reduce
 from typing import TypeAlias
 
 from tinyjax import dtypes
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim
-from tinyjax.core.transforms.batching import communicating
-from tinyjax.core.values import operands as opd
-from tinyjax.core.values.array import Array
-from tinyjax.dtypes import DType
+from tinyjax.core.names import Array, bc, bt, ew, jx, opd, prim, rd
 
 #: Says which elements of a cotangent were chosen: a bool for each, computed when first asked for.
 Mask: TypeAlias = Callable[[], Array]
@@ -39,7 +34,7 @@ def _gives_numbers(eqn: jx.JaxprEqn) -> bool:
     return not (
         any(var.aval.shape or var.aval.where is not None for var in eqn.out_binders)
         or eqn.primitive.rules.collective is not None
-        or any(map(communicating, jx.subjaxprs(eqn.params)))
+        or any(map(bt.communicating, jx.subjaxprs(eqn.params)))
     )
 
 
@@ -80,7 +75,7 @@ def either(x: Mask, y: Mask) -> Mask:
     return cache(lambda: ew.or_(x(), y()))
 
 
-def as_number(mask: Mask | None, like: Array, dtype: DType = dtypes.float32) -> Array:
+def as_number(mask: Mask | None, like: Array, dtype: dtypes.DType = dtypes.float32) -> Array:
     """Return a mask as an array of numbers, ones where there is no mask."""
     if mask is None:
         return opd.splat(1, like.aval.with_dtype(dtype))
@@ -185,7 +180,7 @@ def _transposed(
     cotangents: prim.Tangents,
     operands: prim.Operands,
     masks: Sequence[Mask | None],
-    dtype: DType,
+    dtype: dtypes.DType,
 ) -> prim.Cotangents:
     """Apply a transpose rule to masks, as numbers of a dtype."""
     numbers = [

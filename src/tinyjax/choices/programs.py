@@ -15,12 +15,7 @@ import attrs
 
 from tinyjax import dtypes
 from tinyjax.choices import masks as mk
-from tinyjax.core.control_flow.primitives import cond_p, scan_p
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr
-from tinyjax.core.transforms import transpose as tp
-from tinyjax.core.values import avals as av, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.names import Array, av, cfp, ew, jx, opd, pr, prim, tp
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -38,7 +33,7 @@ leave_p: Final[prim.Primitive[prim.NoParams]] = prim.Primitive(
 def may_be_crossed(eqn: jx.JaxprEqn) -> bool:
     """Say whether masks cross the borders of an equation's programs."""
     primitive = eqn.primitive
-    if primitive not in (cond_p, scan_p) and pr.CALLED not in primitive.rules.extensions:
+    if primitive not in (cfp.cond_p, cfp.scan_p) and pr.CALLED not in primitive.rules.extensions:
         return False
     avals = [x.aval for x in (*eqn.inputs, *eqn.out_binders)]
     return all(aval.where is None for aval in avals) and not pr.asks(eqn)
@@ -48,7 +43,7 @@ def escaping(eqn: jx.JaxprEqn) -> Sequence[bool]:
     """Say which operands of a program may have masks though its results have none."""
     columns = zip(*map(_escaping, jx.subjaxprs(eqn.params)), strict=True)
     found = [any(column) for column in columns]
-    return [False, *found] if eqn.primitive is cond_p else found
+    return [False, *found] if eqn.primitive is cfp.cond_p else found
 
 
 def _escaping(jaxpr: jx.Jaxpr) -> tuple[bool, ...]:
@@ -72,7 +67,7 @@ def _escaping(jaxpr: jx.Jaxpr) -> tuple[bool, ...]:
 
 def goes_round(eqn: jx.JaxprEqn) -> bool:
     """Say whether masks may go from an iteration of a loop to the one before."""
-    if eqn.primitive is not scan_p:
+    if eqn.primitive is not cfp.scan_p:
         return False
     start = eqn.params.num_consts
     return any(escaping(eqn)[start : start + eqn.params.num_carry])
@@ -102,7 +97,7 @@ def apply_crossed(
     depend = pr.results_that_depend(eqn, prim.marked(eqn.inputs, linear))
     sizes_in: Sequence[int] = (len(operands),)
     sizes_out: Sequence[int] = (len(cotangents),)
-    if eqn.primitive is scan_p:
+    if eqn.primitive is cfp.scan_p:
         k, m = params.num_consts, params.num_carry
         # what starts from a known value is linear where it meets linear values later
         linear = (*linear[:k], *depend[:m], *linear[k + m :])
@@ -110,7 +105,7 @@ def apply_crossed(
         counts = {"num_consts": k + sum(linear[:k]), "num_carry": m + sum(depend[:m])}
         (program,) = _bordered(eqn, linear, depend, sizes_in, sizes_out)
         params = attrs.evolve(params, jaxpr=program, **counts)
-    elif eqn.primitive is cond_p:
+    elif eqn.primitive is cfp.cond_p:
         programs = _bordered(eqn, linear[1:], depend, (len(operands) - 1,), sizes_out)
         params = eqn.primitive.rule(pr.CHOICE)(tuple(programs))
     else:

@@ -10,15 +10,11 @@ from typing import Any, NoReturn, Self
 import attrs
 
 from tinyjax import dtypes, errors, frames, tree
-from tinyjax.core.jit import program
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, rules as ru, shape as sh
+from tinyjax.core.names import Array, av, bc, bt, ck, ew, jv, jx, lz, opd, prim, program, ru, sh, tr
 from tinyjax.core.stablehlo import Lowering, Values
-from tinyjax.core.tracing import checking, jaxpr as jx, primitive as prim, trace as tr
 from tinyjax.core.tracing.program_rules import ASKED, INLINED, def_program, depends
 from tinyjax.core.tracing.staging import stage
-from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz
-from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.custom_derivatives import closures, differentiated_calls
 
 
@@ -109,7 +105,7 @@ def instantiate_zeros(tangent: Any) -> Any:
     return sh.zero_tangent(tangent.aval) if isinstance(tangent, Zero) else tangent
 
 
-@checking.explained
+@ck.explained
 def zero_from_primal(val: Any, symbolic_zeros: bool = False) -> Any:
     """Return the zero tangent of a value.
 

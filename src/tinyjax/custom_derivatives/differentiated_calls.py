@@ -10,12 +10,8 @@ from typing import Final, TypeAlias, TypeVar
 import attrs
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import identities as id, shape as sh, slicing as sl
+from tinyjax.core.names import Array, bt, idn, jv, jx, lz, opd, pr, prim, sh, sl, stg, tr
 from tinyjax.core.primitives.rules import add_tangents, instantiate_all
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr, trace as tr
-from tinyjax.core.tracing.staging import stage
-from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz
-from tinyjax.core.values import Array, operands as opd
 from tinyjax.custom_derivatives.closures import holds_tracer, tracers_in
 
 # Calls with rules under a derivative: the rule is applied, or the call passed on.
@@ -369,7 +365,7 @@ class _PlacedResults:
             elif same and out.size <= _FEW:
                 # XLA would move the copies, as of times, behind what is computed with them, by one
                 # operation in each run of its simplifier, and after 50 say that it is stuck.
-                (kept,) = id.optimization_barrier([out])
+                (kept,) = idn.optimization_barrier([out])
                 results.append(bt.BatchTracer(self.trace, kept, axis))
             elif varies or not self.size:
                 results.append(bt.BatchTracer(self.trace, out, axis))
@@ -500,7 +496,7 @@ def _probe(call: tr.CustomCall, args: Sequence[Array], pattern: _Pattern) -> boo
             assert jvp is not None, "asked only where there is a rule"
             return jvp(values[:n], prim.with_zeros(nonzero, values[n:]))[0]
 
-        stage(run, [*avals, *prim.marked(avals, nonzero)])
+        stg.stage(run, [*avals, *prim.marked(avals, nonzero)])
     except Exception as error:  # it is told when a derivative is wanted
         # A rule that refuses has no tangents; what fails otherwise may be due to being staged.
         return isinstance(error, RuntimeError) and not isinstance(error, errors.TinyjaxError)

@@ -15,9 +15,7 @@ import attrs
 
 from tinyjax import dtypes, errors, tree
 from tinyjax.core.api.pullbacks import GradValue, PullBack
-from tinyjax.core.control_flow.primitives import CondParams, ScanParams
-from tinyjax.core.tracing import calling, jaxpr as jx, primitive as prim, program_rules as pr
-from tinyjax.core.tracing.staging import stage
+from tinyjax.core.names import cfp, cl, jx, pr, prim, stg
 from tinyjax.custom_derivatives.custom_calls import PullBackParams
 
 
@@ -66,9 +64,9 @@ def _logs_of(eqn: jx.JaxprEqn) -> tuple[dict[str, Any], Callable[[], Any]]:
     inner = [_tapped(jaxpr) for jaxpr in jx.subjaxprs(params)]
     if not any(x.logs for x in inner):
         return {}, lambda: params
-    if isinstance(params, CondParams):
+    if isinstance(params, cfp.CondParams):
         return _logs_of_branches(inner)
-    if isinstance(params, ScanParams):
+    if isinstance(params, cfp.ScanParams):
         stacked = tree.map(lambda aval: aval.stacked(params.length), inner[0].logs)
         return stacked, lambda: attrs.evolve(params, jaxpr=inner[0].jaxpr)
     if pr.CALLED in rules:
@@ -86,7 +84,7 @@ def _logs_of_rule(eqn: jx.JaxprEqn, params: PullBackParams) -> dict[str, Any]:
     n = params.num_residuals
     run, nonzero = prim.only_present(lambda *xs: params.backward(xs[:n], xs[n:]))
     cotangents = [aval.cotangent() for aval in params.out_avals]
-    avals = stage(run, [*[x.aval for x in eqn.inputs[:n]], *cotangents]).jaxpr.out_avals
+    avals = stg.stage(run, [*[x.aval for x in eqn.inputs[:n]], *cotangents]).jaxpr.out_avals
     own = len(nonzero) - (len(eqn.inputs) - n)
     logs: dict[str, Any] = tree.unflatten(params.logs.treedef, avals[len(avals) - own :])
     return logs
@@ -115,7 +113,7 @@ def _logs_of_branches(branches: Sequence[_Tapped]) -> tuple[dict[str, Any], Call
         taps = [own.get(name, tree.map(jx.Var, log)) for name, log in sorted(logs.items())]
         return jx.Jaxpr((*inner.in_binders[:count], *tree.leaves(taps)), inner.eqns, inner.outs)
 
-    return logs, lambda: CondParams(tuple(map(fill, branches)))
+    return logs, lambda: cfp.CondParams(tuple(map(fill, branches)))
 
 
 @attrs.frozen
@@ -124,7 +122,7 @@ class LoggingPullBack:
 
     pull_back: PullBack[Any, *tuple[Any, ...]]
 
-    @calling.watched
+    @cl.watched
     def __call__(self, cotangent: Any, /) -> tuple[tuple[Any, ...], dict[str, Any]]:
         *cotangents, logs = self._tapped()(cotangent)
         return tuple(cotangents), logs

@@ -23,10 +23,8 @@ from typing import (
 import attrs
 
 from tinyjax import config, dtypes, errors, tracebacks, tree
-from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
-from tinyjax.core.tracing import bind, calling, jaxpr as jx, primitive as prim, staging as stg
+from tinyjax.core.names import Array, av, bind, cl, ew, ints, jx, opd, prim, ru, sh, stg
 from tinyjax.core.tracing.trace import at_own_lines, current_trace
-from tinyjax.core.values import Array, avals as av, integers as ints, operands as opd
 from tinyjax.custom_derivatives import closures, custom_calls
 from tinyjax.custom_derivatives.custom_calls import Call, CustomVJPPrimal, SymbolicZero
 from tinyjax.dtypes import DType, is_inexact, kind
@@ -80,8 +78,8 @@ class _Flat:
         #: What may close over traced values.
         self.holds: tuple[Any, ...] = (custom, *static.values())
         #: References, by their places, where something stands in for them.
-        self.refs: dict[int, Any] = {i: leaves[i] for i in calling.whole_places(leaves)}
-        for holder in {calling.HOLDERS[type(x)] for x in self.refs.values()}:
+        self.refs: dict[int, Any] = {i: leaves[i] for i in cl.whole_places(leaves)}
+        for holder in {cl.HOLDERS[type(x)] for x in self.refs.values()}:
             holder.check_once([*self.refs.values()], custom.name)
         #: What those refer to.
         self.contents = tuple([ref.contents for ref in self.refs.values()])
@@ -94,7 +92,7 @@ class _Flat:
     def arrays(self, leaves: Sequence[Any], dynamic: tuple[Any, ...]) -> list[Array]:
         """The arguments, of which these are the leaves, as arrays. Ints and bools are kept, too."""
         structure = tree.structure((dynamic, {}))
-        arrays = calling.as_arrays(leaves, self.custom.fun, structure, self.static)
+        arrays = cl.as_arrays(leaves, self.custom.fun, structure, self.static)
         for i, x in enumerate(leaves):
             if type(x) is int or type(x) is WholeNumber:
                 self.numbers[i] = WholeNumber(x, arrays[i].dtype), arrays[i]
@@ -162,7 +160,7 @@ class _Flat:
                 raise self._wrong_result(
                     by,
                     "with leaves of the same shape/dtype",
-                    f"{calling.leaf_path('result', out_tree, i)} was {b} where {self.custom.name} "
+                    f"{cl.leaf_path('result', out_tree, i)} was {b} where {self.custom.name} "
                     f"returns {a}",
                 )
         return outs
@@ -191,7 +189,7 @@ class _Flat:
             )
         treedef = self.out_tree
         return [
-            _fit(x, out.aval, by, f"tangent{calling.leaf_path('', treedef, i)}")
+            _fit(x, out.aval, by, f"tangent{cl.leaf_path('', treedef, i)}")
             for i, (x, out) in enumerate(zip(leaves, outs, strict=True))
         ]
 
@@ -368,7 +366,7 @@ class _Custom(Generic[P, R]):
     @overload
     def __get__(
         self: Callable[Concatenate[Any, Q], R], instance: object, owner: type | None = None
-    ) -> calling.BoundMethod[Q, R]: ...
+    ) -> cl.BoundMethod[Q, R]: ...
     @overload
     def __get__(self, instance: object, owner: type | None = None) -> Callable[..., R]: ...
     def __get__(self, instance: object, owner: type | None = None) -> Any:
@@ -794,7 +792,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
                 x
                 if type(x) in opd.PYTHON_NUMBERS
                 or isinstance(x, WholeNumber)
-                or type(x) in calling.HOLDERS
+                or type(x) in cl.HOLDERS
                 else None
                 for x in leaves
             ]
@@ -866,7 +864,7 @@ def _backward(
         cotangents_in = [
             prim.ZERO
             if leaf is None
-            else _fit(leaf, aval, bwd, f"cotangent{calling.leaf_path('', in_tree, i)}")
+            else _fit(leaf, aval, bwd, f"cotangent{cl.leaf_path('', in_tree, i)}")
             for i, (leaf, aval) in enumerate(zip(leaves, in_avals, strict=True))
             if is_inexact(aval.dtype)
         ]
@@ -954,7 +952,7 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., Any]]]) -> custom_vj
         call: Callable[..., tuple[R, Callable[..., Any]]] = fun
         out, pull_back = call(*args)
         leaves, out_tree = tree.flatten(out)
-        flat = calling.FlatFunction(pull_back, tree.structure(((out,), {})))
+        flat = cl.FlatFunction(pull_back, tree.structure(((out,), {})))
         staged = stg.stage(flat, [opd.as_array(x).aval for x in leaves], pull_back)
         return out, tree.Partial(_PullBack(staged.jaxpr, out_tree, flat.out_tree), *staged.consts)
 
@@ -1062,7 +1060,7 @@ class custom_batch(_Custom[P, R]):  # noqa: N801
                 ) from None
             for i, (x, flag) in enumerate(zip(outs, flags, strict=True)):
                 if not isinstance(flag, bool) or (flag and x.shape[:1] != (mapped.size,)):
-                    path = calling.leaf_path("result", flat.out_tree, i)
+                    path = cl.leaf_path("result", flat.out_tree, i)
                     raise errors.ArgumentError(
                         f"{describe_function(rule)}, the vmap rule of {self.name}, says "
                         f"{flag!r} of {path}, of type {x.aval}. Say True where the first axis is "

@@ -16,7 +16,7 @@ from functools import partial
 from types import TracebackType
 from typing import Final
 
-from tinyjax.core import devices as dev
+from tinyjax.core.names import dev
 from tinyjax.core.values.integers import integer
 from tinyjax.core.xla import COMPILER, has_started
 from tinyjax.distributed import clusters, gathering, membership

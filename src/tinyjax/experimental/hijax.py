@@ -33,13 +33,8 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from tinyjax import dtypes, lazy, tree
-from tinyjax.core.lowering import lower_jaxpr
-from tinyjax.core.primitives import rules as ru, shape as sh
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import primitive as prim, staging as stg, trace as tr
+from tinyjax.core.names import Array, ShapedArray, bt, hlo, low, lw, opd, prim, ru, sh, stg, tr
 from tinyjax.core.tracing.calling import leaf_path
-from tinyjax.core.transforms.batching import BatchAxis, batch_flat, batched_aval
-from tinyjax.core.values import Array, ShapedArray, operands as opd
 from tinyjax.custom_derivatives import custom_calls
 from tinyjax.custom_derivatives.custom_calls import Zero, instantiate_zeros
 from tinyjax.errors import ArgumentError, DifferentiationError, MissingMethodError, TinyjaxError
@@ -478,7 +473,7 @@ class _Own(_Flat):
         out_axes = self._out_axes(own.batch_dim_rule(axis, dims))
         return _bind(_Mapped(self, mapped, tuple(axes), out_axes), args), out_axes
 
-    def _out_axes(self, dims: Any) -> tuple[BatchAxis, ...]:
+    def _out_axes(self, dims: Any) -> tuple[bt.BatchAxis, ...]:
         return tuple(tree.flatten_prefix(dims, self.primitive.out_tree, _as_given, "out_dims"))
 
     def transpose(self, cotangents: prim.Tangents, operands: prim.Operands) -> list[prim.Tangent]:
@@ -506,7 +501,7 @@ class _Mapped(_Flat):
         of: _Rules,
         mapped: prim.MappedAxis,
         axes: prim.BatchAxes,
-        out_axes: Sequence[BatchAxis],
+        out_axes: Sequence[bt.BatchAxis],
     ) -> None:
         self.of, self.mapped, self.axes, self.out_axes = of, mapped, axes, out_axes
         self.name, self.logs = of.name, of.logs
@@ -515,7 +510,7 @@ class _Mapped(_Flat):
 
     def _types(self, avals: prim.Avals, axes: prim.BatchAxes) -> list[ShapedArray]:
         size = self.mapped.size
-        return [batched_aval(aval, axis, size) for aval, axis in zip(avals, axes, strict=True)]
+        return [bt.batched_aval(aval, axis, size) for aval, axis in zip(avals, axes, strict=True)]
 
     def key(self) -> Hashable:
         return (self.of.key(), self.mapped, tuple(self.axes), tuple(self.out_axes))
@@ -533,7 +528,7 @@ class _Mapped(_Flat):
         return moved
 
     def expand(self, *args: Array) -> list[Array]:
-        return self._placed(*batch_flat(self.of.expand, self.mapped, args, self.axes))
+        return self._placed(*bt.batch_flat(self.of.expand, self.mapped, args, self.axes))
 
     def jvp(
         self, primals: prim.Arrays, tangents: prim.Tangents
@@ -549,7 +544,7 @@ class _Mapped(_Flat):
             return [*outs, *prim.present(tangents_out)]
 
         axes = [*self.axes, *prim.marked(self.axes, nonzero)]
-        results, result_axes = batch_flat(
+        results, result_axes = bt.batch_flat(
             run, self.mapped, [*primals, *prim.present(tangents)], axes
         )
         n = len(self.out_axes)
@@ -576,7 +571,7 @@ class _Mapped(_Flat):
             forwards.append((depends, backward))
             return [*outs, *residuals]
 
-        results, axes = batch_flat(run, self.mapped, args, self.axes)
+        results, axes = bt.batch_flat(run, self.mapped, args, self.axes)
         ((depends, inner),) = forwards
         n = len(self.out_axes)
         res_axes, ct_axes = axes[n:], prim.marked(self.out_axes, depends)
@@ -669,7 +664,7 @@ hi_call_p.def_batch(lambda mapped, args, axes, params: params.rules.batch(mapped
 def _hi_lowering(b: lw.Lowering, operands: hlo.Values, params: HiParams) -> hlo.Values:
     staged = stg.stage(params.rules.expand, params.rules.in_avals)
     consts = [b.constant(opd.as_array(c).concrete("data")) for c in staged.consts]
-    return lower_jaxpr(b, staged.jaxpr, [*consts, *operands])
+    return low.lower_jaxpr(b, staged.jaxpr, [*consts, *operands])
 
 
 @hi_call_p.def_linearize

@@ -12,9 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from tinyjax import dtypes, errors, lazy, tree
-from tinyjax.core.devices import group, is_place
-from tinyjax.core.primitives.shape import expand_dims
-from tinyjax.core.values import Array, concrete as conc, operands as opd
+from tinyjax.core.names import Array, conc, dev, opd, sh
 from tinyjax.parallel import meshes, named_sharding as ns, putting, sharding as sd, xla
 
 T = TypeVar("T")
@@ -36,7 +34,7 @@ def _array_of(content: dtypes.HostArray, like: Array, shape: tuple[int, ...]) ->
 
 
 def _everyone() -> list[int]:
-    return [*range(group().size)]
+    return [*range(dev.group().size)]
 
 
 def broadcast_one_to_all(in_tree: T, is_source: bool | None = None) -> T:
@@ -54,14 +52,14 @@ def broadcast_one_to_all(in_tree: T, is_source: bool | None = None) -> T:
         >>> multihost_utils.broadcast_one_to_all({"seed": 7})
         {'seed': Array(7, dtype=int32, weak_type=True)}
     """
-    if group().size == 1:
+    if dev.group().size == 1:
         if is_source is False:
             raise errors.ArgumentError(
                 "broadcast_one_to_all: there is one process, so it is the source."
             )
         one: T = tree.map(opd.as_array, in_tree)
         return one
-    source = group().process_index == 0 if is_source is None else is_source
+    source = dev.group().process_index == 0 if is_source is None else is_source
     sources = xla.moving.exchanged(np.array([source], np.uint8), _everyone())[:, 0]
     if sources.sum() != 1:
         raise errors.ArgumentError(
@@ -103,8 +101,8 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
         array = opd.as_array(leaf)
         if not array.is_fully_addressable:
             return _gathered(array, tiled)
-        if group().size == 1:
-            return array if tiled else expand_dims(array, (0,))
+        if dev.group().size == 1:
+            return array if tiled else sh.expand_dims(array, (0,))
         content = xla.moving.exchanged(xla.moving.bytes_of(array), _everyone())
         each = array.shape
         joined = tiled and array.ndim > 0
@@ -142,7 +140,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
         >>> from tinyjax.experimental import multihost_utils
         >>> multihost_utils.assert_equal({"w": jnp.ones(2)}, "the weights differ")
     """
-    if group().size == 1:
+    if dev.group().size == 1:
         return
     leaves, treedef = tree.flatten_with_path(in_tree)
     begin = f"{fail_message}: " if fail_message else ""
@@ -153,17 +151,17 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
     if others:
         raise errors.ProcessesDifferError(
             f"{begin}assert_equal: in processes {others}, the tree has another structure than in "
-            f"process 0. In process {group().process_index} it is {treedef}."
+            f"process 0. In process {dev.group().process_index} it is {treedef}."
         )
     if not _unlike_first(contents):
         return
-    rows = _exchanged(b"".join(digests)).reshape(group().size, len(leaves), -1)
+    rows = _exchanged(b"".join(digests)).reshape(dev.group().size, len(leaves), -1)
     for number, (path, leaf) in enumerate(leaves):
         others = _unlike_first(rows[:, number])
         if others:
             raise errors.ProcessesDifferError(
                 f"{begin}assert_equal: in processes {others}, in_tree{tree.keystr(path)} is another"
-                f" than in process 0. In process {group().process_index} it is {leaf!r}."
+                f" than in process 0. In process {dev.group().process_index} it is {leaf!r}."
             )
 
 
@@ -255,7 +253,7 @@ def _each(
     move: Callable[[Array, meshes.Mesh, sd.PartitionSpec], Array],
 ) -> T:
     leaves, treedef = tree.flatten(inputs)
-    specs = tree.flatten_prefix(pspecs, treedef, is_place, "pspecs")
+    specs = tree.flatten_prefix(pspecs, treedef, dev.is_place, "pspecs")
     for spec in specs:
         if not isinstance(spec, sd.PartitionSpec):
             raise errors.ShardingError(

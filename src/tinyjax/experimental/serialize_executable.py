@@ -17,9 +17,7 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import errors, export, lazy, tree
-from tinyjax.core import devices as dev, xla
-from tinyjax.core.jit import jit, stages
-from tinyjax.core.values import avals as av
+from tinyjax.core.names import av, dev, jt, stages, xla
 from tinyjax.experimental import machine_code
 from tinyjax.export.exported import exported_of
 from tinyjax.parallel import meshes, sharding as sd
@@ -201,5 +199,5 @@ def _lowered(
         av.ShapeDtypeStruct(aval.shape, aval.dtype, aval.weak_type, sharding=sharding)
         for aval, sharding in zip(exported.in_avals, lies, strict=True)
     ]
-    lowered = jit(exported.call, donate_argnums=exported.donated).lower(*args)
+    lowered = jt.jit(exported.call, donate_argnums=exported.donated).lower(*args)
     return attrs.evolve(lowered, in_tree=in_tree, out_tree=out_tree)

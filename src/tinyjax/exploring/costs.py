@@ -13,9 +13,7 @@ import numpy as np
 
 from tinyjax import frames
 from tinyjax.checkpointing.residuals import origin_of
-from tinyjax.core import xla
-from tinyjax.core.primitives import families as fam
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+from tinyjax.core.names import fam, jx, prim, xla
 from tinyjax.exploring import compiled, numbering
 from tinyjax.exploring.model import Computation, Instruction, Moment, Waiting, Work
 from tinyjax.exploring.numbering import Lines, Programs, programs_run

@@ -16,10 +16,7 @@ from typing import Any, Final, Literal, TypeVar
 import attrs
 
 from tinyjax import config, errors, frames, tracebacks
-from tinyjax.core import xla
-from tinyjax.core.jit import JitFunction, jit, stages
-from tinyjax.core.tracing import calling, checking, jaxpr as jx, trace as tr
-from tinyjax.core.values import Array, avals as av, concrete as conc, integers as ints
+from tinyjax.core.names import Array, av, ck, cl, conc, ints, jt, jx, stages, tr, xla
 from tinyjax.exploring import costs, model, numbering
 from tinyjax.exploring.compiled import Marks, StableHLO, read_hlo, read_stablehlo, with_products
 from tinyjax.exploring.measuring import measure
@@ -122,7 +119,7 @@ def draw(fun: Callable[..., Any], *, depth: int = 3) -> Callable[..., Drawing]:
     """
     check_callable("draw", "its first argument", fun)
     depth = ints.integer(depth, "depth")
-    wrapped: JitFunction[..., Any] = fun if isinstance(fun, JitFunction) else jit(fun)
+    wrapped: jt.JitFunction[..., Any] = fun if isinstance(fun, jt.JitFunction) else jt.jit(fun)
 
     def make(*args: Any, **kwargs: Any) -> Drawing:
         lowered = wrapped.lower(*args, **kwargs)
@@ -331,7 +328,7 @@ def seconds_text(seconds: float) -> str:
     return f"{1e3 * seconds:.3g} ms" if seconds < 1 else f"{seconds:.3g} s"
 
 
-@checking.explained
+@ck.explained
 def explore(
     fun: Callable[..., Any], *, measured: bool = False, runs: int = 10
 ) -> Callable[..., Exploration]:
@@ -371,12 +368,12 @@ def explore(
             f"explore runs at most {_MOST_RUNS:,} times, but got {errors.shortened(runs)}."
         )
     check_callable("explore", "its first argument", fun)
-    wrapped: JitFunction[..., Any] = fun if isinstance(fun, JitFunction) else jit(fun)
+    wrapped: jt.JitFunction[..., Any] = fun if isinstance(fun, jt.JitFunction) else jt.jit(fun)
 
     @tracebacks.folded
     def look(*args: Any, **kwargs: Any) -> Exploration:
         timings: list[model.Timing] = []
-        fresh = jit(wrapped.__wrapped__) if wrapped is not fun else None
+        fresh = jt.jit(wrapped.__wrapped__) if wrapped is not fun else None
         lowered = _timed(
             timings, "trace", lambda: (wrapped if fresh is None else fresh).lower(*args, **kwargs)
         )
@@ -411,14 +408,14 @@ def _repeat(run: Callable[[], None]) -> None:
 
 
 def _operands(
-    wrapped: JitFunction[..., Any], lowered: stages.Lowered, args: Any, kwargs: Any
+    wrapped: jt.JitFunction[..., Any], lowered: stages.Lowered, args: Any, kwargs: Any
 ) -> list[Array] | None:
     """The data that the program is run on; None where there is none, or where it has effects."""
     leaves, in_tree, _ = wrapped._parameters.split(args, kwargs)
     if jx.effects(lowered.jaxpr).any or any(isinstance(x, av.ShapeDtypeStruct) for x in leaves):
         return None
-    leaves, in_tree, _ = calling.opened(leaves, in_tree)
-    operands = lowered.operands(calling.as_arrays(leaves, wrapped, in_tree))
+    leaves, in_tree, _ = cl.opened(leaves, in_tree)
+    operands = lowered.operands(cl.as_arrays(leaves, wrapped, in_tree))
     return [*operands] if all(isinstance(x, conc.ConcreteArray) for x in operands) else None
 
 

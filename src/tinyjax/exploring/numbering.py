@@ -15,7 +15,7 @@ import numpy as np
 
 from tinyjax import frames, records
 from tinyjax.core.api.staging import make_jaxpr
-from tinyjax.core.tracing import jaxpr as jx
+from tinyjax.core.names import jx
 from tinyjax.exploring.model import Computation, EquationView, Explored, Line, Moment, Waiting, Work
 from tinyjax.host import plans, tiers
 

@@ -9,12 +9,7 @@ from typing import Any
 import attrs
 
 from tinyjax import errors
-from tinyjax.core import jit as jt, lowering as low
-from tinyjax.core.control_flow.loops import map_
-from tinyjax.core.primitives import rules as ru, shape as sh
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg, trace as tr
-from tinyjax.core.values import Array, avals as av
+from tinyjax.core.names import Array, av, hlo, jt, jx, loops, low, lw, prim, ru, sh, stg, tr
 from tinyjax.dtypes import is_inexact
 from tinyjax.export.symbolic_programs import Sized
 
@@ -133,7 +128,7 @@ def _call_batch(
         args = [x if i is None else next(rest) for x, i in zip(values, axes, strict=True)]
         return list(tr.bind(call_exported_p, args, params))
 
-    outs = map_(one, examples)
+    outs = loops.map_(one, examples)
     return outs, [0] * len(outs)
 
 

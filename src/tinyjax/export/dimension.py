@@ -6,10 +6,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.primitives import rules as ru
-from tinyjax.core.stablehlo import Lowering, types as hlo
-from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import Array, avals as av, operands as opd
+from tinyjax.core.names import Array, Lowering, av, hlo, opd, prim, ru, tr
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -16,8 +16,7 @@ from typing import Any, Final, SupportsIndex, TypeAlias, TypeGuard
 import attrs
 
 from tinyjax import dtypes, frames
-from tinyjax.core.tracing import trace as tr
-from tinyjax.core.values import Array, ShapedArray, integers as ints
+from tinyjax.core.names import Array, ShapedArray, ints, tr
 from tinyjax.errors import ArgumentError, InconclusiveDimensionOperation, shortened
 from tinyjax.export import dimension, parsing, polynomials as poly
 from tinyjax.export.bounds import Bounds, Knowledge

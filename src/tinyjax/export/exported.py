@@ -9,12 +9,8 @@ import attrs
 import numpy as np
 
 from tinyjax import config, dtypes, errors, frames, tree
-from tinyjax.core import api, devices as dev, lowering as low
-from tinyjax.core.jit import JitFunction, JitParams, jit, jit_p, stages
 from tinyjax.core.jit.stages import check_arguments
-from tinyjax.core.tracing import jaxpr as jx, trace as tr
-from tinyjax.core.tracing.calling import as_arrays
-from tinyjax.core.values import Array, avals as av, concrete as conc
+from tinyjax.core.names import Array, api, av, cl, conc, dev, jt, jx, low, stages, tr
 from tinyjax.export import families, format, polynomials as poly, symbolic_programs, xla
 from tinyjax.export.calling import CallExportedParams, Program, call_exported_p, calling
 from tinyjax.export.symbolic_programs import refusing, told, with_sizes
@@ -92,7 +88,7 @@ class Exported(format.Description):
             (Array(9., dtype=float32), Array(6., dtype=float32))
         """
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
-        arrays = as_arrays(leaves, self.call, in_tree)
+        arrays = cl.as_arrays(leaves, self.call, in_tree)
         program = self
         if self.platforms != (dev.platform_in_view.value,):
             program = self._on(dev.platform_in_view.value)
@@ -459,7 +455,7 @@ def _run(
     program: Program, operands: Sequence[Array], donated: tuple[int, ...] = ()
 ) -> Sequence[Array]:
     if tr.current_trace().evaluates:
-        return tr.bind(jit_p, operands, JitParams(calling(program), program.name, donated))
+        return tr.bind(jt.jit_p, operands, jt.JitParams(calling(program), program.name, donated))
     return tr.bind(call_exported_p, operands, CallExportedParams(program))
 
 
@@ -572,15 +568,15 @@ def export(
         Array([0.6, 0.8], dtype=float32)
     """
     jitted: object = fun
-    if not isinstance(jitted, JitFunction):
+    if not isinstance(jitted, jt.JitFunction):
         if str(getattr(fun, "__module__", "")).startswith("tinyjax."):
-            return export(jit(fun), platforms=platforms, disabled_checks=disabled_checks)
+            return export(jt.jit(fun), platforms=platforms, disabled_checks=disabled_checks)
         raise errors.ArgumentError(
             f"export takes a jitted function, but got {frames.describe_function(fun)}. Write "
             "export(jit(f))(*args)."
         )
 
-    program: JitFunction[P, Any] = jitted
+    program: jt.JitFunction[P, Any] = jitted
     targets = (families.default_export_platform(),) if platforms is None else tuple(platforms)
     unknown = [p for p in targets if p not in families.PLATFORMS]
     if unknown or not targets or len({*targets}) < len(targets):
@@ -735,7 +731,7 @@ def _export_vjp(
             )
             for i, (struct, aval, sharding) in enumerate(zip(structs, avals, lie, strict=True))
         ]
-    return exported_of(lambda: jit(pull_back).lower(*structs), platforms, disabled_checks)
+    return exported_of(lambda: jt.jit(pull_back).lower(*structs), platforms, disabled_checks)
 
 
 def _of_cotangent(aval: av.ShapedArray, sharding: sd.Sharding | None) -> sd.Sharding | None:

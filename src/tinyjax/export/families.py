@@ -10,11 +10,9 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, tree
-from tinyjax.core import devices as dev
 from tinyjax.core.devices import Device, device_at
-from tinyjax.core.tracing import jaxpr as jx, trace as tr
+from tinyjax.core.names import Array, ShapedArray, dev, jx, tr
 from tinyjax.core.tracing.jaxpr import Jaxpr, Lit, effects
-from tinyjax.core.values import Array, ShapedArray
 from tinyjax.core.values.operands import first_element
 from tinyjax.core.xla import lowering
 from tinyjax.export import polynomials, symbolic_programs, xla

@@ -19,8 +19,7 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, records, tree
-from tinyjax.core.tracing import jaxpr as jx
-from tinyjax.core.values import Array, avals as av, concrete as conc
+from tinyjax.core.names import Array, av, conc, jx
 from tinyjax.export import dims, families, jaxprs
 from tinyjax.tree.node import KINDS, check_class
 

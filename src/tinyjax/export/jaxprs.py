@@ -23,8 +23,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim
-from tinyjax.core.values import avals as av, integers as ints, operands as opd
+from tinyjax.core.names import av, ints, jx, opd, prim
 from tinyjax.export import dims, parsing, symbolic_programs, unsized
 from tinyjax.parallel import meshes, named_sharding as ns, sharding as sd, types as ty
 from tinyjax.parallel.types import OnMesh, Share, with_varying

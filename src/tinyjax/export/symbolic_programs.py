@@ -14,9 +14,7 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import errors, frames, records, tree
-from tinyjax.core.jit import JitParams, jit_p
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr
-from tinyjax.core.values import avals as av, integers as ints, operands as opd
+from tinyjax.core.names import av, ints, jt, jx, opd, pr, prim
 from tinyjax.export import dims, polynomials as poly, unsized
 from tinyjax.parallel.inside import on_axes
 from tinyjax.parallel.primitive import ShardMapParams
@@ -258,15 +256,15 @@ class _Closing(Rewriting):
         if eqn.primitive.name == "checkpoint":
             return eqn.primitive, self.value(attrs.evolve(params, policy=None))
         if eqn.primitive.name == "jit":
-            return jit_p, JitParams(self.program(params.jaxpr), params.name)
+            return jt.jit_p, jt.JitParams(self.program(params.jaxpr), params.name)
         if eqn.primitive.name == "custom_call":
             called = eqn.primitive.rule(pr.INLINED)(params)
             assert called is not None, "a call with rules of its own calls a program"
-            return jit_p, JitParams(self.program(called), params.name)
+            return jt.jit_p, jt.JitParams(self.program(called), params.name)
         for name in records.field_names(type(params)):
             value = getattr(params, name)
             if isinstance(value, Sized) and value.inlined is not None:
-                return jit_p, JitParams(self.program(value.inlined), eqn.primitive.name)
+                return jt.jit_p, jt.JitParams(self.program(value.inlined), eqn.primitive.name)
         return eqn.primitive, self.value(params)
 
 

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.values import avals as av, concrete as conc, integers as ints, operands as opd
+from tinyjax.core.names import av, conc, ints, opd
 
 
 def literal_splat(value: np.generic, aval: av.ShapedArray) -> conc.ConcreteArray:

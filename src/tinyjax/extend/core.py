@@ -10,9 +10,8 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, lazy
-from tinyjax.core import lowering as low
 from tinyjax.core.jit.program import def_call
-from tinyjax.core.tracing import Primitive, jaxpr as jx, staging as stg, trace as tr
+from tinyjax.core.names import Array, Primitive, av, jx, low, opd, prim, stg, tr
 from tinyjax.core.tracing.jaxpr import (
     ClosedJaxpr,
     Effect,
@@ -22,8 +21,6 @@ from tinyjax.core.tracing.jaxpr import (
     Var,
     subjaxprs,
 )
-from tinyjax.core.tracing.primitive import Params
-from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.errors import InconclusiveDimensionOperation, JaxprTypeError
 from tinyjax.lax.placement import Token
 
@@ -139,7 +136,7 @@ class TraceTag:
 
 
 @attrs.frozen(eq=False, repr=False)
-class CallPrimitiveParams(Params):
+class CallPrimitiveParams(prim.Params):
     """The program that is called."""
 
     jaxpr: Jaxpr

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tinyjax.core.primitives.shape import zero_tangent
-from tinyjax.core.tracing.primitive import Primitive, UndefinedPrimal
+from tinyjax.core.names import Primitive, sh
+from tinyjax.core.tracing.primitive import UndefinedPrimal
 from tinyjax.core.transforms.jvp import JVPTrace, JVPTracer
 from tinyjax.custom_derivatives.custom_calls import Zero, instantiate_zeros
 from tinyjax.facade import primitives
@@ -35,7 +35,7 @@ primitive_transposes: Final = primitives.RuleTable("transpose", primitives.regis
 
 
 #: Zeros of a type.
-zeros_like_aval: Final = zero_tangent
+zeros_like_aval: Final = sh.zero_tangent
 #: The zero tangent of a value.
 p2tz: Final = Zero.from_primal_value
 

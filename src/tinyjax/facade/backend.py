@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import tinyjax
-from tinyjax.core import devices as dev, xla
+from tinyjax.core.names import dev, xla
 from tinyjax.parallel.sharding import Sharding
 
 __all__ = ["backends", "get_backend", "get_default_device"]

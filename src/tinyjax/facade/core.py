@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tinyjax.core.tracing import jaxpr as jx, trace as tr
-from tinyjax.core.transforms import batching as bt
-from tinyjax.core.values import Array, avals as av, operands as opd
+from tinyjax.core.names import Array, av, bt, jx, opd, tr
 from tinyjax.core.values.integers import larger as max_dim, smaller as min_dim
 from tinyjax.facade.primitives import Primitive, pytype_aval_mappings
 

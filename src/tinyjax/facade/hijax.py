@@ -23,8 +23,7 @@ from weakref import WeakValueDictionary
 import attrs
 
 from tinyjax import errors
-from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import Array, operands as opd
+from tinyjax.core.names import Array, opd, prim, tr
 from tinyjax.state import references as rf
 
 __all__ = [

@@ -14,9 +14,7 @@ import numpy as np
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import distributed, errors, tree
-from tinyjax.core import devices as dev
-from tinyjax.core.tracing import trace as tr
-from tinyjax.core.values import Array, ArrayLike
+from tinyjax.core.names import Array, ArrayLike, dev, tr
 from tinyjax.facade import primitives
 from tinyjax.numpy import promotion as pm
 from tinyjax.tree import node

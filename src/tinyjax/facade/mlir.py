@@ -9,9 +9,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import Primitive, trace as tr
-from tinyjax.core.values import avals as av
+from tinyjax.core.names import Primitive, av, hlo, lw, tr
 from tinyjax.facade import primitives
 
 __all__ = ["LoweringRuleContext", "emit_python_callback", "lower_fun", "register_lowering"]

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import tinyjax
 from tinyjax import config, lazy, missing_names
-from tinyjax.core.values import Array
+from tinyjax.core.names import Array
 from tinyjax.facade.backend import give_attributes
 
 _DISTRIBUTIONS: Final = (

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, ParamSpec
 
 from tinyjax import dtypes, frames, numpy as jnp
-from tinyjax.core.values import Array
+from tinyjax.core.names import Array
 
 __all__ = ["argpartition", "digitize", "ndim", "searchsorted", "shape", "size", "tri"]
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tinyjax.core.tracing import jaxpr as jx, program_rules as pr
+from tinyjax.core.names import Array, av, jx, opd, pr
 from tinyjax.core.tracing.staging import StagingTracer as DynamicJaxprTracer, stage
-from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.facade.linear_util import WrappedFun
 
 __all__ = ["DynamicJaxprTracer", "PartialVal", "trace_to_jaxpr_nounits"]

@@ -16,10 +16,7 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, tree
-from tinyjax.core.lowering import lower_jaxpr
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import bind, encoding, primitive as prim, staging as stg
-from tinyjax.core.values import Array, avals as av, operands as opd
+from tinyjax.core.names import Array, av, bind, encoding, hlo, low, lw, opd, prim, stg
 from tinyjax.custom_derivatives.custom_calls import Zero
 
 _counter: Final = itertools.count()
@@ -248,7 +245,7 @@ def register_lowering_of(
 
         staged = stg.stage(flat, avals, fun)
         consts = [b.constant(opd.as_array(c).concrete("data")) for c in staged.consts]
-        return lower_jaxpr(b, staged.jaxpr, [*consts, *operands])
+        return low.lower_jaxpr(b, staged.jaxpr, [*consts, *operands])
 
     primitive.def_lowering(lowering)
 

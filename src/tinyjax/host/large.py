@@ -28,8 +28,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyjax import cores, dtypes
-from tinyjax.core.primitives import elementwise as ew, families as fam
-from tinyjax.core.tracing import primitive as prim
+from tinyjax.core.names import ew, fam, prim
 from tinyjax.dtypes import HostArray
 
 #: So many elements are computed at a time.

@@ -15,10 +15,9 @@ import numpy as np
 from numpy import asarray, empty, ndarray, uint8
 
 from tinyjax import errors, frames
-from tinyjax.core.tracing import Primitive, jaxpr as jx, primitive as prim, trace as tr
+from tinyjax.core.names import Array, ConcreteArray, Primitive, av, jx, opd, prim, tr
 from tinyjax.core.tracing.primitive import Hosts, Kernel, P, on_replaced
 from tinyjax.core.tracing.program_rules import PROGRAM, evaluate_stepwise
-from tinyjax.core.values import Array, ConcreteArray, avals as av, operands as opd
 from tinyjax.dtypes import HostArray
 from tinyjax.host import simplify
 

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from tinyjax import dtypes, frames, tree
-from tinyjax.core.tracing import jaxpr as jx, staging as stg, trace as tr
-from tinyjax.core.values import Array, ConcreteArray
+from tinyjax.core.names import Array, ConcreteArray, jx, stg, tr
 from tinyjax.core.values.operands import raw_host
 from tinyjax.host import LARGEST, Program, plans
 

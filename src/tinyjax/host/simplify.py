@@ -12,8 +12,7 @@ from typing import Final
 import attrs
 import numpy as np
 
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr, trace as tr
-from tinyjax.core.values import Array, ShapedArray, operands as opd
+from tinyjax.core.names import Array, ShapedArray, jx, opd, pr, prim, tr
 
 #: Results of so many bytes are put where an operand was, and are dropped when they are not needed.
 _LARGE: Final = 1 << 12

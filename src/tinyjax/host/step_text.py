@@ -9,17 +9,12 @@ from typing import Any
 import attrs
 import numpy as np
 
+from tinyjax import dtypes, frames
+from tinyjax.core.names import Array, ConcreteArray, Primitive, jv, lz, tr
 from tinyjax.core.tracing.jaxpr import Atom, JaxprEqn, Lit, Var
-from tinyjax.core.tracing.primitive import ZERO, Primitive
+from tinyjax.core.tracing.primitive import ZERO
 from tinyjax.core.tracing.staging import Staged, StagingTracer
-from tinyjax.core.tracing.trace import EVAL, Running
-from tinyjax.core.transforms import jvp as jv, linearize as lz
-from tinyjax.core.values import Array, ConcreteArray
-from tinyjax.dtypes import HostArray
-from tinyjax.frames import STAGING_LEVEL
-from tinyjax.host.plans import Body
-from tinyjax.host.recording import Replay, same, write_staged
-from tinyjax.host.replay import NotHereError
+from tinyjax.host import plans, recording, replay
 
 #: Takes the trace of a linearization and the one that records its tangents, and of each operand the
 #: array and the tangent, which is None if there is none. It returns the results.
@@ -78,13 +73,13 @@ def make_step(
     if len(primals) != len(tangents):
         return None
     try:
-        with STAGING_LEVEL:
+        with frames.STAGING_LEVEL:
             rule = _stage(primitive, params, primals, tangents)
-        body = write_staged(rule.staged)
+        body = recording.write_staged(rule.staged)
         step = None if body is None else _write(rule, body, tangents)
         if step is None or body is None:
             return None
-        again = lz.LinearTrace(EVAL)
+        again = lz.LinearTrace(tr.EVAL)
         tracers = {id(t): again.new_inputs([t.aval])[0] for t in tangents if t is not None}
         inputs = [tracers.get(id(t)) for t in tangents]
         results = step(again, again, *chain(*zip(primals, inputs, strict=True)))
@@ -104,11 +99,11 @@ def _stage(
     primals: Sequence[Array],
     tangents: Sequence[Array | None],
 ) -> _Rule:
-    trace = Replay(EVAL)
-    with Running(trace):
+    trace = recording.Replay(tr.EVAL)
+    with tr.Running(trace):
         inputs = trace.new_inputs([x.aval for x in primals])
         linear = _Tangents(trace)
-        with Running(linear):
+        with tr.Running(linear):
             tangents_in = [ZERO if t is None else linear.new_inputs([t.aval])[0] for t in tangents]
             outs, out_tangents = primitive.rules.jvp(inputs, tangents_in, params)
             atoms = [None if t is ZERO else linear.atom(t) for t in out_tangents]
@@ -119,10 +114,10 @@ def _stage(
     return _Rule(inputs, outs, atoms, linear, [*computed.values()], staged)
 
 
-def _write(rule: _Rule, body: Body, tangents: Sequence[Array | None]) -> Step | None:
+def _write(rule: _Rule, body: plans.Body, tangents: Sequence[Array | None]) -> Step | None:
     scope = body.scope
     scope |= {"Var": Var, "JaxprEqn": JaxprEqn, "JVPTracer": jv.JVPTracer, "Tracer": StagingTracer}
-    scope["NotHereError"] = NotHereError
+    scope["NotHereError"] = replay.NotHereError
 
     def add(value: object) -> str:
         name = f"g{len(scope)}"
@@ -174,7 +169,7 @@ class _Comparison:
         before: lz.LinearTrace,
         after: lz.LinearTrace,
         same_variables: dict[Atom, Atom],
-        constants: Sequence[HostArray],
+        constants: Sequence[dtypes.HostArray],
     ) -> None:
         self._values = [dict(r.consts.values()) for r in (before, after)]
         self._after = after
@@ -205,7 +200,7 @@ class _Comparison:
             return self._renamed[x] is y
         before, after = self._values
         if isinstance(x, Lit) or isinstance(y, Lit):
-            return isinstance(x, Lit) and isinstance(y, Lit) and same(x.value, y.value)
+            return isinstance(x, Lit) and isinstance(y, Lit) and recording.same(x.value, y.value)
         first, second = before.get(x), after.get(y)
         return first is not None and second is not None and self._same_value(first, second)
 
@@ -222,6 +217,6 @@ class _Comparison:
         """Say whether two arrays are the same, and the second is not one of the step's own."""
         if x is y:
             return True
-        if type(x) is not ConcreteArray or type(y) is not ConcreteArray or not same(x, y):
+        if type(x) is not ConcreteArray or type(y) is not ConcreteArray or not recording.same(x, y):
             return False
         return not any(np.may_share_memory(y.concrete("data"), c) for c in self._constants)

@@ -9,12 +9,10 @@ import attrs
 
 from tinyjax import config, dtypes
 from tinyjax.config import Process, local_settings
+from tinyjax.core.names import Array, ConcreteArray, Primitive, lz, tp, tr
 from tinyjax.core.tracing.jaxpr import Atom, JaxprEqn, Lit, Var
-from tinyjax.core.tracing.primitive import ZERO, Primitive, Tangent, on_replaced
-from tinyjax.core.tracing.trace import eager
-from tinyjax.core.transforms import linearize as lz, transpose as tp
+from tinyjax.core.tracing.primitive import ZERO, Tangent, on_replaced
 from tinyjax.core.transforms.jvp import JVPTracer
-from tinyjax.core.values import Array, ConcreteArray
 from tinyjax.host.replay import Programs, may_be_repeated
 
 # Steps of a linearization that are repeated: what a primitive's jvp rule does, without asking it.
@@ -132,7 +130,7 @@ class EagerLinearizeTrace(lz.LinearizeTrace):
         return outs
 
 
-eager[lz.LinearizeTrace] = EagerLinearizeTrace
+tr.eager[lz.LinearizeTrace] = EagerLinearizeTrace
 
 
 # Backward passes of values at hand that are repeated, as Python functions of NumPy arrays.
@@ -268,4 +266,4 @@ def _by_place(tangents: Sequence[Tangent]) -> dict[int, Array]:
     return {i: t for i, t in enumerate(tangents) if t is not ZERO}
 
 
-eager[tp.Transposer] = EagerTransposer
+tr.eager[tp.Transposer] = EagerTransposer

@@ -19,9 +19,7 @@ from weakref import WeakValueDictionary
 import attrs
 
 from tinyjax import blas, config, records
-from tinyjax.core import xla
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr, trace as tr
-from tinyjax.core.values import Array, ConcreteArray, concrete as conc
+from tinyjax.core.names import Array, ConcreteArray, conc, jx, pr, prim, tr, xla
 from tinyjax.core.xla import compilation, threads
 from tinyjax.core.xla.threads import in_background
 

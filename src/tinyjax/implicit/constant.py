@@ -10,23 +10,21 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeVar
 
+from tinyjax.core.names import Array, Primitive, Tracer, prim, tr
 from tinyjax.core.primitives.identities import stop_gradient_p
-from tinyjax.core.tracing.primitive import NO_PARAMS, Primitive
-from tinyjax.core.tracing.trace import CustomCall, EvalTrace, Running, Trace, Tracer, current_trace
-from tinyjax.core.values import Array
 from tinyjax.dtypes import is_inexact
 
 P = TypeVar("P")
 
 
-class ConstantTrace(Trace):
+class ConstantTrace(tr.Trace):
     """Applies primitives to its operands without their tangents."""
 
     __slots__ = ("_constants",)
 
     transformation = "stop_gradient"
 
-    def __init__(self, parent: Trace) -> None:
+    def __init__(self, parent: tr.Trace) -> None:
         super().__init__(parent)
         # tracers by their ids, which are their own for as long as the tracers are here
         self._constants: dict[int, tuple[Array, Array]] = {}
@@ -35,7 +33,7 @@ class ConstantTrace(Trace):
         outs = self.parent.process(primitive, self._as_constants(args), params)
         return self._know(outs)
 
-    def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:
+    def process_custom_call(self, call: tr.CustomCall, args: Sequence[Array]) -> Sequence[Array]:
         return super().process_custom_call(call, self._as_constants(args))
 
     def _as_constants(self, args: Sequence[Array]) -> Sequence[Array]:
@@ -45,7 +43,7 @@ class ConstantTrace(Trace):
         if not is_inexact(x.dtype):
             return x
         if id(x) not in self._constants:
-            (constant,) = self.parent.process(stop_gradient_p, (x,), NO_PARAMS)
+            (constant,) = self.parent.process(stop_gradient_p, (x,), prim.NO_PARAMS)
             self._constants[id(x)] = (x, constant)
             self._know((constant,))
         return self._constants[id(x)][1]
@@ -64,9 +62,9 @@ def without_derivatives() -> Iterator[None]:
 
     Values from outside that the block does not compute with keep their tangents.
     """
-    trace = current_trace()
-    if isinstance(trace, EvalTrace):
+    trace = tr.current_trace()
+    if isinstance(trace, tr.EvalTrace):
         yield
         return
-    with Running(ConstantTrace(trace)):
+    with tr.Running(ConstantTrace(trace)):
         yield

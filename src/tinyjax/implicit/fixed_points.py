@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack, overload
 
 from tinyjax import dtypes, frames, numpy as jnp
-from tinyjax.core.control_flow import while_loop as wl
-from tinyjax.core.tracing import checking
-from tinyjax.core.values import Array, ArrayLike
+from tinyjax.core.names import Array, ArrayLike, ck, wl
 from tinyjax.errors import ArgumentError
 from tinyjax.implicit import information, krylov, linear_systems, roots, theorem, vectors
 from tinyjax.implicit.newton import newton
@@ -72,7 +70,7 @@ def fixed_point(
     has_aux: bool,
     **options: Unpack[FixedPointOptions],
 ) -> Any: ...
-@checking.checked
+@ck.checked
 def fixed_point(  # noqa: PLR0913
     f: Callable[..., Any],
     x0: Any,

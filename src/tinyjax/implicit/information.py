@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tinyjax.core.values import Array
+from tinyjax.core.names import Array
 from tinyjax.dtypes import DType
 
 

@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tinyjax import dtypes, numpy as jnp
-from tinyjax.core.control_flow import loops, while_loop as wl
-from tinyjax.core.values import Array
+from tinyjax.core.names import Array, loops, wl
 from tinyjax.implicit import information
 
 Operator = Callable[[Array], Array]

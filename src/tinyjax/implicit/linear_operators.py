@@ -13,16 +13,12 @@ from typing import Any
 import attrs
 
 from tinyjax import frames, tree
-from tinyjax.core.control_flow.common import stage_function
 from tinyjax.core.jit.program import inline
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import calling, checking, jaxpr as jx, primitive as prim, staging as stg
+from tinyjax.core.names import bind, bt, cf, ck, cl, ew, hlo, jv, jx, lw, lz, prim, ru, sh, stg, tp
 from tinyjax.core.tracing.primitive import defined, of_undefined, present, split_list, with_zeros
 from tinyjax.core.tracing.program_rules import def_program
-from tinyjax.core.tracing.trace import Running, bind
-from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
+from tinyjax.core.tracing.trace import Running
 from tinyjax.core.values import Array, ShapedArray
 from tinyjax.errors import ArgumentError, DifferentiationError
 from tinyjax.implicit.vectors import strong
@@ -243,7 +239,7 @@ def _solve_batch(
 # The function
 
 
-@checking.checked
+@ck.checked
 def custom_linear_solve(
     matvec: Callable[[Any], Any],
     b: Any,
@@ -286,7 +282,7 @@ def custom_linear_solve(
     """
     leaves, b_tree = tree.flatten(b)
     in_tree = tree.structure(((b,), {}))
-    right = [strong(x) for x in calling.as_arrays(leaves, matvec, in_tree)]
+    right = [strong(x) for x in cl.as_arrays(leaves, matvec, in_tree)]
     while True:
         avals = [x.aval for x in right]
         operator, out_tree = _record(matvec, in_tree, avals)
@@ -303,7 +299,7 @@ def custom_linear_solve(
             values = [
                 ew.convert_element_type(leaf, aval.dtype)
                 for leaf, aval in zip(
-                    calling.as_arrays(tree.leaves(x), matvec, in_tree), avals, strict=True
+                    cl.as_arrays(tree.leaves(x), matvec, in_tree), avals, strict=True
                 )
             ]
             return tree.unflatten(
@@ -319,10 +315,10 @@ def custom_linear_solve(
     ) -> stg.Staged:
         def run(right: Any) -> Any:
             result = solver(multiply, right)
-            x, aux = calling.split_aux(solver, result) if has_aux else (result, None)
+            x, aux = cl.split_aux(solver, result) if has_aux else (result, None)
             return x, aux
 
-        staged, out_tree = stage_function(run, in_tree, avals)
+        staged, out_tree = cf.stage_function(run, in_tree, avals)
         x_tree, aux_tree = out_tree.children()
         _check(solver, name, x_tree, staged.jaxpr.out_avals[: len(avals)], b_tree, avals)
         aux_trees.append(aux_tree)
@@ -352,7 +348,7 @@ def _record(
     So a derivative within it, of a function with programs inside, leaves tangents alone to be
     transposed.
     """
-    flat = calling.FlatFunction(matvec, in_tree)
+    flat = cl.FlatFunction(matvec, in_tree)
     linear = lz.linear_trace(matvec)
     with Running(linear):
         staged = linear.build(flat(*linear.new_inputs(avals)))
@@ -372,5 +368,5 @@ def _check(
         raise ArgumentError(f"{what} a tree like b, {b_tree}, but returned {out_tree}.")
     for i, (a, b) in enumerate(zip(avals_out, avals, strict=True)):
         if (a.shape, a.dtype) != (b.shape, b.dtype):
-            path = calling.leaf_path("b", b_tree, i)
+            path = cl.leaf_path("b", b_tree, i)
             raise ArgumentError(f"{what} for {path}, of type {b}, the same, but returned {a}.")

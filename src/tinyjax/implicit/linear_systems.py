@@ -9,10 +9,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, overload
 import attrs
 
 from tinyjax import dtypes, numpy as jnp, tree
-from tinyjax.core import api
-from tinyjax.core.primitives.identities import stop_gradient
-from tinyjax.core.tracing import calling, checking
-from tinyjax.core.values import Array, ArrayLike, array as arr, operands as opd
+from tinyjax.core.names import Array, ArrayLike, api, arr, ck, cl, idn, opd
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.implicit import krylov, linear_operators
 from tinyjax.implicit.information import Info, default_tolerance
@@ -57,7 +54,7 @@ def linear_solve(
 def linear_solve(
     A: ArrayLike | Callable[[Any], Any], b: Any, *, has_aux: bool, **options: Unpack[SolveOptions]
 ) -> Any: ...
-@checking.checked
+@ck.checked
 def linear_solve(  # noqa: PLR0913
     A: ArrayLike | Callable[[Any], Any],
     b: Any,
@@ -125,12 +122,12 @@ def linear_solve(  # noqa: PLR0913
     else:
         assert callable(A), "as its annotation says"
         multiply, dtypes_of = A, []
-    right = [strong(x) for x in calling.as_arrays(leaves, multiply, tree.structure(((b,), {})))]
+    right = [strong(x) for x in cl.as_arrays(leaves, multiply, tree.structure(((b,), {})))]
     right = [x.astype(dtypes.promote([*dtypes_of, (x.dtype, False)])[0]) for x in right]
     space = space_of(treedef, [x.aval for x in right], "b of linear_solve")
     if tol is not None:
-        tol = stop_gradient(opd.as_array(tol))
-    atol = stop_gradient(opd.as_array(atol))
+        tol = idn.stop_gradient(opd.as_array(tol))
+    atol = idn.stop_gradient(opd.as_array(atol))
     settings = Settings(method or "dense", preconditioner, tol, atol, maxiter, restart)
     start = None if x0 is None else _guess(x0, space)
     x, info = settings.solve(multiply, tree.unflatten(treedef, right), space, start)

@@ -8,10 +8,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack, overloa
 import numpy as np
 
 from tinyjax import dtypes, errors, frames, numpy as jnp
-from tinyjax.core import api
-from tinyjax.core.control_flow import loops, while_loop as wl
-from tinyjax.core.tracing import checking
-from tinyjax.core.values import Array, ArrayLike
+from tinyjax.core.names import Array, ArrayLike, api, ck, loops, wl
 from tinyjax.implicit import information, krylov, linear_systems, roots, theorem, vectors
 from tinyjax.numpy.promotion import check_option
 
@@ -73,7 +70,7 @@ def minimize(
     has_aux: bool,
     **options: Unpack[MinimizeOptions],
 ) -> Any: ...
-@checking.checked
+@ck.checked
 def minimize(  # noqa: PLR0913
     fun: Callable[..., Any],
     x0: Any,

@@ -8,9 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tinyjax import dtypes, numpy as jnp
-from tinyjax.core import api
-from tinyjax.core.control_flow import while_loop as wl
-from tinyjax.core.values import Array
+from tinyjax.core.names import Array, api, wl
 from tinyjax.implicit import information, krylov
 
 

@@ -7,11 +7,7 @@ from itertools import accumulate
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 from tinyjax import custom_derivatives, dtypes, frames, numpy as jnp, tree
-from tinyjax.core import api
-from tinyjax.core.control_flow import scan as sc
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.tracing import calling, checking, primitive as prim, trace as tr
-from tinyjax.core.values import Array, ArrayLike, integers as ints
+from tinyjax.core.names import Array, ArrayLike, api, ck, cl, ew, ints, prim, sc, tr
 from tinyjax.errors import ArgumentError
 from tinyjax.implicit import runge_kutta, taylor_series
 from tinyjax.implicit.information import Info
@@ -87,7 +83,7 @@ def odeint(
     has_aux: bool,
     **options: Unpack[OdeOptions],
 ) -> Any: ...
-@checking.checked
+@ck.checked
 def odeint(  # noqa: PLR0913
     func: Callable[..., Any],
     y0: Any,
@@ -228,7 +224,7 @@ def _stage(
 ) -> tuple[Closed, list[Array], Array, Space]:
     """Stage the field: a function of what it depends on, the state's leaves and the time."""
     leaves, treedef = tree.flatten(y0)
-    guesses = calling.as_arrays(leaves, func, tree.structure(((y0,), {})))
+    guesses = cl.as_arrays(leaves, func, tree.structure(((y0,), {})))
     arrays = [strong(x) for x in guesses]
 
     def run(arrays: Sequence[Array]) -> tuple[Closed, list[Array]]:
@@ -273,7 +269,7 @@ def _check_slope(
     for i, (x, aval) in enumerate(zip(arrays, closed.jaxpr.out_avals, strict=True)):
         if x.shape != aval.shape:
             raise ArgumentError(
-                f"{what} for {calling.leaf_path('y0', treedef, i)}, of type {x.aval}, an array of "
+                f"{what} for {cl.leaf_path('y0', treedef, i)}, of type {x.aval}, an array of "
                 f"its shape, but returned {aval}."
             )
 

@@ -6,10 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 from tinyjax import custom_derivatives, dtypes, frames, numpy as jnp, tree
-from tinyjax.core import api
-from tinyjax.core.primitives import identities
-from tinyjax.core.tracing import calling, checking
-from tinyjax.core.values import Array, ArrayLike, operands as opd
+from tinyjax.core.names import Array, ArrayLike, api, ck, cl, idn, opd
 from tinyjax.errors import ArgumentError, ConcretizationError
 from tinyjax.implicit import constant, information, theorem, vectors
 from tinyjax.implicit.linear_systems import LinearSolver, prepared
@@ -83,7 +80,7 @@ def root(
     has_aux: bool,
     **options: Unpack[RootOptions],
 ) -> Any: ...
-@checking.checked
+@ck.checked
 def root(  # noqa: PLR0913
     f: Callable[..., Any],
     x0: Any = None,
@@ -212,7 +209,7 @@ def custom_root(
         result = solve(lambda x: equations(x, *closed_over), initial_guess)
     # the solver may return what it closes over, whose derivative would count twice
     result = tree.map(_constant, result)
-    root, aux = calling.split_aux(solve, result) if has_aux else (result, ())
+    root, aux = cl.split_aux(solve, result) if has_aux else (result, ())
 
     @custom_derivatives.custom_derivative
     def solution(x: Any, *_consts: Array) -> Any:
@@ -237,7 +234,7 @@ def custom_root(
 
 def _constant(leaf: Any) -> Array:
     x = opd.as_array(leaf)
-    return identities.stop_gradient(x) if dtypes.is_inexact(x.dtype) else x
+    return idn.stop_gradient(x) if dtypes.is_inexact(x.dtype) else x
 
 
 def check_maxiter(name: str, maxiter: int | None) -> None:

@@ -15,9 +15,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, numpy as jnp
-from tinyjax.core.control_flow import loops, scan as sc, while_loop as wl
-from tinyjax.core.primitives.identities import stop_gradient
-from tinyjax.core.values import Array
+from tinyjax.core.names import Array, idn, loops, sc, wl
 from tinyjax.implicit.information import Info
 
 #: The derivative of a state, a vector, at a time.
@@ -116,7 +114,7 @@ def integrate(field: Field, y0: Array, times: Array, steps: Steps) -> tuple[Arra
         The states, by rows; NaN where there were too many steps.
     """
     slope = field(y0, times[0])
-    first = stop_gradient(_first_step(field, y0, slope, times[0], steps))
+    first = idn.stop_gradient(_first_step(field, y0, slope, times[0], steps))
 
     state = _State(
         y0,
@@ -173,7 +171,7 @@ def through(
         return last._replace(iterations=state.iterations + last.iterations), y
 
     last, ys = sc.scan(target, state, times[1:])
-    converged = jnp.all(jnp.isfinite(stop_gradient(ys)))
+    converged = jnp.all(jnp.isfinite(idn.stop_gradient(ys)))
     residual = jnp.zeros((), dtypes.real_part(y0.dtype))
     states = jnp.concatenate([y0[None], ys])
     return states, Info(converged, last.iterations, residual)
@@ -195,8 +193,8 @@ def _step(field: Field, s: _State, steps: Steps) -> _State:
     empty = jnp.zeros((7, s.y.shape[0]), dtype)
     y, stages = loops.fori_loop(1, 7, stage, (s.y, empty.at[0].set(s.slope)))
     weights = jnp.asarray(_ERROR).astype(dtype)
-    error = h * jnp.abs(weights @ stop_gradient(stages))
-    size = jnp.maximum(jnp.abs(stop_gradient(s.y)), jnp.abs(stop_gradient(y)))
+    error = h * jnp.abs(weights @ idn.stop_gradient(stages))
+    size = jnp.maximum(jnp.abs(idn.stop_gradient(s.y)), jnp.abs(idn.stop_gradient(y)))
     ratio = jnp.sqrt(jnp.mean((error / (steps.atol + steps.rtol * size)) ** 2))
     finite = jnp.isfinite(ratio)
     good = ratio <= 1.0
@@ -205,7 +203,7 @@ def _step(field: Field, s: _State, steps: Steps) -> _State:
     factor = jnp.where(finite, jnp.clip(0.9 * jnp.maximum(ratio, 1e-10) ** -0.2, least, 10), 0.2)
     # shorter ones are lost in the rounding of the time
     of_times = np.finfo(h.dtype)
-    time = jnp.abs(stop_gradient(s.time))
+    time = jnp.abs(idn.stop_gradient(s.time))
     shortest = jnp.maximum(4 * float(of_times.eps) * time, float(of_times.tiny))
     following = jnp.maximum(h * factor.astype(h.dtype), shortest)
     is_shortest = ~(h > shortest)  # also if it is NaN

@@ -16,8 +16,7 @@ import numpy as np
 
 from tinyjax import dtypes, numpy as jnp
 from tinyjax.autodiff import taylor
-from tinyjax.core.primitives.identities import stop_gradient
-from tinyjax.core.values import Array
+from tinyjax.core.names import Array, idn
 from tinyjax.implicit import information, runge_kutta
 
 
@@ -52,7 +51,7 @@ def integrate(
 def _step(field: runge_kutta.Field, s: _State, order: int, steps: runge_kutta.Steps) -> _State:
     derivatives = taylor.solution(field, s.y, s.time, order)
     coefficients = jnp.stack([x / factorial(k) for k, x in enumerate(derivatives)])
-    known = stop_gradient(coefficients)
+    known = idn.stop_gradient(coefficients)
     # both radii of convergence times the part of it at which the last term is the error allowed
     allowed = max(steps.rtol, steps.atol)
     unit = (steps.atol + steps.rtol * jnp.abs(known[0])) / allowed
@@ -60,7 +59,7 @@ def _step(field: runge_kutta.Field, s: _State, order: int, steps: runge_kutta.St
     length = 0.9 * allowed ** (1 / order) * jnp.min(jnp.stack(radii)).astype(s.time.dtype)
     # shorter ones are lost in the rounding of the time
     of_times = np.finfo(s.time.dtype)
-    shortest = 4 * float(of_times.eps) * jnp.abs(stop_gradient(s.time))
+    shortest = 4 * float(of_times.eps) * jnp.abs(idn.stop_gradient(s.time))
     shortest = jnp.maximum(shortest, float(of_times.tiny))
     is_shortest = ~(length > shortest)  # also if it is NaN
     h = jnp.minimum(jnp.maximum(length, shortest), steps.hmax)

@@ -11,9 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from tinyjax import tree
-from tinyjax.core import api
-from tinyjax.core.tracing.primitive import ZERO
-from tinyjax.core.values import Array
+from tinyjax.core.names import Array, api, prim
 from tinyjax.custom_derivatives import SymbolicZero, custom_derivative
 from tinyjax.implicit import linear_systems, vectors
 from tinyjax.implicit.information import Info
@@ -57,9 +55,9 @@ def solve_implicitly(
 
         def tangent_map(of_consts: Directions, of_start: Direction) -> tuple[object, object]:
             if all(isinstance(t, SymbolicZero) for t in of_consts):
-                return ZERO, tree.map(lambda _: ZERO, info)
+                return prim.ZERO, tree.map(lambda _: prim.ZERO, info)
             change = change_along(lambda *cs: equations(cs, x), consts, of_consts)
-            return solve(-change), tree.map(lambda _: ZERO, info)
+            return solve(-change), tree.map(lambda _: prim.ZERO, info)
 
         return (x, info), tangent_map
 

@@ -12,10 +12,7 @@ from typing import Any
 import attrs
 
 from tinyjax import dtypes, errors, frames, numpy as jnp, tree
-from tinyjax.core.control_flow import common as cf
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.tracing import calling, jaxpr as jx
-from tinyjax.core.values import Array, avals as av
+from tinyjax.core.names import Array, av, cf, cl, ew, jx
 
 #: What an equation is made of: a function of what it closes over and of its unknown, a vector.
 VectorFunction = Callable[[Sequence[Array], Array], Array]
@@ -99,7 +96,7 @@ class Closed:
 def close(fun: Callable[..., Any], *args: Any) -> tuple[Closed, list[Array]]:
     """Stage a function; return it as one of what it closes over, and that."""
     leaves, in_tree = tree.flatten_arguments(args, {})
-    arrays = calling.as_arrays(leaves, fun, in_tree)
+    arrays = cl.as_arrays(leaves, fun, in_tree)
     staged, out_tree = cf.stage_function(fun, in_tree, [x.aval for x in arrays])
     return Closed(staged.jaxpr, out_tree), list(staged.consts)
 
@@ -155,7 +152,7 @@ def equation(
         ArgumentError: the value is of another structure or shape.
     """
     leaves, treedef = tree.flatten(x0)
-    guesses = calling.as_arrays(leaves, fun, tree.structure(((x0,), {})))
+    guesses = cl.as_arrays(leaves, fun, tree.structure(((x0,), {})))
     arrays = [strong(x) for x in guesses]
     closed, consts, promoted = _stage(name, fun, treedef, guesses, arrays, args, scalar)
     if [x.dtype for x in promoted] != [x.dtype for x in arrays]:
@@ -215,7 +212,7 @@ def _check_values(
         )
     for i, (a, b) in enumerate(zip(avals, closed.jaxpr.out_avals, strict=True)):
         if a.shape != b.shape:
-            path = calling.leaf_path("result", treedef, i)
+            path = cl.leaf_path("result", treedef, i)
             raise errors.ArgumentError(
                 f"{what} at {path} an array of shape {a.shape}, like its unknown, but returned "
                 f"{b}. There are as many equations as unknowns."

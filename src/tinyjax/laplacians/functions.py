@@ -9,10 +9,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from tinyjax import dtypes, errors, frames, tree
-from tinyjax.core.api import arguments, jacobians
-from tinyjax.core.primitives import broadcast as bc, shape as sh, slicing as sl
-from tinyjax.core.tracing import calling, checking, primitive as prim, trace as tr
-from tinyjax.core.values import Array, avals as av, concrete as conc, integers as ints
+from tinyjax.core.names import arguments, av, bc, ck, cl, conc, ints, jacobians, prim, sh, sl, tr
+from tinyjax.core.values import Array
 from tinyjax.laplacians import numbering as nb, rows as rw
 from tinyjax.laplacians.trace import LaplacianTrace, run
 
@@ -40,7 +38,7 @@ class Laplacian(NamedTuple):
     laplacian: Any
 
 
-@checking.checked
+@ck.checked
 def laplacian(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, *, sparse: bool = True
 ) -> Callable[..., Laplacian]:
@@ -84,7 +82,7 @@ def laplacian(
     """
     choice = arguments.Choice("laplacian", fun, argnums)
 
-    @partial(calling.watched, named=fun)
+    @partial(cl.watched, named=fun)
     def laplacian_at(*args: Any, **kwargs: Any) -> Laplacian:
         chosen, flat = _chosen(choice, args, kwargs)
         trace, outs = _forward(chosen, flat, True, sparse)
@@ -115,7 +113,7 @@ def laplacian(
     return laplacian_at
 
 
-@checking.checked
+@ck.checked
 def divergence(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, *, sparse: bool = True
 ) -> Callable[..., Array]:
@@ -148,7 +146,7 @@ def divergence(
     """
     choice = arguments.Choice("divergence", fun, argnums)
 
-    @partial(calling.watched, named=fun)
+    @partial(cl.watched, named=fun)
     def divergence_at(*args: Any, **kwargs: Any) -> Array:
         chosen, flat = _chosen(choice, args, kwargs)
         trace, outs = _forward(chosen, flat, False, sparse)
@@ -173,7 +171,7 @@ def divergence(
     return divergence_at
 
 
-@checking.checked
+@ck.checked
 def directional_derivatives(
     fun: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any]
 ) -> tuple[R, R, R]:
@@ -206,14 +204,14 @@ def directional_derivatives(
     """
     arguments.check_per_argument("directional_derivatives", primals=primals, tangents=tangents)
     leaves, in_tree = tree.flatten_arguments(tuple(primals), {})
-    args = calling.as_arrays(leaves, fun, in_tree)
+    args = cl.as_arrays(leaves, fun, in_tree)
     directions = arguments.as_tangents(
         tuple(tangents),
         in_tree.children()[0],
         [x.aval for x in args],
         "tangents",
         fun,
-        lambda i: calling.argument_path(fun, in_tree, i),
+        lambda i: cl.argument_path(fun, in_tree, i),
         "jvp",
     )
     only = np.zeros(1, np.intp)
@@ -223,7 +221,7 @@ def directional_derivatives(
         else rw.Rows(sl.pad_in_dim(sh.expand_dims(v, (0,)), 1, 0, 0), nb.column(only, x.ndim))
         for x, v in zip(args, directions, strict=True)
     ]
-    flat = calling.FlatFunction(fun, in_tree)
+    flat = cl.FlatFunction(fun, in_tree)
     trace = LaplacianTrace(tr.current_trace(), True, fun)
     outs = run(trace, flat, args, rows)
     primals_out = [trace.primal(out) for out in outs]
@@ -240,7 +238,7 @@ def directional_derivatives(
 
 def _chosen(
     choice: arguments.Choice, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> tuple[arguments.Chosen, calling.FlatFunction]:
+) -> tuple[arguments.Chosen, cl.FlatFunction]:
     """Return the chosen arguments, and the function of these on arrays."""
     chosen = arguments.Chosen(choice, args, kwargs)
     chosen.check(allow_complex=False)
@@ -251,11 +249,11 @@ def _chosen(
                 f"its arguments, but one is of the symbolic shape {x.shape}. Export it for "
                 "constant shapes, or map it with vmap over an axis of symbolic size."
             )
-    return chosen, calling.FlatFunction(chosen, chosen.in_tree, user_fun=choice.fun)
+    return chosen, cl.FlatFunction(chosen, chosen.in_tree, user_fun=choice.fun)
 
 
 def _forward(
-    chosen: arguments.Chosen, flat: calling.FlatFunction, second: bool, sparse: bool
+    chosen: arguments.Chosen, flat: cl.FlatFunction, second: bool, sparse: bool
 ) -> tuple[LaplacianTrace, list[Array]]:
     """Run a function on its arguments with their derivatives in themselves."""
     total = sum(x.size for x in chosen.primals)

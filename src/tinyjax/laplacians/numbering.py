@@ -20,9 +20,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax.core.primitives import broadcast as bc, reduce as rd, shape as sh, slicing as sl
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr, trace as tr
-from tinyjax.core.values import Array, avals as av, concrete as conc
+from tinyjax.core.names import Array, av, bc, conc, jx, pr, prim, rd, sh, sl, tr
 from tinyjax.dtypes import is_inexact
 from tinyjax.primitives import cumulative as cu, dot, gather_scatter as gs, sort as so
 

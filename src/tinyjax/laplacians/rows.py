@@ -10,10 +10,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, numpy as jnp
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.transforms import batching as bt, jvp as jv
-from tinyjax.core.values import Array, avals as av
+from tinyjax.core.names import Array, av, bc, bt, ew, jv, prim, sh, sl, tr
 from tinyjax.laplacians import numbering as nb
 
 P = TypeVar("P")

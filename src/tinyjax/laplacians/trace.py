@@ -14,17 +14,8 @@ from functools import partial
 from typing import Any, Final, TypeVar
 
 from tinyjax import checkpointing, errors
-from tinyjax.core import api, jit as jt
-from tinyjax.core.control_flow import cond, scan as sc, while_loop as wl
-from tinyjax.core.primitives import broadcast as bc, shape as sh
-from tinyjax.core.tracing import (
-    jaxpr as jx,
-    primitive as prim,
-    staging as stg,
-    trace as tr,
-)
+from tinyjax.core.names import Array, api, av, bc, cond, jt, jx, prim, sc, sh, stg, tr, wl
 from tinyjax.core.tracing.program_rules import ASKED
-from tinyjax.core.values import Array, avals as av
 from tinyjax.custom_derivatives.custom_calls import custom_call_p
 from tinyjax.dtypes import HostArray, is_float, is_inexact
 from tinyjax.laplacians import numbering as nb, rows as rw

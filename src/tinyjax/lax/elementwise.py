@@ -6,15 +6,8 @@ from enum import Enum
 from typing import Any, Literal, TypeVar
 
 from tinyjax import dtypes, tree
-from tinyjax.core.primitives import (
-    broadcast as _bc,
-    elementwise as _ew,
-    identities as _id,
-    shape as _sh,
-)
-from tinyjax.core.tracing import Primitive, checking, trace as tr
+from tinyjax.core.names import Array, ArrayLike, Primitive, bc, ck, ew, idn, opd, sh, tr
 from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams
-from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.core.values.integers import integer
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
@@ -42,7 +35,7 @@ def neg(x: ArrayLike) -> Array:
         >>> lax.neg(jnp.array([0.0, jnp.inf]))
         Array([ -0., -inf], dtype=float32)
     """
-    return _of_one(_ew.neg, x)
+    return _of_one(ew.neg, x)
 
 
 def sign(x: ArrayLike) -> Array:
@@ -56,7 +49,7 @@ def sign(x: ArrayLike) -> Array:
         >>> lax.sign(jnp.array([-2.5, 0.0, 7.0, jnp.nan]))
         Array([-1.,  0.,  1., nan], dtype=float32)
     """
-    return _of_one(_ew.sign, x)
+    return _of_one(ew.sign, x)
 
 
 def abs(x: ArrayLike) -> Array:
@@ -73,7 +66,7 @@ def abs(x: ArrayLike) -> Array:
         >>> tinyjax.grad(lax.abs)(0.0)
         Array(0., dtype=float32, weak_type=True)
     """
-    return _of_one(_ew.abs_, x)
+    return _of_one(ew.abs_, x)
 
 
 def floor(x: ArrayLike) -> Array:
@@ -89,7 +82,7 @@ def floor(x: ArrayLike) -> Array:
         >>> lax.floor(-jnp.inf), tinyjax.grad(lax.floor)(1.5)
         (Array(-inf, dtype=float32, weak_type=True), Array(0., dtype=float32, weak_type=True))
     """
-    return _of_one(_ew.floor, x)
+    return _of_one(ew.floor, x)
 
 
 def ceil(x: ArrayLike) -> Array:
@@ -106,7 +99,7 @@ def ceil(x: ArrayLike) -> Array:
         >>> lax.ceil(jnp.array([-0.5, jnp.inf]))
         Array([-0., inf], dtype=float32)
     """
-    return _of_one(_ew.ceil, x)
+    return _of_one(ew.ceil, x)
 
 
 def is_finite(x: ArrayLike) -> Array:
@@ -120,7 +113,7 @@ def is_finite(x: ArrayLike) -> Array:
         >>> lax.is_finite(jnp.array([1.0, jnp.inf, jnp.nan]))
         Array([ True, False, False], dtype=bool)
     """
-    return _of_one(_ew.is_finite, x)
+    return _of_one(ew.is_finite, x)
 
 
 def exp(x: ArrayLike, *, accuracy: object = None) -> Array:
@@ -137,7 +130,7 @@ def exp(x: ArrayLike, *, accuracy: object = None) -> Array:
         >>> lax.exp(jnp.array([88.0, 89.0]))
         Array([1.6516363e+38,           inf], dtype=float32)
     """
-    return _of_one(_ew.exp, x)
+    return _of_one(ew.exp, x)
 
 
 def exp2(x: ArrayLike, *, accuracy: object = None) -> Array:
@@ -154,7 +147,7 @@ def exp2(x: ArrayLike, *, accuracy: object = None) -> Array:
         >>> lax.exp2(128.0)
         Array(inf, dtype=float32, weak_type=True)
     """
-    return _of_one(_ew.exp2, x)
+    return _of_one(ew.exp2, x)
 
 
 def expm1(x: ArrayLike, *, accuracy: object = None) -> Array:
@@ -170,7 +163,7 @@ def expm1(x: ArrayLike, *, accuracy: object = None) -> Array:
         >>> lax.expm1(-1e3)
         Array(-1., dtype=float32, weak_type=True)
     """
-    return _of_one(_ew.expm1, x)
+    return _of_one(ew.expm1, x)
 
 
 def log(x: ArrayLike, *, accuracy: object = None) -> Array:
@@ -187,7 +180,7 @@ def log(x: ArrayLike, *, accuracy: object = None) -> Array:
         >>> lax.log(-1 + 0j)
         Array(0.+3.1415927j, dtype=complex64, weak_type=True)
     """
-    return _of_one(_ew.log, x)
+    return _of_one(ew.log, x)
 
 
 def log1p(x: ArrayLike, *, accuracy: object = None) -> Array:
@@ -202,7 +195,7 @@ def log1p(x: ArrayLike, *, accuracy: object = None) -> Array:
         >>> lax.log1p(jnp.array([1e-10, -1.0]))
         Array([1.e-10,   -inf], dtype=float32)
     """
-    return _of_one(_ew.log1p, x)
+    return _of_one(ew.log1p, x)
 
 
 def sqrt(x: ArrayLike, *, accuracy: object = None) -> Array:
@@ -221,7 +214,7 @@ def sqrt(x: ArrayLike, *, accuracy: object = None) -> Array:
         >>> tinyjax.grad(lax.sqrt)(0.0)
         Array(inf, dtype=float32, weak_type=True)
     """
-    return _of_one(_ew.sqrt, x)
+    return _of_one(ew.sqrt, x)
 
 
 def rsqrt(x: ArrayLike, *, accuracy: object = None) -> Array:
@@ -238,7 +231,7 @@ def rsqrt(x: ArrayLike, *, accuracy: object = None) -> Array:
         >>> tinyjax.grad(lax.rsqrt)(1.0)
         Array(-0.5, dtype=float32, weak_type=True)
     """
-    return _of_one(_ew.rsqrt, x)
+    return _of_one(ew.rsqrt, x)
 
 
 def cbrt(x: ArrayLike, *, accuracy: object = None) -> Array:
@@ -254,7 +247,7 @@ def cbrt(x: ArrayLike, *, accuracy: object = None) -> Array:
         >>> tinyjax.grad(lax.cbrt)(0.0)
         Array(inf, dtype=float32, weak_type=True)
     """
-    return _of_one(_ew.cbrt, x)
+    return _of_one(ew.cbrt, x)
 
 
 def logistic(x: ArrayLike, *, accuracy: object = None) -> Array:
@@ -268,7 +261,7 @@ def logistic(x: ArrayLike, *, accuracy: object = None) -> Array:
         >>> lax.logistic(jnp.array([0.0, -1000.0, 1000.0]))
         Array([0.5, 0. , 1. ], dtype=float32)
     """
-    return _of_one(_ew.logistic, x)
+    return _of_one(ew.logistic, x)
 
 
 def sin(x: ArrayLike, *, accuracy: object = None) -> Array:
@@ -282,7 +275,7 @@ def sin(x: ArrayLike, *, accuracy: object = None) -> Array:
         >>> lax.sin(jnp.array([0.0, jnp.pi / 2, jnp.inf]))
         Array([ 0.,  1., nan], dtype=float32)
     """
-    return _of_one(_ew.sin, x)
+    return _of_one(ew.sin, x)
 
 
 def cos(x: ArrayLike, *, accuracy: object = None) -> Array:
@@ -299,7 +292,7 @@ def cos(x: ArrayLike, *, accuracy: object = None) -> Array:
         >>> lax.cos(1j)
         Array(1.5430806-0.j, dtype=complex64, weak_type=True)
     """
-    return _of_one(_ew.cos, x)
+    return _of_one(ew.cos, x)
 
 
 def tan(x: ArrayLike, *, accuracy: object = None) -> Array:
@@ -316,7 +309,7 @@ def tan(x: ArrayLike, *, accuracy: object = None) -> Array:
         >>> abs(lax.tan(jnp.pi / 2)) > 1e7
         Array(True, dtype=bool)
     """
-    return _of_one(_ew.tan, x)
+    return _of_one(ew.tan, x)
 
 
 def asin(x: ArrayLike) -> Array:
@@ -333,7 +326,7 @@ def asin(x: ArrayLike) -> Array:
         >>> lax.asin(1.0) == jnp.pi / 2
         Array(True, dtype=bool)
     """
-    return _of_one(_ew.asin, x)
+    return _of_one(ew.asin, x)
 
 
 def acos(x: ArrayLike) -> Array:
@@ -352,7 +345,7 @@ def acos(x: ArrayLike) -> Array:
         >>> lax.acos(2 + 0j)
         Array(0.-1.316958j, dtype=complex64, weak_type=True)
     """
-    return _of_one(_ew.acos, x)
+    return _of_one(ew.acos, x)
 
 
 def atan(x: ArrayLike) -> Array:
@@ -369,7 +362,7 @@ def atan(x: ArrayLike) -> Array:
         >>> lax.atan(2j)
         Array(1.5707964+0.54930615j, dtype=complex64, weak_type=True)
     """
-    return _of_one(_ew.atan, x)
+    return _of_one(ew.atan, x)
 
 
 def sinh(x: ArrayLike) -> Array:
@@ -386,7 +379,7 @@ def sinh(x: ArrayLike) -> Array:
         >>> lax.sinh(100.0)
         Array(inf, dtype=float32, weak_type=True)
     """
-    return _of_one(_ew.sinh, x)
+    return _of_one(ew.sinh, x)
 
 
 def cosh(x: ArrayLike) -> Array:
@@ -403,7 +396,7 @@ def cosh(x: ArrayLike) -> Array:
         >>> lax.cosh(100.0)
         Array(inf, dtype=float32, weak_type=True)
     """
-    return _of_one(_ew.cosh, x)
+    return _of_one(ew.cosh, x)
 
 
 def tanh(x: ArrayLike, *, accuracy: object = None) -> Array:
@@ -420,7 +413,7 @@ def tanh(x: ArrayLike, *, accuracy: object = None) -> Array:
         >>> tinyjax.grad(lax.tanh)(20.0)
         Array(0., dtype=float32, weak_type=True)
     """
-    return _of_one(_ew.tanh, x)
+    return _of_one(ew.tanh, x)
 
 
 def asinh(x: ArrayLike) -> Array:
@@ -435,7 +428,7 @@ def asinh(x: ArrayLike) -> Array:
         >>> lax.asinh(jnp.array([0.0, 1e-30, jnp.inf]))
         Array([0.e+00, 1.e-30,    inf], dtype=float32)
     """
-    return _of_one(_ew.asinh, x)
+    return _of_one(ew.asinh, x)
 
 
 def acosh(x: ArrayLike) -> Array:
@@ -454,7 +447,7 @@ def acosh(x: ArrayLike) -> Array:
         >>> tinyjax.grad(lax.acosh)(1.0)
         Array(inf, dtype=float32, weak_type=True)
     """
-    return _of_one(_ew.acosh, x)
+    return _of_one(ew.acosh, x)
 
 
 def atanh(x: ArrayLike) -> Array:
@@ -471,7 +464,7 @@ def atanh(x: ArrayLike) -> Array:
         >>> tinyjax.grad(lax.atanh)(1.0)
         Array(inf, dtype=float32, weak_type=True)
     """
-    return _of_one(_ew.atanh, x)
+    return _of_one(ew.atanh, x)
 
 
 def real(x: ArrayLike) -> Array:
@@ -485,7 +478,7 @@ def real(x: ArrayLike) -> Array:
         >>> lax.real(jnp.array([1 + 2j]))
         Array([1.], dtype=float32)
     """
-    return _of_one(_ew.real, x)
+    return _of_one(ew.real, x)
 
 
 def imag(x: ArrayLike) -> Array:
@@ -499,7 +492,7 @@ def imag(x: ArrayLike) -> Array:
         >>> lax.imag(jnp.array([1 + 2j]))
         Array([2.], dtype=float32)
     """
-    return _of_one(_ew.imag, x)
+    return _of_one(ew.imag, x)
 
 
 def bitwise_not(x: ArrayLike) -> Array:
@@ -515,7 +508,7 @@ def bitwise_not(x: ArrayLike) -> Array:
         >>> lax.bitwise_not(jnp.uint8(5)), lax.bitwise_not(True)
         (Array(250, dtype=uint8), Array(False, dtype=bool))
     """
-    return _of_one(_ew.not_, x)
+    return _of_one(ew.not_, x)
 
 
 def population_count(x: ArrayLike) -> Array:
@@ -529,7 +522,7 @@ def population_count(x: ArrayLike) -> Array:
         >>> lax.population_count(jnp.array([7, -1], jnp.int8))
         Array([3, 8], dtype=int8)
     """
-    return _of_one(_ew.population_count, x)
+    return _of_one(ew.population_count, x)
 
 
 def clz(x: ArrayLike) -> Array:
@@ -650,7 +643,7 @@ def add(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.add(jnp.array([1, 2]), 3)
         Array([4, 5], dtype=int32)
     """
-    return tr.bind1(_ew.add, pair("add", x, y), NO_PARAMS)
+    return tr.bind1(ew.add, pair("add", x, y), NO_PARAMS)
 
 
 def sub(x: ArrayLike, y: ArrayLike) -> Array:
@@ -668,7 +661,7 @@ def sub(x: ArrayLike, y: ArrayLike) -> Array:
         Array([[1., 0.],
                [1., 0.]], dtype=float32)
     """
-    return tr.bind1(_ew.sub, pair("sub", x, y), NO_PARAMS)
+    return tr.bind1(ew.sub, pair("sub", x, y), NO_PARAMS)
 
 
 def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike = None) -> Array:
@@ -690,7 +683,7 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike = None) -> Array:
         dtype = dtypes.check(out_dtype)
         weak = a.weak_type and b.weak_type
         a, b = convert(a, dtype, weak), convert(b, dtype, weak)
-    return tr.bind1(_ew.mul, pair("mul", a, b), NO_PARAMS)
+    return tr.bind1(ew.mul, pair("mul", a, b), NO_PARAMS)
 
 
 def mulhi(x: ArrayLike, y: ArrayLike) -> Array:
@@ -723,7 +716,7 @@ def div(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.div(1.0, 0.0)
         Array(inf, dtype=float32, weak_type=True)
     """
-    return tr.bind1(_ew.div, pair("div", x, y), NO_PARAMS)
+    return tr.bind1(ew.div, pair("div", x, y), NO_PARAMS)
 
 
 def rem(x: ArrayLike, y: ArrayLike) -> Array:
@@ -737,7 +730,7 @@ def rem(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.rem(jnp.array([7, -7, 7]), jnp.array([3, 3, 0]))
         Array([ 1, -1,  7], dtype=int32)
     """
-    return tr.bind1(_ew.rem, pair("rem", x, y), NO_PARAMS)
+    return tr.bind1(ew.rem, pair("rem", x, y), NO_PARAMS)
 
 
 def max(x: ArrayLike, y: ArrayLike) -> Array:
@@ -751,7 +744,7 @@ def max(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.max(jnp.array([1.0, jnp.nan]), 2.0)
         Array([ 2., nan], dtype=float32)
     """
-    return tr.bind1(_ew.max_, pair("max", x, y), NO_PARAMS)
+    return tr.bind1(ew.max_, pair("max", x, y), NO_PARAMS)
 
 
 def min(x: ArrayLike, y: ArrayLike) -> Array:
@@ -765,7 +758,7 @@ def min(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.min(jnp.array([1.0, jnp.nan]), 2.0)
         Array([ 1., nan], dtype=float32)
     """
-    return tr.bind1(_ew.min_, pair("min", x, y), NO_PARAMS)
+    return tr.bind1(ew.min_, pair("min", x, y), NO_PARAMS)
 
 
 def atan2(x: ArrayLike, y: ArrayLike) -> Array:
@@ -780,7 +773,7 @@ def atan2(x: ArrayLike, y: ArrayLike) -> Array:
         >>> jnp.rad2deg(lax.atan2(jnp.array([1.0, 0.0, -0.0]), jnp.array([0.0, -1.0, -1.0])))
         Array([  90.,  180., -180.], dtype=float32)
     """
-    return tr.bind1(_ew.atan2, pair("atan2", x, y), NO_PARAMS)
+    return tr.bind1(ew.atan2, pair("atan2", x, y), NO_PARAMS)
 
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
@@ -795,7 +788,7 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
         >>> lax.nextafter(0.0, 1.0)
         Array(1.e-45, dtype=float32, weak_type=True)
     """
-    return tr.bind1(_ew.nextafter, pair("nextafter", x1, x2), NO_PARAMS)
+    return tr.bind1(ew.nextafter, pair("nextafter", x1, x2), NO_PARAMS)
 
 
 def complex(x: ArrayLike, y: ArrayLike) -> Array:
@@ -810,7 +803,7 @@ def complex(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.complex(jnp.array([1.0, 2.0]), 0.5)
         Array([1.+0.5j, 2.+0.5j], dtype=complex64)
     """
-    return tr.bind1(_ew.complex_, pair("complex", x, y), NO_PARAMS)
+    return tr.bind1(ew.complex_, pair("complex", x, y), NO_PARAMS)
 
 
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
@@ -827,7 +820,7 @@ def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.bitwise_and(True, False)
         Array(False, dtype=bool)
     """
-    return tr.bind1(_ew.and_, pair("bitwise_and", x, y), NO_PARAMS)
+    return tr.bind1(ew.and_, pair("bitwise_and", x, y), NO_PARAMS)
 
 
 def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
@@ -844,7 +837,7 @@ def bitwise_or(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.bitwise_or(True, False)
         Array(True, dtype=bool)
     """
-    return tr.bind1(_ew.or_, pair("bitwise_or", x, y), NO_PARAMS)
+    return tr.bind1(ew.or_, pair("bitwise_or", x, y), NO_PARAMS)
 
 
 def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
@@ -861,7 +854,7 @@ def bitwise_xor(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.bitwise_xor(True, True)
         Array(False, dtype=bool)
     """
-    return tr.bind1(_ew.xor_, pair("bitwise_xor", x, y), NO_PARAMS)
+    return tr.bind1(ew.xor_, pair("bitwise_xor", x, y), NO_PARAMS)
 
 
 def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
@@ -878,7 +871,7 @@ def shift_left(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.shift_left(jnp.int8(1), jnp.array([6, 7, 8], jnp.int8))
         Array([  64, -128,    0], dtype=int8)
     """
-    return tr.bind1(_ew.shift_left, pair("shift_left", x, y), NO_PARAMS)
+    return tr.bind1(ew.shift_left, pair("shift_left", x, y), NO_PARAMS)
 
 
 def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
@@ -895,7 +888,7 @@ def shift_right_logical(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.shift_right_logical(-1, 28), lax.shift_right_logical(-1, 40)
         (Array(15, dtype=int32, weak_type=True), Array(0, dtype=int32, weak_type=True))
     """
-    return tr.bind1(_ew.shift_right_logical, pair("shift_right_logical", x, y), NO_PARAMS)
+    return tr.bind1(ew.shift_right_logical, pair("shift_right_logical", x, y), NO_PARAMS)
 
 
 def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
@@ -911,7 +904,7 @@ def shift_right_arithmetic(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.shift_right_arithmetic(-1, 40)
         Array(-1, dtype=int32, weak_type=True)
     """
-    return tr.bind1(_ew.shift_right_arithmetic, pair("shift_right_arithmetic", x, y), NO_PARAMS)
+    return tr.bind1(ew.shift_right_arithmetic, pair("shift_right_arithmetic", x, y), NO_PARAMS)
 
 
 def eq(x: ArrayLike, y: ArrayLike) -> Array:
@@ -928,7 +921,7 @@ def eq(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.eq(jnp.array([1 + 1j]), 1 + 1j)
         Array([ True], dtype=bool)
     """
-    return tr.bind1(_ew.eq, pair("eq", x, y), NO_PARAMS)
+    return tr.bind1(ew.eq, pair("eq", x, y), NO_PARAMS)
 
 
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
@@ -945,7 +938,7 @@ def ne(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.ne(jnp.array([1, 2]), 2)
         Array([ True, False], dtype=bool)
     """
-    return tr.bind1(_ew.ne, pair("ne", x, y), NO_PARAMS)
+    return tr.bind1(ew.ne, pair("ne", x, y), NO_PARAMS)
 
 
 def lt(x: ArrayLike, y: ArrayLike) -> Array:
@@ -962,7 +955,7 @@ def lt(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.lt(-jnp.inf, 0.0)
         Array(True, dtype=bool)
     """
-    return tr.bind1(_ew.lt, pair("lt", x, y), NO_PARAMS)
+    return tr.bind1(ew.lt, pair("lt", x, y), NO_PARAMS)
 
 
 def le(x: ArrayLike, y: ArrayLike) -> Array:
@@ -979,7 +972,7 @@ def le(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.le(False, True)
         Array(True, dtype=bool)
     """
-    return tr.bind1(_ew.le, pair("le", x, y), NO_PARAMS)
+    return tr.bind1(ew.le, pair("le", x, y), NO_PARAMS)
 
 
 def gt(x: ArrayLike, y: ArrayLike) -> Array:
@@ -996,7 +989,7 @@ def gt(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.gt(-0.0, 0.0)
         Array(False, dtype=bool)
     """
-    return tr.bind1(_ew.gt, pair("gt", x, y), NO_PARAMS)
+    return tr.bind1(ew.gt, pair("gt", x, y), NO_PARAMS)
 
 
 def ge(x: ArrayLike, y: ArrayLike) -> Array:
@@ -1013,7 +1006,7 @@ def ge(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.ge(True, False)
         Array(True, dtype=bool)
     """
-    return tr.bind1(_ew.ge, pair("ge", x, y), NO_PARAMS)
+    return tr.bind1(ew.ge, pair("ge", x, y), NO_PARAMS)
 
 
 def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
@@ -1063,8 +1056,8 @@ def conj(x: ArrayLike) -> Array:
     """
     array = opd.as_array(x)
     if not dtypes.is_complex(array.dtype):
-        return complex(array, _sh.zeros_like(array))
-    return tr.bind1(_ew.conj, (array,), NO_PARAMS)
+        return complex(array, sh.zeros_like(array))
+    return tr.bind1(ew.conj, (array,), NO_PARAMS)
 
 
 def square(x: ArrayLike) -> Array:
@@ -1119,7 +1112,7 @@ def integer_pow(x: ArrayLike, y: int) -> Array:
         Array(0., dtype=float32, weak_type=True)
     """
     return tr.bind1(
-        _ew.integer_pow_p, (opd.as_array(x),), _ew.IntegerPowParams(integer(y, "the exponent"))
+        ew.integer_pow_p, (opd.as_array(x),), ew.IntegerPowParams(integer(y, "the exponent"))
     )
 
 
@@ -1142,7 +1135,7 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
     base, exponent = opd.as_array(x), opd.as_array(y)
     if dtypes.is_inexact(base.dtype) and dtypes.is_integer(exponent.dtype):
         exponent = convert(exponent, base.dtype)
-    return tr.bind1(_ew.pow_, pair("pow", base, exponent), NO_PARAMS)
+    return tr.bind1(ew.pow_, pair("pow", base, exponent), NO_PARAMS)
 
 
 class RoundingMethod(Enum):
@@ -1178,13 +1171,13 @@ def round(x: ArrayLike, rounding_method: RoundingMethod = RoundingMethod.AWAY_FR
         Array([1., 2., 3.], dtype=float32)
     """
     array = opd.as_array(x)
-    nearest = tr.bind1(_ew.round_, (array,), NO_PARAMS)
+    nearest = tr.bind1(ew.round_, (array,), NO_PARAMS)
     if rounding_method is RoundingMethod.TO_NEAREST_EVEN:
         return nearest
-    sign_ = _ew.sign(array)
-    below = _ew.mul(sign_, _ew.floor(_ew.abs_(array)))
-    half = _ew.eq(_ew.abs_(_ew.sub(array, below)), _sh.full_like(array, 0.5))
-    return _ew.select(half, _ew.add(below, sign_), nearest)
+    sign_ = ew.sign(array)
+    below = ew.mul(sign_, ew.floor(ew.abs_(array)))
+    half = ew.eq(ew.abs_(ew.sub(array, below)), sh.full_like(array, 0.5))
+    return ew.select(half, ew.add(below, sign_), nearest)
 
 
 def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
@@ -1208,10 +1201,10 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
     chosen, a, b = opd.as_array(pred), opd.as_array(on_true), opd.as_array(on_false)
     a, b = one_dtype("select", (a, b))
     if dtypes.is_integer(chosen.dtype):
-        chosen = _ew.ge(chosen, _sh.full_like(chosen, 1))
+        chosen = ew.ge(chosen, sh.full_like(chosen, 1))
     if not chosen.shape and a.shape:
-        chosen = _bc.broadcast_in_dim(chosen, a.shape, ())
-    return tr.bind1(_ew.select_p, (chosen, a, b), NO_PARAMS)
+        chosen = bc.broadcast_in_dim(chosen, a.shape, ())
+    return tr.bind1(ew.select_p, (chosen, a, b), NO_PARAMS)
 
 
 def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
@@ -1247,7 +1240,7 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
         raise DtypeError(f"select_n numbers its cases with bools or integers, not {number.aval}.")
     out = arrays[0]
     for i, case in enumerate(arrays[1:], start=1):
-        out = select(_ew.ge(number, _sh.full_like(number, i)), case, out)
+        out = select(ew.ge(number, sh.full_like(number, i)), case, out)
     return out
 
 
@@ -1272,7 +1265,7 @@ def clamp(min: ArrayLike, x: ArrayLike, max: ArrayLike) -> Array:
         Array([ 0,  3, 10], dtype=int32)
     """
     low, array, high = pair("clamp", min, x, max)
-    return tr.bind1(_ew.min_, (tr.bind1(_ew.max_, (low, array), NO_PARAMS), high), NO_PARAMS)
+    return tr.bind1(ew.min_, (tr.bind1(ew.max_, (low, array), NO_PARAMS), high), NO_PARAMS)
 
 
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
@@ -1289,7 +1282,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
         >>> lax.convert_element_type(jnp.array([300]), jnp.int8)
         Array([44], dtype=int8)
     """
-    return _ew.convert_element_type(opd.as_array(operand), dtypes.check(new_dtype))
+    return ew.convert_element_type(opd.as_array(operand), dtypes.check(new_dtype))
 
 
 def bitcast_convert_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
@@ -1333,7 +1326,7 @@ def stop_gradient(x: T) -> T:
         array = opd.as_array(leaf)
         if not dtypes.is_inexact(array.dtype):
             return leaf
-        return tr.bind1(_id.stop_gradient_p, (array,), NO_PARAMS)
+        return tr.bind1(idn.stop_gradient_p, (array,), NO_PARAMS)
 
     constants: T = tree.map(constant, x)
     return constants
@@ -1351,10 +1344,10 @@ def stage(x: ArrayLike, /) -> Array:
         >>> tinyjax.make_jaxpr(lambda: lax.stage(1.0))().eqns[0].primitive
         stage
     """
-    return tr.bind1(_id.stage_p, (opd.as_array(x),), NO_PARAMS)
+    return tr.bind1(idn.stage_p, (opd.as_array(x),), NO_PARAMS)
 
 
-@checking.explained
+@ck.explained
 def dce_sink(val: Any, *, prevent_mlir_dce: Literal[False] = False) -> None:
     """Keep the equations of unused values in a jaxpr.
 
@@ -1379,7 +1372,7 @@ def dce_sink(val: Any, *, prevent_mlir_dce: Literal[False] = False) -> None:
             "be False. Return the values, or hand them to debug.callback."
         )
     for leaf in tree.leaves(val):
-        tr.bind(_id.dce_sink_p, (opd.as_array(leaf),), NO_PARAMS)
+        tr.bind(idn.dce_sink_p, (opd.as_array(leaf),), NO_PARAMS)
 
 
 def reduce_precision(operand: ArrayLike, exponent_bits: int, mantissa_bits: int) -> Array:
@@ -1418,5 +1411,5 @@ def optimization_barrier(operand: T, /) -> T:
     leaves, structure = tree.flatten(operand)
     if not leaves:
         return operand
-    outs: T = tree.unflatten(structure, _id.optimization_barrier([opd.as_array(x) for x in leaves]))
+    outs: T = tree.unflatten(structure, idn.optimization_barrier([opd.as_array(x) for x in leaves]))
     return outs

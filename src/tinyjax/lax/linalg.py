@@ -11,10 +11,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from tinyjax import dtypes, lazy, numpy as jnp
-from tinyjax.core.control_flow import while_loop as wl
-from tinyjax.core.primitives import shape as sh, slicing as sl
-from tinyjax.core.tracing import checking
-from tinyjax.core.values import Array, ArrayLike, integers as ints
+from tinyjax.core.names import Array, ArrayLike, ck, ints, sh, sl, wl
 from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.primitives import (
@@ -140,7 +137,7 @@ class SvdAlgorithm(Enum):
     DIVIDE_AND_CONQUER = "divide_and_conquer"
 
 
-@checking.explained
+@ck.explained
 def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     """Return the lower triangular ``L`` with a positive diagonal and ``L L^H = x``.
 
@@ -237,7 +234,7 @@ def eig(
     )
 
 
-@checking.explained
+@ck.explained
 def eigh(
     x: ArrayLike,
     *,
@@ -289,7 +286,7 @@ def _between(x: Array, first: int, last: int) -> Array:
     return sl.slice_in_dim(x, first, last, axis=x.ndim - 1)
 
 
-@checking.explained
+@ck.explained
 def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
     """Return matrices that are zero below the first subdiagonal, and similar to those given.
 
@@ -437,7 +434,7 @@ def qr(
     full_matrices: bool = True,
     use_magma: bool | None = None,
 ) -> tuple[Array, Array, Array]: ...
-@checking.explained
+@ck.explained
 def qr(
     x: ArrayLike,
     *,
@@ -492,7 +489,7 @@ def schur(
     sort_eig_vals: bool = False,
     select_callable: Callable[..., Any] | None = None,
 ) -> tuple[Array]: ...
-@checking.explained
+@ck.explained
 def schur(
     x: ArrayLike,
     *,
@@ -548,7 +545,7 @@ def svd(
     subset_by_index: tuple[int, int] | None = None,
     algorithm: SvdAlgorithm | None = None,
 ) -> Array: ...
-@checking.explained
+@ck.explained
 def svd(
     x: ArrayLike,
     *,
@@ -598,7 +595,7 @@ def svd(
     return _between(u, first, last), _between(s, first, last), rows
 
 
-@checking.explained
+@ck.explained
 def symmetric_product(
     a_matrix: ArrayLike,
     c_matrix: ArrayLike,
@@ -633,7 +630,7 @@ def symmetric_product(
     return _matrices.from_lower(out) if symmetrize_output else out
 
 
-@checking.explained
+@ck.explained
 def triangular_solve(
     a: ArrayLike,
     b: ArrayLike,
@@ -686,7 +683,7 @@ def triangular_solve(
     return sh.squeeze(x, axis) if vector else x
 
 
-@checking.explained
+@ck.explained
 def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
     """Return tridiagonal matrices that are similar to Hermitian ones.
 
@@ -712,7 +709,7 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Arra
     return householder.tridiagonal(as_array(a), lower=lower)
 
 
-@checking.explained
+@ck.explained
 def tridiagonal_solve(
     dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, *, perturb_singular: bool = False
 ) -> Array:
@@ -752,7 +749,7 @@ def tridiagonal_solve(
 _State = tuple[Array, Array, Array, Array]
 
 
-@checking.checked
+@ck.checked
 def qdwh(
     x: ArrayLike,
     *,

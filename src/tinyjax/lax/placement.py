@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 import attrs
 
 from tinyjax import errors, tree
-from tinyjax.core.devices import platform_in_view
-from tinyjax.core.values import Array, integers as ints, operands as opd
+from tinyjax.core.names import Array, dev, ints, opd
 from tinyjax.lax.elementwise import optimization_barrier
 from tinyjax.numpy.creation import zeros
 from tinyjax.parallel import collective as col, types as ty
@@ -197,7 +196,7 @@ def platform_dependent(
         >>> lax.platform_dependent(2, cpu=lambda x: x + 1, tpu=lambda x: x - 1)
         3
     """
-    platform = platform_in_view.value
+    platform = dev.platform_in_view.value
     for name, branch in {**per_platform, "default": default}.items():
         if not callable(branch) and not (name == "default" and default is None):
             raise errors.ArgumentError(

@@ -9,10 +9,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from tinyjax import dtypes, errors
-from tinyjax.core import devices as dev
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
-from tinyjax.core.tracing import trace as tr
-from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
+from tinyjax.core.names import Array, ArrayLike, bc, dev, ew, ints, opd, sh, tr
 from tinyjax.lax import operands
 from tinyjax.numpy import promotion as pm, sorting as srt
 from tinyjax.primitives import dot as _dot, result_placement as placing

@@ -10,19 +10,9 @@ from typing import Any, TypeAlias, overload
 import numpy as np
 
 from tinyjax import dtypes, tree
-from tinyjax.core.api import vmap
 from tinyjax.core.devices import Placement
-from tinyjax.core.primitives import (
-    broadcast as _bc,
-    broadcast as bc,
-    elementwise as _ew,
-    reduce as _rd,
-    shape as sh,
-)
-from tinyjax.core.primitives.slicing import pad, slice_
-from tinyjax.core.tracing import bind1, checking, jaxpr as jx, primitive as prim, staging as stg
-from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints, operands as opd
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.names import api, av, bc, bind1, ck, ew, ints, jx, opd, prim, rd, sh, sl, stg
+from tinyjax.core.values import Array, ArrayLike, ConcreteArray
 from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
@@ -50,12 +40,12 @@ def _axes_of(name: str, x: Array, axes: Sequence[int]) -> tuple[int, ...]:
 
 def _reduced(
     name: str,
-    primitive: prim.Primitive[_bc.ReduceParams],
+    primitive: prim.Primitive[bc.ReduceParams],
     operand: ArrayLike,
     axes: Sequence[int],
 ) -> Array:
     x = as_array(operand)
-    return bind1(primitive, (x,), _bc.ReduceParams(_axes_of(name, x, axes)))
+    return bind1(primitive, (x,), bc.ReduceParams(_axes_of(name, x, axes)))
 
 
 @placing.placed
@@ -76,8 +66,8 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Placeme
         Array(-56, dtype=int8)
     """
     x = as_array(operand)
-    params = _bc.ReduceParams(_axes_of("reduce_sum", x, axes))
-    return bind1(_bc.reduce_sum_p, (x,), _bc.summing(x, params))
+    params = bc.ReduceParams(_axes_of("reduce_sum", x, axes))
+    return bind1(bc.reduce_sum_p, (x,), bc.summing(x, params))
 
 
 def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
@@ -94,7 +84,7 @@ def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:
         >>> tinyjax.grad(lambda x: lax.reduce_prod(x, axes=(0,)))(jnp.array([0.0, 2.0, 3.0]))
         Array([6., 0., 0.], dtype=float32)
     """
-    return _reduced("reduce_prod", _rd.reduce_prod_p, operand, axes)
+    return _reduced("reduce_prod", rd.reduce_prod_p, operand, axes)
 
 
 def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
@@ -108,7 +98,7 @@ def reduce_max(operand: ArrayLike, axes: Sequence[int]) -> Array:
         >>> lax.reduce_max(jnp.array([[1.0, 5.0], [3.0, jnp.nan]]), axes=(1,))
         Array([ 5., nan], dtype=float32)
     """
-    return _reduced("reduce_max", _rd.reduce_max_p, operand, axes)
+    return _reduced("reduce_max", rd.reduce_max_p, operand, axes)
 
 
 def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
@@ -122,7 +112,7 @@ def reduce_min(operand: ArrayLike, axes: Sequence[int]) -> Array:
         >>> lax.reduce_min(jnp.array([[1.0, 5.0], [3.0, jnp.nan]]), axes=(1,))
         Array([ 1., nan], dtype=float32)
     """
-    return _reduced("reduce_min", _rd.reduce_min_p, operand, axes)
+    return _reduced("reduce_min", rd.reduce_min_p, operand, axes)
 
 
 def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
@@ -136,7 +126,7 @@ def reduce_and(operand: ArrayLike, axes: Sequence[int]) -> Array:
         >>> lax.reduce_and(jnp.array([[True, False], [True, True]]), axes=(1,))
         Array([False,  True], dtype=bool)
     """
-    return _reduced("reduce_and", _rd.reduce_and_p, operand, axes)
+    return _reduced("reduce_and", rd.reduce_and_p, operand, axes)
 
 
 def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
@@ -153,7 +143,7 @@ def reduce_or(operand: ArrayLike, axes: Sequence[int]) -> Array:
         >>> lax.reduce_or(jnp.zeros((0, 2), bool), axes=(0,))
         Array([False, False], dtype=bool)
     """
-    return _reduced("reduce_or", _rd.reduce_or_p, operand, axes)
+    return _reduced("reduce_or", rd.reduce_or_p, operand, axes)
 
 
 def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
@@ -169,7 +159,7 @@ def reduce_xor(operand: ArrayLike, axes: Sequence[int]) -> Array:
         >>> lax.reduce_xor(jnp.array([6, 3]), axes=(0,))
         Array(5, dtype=int32)
     """
-    return _reduced("reduce_xor", _rd.reduce_xor_p, operand, axes)
+    return _reduced("reduce_xor", rd.reduce_xor_p, operand, axes)
 
 
 def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
@@ -229,14 +219,14 @@ def _only_operation(
     return None, jaxpr
 
 
-_REDUCTIONS: dict[prim.Primitive[prim.NoParams], prim.Primitive[_bc.ReduceParams]] = {
-    _ew.add: _bc.reduce_sum_p,
-    _ew.mul: _rd.reduce_prod_p,
-    _ew.max_: _rd.reduce_max_p,
-    _ew.min_: _rd.reduce_min_p,
-    _ew.and_: _rd.reduce_and_p,
-    _ew.or_: _rd.reduce_or_p,
-    _ew.xor_: _rd.reduce_xor_p,
+_REDUCTIONS: dict[prim.Primitive[prim.NoParams], prim.Primitive[bc.ReduceParams]] = {
+    ew.add: bc.reduce_sum_p,
+    ew.mul: rd.reduce_prod_p,
+    ew.max_: rd.reduce_max_p,
+    ew.min_: rd.reduce_min_p,
+    ew.and_: rd.reduce_and_p,
+    ew.or_: rd.reduce_or_p,
+    ew.xor_: rd.reduce_xor_p,
 }
 
 
@@ -304,7 +294,7 @@ def reduce(
         ((x, start),) = pairs
         operation, _ = _only_operation(computation, x.dtype)
         if operation in _REDUCTIONS:
-            out = bind1(_REDUCTIONS[operation], (x,), _bc.ReduceParams(axes))
+            out = bind1(_REDUCTIONS[operation], (x,), bc.ReduceParams(axes))
             return bind1(operation, pair("reduce", start, out), prim.NO_PARAMS)
     return _fold(computation, treedef, pairs, axes)
 
@@ -329,7 +319,7 @@ def _fold(
         results = computation(treedef.unflatten(xs), treedef.unflatten(ys))
         return [as_array(x) for x in treedef.flatten_up_to(results, "result of computation")]
 
-    join = vmap(vmap(both))
+    join = api.vmap(api.vmap(both))
     while count > 1:
         even = count - count % 2
         joined = join([x[0:even:2] for x in lines], [x[1:even:2] for x in lines])
@@ -342,9 +332,9 @@ def _fold(
 
 
 _WINDOW_REDUCTIONS: dict[prim.Primitive[prim.NoParams], prim.Primitive[_wi.WindowParams]] = {
-    _ew.add: _wi.reduce_window_sum_p,
-    _ew.max_: _wi.reduce_window_max_p,
-    _ew.min_: _wi.reduce_window_min_p,
+    ew.add: _wi.reduce_window_sum_p,
+    ew.max_: _wi.reduce_window_max_p,
+    ew.min_: _wi.reduce_window_min_p,
 }
 
 
@@ -419,7 +409,7 @@ def reduce_window(
         primitive = None if operation is None else _WINDOW_REDUCTIONS.get(operation)
         if operation is not None and primitive is not None:
             out = bind1(primitive, (x,), params)
-            if operation is _ew.add and isinstance(start, ConcreteArray) and not start.host.any():
+            if operation is ew.add and isinstance(start, ConcreteArray) and not start.host.any():
                 return out
             return bind1(operation, pair("reduce_window", start, out), prim.NO_PARAMS)
     windows = [(_windows(x, start, params), start) for x, start, params in moved]
@@ -429,11 +419,11 @@ def reduce_window(
 
     def both(left: Any, right: Any) -> Any:
         (x, has_x), (y, has_y) = left, right
-        one = tree.map(lambda a, b: _ew.select(has_x, a, b), x, y)
+        one = tree.map(lambda a, b: ew.select(has_x, a, b), x, y)
         joined = tree.map(
-            lambda a, b: _ew.select(_ew.and_(has_x, has_y), as_array(a), b), computation(x, y), one
+            lambda a, b: ew.select(ew.and_(has_x, has_y), as_array(a), b), computation(x, y), one
         )
-        return joined, _ew.or_(has_x, has_y)
+        return joined, ew.or_(has_x, has_y)
 
     flags = (as_array(inside), as_array(np.True_))
     primitive, _ = _fold(both, tree.structure((operand, 0)), [*windows, flags], (0,))
@@ -448,7 +438,7 @@ def _windows(x: Array, start: Array, params: _wi.WindowParams) -> Array:
     between = [
         (*amounts, n - 1) for amounts, n in zip(params.padding, params.base_dilation, strict=True)
     ]
-    padded = pad(x, start, between)
+    padded = sl.pad(x, start, between)
     parts: list[Array] = []
     for place in product(*map(range, params.window)):
         starts = [i * n for i, n in zip(place, params.window_dilation, strict=True)]
@@ -456,7 +446,7 @@ def _windows(x: Array, start: Array, params: _wi.WindowParams) -> Array:
             i + (count - 1) * stride + 1
             for i, count, stride in zip(starts, counts, params.strides, strict=True)
         ]
-        parts.append(reshape(slice_(padded, starts, limits, params.strides), (1, *counts)))
+        parts.append(reshape(sl.slice_(padded, starts, limits, params.strides), (1, *counts)))
     return concatenate(parts, 0)
 
 
@@ -481,7 +471,7 @@ def _along(name: str, operand: ArrayLike, axis: int) -> tuple[Array, int]:
     return x, ints.canonical_axis(axis, x.ndim, f"{name}: axis")
 
 
-@checking.explained
+@ck.explained
 def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Return the running sum along ``axis``, from the end if ``reverse``.
 
@@ -501,7 +491,7 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     return _cu.cumsum(*_along("cumsum", operand, axis), reverse)
 
 
-@checking.explained
+@ck.explained
 def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Return the running product along ``axis``, from the end if ``reverse``.
 
@@ -520,7 +510,7 @@ def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     return _cu.cumprod(*_along("cumprod", operand, axis), reverse)
 
 
-@checking.explained
+@ck.explained
 def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Return the greatest element so far along ``axis``, from the end if ``reverse``.
 
@@ -538,7 +528,7 @@ def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     return _cu.cummax(*_along("cummax", operand, axis), reverse)
 
 
-@checking.explained
+@ck.explained
 def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Return the least element so far along ``axis``, from the end if ``reverse``.
 
@@ -556,7 +546,7 @@ def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     return _cu.cummin(*_along("cummin", operand, axis), reverse)
 
 
-@checking.explained
+@ck.explained
 def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Return the logarithm of the running sum of exponentials along ``axis``, without overflow.
 
@@ -720,7 +710,7 @@ def _counts(
     )
 
 
-@checking.explained
+@ck.explained
 def conv_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
@@ -756,7 +746,7 @@ def conv_shape_tuple(
     return (lhs_shape[0] // batch_group_count, rhs_shape[0], *_counts(padded, window, strides))
 
 
-@checking.explained
+@ck.explained
 def conv_general_permutations(
     dimension_numbers: tuple[str, str, str],
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
@@ -778,7 +768,7 @@ def conv_general_permutations(
     return numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
 
 
-@checking.explained
+@ck.explained
 def conv_general_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
@@ -811,7 +801,7 @@ def conv_general_shape_tuple(
     return tuple(shape[out.index(i)] for i in range(len(out)))
 
 
-@checking.explained
+@ck.explained
 def conv_transpose_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
@@ -858,7 +848,7 @@ def conv_transpose_shape_tuple(
     return tuple(shape[out.index(i)] for i in range(len(out)))
 
 
-@checking.explained
+@ck.explained
 def reduce_window_shape_tuple(
     operand_shape: Sequence[int],
     window_dimensions: Sequence[int],

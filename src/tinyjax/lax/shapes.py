@@ -11,15 +11,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax.core.devices import Placement
-from tinyjax.core.primitives import (
-    broadcast as _bc,
-    elementwise as _ew,
-    shape as _sh,
-    slicing as _sl,
-)
-from tinyjax.core.stablehlo.types import MOST_AXES
-from tinyjax.core.tracing import checking, trace as tr
-from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints, operands as opd
+from tinyjax.core.names import Array, ArrayLike, av, bc, ck, ew, hlo, ints, opd, sh, sl, tr
 from tinyjax.core.values.array import put
 from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DType, DTypeLike
@@ -85,9 +77,9 @@ def broadcast_in_dim(
     dims = ints.integers(broadcast_dimensions, "broadcast_dimensions")
     if len(dims) == x.ndim and all(0 <= d < len(sizes) for d in dims):
         stretched = [i for i, n in enumerate(x.shape) if n == 1 != sizes[dims[i]]]
-        x = _sh.squeeze(x, tuple(stretched)) if stretched else x
+        x = sh.squeeze(x, tuple(stretched)) if stretched else x
         dims = tuple(d for i, d in enumerate(dims) if i not in stretched)
-    return tr.bind1(_bc.broadcast_in_dim_p, (x,), _bc.BroadcastParams(sizes, dims))
+    return tr.bind1(bc.broadcast_in_dim_p, (x,), bc.BroadcastParams(sizes, dims))
 
 
 def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
@@ -131,11 +123,11 @@ def broadcast_to_rank(x: ArrayLike, rank: int) -> Array:
         (1, 1, 2)
     """
     array, ndim = opd.as_array(x), ints.integer(rank, "rank")
-    if ndim > MOST_AXES:
+    if ndim > hlo.MOST_AXES:
         raise errors.ShapeError(
-            f"an array has at most {MOST_AXES} axes, but got rank={errors.shortened(ndim)}."
+            f"an array has at most {hlo.MOST_AXES} axes, but got rank={errors.shortened(ndim)}."
         )
-    return _sh.reshape(array, (1,) * max(0, ndim - array.ndim) + array.shape)
+    return sh.reshape(array, (1,) * max(0, ndim - array.ndim) + array.shape)
 
 
 def reshape(
@@ -173,7 +165,7 @@ def reshape(
     x = opd.as_array(operand)
     if dimensions is not None:
         x = transpose(x, dimensions)
-    return tr.bind1(_sh.reshape_p, (x,), _sh.ReshapeParams(ints.integers(new_sizes, "new_sizes")))
+    return tr.bind1(sh.reshape_p, (x,), sh.ReshapeParams(ints.integers(new_sizes, "new_sizes")))
 
 
 def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | None = None) -> Array:
@@ -204,7 +196,7 @@ def collapse(operand: ArrayLike, start_dimension: int, stop_dimension: int | Non
             x.ndim,
         )
     middle = prod(x.shape[start:stop])
-    return _sh.reshape(x, (*x.shape[:start], middle, *x.shape[stop:]))
+    return sh.reshape(x, (*x.shape[:start], middle, *x.shape[stop:]))
 
 
 def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
@@ -223,7 +215,7 @@ def expand_dims(array: ArrayLike, dimensions: Sequence[int]) -> Array:
     ndim = x.ndim + len(entries)
     places = sorted([ints.canonical_axis(d, ndim, "expand_dims: dimension") for d in entries])
     distinct("expand_dims", places)
-    return _sh.expand_dims(x, tuple(places))
+    return sh.expand_dims(x, tuple(places))
 
 
 def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
@@ -248,7 +240,7 @@ def squeeze(array: ArrayLike, dimensions: Sequence[int]) -> Array:
             "cannot select an axis to squeeze out which has size not equal to one, got "
             f"shape={x.shape} and dimensions={tuple(axes)}."
         )
-    return _sh.squeeze(x, tuple(axes))
+    return sh.squeeze(x, tuple(axes))
 
 
 def distinct(name: str, axes: Sequence[int]) -> None:
@@ -269,8 +261,8 @@ def transpose(operand: ArrayLike, permutation: Sequence[int]) -> Array:
         >>> lax.transpose(jnp.zeros((2, 3, 4)), (2, 0, 1)).shape
         (4, 2, 3)
     """
-    params = _sh.TransposeParams(ints.integers(permutation, "permutation"))
-    return tr.bind1(_sh.transpose_p, (opd.as_array(operand),), params)
+    params = sh.TransposeParams(ints.integers(permutation, "permutation"))
+    return tr.bind1(sh.transpose_p, (opd.as_array(operand),), params)
 
 
 def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
@@ -290,7 +282,7 @@ def rev(operand: ArrayLike, dimensions: Sequence[int]) -> Array:
     x = opd.as_array(operand)
     entries = ints.listed(dimensions, "dimensions")
     axes = tuple([ints.canonical_axis(d, x.ndim, "rev: dimension") for d in entries])
-    return tr.bind1(_sh.rev_p, (x,), _sh.RevParams(axes))
+    return tr.bind1(sh.rev_p, (x,), sh.RevParams(axes))
 
 
 def slice(
@@ -322,8 +314,8 @@ def slice(
         ints.integers(start_indices, "start_indices"),
         ints.integers(limit_indices, "limit_indices"),
     )
-    params = _sl.SliceParams(starts, limits, steps)
-    return tr.bind1(_sl.slice_p, (x,), params)
+    params = sl.SliceParams(starts, limits, steps)
+    return tr.bind1(sl.slice_p, (x,), params)
 
 
 def slice_in_dim(
@@ -360,7 +352,7 @@ def slice_in_dim(
     return slice(x, starts, limits, strides)
 
 
-@checking.explained
+@ck.explained
 def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool = True) -> Array:
     """Return the slice at an index along an axis; the index is a Python int.
 
@@ -383,7 +375,7 @@ def index_in_dim(operand: ArrayLike, index: int, axis: int = 0, keepdims: bool =
         raise errors.IndexingError(f"index {index} is out of range for axis {along} of {x.aval}.")
     place = index + n if index < 0 else index
     out = slice_in_dim(x, place, place + 1, 1, along)
-    return out if keepdims else _sh.squeeze(out, (along,))
+    return out if keepdims else sh.squeeze(out, (along,))
 
 
 def pad(
@@ -417,7 +409,7 @@ def pad(
             f"{padding_config}."
         )
     triples = tuple([(a, b, c) for a, b, c in config])
-    return tr.bind1(_sl.pad_p, (x, value), _sl.PadParams(triples))
+    return tr.bind1(sl.pad_p, (x, value), sl.PadParams(triples))
 
 
 def concatenate(operands: Sequence[ArrayLike] | Array, dimension: int) -> Array:
@@ -440,8 +432,8 @@ def concatenate(operands: Sequence[ArrayLike] | Array, dimension: int) -> Array:
     xs = [opd.as_array(x) for x in ints.listed(operands, "operands of concatenate")]
     if not xs:
         raise errors.ArgumentError("concatenate needs at least one operand.")
-    params = _sl.ConcatenateParams(ints.integer(dimension, "dimension"))
-    return tr.bind1(_sl.concatenate_p, xs, params)
+    params = sl.ConcatenateParams(ints.integer(dimension, "dimension"))
+    return tr.bind1(sl.concatenate_p, xs, params)
 
 
 def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
@@ -463,7 +455,7 @@ def stack(operands: Sequence[ArrayLike], axis: int = 0) -> Array:
     if not xs:
         raise errors.ArgumentError("stack needs at least one operand.")
     place = ints.canonical_axis(axis, xs[0].ndim + 1)
-    return concatenate([_sh.expand_dims(x, (place,)) for x in xs], place)
+    return concatenate([sh.expand_dims(x, (place,)) for x in xs], place)
 
 
 def unstack(x: ArrayLike, axis: int = 0) -> tuple[Array, ...]:
@@ -507,7 +499,7 @@ def split(operand: ArrayLike, sizes: Sequence[int], axis: int = 0) -> list[Array
         raise errors.ShapeError(
             f"split of axis {along} of {x.aval} needs sizes that add up to it, but got {parts}."
         )
-    return _sl.split(x, parts, along)
+    return sl.split(x, parts, along)
 
 
 def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
@@ -531,8 +523,8 @@ def tile(operand: ArrayLike, reps: Sequence[int]) -> Array:
         raise errors.ShapeError(f"tile needs a number for each axis of {x.aval}, but got {times}.")
     shape = tuple([n for pair in zip(times, x.shape, strict=True) for n in pair])
     dims = tuple(range(1, 2 * x.ndim, 2))
-    return _sh.reshape(
-        _bc.broadcast_in_dim(x, shape, dims),
+    return sh.reshape(
+        bc.broadcast_in_dim(x, shape, dims),
         tuple([n * r for n, r in zip(x.shape, times, strict=True)]),
     )
 
@@ -572,7 +564,7 @@ def broadcasted_iota(
     if counting_dtype == dtypes.bool_:
         raise errors.DtypeError("iota counts in numbers, but dtype is bool.")
     axis = ints.canonical_axis(dimension, len(sizes))
-    result = tr.bind1(_sh.iota_p, (), _sh.IotaParams(sizes, counting_dtype, axis))
+    result = tr.bind1(sh.iota_p, (), sh.IotaParams(sizes, counting_dtype, axis))
     return put(result, out_sharding, "broadcasted_iota")
 
 
@@ -604,7 +596,7 @@ def full(
         raise errors.ShapeError(f"full needs a scalar, but got {value.aval}.")
     result_dtype = value.dtype if dtype is None else dtypes.check(dtype)
     weak = value.weak_type and dtype is None
-    filled = _bc.broadcast_in_dim(convert(value, result_dtype, weak), canonical_shape(shape), ())
+    filled = bc.broadcast_in_dim(convert(value, result_dtype, weak), canonical_shape(shape), ())
     return put(filled, sharding, "full")
 
 
@@ -719,10 +711,10 @@ def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
     where = [ints.canonical_axis(axis, x.ndim, "index_take: axis") for axis in axes]
     inside = []
     for i, axis in zip(map(wrap_index.canonical_indices, places), where, strict=True):
-        size = _sh.full_like(i, x.shape[axis] or 1)
-        left = _ew.rem(i, size)
-        below = _ew.lt(left, _sh.full_like(left, 0))
-        inside.append(_ew.select(below, _ew.add(left, size), left))
+        size = sh.full_like(i, x.shape[axis] or 1)
+        left = ew.rem(i, size)
+        below = ew.lt(left, sh.full_like(left, 0))
+        inside.append(ew.select(below, ew.add(left, size), left))
     return sct.take_front(x, inside, where)
 
 
@@ -818,12 +810,12 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1) -> tuple[Array, Array]:
     """
     x = as_array(operand)
     if x.dtype == dtypes.bool_:
-        greatest, where = top_k(_ew.convert_element_type(x, dtypes.int8), k, axis=axis)
-        return _ew.convert_element_type(greatest, dtypes.bool_), where
+        greatest, where = top_k(ew.convert_element_type(x, dtypes.int8), k, axis=axis)
+        return ew.convert_element_type(greatest, dtypes.bool_), where
     along = ints.canonical_axis(axis, x.ndim, "top_k: axis")
     last = x.ndim - 1
-    values, indices = _so.top_k(_sh.moveaxis(x, along, last), k)
-    return _sh.moveaxis(values, last, along), _sh.moveaxis(indices, last, along)
+    values, indices = _so.top_k(sh.moveaxis(x, along, last), k)
+    return sh.moveaxis(values, last, along), sh.moveaxis(indices, last, along)
 
 
 def approx_max_k(

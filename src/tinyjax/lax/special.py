@@ -6,11 +6,7 @@ from collections.abc import Sequence
 from enum import Enum, IntEnum
 
 from tinyjax import dtypes, errors
-from tinyjax.core import devices as dev
-from tinyjax.core.primitives import elementwise as ew, shape as sh
-from tinyjax.core.tracing import bind1
-from tinyjax.core.tracing.primitive import NO_PARAMS
-from tinyjax.core.values import Array, ArrayLike, array as arr, integers as ints, operands as opd
+from tinyjax.core.names import Array, ArrayLike, arr, bind1, dev, ew, ints, opd, prim, sh
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.lax.operands import pair
 from tinyjax.numpy import creation as cr
@@ -39,7 +35,7 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
         0.6875
     """
     operands = pair("betainc", a, b, x)
-    return bind1(sga.regularized_incomplete_beta, operands, NO_PARAMS)
+    return bind1(sga.regularized_incomplete_beta, operands, prim.NO_PARAMS)
 
 
 def igamma(a: ArrayLike, x: ArrayLike) -> Array:
@@ -58,7 +54,7 @@ def igamma(a: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(lax.igamma(2.0, 1.0)), 6)
         0.264241
     """
-    return bind1(sga.igamma, pair("igamma", a, x), NO_PARAMS)
+    return bind1(sga.igamma, pair("igamma", a, x), prim.NO_PARAMS)
 
 
 def igammac(a: ArrayLike, x: ArrayLike) -> Array:
@@ -77,7 +73,7 @@ def igammac(a: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(lax.igammac(2.0, 1.0)), 6)
         0.735759
     """
-    return bind1(sga.igammac, pair("igammac", a, x), NO_PARAMS)
+    return bind1(sga.igammac, pair("igammac", a, x), prim.NO_PARAMS)
 
 
 def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
@@ -96,7 +92,7 @@ def igamma_grad_a(a: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(lax.igamma_grad_a(2.0, 1.0)), 6)
         -0.276196
     """
-    return bind1(sga.igamma_grad_a, pair("igamma_grad_a", a, x), NO_PARAMS)
+    return bind1(sga.igamma_grad_a, pair("igamma_grad_a", a, x), prim.NO_PARAMS)
 
 
 def random_gamma_grad(a: ArrayLike, x: ArrayLike, *, dtype: dtypes.DTypeLike = None) -> Array:
@@ -119,7 +115,7 @@ def random_gamma_grad(a: ArrayLike, x: ArrayLike, *, dtype: dtypes.DTypeLike = N
         0.750779
     """
     operands = pair("random_gamma_grad", a, x)
-    out = bind1(sga.random_gamma_grad, operands, NO_PARAMS)
+    out = bind1(sga.random_gamma_grad, operands, prim.NO_PARAMS)
     return out if dtype is None else ew.convert_element_type(out, dtypes.check(dtype))
 
 
@@ -140,7 +136,7 @@ def bessel_i0e(x: ArrayLike) -> Array:
         >>> lax.bessel_i0e(jnp.array([0.0, jnp.inf]))
         Array([1., 0.], dtype=float32)
     """
-    return bind1(_bessel.bessel_i0e, (opd.as_array(x),), NO_PARAMS)
+    return bind1(_bessel.bessel_i0e, (opd.as_array(x),), prim.NO_PARAMS)
 
 
 def bessel_i1e(x: ArrayLike) -> Array:
@@ -160,7 +156,7 @@ def bessel_i1e(x: ArrayLike) -> Array:
         >>> lax.bessel_i1e(jnp.array([0.0, -1.0, jnp.inf]))
         Array([ 0.        , -0.20791042,  0.        ], dtype=float32)
     """
-    return bind1(_bessel.bessel_i1e, (opd.as_array(x),), NO_PARAMS)
+    return bind1(_bessel.bessel_i1e, (opd.as_array(x),), prim.NO_PARAMS)
 
 
 # Fourier transforms over several axes, by XLA's names.

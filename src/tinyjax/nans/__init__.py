@@ -11,7 +11,7 @@ Attributes:
 
 from typing import Any, Final
 
-from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
+from tinyjax.core.names import bt, jv, lz, tp
 from tinyjax.nans import trace
 from tinyjax.nans.trace import run_program, watch
 

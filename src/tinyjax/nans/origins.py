@@ -14,8 +14,7 @@ import attrs
 import numpy as np
 
 from tinyjax.config import settings
-from tinyjax.core.values.array import Array, followed
-from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
+from tinyjax.core.names import Array, ConcreteArray, arr, conc
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.frames import Direction, ExampleAxis, Location
 
@@ -108,7 +107,7 @@ class _Followed:
 
 def marks_of(array: Array) -> Marks | None:
     """The births of an array's NaNs, where it has any that are known."""
-    entry = followed.get(id(array))
+    entry = arr.followed.get(id(array))
     if not isinstance(entry, _Followed):
         return None
     return entry.marks if entry.array() is array else None
@@ -120,9 +119,9 @@ def mark(array: ConcreteArray, where: HostArray, births: Sequence[Birth]) -> Non
         key = id(array)
 
         def forget(_: object) -> None:
-            followed.pop(key, None)
+            arr.followed.pop(key, None)
 
-        followed[key] = _Followed(ref(array, forget), Marks(where, tuple(births)))
+        arr.followed[key] = _Followed(ref(array, forget), Marks(where, tuple(births)))
 
 
 def next_serial() -> int:
@@ -132,7 +131,7 @@ def next_serial() -> int:
 
 def nans_in(array: Array) -> HostArray | None:
     """Where an array has NaNs; None where it has none."""
-    if not is_inexact(array.dtype) or isinstance(array, PlacedArray):  # which are not followed
+    if not is_inexact(array.dtype) or isinstance(array, conc.PlacedArray):  # which are not followed
         return None
     assert isinstance(array, ConcreteArray), "evaluation gives arrays with data"
     mask = np.asarray(np.isnan(array.host))
@@ -144,7 +143,7 @@ def wanted_in(array: Array) -> HostArray | None:
     current = settings()
     if not current.debug_infs:
         return nans_in(array)
-    if not is_inexact(array.dtype) or isinstance(array, PlacedArray):  # which are not followed
+    if not is_inexact(array.dtype) or isinstance(array, conc.PlacedArray):  # which are not followed
         return None
     assert isinstance(array, ConcreteArray), "evaluation gives arrays with data"
     find = np.isfinite if current.debug_nans else np.isinf

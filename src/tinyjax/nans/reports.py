@@ -7,8 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from tinyjax import config, errors, frames, tree
-from tinyjax.core.tracing import trace as tr
-from tinyjax.core.values import array as arr, concrete as conc
+from tinyjax.core.names import arr, conc, tr
 from tinyjax.nans import origins
 
 

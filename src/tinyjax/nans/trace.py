@@ -17,10 +17,8 @@ from typing import Any, Final, TypeAlias, TypeVar
 import attrs
 import numpy as np
 
-from tinyjax.core.tracing import jaxpr as jx, program_rules as pr, staging as stg, trace as tr
-from tinyjax.core.tracing.primitive import ZERO, Cotangents, Operands, Primitive, Tangent, Tangents
-from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
-from tinyjax.core.values import Array, ConcreteArray
+from tinyjax.core.names import Array, ConcreteArray, Primitive, bt, jv, jx, lz, pr, stg, tp, tr
+from tinyjax.core.tracing.primitive import ZERO, Cotangents, Operands, Tangent, Tangents
 from tinyjax.core.values.concrete import any_placed
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.frames import Direction, ExampleAxis, Location, TracedSource, traced_source

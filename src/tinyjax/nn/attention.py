@@ -14,9 +14,7 @@ import attrs
 
 import tinyjax.numpy as jnp
 from tinyjax import checkpointing, dtypes
-from tinyjax.core.control_flow.scan import scan
-from tinyjax.core.primitives import identities, shape as sh, slicing as sl
-from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
+from tinyjax.core.names import Array, ArrayLike, idn, ints, opd, sc, sh, sl
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.nn.functions import softmax
 from tinyjax.numpy.promotion import check_option
@@ -79,7 +77,7 @@ class _Attention:
             within = rows.positions < self.query_lengths[:, None]
             out = out * within[:, :, None, None, None].astype(out.dtype)
         sums = logsumexp(logits, -1).astype(self.key.dtype)
-        return out, identities.stop_gradient(jnp.moveaxis(sums, -1, 1))
+        return out, idn.stop_gradient(jnp.moveaxis(sums, -1, 1))
 
     def _allowed(self, rows: _Rows) -> Array | None:
         """Return which keys the queries attend to, with axes of (B, K, G, t, S); None for all."""
@@ -304,7 +302,7 @@ def _by_blocks(attention: _Attention, rows: _Rows) -> tuple[Array, Array]:
         None if mask is None else blocks(mask, 3),
         blocks(positions, 0),
     )
-    _, outs = scan(lambda carry, block: (carry, attend(block)), None, stacked)
+    _, outs = sc.scan(lambda carry, block: (carry, attend(block)), None, stacked)
     results = []
     last = attend(cut(whole, length)) if whole < length else (None, None)
     for out, tail in zip(outs, last, strict=True):

@@ -10,9 +10,7 @@ import math
 from typing import Literal
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.primitives.identities import stop_gradient
-from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
+from tinyjax.core.names import Array, ArrayLike, bc, ew, idn, ints, opd, sh, sl
 from tinyjax.dtypes import DTypeLike
 from tinyjax.host import replay
 from tinyjax.lax import DotDimensionNumbers, dot_general
@@ -495,7 +493,7 @@ def _shifted(name: str, x: ArrayLike, axis: ints.Axis, where: ArrayLike | None) 
         a = uf.pick(where, a, -math.inf)
     # before the maximum, so that nothing is computed of a derivative that is dropped
     start = None if type(a.size) is int and a.size else -math.inf
-    greatest = red.max(stop_gradient(a), axis, keepdims=True, initial=start)
+    greatest = red.max(idn.stop_gradient(a), axis, keepdims=True, initial=start)
     return uf.subtract(a, greatest)
 
 

@@ -12,9 +12,7 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes, errors, lazy, random
-from tinyjax.core import devices as dev
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.values import Array, ArrayLike, integers as ints
+from tinyjax.core.names import Array, ArrayLike, dev, ew, ints
 from tinyjax.dtypes import DTypeLike
 from tinyjax.numpy import creation as cr, manipulation as mn, promotion as pm
 from tinyjax.primitives import result_placement as placing

@@ -7,9 +7,7 @@ from typing import Literal
 import numpy as np
 
 from tinyjax import dtypes, errors, host
-from tinyjax.core.control_flow.while_loop import while_loop
-from tinyjax.core.primitives import elementwise as ew, shape as sh
-from tinyjax.core.values import Array, ArrayLike, concrete as conc, integers as ints
+from tinyjax.core.names import Array, ArrayLike, conc, ew, ints, sh, wl
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red
 from tinyjax.numpy.editing import pad
@@ -143,7 +141,7 @@ def gcd(x1: ArrayLike, x2: ArrayLike) -> Array:
         return ew.select(done, x, y), ew.select(done, sh.full_like(y, 0), rest)
 
     # again at the end, for the least of all integers has no absolute value
-    return uf.abs(while_loop(unfinished, divided, (uf.abs(a), uf.abs(b)))[0])
+    return uf.abs(wl.while_loop(unfinished, divided, (uf.abs(a), uf.abs(b)))[0])
 
 
 def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:

@@ -6,8 +6,7 @@ import math
 from typing import Literal
 
 from tinyjax import dtypes
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.values import Array, ArrayLike, integers as ints
+from tinyjax.core.names import Array, ArrayLike, bc, ew, ints, sh, sl
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.host import replay
 from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, sorting as srt

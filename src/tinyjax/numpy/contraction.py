@@ -18,11 +18,8 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core import devices as dev
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd, shape as sh
+from tinyjax.core.names import Array, ArrayLike, bc, ck, dev, ew, ints, opd, rd, sh
 from tinyjax.core.primitives.slicing import slice_
-from tinyjax.core.tracing import checking
-from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.host import replay
 from tinyjax.numpy import promotion as pm
 from tinyjax.primitives import result_placement as placing
@@ -532,7 +529,7 @@ def einsum(
     return _einsum("einsum", subscripts, xs, dtype, optimize is not False, path, multiply)
 
 
-@checking.explained
+@ck.explained
 def einsum_path(
     subscripts: Any, /, *operands: Any, optimize: Any = "auto"
 ) -> tuple[list[tuple[int, ...]], str]:

@@ -23,12 +23,10 @@ from typing import (
 import numpy as np
 
 from tinyjax import dtypes, numpy as jnp
-from tinyjax.core import devices as dev, primitives
-from tinyjax.core.primitives import elementwise as ew, identities, shape as sh
+from tinyjax.core import primitives
+from tinyjax.core.names import Tracer, ck, dev, ew, idn, ints, opd, sh
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_size
-from tinyjax.core.tracing import Tracer
-from tinyjax.core.tracing.checking import explained
-from tinyjax.core.values import Array, ArrayLike, ConcreteArray, integers as ints, operands as opd
+from tinyjax.core.values import Array, ArrayLike, ConcreteArray
 from tinyjax.core.values.array import followed, is_array_like, put
 from tinyjax.core.values.avals import ShapeDtypeStruct
 from tinyjax.dtypes import DType, DTypeLike, HostArray
@@ -87,7 +85,7 @@ def _wanted(device: dev.Placement, out_sharding: dev.Placement) -> dev.Placement
     return device if out_sharding is None else out_sharding
 
 
-@explained
+@ck.explained
 def array(
     object: Nested,
     dtype: DTypeLike = None,
@@ -138,7 +136,7 @@ def array(
             )
         result = sh.reshape(result, (1,) * (ndmin - result.ndim) + result.shape)
     if copy and result is object:
-        result = identities.another(result)
+        result = idn.another(result)
     where = _wanted(device, out_sharding)
     return put(result, where, "array")
 

@@ -9,10 +9,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.api.mapping import vmap
-from tinyjax.core.primitives import shape as sh, slicing as sl
-from tinyjax.core.stablehlo.types import MOST_AXES
-from tinyjax.core.tracing import checking, trace as tr
-from tinyjax.core.values import Array, ArrayLike, integers as ints
+from tinyjax.core.names import Array, ArrayLike, ck, hlo, ints, sh, sl, tr
 from tinyjax.errors import ArgumentError, DtypeError, IndexingError, ShapeError, shortened
 from tinyjax.host import replay
 from tinyjax.numpy import (
@@ -50,7 +47,7 @@ def _not_in_place(name: str, inplace: bool) -> None:
         )
 
 
-@checking.explained
+@ck.explained
 def insert(
     arr: ArrayLike,
     obj: ArrayLike | slice | Sequence[int],
@@ -108,7 +105,7 @@ def insert(
     return result.at[(*(slice(None),) * along, places)].set(new)
 
 
-@checking.explained
+@ck.explained
 def delete(
     arr: ArrayLike,
     obj: ArrayLike | slice | Sequence[int],
@@ -171,7 +168,7 @@ def _without(x: Array, places: Array, axis: int) -> Array:
     return x[(*(slice(None),) * axis, left + skipped)]
 
 
-@checking.explained
+@ck.explained
 def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """Replace the elements where a mask is true by values, one after the other.
 
@@ -207,7 +204,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     return sh.reshape(pm.convert(changed, x.dtype, x.weak_type), x.shape)
 
 
-@checking.explained
+@ck.explained
 def put(
     a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, inplace: bool = True
 ) -> Array:
@@ -251,7 +248,7 @@ def _tiled(values: Array, count: int) -> Array:
     return mn.tile(values, -(-count // values.size))[:count]
 
 
-@checking.explained
+@ck.explained
 def fill_diagonal(
     a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
 ) -> Array:
@@ -466,8 +463,8 @@ def fromfunction(
                [10, 11, 12]], dtype=int32)
     """
     sizes = [ints.integer(n, "a size in shape") for n in ints.one_or_more(shape, "shape")]
-    if len(sizes) > MOST_AXES:
-        raise ShapeError(f"an array has at most {MOST_AXES} axes, but got {len(sizes)} sizes.")
+    if len(sizes) > hlo.MOST_AXES:
+        raise ShapeError(f"an array has at most {hlo.MOST_AXES} axes, but got {len(sizes)} sizes.")
 
     def mapped(*indices: Array) -> Any:
         return function(*indices, **kwargs)

@@ -12,11 +12,7 @@ from numpy import get_printoptions, iterable, printoptions, set_printoptions
 from numpy.exceptions import ComplexWarning
 
 from tinyjax import dtypes, errors
-from tinyjax.core import devices as dev
-from tinyjax.core.tracing import checking
-from tinyjax.core.values import array as arr, concrete as conc, integers as ints, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.names import Array, ArrayLike, ConcreteArray, arr, ck, conc, dev, ints, opd
 from tinyjax.dtypes import DType, DTypeLike, HostArray, bfloat16
 from tinyjax.errors import ArgumentError, DtypeError, shortened
 from tinyjax.numpy import creation as cr
@@ -27,7 +23,7 @@ from tinyjax.numpy import creation as cr
 File: TypeAlias = str | os.PathLike[str] | IO[bytes]
 
 
-@checking.explained
+@ck.explained
 def save(file: File, arr: ArrayLike) -> None:
     """Write an array to a file, as ``np.save``.
 
@@ -50,7 +46,7 @@ def save(file: File, arr: ArrayLike) -> None:
     np.save(file, opd.as_array(arr).concrete("a file"))
 
 
-@checking.explained
+@ck.explained
 def load(file: File, *, allow_pickle: bool = False) -> Array | dict[str, Array]:
     """Read the array, or the arrays by name, in a file of ``np.save`` or ``np.savez``.
 
@@ -95,7 +91,7 @@ def _array(host: dtypes.HostArray) -> Array:
     return cr.asarray(host.view(dtypes.bfloat16) if host.dtype == np.dtype("V2") else host)
 
 
-@checking.explained
+@ck.explained
 def savez(file: File, *args: ArrayLike, **kwds: ArrayLike) -> None:
     """Write several arrays to a file, as ``np.savez``; ``load`` reads them by name.
 
@@ -121,7 +117,7 @@ def savez(file: File, *args: ArrayLike, **kwds: ArrayLike) -> None:
     np.savez(file, *hosts, **named)
 
 
-@checking.explained
+@ck.explained
 def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
     """Make a vector of the bytes of a buffer, which are copied.
 
@@ -144,7 +140,7 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
         raise errors.ArgumentError(f"frombuffer of {kind.name}: {error}.") from None
 
 
-@checking.explained
+@ck.explained
 def fromfile(
     file: File, dtype: DTypeLike = float, count: int = -1, sep: str = "", offset: int = 0
 ) -> Array:
@@ -170,7 +166,7 @@ def fromfile(
     return cr.asarray(np.fromfile(where, dtypes.check(dtype), count, sep, offset=offset))
 
 
-@checking.explained
+@ck.explained
 def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> Array:
     """Make a vector of the numbers of an iterable.
 
@@ -194,7 +190,7 @@ def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> Array:
         raise errors.ArgumentError(f"fromiter into {kind.name}: {error}.") from None
 
 
-@checking.explained
+@ck.explained
 def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
     """Make a vector of the numbers in a text.
 
@@ -223,7 +219,7 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
 __all__ = ["ComplexWarning", "get_printoptions", "iterable", "printoptions", "set_printoptions"]
 
 
-@checking.explained
+@ck.explained
 def array_repr(
     arr: ArrayLike,
     max_line_width: int | None = None,
@@ -256,7 +252,7 @@ def array_repr(
     return f"Array({text}, dtype={x.dtype.name}{weak})"
 
 
-@checking.explained
+@ck.explained
 def array_str(
     a: ArrayLike,
     max_line_width: int | None = None,

@@ -15,15 +15,11 @@ import numpy as np
 
 from tinyjax import dtypes, lazy
 from tinyjax.core.devices import Placement
-from tinyjax.core.primitives import slicing as sl
-from tinyjax.core.primitives.elementwise import conj, convert_element_type, mul, real
-from tinyjax.core.primitives.shape import full, full_like
-from tinyjax.core.values import Array, ArrayLike, integers as ints
+from tinyjax.core.names import Array, ArrayLike, ew, ints, sh, sl
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.host import replay
-from tinyjax.numpy import creation as cr, manipulation as mn
-from tinyjax.numpy.promotion import check_option, inexact, strong
+from tinyjax.numpy import creation as cr, manipulation as mn, promotion as pm
 from tinyjax.primitives import fft as _fft, result_placement as placing
 from tinyjax.primitives.fft import FftKind
 
@@ -42,12 +38,12 @@ def _resized(x: Array, count: int, axis: int) -> Array:
     if x.shape[axis] >= count:
         return sl.slice_in_dim(x, 0, count, axis=axis)
     config = [(0, count - size if i == axis else 0, 0) for i, size in enumerate(x.shape)]
-    return sl.pad(x, full((), 0, x.dtype), config)
+    return sl.pad(x, sh.full((), 0, x.dtype), config)
 
 
 def _along(kind: FftKind, a: ArrayLike, n: int | None, axis: int, norm: Norm, name: str) -> Array:
     """Transform along one axis."""
-    x = inexact(a, name)
+    x = pm.inexact(a, name)
     return _transformed(kind, x, [n], [ints.canonical_axis(axis, x.ndim)], norm, name)
 
 
@@ -64,13 +60,13 @@ def _transformed(
         norm: where to divide.
         name: what the user calls it.
     """
-    x = strong(x)
-    check_option(name, "norm", norm, (None, "backward", "ortho", "forward"))
+    x = pm.strong(x)
+    pm.check_option(name, "norm", norm, (None, "backward", "ortho", "forward"))
     if kind is FftKind.RFFT:
         if dtypes.is_complex(x.dtype):
             raise DtypeError(f"{name} takes real numbers, but got {x.dtype.name}.")
     else:
-        x = convert_element_type(x, dtypes.to_complex(x.dtype))
+        x = ew.convert_element_type(x, dtypes.to_complex(x.dtype))
     ends = range(-len(axes), 0)
     x = mn.moveaxis(x, axes, ends)
     lengths: list[int] = []
@@ -85,14 +81,16 @@ def _transformed(
     if 0 in lengths:
         lengths[-1] = lengths[-1] // 2 + 1 if kind is FftKind.RFFT else lengths[-1]
         shape = (*x.shape[: -len(lengths)], *lengths)
-        nothing = full(shape, 0, dtypes.to_complex(x.dtype))
-        return mn.moveaxis(real(nothing) if kind is FftKind.IRFFT else nothing, ends, axes)
+        nothing = sh.full(shape, 0, dtypes.to_complex(x.dtype))
+        return mn.moveaxis(ew.real(nothing) if kind is FftKind.IRFFT else nothing, ends, axes)
     spectrum = _fft.fft(x, kind, lengths)
     inverse, count = kind in (FftKind.IFFT, FftKind.IRFFT), prod(lengths)
     if norm == "ortho":
-        spectrum = mul(spectrum, full_like(spectrum, sqrt(count) if inverse else 1 / sqrt(count)))
+        spectrum = ew.mul(
+            spectrum, sh.full_like(spectrum, sqrt(count) if inverse else 1 / sqrt(count))
+        )
     elif norm == "forward":
-        spectrum = mul(spectrum, full_like(spectrum, count if inverse else 1 / count))
+        spectrum = ew.mul(spectrum, sh.full_like(spectrum, count if inverse else 1 / count))
     return mn.moveaxis(spectrum, ends, axes)
 
 
@@ -194,13 +192,13 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1, norm: Norm = None)
         >>> jnp.allclose(jnp.fft.ihfft(jnp.fft.hfft(x)), x)
         Array(True, dtype=bool)
     """
-    return conj(_along(FftKind.RFFT, a, n, axis, _OTHER.get(norm, norm), "ihfft"))
+    return ew.conj(_along(FftKind.RFFT, a, n, axis, _OTHER.get(norm, norm), "ihfft"))
 
 
 def conj_of(a: ArrayLike) -> Array:
     """The conjugates of numbers of any dtype."""
-    x = inexact(a, "hfft")
-    return conj(x) if dtypes.is_complex(x.dtype) else x
+    x = pm.inexact(a, "hfft")
+    return ew.conj(x) if dtypes.is_complex(x.dtype) else x
 
 
 def _sizes(
@@ -227,12 +225,14 @@ def _over(
     name: str,
 ) -> Array:
     """Transform along several axes."""
-    x = inexact(a, name)
+    x = pm.inexact(a, name)
     sizes, places = _sizes(x, s, axes, name)
     if places:
         return _transformed(kind, x, sizes, places, norm, name)
     return (
-        strong(x) if kind is FftKind.RFFT else convert_element_type(x, dtypes.to_complex(x.dtype))
+        pm.strong(x)
+        if kind is FftKind.RFFT
+        else ew.convert_element_type(x, dtypes.to_complex(x.dtype))
     )
 
 

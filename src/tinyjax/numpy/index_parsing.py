@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.tracing import trace as tr
-from tinyjax.core.values import Array, ConcreteArray, avals as av, integers as ints, operands as opd
+from tinyjax.core.names import Array, ConcreteArray, av, ew, ints, opd, sh, sl, tr
 from tinyjax.core.values.array import Index, Indices, ListedIndex
 from tinyjax.numpy import creation as cr, promotion as pm
 from tinyjax.primitives.wrap_index import same_dtype, wrap_index

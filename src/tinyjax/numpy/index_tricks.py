@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
-from tinyjax.core.primitives.shape import reshape
-from tinyjax.core.values import Array, ArrayLike, integers as ints
+from tinyjax.core.names import Array, ArrayLike, ints, sh
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import manipulation as mn, promotion as pm
 from tinyjax.numpy.creation import arange, array, asarray, diag_indices, linspace, meshgrid, ones
@@ -127,7 +126,7 @@ def _raised(x: Array, ndmin: int, place: int) -> Array:
     if missing <= 0:
         return x
     old = x.ndim
-    x = reshape(x, (1,) * missing + x.shape)
+    x = sh.reshape(x, (1,) * missing + x.shape)
     if place < 0:
         place = ndmin + place - old + 1 if old else 0
     if not old:

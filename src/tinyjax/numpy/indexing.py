@@ -21,12 +21,8 @@ from typing import Any, Final, TypeAlias, TypeGuard
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.devices import Placement
-from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.tracing import checking, primitive as prim, trace as tr
-from tinyjax.core.values import Array, ArrayLike, array as arr, avals as av, operands as opd
-from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.core.values.integers import fit_int32
+from tinyjax.core.names import arr, av, ck, dev, ew, ints, opd, prim, sh, sl, tr
+from tinyjax.core.values import Array, ArrayLike, ConcreteArray
 from tinyjax.dtypes import HostArray
 from tinyjax.host import data_at_hand
 from tinyjax.numpy import creation as cr, elementwise as uf, index_parsing, promotion as pm
@@ -64,7 +60,7 @@ def getitem(
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     wrap_negative_indices: bool = True,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Return ``x[index]``; ``x.at[index].get(...)`` takes the options.
 
@@ -248,7 +244,7 @@ _UFUNCS: Final = {
 _RANK: Final = {"b": 0, "u": 1, "i": 1, "s": 1, "f": 2, "c": 3}
 
 
-@checking.explained
+@ck.explained
 def update_at(  # noqa: PLR0913 (JAX's options)
     x: Array,
     index: arr.Indices,
@@ -260,7 +256,7 @@ def update_at(  # noqa: PLR0913 (JAX's options)
     indices_are_sorted: bool = False,
     unique_indices: bool = False,
     wrap_negative_indices: bool = True,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Return a copy of ``x`` that is changed at an index, as ``x.at[index].set(...)`` does.
 
@@ -450,7 +446,7 @@ def _put(x: Array, bounds: Sequence[tuple[int, int, int, bool]], update: Array) 
     if update.shape == shape:
         return update
     if all(stride == 1 for _, _, stride, _ in bounds):
-        dtype = dtypes.int32 if fit_int32(shape) else dtypes.int64
+        dtype = dtypes.int32 if ints.fit_int32(shape) else dtypes.int64
         starts = [sh.full((), start, dtype) for start, _, _, _ in bounds]
         return tr.bind1(ds.dynamic_update_slice_p, (x, update, *starts), prim.NO_PARAMS)
     # Spread over the whole array, and chosen where it falls: one pass, where a scatter goes element

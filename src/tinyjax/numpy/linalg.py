@@ -14,9 +14,7 @@ from typing import Final, Literal, NamedTuple, overload
 import numpy as np
 
 from tinyjax import custom_derivatives, dtypes, lazy
-from tinyjax.core import api, devices as dev
-from tinyjax.core.primitives.identities import stop_gradient
-from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints
+from tinyjax.core.names import Array, ArrayLike, api, av, dev, idn, ints
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.host import replay
 from tinyjax.numpy import (
@@ -605,7 +603,7 @@ def _relative_tolerance(x: Array, rtol: ArrayLike | None, factor: float) -> Arra
     if rtol is None:
         size = float(np.finfo(part).eps) * factor * max(x.shape[-2:])
         return cr.full((), size, part)
-    return stop_gradient(pm.array_of("rtol", rtol).astype(part))
+    return idn.stop_gradient(pm.array_of("rtol", rtol).astype(part))
 
 
 def matrix_rank(

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from tinyjax.core.primitives import shape as sh
-from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import Array, ArrayLike
+from tinyjax.core.names import Array, ArrayLike, prim, sh, tr
 from tinyjax.numpy import index_parsing
 from tinyjax.primitives import gather_scatter as gs, modes, scatter as sct
 

@@ -14,10 +14,7 @@ from typing import Any, Final, Literal, SupportsIndex, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import devices as dev
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.tracing import checking, trace as tr
-from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
+from tinyjax.core.names import Array, ArrayLike, bc, ck, dev, ew, ints, opd, sh, sl, tr
 from tinyjax.core.values.array import Order
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
@@ -245,7 +242,7 @@ def _given_axes(axis: int | Sequence[int], ndim: int, what: str) -> tuple[int, .
     return axes
 
 
-@checking.explained
+@ck.explained
 def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     """Move an axis to before the place ``start``; ``moveaxis`` says the same more clearly.
 

@@ -6,8 +6,7 @@ import math
 from typing import Final, Literal, overload
 
 from tinyjax import dtypes, errors
-from tinyjax.core.tracing import checking
-from tinyjax.core.values import Array, ArrayLike, integers as ints
+from tinyjax.core.names import Array, ArrayLike, ck, ints
 from tinyjax.host import replay
 from tinyjax.numpy import (
     elementwise as uf,
@@ -212,7 +211,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     return mn.concatenate([x, constants]) / array(factors, x.dtype)
 
 
-@checking.explained
+@ck.explained
 def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     """Return the zeros of a polynomial, the eigenvalues of its companion matrix.
 

@@ -16,8 +16,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, records
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd, shape as sh
-from tinyjax.core.values import Array, ArrayLike, concrete as conc, integers as ints
+from tinyjax.core.names import Array, ArrayLike, bc, conc, ew, ints, rd, sh
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.host import LARGEST, data_at_hand, replay
 from tinyjax.numpy import elementwise as uf, promotion as pm

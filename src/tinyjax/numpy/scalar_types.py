@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints, operands as opd
+from tinyjax.core.names import Array, ArrayLike, av, ints, opd
 from tinyjax.dtypes import DTypeLike
 from tinyjax.numpy import creation as cr, promotion as pm
 

@@ -12,8 +12,7 @@ from typing import overload
 import numpy as np
 
 from tinyjax import dtypes, errors, primitives
-from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.values import Array, ArrayLike, concrete as conc, integers as ints
+from tinyjax.core.names import Array, ArrayLike, conc, ew, ints, sh, sl
 from tinyjax.host import replay
 from tinyjax.numpy import creation as cr, elementwise as uf, manipulation as mn, promotion as pm
 

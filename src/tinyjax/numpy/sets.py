@@ -9,10 +9,8 @@ from __future__ import annotations
 from typing import Literal, NamedTuple, overload
 
 from tinyjax import dtypes
-from tinyjax.core.primitives import elementwise as ew, slicing as sl
+from tinyjax.core.names import Array, ArrayLike, ck, conc, ew, ints, sl
 from tinyjax.core.primitives.shape import full, iota, reshape
-from tinyjax.core.tracing import checking
-from tinyjax.core.values import Array, ArrayLike, concrete as conc, integers as ints
 from tinyjax.numpy import creation as cr, manipulation as mn, promotion as pm, reductions as red
 from tinyjax.numpy.elementwise import isnan, logical_and, logical_not, not_equal, pick
 from tinyjax.numpy.selection import nonzero
@@ -192,7 +190,7 @@ def unique(
     fill_value: ArrayLike | None = None,
     sorted: bool = True,
 ) -> Array | tuple[Array, ...]: ...
-@checking.explained
+@ck.explained
 def unique(  # noqa: PLR0913 (JAX's signature)
     ar: ArrayLike,
     return_index: bool = False,
@@ -333,7 +331,7 @@ def unique_values(
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
-@checking.explained
+@ck.explained
 def isin(
     element: ArrayLike,
     test_elements: ArrayLike,
@@ -401,7 +399,7 @@ def _two(name: str, ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array]:
     return reshape(a, (a.size,)), reshape(b, (b.size,))
 
 
-@checking.explained
+@ck.explained
 def union1d(
     ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
@@ -424,7 +422,7 @@ def union1d(
     return unique(mn.concatenate(_two("union1d", ar1, ar2)), size=size, fill_value=fill_value)
 
 
-@checking.explained
+@ck.explained
 def setdiff1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -463,7 +461,7 @@ def setdiff1d(
     return _taken("setdiff1d", rows, mask, size, fill)[0]
 
 
-@checking.explained
+@ck.explained
 def setxor1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -525,7 +523,7 @@ def intersect1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> tuple[Array, Array, Array]: ...
-@checking.explained
+@ck.explained
 def intersect1d(
     ar1: ArrayLike,
     ar2: ArrayLike,

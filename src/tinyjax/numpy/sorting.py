@@ -12,11 +12,8 @@ from math import prod
 from typing import Final, Literal, get_args
 
 from tinyjax import dtypes, errors
-from tinyjax.core import devices as dev
-from tinyjax.core.primitives import elementwise as ew, reduce as rd, shape as sh, slicing as sl
+from tinyjax.core.names import Array, ArrayLike, dev, ew, ints, opd, rd, sh, sl, tr
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
-from tinyjax.core.tracing import trace as tr
-from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.host import replay
 from tinyjax.numpy import elementwise as uf, promotion as pm
 from tinyjax.primitives import (

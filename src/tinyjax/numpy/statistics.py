@@ -9,11 +9,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core import devices as dev
-from tinyjax.core.primitives import elementwise as ew, shape as sh
+from tinyjax.core.names import Array, ArrayLike, ck, dev, ew, ints, sh
 from tinyjax.core.primitives.shape import full, reshape
-from tinyjax.core.tracing import checking
-from tinyjax.core.values import Array, ArrayLike, integers as ints
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.host import replay
 from tinyjax.numpy import (
@@ -326,7 +323,7 @@ def _edges(name: str, x: Array, bins: Bins, limits: Range | None, dtype: dtypes.
     return cr.linspace(ends[0] - margin, ends[1] + margin, count + 1, dtype=dtype)
 
 
-@checking.explained
+@ck.explained
 def histogram_bin_edges(
     a: ArrayLike, bins: Bins = 10, range: Range | None = None, weights: ArrayLike | None = None
 ) -> Array:
@@ -354,7 +351,7 @@ def histogram_bin_edges(
     return _edges("histogram_bin_edges", x, bins, range, dtypes.to_inexact(x.dtype, x.weak_type))
 
 
-@checking.explained
+@ck.explained
 def histogram(
     a: ArrayLike,
     bins: Bins = 10,
@@ -409,7 +406,7 @@ def _rank(bins: Any) -> int:
     return 1 if isinstance(bins, Sequence) else cr.asarray(bins).ndim
 
 
-@checking.explained
+@ck.explained
 def histogram2d(
     x: ArrayLike,
     y: ArrayLike,
@@ -446,7 +443,7 @@ def histogram2d(
     return counts, edges[0], edges[1]
 
 
-@checking.explained
+@ck.explained
 def histogramdd(
     sample: ArrayLike,
     bins: Bins | Sequence[Bins] = 10,

@@ -10,12 +10,8 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.devices import Placement
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
-from tinyjax.core.stablehlo import types as hlo
-from tinyjax.core.tracing import checking, trace as tr
-from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints, operands as opd
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.names import av, bc, ck, dev, ew, hlo, ints, opd, sh, tr
+from tinyjax.core.values import Array, ArrayLike, ConcreteArray
 from tinyjax.core.values.integers import fit_int32, integer, is_one_of, listed, one_or_more
 from tinyjax.dtypes import DType, HostArray, default_int
 from tinyjax.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError, shortened
@@ -42,7 +38,7 @@ def _integers(name: str, indices: ArrayLike, bools: bool = False) -> Array:
     return places
 
 
-@checking.explained
+@ck.explained
 def take(
     a: ArrayLike,
     indices: ArrayLike,
@@ -201,7 +197,7 @@ def take_along_axis(
     return gather(x, vectors, numbers, sizes, mode=how, fill_value=fill_value)
 
 
-@checking.explained
+@ck.explained
 def put_along_axis(
     arr: ArrayLike,
     indices: ArrayLike,
@@ -540,7 +536,7 @@ def _goes_before(x: Array, values: Array, side: str) -> Array:
     return ew.or_(ew.le(x, values), ew.ne(values, values))
 
 
-@checking.explained
+@ck.explained
 def digitize(
     x: ArrayLike, bins: ArrayLike, right: bool = False, *, method: str | None = None
 ) -> Array:
@@ -584,7 +580,7 @@ def repeat(
     axis: int | None = None,
     *,
     total_repeat_length: int | None = None,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Repeat elements, each next to itself.
 

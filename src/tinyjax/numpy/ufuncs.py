@@ -11,11 +11,7 @@ from math import prod
 from typing import Any, Final, TypeAlias
 
 from tinyjax import dtypes, errors, frames
-from tinyjax.core.api import mapping
-from tinyjax.core.control_flow import loops, scan as sc
-from tinyjax.core.primitives import shape as sh, slicing as sl
-from tinyjax.core.tracing import checking
-from tinyjax.core.values import Array, ArrayLike, integers as ints
+from tinyjax.core.names import Array, ArrayLike, ck, ints, loops, mapping, sc, sh, sl
 from tinyjax.core.values.array import IndexUpdate, Indices
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import (
@@ -49,7 +45,7 @@ def _parse(signature: Any) -> tuple[_Cores, _Cores]:
     return sides[0], sides[1]
 
 
-@checking.explained
+@ck.explained
 def vectorize(
     pyfunc: Callable[..., Any],
     *,

@@ -11,8 +11,8 @@ from functools import partial
 from typing import Any, Final, Protocol
 
 from tinyjax import dtypes, lazy
-from tinyjax.core.values.array import Array, ArrayLike, Indices
-from tinyjax.core.values.integers import Axis
+from tinyjax.core.names import Array, ArrayLike, ints
+from tinyjax.core.values.array import Indices
 
 
 class Universal(Protocol):
@@ -29,7 +29,7 @@ class Universal(Protocol):
     def reduce(
         self,
         a: ArrayLike,
-        axis: Axis = 0,
+        axis: ints.Axis = 0,
         dtype: dtypes.DTypeLike = None,
         out: None = None,
         keepdims: bool = False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from tinyjax.core.values import Array
+from tinyjax.core.names import Array
 from tinyjax.dtypes import default_float
 from tinyjax.host import replay
 from tinyjax.numpy import creation as cr, elementwise as uf

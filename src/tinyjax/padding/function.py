@@ -11,10 +11,7 @@ from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
 import attrs
 
 from tinyjax import config, errors, frames, tree
-from tinyjax.core import jit as jt
-from tinyjax.core.jit import signatures as sig
-from tinyjax.core.tracing import calling, staging as stg, trace as tr
-from tinyjax.core.values import avals as av, integers as ints
+from tinyjax.core.names import av, cl, ints, jt, sig, stg, tr
 from tinyjax.export import dims, polynomials as poly, symbolic_programs
 from tinyjax.padding import programs, rules
 
@@ -173,15 +170,15 @@ class PaddedFunction(jt.JitFunction[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._call(args, kwargs)
 
-    @calling.watched
+    @cl.watched
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         # the debugger of NaNs would find those in what pads
         if stg.is_called() or tr.is_in_program() or config.settings().debugging:
             return super()._call(args, kwargs)
         leaves, in_tree, static = self._parameters.split(args, kwargs)
-        if any(type(x) in calling.HOLDERS for x in leaves):
+        if any(type(x) in cl.HOLDERS for x in leaves):
             return super()._call(args, kwargs)
-        arrays = calling.as_arrays(leaves, self._fun, in_tree, static.positions)
+        arrays = cl.as_arrays(leaves, self._fun, in_tree, static.positions)
         signature = sig.make_signature(in_tree, [x.aval for x in arrays], static)
         known = self._known.get(signature)
         if known is None or self._find().entries.get(known[0].signature) is not known[1]:
@@ -207,7 +204,7 @@ class PaddedFunction(jt.JitFunction[P, R]):
 
     def explain(self, *args: P.args, **kwargs: P.kwargs) -> jt.Explanation:
         leaves, in_tree, static = self._parameters.split(args, kwargs)
-        avals = calling.as_avals(leaves, self._fun, in_tree, static.positions)
+        avals = cl.as_avals(leaves, self._fun, in_tree, static.positions)
         call = self._padded(sig.make_signature(in_tree, avals, static))
         if call is None:
             return super().explain(*args, **kwargs)
@@ -245,7 +242,7 @@ class PaddedFunction(jt.JitFunction[P, R]):
         buckets: list[int] = []
         paths: list[str] = []
         for (length, rule), (leaf, axis) in places.items():
-            path = calling.argument_path(self._fun, in_tree, leaf, static.positions)
+            path = cl.argument_path(self._fun, in_tree, leaf, static.positions)
             paths.append(f"{path}.shape[{axis}]")
             buckets.append(_bucket(rule, length, path))
         names = [str(n) for n in variables.values()]
@@ -278,7 +275,7 @@ class PaddedFunction(jt.JitFunction[P, R]):
         static: sig.StaticArguments,
     ) -> int:
         if not -aval.ndim <= axis < aval.ndim:
-            path = calling.argument_path(self._fun, in_tree, leaf, static.positions)
+            path = cl.argument_path(self._fun, in_tree, leaf, static.positions)
             raise errors.AxisError(
                 f"pad_to rounds up axis {axis} of {path}, which has the type {aval}.",
                 axis,

@@ -17,19 +17,10 @@ from typing import Any, Final, TypeAlias
 import attrs
 
 from tinyjax import config, dtypes, errors, records
-from tinyjax.core import jit as jt, lowering as low, xla
 from tinyjax.core.jit.program import jvp_of_call, linearize_of_call, transpose_of_call
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
+from tinyjax.core.names import Array, av, bc, ew, jt, jx, low, opd, pr, prim, sh, sl, stg, tr, xla
 from tinyjax.core.stablehlo import Lowering, Values
-from tinyjax.core.tracing import (
-    jaxpr as jx,
-    primitive as prim,
-    program_rules as pr,
-    staging as stg,
-    trace as tr,
-)
 from tinyjax.core.transforms.batching import batch_jaxpr
-from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.export import dims, polynomials as poly
 from tinyjax.export.symbolic_programs import Substitution, with_sizes
 from tinyjax.numpy import elementwise as uf

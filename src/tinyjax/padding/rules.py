@@ -15,18 +15,8 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import dtypes
-from tinyjax.core.control_flow import cond, primitives as cfp
-from tinyjax.core.primitives import (
-    broadcast as bc,
-    elementwise as ew,
-    identities as id,
-    reduce as rd,
-    shape as sh,
-    slicing as sl,
-)
+from tinyjax.core.names import Array, av, bc, cfp, cond, ew, idn, jx, opd, prim, rd, sh, sl, stg, tr
 from tinyjax.core.stablehlo.builder import Scalar
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg, trace as tr
-from tinyjax.core.values import Array, avals as av, operands as opd
 from tinyjax.export import dimension, dims
 from tinyjax.padding.programs import PADDING, Padding, PaddingRule, no_rule
 from tinyjax.primitives import (
@@ -494,7 +484,7 @@ _RULES: Final[Sequence[tuple[PaddingRule, Sequence[prim.Primitive[Any]]]]] = (
         _same,
         (
             *(ew.select_p, bc.broadcast_in_dim_p, sh.transpose_p, sh.iota_p),
-            *(id.optimization_barrier_p, id.stop_gradient_p, id.name_p, rb.random_wrap_p),
+            *(idn.optimization_barrier_p, idn.stop_gradient_p, idn.name_p, rb.random_wrap_p),
             *(rb.random_unwrap_p, bitcast.bitcast_convert_type_p),
         ),
     ),

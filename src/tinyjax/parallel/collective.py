@@ -23,14 +23,9 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, records, tree
-from tinyjax.core.primitives import broadcast as bc, reduce as rd, rules as ru, shape as sh
-from tinyjax.core.primitives.elementwise import add, convert_element_type, div, eq, mul
+from tinyjax.core.names import Array, av, bc, bind1, ew, hlo, ints, opd, prim, rd, ru, sh, tr
 from tinyjax.core.primitives.slicing import concatenate, slice_in_dim
 from tinyjax.core.stablehlo import Lowering, Value, Values
-from tinyjax.core.stablehlo.types import TensorType, integer, tensor
-from tinyjax.core.tracing import bind1, primitive as prim
-from tinyjax.core.tracing.trace import enclosing_axes
-from tinyjax.core.values import Array, avals as av, integers as ints, operands as opd
 from tinyjax.core.values.integers import int_pairs, integers, is_one_of, listed
 from tinyjax.errors import ArgumentError, ShapeError, ShardingError, UnboundAxisError, shortened
 from tinyjax.parallel import constraint as con, lowering, sharding as sd, types as ty
@@ -65,7 +60,7 @@ def _raise_unbound(name: str, axis_name: Hashable) -> NoReturn:
 
 
 def _size(name: str, axis_name: Hashable) -> int:
-    for axis in enclosing_axes():
+    for axis in tr.enclosing_axes():
         if axis.name == axis_name:
             return axis.size
     _raise_unbound(name, axis_name)
@@ -73,7 +68,7 @@ def _size(name: str, axis_name: Hashable) -> int:
 
 def _is_of_devices(axis_name: Hashable) -> bool:
     """Whether the innermost axis of this name is one of the mesh of a ``shard_map``."""
-    axes = [axis for axis in enclosing_axes() if axis.name == axis_name]
+    axes = [axis for axis in tr.enclosing_axes() if axis.name == axis_name]
     return bool(axes) and isinstance(axes[0], ty.DeviceAxis)
 
 
@@ -176,7 +171,7 @@ def _collective(
     name: str,
     line: _Line,
     x: Value,
-    result: TensorType,
+    result: hlo.TensorType,
     combine: str | None = None,
     **attributes: str,
 ) -> Value:
@@ -192,7 +187,7 @@ def _collective(
         entries["use_global_device_ids"] = "unit"
     regions: list[str] = []
     if combine is not None:
-        of = tensor((), x.dtype)
+        of = hlo.tensor((), x.dtype)
         regions = [b.region([of, of], lambda values: [b.op(f"stablehlo.{combine}", *values)])]
     return b.emit(name, (x,), (result,), entries, regions)[0]
 
@@ -236,8 +231,8 @@ def _rows(x: Array, order: Sequence[int | None]) -> Array:
     return concatenate(parts, 0)
 
 
-def _one_more(x: TensorType, axis: int) -> TensorType:
-    return tensor((*x.shape[:axis], 1, *x.shape[axis:]), x.dtype)
+def _one_more(x: hlo.TensorType, axis: int) -> hlo.TensorType:
+    return hlo.tensor((*x.shape[:axis], 1, *x.shape[axis:]), x.dtype)
 
 
 # Values whose types say how they lie along other axes of the mesh
@@ -309,7 +304,7 @@ def _reduction(
 
 
 psum_p: prim.Primitive[CollectiveParams] = _reduction(
-    "psum", "add", bc.reduce_sum, "iufc", lambda x, n: mul(x, sh.full_like(x, n))
+    "psum", "add", bc.reduce_sum, "iufc", lambda x, n: ew.mul(x, sh.full_like(x, n))
 )
 pmax_p: prim.Primitive[CollectiveParams] = _reduction(
     "pmax", "maximum", rd.reduce_max, "biuf", lambda x, n: x
@@ -334,9 +329,9 @@ ru.def_transposes(psum_p, _psum_transpose)
 def _def_extremum_jvp(primitive: prim.Primitive[CollectiveParams]) -> None:
     def derivative(t: Array, out: Array, x: Array, params: CollectiveParams) -> Array:
         # equal examples share the tangent
-        chosen = convert_element_type(eq(x, out), x.dtype)
+        chosen = ew.convert_element_type(ew.eq(x, out), x.dtype)
         count = bind1(psum_p, (chosen,), params)
-        return bind1(psum_p, (div(mul(t, chosen), count),), params)
+        return bind1(psum_p, (ew.div(ew.mul(t, chosen), count),), params)
 
     ru.def_derivatives(primitive, derivative)
 
@@ -510,7 +505,7 @@ unvary_p.def_rule(MESH)(MeshRule(same, varies=_unvary_varies))
 def _shared(ct: Array, x: prim.UndefinedPrimal, params: CollectiveParams) -> Array:
     """Each device has its share of the cotangent."""
     own = bind1(pvary_p, (ct,), params)
-    return div(own, sh.full_like(own, _size("unvary", params.axis_name)))
+    return ew.div(own, sh.full_like(own, _size("unvary", params.axis_name)))
 
 
 ru.def_transposes(unvary_p, _shared)
@@ -531,7 +526,7 @@ def axes_of_devices(axis_name: AxisName | Sequence[AxisName]) -> ty.Axes:
 def shared_axes(axis_name: AxisName | Sequence[AxisName]) -> list[Hashable]:
     """Return those along which types say of sums of which devices have parts."""
     shares = [
-        (axis.name, isinstance(axis, ty.DeviceAxis) and axis.shares) for axis in enclosing_axes()
+        (axis.name, isinstance(axis, ty.DeviceAxis) and axis.shares) for axis in tr.enclosing_axes()
     ]
     return [name for name in _names(axis_name) if dict(reversed(shares)).get(name)]
 
@@ -635,7 +630,7 @@ def psum(
 
     def countable(leaf: Array) -> Array:
         if leaf.dtype == dtypes.bool_:
-            return convert_element_type(leaf, dtypes.default_int())
+            return ew.convert_element_type(leaf, dtypes.default_int())
         return leaf
 
     result: T = _over_leaves("psum", psum_p, x, axis_name, axis_index_groups, countable)
@@ -662,12 +657,13 @@ def pmean(
 
     def mean(leaf: Array) -> Array:
         if not dtypes.is_inexact(leaf.dtype):
-            leaf = convert_element_type(leaf, dtypes.to_inexact(leaf.dtype, leaf.weak_type))
+            leaf = ew.convert_element_type(leaf, dtypes.to_inexact(leaf.dtype, leaf.weak_type))
         if isinstance(count, Array):  # groups have their own
-            return div(
-                leaf, bc.broadcast_in_dim(convert_element_type(count, leaf.dtype), leaf.shape, ())
+            return ew.div(
+                leaf,
+                bc.broadcast_in_dim(ew.convert_element_type(count, leaf.dtype), leaf.shape, ()),
             )
-        return div(leaf, sh.full_like(leaf, count))
+        return ew.div(leaf, sh.full_like(leaf, count))
 
     total = psum(tree.map(opd.as_array, x), axis_name, axis_index_groups=axis_index_groups)
     result: T = tree.map(mean, total)
@@ -729,7 +725,7 @@ axis_index_p: prim.Primitive[CollectiveParams] = prim.Primitive("axis_index", Co
 
 def _write_axis_index(b: Lowering, line: _Line, x: Value, params: CollectiveParams) -> Value:
     def numbered() -> Value:
-        word = tensor((), dtypes.uint32)
+        word = hlo.tensor((), dtypes.uint32)
         (place,) = b.emit("stablehlo.partition_id", (), (word,))
         for name, n in (("divide", line.stride), ("remainder", line.size)):
             value = {"value": f"dense<{n}> : {word.text}"}  # nothing from outside of the block
@@ -799,7 +795,7 @@ def axis_index(axis_name: AxisName | Sequence[AxisName]) -> Array:
     for axis in _names(axis_name):
         size = _size("axis_index", axis)
         index = bind1(axis_index_p, (), CollectiveParams(axis))
-        total = index if total is None else add(mul(total, sh.full_like(total, size)), index)
+        total = index if total is None else ew.add(ew.mul(total, sh.full_like(total, size)), index)
     return sh.full((), 0, dtypes.int32) if total is None else total
 
 
@@ -846,7 +842,7 @@ def _one_further(params: GatherAxisParams, size: int) -> GatherAxisParams:
 
 def _write_all_gather(b: Lowering, line: _Line, x: Value, params: GatherAxisParams) -> Value:
     wide = b.reshape(x, _one_more(x.type, params.axis).shape)
-    dimension = integer(params.axis)
+    dimension = hlo.integer(params.axis)
     return _collective(
         b, "stablehlo.all_gather", line, wide, b.results[0], all_gather_dim=dimension
     )
@@ -901,7 +897,7 @@ psum_scatter_p: prim.Primitive[GatherAxisParams] = prim.Primitive("psum_scatter"
 
 def _write_psum_scatter(b: Lowering, line: _Line, x: Value, params: GatherAxisParams) -> Value:
     (result,) = b.results
-    dimension = integer(params.axis)
+    dimension = hlo.integer(params.axis)
     wide = _one_more(result, params.axis)
     parts = _collective(
         b, "stablehlo.reduce_scatter", line, x, wide, "add", scatter_dimension=dimension
@@ -945,7 +941,7 @@ def _psum_scatter_collective(
     (x,), (axis,) = values, axes
     # each example keeps its own place of the sum: the axis of places is now the batch
     if axis is None:
-        return (mul(x, sh.full_like(x, mapped.size)),), (params.axis,)
+        return (ew.mul(x, sh.full_like(x, mapped.size)),), (params.axis,)
     return (bc.reduce_sum(x, (axis,)),), (params.axis,)
 
 
@@ -1111,10 +1107,10 @@ def _write_all_to_all(b: Lowering, line: _Line, x: Value, params: AllToAllParams
         "stablehlo.all_to_all",
         line,
         wide,
-        tensor(tuple(shape), x.dtype),
-        split_dimension=integer(source),
-        concat_dimension=integer(place),
-        split_count=integer(params.size),
+        hlo.tensor(tuple(shape), x.dtype),
+        split_dimension=hlo.integer(source),
+        concat_dimension=hlo.integer(place),
+        split_count=hlo.integer(params.size),
     )
     return b.reshape(parts, result.shape)
 

@@ -9,12 +9,8 @@ from typing import Any, ParamSpec, TypeVar, overload
 import attrs
 
 from tinyjax import errors, tree
-from tinyjax.core import devices as dev
-from tinyjax.core.primitives import rules as ru
-from tinyjax.core.stablehlo import Lowering, Values
-from tinyjax.core.tracing import primitive as prim, program_rules as pr, staging as stg, trace as tr
-from tinyjax.core.tracing.trace import bind, bind1, on_devices
-from tinyjax.core.values import Array, avals as av, operands as opd
+from tinyjax.core.names import Array, Lowering, Values, av, dev, opd, pr, prim, ru, stg, tr
+from tinyjax.core.tracing import bind, bind1
 from tinyjax.errors import ArgumentError, ShardingError, described
 from tinyjax.frames import describe_function, imitate
 from tinyjax.parallel import (
@@ -151,7 +147,7 @@ def constrain(
     Raises:
         ShardingError: within ``shard_map``, it names an axis along which each device runs that.
     """
-    if on_devices.get() is not None:
+    if tr.on_devices.get() is not None:
         check_inside(sharding)
         inner = sharding.within(manual_axes())
         if inner is None:  # the function sees to all that there is

@@ -12,8 +12,7 @@ from typing import Any, TypeVar
 import attrs
 
 from tinyjax import errors, records
-from tinyjax.core.tracing import Primitive, jaxpr as jx, primitive as prim, staging as stg
-from tinyjax.core.values import Array, avals as av, operands as opd
+from tinyjax.core.names import Array, Primitive, av, jx, opd, prim, stg
 from tinyjax.parallel import collective as col, types as ty
 from tinyjax.parallel.mesh_rule import axes_of, check_reached, is_checked, joined, rule_of, union
 from tinyjax.parallel.types import SHARING, Axes, Share, with_varying

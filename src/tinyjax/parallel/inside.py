@@ -21,16 +21,9 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from tinyjax import errors
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg, trace as tr
-from tinyjax.core.tracing.primitive import Primitive
-from tinyjax.core.transforms import (
-    batching as bt,
-    jvp as jv,
-    linearize as lz,
-    transpose as tp,
-)
-from tinyjax.core.values import Array, ShapedArray, avals as av, concrete as conc, operands as opd
+from tinyjax.core.names import av, bc, bt, conc, ew, jv, jx, lz, opd, prim, sh, stg, tp, tr
+from tinyjax.core.tracing import Primitive
+from tinyjax.core.values import Array, ShapedArray
 from tinyjax.frames import Source
 from tinyjax.parallel import collective as col, constraint as con, mesh_rule as mr, types as ty
 from tinyjax.parallel.fitting import fit, lifted, varied, with_programs

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
-from tinyjax.core.devices import Device
-from tinyjax.core.values import Array
+from tinyjax.core.names import Array, dev
 from tinyjax.parallel.sharding import Sharding
 
 
@@ -40,7 +39,7 @@ class Format:
     """
 
     layout: Layout | None = None
-    sharding: Device | Sharding | None = None
+    sharding: dev.Device | Sharding | None = None
 
 
 def format_of(x: Array) -> Format:

@@ -12,12 +12,8 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from tinyjax.core import lowering as low
-from tinyjax.core.primitives import broadcast as bc
-from tinyjax.core.stablehlo.lowering import HostFunction, Lowering, Module
-from tinyjax.core.stablehlo.types import TensorType, Value
-from tinyjax.core.tracing import jaxpr as jx
-from tinyjax.core.values import ShapedArray
+from tinyjax.core.names import Lowering, ShapedArray, Value, bc, jx, low, lw
+from tinyjax.core.stablehlo.types import TensorType
 from tinyjax.dtypes import is_complex, real_part
 from tinyjax.parallel import sharding as sd, types as ty
 from tinyjax.primitives.dot import DotParams
@@ -85,20 +81,20 @@ class _Declared:
         return "".join([f"  sdy.mesh @{mesh} = {of}\n" for of, mesh in self.meshes.items()])
 
 
-def _declared(module: Module) -> _Declared:
+def _declared(module: lw.Module) -> _Declared:
     declared = module.declared
     if not isinstance(declared, _Declared):
         declared = module.declared = _Declared()
     return declared
 
 
-def mesh_name(module: Module, text: str) -> str:
+def mesh_name(module: lw.Module, text: str) -> str:
     """Return the name of a mesh of devices in a module, given as Shardy writes it."""
     meshes = _declared(module).meshes
     return meshes.setdefault(text, f"mesh_{len(meshes)}")
 
 
-def channel(module: Module) -> str:
+def channel(module: lw.Module) -> str:
     """Return what tells one collective of a module from the others."""
     return f"#stablehlo.channel_handle<handle = {next(_declared(module).channels)}, type = 1>"
 
@@ -237,7 +233,7 @@ def write_sharded_module(
     donated: Sequence[int] = (),
     platform: str = "cpu",
     locate: low.Locate | None = None,
-) -> tuple[str, tuple[HostFunction, ...]]:
+) -> tuple[str, tuple[lw.HostFunction, ...]]:
     """Return the module that computes a jaxpr on several devices.
 
     Args:
@@ -263,7 +259,7 @@ def write_sharded_module(
     return module.text(name), tuple(module.host_functions)
 
 
-def _lies(module: Module, sharding: sd.Sharding | None, ndim: int) -> list[str]:
+def _lies(module: lw.Module, sharding: sd.Sharding | None, ndim: int) -> list[str]:
     text = sharding_text(module, sharding, ndim)
     return [] if text is None else [f"sdy.sharding = #sdy.sharding{text}"]
 
@@ -272,7 +268,7 @@ def _attributes(texts: Sequence[str]) -> str:
     return f" {{{', '.join(texts)}}}" if texts else ""
 
 
-def sharding_text(module: Module, sharding: sd.Sharding | None, ndim: int) -> str | None:
+def sharding_text(module: lw.Module, sharding: sd.Sharding | None, ndim: int) -> str | None:
     """Return how an array of so many axes lies as Shardy writes it; None where it says nothing."""
     mesh = sharding.mesh_text if sharding is not None else None
     if sharding is None or mesh is None:

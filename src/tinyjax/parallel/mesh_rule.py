@@ -10,10 +10,8 @@ from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 import attrs
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core.tracing import Primitive, jaxpr as jx, program_rules as pr
+from tinyjax.core.names import Primitive, ShapedArray, av, bt, jx, pr
 from tinyjax.core.tracing.primitive import ELEMENTWISE, LINEAR, Avals, RuleKey
-from tinyjax.core.transforms.batching import communicating
-from tinyjax.core.values.avals import NOWHERE, ShapedArray
 from tinyjax.parallel import sharding as sd, types as ty
 
 # What differs between the devices of a mesh, in a program that each of them runs on its own.
@@ -31,7 +29,7 @@ def union(axes: Iterable[ty.Axes]) -> ty.Axes:
         ShardingError: one is a sum of which each device has a part, and another is each device's.
     """
     axis_sets = [*axes]
-    union = NOWHERE.union(*axis_sets)
+    union = av.NOWHERE.union(*axis_sets)
     return union if not ty.SHARING or ty.SHARING.isdisjoint(axis_sets) else _settled(union)
 
 
@@ -90,7 +88,7 @@ def check_reached(jaxpr: jx.Jaxpr, decided_by: ty.Axes, what: str) -> None:
     Raises:
         ShardingError: devices would wait for others that never come there.
     """
-    waited_for = decided_by and communicating(jaxpr) & decided_by
+    waited_for = decided_by and bt.communicating(jaxpr) & decided_by
     if waited_for and is_checked():
         raise errors.ShardingError(
             f"{what} has a collective over {named(waited_for)}, but what decides "
@@ -488,12 +486,12 @@ class MeshRule(records.Printed):
         told = [aval for aval in avals if aval.told is not None]
         lies = bool(told) and rules.evaluate is None
         axis_sets = [ty.across(aval) for aval in avals]
-        axes = NOWHERE.union(*axis_sets)
+        axes = av.NOWHERE.union(*axis_sets)
         if self.varies is not None:
             _, axes = self.varies(params, axes)
         elif not lies and (not axes or self.fits is not None):
             return rules.abstract_eval(avals, params)
-        plain = [ty.with_varying(aval, NOWHERE) for aval in avals]
+        plain = [ty.with_varying(aval, av.NOWHERE) for aval in avals]
         if lies:
             outs: Sequence[ShapedArray] = _divided(self, primitive, plain, params)
         else:

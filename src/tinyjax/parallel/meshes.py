@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyjax import config, lazy
-from tinyjax.core import devices as dev
+from tinyjax.core.names import dev
 from tinyjax.core.values.integers import integers, listed
 from tinyjax.errors import ShardingError, shortened
 from tinyjax.parallel import sharding as sd

@@ -8,10 +8,8 @@ from functools import lru_cache
 import attrs
 import numpy as np
 
-from tinyjax import lazy
-from tinyjax.core import devices as dev
-from tinyjax.core.values import ShapedArray
-from tinyjax.errors import ShardingError, described, shortened
+from tinyjax import errors, lazy
+from tinyjax.core.names import ShapedArray, dev
 from tinyjax.parallel import sharding as sd
 from tinyjax.parallel.meshes import MORE_DEVICES, AbstractMesh, AnyMesh, AxisType, Mesh, get_mesh
 from tinyjax.parallel.types import typed
@@ -44,29 +42,29 @@ class NamedSharding(sd.Sharding):
     @mesh.validator
     def _check_mesh(self, _attribute: object, value: object) -> None:
         if not isinstance(value, Mesh | AbstractMesh):
-            raise ShardingError(
-                f"mesh of NamedSharding must be a Mesh, but got {described(value)}."
+            raise errors.ShardingError(
+                f"mesh of NamedSharding must be a Mesh, but got {errors.described(value)}."
             )
 
     @spec.validator
     def _check_spec(self, _attribute: object, value: object) -> None:
         if not isinstance(value, sd.PartitionSpec):
-            raise ShardingError(
-                f"spec of NamedSharding must be a PartitionSpec, but got {described(value)}."
+            raise errors.ShardingError(
+                f"spec of NamedSharding must be a PartitionSpec, but got {errors.described(value)}."
             )
 
     def __attrs_post_init__(self) -> None:
         names = self.spec.names
         for name in names:
             if name not in self.mesh.axis_names:
-                raise ShardingError(
+                raise errors.ShardingError(
                     f"{self.spec} names the axis {name!r}, but the axes of the mesh are "
                     f"{self.mesh.axis_names}."
                 )
         if self.spec.unreduced or self.spec.reduced:
             self._check_sums()
         if len({*names}) != len(names):
-            raise ShardingError(
+            raise errors.ShardingError(
                 f"{self.spec} names an axis twice: an axis of the mesh divides one axis of the "
                 "array at most."
             )
@@ -76,7 +74,7 @@ class NamedSharding(sd.Sharding):
         told = self.mesh.explicit_axes
         for name in sorted(self.spec.unreduced | self.spec.reduced):
             if name not in told:
-                raise ShardingError(
+                raise errors.ShardingError(
                     f"{self.spec} says that values are unreduced or reduced along {name!r}, which "
                     f"is no axis of {self.mesh} that is Explicit: only types tell of this. "
                     "make_mesh makes axes so, unless it is given axis_types."
@@ -111,14 +109,14 @@ class NamedSharding(sd.Sharding):
 
     def check(self, shape: Sequence[int], what: str = "the array") -> None:
         if len(self.spec) > len(shape):
-            raise ShardingError(
+            raise errors.ShardingError(
                 f"{self.spec} is for arrays with at least {len(self.spec)} axes, but {what} has "
                 f"the shape {tuple(shape)}."
             )
         for axis, n in enumerate(shape):
             factor = self.factor(axis)
             if n % factor:
-                raise ShardingError(
+                raise errors.ShardingError(
                     f"axis {axis} of {what}, of the shape {tuple(shape)}, cannot be divided over "
                     f"{' and '.join(map(repr, self.spec.axes(axis)))} of {self.mesh}: {n} is no "
                     f"multiple of {factor}. Pad it, or divide another axis."
@@ -381,7 +379,7 @@ def resolve(where: object, function: str) -> sd.Sharding:
         case dev.Device() | sd.SingleDeviceSharding():
             sharding = sd.as_sharding(where)
             if not all(map(dev.is_device, sharding.device_set)):
-                raise ShardingError(
+                raise errors.ShardingError(
                     f"{function}: there is no device {sharding.device_set.pop()!r}: "
                     f"tinyjax.devices() are {list(dev.all_devices())}." + MORE_DEVICES
                 )
@@ -394,15 +392,15 @@ def resolve(where: object, function: str) -> sd.Sharding:
         case sd.PartitionSpec():
             mesh = get_mesh()
             if mesh.empty:
-                raise ShardingError(
+                raise errors.ShardingError(
                     f"{function} was given {where!r}, but no mesh is in force for it. Write `with "
                     "tinyjax.set_mesh(mesh):` around the call, or give NamedSharding(mesh, spec)."
                 )
             return NamedSharding(mesh, where)
         case _:
-            raise ShardingError(
+            raise errors.ShardingError(
                 f"{function} takes a device, a sharding or a PartitionSpec, but got "
-                f"{shortened(where)}."
+                f"{errors.shortened(where)}."
             )
 
 

@@ -8,9 +8,7 @@ from typing import Any
 import attrs
 
 from tinyjax import errors, frames, records
-from tinyjax.core import devices as dev
-from tinyjax.core.tracing import jaxpr as jx, program_rules as pr
-from tinyjax.core.values import avals as av
+from tinyjax.core.names import av, dev, jx, pr
 from tinyjax.core.xla.compilation import Compilation
 from tinyjax.parallel import named_sharding as ns, sharded_array as sa, sharding as sd
 

@@ -6,11 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
 from tinyjax import errors, tree
-from tinyjax.core import devices as dev
 from tinyjax.core.api.mapping import vmap
-from tinyjax.core.jit import JitFunction, jit, stages
-from tinyjax.core.tracing.checking import checked
-from tinyjax.core.values import avals as av, integers as ints, operands as opd
+from tinyjax.core.names import av, ck, dev, ints, jt, opd, stages
 from tinyjax.frames import imitate, wraps
 from tinyjax.parallel import constraint as con, meshes, named_sharding as ns, sharding as sd
 
@@ -33,7 +30,7 @@ class PmapFunction(Protocol[P, R_co]):
 _NAMELESS: Final = "of pmap"
 
 
-@checked
+@ck.checked
 def pmap(  # noqa: PLR0913 (JAX's signature)
     fun: Callable[P, R],
     axis_name: str | None = None,
@@ -79,14 +76,14 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
     vmap(fun, in_axes, out_axes, axis_name=name, axis_size=axis_size)  # raises what it would
     static = {*ints.one_or_more(static_broadcasted_argnums, "static_broadcasted_argnums of pmap")}
     donated = ints.one_or_more(donate_argnums, "donate_argnums of pmap")
-    programs: dict[int, JitFunction[..., Any]] = {}
+    programs: dict[int, jt.JitFunction[..., Any]] = {}
 
     def axes_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Return the axes of arguments by position; None for one that is static."""
         axes = (in_axes,) * len(args) if isinstance(in_axes, int | None) else tuple(in_axes)
         return tuple([None if i in static else a for i, a in enumerate(axes)])
 
-    def program_for(size: int) -> JitFunction[..., Any]:
+    def program_for(size: int) -> jt.JitFunction[..., Any]:
         there = dev.devices_of(dev.group().process_index, backend) if devices is None else devices
         mesh = _mesh_of(there, size, name)
 
@@ -110,9 +107,9 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
             )
             return _laid(mapped(*arrays, **named), out_axes, mesh)
 
-        return jit(wraps(fun)(program), static_argnums=tuple(static), donate_argnums=donated)
+        return jt.jit(wraps(fun)(program), static_argnums=tuple(static), donate_argnums=donated)
 
-    def program_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> JitFunction[..., Any]:
+    def program_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> jt.JitFunction[..., Any]:
         size = _length([*_pairs(args, axes_of(args)), *_pairs(kwargs, 0)], axis_size)
         if size not in programs:
             programs[size] = program_for(size)

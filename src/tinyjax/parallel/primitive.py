@@ -6,8 +6,7 @@ from typing import Final
 
 import attrs
 
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim
-from tinyjax.core.values import avals as av
+from tinyjax.core.names import av, jx, prim
 from tinyjax.parallel import inside, meshes, named_sharding as ns, sharding as sd, types as ty
 from tinyjax.parallel.mesh_rule import along
 

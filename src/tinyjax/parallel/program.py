@@ -11,13 +11,10 @@ from typing import Any
 import attrs
 
 from tinyjax import dtypes, errors
-from tinyjax.core import lowering as low, xla
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
+from tinyjax.core.names import av, bc, bt, conc, ew, jv, jx, low, lz, pr, prim, sh, sl, stg, tp, xla
 from tinyjax.core.stablehlo import Lowering, Values
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr, staging as stg
-from tinyjax.core.tracing.trace import bind
-from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
-from tinyjax.core.values import Array, avals as av, concrete as conc
+from tinyjax.core.tracing import bind
+from tinyjax.core.values import Array
 from tinyjax.parallel import (
     constraint as con,
     inside,

@@ -8,9 +8,7 @@ from typing import Any, TypeVar, overload
 import numpy as np
 
 from tinyjax import errors, tree
-from tinyjax.core import devices as dev
-from tinyjax.core.tracing import trace as tr
-from tinyjax.core.values import Array, ArrayLike, ShapedArray, concrete as conc, operands as opd
+from tinyjax.core.names import Array, ArrayLike, ShapedArray, conc, dev, opd, tr
 from tinyjax.core.values.integers import integers
 from tinyjax.dtypes import PHYSICAL, DTypeLike, HostArray, to_physical
 from tinyjax.parallel import (

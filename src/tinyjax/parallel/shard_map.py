@@ -11,10 +11,7 @@ import attrs
 import numpy as np
 
 from tinyjax import tree
-from tinyjax.core import devices as dev
-from tinyjax.core.stablehlo.types import MOST_AXES
-from tinyjax.core.tracing import calling, checking, jaxpr as jx, primitive as prim, staging as stg
-from tinyjax.core.values import Array, avals as av
+from tinyjax.core.names import Array, av, ck, cl, dev, hlo, jx, prim, stg
 from tinyjax.errors import ArgumentError, ShardingError, described, shortened
 from tinyjax.frames import describe_function, imitate
 from tinyjax.parallel import (
@@ -177,7 +174,7 @@ def smap(
 def smap(
     *, out_axes: Any, axis_name: str, in_axes: Any = ...
 ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
-@checking.explained
+@ck.explained
 def smap(
     f: Callable[P, R] | None = None, /, *, out_axes: Any, axis_name: str, in_axes: Any = _INFERRED
 ) -> Callable[P, R] | Callable[[Callable[P, R]], Callable[P, R]]:
@@ -212,9 +209,9 @@ def smap(
     def spec(axis: object) -> sd.PartitionSpec:
         if axis is None:
             return sd.PartitionSpec()
-        if not isinstance(axis, int) or isinstance(axis, bool) or not 0 <= axis < MOST_AXES:
+        if not isinstance(axis, int) or isinstance(axis, bool) or not 0 <= axis < hlo.MOST_AXES:
             raise ArgumentError(
-                f"axes of smap are None or ints from 0 to {MOST_AXES - 1}, or trees of these, "
+                f"axes of smap are None or ints from 0 to {hlo.MOST_AXES - 1}, or trees of these, "
                 f"but got {shortened(axis)}."
             )
         return sd.PartitionSpec(*[None] * axis, axis_name)
@@ -284,7 +281,7 @@ def _call(
             of_rest = imitate(_with_kept(fun, args_tree, leaves, kept), fun)
             divided = attrs.evolve(divided, ins=tuple([specs[i] for i in rest]))
             return _call(of_rest, tuple([leaves[i] for i in rest]), mesh, axes, divided, checks)
-    arrays = calling.as_arrays(leaves, fun, in_tree)
+    arrays = cl.as_arrays(leaves, fun, in_tree)
     if divided.ins is None:
         specs = [_told(x.aval, axes) for x in arrays]
     else:
@@ -292,7 +289,7 @@ def _call(
     for (path, _), x, spec in zip(tree.leaves_with_path(args), arrays, specs, strict=True):
         what = f"{tree.path_str('args', path)} of {describe_function(fun)}, given to shard_map"
         ns.NamedSharding(mesh, spec).check(x.shape, what)
-    flat = calling.FlatFunction(fun, in_tree)
+    flat = cl.FlatFunction(fun, in_tree)
     if any(x.aval.told is not None for x in arrays) or any(s is not s.settled for s in specs):
         arrays = [_summed_as(x, mesh, axes, spec) for x, spec in zip(arrays, specs, strict=True)]
     parts = [local_type(x.aval, mesh, axes, spec) for x, spec in zip(arrays, specs, strict=True)]

@@ -9,8 +9,7 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, lazy
-from tinyjax.core import devices as dev
-from tinyjax.core.values import Array, array as arr, avals as av, concrete as conc, integers as ints
+from tinyjax.core.names import Array, arr, av, conc, dev, ints
 from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.parallel import sharding as sd, types as ty
 

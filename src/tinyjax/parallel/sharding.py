@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tinyjax import errors, records
-from tinyjax.core import devices as dev
 from tinyjax.core.devices import Device, device_at, first_device
-from tinyjax.core.values import ShapedArray
+from tinyjax.core.names import ShapedArray, dev
 
 
 class Space(dev.Place, Enum):

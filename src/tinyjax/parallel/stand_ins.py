@@ -13,10 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TypeVar
 
-from tinyjax.core.primitives import broadcast as bc
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, trace as tr
-from tinyjax.core.transforms import batching as bt, jvp as jv, transpose as tp
-from tinyjax.core.values import Array, avals as av
+from tinyjax.core.names import Array, av, bc, bt, jv, jx, prim, tp, tr
 from tinyjax.errors import ShardingTypeError
 from tinyjax.parallel import lowering, sharding as sd, types as ty
 from tinyjax.parallel.constraint import lie_as, unsaid

@@ -13,36 +13,35 @@ from importlib import import_module
 from typing import Any, Final
 
 from tinyjax import dtypes, primitives
-from tinyjax.core.tracing.primitive import Avals, Primitive
-from tinyjax.core.values import ShapedArray
+from tinyjax.core.names import Primitive, ShapedArray, prim
 from tinyjax.parallel import mesh_rule as mr, sharding as sd, types as ty
 
 # Operands in another form
 
 
-def _broadcast(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
+def _broadcast(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
     entries = [*mr.undivided(len(params.shape))]
     for axis, names in zip(params.dims, ty.entries(avals[0]), strict=True):
         entries[axis] = names
     return [tuple(entries)]
 
 
-def _reshape(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
+def _reshape(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
     return [mr.reshaped(avals[0], params.shape)]
 
 
-def _transpose(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
+def _transpose(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
     entries = ty.entries(avals[0])
     return [tuple([entries[i] for i in params.perm])]
 
 
-def _bitcast(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
+def _bitcast(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
     entries, n = ty.entries(avals[0]), outs[0].ndim
     mr.whole(entries, range(n, len(entries)), "whose elements become one")
     return [(*entries[:n], *mr.undivided(n - len(entries)))]
 
 
-def _convert_sums(params: Any, avals: Avals, outs: Avals) -> list[mr.Sums]:
+def _convert_sums(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[mr.Sums]:
     of, to = avals[0].dtype, params.dtype
     # of integers sums may have wrapped around, which wider ones do not
     is_narrower = dtypes.is_integer(of) and dtypes.is_integer(to) and to.itemsize <= of.itemsize
@@ -53,11 +52,11 @@ def _convert_sums(params: Any, avals: Avals, outs: Avals) -> list[mr.Sums]:
 # Reductions and products
 
 
-def _reduce(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
+def _reduce(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
     return [mr.kept(avals[0], params.axes)]
 
 
-def _reduce_sums(params: Any, avals: Avals, outs: Avals) -> list[mr.Sums]:
+def _reduce_sums(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[mr.Sums]:
     ((names, reduced),) = mr.together()(params, avals, outs)
     more = _left_to_devices(params)
     return [(names.union(more), reduced.difference(more))]
@@ -68,11 +67,11 @@ def _left_to_devices(params: Any) -> frozenset[str]:
     return frozenset(getattr(params, "unreduced", mr.NO_NAMES))
 
 
-def _arg_reduce(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
+def _arg_reduce(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
     return [mr.kept(avals[0], (params.axis,))]
 
 
-def _dot(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
+def _dot(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
     x, y = [ty.entries(aval) for aval in avals]
     left = _left_to_devices(params)
     divided: set[str] = set()
@@ -95,7 +94,7 @@ def _dot(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
     return [(*[mr.agreed((x[i], y[j])) for i, j in pairs], *free)]
 
 
-def _dot_sums(params: Any, avals: Avals, outs: Avals) -> list[mr.Sums]:
+def _dot_sums(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[mr.Sums]:
     if any(map(mr.summed_over, avals)):
         raise mr.AmbiguousError(
             "a product of a sum of which each device has a part is not contracted. Let devices add "
@@ -104,7 +103,7 @@ def _dot_sums(params: Any, avals: Avals, outs: Avals) -> list[mr.Sums]:
     return [(_left_to_devices(params), mr.NO_NAMES)]
 
 
-def _convolution(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
+def _convolution(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
     x, w = [ty.entries(aval) for aval in avals]
     (batch, inside, *space), (features, *window) = params.numbers.lhs_spec, params.numbers.rhs_spec
     mr.whole(x, (inside,), "of features")
@@ -122,7 +121,7 @@ def _convolution(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
 # Gathers and scatters
 
 
-def _gather(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
+def _gather(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
     x, indices = avals
     windows = primitives.gather_windows(x.shape, params)
     inside = _whole_windows(x, windows)
@@ -132,7 +131,7 @@ def _gather(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
     return [tuple([of_windows[i] if i in of_windows else next(places) for i in range(ndim)])]
 
 
-def _scatter(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
+def _scatter(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
     x, indices, updates = avals
     windows = primitives.scatter_windows(x.shape, updates.shape, params)
     entries, update_entries = [*ty.entries(x)], ty.entries(updates)
@@ -170,15 +169,15 @@ def _places(x: ShapedArray, indices: ShapedArray, windows: Any) -> sd.Entries:
 # Keys, and matrices
 
 
-def _wrap(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
+def _wrap(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
     return [_keys_of(avals[0])]
 
 
-def _unwrap(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
+def _unwrap(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
     return [(*ty.entries(avals[0]), *mr.undivided(1))]
 
 
-def _random_bits(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
+def _random_bits(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
     return [(*_keys_of(avals[0]), *mr.undivided(len(params.shape)))]
 
 
@@ -187,7 +186,7 @@ def _keys_of(words: ShapedArray) -> sd.Entries:
     return mr.whole(ty.entries(words), (words.ndim - 1,), "of the words of keys")[:-1]
 
 
-def _tridiagonal_solve(params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
+def _tridiagonal_solve(params: Any, avals: prim.Avals, outs: prim.Avals) -> list[sd.Entries]:
     *diagonals, b = avals
     return mr.of_stacks(params, [b, *diagonals], outs)
 

@@ -14,9 +14,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
 
-from tinyjax.core.tracing.primitive import MappedAxis
-from tinyjax.core.tracing.trace import enclosing_axes
-from tinyjax.core.values.avals import NOWHERE, ShapedArray, Where
+from tinyjax.core.names import ShapedArray, av, prim, tr
 from tinyjax.dtypes import is_inexact, is_integer
 from tinyjax.errors import ArgumentError, ShardingError, ShardingTypeError
 from tinyjax.parallel.sharding import Entries, Sharding
@@ -25,7 +23,7 @@ T = TypeVar("T")
 
 
 @attrs.frozen(eq=False, repr=False, kw_only=True)
-class DeviceAxis(MappedAxis):
+class DeviceAxis(prim.MappedAxis):
     """An axis of a mesh, inside the function given to ``shard_map``.
 
     Attributes:
@@ -46,7 +44,7 @@ class DeviceAxis(MappedAxis):
 
 def device_axes() -> list[DeviceAxis]:
     """Return the axes of the mesh along which each device runs the program that is staged."""
-    return [axis for axis in enclosing_axes() if isinstance(axis, DeviceAxis)]
+    return [axis for axis in tr.enclosing_axes() if isinstance(axis, DeviceAxis)]
 
 
 def manual_axes() -> tuple[str, ...]:
@@ -168,7 +166,7 @@ def _attach_stand_ins() -> None:
 
 
 @attrs.frozen(cache_hash=True, repr=False)
-class OnMesh(Where):
+class OnMesh(av.Where):
     """What a type says of the devices of a mesh.
 
     Attributes:
@@ -178,7 +176,7 @@ class OnMesh(Where):
     """
 
     sharding: Sharding | None
-    across: Axes = NOWHERE
+    across: Axes = av.NOWHERE
 
     def __attrs_post_init__(self) -> None:
         if Share in map(type, self.across):
@@ -227,7 +225,7 @@ class OnMesh(Where):
 
     @property
     def of_all(self) -> OnMesh | None:
-        return _of(self.sharding, NOWHERE)
+        return _of(self.sharding, av.NOWHERE)
 
     def mapped_over(self, args: Sequence[Any], axes: Sequence[int | None]) -> tuple[str, ...]:
         pairs = zip(args, axes, strict=True)
@@ -253,7 +251,7 @@ class OnMesh(Where):
     def is_partial(self) -> bool:
         return self.sharding is not None and bool(self.sharding.summed)
 
-    def lies_as(self, other: Where | None) -> bool:
+    def lies_as(self, other: av.Where | None) -> bool:
         return _division(self) == _division(other)
 
     def shown(self, dtype: str, lengths: Sequence[str]) -> str:
@@ -294,14 +292,14 @@ def entries(aval: ShapedArray) -> Entries:
 def across(aval: ShapedArray) -> Axes:
     """The axes of a mesh along which values of a type may vary, or are shared by devices."""
     where = aval.where
-    return where.across if type(where) is OnMesh else NOWHERE
+    return where.across if type(where) is OnMesh else av.NOWHERE
 
 
 def _of(sharding: Sharding | None, across: Axes) -> OnMesh | None:
     return None if sharding is None and not across else OnMesh(sharding, across)
 
 
-def _division(where: Where | None) -> tuple[object, ...]:
+def _division(where: av.Where | None) -> tuple[object, ...]:
     """What tells how values lie from how others do."""
     if where is None or where.sharding is None:
         return (), frozenset(), frozenset()

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tinyjax.core.control_flow.scan import scan
-from tinyjax.core.primitives import shape as sh, slicing as sl
-from tinyjax.core.tracing.primitive import MappedAxis
-from tinyjax.core.transforms.batching import batch_flat
-from tinyjax.core.values import Array
+from tinyjax.core.names import Array, bt, prim, sc, sh, sl
 
 
 def in_chunks(
     flat: Callable[..., Sequence[Array]],
-    mapped: MappedAxis,
+    mapped: prim.MappedAxis,
     arrays: Sequence[Any],
     axes: Sequence[int | None],
     chunk_size: int,
@@ -35,8 +31,8 @@ def in_chunks(
         rows = iter(slices)
         args = [x if a is None else next(rows) for x, a in zip(arrays, axes, strict=True)]
         number = slices[0].shape[0] if slices else size
-        chunk = MappedAxis(number, of_basis=mapped.of_basis, last=mapped.last)
-        outs, outs_axes = batch_flat(flat, chunk, args, in_axes, fun)
+        chunk = prim.MappedAxis(number, of_basis=mapped.of_basis, last=mapped.last)
+        outs, outs_axes = bt.batch_flat(flat, chunk, args, in_axes, fun)
         return outs
 
     slices = [
@@ -45,7 +41,7 @@ def in_chunks(
     ]
     if not slices:  # the same for all examples: one is enough
         return of_some(), outs_axes
-    _, stacked = scan(lambda _, xs: (None, of_some(*xs)), None, slices)
+    _, stacked = sc.scan(lambda _, xs: (None, of_some(*xs)), None, slices)
     if not rest:
         last = [sh.reshape(sl.slice_in_dim(y, 0, 1), y.shape[1:]) for y in stacked]
     else:

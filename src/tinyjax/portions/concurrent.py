@@ -16,11 +16,7 @@ from typing import Final
 import attrs
 
 from tinyjax import cores
-from tinyjax.core.jit.program import def_call, jit_p, linearize_of_call
-from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.stablehlo import Lowering, Values
-from tinyjax.core.tracing import bind, jaxpr as jx, primitive as prim, program_rules as pr
-from tinyjax.core.values import Array
+from tinyjax.core.names import Array, Lowering, Values, bind, jx, low, pr, prim, program
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -60,7 +56,7 @@ def _evaluate(args: prim.Arrays, params: ConcurrentParams) -> prim.Arrays:
             for eqn in left:
                 if not is_ready(eqn):
                     later.append(eqn)
-                elif eqn.primitive is jit_p:
+                elif eqn.primitive is program.jit_p:
                     operands = [read(x) for x in eqn.inputs]
                     running[pool.submit(copy_context().run, _call, eqn, operands)] = eqn
                 else:
@@ -82,13 +78,13 @@ def _call(eqn: jx.JaxprEqn, operands: Sequence[Array]) -> Sequence[Array]:
 
 @concurrent_p.def_lowering
 def _lowering(b: Lowering, operands: Values, params: ConcurrentParams) -> Values:
-    return call_jaxpr(b, params.jaxpr, params.name, operands)
+    return low.call_jaxpr(b, params.jaxpr, params.name, operands)
 
 
 concurrent_p.def_rule(pr.INLINED)(lambda params: params.jaxpr)
 
 
-bind_concurrent: Final = def_call(
+bind_concurrent: Final = program.def_call(
     concurrent_p, "a concurrent program", lambda params, jaxpr: attrs.evolve(params, jaxpr=jaxpr)
 )
 
@@ -97,6 +93,6 @@ bind_concurrent: Final = def_call(
 def _linearize(
     primals: prim.Arrays, nonzero: Sequence[bool], params: ConcurrentParams
 ) -> prim.LinearizeResult:
-    return linearize_of_call(
+    return program.linearize_of_call(
         params.jaxpr, primals, nonzero, lambda staged, args: bind_concurrent(staged, args, params)
     )

@@ -7,12 +7,9 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from tinyjax.core.jit.program import JitParams, jit_p
-from tinyjax.core.primitives import shape as sh, slicing as sl
-from tinyjax.core.tracing import bind
+from tinyjax.core.names import Array, bind, ints, program, sh, sl
 from tinyjax.core.tracing.primitive import MappedAxis
 from tinyjax.core.tracing.staging import Staged, call_staged, is_called, stage_call
-from tinyjax.core.values import Array, integers as ints
 from tinyjax.portions.concurrent import ConcurrentParams, bind_concurrent
 
 #: Applies a function to examples: takes their axis and the arguments; gives the results and the
@@ -61,8 +58,8 @@ def in_threads(
         ]
 
     def bind_part(staged: Staged, args: Sequence[Array]) -> Sequence[Array]:
-        params = JitParams(staged.jaxpr, name, tier="compiled")
-        return bind(jit_p, (*staged.consts, *args), params)
+        params = program.JitParams(staged.jaxpr, name, tier="compiled")
+        return bind(program.jit_p, (*staged.consts, *args), params)
 
     def of_all(*operands: Array) -> list[Array]:
         programs: dict[int, Staged] = {}

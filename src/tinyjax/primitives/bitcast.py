@@ -8,10 +8,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import families as fam, rules as ru, shape as sh
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import Primitive, primitive as prim, trace as tr
-from tinyjax.core.values import Array, avals as av
+from tinyjax.core.names import Array, Primitive, av, fam, hlo, lw, prim, ru, sh, tr
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -7,9 +7,7 @@ from typing import Final
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.primitives import elementwise as ew, families as fam, reduce as rd, shape as sh
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.values import Array
+from tinyjax.core.names import Array, ew, fam, hlo, lw, rd, sh
 
 _HALVES = (32, 16, 8, 4, 2, 1)
 

@@ -16,10 +16,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from tinyjax import config, dtypes
-from tinyjax.core import xla
-from tinyjax.core.primitives import elementwise as ew, families as fam, shape as sh
-from tinyjax.core.tracing import primitive as prim, staging as stg
-from tinyjax.core.values import Array, ConcreteArray, ShapedArray
+from tinyjax.core.names import Array, ConcreteArray, ShapedArray, ew, fam, prim, sh, stg, xla
 from tinyjax.core.xla import threads
 from tinyjax.primitives.bitcast import bitcast_convert_type
 

@@ -16,11 +16,9 @@ import attrs
 import numpy as np
 
 from tinyjax import blas, cores, dtypes, errors, records
-from tinyjax.core import devices as dev
-from tinyjax.core.primitives import elementwise as ew, families as fam, rules as ru, shape as sh
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import Primitive, bind1, checking, primitive as prim
-from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints, operands as opd
+from tinyjax.core.names import av, ck, dev, ew, fam, hlo, ints, lw, opd, prim, ru, sh
+from tinyjax.core.tracing import Primitive, bind1
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.primitives.result_placement import placed
 
 Axes: TypeAlias = tuple[int, ...]
@@ -559,7 +557,7 @@ def _merge_within(x: Array, source: int, target: int, groups: int) -> Array:
 DimensionNumbers: TypeAlias = ConvDimensionNumbers | tuple[str, str, str] | None
 
 
-@checking.explained
+@ck.explained
 def conv_dimension_numbers(
     lhs_shape: Sequence[int], rhs_shape: Sequence[int], dimension_numbers: DimensionNumbers
 ) -> ConvDimensionNumbers:
@@ -612,7 +610,7 @@ def conv_dimension_numbers(
     )
 
 
-@checking.explained
+@ck.explained
 def padtype_to_pads(
     in_shape: Sequence[int],
     window_shape: Sequence[int],

@@ -17,19 +17,10 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import (
-    broadcast as bc,
-    elementwise as ew,
-    families as fam,
-    identities as id,
-    rules as ru,
-)
+from tinyjax.core.names import Array, av, bc, builder, ew, fam, hlo, idn, lw, prim, ru, sh, sl, tr
 from tinyjax.core.primitives.reduce import highest, lowest
-from tinyjax.core.primitives.shape import full_like, iota, move_batch_axis, zeros_like
-from tinyjax.core.primitives.slicing import pad_in_dim
-from tinyjax.core.stablehlo import Value, Values, builder, lowering as lw, types as hlo
-from tinyjax.core.tracing import Primitive, primitive as prim, trace as tr
-from tinyjax.core.values import Array, avals as av
+from tinyjax.core.stablehlo import Value, Values
+from tinyjax.core.tracing import Primitive
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -95,7 +86,7 @@ def _def_batch(primitive: Primitive[CumulativeParams]) -> None:
     ) -> prim.BatchResult:
         axis = next(a for a in axes if a is not None)
         moved = [
-            x if a == axis else move_batch_axis(x, a, axis, mapped.size)
+            x if a == axis else sh.move_batch_axis(x, a, axis, mapped.size)
             for x, a in zip(values, axes, strict=True)
         ]
         inner = CumulativeParams(params.axis + (axis <= params.axis), params.reverse)
@@ -196,7 +187,7 @@ def linear_recurrence(a: Array, b: Array, axis: int, reverse: bool = False) -> A
 def _shifted(x: Array, params: CumulativeParams, first: bool | int | float) -> Array:
     """What came before each element on the way along the axis."""
     by = -1 if params.reverse else 1
-    return pad_in_dim(x, by, -by, params.axis, first) if x.shape[params.axis] else x
+    return sl.pad_in_dim(x, by, -by, params.axis, first) if x.shape[params.axis] else x
 
 
 # The family
@@ -256,7 +247,7 @@ def cumulative(
     if derivative is None:
         ru.def_linear(primitive, repeats=True)
     else:
-        ru.def_derivatives(primitive, derivative, prepare=id.once if compares else None)
+        ru.def_derivatives(primitive, derivative, prepare=idn.once if compares else None)
     _def_batch(primitive)
     return primitive
 
@@ -265,14 +256,14 @@ def _cumprod_derivative(t: Array, out: Array, x: Array, params: CumulativeParams
     # y[i] = x[i] * y[i - 1], so that dy[i] = x[i] * dy[i - 1] + y[i - 1] * dx[i]
     driven = ew.mul(t, _shifted(out, params, 1))
     # the first element multiplies no tangent: were it infinite, not even that of zero
-    factors = ew.select(_is_first(x, params), zeros_like(x), x)
+    factors = ew.select(_is_first(x, params), sh.zeros_like(x), x)
     return linear_recurrence(factors, driven, params.axis, params.reverse)
 
 
 def _is_first(x: Array, params: CumulativeParams) -> Array:
     """Where the way along the axis begins."""
-    places = iota(x.shape, dtypes.int32, params.axis)
-    return ew.eq(places, full_like(places, x.shape[params.axis] - 1 if params.reverse else 0))
+    places = sh.iota(x.shape, dtypes.int32, params.axis)
+    return ew.eq(places, sh.full_like(places, x.shape[params.axis] - 1 if params.reverse else 0))
 
 
 def _extremum_derivative(t: Array, out: Array, x: Array, params: CumulativeParams) -> Array:
@@ -285,7 +276,7 @@ def _extremum_derivative(t: Array, out: Array, x: Array, params: CumulativeParam
     count = linear_recurrence(
         stay, ew.convert_element_type(takes_part, wide), params.axis, params.reverse
     )
-    some = ew.max_(count, full_like(count, 1))  # NaN equals nothing
+    some = ew.max_(count, sh.full_like(count, 1))  # NaN equals nothing
     keeps = ew.div(ew.mul(stay, _shifted(count, params, 0)), some)
     share = ew.div(ew.convert_element_type(takes_part, wide), some)
     driven = ew.mul(t, ew.convert_element_type(share, x.dtype))
@@ -296,8 +287,8 @@ def _extremum_derivative(t: Array, out: Array, x: Array, params: CumulativeParam
 
 def _cumlogsumexp_derivative(t: Array, out: Array, x: Array, params: CumulativeParams) -> Array:
     # the weights exp(y[i - 1] - y[i]) and exp(x[i] - y[i]); all zero where y is -inf
-    before, zero = _shifted(out, params, -float("inf")), zeros_like(out)
-    nothing = ew.eq(out, full_like(out, -float("inf")))
+    before, zero = _shifted(out, params, -float("inf")), sh.zeros_like(out)
+    nothing = ew.eq(out, sh.full_like(out, -float("inf")))
     keep = ew.select(nothing, zero, ew.exp_share(before, x))
     take = ew.select(nothing, zero, ew.exp_share(x, before))
     return linear_recurrence(keep, ew.mul(t, take), params.axis, params.reverse)

@@ -8,19 +8,8 @@ from typing import Final
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.primitives import (
-    broadcast as bc,
-    elementwise as ew,
-    reduce as rd,
-    rules as ru,
-    shape as sh,
-    slicing as sl,
-)
+from tinyjax.core.names import Array, av, bc, ew, hlo, idn, lw, prim, rd, ru, sh, sl, tr
 from tinyjax.core.primitives.families import lower_formula
-from tinyjax.core.primitives.identities import stop_gradient
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import Array, avals as av
 from tinyjax.primitives import cumulative as cu, lu as lu_, matrices as ma, spectral
 
 # det
@@ -298,7 +287,7 @@ def _adjugate_derivative(ta: Array, out: Array, a: Array) -> Array:
         return ta
     if a.shape[-1] <= _MOST_BY_MINORS:
         return _change_by_minors(a, ta)
-    (s,) = tr.bind(spectral.svd_p, (stop_gradient(a),), spectral.SvdParams(False, False))
+    (s,) = tr.bind(spectral.svd_p, (idn.stop_gradient(a),), spectral.SvdParams(False, False))
     axes = (s.ndim - 1,)
     limit = float(np.sqrt(np.finfo(s.dtype).eps))
     greatest = rd.reduce_max(s, axes)

@@ -10,10 +10,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import Array, ShapedArray
+from tinyjax.core.names import Array, ShapedArray, ew, hlo, lw, prim, ru, sh, tr
 from tinyjax.dtypes import DType, HostArray
 
 Axes = tuple[int, ...]

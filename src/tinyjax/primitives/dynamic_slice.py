@@ -14,10 +14,9 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, primitives
-from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh, slicing as sl
-from tinyjax.core.stablehlo import Lowering, Values, types as hlo
-from tinyjax.core.tracing import Primitive, checking, primitive as prim, trace as tr
-from tinyjax.core.values import Array, ArrayLike, ShapedArray, integers as ints, operands as opd
+from tinyjax.core.names import Primitive, ck, ew, hlo, ints, opd, prim, ru, sh, sl, tr
+from tinyjax.core.stablehlo import Lowering, Values
+from tinyjax.core.values import Array, ArrayLike, ShapedArray
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.modes import GatherScatterMode
 from tinyjax.primitives.wrap_index import canonical_indices, same_dtype, wrap_index
@@ -431,7 +430,7 @@ def dynamic_slice_in_dim(
     )
 
 
-@checking.explained
+@ck.explained
 def dynamic_index_in_dim(
     operand: Array | dtypes.HostArray,
     index: ArrayLike,

@@ -12,12 +12,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import rules as ru, shape as sh, slicing as sl
-from tinyjax.core.primitives.broadcast import broadcast_in_dim
-from tinyjax.core.primitives.elementwise import conj, mul, real
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import Array, ConcreteArray, avals as av
+from tinyjax.core.names import Array, ConcreteArray, av, bc, ew, hlo, lw, prim, ru, sh, sl, tr
 from tinyjax.dtypes import HostArray
 
 
@@ -143,12 +138,14 @@ def _transposed(ct: Array, _: object, params: FftParams) -> Array:
     match kind:
         case FftKind.RFFT:
             whole = sl.pad_in_dim(ct, 0, n - ct.shape[last], last)
-            return real(fft(whole, FftKind.FFT, lengths))
+            return ew.real(fft(whole, FftKind.FFT, lengths))
         case FftKind.IRFFT:
-            spectrum = conj(fft(ct, FftKind.RFFT, lengths))
+            spectrum = ew.conj(fft(ct, FftKind.RFFT, lengths))
             alone = 2 * np.arange(spectrum.shape[last]) % n == 0
             weights = (np.where(alone, 1.0, 2.0) / prod(lengths)).astype(spectrum.dtype)
-            return mul(spectrum, broadcast_in_dim(ConcreteArray(weights), spectrum.shape, (last,)))
+            return ew.mul(
+                spectrum, bc.broadcast_in_dim(ConcreteArray(weights), spectrum.shape, (last,))
+            )
         case _:
             return tr.bind1(fft_p, (ct,), params)
 

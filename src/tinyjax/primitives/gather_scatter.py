@@ -20,19 +20,9 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core.primitives import (
-    broadcast as bc,
-    families as fam,
-    identities as id,
-    rules as ru,
-    shape as sh,
-)
-from tinyjax.core.primitives.elementwise import convert_element_type, div, eq, mul, neg, select
-from tinyjax.core.primitives.reduce import highest, lowest
-from tinyjax.core.stablehlo import Lowering, types as hlo
-from tinyjax.core.tracing import Primitive, bind, bind1, primitive as prim
-from tinyjax.core.values import Array, concrete as conc, integers as ints, operands as opd
-from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.names import Lowering, bc, conc, ew, fam, hlo, idn, ints, opd, prim, rd, ru, sh
+from tinyjax.core.tracing import Primitive, bind, bind1
+from tinyjax.core.values import Array, ShapedArray
 from tinyjax.primitives import modes, windows as wn
 
 Scalar = bool | int | float | complex
@@ -104,7 +94,7 @@ def _fill_value(params: GatherParams, dtype: dtypes.DType) -> dtypes.HostArray:
     if dtypes.is_key(dtype):  # as JAX fills them
         return np.frombuffer(b"\xff" * dtype.itemsize, dtype).reshape(())
     if value is None:
-        value = float("nan") if dtypes.is_inexact(dtype) else lowest(dtype) or highest(dtype)
+        value = float("nan") if dtypes.is_inexact(dtype) else rd.lowest(dtype) or rd.highest(dtype)
     return np.array(value).astype(dtype)
 
 
@@ -580,7 +570,7 @@ ru.def_transposes(
     scatter_sub_p,
     lambda ct, x, indices, updates, params: ct,
     "the indices",
-    lambda ct, x, indices, updates, params: neg(_into_updates(ct, x, indices, updates, params)),
+    lambda ct, x, indices, updates, params: ew.neg(_into_updates(ct, x, indices, updates, params)),
 )
 
 
@@ -609,7 +599,7 @@ def _into_winners(
     if _windows_distinct(indices, windows, params):
         return read
     winners = _winners(indices, x.aval, updates.aval, windows, params)
-    return select(winners, read, sh.zeros_like(read))
+    return ew.select(winners, read, sh.zeros_like(read))
 
 
 ru.def_transposes(scatter_p, _into_kept, "the indices", _into_winners)
@@ -627,7 +617,7 @@ def _winners(
     numbers = sh.reshape(sh.iota((updates.size,), dtype, 0), updates.shape)
     nobody = opd.splat(-1, ShapedArray(x.shape, dtype))
     written = bind1(scatter_p, (nobody, indices, numbers), params)
-    return eq(bind1(gather_p, (written, indices), as_gather(params, windows)), numbers)
+    return ew.eq(bind1(gather_p, (written, indices), as_gather(params, windows)), numbers)
 
 
 # scatter_mul
@@ -646,7 +636,7 @@ def _of_factors(
             "otherwise multiply the updates that meet beforehand."
         )
     before = bind1(gather_p, (x, indices), as_gather(params, windows))
-    return bind1(scatter_add_p, (opd.splat(0, x.aval), indices, mul(t, before)), params)
+    return bind1(scatter_add_p, (opd.splat(0, x.aval), indices, ew.mul(t, before)), params)
 
 
 ru.def_derivatives(
@@ -674,18 +664,18 @@ def _declare_extremum(name: str, ufunc: np.ufunc, combine: bc.Combine) -> Primit
         primals: prim.Arrays, tangents: prim.Tangents, params: ScatterParams
     ) -> prim.JvpResult:
         (x, indices, updates), (tx, _, tu) = primals, tangents
-        x, updates = id.once(x), id.once(updates)
+        x, updates = idn.once(x), idn.once(updates)
         out = bind1(primitive, (x, indices, updates), params)
         # Whatever equals the result, operand or updates, shares the tangent.
         reading = as_gather(params, _windows_of(x, updates, params))
         best = bind1(gather_p, (out, indices), reading)
-        x_wins = convert_element_type(eq(x, out), x.dtype)
-        updates_win = convert_element_type(eq(updates, best), x.dtype)
+        x_wins = ew.convert_element_type(ew.eq(x, out), x.dtype)
+        updates_win = ew.convert_element_type(ew.eq(updates, best), x.dtype)
         count = bind1(scatter_add_p, (x_wins, indices, updates_win), params)
-        into = opd.splat(0, x.aval) if tx is prim.ZERO else mul(tx, x_wins)
+        into = opd.splat(0, x.aval) if tx is prim.ZERO else ew.mul(tx, x_wins)
         if tu is not prim.ZERO:
-            into = bind1(scatter_add_p, (into, indices, mul(tu, updates_win)), params)
-        return (out,), (div(into, count),)
+            into = bind1(scatter_add_p, (into, indices, ew.mul(tu, updates_win)), params)
+        return (out,), (ew.div(into, count),)
 
     return primitive
 

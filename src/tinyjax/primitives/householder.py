@@ -10,17 +10,8 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import (
-    broadcast as bc,
-    elementwise as ew,
-    families as fam,
-    rules as ru,
-    shape as sh,
-    slicing as sl,
-)
+from tinyjax.core.names import Array, Primitive, av, bc, ew, fam, prim, ru, sh, sl, tr
 from tinyjax.core.stablehlo import Lowering, Values
-from tinyjax.core.tracing import Primitive, primitive as prim, trace as tr
-from tinyjax.core.values import Array, avals as av
 from tinyjax.dtypes import HostArray
 from tinyjax.primitives import dynamic_slice as ds, matrices as ma, triangular
 

@@ -11,15 +11,10 @@ from typing import Any
 import attrs
 
 from tinyjax import errors, frames, tree
-from tinyjax.core.jit import program
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.primitives import rules as ru, shape as sh
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import calling, primitive as prim, program_rules as pr, trace as tr
+from tinyjax.core.names import Array, bt, cl, hlo, jv, lw, lz, opd, pr, prim, program, ru, sh, tr
 from tinyjax.core.tracing.jaxpr import Jaxpr, eval_jaxpr
 from tinyjax.core.tracing.staging import Staged, close_over, stage
-from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz
-from tinyjax.core.values import Array, operands as opd
 from tinyjax.tree.treedef import in_words
 
 
@@ -135,8 +130,8 @@ def linear_call(
     operands, operand_tree = tree.flatten(linear_args)
     n = len(residuals)
     in_tree = tree.structure(((residual_args, linear_args), {}))
-    arrays = calling.as_arrays([*residuals, *operands], fun, in_tree)
-    forward = calling.FlatFunction(fun, in_tree)
+    arrays = cl.as_arrays([*residuals, *operands], fun, in_tree)
+    forward = cl.FlatFunction(fun, in_tree)
     there = stage(forward, [x.aval for x in arrays], fun)
     out_tree = forward.out_tree
 

@@ -14,13 +14,8 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh, slicing as sl
-from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
+from tinyjax.core.names import Array, Lowering, Values, av, bc, ew, prim, rd, ru, sh, sl, tr
 from tinyjax.core.primitives.families import lower_formula
-from tinyjax.core.primitives.reduce import reduce_or
-from tinyjax.core.stablehlo import Lowering, Values
-from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import Array, avals as av
 from tinyjax.primitives import dynamic_slice as ds, gather_scatter as gs, matrices as ma, sort as so
 from tinyjax.primitives.scatter import gather
 from tinyjax.primitives.triangular import triangular_solve
@@ -214,16 +209,17 @@ def _exchange_in_all(i: Array, pivots: Array, order: Array) -> Sequence[Array]:
     places = sh.iota(order.shape, order.dtype, order.ndim - 1)
 
     def spread(x: Array) -> Array:
-        return broadcast_in_dim(x, order.shape, tuple(range(x.ndim)))
+        return bc.broadcast_in_dim(x, order.shape, tuple(range(x.ndim)))
 
     here = ew.eq(places, spread(i))
     chosen = ew.eq(
-        sh.iota(pivots.shape, order.dtype, pivots.ndim - 1), broadcast_in_dim(i, pivots.shape, ())
+        sh.iota(pivots.shape, order.dtype, pivots.ndim - 1),
+        bc.broadcast_in_dim(i, pivots.shape, ()),
     )
-    pivot = reduce_sum(ew.select(chosen, pivots, sh.full_like(pivots, 0)), (len(batch),))
+    pivot = bc.reduce_sum(ew.select(chosen, pivots, sh.full_like(pivots, 0)), (len(batch),))
     there = ew.eq(places, spread(pivot))
-    mine = reduce_sum(ew.select(here, order, sh.full_like(order, 0)), (len(batch),))
-    other = reduce_sum(ew.select(there, order, sh.full_like(order, 0)), (len(batch),))
+    mine = bc.reduce_sum(ew.select(here, order, sh.full_like(order, 0)), (len(batch),))
+    other = bc.reduce_sum(ew.select(there, order, sh.full_like(order, 0)), (len(batch),))
     return pivots, ew.select(here, spread(other), ew.select(there, spread(mine), order))
 
 
@@ -315,8 +311,8 @@ def _solve_by_factors(a: Array, b: Array, transpose_a: bool) -> Array:
     factors, _, order = lu(a)
     x = solve_factored(factors, order, b, transpose_a, False)
     diagonal = ma.diagonal_of(factors)
-    singular = reduce_or(ew.eq(diagonal, sh.full_like(diagonal, 0)), (diagonal.ndim - 1,))
-    singular = broadcast_in_dim(singular, x.shape, tuple(range(singular.ndim)))
+    singular = rd.reduce_or(ew.eq(diagonal, sh.full_like(diagonal, 0)), (diagonal.ndim - 1,))
+    singular = bc.broadcast_in_dim(singular, x.shape, tuple(range(singular.ndim)))
     return ew.select(singular, sh.full_like(x, float("nan")), x)
 
 

@@ -15,18 +15,7 @@ import numpy as np
 from numpy.linalg import _umath_linalg
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import (
-    broadcast as bc,
-    elementwise as ew,
-    families as fam,
-    reduce as rd,
-    rules as ru,
-    shape as sh,
-)
-from tinyjax.core.primitives.slicing import slice_in_dim
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import Array, avals as av
+from tinyjax.core.names import Array, av, bc, ew, fam, hlo, lw, prim, rd, ru, sh, sl, tr
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.primitives import dot, dynamic_slice as ds
 
@@ -171,7 +160,7 @@ def identities(shape: tuple[int, ...], dtype: DType) -> Array:
 def diagonal_of(x: Array) -> Array:
     """The diagonals of square matrices."""
     *batch, n, _ = x.shape
-    return slice_in_dim(sh.reshape(x, (*batch, n * n)), 0, n * n, n + 1, len(batch))
+    return sl.slice_in_dim(sh.reshape(x, (*batch, n * n)), 0, n * n, n + 1, len(batch))
 
 
 def trace_of(x: Array) -> Array:

@@ -14,10 +14,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import rules as ru, shape as sh, slicing as sl
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import Array, avals as av, operands as opd
+from tinyjax.core.names import Array, av, hlo, lw, opd, prim, ru, sh, sl, tr
 from tinyjax.dtypes import DType, HostArray
 
 _ROUNDS: Final = 10

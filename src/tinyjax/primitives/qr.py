@@ -7,11 +7,7 @@ import numpy as np
 from numpy.linalg import _umath_linalg
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import elementwise as ew, families as fam, shape as sh, slicing as sl
-from tinyjax.core.primitives.rules import instantiate_all
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import bind, primitive as prim
-from tinyjax.core.values import Array, avals as av
+from tinyjax.core.names import Array, av, bind, ew, fam, hlo, lw, prim, ru, sh, sl
 from tinyjax.primitives import lu, matrices as ma
 from tinyjax.primitives.triangular import triangular_solve
 
@@ -131,7 +127,7 @@ def _qr_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: QrParams) -> 
     LAPACK has it. Matrices wider than tall have ``Q`` of their first columns. The order of the
     columns does not change.
     """
-    (a,), (ta,) = primals, instantiate_all(tangents, [x.aval for x in primals])
+    (a,), (ta,) = primals, ru.instantiate_all(tangents, [x.aval for x in primals])
     q, r, *order = bind(qr_p, (a,), params)
     for columns in order:
         ta = ma.mT(lu.rows(ma.mT(ta), columns))

@@ -11,10 +11,7 @@ import numpy as np
 from numpy import add, bitwise_or, bitwise_xor, left_shift, right_shift
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import families as fam, rules as ru, shape as sh
-from tinyjax.core.stablehlo import Lowering, Value, Values, types as hlo
-from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import Array, avals as av
+from tinyjax.core.names import Array, Lowering, Value, Values, av, fam, hlo, prim, ru, sh, tr
 from tinyjax.dtypes import DType, HostArray
 
 # Keys of random numbers, made of words and taken apart into them.

@@ -13,16 +13,9 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, families as fam, rules as ru
-from tinyjax.core.primitives.identities import once
+from tinyjax.core.names import Array, av, bc, builder, ew, fam, hlo, idn, ints, lw, prim, ru, sl, tr
 from tinyjax.core.primitives.reduce import highest, lowest
 from tinyjax.core.primitives.shape import def_simple_batch, full, zeros_like
-from tinyjax.core.primitives.slicing import pad, slice_in_dim
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.stablehlo.builder import Scalar
-from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import Array, avals as av, integers as ints
-from tinyjax.dtypes import DType, HostArray
 from tinyjax.primitives.convolution import padtype_to_pads
 
 Axes: TypeAlias = tuple[int, ...]
@@ -70,7 +63,11 @@ def _is_trivial(axis: int, params: WindowParams) -> bool:
 
 
 def window_reducer(
-    name: str, ufunc: np.ufunc, combine: bc.Combine, kinds: str, identity: Callable[[DType], Scalar]
+    name: str,
+    ufunc: np.ufunc,
+    combine: bc.Combine,
+    kinds: str,
+    identity: Callable[[dtypes.DType], builder.Scalar],
 ) -> prim.Primitive[WindowParams]:
     """Declare a reduction over windows; its derivative comes separately.
 
@@ -161,8 +158,8 @@ def _check(name: str, x: av.ShapedArray, params: WindowParams) -> None:
 
 
 def _reduce_axis(
-    x: HostArray, axis: int, params: WindowParams, ufunc: np.ufunc, identity: Scalar
-) -> HostArray:
+    x: dtypes.HostArray, axis: int, params: WindowParams, ufunc: np.ufunc, identity: builder.Scalar
+) -> dtypes.HostArray:
     x = np.moveaxis(x, axis, -1)
     n, step = x.shape[-1], params.base_dilation[axis]
     low, high = params.padding[axis]
@@ -211,7 +208,7 @@ ru.def_transposes(reduce_window_sum_p, _window_sum_transpose)
 
 def _def_extremum_jvp(
     primitive: prim.Primitive[WindowParams],
-    identity: Callable[[DType], Scalar],
+    identity: Callable[[dtypes.DType], builder.Scalar],
     extremum: fam.Elementwise,
     beats: fam.Elementwise,
 ) -> None:
@@ -222,7 +219,7 @@ def _def_extremum_jvp(
                 x, t = _follow(extremum, beats, x, t, axis, params, identity(x.dtype))
         return t
 
-    ru.def_derivatives(primitive, derivative, prepare=once)
+    ru.def_derivatives(primitive, derivative, prepare=idn.once)
 
 
 def _follow(
@@ -232,20 +229,20 @@ def _follow(
     t: Array,
     axis: int,
     params: WindowParams,
-    identity: Scalar,
+    identity: builder.Scalar,
 ) -> tuple[Array, Array]:
     """Reduce along one axis, and take the tangent of the element that was chosen."""
     config = [(0, 0, 0)] * x.ndim
     config[axis] = (*params.padding[axis], params.base_dilation[axis] - 1)
-    x, t = pad(x, full((), identity, x.dtype), config), pad(t, full((), 0, t.dtype), config)
+    x, t = sl.pad(x, full((), identity, x.dtype), config), sl.pad(t, full((), 0, t.dtype), config)
     stride, count = params.strides[axis], _count(x.shape[axis], axis, _plain(params))
     if not count:
-        empty = slice_in_dim(x, 0, 0, 1, axis)
+        empty = sl.slice_in_dim(x, 0, 0, 1, axis)
         return empty, zeros_like(empty)
 
     def elements(values: Array, i: int) -> Array:
         start = i * params.window_dilation[axis]
-        return slice_in_dim(values, start, start + (count - 1) * stride + 1, stride, axis)
+        return sl.slice_in_dim(values, start, start + (count - 1) * stride + 1, stride, axis)
 
     best, tangent = elements(x, 0), elements(t, 0)
     for i in range(1, params.window[axis]):

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from tinyjax import frames
-from tinyjax.core import devices as dev
-from tinyjax.core.values import Array
+from tinyjax.core.names import Array, dev
 
 F = TypeVar("F", bound=Callable[..., Any])
 

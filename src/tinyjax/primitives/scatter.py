@@ -7,9 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import Array, ArrayLike, array as arr, integers as ints, operands as opd
+from tinyjax.core.names import Array, ArrayLike, arr, ew, ints, opd, prim, sh, sl, tr
 from tinyjax.primitives import gather_scatter as gs, modes, windows as wn
 from tinyjax.primitives.modes import GatherScatterMode, Mode
 

@@ -11,14 +11,8 @@ from importlib import import_module
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, rules as ru, shape as sh
-from tinyjax.core.primitives.families import all_hold, lower_formula
-from tinyjax.core.primitives.reduce import reduce_min
+from tinyjax.core.names import Array, av, bc, ew, fam, hlo, lw, prim, rd, ru, sh, sl, tr
 from tinyjax.core.primitives.shape import full_like, iota, reshape, zeros_like
-from tinyjax.core.primitives.slicing import concatenate
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import Array, avals as av
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives import dynamic_slice as ds, matrices as ma, spectral, triangular
@@ -72,10 +66,10 @@ def _csf_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoParams) -
         return operands
     _, complex_form, turned = b.while_(
         (b.scalar(n - 2, dtypes.int32), *operands),
-        lambda args: lower_formula(b, lambda i: [ew.gt(i, full_like(i, -1))], args[:1]),
-        lambda args: lower_formula(b, _rotate, args),
+        lambda args: fam.lower_formula(b, lambda i: [ew.gt(i, full_like(i, -1))], args[:1]),
+        lambda args: fam.lower_formula(b, _rotate, args),
     )
-    (upper,) = lower_formula(b, lambda x: [ma.upper_part(x)], (complex_form,))
+    (upper,) = fam.lower_formula(b, lambda x: [ma.upper_part(x)], (complex_form,))
     return upper, turned
 
 
@@ -103,8 +97,8 @@ def _rotate(at: Array, form: Array, vectors: Array) -> Sequence[Array]:
     s = ew.select(idle, zeros_like(low), ew.div(low, length))
     shape = (*low.shape, 1, 1)
     c, s = reshape(c, shape), reshape(s, shape)
-    turn = concatenate(
-        [concatenate([ew.conj(c), s], column), concatenate([ew.neg(s), c], column)], row
+    turn = sl.concatenate(
+        [sl.concatenate([ew.conj(c), s], column), sl.concatenate([ew.neg(s), c], column)], row
     )
     back = ma.mH(turn)
     form = ds.dynamic_update_slice_in_dim(form, ma.mm(turn, pair), at, row)
@@ -180,7 +174,7 @@ def _parlett_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoParam
     def start(form: Array, diagonal: Array) -> Sequence[Array]:
         return [ma.on_diagonal(ma.along_columns(diagonal, form), zeros_like(form))]
 
-    (out,) = lower_formula(b, start, operands)
+    (out,) = fam.lower_formula(b, start, operands)
     state = form, out, b.full(float("inf"), least)
     return ma.lower_loop(b, form.shape[-1], _fill, state)[1:]
 
@@ -200,7 +194,7 @@ def _fill(j: Array, form: Array, out: Array, least: Array) -> Sequence[Array]:
     diagonal = reshape(ma.diagonal_of(form), mixed.shape)
     gaps = ew.select(above, ew.sub(diagonal, own(mixed)), full_like(mixed, 1))
     sizes = ew.select(above, ew.abs_(gaps), full_like(ew.abs_(gaps), float("inf")))
-    least = ew.min_(least, reduce_min(sizes, (sizes.ndim - 2, sizes.ndim - 1)))
+    least = ew.min_(least, rd.reduce_min(sizes, (sizes.ndim - 2, sizes.ndim - 1)))
     gaps = ew.select(ew.eq(gaps, zeros_like(gaps)), full_like(gaps, 1), gaps)
     system = ma.on_diagonal(ma.along_columns(reshape(gaps, gaps.shape[:-1]), form), form)
     right_side = ew.sub(ma.mm(out, column), ew.mul(column, own(values)))
@@ -291,9 +285,9 @@ def _sylvester_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoPar
         x = ma.mm(ma.mm(u, solution), ma.mH(v))
         return [x if dtypes.is_complex(dtype) else ma.real_part(x)]
 
-    *state, u, v = lower_formula(b, prepare, operands)
+    *state, u, v = fam.lower_formula(b, prepare, operands)
     solution = ma.lower_loop(b, count, step, state)[-1]
-    return lower_formula(b, finish, (solution, u, v))
+    return fam.lower_formula(b, finish, (solution, u, v))
 
 
 def _pick_row(column: Array, j: Array) -> Array:
@@ -371,7 +365,7 @@ def _root_of_scipy() -> Callable[[dtypes.HostArray], dtypes.HostArray]:
 def _sqrtm_of_one(a: dtypes.HostArray, params: prim.NoParams) -> Sequence[dtypes.HostArray]:
     ma.check_finite(a)
     root = _root_of_scipy()(a)
-    return (root if all_hold(np.isfinite(root)) else np.full_like(root, np.nan),)
+    return (root if fam.all_hold(np.isfinite(root)) else np.full_like(root, np.nan),)
 
 
 ma.def_impl_by_one(sqrtm_p, _sqrtm_of_one)
@@ -414,11 +408,11 @@ def _sqrtm_lowering(b: lw.Lowering, operands: hlo.Values, params: prim.NoParams)
         )
         return roots, ma.with_column(mixed, j, sh.reshape(solution, column))
 
-    (x,) = lower_formula(b, lambda x: [ew.convert_element_type(x, out.dtype)], operands)
+    (x,) = fam.lower_formula(b, lambda x: [ew.convert_element_type(x, out.dtype)], operands)
     form, vectors, info = spectral.schur_call(b, x)
-    roots = ma.nan_where_failed(b, info, lower_formula(b, diagonal, (form,)))
+    roots = ma.nan_where_failed(b, info, fam.lower_formula(b, diagonal, (form,)))
     root = ma.lower_loop(b, count, step, (*roots, form))[-1]
-    return lower_formula(b, lambda r, z: [ma.mm(ma.mm(z, r), ma.mH(z))], (root, vectors))
+    return fam.lower_formula(b, lambda r, z: [ma.mm(ma.mm(z, r), ma.mH(z))], (root, vectors))
 
 
 sqrtm_p.def_lowering(platform="cuda")(ma.refuse_on_cuda("sqrtm"))

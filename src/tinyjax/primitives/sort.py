@@ -27,11 +27,8 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import rules as ru, shape as sh
-from tinyjax.core.stablehlo import Lowering, Value, Values, types as hlo
+from tinyjax.core.names import Array, Lowering, Value, Values, av, hlo, ints, prim, ru, sh, tr
 from tinyjax.core.stablehlo.builder import Block
-from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import Array, avals as av, integers as ints
 from tinyjax.primitives import gather_scatter as gs, modes, scatter as sct
 
 

@@ -18,11 +18,8 @@ import numpy as np
 from numpy import add as add_, multiply
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import elementwise as ew, families as fam
+from tinyjax.core.names import Array, ew, fam, hlo, lw, prim
 from tinyjax.core.primitives.shape import full_like
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing.primitive import TRANSCENDENTAL, mark
-from tinyjax.core.values.array import Array
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.primitives import compiled_formulas
 
@@ -579,4 +576,4 @@ zeta: fam.Elementwise = fam.elementwise(
     lambda t, z, s, q: ew.neg(ew.mul(t, ew.mul(s, zeta(ew.add(s, full_like(s, 1.0)), q)))),
 )
 
-mark(TRANSCENDENTAL, 1000.0, erf, erfc, erf_inv, lgamma, digamma, polygamma, zeta)
+prim.mark(prim.TRANSCENDENTAL, 1000.0, erf, erfc, erf_inv, lgamma, digamma, polygamma, zeta)

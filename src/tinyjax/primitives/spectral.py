@@ -11,19 +11,9 @@ import numpy as np
 from numpy.linalg import _umath_linalg
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import (
-    broadcast as bc,
-    elementwise as ew,
-    reduce as rd,
-    rules as ru,
-    shape as sh,
-    slicing as sl,
-)
-from tinyjax.core.primitives.elementwise import add, and_, imag, is_finite, mul, real, sub
+from tinyjax.core.names import Array, av, bc, ew, hlo, prim, rd, ru, sh, sl, tr
 from tinyjax.core.primitives.families import all_hold, lower_formula
-from tinyjax.core.stablehlo import Lowering, Value, Values, types as hlo
-from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import Array, avals as av
+from tinyjax.core.stablehlo import Lowering, Value, Values
 from tinyjax.primitives import arg_extrema, lu, matrices as ma
 
 # Eigenvalues and eigenvectors of matrices that need not be Hermitian, and Schur forms.
@@ -144,7 +134,7 @@ def _eig_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: EigParams) -
 def _turned(values: Array, vectors: Array, inner: Array) -> Array:
     """The tangents of eigenvectors, given ``V^-1 A' V``."""
     axis = vectors.ndim - 2
-    change = ma.mm(vectors, mul(inner, ma.inverse_differences(values)))
+    change = ma.mm(vectors, ew.mul(inner, ma.inverse_differences(values)))
     size = ew.abs_(vectors)
     still = ew.imag(vectors)
     size = ew.select(ew.eq(still, sh.full_like(still, 0)), size, sh.full_like(size, -1))
@@ -314,7 +304,7 @@ def _eigh_jvp(
     (a,), (ta,) = primals, ru.instantiate_all(tangents, [x.aval for x in primals])
     vectors, values = tr.bind(eigh_p, (a,), params)
     inner = ma.mm(ma.mm(ma.mH(vectors), ma.from_lower(ta)), vectors)
-    turned = ma.mm(vectors, mul(inner, ma.same_kind(ma.inverse_differences(values), inner)))
+    turned = ma.mm(vectors, ew.mul(inner, ma.same_kind(ma.inverse_differences(values), inner)))
     return (vectors, values), (turned, ma.real_part(ma.diagonal_of(inner)))
 
 
@@ -385,9 +375,9 @@ def _svd_impl(operands: prim.Hosts, params: SvdParams) -> prim.Hosts:
 
 def _is_finite(x: Array) -> Array:
     """Whether all elements of a matrix are finite."""
-    parts = (real(x), imag(x)) if dtypes.is_complex(x.dtype) else (x,)
-    flags = [rd.reduce_and(is_finite(part), (x.ndim - 2, x.ndim - 1)) for part in parts]
-    return flags[0] if len(flags) == 1 else and_(*flags)
+    parts = (ew.real(x), ew.imag(x)) if dtypes.is_complex(x.dtype) else (x,)
+    flags = [rd.reduce_and(ew.is_finite(part), (x.ndim - 2, x.ndim - 1)) for part in parts]
+    return flags[0] if len(flags) == 1 else ew.and_(*flags)
 
 
 @svd_p.def_abstract_eval
@@ -523,22 +513,22 @@ def _svd_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: SvdParams) -
     if not params.compute_uv:
         return (s,), (ts,)
     flipped, half = ma.mH(inner), sh.full_like(inner, 0.5)
-    inverse_sums = ma.same_kind(ma.reciprocals(add(*ma.pairs(s)), s), inner)
-    turn = mul(mul(half, sub(inner, flipped)), inverse_sums)
+    inverse_sums = ma.same_kind(ma.reciprocals(ew.add(*ma.pairs(s)), s), inner)
+    turn = ew.mul(ew.mul(half, ew.sub(inner, flipped)), inverse_sums)
     inverse_gaps = ma.same_kind(ma.inverse_differences(s), inner)
-    both = mul(mul(half, add(inner, flipped)), inverse_gaps)
-    left, right = add(both, turn), ma.off_diagonal(sub(both, turn))
+    both = ew.mul(ew.mul(half, ew.add(inner, flipped)), inverse_gaps)
+    left, right = ew.add(both, turn), ma.off_diagonal(ew.sub(both, turn))
     if dtypes.is_complex(a.dtype):
-        left = ma.on_diagonal(add(left, turn), left)
+        left = ma.on_diagonal(ew.add(left, turn), left)
     inverse_s = ma.reciprocals(s, s)
     tu, tv = ma.mm(u, left), ma.mm(v, right)
     if m > n:
-        beyond = sub(along_v, ma.mm(u, inner))
-        tu = add(tu, mul(beyond, ma.along_rows(inverse_s, beyond)))
+        beyond = ew.sub(along_v, ma.mm(u, inner))
+        tu = ew.add(tu, ew.mul(beyond, ma.along_rows(inverse_s, beyond)))
     if n > m:
         along_u = ma.mm(ma.mH(ta), u)
-        beyond = sub(along_u, ma.mm(v, flipped))
-        tv = add(tv, mul(beyond, ma.along_rows(inverse_s, beyond)))
+        beyond = ew.sub(along_u, ma.mm(v, flipped))
+        tv = ew.add(tv, ew.mul(beyond, ma.along_rows(inverse_s, beyond)))
     return (s, u, vh), (ts, tu, ma.mH(tv))
 
 

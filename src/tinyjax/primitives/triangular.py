@@ -9,11 +9,8 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import elementwise as ew, rules as ru, shape as sh
+from tinyjax.core.names import Array, ew, hlo, lw, prim, ru, sh, tr
 from tinyjax.core.primitives.families import lower_formula
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import Array
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.primitives import matrices as ma
 

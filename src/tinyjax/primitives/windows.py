@@ -14,9 +14,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core.primitives import broadcast as bc, families as fam
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.values import ShapedArray, integers as ints
+from tinyjax.core.names import ShapedArray, bc, fam, hlo, ints, lw
 from tinyjax.dtypes import HostArray
 
 Axes = tuple[int, ...]

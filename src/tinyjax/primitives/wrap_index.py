@@ -12,11 +12,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.primitives import elementwise as ew, families as fam, rules as ru
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import avals as av, concrete as conc, integers as ints, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.names import Array, av, conc, ew, fam, hlo, ints, lw, opd, prim, ru, tr
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -7,8 +7,7 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import config
-from tinyjax.core import jit as jt, xla
-from tinyjax.core.tracing.jaxpr import Jaxpr
+from tinyjax.core.names import jt, jx, xla
 
 #: What is a span: recording a function, a transformation of it or of a program, writing StableHLO,
 #: compiling, loading what was compiled, running it, and data that goes to a device or comes back.
@@ -33,7 +32,7 @@ class Notes:
         """Note that a program runs."""
         self.programs.setdefault(compilation.jaxpr.digest, compilation)
 
-    def sourced(self) -> dict[bytes, Jaxpr]:
+    def sourced(self) -> dict[bytes, jx.Jaxpr]:
         """The programs, by digest, whose equations know their lines.
 
         Those of a backward pass know the line that they differentiate if the function is traced

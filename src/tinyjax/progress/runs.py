@@ -17,10 +17,7 @@ import attrs
 import numpy as np
 
 from tinyjax import config, dtypes, frames
-from tinyjax.core.control_flow.common import Observer
-from tinyjax.core.stablehlo import builder, lowering as lw
-from tinyjax.core.stablehlo.types import Value, Values, tensor
-from tinyjax.core.tracing.primitive import split_list
+from tinyjax.core.names import Value, Values, builder, cf, hlo, lw, prim
 
 # Bars of progress: drawn by rich in a terminal, in a notebook as HTML, and elsewhere as text.
 
@@ -407,7 +404,7 @@ class Reports(lw.Interrupter):
 
 
 @attrs.frozen
-class Progress(Observer):
+class Progress(cf.Observer):
     """A bar that shows how far a loop has come.
 
     Attributes:
@@ -455,7 +452,7 @@ class Progress(Observer):
 
         def report(number: Value, count: Value, going: Value, state: Sequence[Value]) -> Values:
             done = count if place is None else b.convert(state[place], dtypes.int64)
-            of = [tensor((), dtypes.int64)] * 2
+            of = [hlo.tensor((), dtypes.int64)] * 2
             return b.host_call(reports, [number, count, done, going], of, effectful=True)
 
         def inner_condition(values: Sequence[Value]) -> Values:
@@ -463,15 +460,15 @@ class Progress(Observer):
             return [b.and_(going, b.compare(count, due, "LT"))]
 
         def inner_body(values: Sequence[Value]) -> Values:
-            (_, count, due), state = split_list(values, 3)
+            (_, count, due), state = prim.split_list(values, 3)
             after = list(body(state))
             one = b.scalar(1, dtypes.int64)
             return [*condition(after), b.add(count, one), due, *after]
 
         def outer_body(values: Sequence[Value]) -> Values:
-            (going, number, count, due), state = split_list(values, 4)
+            (going, number, count, due), state = prim.split_list(values, 4)
             inner = [going, count, due, *state]
-            (going, count, _), after = split_list(
+            (going, count, _), after = prim.split_list(
                 b.loop(inner, inner_condition, inner_body, ordered), 3
             )
             number, due = report(number, count, going, after)

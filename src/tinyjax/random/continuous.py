@@ -8,10 +8,8 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core.devices import Placement
-from tinyjax.core.primitives import elementwise as ew
+from tinyjax.core.names import Array, ArrayLike, dev, ew
 from tinyjax.core.primitives.shape import full, full_like
-from tinyjax.core.values import Array, ArrayLike
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import promotion as pm
 from tinyjax.primitives import special as sp
@@ -24,7 +22,7 @@ def normal(
     shape: uniforms.Shape = (),
     dtype: dtypes.DTypeLike = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw from the standard normal distribution, by the inverse of its distribution function.
 
@@ -73,7 +71,7 @@ def truncated_normal(
     shape: uniforms.Shape | None = None,
     dtype: dtypes.DTypeLike = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw from the standard normal distribution, conditioned on lying in (lower, upper).
 
@@ -118,7 +116,7 @@ def exponential(
     shape: uniforms.Shape = (),
     dtype: dtypes.DTypeLike = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw from the exponential distribution of density ``exp(-x)`` for ``x >= 0``.
 
@@ -152,7 +150,7 @@ def gumbel(
     dtype: dtypes.DTypeLike = None,
     mode: uniforms.GumbelMode | None = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw from the Gumbel distribution of density ``exp(-(x + exp(-x)))``.
 
@@ -196,7 +194,7 @@ def laplace(
     shape: uniforms.Shape = (),
     dtype: dtypes.DTypeLike = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw from the Laplace distribution of density ``exp(-|x|) / 2``.
 
@@ -229,7 +227,7 @@ def logistic(
     shape: uniforms.Shape = (),
     dtype: dtypes.DTypeLike = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw from the logistic distribution, whose distribution function is ``1 / (1 + exp(-x))``.
 
@@ -262,7 +260,7 @@ def cauchy(
     shape: uniforms.Shape = (),
     dtype: dtypes.DTypeLike = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw from the Cauchy distribution of density ``1 / (pi (1 + x^2))``.
 
@@ -296,7 +294,7 @@ def lognormal(
     shape: uniforms.Shape | None = None,
     dtype: dtypes.DTypeLike = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw ``exp(sigma x)`` for standard normal ``x``.
 
@@ -330,7 +328,7 @@ def pareto(
     shape: uniforms.Shape | None = None,
     dtype: dtypes.DTypeLike = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw from the Pareto distribution of density ``b x^-(b + 1)`` for ``x >= 1``.
 
@@ -365,7 +363,7 @@ def rayleigh(
     shape: uniforms.Shape | None = None,
     dtype: dtypes.DTypeLike = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw from the Rayleigh distribution of density ``x exp(-(x/scale)^2 / 2) / scale^2``.
 
@@ -436,7 +434,7 @@ def maxwell(
     shape: uniforms.Shape = (),
     dtype: dtypes.DTypeLike = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw from the Maxwell distribution of density ``sqrt(2/pi) x^2 exp(-x^2 / 2)`` for ``x > 0``.
 
@@ -520,7 +518,7 @@ def triangular(
     shape: uniforms.Shape | None = None,
     dtype: dtypes.DTypeLike = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw from the triangular distribution, whose density rises up to ``mode`` and falls again.
 
@@ -562,7 +560,7 @@ def wald(
     shape: uniforms.Shape | None = None,
     dtype: dtypes.DTypeLike = None,
     *,
-    out_sharding: Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     """Draw from the Wald distribution, the inverse Gaussian one of scale 1.
 

@@ -10,10 +10,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
-from tinyjax.core import devices as dev, jit as jt
-from tinyjax.core.control_flow import scan as sc, while_loop as wl
-from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
+from tinyjax.core.names import Array, ArrayLike, dev, ew, ints, jt, opd, sc, sh, sl, wl
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.host import replay

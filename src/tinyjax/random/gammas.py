@@ -8,10 +8,7 @@ from typing import Final, Literal, get_args
 
 import tinyjax.numpy as jnp
 from tinyjax import custom_derivatives, dtypes, errors
-from tinyjax.core import api, devices as dev, jit as jt
-from tinyjax.core.control_flow import loops, while_loop as wl
-from tinyjax.core.primitives import elementwise as ew, shape as sh
-from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
+from tinyjax.core.names import Array, ArrayLike, api, dev, ew, ints, jt, loops, opd, sh, wl
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ShapeError
 from tinyjax.numpy import promotion as pm

@@ -9,8 +9,7 @@ from typing import Final
 import attrs
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.values import Array
+from tinyjax.core.names import Array, ew, sh, sl
 from tinyjax.primitives import philox
 from tinyjax.random import threefry
 

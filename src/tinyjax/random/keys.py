@@ -8,9 +8,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.config import settings
-from tinyjax.core.primitives import elementwise as ew, identities as id, shape as sh
-from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import Array, ArrayLike, concrete as conc, operands as opd
+from tinyjax.core.names import Array, ArrayLike, conc, ew, idn, opd, prim, sh, tr
 from tinyjax.dtypes import DType, default_int
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.host import replay
@@ -224,7 +222,7 @@ def clone(key: ArrayLike) -> Array:
     array = opd.as_array(key)
     if not dtypes.is_key(array.dtype):
         return _raw(array)
-    return tr.bind1(id.copy_p, (array,), prim.NO_PARAMS) if settings().debug_key_reuse else array
+    return tr.bind1(idn.copy_p, (array,), prim.NO_PARAMS) if settings().debug_key_reuse else array
 
 
 @replay.replayed

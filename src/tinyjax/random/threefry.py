@@ -10,9 +10,8 @@ import math
 from typing import Final, TypeAlias
 
 from tinyjax import config, dtypes, errors
-from tinyjax.core.primitives import elementwise as ew, slicing as sl
+from tinyjax.core.names import Array, ShapedArray, ew, sl
 from tinyjax.core.primitives.shape import expand_dims, full, full_like, iota, reshape, squeeze
-from tinyjax.core.values import Array, ShapedArray
 from tinyjax.host.replay import by_host, is_evaluating
 from tinyjax.numpy.promotion import broadcast_to_shape
 from tinyjax.primitives import random_bits as rb

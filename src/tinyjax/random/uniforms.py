@@ -12,9 +12,8 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import config, dtypes, errors
 from tinyjax.core.devices import Placement
-from tinyjax.core.primitives import elementwise as ew, shape as sh, slicing as sl
+from tinyjax.core.names import Array, ArrayLike, ew, ints, opd, sh, sl
 from tinyjax.core.stablehlo.types import check_axes
-from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
 from tinyjax.dtypes import DType, DTypeLike, default_float, default_int
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import promotion as pm

@@ -17,9 +17,8 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax.checkpointing.policies import WholePolicy
-from tinyjax.checkpointing.transformation import materializes_eqn
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+from tinyjax.checkpointing import policies, transformation
+from tinyjax.core.names import jx, prim
 
 #: A place in the network: a value as it is computed (False) and as it is read (True).
 _Place = tuple[jx.Var | None, bool]
@@ -49,7 +48,7 @@ def cut(jaxpr: jx.Jaxpr, outs: Iterable[jx.Var]) -> frozenset[jx.Var]:
         var = waiting.pop()
         capacities[var, False][var, True] = float(var.aval.nbytes)
         eqn = origin.get(var)
-        if eqn is None or materializes_eqn(eqn) or jx.effects_of(eqn).any:
+        if eqn is None or transformation.materializes_eqn(eqn) or jx.effects_of(eqn).any:
             capacities[_SOURCE][var, False] = inf
             continue
         for x in eqn.inputs:
@@ -103,7 +102,7 @@ def _reaching_sink(capacities: _Capacities) -> set[_Place]:
 
 
 @attrs.frozen(repr=False)
-class KeepCut(WholePolicy):
+class KeepCut(policies.WholePolicy):
     """Keep a minimal cut, so that nothing that is worth keeping is computed again."""
 
     def __call__(self, primitive: prim.Primitive[Any], *avals: Any, **params: Any) -> bool:

@@ -12,8 +12,7 @@ from collections import defaultdict
 from collections.abc import Container, Iterable
 from typing import Any, Final, cast
 
-from tinyjax.core.primitives import broadcast as bc
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim
+from tinyjax.core.names import bc, jx, prim
 from tinyjax.exploring import costs
 
 #: A large sum, maximum or minimum is YNNPACK's. It computes these operands itself, all others are

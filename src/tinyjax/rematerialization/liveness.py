@@ -14,8 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 
 import attrs
 
-from tinyjax.core.control_flow.primitives import ScanParams, WhileParams
-from tinyjax.core.tracing import jaxpr as jx, program_rules as pr, staging as stg
+from tinyjax.core.names import cfp, jx, pr, stg
 from tinyjax.exploring.numbering import programs_run
 from tinyjax.primitives.convolution import ConvParams, with_features_last
 from tinyjax.rematerialization.fusion import Fusions, moves, writes_over
@@ -99,7 +98,7 @@ def _size(x: jx.Atom) -> int:
 
 
 def _is_conditional(eqn: jx.JaxprEqn) -> bool:
-    return bool(programs_run(eqn)) and not isinstance(eqn.params, ScanParams | WhileParams)
+    return bool(programs_run(eqn)) and not isinstance(eqn.params, cfp.ScanParams | cfp.WhileParams)
 
 
 @attrs.define(eq=False)
@@ -163,11 +162,11 @@ class _Program:
     def _inside(self, eqn: jx.JaxprEqn, ending: frozenset[jx.Var]) -> int:
         """The peak of what an operation holds besides its operands and its results."""
         params = eqn.params
-        if isinstance(params, WhileParams):
+        if isinstance(params, cfp.WhileParams):
             return temporary_bytes(
                 params.body, tuple(range(params.num_body, len(params.body.in_binders)))
             )
-        if isinstance(params, ScanParams):
+        if isinstance(params, cfp.ScanParams):
             first = params.num_consts
             return temporary_bytes(params.jaxpr, tuple(range(first, first + params.num_carry)))
         peak = 0

@@ -15,33 +15,14 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax import errors
-from tinyjax.checkpointing import policies
-from tinyjax.checkpointing.transformation import (
-    CheckpointParams,
-    checkpoint_p,
-    linearize,
-    materializes_eqn,
-)
-from tinyjax.core.control_flow.primitives import ScanParams
-from tinyjax.core.jit.program import JitParams
-from tinyjax.core.primitives import shape as sh
-from tinyjax.core.tracing import (
-    jaxpr as jx,
-    primitive as prim,
-    program_rules as pr,
-    staging as stg,
-)
-from tinyjax.core.transforms.linearize import linearize_flat
-from tinyjax.core.transforms.transpose import transpose_jaxpr
-from tinyjax.core.values.array import Array
+from tinyjax import errors, frames
+from tinyjax.checkpointing import policies, transformation
+from tinyjax.core.names import Array, cfp, jx, lz, pr, prim, program, sh, stg, tp
 from tinyjax.exploring.costs import estimate, work_of
 from tinyjax.exploring.numbering import programs_run
-from tinyjax.frames import Location
 from tinyjax.host import tiers
+from tinyjax.rematerialization import cut, liveness
 from tinyjax.rematerialization.chain import Piece, cheapest, least_room
-from tinyjax.rematerialization.cut import KeepCut
-from tinyjax.rematerialization.liveness import inline, needed_bytes, temporary_bytes
 
 #: Of more places to divide a program at, the narrowest are taken.
 _MOST_BLOCKS: Final = 128
@@ -55,7 +36,7 @@ _LESS_ROOM: Final = 0.993
 _NEAR_THE_LEAST: Final = (1.0, 1.05, 1.1, 1.15, 1.2)
 #: So many numbers of states are tried for a loop, in equal ratios.
 _NUMBERS_OF_STATES: Final = 100
-_KEEP_CUT: Final = KeepCut()
+_KEEP_CUT: Final = cut.KeepCut()
 #: A loop is divided into so many parts at most, but not into so many that they have more equations.
 _PARTS: Final = 16
 _MOST_EQUATIONS: Final = 1000
@@ -72,7 +53,7 @@ class Again:
         way: what is done, in words.
     """
 
-    location: Location | None
+    location: frames.Location | None
     operations: int
     kept: int
     way: str
@@ -200,7 +181,7 @@ class _Block:
         return any(self.variants[0].nonzero_out)
 
     @property
-    def location(self) -> Location | None:
+    def location(self) -> frames.Location | None:
         sources = [eqn.source for eqn in self.eqns if eqn.source is not None]
         return sources[-1].location if sources else None
 
@@ -230,7 +211,7 @@ def _divided(jaxpr: jx.Jaxpr) -> list[int]:
                 changes[i] += v.aval.nbytes
                 changes[last[v]] -= v.aval.nbytes
     widths = list(itertools.accumulate(changes))
-    heavy = [i for i, eqn in enumerate(eqns) if materializes_eqn(eqn)]
+    heavy = [i for i, eqn in enumerate(eqns) if transformation.materializes_eqn(eqn)]
     narrowest = [min((widths[i], i) for i in range(a, b)) for a, b in itertools.pairwise(heavy)]
     return sorted(i + 1 for _, i in sorted(narrowest)[: _MOST_BLOCKS - 1])
 
@@ -239,13 +220,13 @@ def _variant(
     jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], cost: float = 0.0, way: str = ""
 ) -> _Variant:
     """Find what a block keeps, and what its backward pass needs."""
-    linearized = linearize(jaxpr, nonzero, _KEEP_CUT)
+    linearized = transformation.linearize(jaxpr, nonzero, _KEEP_CUT)
     primal, tangent = linearized.primal, linearized.tangent
     results, skipped = len(linearized.nonzero_out), len(linearized.consts)
     saved = [x for x in primal.outs[results:] if x not in primal.outs[:results]]
     num_tangents = sum(nonzero)
     linear = [i >= len(tangent.in_binders) - num_tangents for i in range(len(tangent.in_binders))]
-    transposed = transpose_jaxpr(tangent, tuple(linear), (True,) * len(tangent.outs))
+    transposed = tp.transpose_jaxpr(tangent, tuple(linear), (True,) * len(tangent.outs))
     returned = iter(transposed.staged.jaxpr.out_avals)
     sizes = iter([next(returned).nbytes if has else 0 for has in transposed.nonzero_out])
     # what was kept, and the cotangents, nobody reads later
@@ -256,7 +237,7 @@ def _variant(
         jaxpr,
         sum(x.aval.nbytes for x in saved),
         tuple([i - skipped for i in linearized.operands if i >= skipped]),
-        temporary_bytes(transposed.staged.jaxpr, ending),
+        liveness.temporary_bytes(transposed.staged.jaxpr, ending),
         tuple([next(sizes) if has else 0 for has in nonzero]),
         linearized.nonzero_out,
         cost,
@@ -269,7 +250,7 @@ def _loop_variants(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...]) -> Iterator[_Vari
     """Other ways of doing with a block that has a loop: it keeps less of its iterations."""
     for place, eqn in enumerate(jaxpr.eqns):
         params = eqn.params
-        if not isinstance(params, ScanParams) or params.checkpoints or params.length < 2:
+        if not isinstance(params, cfp.ScanParams) or params.checkpoints or params.length < 2:
             continue
 
         def changed(place: int = place, **how: Any) -> jx.Jaxpr:
@@ -320,8 +301,8 @@ def _checkpoint(
     outs: Sequence[jx.Var],
     prevent_cse: bool = True,
 ) -> jx.JaxprEqn:
-    params = CheckpointParams(jaxpr, policy, prevent_cse, name="block")
-    return jx.JaxprEqn(checkpoint_p, tuple(inputs), params, tuple(outs))
+    params = transformation.CheckpointParams(jaxpr, policy, prevent_cse, name="block")
+    return jx.JaxprEqn(transformation.checkpoint_p, tuple(inputs), params, tuple(outs))
 
 
 @attrs.frozen
@@ -366,13 +347,13 @@ class BudgetParams(prim.Params):
 def _called(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
     """The program of a call that says nothing of its derivative, and of a budget inside."""
     params = eqn.params
-    return params.jaxpr if isinstance(params, JitParams | BudgetParams) else None
+    return params.jaxpr if isinstance(params, program.JitParams | BudgetParams) else None
 
 
 def _in_parts(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
     """A loop as several, one after the other; None for what is none, or has inputs or outputs."""
     params = eqn.params
-    if not isinstance(params, ScanParams) or params.observer or params.checkpoints:
+    if not isinstance(params, cfp.ScanParams) or params.observer or params.checkpoints:
         return None
     parts = min(_PARTS, params.length // 2, _MOST_EQUATIONS // max(len(params.jaxpr.eqns), 1))
     sizes = params.num_consts + params.num_carry, params.num_carry
@@ -396,7 +377,7 @@ def chains(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], value: bool) -> list[Chai
     """The chains that a program can be taken as: loops whole and, if there are any, in parts."""
     whole = Chain(jaxpr, nonzero, value)
     own = frozenset(whole.jaxpr.eqns)
-    divided = inline(whole.jaxpr, lambda eqn: _in_parts(eqn) if eqn in own else None)
+    divided = liveness.inline(whole.jaxpr, lambda eqn: _in_parts(eqn) if eqn in own else None)
     same = len(divided.eqns) == len(whole.jaxpr.eqns)
     return [whole] if same else [whole, Chain(divided, nonzero, value)]
 
@@ -430,7 +411,7 @@ class Chain:
 
     def __init__(self, jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], value: bool) -> None:
         self.nonzero, self.value = nonzero, value
-        self.jaxpr: jx.Jaxpr = pr.dce(inline(jaxpr, _called))
+        self.jaxpr: jx.Jaxpr = pr.dce(liveness.inline(jaxpr, _called))
         self.arguments: frozenset[jx.Var] = frozenset(self.jaxpr.in_binders)
         self.blocks: tuple[_Block, ...] = tuple(self._blocks())
         self.pieces: tuple[Piece, ...] = tuple(self._pieces())
@@ -526,7 +507,7 @@ class Chain:
         jaxpr = jx.Jaxpr(self.jaxpr.in_binders, tuple(eqns), self.jaxpr.outs)
         derivative = _derivative(jaxpr, self.nonzero, self.value)
         results = sum(x.aval.nbytes for x in derivative.outs)
-        return Chosen(pieces, jaxpr, needed_bytes(derivative), results)
+        return Chosen(pieces, jaxpr, liveness.needed_bytes(derivative), results)
 
     def _choice(self, room: float) -> Chosen:
         """The cheapest choice for the sum of what is predicted of the blocks."""
@@ -602,7 +583,7 @@ def _derivative(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], value: bool) -> jx.J
 
     def run(*args: Array) -> list[Array]:
         primals, cotangents = prim.split_list(args, len(nonzero))
-        linearized = linearize_flat(lambda *xs: jx.eval_jaxpr(jaxpr, xs), primals, nonzero)
+        linearized = lz.linearize_flat(lambda *xs: jx.eval_jaxpr(jaxpr, xs), primals, nonzero)
         if len(cotangents) == 1 and not cotangents[0].ndim:  # as of a gradient
             cotangents = [sh.full_like(cotangents[0], 1)]
         pulled = linearized.pull_back(cotangents)

@@ -9,21 +9,15 @@ from typing import Any, ParamSpec, TypeVar
 import attrs
 
 from tinyjax import dtypes, errors, frames, tracebacks, tree
-from tinyjax.core import lowering as low
-from tinyjax.core.api import arguments
-from tinyjax.core.jit.program import def_call, linearize_of_call
-from tinyjax.core.stablehlo import types as hlo
-from tinyjax.core.stablehlo.lowering import Lowering
-from tinyjax.core.tracing import calling, checking, primitive as prim, program_rules as pr
+from tinyjax.core.names import Lowering, arguments, ck, cl, hlo, ints, low, pr, prim, program
 from tinyjax.core.tracing.staging import call_staged, stage_call
-from tinyjax.core.values import integers as ints
 from tinyjax.rematerialization.planning import BudgetParams, MemoryPlan, chains, cheapest_within
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 budget_p: prim.Primitive[BudgetParams] = prim.Primitive("memory_budget", BudgetParams)
-_bind_budget = def_call(
+_bind_budget = program.def_call(
     budget_p,
     "a program with a memory budget",
     lambda params, jaxpr: attrs.evolve(params, jaxpr=jaxpr),
@@ -47,7 +41,7 @@ def _budget_linearize(
         return cheapest_within(among, params.budget, params.name)[1].jaxpr
 
     chosen = params.jaxpr.derive(("memory budget", params.budget, marks, params.value), choose)
-    return linearize_of_call(chosen, primals, nonzero)
+    return program.linearize_of_call(chosen, primals, nonzero)
 
 
 def budgeted(fun: Callable[P, R], memory_budget: int, value: bool = True) -> Callable[P, R]:
@@ -65,8 +59,8 @@ def budgeted(fun: Callable[P, R], memory_budget: int, value: bool = True) -> Cal
     @frames.wraps(fun)
     def within_budget(*args: P.args, **kwargs: P.kwargs) -> R:
         leaves, in_tree = tree.flatten((args, kwargs))
-        arrays = calling.as_arrays(leaves, fun, in_tree)
-        flat = calling.FlatFunction(fun, in_tree, user_fun=fun)
+        arrays = cl.as_arrays(leaves, fun, in_tree)
+        flat = cl.FlatFunction(fun, in_tree, user_fun=fun)
         staged = stage_call(flat, [x.aval for x in arrays], fun)
         params = BudgetParams(staged.jaxpr, memory_budget, value, name)
         outs = call_staged(staged, arrays, lambda staged, args: _bind_budget(staged, args, params))
@@ -83,7 +77,7 @@ def _check(memory_budget: int) -> None:
         )
 
 
-@checking.checked
+@ck.checked
 def memory_plan(
     fun: Callable[..., Any], memory_budget: int, argnums: int | Sequence[int] = 0
 ) -> Callable[..., MemoryPlan]:
@@ -119,8 +113,8 @@ def memory_plan(
     def planned(*args: Any, **kwargs: Any) -> MemoryPlan:
         arguments.pick_arguments("memory_plan", fun, numbers, args)
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
-        avals = calling.as_avals(leaves, fun, in_tree)
-        staged = stage_call(calling.FlatFunction(fun, in_tree, user_fun=fun), avals, fun)
+        avals = cl.as_avals(leaves, fun, in_tree)
+        staged = stage_call(cl.FlatFunction(fun, in_tree, user_fun=fun), avals, fun)
         chosen = {i % len(args) for i in numbers}
         marks = [i in chosen for i, arg in enumerate(args) for _ in tree.leaves(arg)]
         marks += [False] * (len(leaves) - len(marks))

@@ -8,8 +8,7 @@ from typing import Literal
 
 import tinyjax.numpy as jnp
 from tinyjax import errors, lazy
-from tinyjax.core.tracing.checking import explained
-from tinyjax.core.values import Array, ArrayLike
+from tinyjax.core.names import Array, ArrayLike, ck
 from tinyjax.core.values.integers import listed
 from tinyjax.numpy.promotion import array_of, check_option, inexact, strong
 
@@ -41,7 +40,7 @@ class RegularGridInterpolator:
         Array([1.5, nan], dtype=float32)
     """
 
-    @explained
+    @ck.explained
     def __init__(
         self,
         points: Sequence[ArrayLike],

@@ -13,9 +13,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors, lazy
-from tinyjax.core.primitives.families import all_hold
-from tinyjax.core.tracing import primitive as prim
-from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints
+from tinyjax.core.names import Array, ArrayLike, av, fam, ints, prim
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.host import replay
 from tinyjax.numpy import creation as cr, promotion as pm
@@ -93,7 +91,7 @@ def _by_scipy(order: int, mode: str) -> prim.Kernel:
         flat = at.reshape(-1)
         if not flat.dot(flat) < _FARTHEST:
             raise replay.NotHereError
-        if is_reversed and not all_hold(np.isfinite(x)):
+        if is_reversed and not fam.all_hold(np.isfinite(x)):
             raise replay.NotHereError  # 0 times an infinity counts, of the neighbour on either side
         if order == 0:
             at = np.trunc(at + np.copysign(0.5, at))  # halves away from zero

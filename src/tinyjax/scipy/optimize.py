@@ -12,11 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors, frames, lazy
-from tinyjax.core import api
-from tinyjax.core.control_flow import scan as sc, while_loop as wl
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.tracing import checking
-from tinyjax.core.values import Array, ArrayLike, operands as opd
+from tinyjax.core.names import Array, ArrayLike, api, ck, ew, opd, sc, wl
 
 lazy.answer_for(__name__, "OptimizeResults minimize")
 
@@ -65,7 +61,7 @@ class OptimizeResults(NamedTuple):
     nit: Array
 
 
-@checking.explained
+@ck.explained
 def minimize(
     fun: frames.Function[ArrayLike],
     x0: ArrayLike,

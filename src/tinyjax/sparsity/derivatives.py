@@ -12,12 +12,8 @@ import numpy as np
 
 from tinyjax import errors, frames, numpy as jnp, tree
 from tinyjax.autodiff.accumulation import Sparse
-from tinyjax.core.api import arguments, mapping
 from tinyjax.core.jit.decorator import jit
-from tinyjax.core.primitives import identities as id, shape as sh
-from tinyjax.core.tracing import calling, primitive as prim, trace as tr
-from tinyjax.core.transforms.linearize import Linearized, linearize_flat
-from tinyjax.core.values import Array, avals as av, concrete as conc
+from tinyjax.core.names import Array, arguments, av, cl, conc, idn, lz, mapping, prim, sh, tr
 from tinyjax.dtypes import HostArray
 from tinyjax.sparsity import colouring as co, detection, pattern as pt
 
@@ -64,10 +60,10 @@ def _computed(
     sparse: Sparse,
 ) -> Any:
     chosen = detected.chosen
-    flat = calling.FlatFunction(chosen, chosen.in_tree, has_aux, chosen.choice.fun)
-    linearized = linearize_flat(flat, chosen.primals, None, chosen.choice.fun)
+    flat = cl.FlatFunction(chosen, chosen.in_tree, has_aux, chosen.choice.fun)
+    linearized = lz.linearize_flat(flat, chosen.primals, None, chosen.choice.fun)
     # or else XLA computes the residuals anew for each colour
-    residuals = tuple(id.optimization_barrier(linearized.residuals))
+    residuals = tuple(idn.optimization_barrier(linearized.residuals))
     linearized = attrs.evolve(linearized, residuals=residuals)
     elements = _elements(linearized, chosen.primals, colouring, chunk_size)
     bcoo = import_module("tinyjax.experimental.sparse").BCOO
@@ -102,7 +98,7 @@ def _constant(places: HostArray) -> Array:
 
 
 def _elements(
-    linearized: Linearized,
+    linearized: lz.Linearized,
     primals: Sequence[Array],
     colouring: co.Colouring,
     chunk_size: int | None,
@@ -131,7 +127,7 @@ def _elements(
     if not parts:
         return jnp.zeros(0)
     # or else XLA computes the products anew for each element that is read
-    return _joined([jnp.ravel(x) for x in id.optimization_barrier(parts)], 0)
+    return _joined([jnp.ravel(x) for x in idn.optimization_barrier(parts)], 0)
 
 
 def _filled(t: prim.Tangent, aval: av.ShapedArray) -> Array:
@@ -159,10 +155,10 @@ def _of_kind(
 ) -> Callable[..., Any]:
     """Return a function whose sparse arrays are of the kind asked for."""
     if sparse != "scipy":
-        return partial(calling.watched, named=fun)(computed)
+        return partial(cl.watched, named=fun)(computed)
     compiled = jit(frames.imitate(computed, fun))
 
-    @partial(calling.watched, named=fun)
+    @partial(cl.watched, named=fun)
     def converted(*args: Any, **kwargs: Any) -> Any:
         result = compiled(*args, **kwargs)
         matrices, aux = result if has_aux else (result, None)

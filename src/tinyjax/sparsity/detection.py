@@ -21,21 +21,9 @@ import numpy as np
 
 from tinyjax import errors, frames, tree
 from tinyjax.checkpointing import loops, transformation
-from tinyjax.core import api, jit as jt
 from tinyjax.core.api.arguments import Choice, Chosen
-from tinyjax.core.control_flow.primitives import cond_p, scan_p, while_p
-from tinyjax.core.tracing import (
-    calling,
-    checking,
-    jaxpr as jx,
-    primitive as prim,
-    program_rules as pr,
-    staging as stg,
-    trace as tr,
-)
-from tinyjax.core.transforms.linearize import Linearized, linearize_flat
-from tinyjax.core.values import avals as av, concrete as conc, integers as ints, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.names import api, av, cfp, ck, cl, conc, ints, jt, jx, lz, opd, pr, prim, stg, tr
+from tinyjax.core.values import Array
 from tinyjax.custom_derivatives.custom_calls import custom_call_p, custom_vjp_tangent_p
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.primitives.linear_maps import linear_call_p
@@ -354,9 +342,9 @@ _FLOWS: Final[dict[prim.Primitive[Any], _Flow]] = {
     custom_call_p: _called,
     linear_call_p: _linear_map,
     loops.loop_tangent_p: _linear_map,
-    cond_p: _choice,
-    scan_p: _scan,
-    while_p: _while,
+    cfp.cond_p: _choice,
+    cfp.scan_p: _scan,
+    cfp.while_p: _while,
     custom_vjp_tangent_p: _pulled_back,
 }
 
@@ -430,7 +418,7 @@ def detect(
     """
     chosen = _chosen(choice, args, kwargs, at_point)
     chosen.check(allow_complex=False)
-    flat = calling.FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)
+    flat = cl.FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)
     avals = [x.aval for x in chosen.primals]
     for aval in avals:
         if any(isinstance(size, ints.SymbolicSize) for size in aval.shape):
@@ -440,12 +428,12 @@ def detect(
             )
     staged = stg.Staged(jx.Jaxpr((), (), ()), ())
     if at_point:
-        linearized = linearize_flat(flat, chosen.primals, None, choice.fun)
+        linearized = lz.linearize_flat(flat, chosen.primals, None, choice.fun)
     else:
-        records: list[Linearized] = []
+        records: list[lz.Linearized] = []
 
         def run(*primals: Array) -> tuple[Array, ...]:
-            records.append(linearize_flat(flat, primals, None, choice.fun))
+            records.append(lz.linearize_flat(flat, primals, None, choice.fun))
             return records[0].residuals
 
         staged = stg.stage(run, avals, choice.fun)
@@ -506,7 +494,7 @@ def _chosen(
 
 
 def _pattern(
-    linearized: Linearized, residuals: Sequence[Operand], avals: Sequence[av.ShapedArray]
+    linearized: lz.Linearized, residuals: Sequence[Operand], avals: Sequence[av.ShapedArray]
 ) -> pt.SparsityPattern:
     """The pattern of a tangent map, of all its results by all its arguments."""
     n = sum(aval.size for aval in avals)
@@ -533,7 +521,7 @@ def _has_backward_only(jaxpr: jx.Jaxpr) -> bool:
     )
 
 
-@checking.checked
+@ck.checked
 def jacobian_sparsity(
     fun: Callable[..., Any],
     *args: Any,
@@ -576,7 +564,7 @@ def jacobian_sparsity(
     return detect(choice, args, kwargs, False, at_point).blocks()
 
 
-@checking.checked
+@ck.checked
 def hessian_sparsity(
     fun: Callable[..., Any],
     *args: Any,
@@ -633,7 +621,7 @@ def detect_hessian(
     of_gradient = Choice(choice.name, gradient, argnums)
     detected = detect(of_gradient, args, kwargs, has_aux, at_point)
     chosen = _chosen(choice, args, kwargs, at_point)
-    flat = calling.FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)
+    flat = cl.FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)
     try:
         has_rules = _has_rules(stg.stage(flat, detected.ins, choice.fun).jaxpr)
     except errors.ConcretizationError:  # at a point Python may ask for values

@@ -15,15 +15,7 @@ from typing import Any, Final, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax.core.primitives import (
-    broadcast as bc,
-    elementwise as ew,
-    identities as id,
-    shape as sh,
-    slicing as sl,
-)
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim
-from tinyjax.core.values import ShapedArray
+from tinyjax.core.names import ShapedArray, bc, ew, idn, jx, prim, sh, sl
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.primitives import (
     convolution as cv,
@@ -438,7 +430,7 @@ def _factor(own: HostArray, other: Operand, places: HostArray, out: HostArray) -
 
 _RULES: Final[Sequence[tuple[SparsityRule, Sequence[prim.Primitive[Any]]]]] = (
     (_mul, (ew.mul,)),
-    (_each, (id.optimization_barrier_p,)),
+    (_each, (idn.optimization_barrier_p,)),
     (_select, (ew.select_p,)),
     (
         _moved,

@@ -9,8 +9,7 @@ from typing import Final
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.core.primitives import elementwise as ew, families as fam
-from tinyjax.core.values import Array, ArrayLike
+from tinyjax.core.names import Array, ArrayLike, ew, fam
 from tinyjax.dtypes import HostArray
 from tinyjax.numpy import elementwise as uf, promotion as pm, windows
 from tinyjax.special import declaring as decl

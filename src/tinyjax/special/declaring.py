@@ -15,10 +15,7 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
 from tinyjax.core.control_flow.while_loop import while_loop
 from tinyjax.core.lowering import call_jaxpr
-from tinyjax.core.primitives import elementwise as ew, families as fam, reduce as rd, rules as ru
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg, trace as tr
-from tinyjax.core.values import Array, avals as av, concrete as conc
+from tinyjax.core.names import Array, av, conc, ew, fam, hlo, jx, lw, prim, rd, ru, stg, tr
 from tinyjax.dtypes import DType, HostArray
 
 #: The distance from 1 to the next float64.

@@ -13,8 +13,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core.primitives import elementwise as ew, families as fam, shape as sh
-from tinyjax.core.values import Array
+from tinyjax.core.names import Array, ew, fam, sh
 from tinyjax.primitives import special as sp
 from tinyjax.special import declaring as decl, gamma as sga
 

@@ -14,9 +14,8 @@ from typing import Final
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.core.primitives import elementwise as ew, families as fam, shape as sh
+from tinyjax.core.names import Array, ew, fam, sh
 from tinyjax.core.primitives.shape import full_like
-from tinyjax.core.values import Array
 from tinyjax.dtypes import HostArray
 from tinyjax.primitives import special as sp
 from tinyjax.special import declaring as decl

@@ -15,8 +15,7 @@ from weakref import ref
 import attrs
 
 from tinyjax import errors, frames, records
-from tinyjax.core.tracing import jaxpr as jx, staging as stg, trace as tr
-from tinyjax.core.values import Array, ConcreteArray
+from tinyjax.core.names import Array, ConcreteArray, jx, stg, tr
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -15,11 +15,9 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, frames, records, tree
-from tinyjax.core.api import derivatives
-from tinyjax.core.tracing import Tracer, jaxpr as jx, staging as stg
+from tinyjax.core.names import Array, ArrayLike, Tracer, av, conc, derivatives, jx, opd, stg
 from tinyjax.core.tracing.calling import HOLDERS, Holder, leaf_path, split_aux, whole_places
 from tinyjax.core.tracing.trace import EvalTrace, Trace, current_trace
-from tinyjax.core.values import Array, ArrayLike, avals as av, concrete as conc, operands as opd
 from tinyjax.errors import ArgumentError, RefError, described, shortened
 from tinyjax.parallel.sharding import Sharding
 

@@ -12,9 +12,7 @@ import numpy as np
 from tinyjax import callbacks, checkpointing, custom_derivatives, dtypes, errors, frames, lax, tree
 from tinyjax.core.api.mapping import vmap
 from tinyjax.core.api.staging import eval_shape
-from tinyjax.core.jit import jit, jit_p
-from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import Array, operands as opd
+from tinyjax.core.names import Array, jt, opd, prim, tr
 from tinyjax.errors import ArgumentError
 from tinyjax.testing import rules, specs as ts
 from tinyjax.testing.specs import ArraySpec, Case, Operand, Spec, Values, blaming, expanded
@@ -348,7 +346,7 @@ def check_function(
 
     spec = ts.Spec(
         name,
-        jit_p,
+        jt.jit_p,
         flat,
         cases,
         None if reference is None else flat_reference,
@@ -407,7 +405,7 @@ def _check_stable(spec: ts.Spec) -> None:
                             "jnp.asarray(y, x.dtype)"
                         )
             with blaming(spec.name, "jit", on):
-                compiled = jit(fun)(*args)
+                compiled = jt.jit(fun)(*args)
                 ts.assert_types(compiled, out, "compiled, against eager evaluation")
                 ts.compare(compiled, out, spec.tol, "compiled, against eager evaluation")
 
@@ -461,7 +459,7 @@ def _in_while(fun: Function) -> Function:
 
 #: The ways in which a function is hidden, without another value: calls, rules, branches, loops.
 THROUGH: Final[dict[str, Callable[[Function], Function]]] = {
-    "jit": jit,
+    "jit": jt.jit,
     "checkpoint": checkpointing.checkpoint,
     "custom_jvp": _in_custom_jvp,
     "custom_vjp": _in_custom_vjp,
@@ -537,9 +535,9 @@ def check_transform(
         with ts.blaming(subject, "the transformed function", on):
             expected = transformed(*operands)
         with ts.blaming(subject, "jit of it", on):
-            ts.compare(jit(transformed)(*operands), expected, tol, "compiled")
+            ts.compare(jt.jit(transformed)(*operands), expected, tol, "compiled")
         with ts.blaming(subject, "jit of it, of jit,", on):
-            got = jit(_of_arrays(transform(jit(fun))))(*operands)
+            got = jt.jit(_of_arrays(transform(jt.jit(fun))))(*operands)
             ts.compare(got, expected, tol, "compiled inside and outside")
         if vmap_commutes and operands:
             many = [ts.stacked(rng, x, 0, 2) for x in operands]
@@ -581,6 +579,6 @@ def _check_effects(
     for how, run in (("eagerly", _of_arrays(transform(noting))), ("compiled", None)):
         calls.clear()
         with ts.blaming(subject, f"an effect of the function, {how},", on):
-            ts.hosts((jit(_of_arrays(transform(noting))) if run is None else run)(*operands))
+            ts.hosts((jt.jit(_of_arrays(transform(noting))) if run is None else run)(*operands))
             if len(calls) != 1:
                 raise AssertionError(f"it took place {len(calls)} times, expected once")

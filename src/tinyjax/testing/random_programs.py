@@ -16,12 +16,8 @@ import numpy as np
 
 from tinyjax import checkpointing, custom_derivatives, dtypes, errors, lax, source
 from tinyjax.core.api.staging import make_jaxpr
-from tinyjax.core.jit import jit
 from tinyjax.core.jit.program import jit_p
-from tinyjax.core.primitives import elementwise as ew, reduce as rd, shape as sh, slicing as sl
-from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr
-from tinyjax.core.values import Array, avals as av, operands as opd
+from tinyjax.core.names import Array, av, bc, ew, jt, jx, opd, pr, prim, rd, sh, sl
 from tinyjax.core.xla.lowering import unnest
 from tinyjax.primitives import arg_extrema, cumulative as cu, dot, sort as so
 from tinyjax.testing import specs as ts
@@ -71,7 +67,7 @@ def like(x: Array, y: Array) -> Array:
         x = sh.reshape(sl.slice_in_dim(sh.reshape(x, (x.size,)), 0, 1), ())
     elif x.ndim:
         x = sh.full((), 1, x.dtype)
-    return broadcast_in_dim(x, y.shape, ())
+    return bc.broadcast_in_dim(x, y.shape, ())
 
 
 def converted(x: Array, dtype: dtypes.DType) -> Array:
@@ -127,10 +123,10 @@ def reduce(x: Array, _: Array, k: int) -> Array:
     kind = dtypes.kind(x.dtype)
     if kind == "b":
         return ew.convert_element_type(
-            reduce_sum(ew.convert_element_type(x, DTYPES[2]), axes), x.dtype
+            bc.reduce_sum(ew.convert_element_type(x, DTYPES[2]), axes), x.dtype
         )
     if kind == "c" or not x.size or k % 4 == 0:
-        return reduce_sum(x, axes)
+        return bc.reduce_sum(x, axes)
     if k % 4 == 1 and x.ndim:
         return arg_extrema.argmax(x, k % x.ndim, dtypes.int32)
     return rd.reduce_max(x, axes) if k % 2 else rd.reduce_min(x, axes)
@@ -138,7 +134,7 @@ def reduce(x: Array, _: Array, k: int) -> Array:
 
 def rearrange(x: Array, y: Array, k: int) -> Array:
     if not x.ndim:
-        return broadcast_in_dim(x, ((), (1,), (2, 2))[k % 3], ())
+        return bc.broadcast_in_dim(x, ((), (1,), (2, 2))[k % 3], ())
     axis, n = k % x.ndim, x.shape[k % x.ndim]
     ends = [(0, 0, 0)] * x.ndim
     ends[axis] = [(1, 0, 0), (-1, 1, 0), (0, 0, 1)][k % 3] if n else (1, 0, 0)
@@ -150,7 +146,7 @@ def rearrange(x: Array, y: Array, k: int) -> Array:
         lambda: sl.slice_in_dim(x, min(1, n), n, 1 + k % 2, axis),
         lambda: sl.pad(x, like(y, sh.full((), 0, x.dtype)), ends),
         lambda: sl.concatenate([x, like(y, x)], axis),
-        lambda: broadcast_in_dim(x, (2, *x.shape), tuple(range(1, x.ndim + 1))),
+        lambda: bc.broadcast_in_dim(x, (2, *x.shape), tuple(range(1, x.ndim + 1))),
         lambda: cu.cumsum(converted(x, dtypes.int32) if x.dtype == dtypes.bool_ else x, axis),
     ]
     out = choices[k % len(choices)]()
@@ -209,7 +205,7 @@ Body: TypeAlias = Callable[[Array, Array], Array]
 
 
 def called(body: Body, x: Array, c: Array, k: int) -> Array:
-    return jit(body)(x, c) if k % 2 else jit(lambda x: body(x, c))(x)
+    return jt.jit(body)(x, c) if k % 2 else jt.jit(lambda x: body(x, c))(x)
 
 
 def checkpointed(body: Body, x: Array, c: Array, k: int) -> Array:
@@ -220,7 +216,7 @@ def checkpointed(body: Body, x: Array, c: Array, k: int) -> Array:
 def ruled(body: Body, x: Array, c: Array, k: int) -> Array:
     fun = custom_derivatives.custom_jvp(body)
     fun.defjvp(lambda primals, tangents: (fun(*primals), like(tangents[0], fun(*primals))))
-    result: Array = jit(fun)(x, c)
+    result: Array = jt.jit(fun)(x, c)
     return result
 
 
@@ -424,7 +420,7 @@ def _assert_same(got: Sequence[Array], expected: Sequence[Array], what: str) -> 
 def _check_compiled(
     program: TypedProgram, args: Sequence[Array], expected: Sequence[Array]
 ) -> None:
-    got = jit(program)(*args)
+    got = jt.jit(program)(*args)
     ts.assert_types(got, expected, "compiled, against evaluated")
     if len(got) != len(expected):
         raise AssertionError("compiled, it has another number of results")

@@ -19,11 +19,7 @@ from tinyjax import dtypes, errors, test_util, tree
 from tinyjax.core.api.derivatives import jvp, vjp
 from tinyjax.core.api.mapping import over_basis, vmap
 from tinyjax.core.api.staging import eval_shape, make_jaxpr
-from tinyjax.core.jit import jit
-from tinyjax.core.primitives.shape import full
-from tinyjax.core.tracing import bind, jaxpr as jx
-from tinyjax.core.transforms.linearize import linearize_flat
-from tinyjax.core.values import Array, ShapedArray
+from tinyjax.core.names import Array, ShapedArray, bind, jt, jx, lz, sh
 from tinyjax.core.values.operands import as_array, splat
 from tinyjax.testing import specs as ts
 
@@ -135,7 +131,7 @@ def check_lowering(spec: ts.Spec) -> None:
     run, operands = every_case(spec, spec.fun)
     types = [ts.describe({}, x) for x in operands]
     with ts.blaming(spec.name, "lowering", "; ".join(dict.fromkeys(types))):
-        compiled = jit(run)(operands)
+        compiled = jt.jit(run)(operands)
     for (case, _, args), got in zip(spec.samples(DTYPES_COMPILED), compiled, strict=True):
         expected = spec.applied(case.params)(*args)
         with ts.blaming(spec.name, "lowering or impl", ts.describe(case.params, args)):
@@ -250,7 +246,7 @@ def check_dtypes(spec: ts.Spec) -> None:
 
     arguments = [operands for _, operands, _ in taken.values()]
     with ts.blaming(spec.name, "lowering", ", ".join(map(str, taken))):
-        compiled = jit(run)(arguments) if taken else []
+        compiled = jt.jit(run)(arguments) if taken else []
     for (params, operands, expected), got in zip(taken.values(), compiled, strict=True):
         with ts.blaming(spec.name, "lowering or impl", ts.describe(params, operands)):
             ts.compare(got, expected, spec.tol, "compiled, against eager evaluation")
@@ -314,7 +310,7 @@ def check_sizes(spec: ts.Spec) -> None:
         return
     arguments = [operands for _, operands in cases]
     with ts.blaming(spec.name, "lowering", "; ".join(ts.describe({}, x) for x in arguments)):
-        compiled = jit(run)(arguments) if cases else []
+        compiled = jt.jit(run)(arguments) if cases else []
     for (case, operands), out, got in zip(cases, expected, compiled, strict=True):
         with ts.blaming(spec.name, "lowering or impl", ts.describe(case.params, operands)):
             ts.compare(got, out, spec.tol, "compiled, against eager evaluation")
@@ -627,14 +623,14 @@ def check_jit(spec: ts.Spec) -> None:
         if chosen:
             some = of_some(f, operands, chosen)
             xs = [as_array(operands[i]) for i in chosen]
-            results.append(jvp(some, xs, [full(x.shape, 1, x.dtype) for x in xs]))
+            results.append(jvp(some, xs, [sh.full(x.shape, 1, x.dtype) for x in xs]))
             out, pull_back = vjp(some, *xs)
-            results.append(pull_back(tuple(full(y.shape, 1, y.dtype) for y in out)))
+            results.append(pull_back(tuple(sh.full(y.shape, 1, y.dtype) for y in out)))
         return results
 
     expected = everything(fun, operands, many)
     with ts.blaming(spec.name, "a rule under jit", ts.describe(case.params, operands)):
-        under = jit(partial(everything, jit(fun)))(operands, many)
+        under = jt.jit(partial(everything, jt.jit(fun)))(operands, many)
         ts.compare(under, expected, 8 * spec.tol, "jit under and over transformations")
 
 
@@ -676,7 +672,7 @@ def check_jaxpr(spec: ts.Spec) -> None:
                 raise AssertionError(f"the text does not name it: {closed}")
         if spec.grad and inexact(operands):
             with ts.blaming(spec.name, "linearize or jvp", ts.describe(case.params, operands)):
-                flat = linearize_flat(
+                flat = lz.linearize_flat(
                     lambda *xs, fun=fun: tree.leaves(fun(*xs)), [as_array(x) for x in operands]
                 )
                 assert_linear(flat.jaxpr, flat.residuals, rng)

@@ -17,14 +17,10 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, lax, tree
-from tinyjax.core.api import derivatives, mapping, staging
+from tinyjax.core.api import staging
 from tinyjax.core.api.gradients import grad
-from tinyjax.core.jit import jit
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.tracing import jaxpr as jx
-from tinyjax.core.values import Array, operands as opd
-from tinyjax.parallel import meshes, sharding as sd
-from tinyjax.parallel.shard_map import shard_map
+from tinyjax.core.names import Array, bc, derivatives, ew, jt, jx, mapping, opd, sh, sl
+from tinyjax.parallel import meshes, shard_map as sm, sharding as sd
 from tinyjax.testing import specs as ts
 
 __all__ = ["Layer", "Side", "check_stack", "check_stacks"]
@@ -227,9 +223,9 @@ def divided(fun: Function, axes: Sequence[int | None], out_axis: int) -> Functio
         specs = tuple([sd.P() if a is None else sd.P(*[None] * a, "devices") for a in axes])
         ndims = [out.ndim for out in staging.eval_shape(looped(fun, axes, out_axis), *xs)]
         outs = tuple([sd.P(*[None] * (n - 1 if out_axis else 0), "devices") for n in ndims])
-        result: Values = shard_map(on_device, mesh=two_devices(), in_specs=specs, out_specs=outs)(
-            *xs
-        )
+        result: Values = sm.shard_map(
+            on_device, mesh=two_devices(), in_specs=specs, out_specs=outs
+        )(*xs)
         return result
 
     return mapped
@@ -252,7 +248,7 @@ def through_jaxpr(fun: Function) -> Function:
 
 
 def jitted(fun: Function) -> Function:
-    compiled = jit(fun)
+    compiled = jt.jit(fun)
     return lambda *xs: tuple(compiled(*xs))
 
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from tinyjax import errors
-from tinyjax.core.tracing import checking
-from tinyjax.core.values import integers as ints
+from tinyjax.core.names import ck, ints
 from tinyjax.tree import KeyEntry, Leaf, PyTree, PyTreeDef, node, ops
 
 
@@ -52,7 +51,7 @@ def flatten_one_level_with_keys(tree: PyTree) -> tuple[list[tuple[KeyEntry, Any]
     return list(zip(kind.keys(tree, metadata), children, strict=False)), metadata
 
 
-@checking.explained
+@ck.explained
 def is_tree_node(typ: type) -> bool:
     """Say whether values of a type are nodes: containers, named tuples and registered classes.
 
@@ -70,7 +69,7 @@ def is_tree_node(typ: type) -> bool:
     return node.KINDS[typ] is not None
 
 
-@checking.explained
+@ck.explained
 def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = None) -> bool:
     """Say whether everything in an iterable is a leaf.
 
@@ -92,7 +91,7 @@ def all_leaves(iterable: Iterable[Any], is_leaf: Callable[[Any], bool] | None = 
     return all(node.KINDS[type(x)] is None or (is_leaf is not None and is_leaf(x)) for x in items)
 
 
-@checking.explained
+@ck.explained
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     """Return the structure of each child; empty for a leaf.
 
@@ -107,7 +106,7 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
     return treedef.children()
 
 
-@checking.explained
+@ck.explained
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """Say whether a structure has no children: that of a leaf, or of an empty container.
 

@@ -27,10 +27,7 @@ from jaxlib._jax import ResultHandler, collect_garbage
 from jaxlib.xla_client import ArrayImpl, CompileOptions, DeviceList, LoadedExecutable
 
 from tinyjax import config, dtypes, errors
-from tinyjax.core import devices as dev, lowering as low, xla
-from tinyjax.core.stablehlo.lowering import HostFunction, Interrupter
-from tinyjax.core.tracing import trace as tr
-from tinyjax.core.values import Array, ConcreteArray, avals as av
+from tinyjax.core.names import Array, ConcreteArray, av, dev, low, lw, tr, xla
 from tinyjax.core.xla import compilation, lowering, threads
 from tinyjax.core.xla.backend import Backend, backend
 from tinyjax.core.xla.executable import CallingExecutable, prepare_calls
@@ -57,7 +54,7 @@ class _FailedError(Exception):
 def compile_with(
     on: Backend,
     text: str,
-    functions: Sequence[HostFunction],
+    functions: Sequence[lw.HostFunction],
     name: str,
     flags: compilation.Flags,
     options: CompileOptions,
@@ -86,7 +83,7 @@ def compile_with(
         )
 
 
-def guarded_from_devices(fun: HostFunction) -> HostFunction:
+def guarded_from_devices(fun: lw.HostFunction) -> lw.HostFunction:
     """Guard a function that programs call from other devices than the processor's.
 
     Within it the default device is the processor's: the other one waits for it.
@@ -125,7 +122,7 @@ class HostProgram(CallingExecutable):
         self._out_avals = request.jaxpr.out_avals
         self._flags = flags
         self._loaded: dict[int, LoadedExecutable] = {}
-        self._interrupters = [f for f in functions if isinstance(f, Interrupter)]
+        self._interrupters = [f for f in functions if isinstance(f, lw.Interrupter)]
         self.loaded: LoadedExecutable = self._at_depth()
 
     @classmethod
@@ -193,7 +190,7 @@ def _buffer_of(host: dtypes.HostArray, aval: av.ShapedArray, on: Backend) -> Arr
     return on.put(host if contiguous else np.ascontiguousarray(host), aval)
 
 
-def _guarded(fun: HostFunction, depth: int, on_host: bool = False) -> HostFunction:
+def _guarded(fun: lw.HostFunction, depth: int, on_host: bool = False) -> lw.HostFunction:
     """Call a function outside all transformations, and keep what it raises.
 
     Args:

@@ -12,7 +12,7 @@ from tinyjax import dtypes
 from tinyjax.core.primitives import (
     broadcast as bc,
     elementwise as ew,
-    identities as id,
+    identities as idn,
     rules as ru,
     shape as sh,
 )
@@ -147,8 +147,8 @@ def _extremum_derivative(t: Array, out: Array, x: Array, params: bc.ReduceParams
     return ew.div(bc.reduce_sum(ew.mul(t, chosen), params.axes), count)
 
 
-ru.def_derivatives(reduce_max_p, _extremum_derivative, prepare=id.once)
-ru.def_derivatives(reduce_min_p, _extremum_derivative, prepare=id.once)
+ru.def_derivatives(reduce_max_p, _extremum_derivative, prepare=idn.once)
+ru.def_derivatives(reduce_min_p, _extremum_derivative, prepare=idn.once)
 ru.def_derivatives(
     reduce_prod_p,
     lambda t, out, x, params: bc.reduce_sum(

@@ -9,11 +9,8 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, frames, tree
-from tinyjax.core.jit import JitFunction
-from tinyjax.core.primitives import elementwise as ew, shape as sh
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg
+from tinyjax.core.names import Array, ArrayLike, ew, jt, jx, opd, prim, sh, stg
 from tinyjax.core.tracing.calling import FlatFunction, as_argument, is_data
-from tinyjax.core.values import Array, ArrayLike, operands as opd
 from tinyjax.errors import ArgumentError, TinyjaxError, described
 from tinyjax.experimental.checkify import discharge as dis
 from tinyjax.primitives import arg_extrema, dynamic_slice as ds
@@ -162,7 +159,7 @@ def checkify(
         fun: Callable[..., Any] = f
         positional: tuple[Any, ...] = args
         named: dict[str, Any] = kwargs
-        if isinstance(f, JitFunction):
+        if isinstance(f, jt.JitFunction):
             fun, positional, named = f.without_static(args, kwargs)
         leaves, in_tree = tree.flatten_arguments(positional, named)
         dynamic = [is_data(x) for x in leaves]

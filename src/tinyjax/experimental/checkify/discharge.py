@@ -12,21 +12,11 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, frames, tree
-from tinyjax.core.control_flow import common as cf, primitives as cfp
-from tinyjax.core.primitives import (
-    broadcast as bc,
-    elementwise as ew,
-    identities,
-    reduce as rd,
-    shape as sh,
-)
+from tinyjax.core.names import av, bc, cf, cfp, conc, ew, hlo, idn, jx, lw, pr, prim, rd, ru, sh, tr
 from tinyjax.core.primitives.elementwise import convert_element_type, div, eq, gt, lt, ne, or_, rem
-from tinyjax.core.primitives.rules import def_without_results
 from tinyjax.core.primitives.slicing import concatenate
-from tinyjax.core.stablehlo import lowering as lw, types as hlo
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr, trace as tr
 from tinyjax.core.tracing.staging import stage
-from tinyjax.core.values import Array, avals as av, concrete as conc
+from tinyjax.core.values import Array
 from tinyjax.custom_derivatives.custom_calls import ClosedJvp, custom_call_p
 from tinyjax.parallel.program_keys import FIRST_CODE, RECORDED_IN
 from tinyjax.primitives import arg_extrema, dynamic_slice as ds, gather_scatter as gs
@@ -84,7 +74,7 @@ class CheckParams(prim.Params):
 
 
 check_p: prim.Primitive[CheckParams] = prim.Primitive("check", CheckParams, effectful=True)
-def_without_results(check_p)
+ru.def_without_results(check_p)
 
 
 @check_p.def_impl
@@ -289,7 +279,7 @@ class Outcome:
     def add(self, site: Site, failed: Array, values: Sequence[Array]) -> None:
         """Note one more site."""
         self.sites.append(site)
-        self.values.extend(map(identities.stop_gradient, values))
+        self.values.extend(map(idn.stop_gradient, values))
         number = sh.full((), len(self.sites), dtypes.int32)
         self.code = ew.select(ew.and_(failed, _none(self.code)), number, self.code)
 
@@ -421,7 +411,7 @@ def _run_custom(
     results = jx.eval_jaxpr(program.jaxpr, args)
     if jx.effects(program.jaxpr).any:  # which happen once
         return _take(results, count, program.sites, outcome)
-    _take([identities.stop_gradient(x) for x in results], count, program.sites, outcome)
+    _take([idn.stop_gradient(x) for x in results], count, program.sites, outcome)
     unchecked = pr.dce(program.jaxpr, [i < count for i in range(len(results))])
     rule = eqn.params.rule
     if rule.jvp is not None:

@@ -22,9 +22,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, tree
-from tinyjax.core import devices as dev
-from tinyjax.core.tracing import checking
-from tinyjax.core.values import Array, avals as av, concrete as conc, operands as opd
+from tinyjax.core.names import Array, av, ck, conc, dev, opd
 from tinyjax.dtypes import HostArray
 from tinyjax.errors import CheckpointError
 from tinyjax.experimental import multihost_utils
@@ -471,7 +469,7 @@ class Saving:
         return self._future.done()
 
 
-@checking.explained
+@ck.explained
 def save(folder: str | os.PathLike[str], tree: Any) -> None:
     """Write arrays to a folder, each device's shards as they lie.
 
@@ -500,7 +498,7 @@ def save(folder: str | os.PathLike[str], tree: Any) -> None:
     _write(Path(folder), snapshot, version, dev.group().process_index, dev.group().size)
 
 
-@checking.explained
+@ck.explained
 def save_async(folder: str | os.PathLike[str], tree: Any) -> Saving:
     """Write arrays to a folder in another thread, as ``save`` does.
 
@@ -644,7 +642,7 @@ T = TypeVar("T")
 def restore(folder: str | os.PathLike[str], like: None = None) -> dict[str, Array]: ...
 @overload
 def restore(folder: str | os.PathLike[str], like: T) -> T: ...
-@checking.explained
+@ck.explained
 def restore(folder: str | os.PathLike[str], like: Any = None) -> Any:
     """Read a checkpoint; each device gets its part, from whatever shards it is in.
 

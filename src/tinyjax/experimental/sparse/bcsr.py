@@ -9,7 +9,7 @@ import attrs
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors, tree
-from tinyjax.core.values import Array, ArrayLike, integers as ints
+from tinyjax.core.names import Array, ArrayLike, ints
 from tinyjax.experimental.sparse import base, bcoo
 
 

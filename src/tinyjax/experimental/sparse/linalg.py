@@ -10,15 +10,14 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import callbacks, errors, implicit, lax, lazy
-from tinyjax.core.tracing import checking
-from tinyjax.core.values import Array, ArrayLike, operands as opd
+from tinyjax.core.names import Array, ArrayLike, ck, opd
 from tinyjax.dtypes import HostArray, finfo
 from tinyjax.experimental.sparse import base, bcsr
 
 lazy.answer_for(__name__, "lobpcg_standard spsolve")
 
 
-@checking.checked
+@ck.checked
 def spsolve(
     data: ArrayLike,
     indices: ArrayLike,
@@ -103,7 +102,7 @@ def _eliminate(matrix: Any, b: HostArray) -> HostArray:
         return np.asarray(spsolve(matrix.tocsc(), b), b.dtype)
 
 
-@checking.explained
+@ck.explained
 def lobpcg_standard(
     A: ArrayLike | base.JAXSparse | Callable[[Array], Any],
     X: ArrayLike,

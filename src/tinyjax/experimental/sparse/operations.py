@@ -14,8 +14,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, random
-from tinyjax.core.tracing.checking import explained
-from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
+from tinyjax.core.names import Array, ArrayLike, ck, ints, opd
 from tinyjax.core.values.integers import integers
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.experimental.sparse.bcoo import BCOO, added_at, check_all_sparse
@@ -24,7 +23,7 @@ from tinyjax.experimental.sparse.bcoo import BCOO, added_at, check_all_sparse
 DotDimensions = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
 
 
-@explained
+@ck.explained
 def bcoo_fromdense(
     mat: ArrayLike,
     *,
@@ -49,7 +48,7 @@ def bcoo_fromdense(
     return BCOO.fromdense(mat, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch)
 
 
-@explained
+@ck.explained
 def bcoo_todense(mat: BCOO) -> Array:
     """Return the dense array.
 
@@ -67,7 +66,7 @@ def bcoo_todense(mat: BCOO) -> Array:
     return mat.todense()
 
 
-@explained
+@ck.explained
 def bcoo_extract(sparr: BCOO, arr: ArrayLike) -> BCOO:
     """Return the elements of a dense array at the places of a sparse one.
 
@@ -89,7 +88,7 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike) -> BCOO:
     return sparr.with_data(sparr.taken_from(dense))
 
 
-@explained
+@ck.explained
 def bcoo_update_layout(
     mat: BCOO,
     *,
@@ -113,7 +112,7 @@ def bcoo_update_layout(
     return mat
 
 
-@explained
+@ck.explained
 def bcoo_sort_indices(mat: BCOO) -> BCOO:
     """Return the array with its elements in the order of a dense array's.
 
@@ -129,7 +128,7 @@ def bcoo_sort_indices(mat: BCOO) -> BCOO:
     return mat.sort_indices()
 
 
-@explained
+@ck.explained
 def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None, remove_zeros: bool = True) -> BCOO:
     """Return the array with one element for each place; see ``BCOO.sum_duplicates``.
 
@@ -146,7 +145,7 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None, remove_zeros: bool = 
     return mat.sum_duplicates(nse, remove_zeros)
 
 
-@explained
+@ck.explained
 def bcoo_reshape(
     mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[int] | None = None
 ) -> BCOO:
@@ -163,7 +162,7 @@ def bcoo_reshape(
     return moved.reshape(tuple(new_sizes))
 
 
-@explained
+@ck.explained
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     """Return the array with its axes in another order.
 
@@ -181,7 +180,7 @@ def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     return mat.transpose(permutation)
 
 
-@explained
+@ck.explained
 def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     """Return the array without axes of size 1.
 
@@ -201,7 +200,7 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     return arr.reshape(tuple([n for i, n in enumerate(arr.shape) if i not in dropped]))
 
 
-@explained
+@ck.explained
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     """Return the sums over axes, a sparse array in which places may occur several times.
 
@@ -216,7 +215,7 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     return mat.summed(axes)
 
 
-@explained
+@ck.explained
 def bcoo_broadcast_in_dim(
     mat: BCOO, *, shape: Sequence[int], broadcast_dimensions: Sequence[int]
 ) -> BCOO:
@@ -264,7 +263,7 @@ def bcoo_broadcast_in_dim(
     )
 
 
-@explained
+@ck.explained
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     """Return arrays one behind the other along an axis.
 
@@ -299,7 +298,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     )
 
 
-@explained
+@ck.explained
 def bcoo_slice(
     mat: BCOO,
     *,
@@ -324,7 +323,7 @@ def bcoo_slice(
     return mat.between(starts, sizes, steps)
 
 
-@explained
+@ck.explained
 def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Sequence[int]) -> BCOO:
     """Return so many elements of each axis from a place on, as ``lax.dynamic_slice``.
 
@@ -345,7 +344,7 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[Any], slice_sizes: Seq
     return mat.between(starts, sizes, (1,) * mat.ndim)
 
 
-@explained
+@ck.explained
 def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     """Return the array with the elements along axes in reverse.
 
@@ -370,7 +369,7 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     return BCOO((operand.data, indices), shape=operand.shape, unique_indices=unique)
 
 
-@explained
+@ck.explained
 def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
     """Return the elements of the product with a dense array that broadcasts to the shape.
 
@@ -387,7 +386,7 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
     return (sp_mat * v).data
 
 
-@explained
+@ck.explained
 def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     """Return the elementwise product of two sparse arrays, at the places of the first.
 
@@ -405,7 +404,7 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
     return lhs * rhs
 
 
-@explained
+@ck.explained
 def bcoo_dot_general(
     lhs: BCOO | ArrayLike,
     rhs: BCOO | ArrayLike,
@@ -511,7 +510,7 @@ def _pairs(
     return BCOO((data, indices), shape=[size for _, _, size in outer])
 
 
-@explained
+@ck.explained
 def bcoo_dot_general_sampled(
     A: ArrayLike, B: ArrayLike, indices: ArrayLike, *, dimension_numbers: DotDimensions
 ) -> Array:
@@ -550,7 +549,7 @@ def bcoo_dot_general_sampled(
     return (factors[0] * factors[1]).sum(tuple(range(1, 1 + len(of_left))))
 
 
-@explained
+@ck.explained
 def random_bcoo(  # noqa: PLR0913 (JAX's signature)
     key: ArrayLike,
     shape: Sequence[int],

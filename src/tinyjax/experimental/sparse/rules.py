@@ -8,12 +8,8 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors, frames, lax, tree
 from tinyjax.checkpointing.transformation import checkpoint_p
-from tinyjax.core import api
-from tinyjax.core.control_flow import primitives as cfp
-from tinyjax.core.jit.program import jit_p
-from tinyjax.core.tracing import calling, checking, jaxpr as jx, primitive as prim, staging as stg
-from tinyjax.core.tracing.trace import bind
-from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints, operands as opd
+from tinyjax.core.names import api, av, bind, cfp, ck, cl, ints, jx, opd, prim, program, stg
+from tinyjax.core.values import Array, ArrayLike
 from tinyjax.experimental.sparse import base, bcoo, bcsr, operations as op
 from tinyjax.lax import primitives as lxp
 
@@ -34,7 +30,7 @@ Rule: TypeAlias = Callable[..., Sequence[Value]]
 SPARSE: Final[prim.RuleKey[Rule]] = prim.RuleKey("sparse")
 
 
-@checking.explained
+@ck.explained
 def sparsify(f: F, use_tracer: bool = False) -> F:
     """Return a function that takes sparse arrays where ``f`` takes dense ones.
 
@@ -68,7 +64,7 @@ def sparsify(f: F, use_tracer: bool = False) -> F:
         for x in leaves:
             known = x.to_bcoo() if isinstance(x, bcsr.BCSR) else x
             values.append(known if isinstance(known, bcoo.BCOO) else opd.as_array(known))
-        flat = calling.FlatFunction(f, in_tree)
+        flat = cl.FlatFunction(f, in_tree)
         staged = stg.stage(flat, [_type_of(x) for x in values], f)
         outs = _evaluate(staged.jaxpr, [*staged.consts, *values])
         return tree.unflatten(flat.out_tree, outs)
@@ -264,7 +260,7 @@ lxp.rev_p.def_rule(SPARSE)(lambda params, x: [op.bcoo_rev(x, params.axes)])
 lxp.transpose_p.def_rule(SPARSE)(lambda params, x: [x.transpose(params.perm)])
 lxp.reshape_p.def_rule(SPARSE)(lambda params, x: [x.reshape(params.shape)])
 lxp.broadcast_in_dim_p.def_rule(SPARSE)(_broadcast)
-jit_p.def_rule(SPARSE)(_call)
+program.jit_p.def_rule(SPARSE)(_call)
 checkpoint_p.def_rule(SPARSE)(_call)
 cfp.cond_p.def_rule(SPARSE)(_cond)
 cfp.scan_p.def_rule(SPARSE)(_scan)
@@ -313,7 +309,7 @@ def empty(
     return _formatted(matrix, sparse_format)
 
 
-@checking.explained
+@ck.explained
 def eye(
     N: int,
     M: int | None = None,

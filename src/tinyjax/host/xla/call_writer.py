@@ -22,13 +22,10 @@ import numpy as np
 from jaxlib._jax import ShardedToken, collect_garbage, pytree
 from numpy import ndarray
 
-from tinyjax import config, frames, records, tree
-from tinyjax.core import devices as dev
-from tinyjax.core.jit.signatures import ShortCall, same_value
-from tinyjax.core.values import Array, ConcreteArray, avals as av, operands as opd
+from tinyjax import config, dtypes, frames, records, tree
+from tinyjax.core.names import Array, ConcreteArray, av, dev, opd, sig
 from tinyjax.core.values.concrete import PlacedArray
 from tinyjax.core.xla import backend, executable, threads
-from tinyjax.dtypes import PHYSICAL
 from tinyjax.tree.node import KINDS
 
 _registry: Final = pytree.PyTreeRegistry()
@@ -147,7 +144,7 @@ class ArgumentMemory:
     def add(self, aval: av.ShapedArray) -> bool:
         """Have a piece for an argument, too; say whether it may have one."""
         nbytes = self._nbytes + aval.nbytes
-        if nbytes > _LARGEST or aval.dtype in PHYSICAL:
+        if nbytes > _LARGEST or aval.dtype in dtypes.PHYSICAL:
             return False
         self._avals.append(aval)
         self._nbytes = nbytes
@@ -262,7 +259,7 @@ def written_call(
     out_tree: tree.PyTreeDef,
     leaves: Sequence[Any],
     static: Sequence[tuple[int | str, Any]],
-) -> ShortCall | None:
+) -> sig.ShortCall | None:
     """Return a function for calls whose arguments have the types of the present ones.
 
     It returns NotImplemented for others, and where the program does not start, such as for an array
@@ -301,10 +298,10 @@ def written_call(
     )
     if prepare is None:
         return None
-    call: ShortCall = prepare(
+    call: sig.ShortCall = prepare(
         parts,
         [expected for _, *both in compared for expected in both],
-        [x for _, value in static for x in (value, _difference(value, same_value))],
+        [x for _, value in static for x in (value, _difference(value, sig.same_value))],
     )
     return call
 
@@ -547,7 +544,7 @@ def _written(
     operands: tuple[str, ...],
     on_several: bool,
     static: tuple[tuple[int | str, bool], ...],
-) -> Callable[[CallParts, Sequence[object], Sequence[object]], ShortCall] | None:
+) -> Callable[[CallParts, Sequence[object], Sequence[object]], sig.ShortCall] | None:
     """Write what makes calls of these structures, given a program and what is expected.
 
     Of static arguments it is given where they are, and whether one object is always the same.
@@ -589,7 +586,7 @@ def _written(
     ]
     scope = _SCOPE | writer.scope
     frames.run_text("xla", "written", "\n".join(lines) + "\n", scope)
-    prepare: Callable[..., ShortCall] = scope["prepare"]
+    prepare: Callable[..., sig.ShortCall] = scope["prepare"]
     return prepare
 
 

@@ -7,10 +7,7 @@ from operator import is_not
 from typing import Any
 
 from tinyjax import config, tree
-from tinyjax.core import xla
-from tinyjax.core.jit import signatures as sig
-from tinyjax.core.tracing.trace import eager
-from tinyjax.core.values import ConcreteArray
+from tinyjax.core.names import ConcreteArray, sig, tr, xla
 from tinyjax.host.xla import call_writer
 
 
@@ -95,4 +92,4 @@ def _key(
     return key and (key[0], (*key[1], static))
 
 
-eager[sig.ShortCalls] = WrittenCalls
+tr.eager[sig.ShortCalls] = WrittenCalls

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinyjax.core import devices as dev, lowering as low
+from tinyjax.core.names import dev, jx, low
 from tinyjax.core.stablehlo.lowering import HostFunction, Interrupter
-from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.xla import compilation, lowering
 from tinyjax.errors import ShardingError
 from tinyjax.parallel.lowering import write_sharded_module

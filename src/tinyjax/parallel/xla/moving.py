@@ -19,22 +19,17 @@ from jaxlib.xla_client import (
 )
 
 from tinyjax import dtypes, errors
-from tinyjax.core.devices import CPU, PER_PROCESS, device_at, group, platform_at
-from tinyjax.core.tracing import jaxpr as jx, trace as tr
-from tinyjax.core.values import Array, ConcreteArray, ShapedArray, concrete as conc, operands as opd
+from tinyjax.core.names import Array, ConcreteArray, ShapedArray, conc, dev, jx, opd, tr
+from tinyjax.core.xla import compilation, executable
 from tinyjax.core.xla.backend import backend, backend_of, buffer_of, physical, result_handler
-from tinyjax.core.xla.compilation import Compilation
-from tinyjax.core.xla.executable import compiled
-from tinyjax.dtypes import HostArray
-from tinyjax.parallel import named_sharding as ns, sharded_array as sa
+from tinyjax.parallel import named_sharding as ns, sharded_array as sa, sharding as sd
 from tinyjax.parallel.meshes import mesh_of_ids
 from tinyjax.parallel.placement import Placement
-from tinyjax.parallel.sharding import Part, PartitionSpec, Sharding, on_first
 
 # Shardings as XLA knows them, and arrays of the parts that devices hold.
 
 
-def _hlo_sharding(sharding: Sharding, ndim: int) -> HloSharding:
+def _hlo_sharding(sharding: sd.Sharding, ndim: int) -> HloSharding:
     if not isinstance(sharding, ns.NamedSharding):
         return HloSharding.replicate()
     mesh, spec = sharding.mesh, sharding.spec
@@ -57,7 +52,7 @@ def _hlo_sharding(sharding: Sharding, ndim: int) -> HloSharding:
 
 
 @lru_cache(maxsize=4096)
-def placed(sharding: Sharding, ndim: int) -> GSPMDSharding:
+def placed(sharding: sd.Sharding, ndim: int) -> GSPMDSharding:
     """The same for jaxlib; all of it is in C++, so that no class of ours or of jax takes part."""
     return GSPMDSharding(
         backend_of(sharding.ids).device_list(sharding.ids), _hlo_sharding(sharding, ndim)
@@ -69,7 +64,7 @@ def _candidates(sharding: ns.NamedSharding, ndim: int) -> Iterator[ns.NamedShard
 
     def divide(axis: int, left: tuple[str, ...], entries: tuple[object, ...]) -> Iterator[Any]:
         if axis == ndim:
-            yield ns.NamedSharding(sharding.mesh, PartitionSpec(*entries).stripped())
+            yield ns.NamedSharding(sharding.mesh, sd.PartitionSpec(*entries).stripped())
             return
         for count in range(len(left) + 1):
             for chosen in permutations(left, count):
@@ -90,7 +85,9 @@ def by_axes(like: ns.NamedSharding, text: str, shape: tuple[int, ...]) -> ns.Nam
     return None
 
 
-def of_parts(aval: ShapedArray, sharding: Sharding, parts: Sequence[HostArray]) -> sa.ShardedArray:
+def of_parts(
+    aval: ShapedArray, sharding: sd.Sharding, parts: Sequence[dtypes.HostArray]
+) -> sa.ShardedArray:
     """Make an array of what this process's devices are to hold.
 
     Args:
@@ -117,7 +114,7 @@ def of_parts(aval: ShapedArray, sharding: Sharding, parts: Sequence[HostArray]) 
 # Arrays on several devices: put there, and moved.
 
 
-def put(x: Array, sharding: Sharding) -> Array:
+def put(x: Array, sharding: sd.Sharding) -> Array:
     """Put an array with data where a sharding says.
 
     Raises:
@@ -132,7 +129,7 @@ def put(x: Array, sharding: Sharding) -> Array:
             "programs that are lowered and compiled, but not run."
         )
     _check_memory(sharding)
-    if sharding == on_first():
+    if sharding == sd.on_first():
         local = x if isinstance(x, ConcreteArray) else x.gathered
         if local.aval is not local.aval.plain:
             local = ConcreteArray(local.host, local.aval.plain)
@@ -142,9 +139,9 @@ def put(x: Array, sharding: Sharding) -> Array:
     return at if at.sharding is sharding else sa.ShardedArray(x.aval, sharding, at.shards)
 
 
-def _check_memory(sharding: Sharding) -> None:
+def _check_memory(sharding: sd.Sharding) -> None:
     """Raise where an array is to lie in another memory of a device than its own."""
-    kind, device = sharding.memory_kind, device_at(sharding.ids[0])
+    kind, device = sharding.memory_kind, dev.device_at(sharding.ids[0])
     if kind not in [memory.kind for memory in device.addressable_memories()]:
         raise errors.ShardingError(
             f"arrays on {device!r} lie in its own memory, but memory_kind is {kind!r}. Put them on "
@@ -152,14 +149,14 @@ def _check_memory(sharding: Sharding) -> None:
         )
 
 
-def moved(x: Array, sharding: Sharding) -> sa.ShardedArray:
+def moved(x: Array, sharding: sd.Sharding) -> sa.ShardedArray:
     """Return an array that lies as a sharding says, by this or by an equivalent one."""
     if isinstance(x, sa.ShardedArray):
         if x.sharding.is_equivalent_to(sharding, x.ndim):
             return x
         if x.sharding.is_fully_addressable and sharding.is_fully_addressable:
-            here, there = (platform_at(s.ids[0]) for s in (x.sharding, sharding))
-            if here is there is not CPU:
+            here, there = (dev.platform_at(s.ids[0]) for s in (x.sharding, sharding))
+            if here is there is not dev.CPU:
                 return _between_devices(x, sharding)
             # The processor's devices share its memory: a program that moves parts takes up to four
             # times as long. What goes between platforms goes by way of it.
@@ -174,12 +171,12 @@ def moved(x: Array, sharding: Sharding) -> sa.ShardedArray:
         x = x.gathered
     if not isinstance(x, ConcreteArray):
         tr.raise_not_concrete(x)
-    if sharding == on_first():
+    if sharding == sd.on_first():
         return sa.ShardedArray(x.aval, sharding, buffer_of(x, backend()))
     return _divided(x.aval, sharding, x.host)
 
 
-def _between_devices(x: sa.ShardedArray, sharding: Sharding) -> sa.ShardedArray:
+def _between_devices(x: sa.ShardedArray, sharding: sd.Sharding) -> sa.ShardedArray:
     """Move an array between devices of a platform that have memories of their own."""
     if x.sharding.ids == sharding.ids:
         return _resharded(x, sharding)
@@ -196,7 +193,7 @@ def _between_devices(x: sa.ShardedArray, sharding: Sharding) -> sa.ShardedArray:
     return moved(x.gathered, sharding)
 
 
-def _divided(aval: ShapedArray, sharding: Sharding, host: dtypes.HostArray) -> sa.ShardedArray:
+def _divided(aval: ShapedArray, sharding: sd.Sharding, host: dtypes.HostArray) -> sa.ShardedArray:
     """Put data of the host where a sharding says."""
     if aval.dtype in dtypes.PHYSICAL:
         host = dtypes.to_physical(host)
@@ -220,7 +217,7 @@ def _divided(aval: ShapedArray, sharding: Sharding, host: dtypes.HostArray) -> s
     return of_parts(aval, sharding, parts)
 
 
-def _recut(x: sa.ShardedArray, sharding: Sharding) -> sa.ShardedArray:
+def _recut(x: sa.ShardedArray, sharding: sd.Sharding) -> sa.ShardedArray:
     """Divide an array otherwise, all of whose parts are in this process, by copying these."""
     if x.shards.is_deleted():
         conc.raise_donated(x)
@@ -238,12 +235,12 @@ def _recut(x: sa.ShardedArray, sharding: Sharding) -> sa.ShardedArray:
 
 
 #: How one part is put together: its shape; and which of it comes from which part of the source.
-_Cut: TypeAlias = tuple[tuple[int, ...], tuple[tuple[Part, int, Part], ...]]
+_Cut: TypeAlias = tuple[tuple[int, ...], tuple[tuple[sd.Part, int, sd.Part], ...]]
 
 
 @lru_cache(maxsize=4096)
 def _cuts(
-    source: Sharding, target: Sharding, shape: tuple[int, ...]
+    source: sd.Sharding, target: sd.Sharding, shape: tuple[int, ...]
 ) -> tuple[Sequence[_Cut], Sequence[int]]:
     """How an array that is divided in one way is divided in another.
 
@@ -256,7 +253,7 @@ def _cuts(
         What the target's parts are made of, each once; and which of them each device has.
     """
 
-    def bounds(sharding: Sharding) -> list[tuple[tuple[int, int], ...]]:
+    def bounds(sharding: sd.Sharding) -> list[tuple[tuple[int, int], ...]]:
         return [
             tuple([s.indices(n)[:2] for s, n in zip(part, shape, strict=True)])
             for part in sharding.parts(shape)
@@ -267,7 +264,7 @@ def _cuts(
     distinct = [*dict.fromkeys(targets)]
     cuts: list[_Cut] = []
     for part in distinct:
-        pieces: list[tuple[Part, int, Part]] = []
+        pieces: list[tuple[sd.Part, int, sd.Part]] = []
         for own, place in sources.items():
             there: list[slice] = []
             here: list[slice] = []
@@ -281,7 +278,7 @@ def _cuts(
     return cuts, [distinct.index(part) for part in targets]
 
 
-def of_arrays(aval: ShapedArray, sharding: Sharding, arrays: Sequence[Array]) -> sa.ShardedArray:
+def of_arrays(aval: ShapedArray, sharding: sd.Sharding, arrays: Sequence[Array]) -> sa.ShardedArray:
     """Make an array of arrays that lie on this process's devices, in their order, and are kept."""
     on = backend()
     buffers: list[Any] = [
@@ -291,12 +288,12 @@ def of_arrays(aval: ShapedArray, sharding: Sharding, arrays: Sequence[Array]) ->
     return sa.ShardedArray(aval, sharding, join(buffers))
 
 
-def _resharded(x: sa.ShardedArray, sharding: Sharding) -> sa.ShardedArray:
+def _resharded(x: sa.ShardedArray, sharding: sd.Sharding) -> sa.ShardedArray:
     """Return an array divided otherwise over the same devices, by a program that does no more."""
     var = jx.Var(x.aval)
     placement = Placement(sharding.ids, (x.sharding,), (sharding,))
-    request = Compilation(jx.Jaxpr((var,), (), (var,)), "reshard", placement=placement)
-    (result,) = compiled(request)([x])
+    request = compilation.Compilation(jx.Jaxpr((var,), (), (var,)), "reshard", placement=placement)
+    (result,) = executable.compiled(request)([x])
     assert isinstance(result, sa.ShardedArray), "it lies on several devices"
     return result
 
@@ -305,7 +302,7 @@ def _replicated(x: sa.ShardedArray) -> sa.ShardedArray:
     """Return an array of which this process has all, by a program of all that have parts of it."""
     sharding = x.sharding
     if isinstance(sharding, ns.NamedSharding) and not sharding.is_fully_addressable:
-        return _resharded(x, sharding.update(spec=PartitionSpec()))
+        return _resharded(x, sharding.update(spec=sd.PartitionSpec()))
     return x
 
 
@@ -321,11 +318,11 @@ def exchanged(data: dtypes.HostArray, processes: Sequence[int]) -> dtypes.HostAr
         data: bytes (``uint8[n]``), as many in every process.
         processes: the numbers of the processes, of which this is one.
     """
-    mesh = mesh_of_ids([p * PER_PROCESS for p in processes], (len(processes),), ("processes",))
+    mesh = mesh_of_ids([p * dev.PER_PROCESS for p in processes], (len(processes),), ("processes",))
     aval = ShapedArray((len(processes), *data.shape), np.dtype(np.uint8))
-    rows = ns.NamedSharding(mesh, PartitionSpec("processes"))
+    rows = ns.NamedSharding(mesh, sd.PartitionSpec("processes"))
     row = np.array(data[None], np.uint8)  # of its own, which nobody writes to
-    return put(of_parts(aval, rows, [row]), ns.NamedSharding(mesh, PartitionSpec())).__array__()
+    return put(of_parts(aval, rows, [row]), ns.NamedSharding(mesh, sd.PartitionSpec())).__array__()
 
 
 def bytes_of(array: Array) -> dtypes.HostArray:
@@ -342,14 +339,14 @@ def digest_of(array: Array) -> bytes:
     return sha256(f"{array.shape}{array.dtype.name}".encode() + data).digest()
 
 
-def check_same(array: Array, sharding: Sharding) -> None:
+def check_same(array: Array, sharding: sd.Sharding) -> None:
     """Check that all processes of a sharding have the same data for an array that will lie so.
 
     Raises:
         ProcessesDifferError: they have not.
     """
-    processes = sorted({device_at(i).process_index for i in sharding.ids})
-    if group().process_index not in processes:
+    processes = sorted({dev.device_at(i).process_index for i in sharding.ids})
+    if dev.group().process_index not in processes:
         return  # it is told so when it puts its part
     rows = exchanged(np.frombuffer(digest_of(array), np.uint8), processes)
     others = [p for p, row in zip(processes, rows, strict=True) if (row != rows[0]).any()]

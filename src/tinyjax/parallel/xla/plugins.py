@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from jaxlib import xla_client
 
-from tinyjax.core import devices as dev
+from tinyjax.core.names import dev
 from tinyjax.core.xla import backend, versions
 from tinyjax.parallel import discovery
 

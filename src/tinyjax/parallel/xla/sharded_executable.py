@@ -18,11 +18,8 @@ from jaxlib.xla_client import CompileOptions, DeviceAssignment, HloSharding, Loa
 
 from tinyjax import config, errors, records
 from tinyjax.callbacks.xla import programs
-from tinyjax.core import devices as dev, lowering as low
-from tinyjax.core.primitives.broadcast import broadcast_in_dim
-from tinyjax.core.tracing import Primitive, jaxpr as jx, staging as stg, trace as tr
+from tinyjax.core.names import Array, Primitive, ShapedArray, bc, conc, dev, jx, low, opd, stg, tr
 from tinyjax.core.tracing.primitive import P
-from tinyjax.core.values import Array, ShapedArray, concrete as conc, operands as opd
 from tinyjax.core.values.operands import first_element, is_splat
 from tinyjax.core.xla import backend, compilation, executable, threads
 from tinyjax.core.xla.compilation import Compilation, Flags
@@ -569,7 +566,7 @@ def _operation(
 ) -> jx.Jaxpr:
     def operation(*values: Array) -> Sequence[Array]:
         operands = [
-            broadcast_in_dim(x, aval.shape, ()) if splat else x
+            bc.broadcast_in_dim(x, aval.shape, ()) if splat else x
             for x, aval, splat in zip(values, avals, splats, strict=True)
         ]
         return tr.bind(primitive, operands, params)

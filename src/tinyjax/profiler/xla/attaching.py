@@ -17,11 +17,7 @@ from typing import Any, Final, TypeAlias
 
 from tinyjax import tracebacks
 from tinyjax.callbacks.xla import programs
-from tinyjax.core import xla
-from tinyjax.core.jit import JitFunction, program, signatures as sig, stages
-from tinyjax.core.tracing import staging as stg, trace as tr
-from tinyjax.core.transforms import batching as bt, jvp as jv, transpose as tp
-from tinyjax.core.values import ConcreteArray
+from tinyjax.core.names import ConcreteArray, bt, jt, jv, program, sig, stages, stg, tp, tr, xla
 from tinyjax.core.xla import backend, compilation
 from tinyjax.parallel.xla import moving, sharded_executable
 from tinyjax.profiler.notes import Notes
@@ -116,7 +112,7 @@ def _noting(notes: Notes, compilation_of: Callable[[Any], xla.Compilation]) -> S
 
 def _call_usually(notes: Notes) -> Callable[..., Any]:
     def call(function: sig.Called[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        if isinstance(function, JitFunction):
+        if isinstance(function, jt.JitFunction):
             notes.functions.setdefault(id(function), function)
         try:
             return function._call(args, kwargs)

@@ -8,8 +8,7 @@ from typing import Any, Final, Literal, overload
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.tracing import primitive as prim
-from tinyjax.core.values import Array, ArrayLike, avals as av, integers as ints
+from tinyjax.core.names import Array, ArrayLike, av, ints, prim
 from tinyjax.errors import ArgumentError, ShapeError, described
 from tinyjax.host import replay
 from tinyjax.numpy import (

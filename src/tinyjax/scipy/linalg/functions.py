@@ -11,12 +11,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import custom_derivatives, dtypes
-from tinyjax.core import api
-from tinyjax.core.control_flow.scan import scan
-from tinyjax.core.primitives import identities as id, shape as sh
-from tinyjax.core.stablehlo.types import check_size
-from tinyjax.core.tracing import checking, primitive as prim, staging as stg, trace as tr
-from tinyjax.core.values import Array, ArrayLike, integers as ints, operands as opd
+from tinyjax.core.names import Array, ArrayLike, api, ck, hlo, idn, ints, opd, prim, sc, sh, stg, tr
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.host import replay
 from tinyjax.numpy import (
@@ -94,7 +89,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     if any(isinstance(trace, stg.StagingTrace) for trace in tr.enclosing_traces()):
         # one squaring is compiled, not all of them; evaluation need not be told how many to make
         replay.refuse_to_replay()
-        powers, _ = scan(square, powers, jnp.arange(max_squarings, dtype=times.dtype))
+        powers, _ = sc.scan(square, powers, jnp.arange(max_squarings, dtype=times.dtype))
     else:
         count = max_squarings
         if opd.is_constant(times):  # the others would leave all matrices as they are
@@ -112,7 +107,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
 @replay.replayed
 def _scaled_powers(a: Array, degree: int, limit: float) -> tuple[Array, Array]:
     """Exponentials of matrices over powers of two, and how often these are to be squared."""
-    size = red.max(red.sum(uf.abs(id.stop_gradient(a)), -2), -1)
+    size = red.max(red.sum(uf.abs(idn.stop_gradient(a)), -2), -1)
     times = uf.clip(uf.ceil(uf.log2(size / limit)), 0)
     return _rational(a * uf.exp2(-times)[..., None, None], degree), times
 
@@ -502,7 +497,7 @@ def solve_sylvester(
     batch = pm.broadcast_shapes(*(x.shape[:-2] for x in operands))
     a, b, c = (jnp.broadcast_to(x, (*batch, *x.shape[-2:])) for x in operands)
     solution = schur_forms.solve_sylvester(a, b, c)
-    of_a, of_b = (jnp.linalg.eigvals(id.stop_gradient(x)) for x in operands[:2])
+    of_a, of_b = (jnp.linalg.eigvals(idn.stop_gradient(x)) for x in operands[:2])
     sums = of_a[..., :, None] + of_b[..., None, :]
     unsolvable = jnp.any(jnp.abs(sums) < tol, axis=(-2, -1), keepdims=True)
     return jnp.where(unsolvable, jnp.nan, solution)
@@ -655,11 +650,11 @@ def hadamard(n: int, dtype: dtypes.DTypeLike = int) -> Array:
     size = ints.integer(n, "n")
     if size < 1 or size & (size - 1):
         raise ArgumentError(f"hadamard takes a power of two for n, but got {shortened(n)}.")
-    check_size((size, size))
+    hlo.check_size((size, size))
     return jnp.asarray(_theirs().hadamard(size), dtype)
 
 
-@checking.explained
+@ck.explained
 def helmert(n: int, full: bool = False) -> Array:
     """Return Helmert's orthogonal matrix, the first row of which is constant.
 

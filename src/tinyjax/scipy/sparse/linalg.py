@@ -12,8 +12,7 @@ from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
 from tinyjax import implicit, numpy as jnp, tree
-from tinyjax.core.values.array import Array, ArrayLike, is_array_like
-from tinyjax.core.values.operands import as_array
+from tinyjax.core.names import Array, ArrayLike, arr, opd
 from tinyjax.lazy import answer_for
 
 answer_for(__name__, "bicgstab cg gmres")
@@ -32,7 +31,7 @@ Operator: TypeAlias = ArrayLike | _Product | Callable[[Any], Any]
 
 
 def _operator(A: Operator) -> ArrayLike | Callable[[Any], Any]:
-    if is_array_like(A) or callable(A) or not hasattr(A, "__matmul__"):
+    if arr.is_array_like(A) or callable(A) or not hasattr(A, "__matmul__"):
         return A
     return partial(operator.matmul, A)
 
@@ -41,7 +40,7 @@ def _function(M: Operator | None) -> Callable[[Any], Any] | None:
     if M is None:
         return None
     multiply = _operator(M)
-    return multiply if callable(multiply) else partial(jnp.matmul, as_array(multiply))
+    return multiply if callable(multiply) else partial(jnp.matmul, opd.as_array(multiply))
 
 
 def _solved(

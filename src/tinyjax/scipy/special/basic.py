@@ -8,8 +8,7 @@ from typing import Literal, overload
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.primitives import elementwise as ew, identities, shape as sh
-from tinyjax.core.values import Array, ArrayLike, integers as ints
+from tinyjax.core.names import Array, ArrayLike, ew, idn, ints, sh
 from tinyjax.errors import ArgumentError
 from tinyjax.host import replay
 from tinyjax.numpy import elementwise as uf, promotion as pm, reductions as red
@@ -492,7 +491,7 @@ def logsumexp(
     if absent is not None:
         real = uf.pick(absent, -math.inf, real)
     # before the maximum, so that nothing is computed of a derivative that is dropped
-    greatest = red.max(identities.stop_gradient(real), axes, keepdims=True, initial=-math.inf)
+    greatest = red.max(idn.stop_gradient(real), axes, keepdims=True, initial=-math.inf)
     finite = ew.is_finite(greatest)
     shift = ew.select(finite, greatest, sh.full_like(greatest, 0.0))
     exponents = values - ew.convert_element_type(shift, values.dtype)
@@ -501,7 +500,7 @@ def logsumexp(
         bounded = _with_finite_exponential(exponents)
         # what has no factor but 0 is -inf whatever a is, though the logarithm's slope is infinite
         dead = red.all(absent, axes, keepdims=True)
-        bounded = uf.pick(dead, identities.stop_gradient(bounded), bounded)
+        bounded = uf.pick(dead, idn.stop_gradient(bounded), bounded)
         exponents = ew.select(absent, bounded, exponents)
     terms = ew.exp(exponents)
     total = red.sum(terms if factors is None else terms * factors, axes, keepdims=True)
@@ -540,7 +539,7 @@ def log_softmax(x: ArrayLike, /, *, axis: ints.Axis = None) -> Array:
         Array([-1000.,     0.], dtype=float32)
     """
     a = pm.inexact(x, "log_softmax")
-    greatest = identities.stop_gradient(red.max(a, axis, keepdims=True, initial=-math.inf))
+    greatest = idn.stop_gradient(red.max(a, axis, keepdims=True, initial=-math.inf))
     shifted = a - greatest
     return shifted - ew.log(red.sum(ew.exp(shifted), axis, keepdims=True))
 
@@ -562,7 +561,7 @@ def softmax(x: ArrayLike, /, *, axis: ints.Axis = None) -> Array:
         Array([0., 0., 1.], dtype=float32)
     """
     a = pm.inexact(x, "softmax")
-    greatest = identities.stop_gradient(red.max(a, axis, keepdims=True, initial=-math.inf))
+    greatest = idn.stop_gradient(red.max(a, axis, keepdims=True, initial=-math.inf))
     exponentials = ew.exp(a - greatest)
     return exponentials / red.sum(exponentials, axis, keepdims=True)
 

@@ -7,8 +7,7 @@ from functools import partial
 from typing import Final
 
 from tinyjax import custom_derivatives, dtypes
-from tinyjax.core.primitives import elementwise as ew, shape as sh
-from tinyjax.core.values import Array, ArrayLike, integers as ints
+from tinyjax.core.names import Array, ArrayLike, ew, ints, sh
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.host import replay
 from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red

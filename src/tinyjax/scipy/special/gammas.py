@@ -8,9 +8,7 @@ from typing import Final
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.primitives import elementwise as ew, shape as sh
-from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import Array, ArrayLike, integers as ints
+from tinyjax.core.names import Array, ArrayLike, ew, ints, prim, sh, tr
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.host import replay
 from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm

@@ -8,7 +8,7 @@ from typing import Any, Final, TypeAlias
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, random, tree
-from tinyjax.core.values import Array, ArrayLike
+from tinyjax.core.names import Array, ArrayLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.numpy import promotion as pm
 from tinyjax.scipy import linalg, special as sps

@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from tinyjax import errors
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.values import Array, ArrayLike
+from tinyjax.core.names import Array, ArrayLike, ew
 from tinyjax.host import replay
 from tinyjax.lazy import answer_for
 from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red

@@ -5,40 +5,34 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.scipy.stats.distribution import (
-    Array,
-    Family,
-    ew,
-    log_minus_expm1,
-    pick,
-    q_loc_scale,
-    x_loc_scale,
-)
+from tinyjax.scipy.stats import distribution as dist
 
-_at: Final = Family(__name__, x_loc_scale, "0.5", keeps_nan=True)
-_quantile: Final = Family(__name__, q_loc_scale, "0.3")
+_at: Final = dist.Family(__name__, dist.x_loc_scale, "0.5", keeps_nan=True)
+_quantile: Final = dist.Family(__name__, dist.q_loc_scale, "0.3")
 
 
-def _logpdf(x: Array, loc: Array, scale: Array) -> Array:
+def _logpdf(x: dist.Array, loc: dist.Array, scale: dist.Array) -> dist.Array:
     below = x < loc
-    return pick(below, -math.inf, -((x - loc) / scale + ew.log(scale)))
+    return dist.pick(below, -math.inf, -((x - loc) / scale + dist.ew.log(scale)))
 
 
-def _cdf(x: Array, loc: Array, scale: Array) -> Array:
-    return pick(x < loc, 0.0, -ew.expm1((loc - x) / scale))
+def _cdf(x: dist.Array, loc: dist.Array, scale: dist.Array) -> dist.Array:
+    return dist.pick(x < loc, 0.0, -dist.ew.expm1((loc - x) / scale))
 
 
-def _logcdf(x: Array, loc: Array, scale: Array) -> Array:
+def _logcdf(x: dist.Array, loc: dist.Array, scale: dist.Array) -> dist.Array:
     below = x <= loc
-    return pick(below, -math.inf, log_minus_expm1(pick(below, 1.0, (x - loc) / scale)))
+    return dist.pick(
+        below, -math.inf, dist.log_minus_expm1(dist.pick(below, 1.0, (x - loc) / scale))
+    )
 
 
-def _logsf(x: Array, loc: Array, scale: Array) -> Array:
-    return pick(x < loc, 0.0, (loc - x) / scale)
+def _logsf(x: dist.Array, loc: dist.Array, scale: dist.Array) -> dist.Array:
+    return dist.pick(x < loc, 0.0, (loc - x) / scale)
 
 
-def _ppf(q: Array, loc: Array, scale: Array) -> Array:
-    return pick((q >= 0) & (q <= 1), loc - scale * ew.log1p(-q), math.nan)
+def _ppf(q: dist.Array, loc: dist.Array, scale: dist.Array) -> dist.Array:
+    return dist.pick((q >= 0) & (q <= 1), loc - scale * dist.ew.log1p(-q), math.nan)
 
 
 logpdf: Final = _at.define("logpdf", _logpdf, -0.5)

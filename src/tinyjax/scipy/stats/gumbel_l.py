@@ -5,42 +5,34 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.scipy.stats.distribution import (
-    Array,
-    Family,
-    ew,
-    log_minus_expm1,
-    p_loc_scale,
-    pick,
-    x_loc_scale,
-)
+from tinyjax.scipy.stats import distribution as dist
 
-_at: Final = Family(__name__, x_loc_scale, "0.5", standard=True)
-_quantile: Final = Family(__name__, p_loc_scale, "0.3", p="real, in [0, 1]")
+_at: Final = dist.Family(__name__, dist.x_loc_scale, "0.5", standard=True)
+_quantile: Final = dist.Family(__name__, dist.p_loc_scale, "0.3", p="real, in [0, 1]")
 
 
-def log_density(z: Array, scale: Array) -> Array:
+def log_density(z: dist.Array, scale: dist.Array) -> dist.Array:
     """The logarithm of the density."""
-    return pick(scale > 0, z - ew.exp(z) - ew.log(scale), math.nan)
+    return dist.pick(scale > 0, z - dist.ew.exp(z) - dist.ew.log(scale), math.nan)
 
 
-def log_above(z: Array, scale: Array) -> Array:
+def log_above(z: dist.Array, scale: dist.Array) -> dist.Array:
     """The logarithm of the probability of a greater minimum."""
-    return pick(scale > 0, -ew.exp(z), math.nan)
+    return dist.pick(scale > 0, -dist.ew.exp(z), math.nan)
 
 
-def log_below(z: Array, scale: Array) -> Array:
+def log_below(z: dist.Array, scale: dist.Array) -> dist.Array:
     """The logarithm of the probability of a lesser minimum."""
-    return pick(scale > 0, log_minus_expm1(ew.exp(z)), math.nan)
+    return dist.pick(scale > 0, dist.log_minus_expm1(dist.ew.exp(z)), math.nan)
 
 
-def below(z: Array, scale: Array) -> Array:
+def below(z: dist.Array, scale: dist.Array) -> dist.Array:
     """The probability of a lesser minimum."""
-    return pick(scale > 0, -ew.expm1(-ew.exp(z)), math.nan)
+    return dist.pick(scale > 0, -dist.ew.expm1(-dist.ew.exp(z)), math.nan)
 
 
-def _ppf(p: Array, loc: Array, scale: Array) -> Array:
-    return pick((p >= 0) & (p <= 1), loc + scale * ew.log(-ew.log1p(-p)), math.nan)
+def _ppf(p: dist.Array, loc: dist.Array, scale: dist.Array) -> dist.Array:
+    return dist.pick((p >= 0) & (p <= 1), loc + scale * dist.ew.log(-dist.ew.log1p(-p)), math.nan)
 
 
 logpdf: Final = _at.define("logpdf", log_density, -1.1487)

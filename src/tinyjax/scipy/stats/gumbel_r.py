@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from tinyjax.scipy.stats import gumbel_l
-from tinyjax.scipy.stats.distribution import Array, Family, ew, p_loc_scale, pick, x_loc_scale
+from tinyjax.scipy.stats import distribution as dist, gumbel_l
 
-_at: Final = Family(__name__, x_loc_scale, "0.5", standard=True)
-_quantile: Final = Family(__name__, p_loc_scale, "0.3", p="real, in [0, 1]")
+_at: Final = dist.Family(__name__, dist.x_loc_scale, "0.5", standard=True)
+_quantile: Final = dist.Family(__name__, dist.p_loc_scale, "0.3", p="real, in [0, 1]")
 
 
-def _ppf(p: Array, loc: Array, scale: Array) -> Array:
-    return pick((p >= 0) & (p <= 1), loc - scale * ew.log(-ew.log(p)), math.nan)
+def _ppf(p: dist.Array, loc: dist.Array, scale: dist.Array) -> dist.Array:
+    return dist.pick((p >= 0) & (p <= 1), loc - scale * dist.ew.log(-dist.ew.log(p)), math.nan)
 
 
 logpdf: Final = _at.define("logpdf", lambda z, scale: gumbel_l.log_density(-z, scale), -1.1065)

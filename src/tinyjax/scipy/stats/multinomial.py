@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 
 from tinyjax import dtypes
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.values import Array, ArrayLike
+from tinyjax.core.names import Array, ArrayLike, ew
 from tinyjax.errors import DtypeError
 from tinyjax.host.replay import replayed
 from tinyjax.lazy import answer_for

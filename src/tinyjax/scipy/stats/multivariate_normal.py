@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.values import Array, ArrayLike
+from tinyjax.core.names import Array, ArrayLike, ew
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.host.replay import replayed
 from tinyjax.lazy import answer_for

@@ -8,8 +8,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core import api
-from tinyjax.core.values import Array, ArrayLike, integers as ints
+from tinyjax.core.names import Array, ArrayLike, api, ints
 from tinyjax.host import replay
 from tinyjax.numpy import creation as cr, elementwise as uf, manipulation as mn, promotion as pm
 from tinyjax.numpy.reductions import any as any_of, argmax, nanstd, std, sum as sum_of
