@@ -385,6 +385,72 @@ def test_elements_are_chosen_one_by_one() -> None:
         np.testing.assert_allclose(change(ours)(xs), jax.grad(theirs)(xs), 1e-6)
 
 
+# Losses that are not taken where they are not finite
+
+
+def convolved(x: Any, w: Any) -> Any:
+    images, kernels = x.reshape(1, 1, 3, 4), w[:2, :2].reshape(1, 1, 2, 2)
+    return lax.conv(images, kernels, (1, 1), "SAME").reshape(3, 4) @ w
+
+
+def attending(x: Any, w: Any) -> Any:
+    scores = jnp.einsum("ij,kj->ik", x @ w, x)
+    return jnp.exp(scores - jnp.max(scores, axis=-1, keepdims=True)) @ x
+
+
+def rotated(x: Any, w: Any) -> Any:
+    return jnp.sin(x @ w) * x
+
+
+#: Layers of networks, of a matrix of activations and one of weights.
+LAYERS: Final[dict[str, Fun]] = {
+    "a product": lambda x, w: jnp.tanh(x @ w) + x,
+    "relu": lambda x, w: jnp.where(x @ w > 0, x @ w, 0.0) * x,
+    "a convolution": convolved,
+    "attention": attending,
+    "a call": jit(rotated),
+    "a checkpoint": checkpoint(rotated),
+    "a scan": lambda x, w: lax.scan(lambda c, _: (jnp.tanh(c @ w) * c, None), x, None, 2)[0],
+    "a sort": lambda x, w: jnp.sort(x @ w, axis=0) + jnp.cumsum(x, axis=0),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("spoilt", [None, math.inf, nan])
+def test_a_loss_that_is_not_taken_has_no_gradient(name: str, spoilt: float | None) -> None:
+    """By hand: zero where the loss is not finite, and elsewhere the gradient of the loss."""
+    random = np.random.default_rng(0)
+    x, *weights = (0.5 * random.standard_normal(shape) for shape in [(3, 4), (4, 4), (4, 4)])
+    if spoilt is not None:
+        x[1, 2] = spoilt
+
+    def loss(x: Any, weights: Any) -> Any:
+        for w in weights:
+            x = LAYERS[name](x, w)
+        return jnp.mean((x - 1.0) ** 2)
+
+    def chosen(x: Any, weights: Any) -> Any:
+        value = loss(x, weights)
+        return jnp.where(jnp.isfinite(value), value, 0.0)
+
+    def per_example(x: Any, weights: Any) -> Any:
+        both = jnp.stack([jnp.ones_like(x), x])
+        return jax.tree.map(lambda g: g[1], vmap(gradient, (0, None))(both, weights))
+
+    gradient = grad(chosen, (0, 1))
+    along = (x if spoilt is None else np.ones_like(x), weights)
+    expected = grad(loss, (0, 1))(x, weights)
+    expected_along = jvp(grad(loss, (0, 1)), (x, weights), along)[1]
+    if spoilt is not None:
+        expected, expected_along = (jax.tree.map(np.zeros_like, (x, weights)) for _ in range(2))
+    for change in (gradient, jit(gradient), grad(jit(chosen), (0, 1)), per_example):
+        for got, right in zip(*map(jax.tree.leaves, (change(x, weights), expected)), strict=True):
+            np.testing.assert_allclose(got, right, 1e-9, 1e-12)
+    got_along = jvp(gradient, (x, weights), along)[1]
+    for got, right in zip(*map(jax.tree.leaves, (got_along, expected_along)), strict=True):
+        np.testing.assert_allclose(got, right, 1e-9, 1e-12)
+
+
 # A search: choices among functions that are singular where they are not taken
 
 

@@ -48,9 +48,11 @@ class Choices:
         #: Variables whose cotangents are multiplied further back, before their masks are dropped.
         self._multiplied: set[jx.Atom] = set()
         self._solves = False
+        chooses_numbers = False
         for eqn in transposer.eqns:
             self._solves = self._solves or prim.SOLVES in eqn.primitive.rules.extensions
-        self.matters: bool = False
+            chooses_numbers = chooses_numbers or _chooses_number(eqn)
+        self.matters: bool = chooses_numbers and self._multiplies_numbers(transposer.eqns)
         for eqn in transposer.eqns:
             after = not self._multiplied.isdisjoint(eqn.inputs)
             crossed = programs.may_be_crossed(eqn)
@@ -58,8 +60,20 @@ class Choices:
                 self.matters = self.matters or after
             elif crossed or eqn.primitive.chooses:
                 self.matters = self.matters or pr.chooses(eqn)
-            if crossed or (after and mk.carries(eqn)) or self._multiplies(eqn):
+            carried = mk.carries(eqn) or (self._solves and self._is_of_system(eqn))
+            if crossed or (carried and (after or self._multiplies(eqn))):
                 self._multiplied.update(eqn.out_binders)
+
+    def _multiplies_numbers(self, eqns: Sequence[jx.JaxprEqn]) -> bool:
+        """Say whether the cotangent of a number is multiplied further back, after it was chosen."""
+        multiplied = set[jx.Atom]()
+        for eqn in eqns:
+            after = not multiplied.isdisjoint(eqn.inputs)
+            if after and _chooses_number(eqn):
+                return True
+            if mk.is_local(eqn) and (after or self._multiplies(eqn)):
+                multiplied.update(eqn.out_binders)
+        return False
 
     def apply(
         self, eqn: jx.JaxprEqn, cotangents: prim.Tangents, operands: prim.Operands
@@ -74,16 +88,19 @@ class Choices:
             ]
             raw = False
         self._raw.difference_update(eqn.out_binders)
+        bound = mk.bound_of(eqn, cotangents, masks)
+        is_whole = bound is not None and bound.is_whole(eqn, masks)
         results: Sequence[prim.Tangent | None]
         masks_in: Sequence[mk.Mask | None] = ()
         if eqn.primitive is programs.enter_p:
-            ((ct,), (mask,)) = cotangents, masks
+            ((ct,), (mask,), bound) = cotangents, masks, None
             results = [ct, ct if ct is prim.ZERO else mk.as_number(mask, ct)]
         elif eqn.primitive is programs.leave_p:
-            ct, number = cotangents
+            ((ct, number), bound) = cotangents, None
             results, masks_in = [ct], [mk.as_mask(number)]
         elif self._is_crossed(eqn, masks):
             results, masks_in = programs.apply_crossed(eqn, cotangents, operands, masks, self._rule)
+            raw = bound is not None  # masks may have ended in the program
         elif self._solves and self._is_of_system(eqn) and masks[0] is not None:
             operands, masks_in = mk.through_product(eqn, operands, masks[0])
             results = self._rule(eqn, cotangents, operands)
@@ -91,8 +108,15 @@ class Choices:
             results = self._rule(eqn, cotangents, operands)
             if eqn.primitive is ew.select_p or any(masks):
                 raw = raw or self._multiplies(eqn)
-                masks_in = mk.pulled_back(eqn, cotangents, operands, masks)
-        return self._added(eqn, results, [*masks_in, *[None] * len(operands)], raw)
+                if not is_whole or mk.is_elementwise(eqn):
+                    masks_in = mk.pulled_back(eqn, cotangents, operands, masks)
+        masks_in = [*masks_in, *[None] * (len(operands) - len(masks_in))]
+        if bound is not None:
+            # where nothing of a number was chosen, nothing was that it is computed of
+            raw = raw or (None in masks_in and self._multiplies(eqn))
+            pairs = zip(masks_in, operands, strict=True)
+            masks_in = [bound.around(m, x.aval.shape) for m, x in pairs]
+        return self._added(eqn, results, masks_in, raw)
 
     def settle(self) -> None:
         """Choose what has arrived at the linear inputs."""
@@ -167,14 +191,17 @@ class Choices:
     def _multiplies(self, eqn: jx.JaxprEqn) -> bool:
         """Say whether a transpose rule may turn a zero into NaN."""
         if not mk.is_elementwise(eqn):
-            is_carried = mk.carries(eqn) or (self._solves and self._is_of_system(eqn))
-            return is_carried and not mk.only_moves(eqn)
+            return not mk.only_moves(eqn)
         return eqn.primitive is not ew.select_p and any(
             not x.is_regular
             if isinstance(x, jx.Lit)
             else x in self._known and x not in self._numbers
             for x in eqn.inputs
         )
+
+
+def _chooses_number(eqn: jx.JaxprEqn) -> bool:
+    return eqn.primitive is ew.select_p and not eqn.out_binders[0].aval.shape
 
 
 def _by_primitive(

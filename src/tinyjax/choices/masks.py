@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, reduce
 from typing import TypeAlias
 
@@ -11,6 +11,46 @@ from tinyjax.core.names import Array, bc, bt, ew, jx, opd, prim, rd
 
 #: Says which elements of a cotangent were chosen: a bool for each, computed when first asked for.
 Mask: TypeAlias = Callable[[], Array]
+
+
+class Bounded:
+    """A mask that holds nowhere if that of a number does not.
+
+    Args:
+        mask: computes it.
+        number: the mask of the number; None where the mask is that of a number itself.
+
+    Attributes:
+        number: the mask of the number.
+    """
+
+    def __init__(self, mask: Mask, number: Bounded | None = None) -> None:
+        self._mask = mask
+        self.number: Bounded = number or self
+        self._wholes: dict[tuple[int, ...], Bounded] = {(): self}
+
+    def __call__(self) -> Array:
+        return self._mask()
+
+    def whole(self, shape: tuple[int, ...]) -> Bounded:
+        """Return the mask of an array that holds for all of it if that of the number does."""
+        if shape not in self._wholes:
+            spread = cache(lambda: bc.broadcast_in_dim(self(), shape, ()))
+            self._wholes[shape] = Bounded(spread, self)
+        return self._wholes[shape]
+
+    def around(self, mask: Mask | None, shape: tuple[int, ...]) -> Bounded:
+        """Return a mask of an array that is bounded, by this one if by none."""
+        if mask is None:
+            return self.whole(shape)
+        if isinstance(mask, Bounded):
+            return mask
+        return Bounded(cache(lambda: ew.and_(self.whole(shape)(), mask())), self)
+
+    def is_whole(self, eqn: jx.JaxprEqn, masks: Sequence[Mask | None]) -> bool:
+        """Say whether this is all that there is in the masks of an equation's results."""
+        wholes = [self.whole(var.aval.shape) for var in eqn.out_binders]
+        return all(m is None or m is whole for m, whole in zip(masks, wholes, strict=True))
 
 
 def is_elementwise(eqn: jx.JaxprEqn) -> bool:
@@ -29,13 +69,30 @@ def _repeats(eqn: jx.JaxprEqn) -> bool | None:
     return None if rule is None else rule()
 
 
-def _gives_numbers(eqn: jx.JaxprEqn) -> bool:
-    """Say whether all results are numbers, of operands of this example and on this device alone."""
+def is_local(eqn: jx.JaxprEqn) -> bool:
+    """Say whether results are computed of operands of this example and on this device alone."""
     return not (
-        any(var.aval.shape or var.aval.where is not None for var in eqn.out_binders)
+        any(x.aval.where is not None for x in (*eqn.inputs, *eqn.out_binders))
         or eqn.primitive.rules.collective is not None
         or any(map(bt.communicating, jx.subjaxprs(eqn.params)))
     )
+
+
+def _gives_numbers(eqn: jx.JaxprEqn) -> bool:
+    return is_local(eqn) and not any(var.aval.shape for var in eqn.out_binders)
+
+
+def bound_of(
+    eqn: jx.JaxprEqn, cotangents: prim.Tangents, masks: Sequence[Mask | None]
+) -> Bounded | None:
+    """Return the mask of the one number that bounds those of an equation's results, if any does."""
+    present = [m for m, ct in zip(masks, cotangents, strict=True) if ct is not prim.ZERO]
+    return _common_bound(present) if any(present) and is_local(eqn) else None
+
+
+def _common_bound(masks: Iterable[Mask | None]) -> Bounded | None:
+    numbers = {mask.number if isinstance(mask, Bounded) else None for mask in masks}
+    return numbers.pop() if len(numbers) == 1 else None
 
 
 def carries(eqn: jx.JaxprEqn) -> bool:
@@ -72,7 +129,9 @@ def choose(ct: prim.Tangent, mask: Mask | None) -> Array:
 
 def either(x: Mask, y: Mask) -> Mask:
     """Return where one of two holds."""
-    return cache(lambda: ew.or_(x(), y()))
+    number = _common_bound((x, y))
+    some: Mask = cache(lambda: ew.or_(x(), y()))
+    return some if number is None else Bounded(some, number)
 
 
 def as_number(mask: Mask | None, like: Array, dtype: dtypes.DType = dtypes.float32) -> Array:
@@ -86,7 +145,8 @@ def as_mask(number: prim.Tangent | None) -> Mask | None:
     """Return the mask that numbers stand for; None where there are none."""
     if not isinstance(number, Array):
         return None
-    return cache(lambda: _as_bools(number))
+    mask: Mask = cache(lambda: _as_bools(number))
+    return mask if number.shape else Bounded(mask)
 
 
 def _as_bools(numbers: object) -> Array:
@@ -168,11 +228,14 @@ def _whole(mask: Mask, shape: tuple[int, ...], stack: tuple[int, ...]) -> Mask:
 def _of_cases(predicate: Array | prim.UndefinedPrimal, mask: Mask | None) -> Sequence[Mask]:
     """Return where the first and where the second case of a choice was chosen."""
     taken = _array(predicate)
-    others = cache(lambda: ew.not_(taken))
-    if mask is None:
-        return (lambda: taken), others
-    outer = mask
-    return cache(lambda: ew.and_(outer(), taken)), cache(lambda: ew.and_(outer(), others()))
+    cases: list[Mask] = [lambda: taken, cache(lambda: ew.not_(taken))]
+    if mask is not None:
+        outer = mask
+        cases = [cache(lambda case=case: ew.and_(outer(), case())) for case in cases]
+    if not taken.shape:
+        return [Bounded(case) for case in cases]
+    number = _common_bound((mask,))
+    return cases if number is None else [Bounded(case, number) for case in cases]
 
 
 def _transposed(
