@@ -202,6 +202,9 @@ def faults_of_imports(file: str, text: str, modules: set[str], names: dict[str, 
             if module not in modules:
                 plain += 1
                 continue
+            if (short := NAMES_OF_CORE.get(module)) and not in_core:
+                faults.append(f"{file}: from tinyjax.core.names import {short}")
+                continue
             called = (alias.asname or alias.name).strip("_")
             if called not in {alias.name, names.get(module)}:
                 short = names.get(module, alias.name)
@@ -267,6 +270,14 @@ def test_modules_are_imported_by_one_name_each() -> None:
 def test_faults_of_imports_are_the_lines_to_write(line: str, faults: list[str]) -> None:
     names = {"core.values.avals": "av", "core.tracing.trace": "tr"}
     assert faults_of_imports("core/x.py", line, {*names}, names) == faults
+
+
+def test_rooms_take_modules_of_the_core_by_its_names() -> None:
+    names = {"core.values.avals": "av"}
+    line = "from tinyjax.core.values import avals as av"
+    fault = "lax/x.py: from tinyjax.core.names import av"
+    assert faults_of_imports("lax/x.py", line, {*names}, names) == [fault]
+    assert not faults_of_imports("lax/x.py", "from tinyjax.core.names import av", {*names}, names)
 
 
 def test_files_that_arithmetic_passes_through_exist() -> None:

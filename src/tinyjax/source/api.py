@@ -10,9 +10,7 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, frames
-from tinyjax.core.api import arguments, typed
-from tinyjax.core.tracing import checking
-from tinyjax.core.values.array import ArrayLike
+from tinyjax.core.names import ArrayLike, arguments, ck, typed
 from tinyjax.source.adjoint import codegen, equivalents, pullbacks
 from tinyjax.source.adjoint.cotangents import gradient_like, is_differentiable, is_record, one_like
 from tinyjax.source.adjoint.rules import arrays, containers, formulas, operators, registry
@@ -119,7 +117,7 @@ def value_and_grad(
     *,
     has_aux: bool,
 ) -> Any: ...
-@checking.explained
+@ck.explained
 def value_and_grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., tuple[Any, Any]]:
@@ -181,7 +179,7 @@ def grad(
     *,
     has_aux: bool,
 ) -> Any: ...
-@checking.explained
+@ck.explained
 def grad(
     fun: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from tinyjax import errors, frames
-from tinyjax.core.tracing import checking
+from tinyjax.core.names import ck
 from tinyjax.source.adjoint import activity, equivalents, pullbacks
 from tinyjax.source.adjoint.rules import operators, registry
 from tinyjax.source.ir import find, read, runtime
@@ -288,7 +288,7 @@ def is_leaf(fun: Any) -> bool:
 # Programs
 
 
-@checking.explained
+@ck.explained
 def evaluate(ir: IR, *args: Any, **kwargs: Any) -> Any:
     """Run a program.
 

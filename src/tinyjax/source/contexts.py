@@ -11,7 +11,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax.core.values.array import Array
+from tinyjax.core.names import Array
 from tinyjax.frames import Location
 from tinyjax.source.adjoint.rules.registry import is_inert
 from tinyjax.source.context import Context

@@ -21,7 +21,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core.values.array import Array
+from tinyjax.core.names import Array
 from tinyjax.source.adjoint import activity as act, cotangents as cts
 from tinyjax.source.adjoint.rules import arrays, registry
 from tinyjax.source.ir import analysis, assembly, program as ir, runtime

@@ -13,8 +13,7 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, frames
-from tinyjax.core.values import operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.names import Array, opd
 from tinyjax.source.adjoint import activity as act, cotangents as cts, differentiate
 from tinyjax.source.adjoint.rules.registry import length, rule_of
 from tinyjax.source.ir import find, program as ir, runtime

@@ -16,7 +16,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
-from tinyjax.core.values.array import Array
+from tinyjax.core.names import Array
 
 
 def accumulate(x: Any, y: Any) -> Any:

@@ -16,8 +16,7 @@ from collections.abc import Callable
 
 import attrs
 
-from tinyjax.source.adjoint.activity import Activity, Callees, Kind
-from tinyjax.source.adjoint.choices import with_harmless_operands
+from tinyjax.source.adjoint import activity as act, choices
 from tinyjax.source.adjoint.reversal import BlockWriter, Cotangent, ReverseBlock
 from tinyjax.source.ir import assembly, program as ir, runtime
 from tinyjax.source.text.names import STACK, TAG
@@ -37,9 +36,9 @@ class Adjoint:
     pullback: ir.IR
 
 
-def differentiate(program: ir.IR, arguments: tuple[Kind, ...], callees: Callees) -> Adjoint:
+def differentiate(program: ir.IR, arguments: tuple[act.Kind, ...], callees: act.Callees) -> Adjoint:
     """Write the adjoint of a program for arguments of given kinds, the function's first."""
-    activity = Activity(with_harmless_operands(program, arguments), arguments, callees)
+    activity = act.Activity(choices.with_harmless_operands(program, arguments), arguments, callees)
     name = program.name if program.name.isidentifier() else "function"
     pullback = Reversal(activity).program(f"pullback_of_{name}")
     return Adjoint(_forward(activity, f"forward_of_{name}", pullback), pullback)
@@ -52,7 +51,7 @@ def _finished(name: str, writers: list[BlockWriter], filename: str) -> ir.IR:
 # The forward program
 
 
-def _forward(activity: Activity, name: str, pullback: ir.IR) -> ir.IR:
+def _forward(activity: act.Activity, name: str, pullback: ir.IR) -> ir.IR:
     writers = []
     for index, block in enumerate(activity.ir.blocks):
         writer = BlockWriter(block.arguments)
@@ -88,7 +87,7 @@ def _forward(activity: Activity, name: str, pullback: ir.IR) -> ir.IR:
     return _finished(name, writers, activity.ir.filename)
 
 
-def _pull(activity: Activity, writer: BlockWriter, statement: ir.Statement) -> None:
+def _pull(activity: act.Activity, writer: BlockWriter, statement: ir.Statement) -> None:
     """Write a call whose pullback is kept."""
     call, line = statement.call, statement.line
     pull, args = ir.function(activity.callees.pull), (call.function, *call.args)
@@ -103,7 +102,7 @@ def _pull(activity: Activity, writer: BlockWriter, statement: ir.Statement) -> N
 class Reversal:
     """The pullback of a program being written."""
 
-    def __init__(self, activity: Activity) -> None:
+    def __init__(self, activity: act.Activity) -> None:
         self.activity = activity
         self.writers: list[BlockWriter] = [
             BlockWriter([ir.Variable(0, STACK), ir.Variable(0, "ct")])

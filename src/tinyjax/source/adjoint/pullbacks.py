@@ -14,9 +14,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import config, dtypes, errors, frames, tree
-from tinyjax.core import api
-from tinyjax.core.values.array import Array
-from tinyjax.core.values.concrete import ConcreteArray
+from tinyjax.core.names import Array, ConcreteArray, api
 from tinyjax.source.adjoint import activity, closures, codegen, cotangents as cts, equivalents
 from tinyjax.source.adjoint.differentiate import Adjoint, differentiate
 from tinyjax.source.adjoint.rules import arrays, containers, registry

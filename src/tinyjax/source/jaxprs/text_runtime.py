@@ -16,9 +16,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes
-from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg, trace as tr
-from tinyjax.core.values import avals as av, concrete as conc, operands as opd
-from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.core.names import Array, ArrayLike, av, conc, jx, opd, prim, stg, tr
 from tinyjax.errors import ArgumentError, SourceError, shortened
 from tinyjax.parallel import program_keys, sharding as sd, types as ty, xla
 

@@ -18,9 +18,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, tree
-from tinyjax.core.tracing import checking, jaxpr as jx, primitive as prim, trace as tr
-from tinyjax.core.values import avals as av, concrete as conc, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.names import Array, av, ck, conc, jx, opd, prim, tr
 from tinyjax.source.ir.find import run_text
 from tinyjax.source.jaxprs.text_runtime import WEAK, TypedFunction, bits_of, literal
 from tinyjax.source.text.layout import Doc, flat, group, laid_out, prefixed
@@ -80,7 +78,7 @@ def jaxpr_source(
     )
 
 
-@checking.explained
+@ck.explained
 def jaxpr_of_source(
     text: str, objects: MutableMapping[str, Any] | None = None
 ) -> jx.Jaxpr | jx.ClosedJaxpr:

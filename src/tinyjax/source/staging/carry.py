@@ -8,12 +8,8 @@ from typing import Any, TypeAlias, TypeVar
 import attrs
 
 from tinyjax import tree
-from tinyjax.core.control_flow import primitives as cfp, scan as sc
 from tinyjax.core.control_flow.looping import match_carry
-from tinyjax.core.primitives.elementwise import convert_element_type
-from tinyjax.core.tracing import staging as stg, trace as tr
-from tinyjax.core.values import avals as av, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.names import Array, av, cfp, ew, opd, sc, stg, tr
 from tinyjax.errors import CarryTypeError
 from tinyjax.source.ir import runtime
 from tinyjax.source.staging import exits, graph as cfg, operators, values as vals
@@ -277,7 +273,7 @@ def _converted(x: Array, aval: av.ShapedArray) -> Array:
     """An array as one of a given type, if that is the type that both promote to."""
     if x.aval is aval or x.shape != aval.shape or vals.join_avals(aval, x.aval) is not aval:
         return x
-    return convert_element_type(x, aval.dtype, aval.weak_type)
+    return ew.convert_element_type(x, aval.dtype, aval.weak_type)
 
 
 def _is_undefined(value: exits.Value) -> bool:

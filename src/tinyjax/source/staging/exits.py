@@ -14,11 +14,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, frames, tree
-from tinyjax.core.control_flow import common as cf, cond
-from tinyjax.core.primitives import broadcast as bc, elementwise as ew
-from tinyjax.core.tracing import jaxpr as jx, program_rules as pr, staging as stg, trace as tr
-from tinyjax.core.values import avals as av, concrete as conc, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.names import Array, av, bc, cf, conc, cond, ew, jx, opd, pr, stg, tr
 from tinyjax.source.staging import session as ses, values as vals
 
 #: The values with which a block is come to: one for each of its parameters, and what else is used

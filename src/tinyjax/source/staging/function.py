@@ -13,9 +13,7 @@ from typing import Any, Final, Generic, ParamSpec, TypeVar
 import attrs
 
 from tinyjax import errors, frames, tree
-from tinyjax.core.jit import JitParams, jit_p
-from tinyjax.core.tracing import trace as tr
-from tinyjax.core.values.array import Array
+from tinyjax.core.names import Array, jt, tr
 from tinyjax.custom_derivatives import closures
 from tinyjax.source.adjoint import equivalents
 from tinyjax.source.ir import find, program as ir, read, runtime
@@ -326,7 +324,7 @@ def _run_shared(
         piece = exits.stage_piece(session.conditional(again), fun, [x.aval for x in arrays])
         session.shared.append(Shared(fun.__code__, structure, known, piece))
     staged = piece.staged
-    outs = tr.bind(jit_p, (*staged.consts, *arrays), JitParams(staged.jaxpr, fun.__name__))
+    outs = tr.bind(jt.jit_p, (*staged.consts, *arrays), jt.JitParams(staged.jaxpr, fun.__name__))
     return piece.outcome(outs)
 
 

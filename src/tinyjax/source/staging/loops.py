@@ -11,11 +11,7 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.core.control_flow import while_loop as wl
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.tracing import jaxpr as jx, staging as stg, trace as tr
-from tinyjax.core.values import avals as av, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.names import Array, av, ew, jx, opd, stg, tr, wl
 from tinyjax.source.staging import exits as ex, operators, values as vals
 from tinyjax.source.staging.carry import CarriedPart, Carry, OnceError, RestructuredError
 from tinyjax.source.staging.graph import Counting, Loop, Test

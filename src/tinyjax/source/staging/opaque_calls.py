@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.core.values.array import Array
+from tinyjax.core.names import Array
 from tinyjax.scipy import special as sps
 from tinyjax.source.adjoint.equivalents import counterpart, taking_lists
 from tinyjax.source.ir import runtime

@@ -13,8 +13,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors, tree
-from tinyjax.core.tracing.trace import Tracer, evaluated_source
-from tinyjax.core.values.array import Array
+from tinyjax.core.names import Array, Tracer, tr
 from tinyjax.numpy.promotion import convert
 from tinyjax.source.ir import runtime
 from tinyjax.source.staging import session as ses, values as vals
@@ -474,7 +473,7 @@ def check(failed: Any, error: Exception) -> None:
     condition = vals.truth(failed)
     if condition is True:
         raise error
-    session, place = ses.current_session.get(), evaluated_source()
+    session, place = ses.current_session.get(), tr.evaluated_source()
     if isinstance(condition, Array) and session is not None and place is not None:
         session.check(condition, ses.raised_by(error, place.location))
 

@@ -15,10 +15,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.tracing import trace as tr
-from tinyjax.core.values import operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.names import Array, ew, opd, tr
 from tinyjax.errors import TinyjaxError
 from tinyjax.frames import PACKAGE_DIRECTORY, Location, Source, is_ours, user_location
 from tinyjax.source.ir import find, program as ir, runtime

@@ -20,9 +20,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors
 from tinyjax.callbacks import checks
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.tracing import staging as stg, trace as tr
-from tinyjax.core.values.array import Array
+from tinyjax.core.names import Array, ew, stg, tr
 from tinyjax.frames import PACKAGE_DIRECTORY, Location
 from tinyjax.source.ir import find, program as ir, runtime
 from tinyjax.source.staging import graph as cfg, values as vals

@@ -26,11 +26,7 @@ import numpy as np
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors, tree
 from tinyjax.callbacks.effects import debug_callback
-from tinyjax.core.primitives import elementwise as ew
-from tinyjax.core.tracing import trace as tr
-from tinyjax.core.transforms import jvp as jv
-from tinyjax.core.values import avals as av, concrete as conc, operands as opd
-from tinyjax.core.values.array import Array
+from tinyjax.core.names import Array, av, conc, ew, jv, opd, tr
 from tinyjax.custom_derivatives import closures
 from tinyjax.source.adjoint import cotangents as cts
 from tinyjax.source.ir import runtime

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyjax.core.values.array import Array
+from tinyjax.core.names import Array
 from tinyjax.source.adjoint.cotangents import reduce_to, taken
 from tinyjax.source.adjoint.rules import containers, formulas, registry
 

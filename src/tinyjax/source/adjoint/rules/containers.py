@@ -13,7 +13,7 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.core.values.array import Array
+from tinyjax.core.names import Array
 from tinyjax.source.adjoint import cotangents as cts
 from tinyjax.source.adjoint.rules import formulas, registry
 from tinyjax.source.ir import find, runtime

@@ -16,7 +16,7 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.core.values.array import Array
+from tinyjax.core.names import Array
 from tinyjax.source.adjoint.cotangents import is_complex, reduce_to
 from tinyjax.source.adjoint.rules.registry import Function, Rule, adjoint_of, inert, rules
 from tinyjax.source.ir import find, runtime

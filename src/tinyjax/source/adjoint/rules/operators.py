@@ -14,7 +14,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax.core.values.array import Array
+from tinyjax.core.names import Array
 from tinyjax.source.adjoint import cotangents as cts, pullbacks
 from tinyjax.source.adjoint.rules import containers, formulas
 from tinyjax.source.adjoint.rules.registry import Function, adjoint_of, inert, rule_adjoint, rules
