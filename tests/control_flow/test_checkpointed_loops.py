@@ -709,3 +709,29 @@ def test_errors() -> None:
     staged = stage(lambda x: bind(loop_tangent_p, (x, *values[1:]), params), [values[0].aval])
     with pytest.raises(DifferentiationError, match="'loop_tangent' is not linear in the state"):
         backward_pass(staged.jaxpr, staged.consts, [values[-1]])
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_scan_keeps_only_what_derivatives_need(reverse: bool) -> None:
+    """No sum on the way and no counter; derivatives of the way back keep none either."""
+    xs = np.linspace(0.1, 1.0, 20, dtype=np.float32)
+
+    def fun(x: Any, checkpoints: int | None) -> Any:
+        def step(carry: Any, y: Any) -> Any:
+            i, x, total = carry
+            return (i + 1, jnp.sin(x) * y, 0.5 * total + x.sum()), total[0] * 2.0
+
+        start = (0, x, jnp.ones((7,), jnp.float32))
+        last, outs = lax.scan(step, start, xs, reverse=reverse, checkpoints=checkpoints)
+        return last[1].sum() + last[2].sum() + (outs**2).sum()
+
+    def curvature(x: Any, checkpoints: int | None) -> Any:
+        slope = tinyjax.grad(lambda x: fun(x, checkpoints))
+        return tinyjax.grad(lambda x: (slope(x) ** 2).sum())(x)
+
+    x = np.array([0.3, 0.7], np.float32)
+    program = str(tinyjax.make_jaxpr(tinyjax.grad(lambda x: fun(x, 5)))(x))
+    assert "float32[5,2]" in program
+    assert "float32[5,7]" not in program
+    for derivative in (tinyjax.grad(fun), curvature):
+        np.testing.assert_allclose(derivative(x, 5), derivative(x, None), 1e-4)

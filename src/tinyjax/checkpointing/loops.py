@@ -179,29 +179,94 @@ def _go_back(
     return outs[1 + width :]
 
 
-def _primal_half(body: Jaxpr, nonzero: Sequence[bool], results: int | None = None) -> _Body:
-    """The first results of a body, by default all, as its linearization computes them.
+def _primal_half(body: Jaxpr, nonzero: Sequence[bool]) -> _Body:
+    """The results of a body, as its linearization computes them.
 
     Where a function in the body has a rule, these are what the rule returns, as in a loop that
     keeps all residuals. So a derivative of the way back does not come to the rule again.
     """
     primal = lz.linearize_jaxpr(body, tuple(nonzero)).primal
-    n = len(body.outs) if results is None else results
+    n = len(body.outs)
     jaxpr = pr.dce(primal.jaxpr, [i < n for i in range(len(primal.jaxpr.outs))])
     return lambda *operands: eval_jaxpr(jaxpr, [*primal.consts, *operands])
 
 
-def _pull_through(
-    body: Jaxpr,
-    operands: Sequence[Array],
-    nonzero: Sequence[bool],
-    cotangents: Sequence[prim.Tangent],
-) -> list[prim.Tangent]:
-    """The cotangents of those operands of a body that take part."""
-    halves = lz.linearize_jaxpr(body, tuple(nonzero))
-    computed = eval_jaxpr(halves.primal.jaxpr, [*halves.primal.consts, *operands])[len(body.outs) :]
-    cotangents_out = prim.marked(cotangents, halves.nonzero_out)
-    return tp.backward_pass(halves.tangent, halves.residuals(operands, computed), cotangents_out)
+@attrs.frozen(eq=False, repr=False)
+class _Replay:
+    """What derivatives run again of the body of a loop.
+
+    They need no state that neither a residual nor another state they need depends on: a counter, or
+    a stack that is only written to. So a derivative of the way back keeps no stacks of stacks.
+
+    Attributes:
+        halves: the body, split in its primal half and its tangent map.
+        nonzero: which operands of the body have tangents.
+        needed: which operands residuals depend on, in this iteration or in a later one.
+        num_other: how many operands come before the state.
+        num_state: how many are the state.
+    """
+
+    halves: lz.LinearizedJaxpr
+    nonzero: tuple[bool, ...]
+    needed: tuple[bool, ...]
+    num_other: int
+    num_state: int
+
+    @classmethod
+    def of(
+        cls,
+        body: Jaxpr,
+        num_other: int,
+        num_state: int,
+        nonzero: tuple[bool, ...],
+        nonzero_out: tuple[bool, ...],
+    ) -> _Replay:
+        halves = lz.linearize_jaxpr(body, nonzero, nonzero_out)
+        primal, m = halves.primal, num_state
+        results = [False] * (len(body.outs) - m)
+        computed = [True] * (len(primal.jaxpr.outs) - len(body.outs))
+
+        def needed(state: Sequence[bool]) -> tuple[bool, ...]:
+            _, marks = pr.prune_results(primal.jaxpr, (*state, *results, *computed))
+            marks_in = enumerate(marks[len(primal.consts) :])
+            return tuple([mark or i in halves.forwarded for i, mark in marks_in])
+
+        state = cf.fixed_point([False] * m, lambda state: needed(state)[num_other : num_other + m])
+        return cls(halves, nonzero, needed(state), num_other, m)
+
+    @property
+    def state(self) -> tuple[bool, ...]:
+        """Which parts of the state are needed."""
+        return self.needed[self.num_other : self.num_other + self.num_state]
+
+    def part(self, state: Sequence[Array]) -> list[Array]:
+        """Return the parts of a state that are needed."""
+        return list(prim.marked(state, self.state))
+
+    def avals(self) -> list[ShapedArray]:
+        """Return the types of these parts."""
+        avals = self.halves.primal.jaxpr.in_avals[len(self.halves.primal.consts) :]
+        return list(prim.marked(avals[self.num_other :][: self.num_state], self.state))
+
+    def step(self, *operands: Array) -> list[Array]:
+        """Make an iteration, of what is needed alone."""
+        return self._run(operands, self.state, residuals=False)
+
+    def residuals(self, *operands: Array) -> list[Array]:
+        """Return what the tangent map of an iteration needs, of the operands that are needed."""
+        computed = self._run(operands, [False] * self.num_state, residuals=True)
+        places = prim.marked(range(len(self.needed)), self.needed)
+        return self.halves.residuals(dict(zip(places, operands, strict=True)), computed)
+
+    def _run(
+        self, operands: Sequence[Array], state: Sequence[bool], residuals: bool
+    ) -> list[Array]:
+        primal = self.halves.primal
+        num_results = len(self.halves.nonzero_out)
+        results = [False] * (num_results - len(state))
+        used = (*state, *results, *[residuals] * (len(primal.jaxpr.outs) - num_results))
+        needed = (*[True] * len(primal.consts), *self.needed)
+        return eval_jaxpr(pr.shorten(primal.jaxpr, used, needed), [*primal.consts, *operands])
 
 
 def _as_arrays(cotangents: Sequence[prim.Tangent], avals: Sequence[ShapedArray]) -> list[Array]:
@@ -264,7 +329,8 @@ def _while_programs(
     avals = params.body.in_avals
     other, state = avals[: params.num_body], avals[params.num_body :]
     fixed = params.condition.in_avals[: params.num_condition]
-    replay = _Replay.of(params.body, params.num_body, (*nz_other, *nz_state))
+    nonzero = (*nz_other, *nz_state)
+    replay = _Replay.of(params.body, params.num_body, len(state), nonzero, nz_state)
     record = _record_stacked if stacks else _record_while
     recording = stage(lambda *args: record(args, params, replay), [*fixed, *other, *state])
     residuals = recording.jaxpr.out_avals[len(state) :]
@@ -277,72 +343,6 @@ def _while_programs(
         [*residuals, *[aval.cotangent() for aval in t_state]],
     )
     return _Programs.of(recording, forward, backward, len(residuals))
-
-
-@attrs.frozen(eq=False, repr=False)
-class _Replay:
-    """What derivatives run again of the body of a ``while_loop``.
-
-    They need no state that neither a residual nor another state they need depends on: a counter, or
-    a stack that is only written to. So a derivative of the way back keeps no stacks of stacks.
-
-    Attributes:
-        halves: the body, split in its primal half and its tangent map.
-        nonzero: which operands of the body have tangents.
-        needed: which operands residuals depend on, in this iteration or in a later one.
-        num_other: how many operands come before the state.
-    """
-
-    halves: lz.LinearizedJaxpr
-    nonzero: tuple[bool, ...]
-    needed: tuple[bool, ...]
-    num_other: int
-
-    @classmethod
-    def of(cls, body: Jaxpr, num_other: int, nonzero: tuple[bool, ...]) -> _Replay:
-        halves = lz.linearize_jaxpr(body, nonzero, nonzero[num_other:])
-        primal, m = halves.primal, len(body.outs)
-        computed = [True] * (len(primal.jaxpr.outs) - m)
-
-        def needed(state: Sequence[bool]) -> tuple[bool, ...]:
-            _, marks = pr.prune_results(primal.jaxpr, (*state, *computed))
-            marks_in = enumerate(marks[len(primal.consts) :])
-            return tuple([mark or i in halves.forwarded for i, mark in marks_in])
-
-        state = cf.fixed_point([False] * m, lambda state: needed(state)[num_other:])
-        return cls(halves, nonzero, needed(state), num_other)
-
-    @property
-    def state(self) -> tuple[bool, ...]:
-        """Which parts of the state are needed."""
-        return self.needed[self.num_other :]
-
-    def part(self, state: Sequence[Array]) -> list[Array]:
-        """Return the parts of a state that are needed."""
-        return list(prim.marked(state, self.state))
-
-    def avals(self) -> list[ShapedArray]:
-        """Return the types of these parts."""
-        avals = self.halves.primal.jaxpr.in_avals[len(self.halves.primal.consts) :]
-        return list(prim.marked(avals[self.num_other :], self.state))
-
-    def step(self, *operands: Array) -> list[Array]:
-        """Make an iteration, of what is needed alone."""
-        return self._run(operands, self.state, residuals=False)
-
-    def residuals(self, *operands: Array) -> list[Array]:
-        """Return what the tangent map of an iteration needs, of the operands that are needed."""
-        computed = self._run(operands, [False] * len(self.state), residuals=True)
-        places = prim.marked(range(len(self.needed)), self.needed)
-        return self.halves.residuals(dict(zip(places, operands, strict=True)), computed)
-
-    def _run(
-        self, operands: Sequence[Array], state: Sequence[bool], residuals: bool
-    ) -> list[Array]:
-        primal = self.halves.primal
-        used = (*state, *[residuals] * (len(primal.jaxpr.outs) - len(state)))
-        needed = (*[True] * len(primal.consts), *self.needed)
-        return eval_jaxpr(pr.shorten(primal.jaxpr, used, needed), [*primal.consts, *operands])
 
 
 def _tangents(avals: Sequence[ShapedArray], nonzero: Sequence[bool]) -> list[ShapedArray]:
@@ -483,7 +483,7 @@ def linearize_scan(
     recording = programs.recording
     outs = eval_jaxpr(recording.jaxpr, [*recording.consts, *primals])
     results, kept = prim.split_list(outs, len(jaxpr.outs))
-    residuals = [*programs.consts, *primals, *kept]
+    residuals = [*programs.consts, *kept]
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
         t_consts, t_init, t_xs = prim.split_list(tangents, sum(nz_consts), sum(nz_init))
@@ -494,23 +494,21 @@ def linearize_scan(
 
 
 def _scan_programs(params: cfp.ScanParams, nonzero: Sequence[bool]) -> _Programs:
-    length, k, m = params.length, params.num_consts, params.num_carry
+    k, m = params.num_consts, params.num_carry
     consts, carry, slices = prim.split_list(params.jaxpr.in_avals, k, m)
-    xs = stacked(slices, length)
+    operands = [*consts, *carry, *stacked(slices, params.length)]
     nz_consts, _, nz_xs = prim.split_list(nonzero, k, m)
     nz_carry, nz_out, _ = cfp.scan_body_jvp(params, nonzero)
-    operands = [*consts, *carry, *xs]
-    chosen = [*nz_consts, *nz_carry, *nz_xs]
-    body = _primal_half(params.jaxpr, chosen)
-    recording = stage(lambda *args: _record_scan(args, params, body), operands)
-    results, kept = prim.split_list(recording.jaxpr.out_avals, len(nz_out))
-    residuals = [*operands, *kept]
+    chosen = (*nz_consts, *nz_carry, *nz_xs)
+    replay = _Replay.of(params.jaxpr, k, m, chosen, tuple(nz_out))
+    recording = stage(lambda *args: _record_scan(args, params, replay), operands)
+    results, residuals = prim.split_list(recording.jaxpr.out_avals, len(nz_out))
     forward = stage(
-        lambda *args: _push_scan(args, params, nonzero),
+        lambda *args: _push_scan(args, params, replay),
         [*residuals, *_tangents(operands, chosen)],
     )
     backward = stage(
-        lambda *args: _pull_scan(args, params, nonzero),
+        lambda *args: _pull_scan(args, params, replay),
         [*residuals, *[aval.cotangent() for aval in _tangents(results, nz_out)]],
     )
     return _Programs.of(recording, forward, backward, len(residuals))
@@ -525,12 +523,16 @@ def _slices(xs: Sequence[Array], place: Array) -> list[Array]:
     return [element(x, place) for x in xs]
 
 
-def _record_scan(args: prim.Arrays, params: cfp.ScanParams, body: _Body) -> prim.Arrays:
-    """Run a loop; return the last carry, the outputs, and the states kept."""
+def _record_scan(args: prim.Arrays, params: cfp.ScanParams, replay: _Replay) -> prim.Arrays:
+    """Run a loop; return the last carry, the outputs, and what its derivatives need.
+
+    These are operands of the loop, and the states kept.
+    """
     assert params.checkpoints is not None, (
         "without checkpoints every iteration's residuals are kept"
     )
     jaxpr, m, length = params.jaxpr, params.num_carry, params.length
+    body = _primal_half(jaxpr, replay.nonzero)
     consts, init, xs = prim.split_list(args, params.num_consts, m)
     num_ys = len(jaxpr.outs) - m
     size = min(params.checkpoints, length)
@@ -545,66 +547,70 @@ def _record_scan(args: prim.Arrays, params: cfp.ScanParams, body: _Body) -> prim
     def segment(start: Array, *args: Array) -> list[Array]:
         carry, ys, arrays = prim.split_list(args, m, num_ys)
         inside = and_(gt(start, integer(0)), lt(start, last))
-        kept = Kept.of(arrays).push(start, carry, inside)
+        kept = Kept.of(arrays).push(start, replay.part(carry), inside)
         stop = add(start, advance(sub(integer(length), start), kept.free))
         outs = cfp.run_while(lambda i, *_: lt(i, stop), iteration, [start, *carry, *ys], size)
         return [*outs, *kept.arrays]
 
     ys = [sh.full((length, *aval.shape), 0, aval.dtype) for aval in jaxpr.out_avals[m:]]
-    start = [integer(0), *init, *ys, *Kept.start(init, size).arrays]
+    start = [integer(0), *init, *ys, *Kept.start(replay.part(init), size).arrays]
     observer = None if params.observer is None else params.observer.reading(0)
-    return cfp.run_while(lambda i, *_: lt(i, integer(length)), segment, start, size, observer)[1:]
+    outs = cfp.run_while(lambda i, *_: lt(i, integer(length)), segment, start, size, observer)[1:]
+    results, kept = prim.split_list(outs, m + num_ys)
+    return [*results, *prim.marked(args, replay.needed), *kept]
 
 
-def _push_scan(
-    args: Sequence[Array], params: cfp.ScanParams, nonzero: Sequence[bool]
-) -> Sequence[Array]:
+def _split_scan(
+    args: Sequence[Array], params: cfp.ScanParams, replay: _Replay
+) -> tuple[list[Array], list[Array], list[Array], list[Array]]:
+    """Take apart what ``_record_scan`` keeps: constants, the first state, inputs, and the rest."""
+    sizes = sum(replay.needed[: params.num_consts]), sum(replay.state)
+    consts, init, xs, rest = prim.split_list(args, *sizes, sum(replay.needed) - sum(sizes))
+    return consts, init, xs, rest
+
+
+def _push_scan(args: Sequence[Array], params: cfp.ScanParams, replay: _Replay) -> Sequence[Array]:
     """Run a loop again with tangents, and return those of its results."""
-    jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    nz_consts, _, nz_xs = prim.split_list(nonzero, k, m)
-    nz_carry, _, staged = cfp.scan_body_jvp(params, nonzero)
-    sizes = k, m, len(nz_xs), 3 + m, sum(nz_consts), sum(nz_carry)
-    consts, init, xs, _, t_consts, t_init, t_xs = prim.split_list(args, *sizes)
-    sizes = len(staged.consts), k, m, len(nz_xs), sum(nz_consts), sum(nz_carry)
-    new, c, s, x, tc, ts, tx = prim.split_list(range(len(staged.jaxpr.in_binders)), *sizes)
-    states, _, tangents = prim.split_list(range(len(staged.jaxpr.outs)), m, len(jaxpr.outs) - m)
-    order = [*new, *c, *tc, *s, *ts, *x, *tx]
-    body = pr.dce(cf.rearrange(staged.jaxpr, order, [*states, *tangents]))
-    all_consts, carry = [*staged.consts, *consts, *t_consts], [*init, *t_init]
+    k, m, avals = params.num_consts, sum(replay.state), params.jaxpr.in_avals
+    num_consts, num_carry = sum(replay.nonzero[:k]), sum(replay.nonzero[k : k + params.num_carry])
+    consts, init, xs, rest = _split_scan(args, params, replay)
+    _, t_consts, t_init, t_xs = prim.split_list(rest, 3 + m, num_consts, num_carry)
+    c, s, x = prim.split_list(prim.marked(avals, replay.needed), len(consts), m)
+    tc, ts, tx = prim.split_list(_tangents(avals, replay.nonzero), num_consts, num_carry)
+
+    def iteration(*args: Array) -> list[Array]:
+        sizes = len(c), len(tc), m, len(ts), len(x)
+        consts, t_consts, state, t_state, xs, t_xs = prim.split_list(args, *sizes)
+        operands = [*consts, *state, *xs]
+        tangents_in = [*replay.residuals(*operands), *t_consts, *t_state, *t_xs]
+        return [*replay.step(*operands), *eval_jaxpr(replay.halves.tangent, tangents_in)]
+
+    body = stage(iteration, [*c, *tc, *s, *ts, *x, *tx])
+    fixed, carry = [*body.consts, *consts, *t_consts], [*init, *t_init]
     tangent = attrs.evolve(params, observer=cf.in_phase(params.observer, "tangent"))
-    return cfp.bind_scan(body, all_consts, carry, [*xs, *t_xs], tangent)[m:]
+    return cfp.bind_scan(body.jaxpr, fixed, carry, [*xs, *t_xs], tangent)[m:]
 
 
-def _pull_scan(
-    args: Sequence[Array], params: cfp.ScanParams, nonzero: Sequence[bool]
-) -> Sequence[Array]:
+def _pull_scan(args: Sequence[Array], params: cfp.ScanParams, replay: _Replay) -> Sequence[Array]:
     """Pull cotangents of the results back to the constants, the first carry and the inputs."""
-    jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    nz_consts, _, nz_xs = prim.split_list(nonzero, k, m)
-    nz_carry, nz_out, _ = cfp.scan_body_jvp(params, nonzero)
-    nz_ys = nz_out[m:]
-    sizes = k, m, len(nz_xs), 3 + m, sum(nz_carry)
-    consts, init, xs, kept, ct_carry, ct_ys = prim.split_list(args, *sizes)
-    chosen = [*nz_consts, *nz_carry, *nz_xs]
-    body = _primal_half(jaxpr, chosen, m)
-    tangents = _tangents(jaxpr.in_avals, chosen)
-    _, t_carry, t_slices = prim.split_list(tangents, sum(nz_consts), sum(nz_carry))
+    k, m = params.num_consts, params.num_carry
+    nz_consts, nz_carry, nz_xs = prim.split_list(replay.nonzero, k, m)
+    consts, init, xs, rest = _split_scan(args, params, replay)
+    kept, ct_carry, ct_ys = prim.split_list(rest, 3 + len(init), sum(nz_carry))
+    tangents = _tangents(params.jaxpr.in_avals, replay.nonzero)
+    sizes = sum(nz_consts), sum(nz_carry)
+    t_consts, t_carry, t_slices = prim.split_list(tangents, *sizes)
 
     def step(i: Array, carry: Sequence[Array]) -> Sequence[Array]:
-        return body(*consts, *carry, *_slices(xs, _place(i, params)))
+        return replay.step(*consts, *carry, *_slices(xs, _place(i, params)))
 
     def pull(
         i: Array, carry: Sequence[Array], sums: Sequence[Array], cts: Sequence[Array]
     ) -> tuple[list[Array], list[Array]]:
         place = _place(i, params)
-        slices = _slices(xs, place)
-        cotangents_out = [
-            *prim.with_zeros(nz_carry, cts),
-            *prim.with_zeros(nz_ys, _slices(ct_ys, place)),
-        ]
-        operands = [*consts, *carry, *slices]
-        pulled = _pull_through(jaxpr, operands, chosen, cotangents_out)
-        sizes = sum(nz_consts), sum(nz_carry)
+        residuals = replay.residuals(*consts, *carry, *_slices(xs, place))
+        cotangents = [*cts, *_slices(ct_ys, place)]
+        pulled = tp.backward_pass(replay.halves.tangent, residuals, cotangents)
         into_consts, into_carry, into_xs = prim.split_list(pulled, *sizes)
         totals, collected = prim.split_list(sums, len(into_consts))
         parts = _as_arrays(into_xs, t_slices)
@@ -613,8 +619,7 @@ def _pull_scan(
             _as_arrays(into_carry, t_carry),
         )
 
-    summed = _tangents([x.aval for x in [*consts, *xs]], [*nz_consts, *nz_xs])
-    sums = [sh.zero_cotangent(aval) for aval in summed]
+    sums = [sh.zero_cotangent(aval) for aval in (*t_consts, *stacked(t_slices, params.length))]
     iterations = integer(params.length)
     states, observer = Kept.of(kept), params.observer
     outs = _go_back(iterations, states, init, step, pull, sums, ct_carry, observer)
