@@ -14,6 +14,7 @@ import attrs
 from tinyjax.checkpointing import schedule
 from tinyjax.checkpointing.schedule import Kept, Online, advance, element, integer, plus, write
 from tinyjax.config import settings
+from tinyjax.core.control_flow import while_loop as while_loop  # noqa: PLC0414 (its rules)
 from tinyjax.core.names import cf, cfp, low, lz, pr, prim, program, ru, sc, sh, tp, tr
 from tinyjax.core.primitives.elementwise import add, and_, gt, lt, sub
 from tinyjax.core.stablehlo import Lowering, Values
