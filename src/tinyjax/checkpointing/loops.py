@@ -14,8 +14,7 @@ import attrs
 from tinyjax.checkpointing import schedule
 from tinyjax.checkpointing.schedule import Kept, Online, advance, element, integer, plus, write
 from tinyjax.config import settings
-from tinyjax.core.control_flow import while_loop as while_loop  # noqa: PLC0414 (its rules)
-from tinyjax.core.names import cf, cfp, low, lz, pr, prim, program, ru, sc, sh, tp, tr
+from tinyjax.core.names import cf, cfp, low, lz, pr, prim, program, ru, sc, sh, tp, tr, wl
 from tinyjax.core.primitives.elementwise import add, and_, gt, lt, sub
 from tinyjax.core.stablehlo import Lowering, Values
 from tinyjax.core.tracing.jaxpr import Jaxpr, effects as effects_of_program, eval_jaxpr
@@ -285,14 +284,14 @@ def _add_all(sums: Sequence[Array], cotangents: Sequence[prim.Tangent]) -> list[
 # while_loop: where states are kept is decided on the way
 
 
-@cfp.while_p.def_rule(pr.CHECKPOINTED)
+@wl.while_p.def_rule(pr.CHECKPOINTED)
 def linearize_while(
     primals: prim.Arrays, nonzero: Sequence[bool], params: cfp.WhileParams
 ) -> prim.LinearizeResult:
     """Run a loop that keeps states on the way: the linearize rule of while."""
     nz_other, nz_state, _ = cfp.while_body_jvp(params, nonzero)
     if not any(nz_state):
-        return tr.bind(cfp.while_p, primals, params), nz_state, lambda _: ()
+        return tr.bind(wl.while_p, primals, params), nz_state, lambda _: ()
     nz_fixed, _, nz_init = prim.split_list(nonzero, params.num_condition, params.num_body)
     stacks = _stacks_states(params)
     programs = params.body.derive(
