@@ -6,11 +6,10 @@ import sys
 from collections.abc import Callable
 from importlib import import_module
 
+import numpy as np  # noqa: F401 - here, since deeper in a nest of imports it takes longer
+
 from tinyjax import config, lazy, numpy
 from tinyjax.core.names import arr, tr
-
-# isort: split
-# NumPy is loaded by the line before: from deeper in a nest of imports Python takes longer for it.
 
 arr.install_namespace(numpy)
 lazy.ROOMS.update(
