@@ -157,6 +157,7 @@ def check_budget(case: BudgetCase) -> None:
     rng = np.random.default_rng(0)
     w, x = rng.normal(size=(2, SIZE, SIZE)).astype(np.float32)
     full = autodiff.memory_plan(case.loss, 10**12, case.argnums)(w, x)
+    assert full.least <= full.peak
     budget = full.least + int(case.part * (full.peak - full.least))
     plan = autodiff.memory_plan(case.loss, budget, case.argnums)(w, x)
     assert plan.peak <= budget

@@ -139,6 +139,8 @@ class _Program:
         self.eqns = jaxpr.eqns
         self.fusions = Fusions(jaxpr)
         self.results = self.fusions.results
+        variables = (*jaxpr.in_binders, *[v for eqn in jaxpr.eqns for v in eqn.out_binders])
+        self._places = {v: i for i, v in enumerate(variables)}
         self.turned: set[jx.Atom] = set()
         self.read: dict[jx.Var, tuple[frozenset[jx.Var], frozenset[jx.Var]]] = {}
 
@@ -158,6 +160,10 @@ class _Program:
         if moves(eqn):
             return read, read
         return read, none.union(*[moved for _, moved in pairs])
+
+    def _in_order(self, values: Iterable[jx.Var]) -> list[jx.Var]:
+        """Values in the order of the program: sets have another one in each process."""
+        return sorted(values, key=self._places.__getitem__)
 
     def _inside(self, eqn: jx.JaxprEqn, ending: frozenset[jx.Var]) -> int:
         """The peak of what an operation holds besides its operands and its results."""
@@ -196,7 +202,7 @@ class _Program:
                     self.read[made[0]] = step.read, step.read
                     continue
                 steps.append(step)
-                for v in step.read:
+                for v in self._in_order(step.read):
                     readers[v].append(step)
         waiting = {step: len(step.read) for step in steps}
         ready: deque[jx.Var | _Step] = deque(v for v in readers if v not in self.fusions.origin)
@@ -228,7 +234,9 @@ class _Program:
         for i, step in enumerate(steps):
             eqn = step.eqn
             ending = [
-                v for v in step.read if v in buffers and last[v] == i and v not in self.results
+                v
+                for v in self._in_order(step.read)
+                if v in buffers and last[v] == i and v not in self.results
             ]
             ending.sort(key=lambda v: buffers[v].size)
             inside.append(self._inside(eqn, frozenset(ending)))

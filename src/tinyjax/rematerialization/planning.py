@@ -32,7 +32,7 @@ _MOST_BLOCKS: Final = 128
 _MOST_CHOICES: Final = 20
 _MORE_ROOM: Final = 1.1
 _LESS_ROOM: Final = 0.993
-#: The least of the choices for the least room and for little more.
+#: The least of the choices for the least room and for little more, or of that for all.
 _NEAR_THE_LEAST: Final = (1.0, 1.05, 1.1, 1.15, 1.2)
 #: So many numbers of states are tried for a loop, in equal ratios.
 _NUMBERS_OF_STATES: Final = 100
@@ -496,7 +496,7 @@ class Chain:
             if piece.variant is not None:
                 eqns += inner
                 continue
-            own = {v for block in blocks for v in block.outs}
+            own = dict.fromkeys(v for block in blocks for v in block.outs)
             read = dict.fromkeys(x for eqn in inner for x in eqn.inputs if x not in own)
             inputs = [x for x in read if isinstance(x, jx.Var)]
             later = {x for block in self.blocks[piece.stop :] for x in block.inputs}
@@ -519,8 +519,8 @@ class Chain:
 
     def least(self) -> Chosen:
         """Return the choice that needs the least memory."""
-        choices = [self._choice(self.least_room * step) for step in _NEAR_THE_LEAST]
-        return min(choices, key=lambda choice: choice.peak)
+        rooms = (*[self.least_room * step for step in _NEAR_THE_LEAST], self.enough)
+        return min(map(self._choice, rooms), key=lambda choice: choice.peak)
 
     def within(self, budget: int, name: str) -> Chosen:
         """Return the cheapest choice for a budget.
