@@ -8,7 +8,6 @@ what ``vjp`` puts in its place. The cotangent of a function is a dict of those n
 
 from __future__ import annotations
 
-import copy
 import functools
 from collections.abc import Callable
 from types import CellType, FunctionType, MethodType
@@ -18,7 +17,7 @@ import attrs
 
 from tinyjax import tree
 from tinyjax.source.adjoint import activity, cotangents as cts
-from tinyjax.source.ir import find
+from tinyjax.source.ir import find, runtime
 
 _FUNCTIONS: Final = (FunctionType, MethodType, functools.partial)
 
@@ -66,16 +65,14 @@ def closed(x: Any, values: Any) -> Any:
     if isinstance(x, functools.partial):
         return functools.partial(inner["func"], *inner["args"], **inner["keywords"])
     if not isinstance(x, FunctionType):
-        record = copy.copy(x)
-        for name, value in inner.items():
-            object.__setattr__(record, name, value)
-        return record
-    fun = FunctionType(x.__code__, x.__globals__, x.__name__, closure=_cells(x, inner))
+        return cts.with_fields(x, inner)
+    cells = [CellType(inner[v]) if v in inner else CellType() for v in x.__code__.co_freevars]
+    fun = FunctionType(x.__code__, x.__globals__, x.__name__, closure=tuple(cells))
     functools.update_wrapper(fun, x)
-    fun.__defaults__ = tuple([inner[name] for name in _optional(x)]) or None
+    fun.__defaults__ = tuple([inner[name] for name in _defaults(x)]) or None
     fun.__kwdefaults__ = {name: inner[name] for name in x.__kwdefaults__ or ()} or None
-    for cell, own in zip(fun.__closure__ or (), x.__closure__ or (), strict=True):
-        if _holds(own, x):
+    for cell, own in zip(cells, x.__closure__ or (), strict=True):
+        if _content(own) is x:
             cell.cell_contents = fun
     return fun
 
@@ -89,27 +86,22 @@ def _values(x: Any) -> dict[str, Any]:
     if not isinstance(x, FunctionType):
         return {name: getattr(x, name) for name in cts.field_names(type(x))}
     cells = zip(x.__code__.co_freevars, x.__closure__ or (), strict=True)
-    free = {name: cell.cell_contents for name, cell in cells if not _holds(cell, x)}
-    defaults = dict(zip(_optional(x), x.__defaults__ or (), strict=True))
-    return free | defaults | (x.__kwdefaults__ or {})
+    contents = {name: _content(cell) for name, cell in cells}
+    free = {k: v for k, v in contents.items() if v is not x and v is not runtime.UNDEFINED}
+    return free | _defaults(x) | (x.__kwdefaults__ or {})
 
 
-def _holds(cell: CellType, fun: FunctionType) -> bool:
-    """Whether a cell holds the function itself, or nothing yet."""
+def _content(cell: CellType) -> Any:
     try:
-        return cell.cell_contents is fun
+        return cell.cell_contents
     except ValueError:
-        return True
+        return runtime.UNDEFINED
 
 
-def _cells(fun: FunctionType, values: dict[str, Any]) -> tuple[CellType, ...]:
-    return tuple([CellType(values.get(name)) for name in fun.__code__.co_freevars])
-
-
-def _optional(fun: FunctionType) -> tuple[str, ...]:
-    """The parameters that have defaults, those by keyword only aside."""
-    names = fun.__code__.co_varnames[: fun.__code__.co_argcount]
-    return names[len(names) - len(fun.__defaults__ or ()) :]
+def _defaults(fun: FunctionType) -> dict[str, Any]:
+    """The defaults of parameters, those by keyword only aside."""
+    defaults = fun.__defaults__ or ()
+    return dict(zip(runtime.optional_names(fun.__code__, len(defaults)), defaults, strict=True))
 
 
 @attrs.frozen(eq=False)

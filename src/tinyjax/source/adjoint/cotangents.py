@@ -140,6 +140,14 @@ def field_names(kind: type) -> tuple[str, ...]:
     return tuple(getattr(kind, "__dataclass_fields__"))  # noqa: B009 - typeshed's is an instance's
 
 
+def with_fields(x: Any, values: dict[str, Any]) -> Any:
+    """A copy of an object that has other values in its fields, and is not constructed anew."""
+    record = copy.copy(x)
+    for name, value in values.items():
+        object.__setattr__(record, name, value)
+    return record
+
+
 def gradient_like(ct: Any, x: Any) -> Any:
     """A cotangent as the user gets it: of the structure and the type of the argument."""
     if type(ct) is type(x) is np.ndarray and ct.shape == x.shape and ct.dtype == x.dtype:
@@ -164,11 +172,8 @@ def gradient_like(ct: Any, x: Any) -> Any:
     if isinstance(x, dict):
         return {k: gradient_like((ct or {}).get(k), v) for k, v in x.items()}
     if is_record(x):
-        gradient = copy.copy(x)
-        for name in field_names(type(x)):
-            value = gradient_like((ct or {}).get(name), getattr(x, name))
-            object.__setattr__(gradient, name, value)
-        return gradient
+        fields = field_names(type(x))
+        return with_fields(x, {k: gradient_like((ct or {}).get(k), getattr(x, k)) for k in fields})
     if isinstance(x, (FunctionType, MethodType)):
         return ct
     return None

@@ -198,6 +198,11 @@ def free_names(codes: tuple[CodeType, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def optional_names(code: CodeType, count: int) -> tuple[str, ...]:
+    """The parameters of a function with so many defaults that have one, without keywords alone."""
+    return code.co_varnames[code.co_argcount - count : code.co_argcount]
+
+
 def updated(operation: Callable[[Any, Any], Any], value: Any, by: Any) -> Any:
     """The result of ``value += by`` and its kin, for values that this does not change in place.
 

@@ -185,8 +185,7 @@ def entry(ct: Any, name: str) -> Any:
 
 def defaults_entry(ct: Any, code: Any, defaults: Any) -> Any:
     """The cotangents of the parameters that have defaults, those by keyword only aside."""
-    names = code.co_varnames[: code.co_argcount]
-    return tuple([entry(ct, name) for name in names[len(names) - len(defaults) :]])
+    return tuple([entry(ct, name) for name in runtime.optional_names(code, len(defaults))])
 
 
 def placed(ct: Any, container: Any, index: Any) -> Any:
