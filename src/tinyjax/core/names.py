@@ -13,7 +13,7 @@ __all__, __getattr__, __dir__ = namespace(
     {
         "tinyjax.core": "api dev=devices jt=jit low=lowering xla",
         "tinyjax.core.api": "arguments derivatives jacobians mapping typed",
-        "tinyjax.core.control_flow": ("cf=common cfp=primitives cond loops sc=scan wl=while_loop"),
+        "tinyjax.core.control_flow": "cf=common cfp=primitives cond loops sc=scan wl=while_loop",
         "tinyjax.core.jit": "program sig=signatures stages",
         "tinyjax.core.primitives": (
             "bc=broadcast ew=elementwise fam=families idn=identities rd=reduce ru=rules sh=shape "

@@ -958,11 +958,7 @@ def _share(beats: Elementwise, t: Array, z: Array, x: Array, y: Array) -> Array:
 def _extremum(
     name: str, impl: fam.HostFunction, hlo: fam.HloFormula, beats: Elementwise
 ) -> Elementwise:
-    primitive = Elementwise(name, NoParams)
-    primitive.def_numpy(impl)
-    primitive.def_abstract_eval(type_rule(name, "biufc"))
-    fam.def_elementwise_lowering(primitive, hlo)
-    fam.def_elementwise_batch(primitive, broadcasts=True)
+    primitive = fam.without_derivatives(name, impl, hlo, "biufc")
     def_derivatives(
         primitive,
         lambda t, z, x, y: _share(beats, t, z, x, y),

@@ -98,13 +98,7 @@ def elementwise(
         >>> half_p(jnp.float32(3.0)), tinyjax.jit(tinyjax.grad(half_p))(jnp.float32(3.0))
         (Array(1.5, dtype=float32), Array(0.5, dtype=float32))
     """
-    primitive = Elementwise(name, params)
-    if ru.has_params(primitive):
-        primitive.def_impl(lambda hosts, params: (impl(*hosts, params),))
-    else:
-        primitive.def_numpy(impl)
-    primitive.def_abstract_eval(type_rule(name, kinds) if isinstance(kinds, str) else kinds)
-    def_elementwise_lowering(primitive, hlo)
+    primitive = without_derivatives(name, impl, hlo, kinds, params, broadcasts)
     if derivatives:
         ru.def_derivatives(primitive, *derivatives)
     elif transposes:
@@ -113,6 +107,25 @@ def elementwise(
         ru.def_constant(primitive)
     if transposes:
         ru.def_transposes(primitive, *transposes, bilinear=bilinear)
+    return primitive
+
+
+def without_derivatives(
+    name: str,
+    impl: HostFunction,
+    hlo: str | HloFormula,
+    kinds: str | prim.AbstractEvalRule[Any],
+    params: type[Any] = prim.NoParams,
+    broadcasts: bool = False,
+) -> Elementwise:
+    """Declare an elementwise primitive, whose derivatives are registered afterwards."""
+    primitive = Elementwise(name, params)
+    if ru.has_params(primitive):
+        primitive.def_impl(lambda hosts, params: (impl(*hosts, params),))
+    else:
+        primitive.def_numpy(impl)
+    primitive.def_abstract_eval(type_rule(name, kinds) if isinstance(kinds, str) else kinds)
+    def_elementwise_lowering(primitive, hlo)
     def_elementwise_batch(primitive, broadcasts or isinstance(impl, np.ufunc))
     return primitive
 
