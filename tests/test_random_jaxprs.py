@@ -5,18 +5,11 @@ from collections import Counter
 import numpy as np
 import pytest
 from hypothesis import example, given, settings, strategies as st
+from typed_programs import MISTAKES, PERHAPS, check_refused, drawn
 
 from fuzz.forgetting import forget_sometimes
 from tinyjax.core.values.avals import ShapedArray
-from tinyjax.testing.random_programs import (
-    MISTAKES,
-    MOST_NUMBER,
-    PERHAPS,
-    Step,
-    TypedProgram,
-    check_program,
-    check_refused,
-)
+from tinyjax.testing.random_programs import MOST_NUMBER, Step, TypedProgram, check_program
 from tinyjax.testing.strategies import programs
 
 NUMBERS = st.integers(0, MOST_NUMBER)
@@ -83,7 +76,7 @@ def test_ill_typed_programs_are_refused_at_length(
 
 
 def test_every_mistake_is_made_and_the_message_says_which() -> None:
-    program = TypedProgram.drawn(0, 6)
+    program = drawn(0, 6)
     words = Counter[str]()
     for mistake in MISTAKES:
         messages = [check_refused(program, mistake, k) for k in range(12)]
@@ -92,7 +85,7 @@ def test_every_mistake_is_made_and_the_message_says_which() -> None:
 
 
 def test_a_program_prints_as_python_that_runs() -> None:
-    program = TypedProgram.drawn(3, 8)
+    program = drawn(3, 8)
     namespace: dict[str, object] = {}
     exec(repr(program), namespace)
     assert callable(namespace["main"])

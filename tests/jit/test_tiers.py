@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from typed_programs import drawn as drawn_program
 from unchecked import unchecked
 
 import tinyjax
@@ -27,7 +28,6 @@ from tinyjax.errors import ArgumentError, CallbackError, DonatedArrayError, Jaxp
 from tinyjax.experimental import io_callback
 from tinyjax.host import plans, simplify, tiers
 from tinyjax.host.plans import ProgramEvaluation
-from tinyjax.testing.random_programs import TypedProgram
 
 
 @pytest.fixture(autouse=True)
@@ -381,7 +381,7 @@ def test_results_are_put_where_nothing_else_looks(monkeypatch: pytest.MonkeyPatc
         .lower(X[:5])
         .jaxpr,
     ]
-    drawn = [TypedProgram.drawn(seed, most=12) for seed in range(40)]
+    drawn = [drawn_program(seed, most=12) for seed in range(40)]
     cases = [(jaxpr, linear(jaxpr)) for jaxpr in programs]
     cases += [(program.jaxpr, program.inputs()) for program in drawn]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,10 +16,101 @@ from tinyjax.testing.libraries.parameters import (
     axes,
     axis,
     fixed,
-    of_kinds,
-    sorted_line,
-    square,
+    ranks,
 )
+
+
+def of_kinds(kinds: str, **options: Any) -> Strategy:
+    """An array of these kinds; now and then of any."""
+
+    def strategy(call: Drawn) -> Any:
+        if call.draw.chance(0.05):
+            return array_like(call)
+        return call.operand(kinds=kinds, **options)
+
+    return strategy
+
+
+def of_rank(ndim: int, kinds: str = "biufc", **options: Any) -> Strategy:
+    """An array with so many axes; now and then with any."""
+
+    def strategy(call: Drawn) -> Any:
+        shape = None if call.draw.chance(0.05) else call.draw.shape(ndim)
+        return call.operand(shape, kinds=kinds, **options)
+
+    return strategy
+
+
+shift: Final = fixed(0, 1, -1, 5, (1, 2), (1,))
+
+
+def float_dtype(call: Drawn) -> dtypes.DType:
+    return call.draw.dtype("f" if call.draw.chance(0.9) else "biufc")
+
+
+def probability(call: Drawn) -> Any:
+    return call.operand(kinds="f", low=0.0, high=1.0, plain=True) if call.draw.chance(0.8) else 0.5
+
+
+def square(call: Drawn) -> Operand:
+    """A square matrix, or several, well conditioned but for one in ten."""
+    return matrix(call, *call.draw.one(((3, 3), (3, 3), (2, 2), (1, 1), (0, 0), (2, 3, 3))))
+
+
+def matrix(call: Drawn, *shape: int) -> Operand:
+    """A matrix, near to a diagonal one with distinct elements, so that factors are unique."""
+    d = call.draw
+    dtype = call.dtype_beside("fc" if d.chance(0.85) else "biufc")
+    host = d.array(shape, dtype, -1.0, 1.0, plain=d.chance(0.9))
+    if dtypes.is_inexact(dtype) and d.chance(0.9) and len(shape) > 1:
+        grown = np.eye(shape[-2], shape[-1]) * np.arange(2.0, 2.0 + 2 * shape[-1], 2.0)
+        with np.errstate(all="ignore"):
+            host = (
+                (host.astype(np.complex128) + grown)
+                if host.dtype.kind == "c"
+                else (host.astype(np.float64) + grown)
+            )
+        host = host.astype(dtype)
+    if call.shape is None:
+        call.shape, call.dtype = shape, dtype
+    return Operand(host)
+
+
+def definite(call: Drawn) -> Operand:
+    """A Hermitian positive definite matrix, or several; one in ten is any square one."""
+    operand = square(call)
+    if call.draw.chance(0.1) or not dtypes.is_inexact(operand.host.dtype):
+        return operand
+    kind = np.complex128 if operand.host.dtype.kind == "c" else np.float64
+    wide = operand.host.astype(kind)
+    with np.errstate(all="ignore"):
+        return Operand(np.asarray(wide @ wide.conj().swapaxes(-1, -2)).astype(operand.host.dtype))
+
+
+def any_matrix(call: Drawn) -> Operand:
+    return matrix(call, *call.draw.one(((3, 3), (2, 3), (3, 2), (2, 2, 3), (0, 2), (2, 0))))
+
+
+def right_side(call: Drawn) -> Operand:
+    """What goes with a square matrix on the other side of an equation."""
+    shape = call.shape or ()
+    n = shape[-1] if shape else 2
+    right_shape = call.draw.one(((n,), (n, 2), (*shape[:-2], n, 2), (n, 1), (n + 1,), (n, 0)))
+    return call.operand(right_shape, kinds="f" if call.draw.chance(0.9) else "biufc", plain=True)
+
+
+def sorted_line(call: Drawn) -> Operand:
+    host = call.draw.array((call.draw.randint(1, 4),), call.dtype_beside("f"), plain=True)
+    return Operand(np.sort(host))
+
+
+def indices(call: Drawn) -> Any:
+    """Places along an axis of the first array, some of them beyond its ends."""
+    shape = call.draw.one(((), (2,), (3,), (2, 2), (0,)))
+    return Operand(call.draw.array(shape, call.draw.dtype("iu"), -4, 4, plain=True))
+
+
+percentiles: Final = ranks(100, 50, 25.0, 0, 100)
 
 
 def named(path: str) -> FromLibrary:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from fuzz.forgetting import forget_sometimes
+from fuzz.library.derivatives import check_derivatives
 from fuzz.library.signatures import draw_call
 from tinyjax.testing.libraries.check import Mismatch, check_call
 from tinyjax.testing.libraries.drawing import Draw
@@ -33,4 +34,8 @@ def compare(function: Function, seed: str, library: Library, reference: Library)
     mode = Draw(f"{seed}/mode")
     is_wide = mode.chance(0.75) or function.path in ONLY_WIDE
     draw = Draw(seed, wide=is_wide, smooth=mode.chance(0.3))
-    return check_call(draw_call(function, draw), library, reference)
+    call = draw_call(function, draw)
+    mismatches = check_call(call, library, reference)
+    if not mismatches and call.smooth:
+        mismatches = check_derivatives(call, library, reference)
+    return mismatches
