@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from math import isnan
 from types import FunctionType
@@ -130,30 +128,28 @@ MOST_KINDS: Final = 256
 _PLAIN: Final = frozenset((bool, int, str, type(None)))
 
 
+class _Kinds(dict[tuple[object, ...], "Program | count[int]"]):
+    """By what tells calls of a function apart, their program; until there is one, their count."""
+
+    def __missing__(self, key: tuple[object, ...]) -> count[int]:
+        if len(self) >= MOST_KINDS:
+            self.clear()
+        calls = self[key] = count(1)
+        return calls
+
+
 class Programs:
-    """The programs of one function, by what tells its calls apart.
+    """The programs of one function.
 
     Attributes:
-        known: those that were made.
+        kinds: the kinds of calls; where one is counted, its program is due at some of ``CALLS``.
     """
 
-    __slots__ = ("__weakref__", "_calls", "known")
+    __slots__ = ("__weakref__", "kinds")
 
     def __init__(self) -> None:
-        self.known: dict[tuple[object, ...], Program] = {}
-        self._calls: dict[tuple[object, ...], Iterator[int]] = defaultdict(partial(count, 1))
+        self.kinds: Final = _Kinds()
         _all.add(self)
-
-    def forget(self) -> None:
-        """Forget them, and how often they were called for."""
-        self._calls.clear()
-        self.known.clear()
-
-    def is_due(self, key: tuple[object, ...]) -> bool:
-        """Count a call, and say whether a program is to be made of it."""
-        if len(self._calls) >= MOST_KINDS:
-            self.forget()
-        return next(self._calls[key]) in CALLS
 
     def make(
         self,
@@ -179,7 +175,7 @@ class Programs:
 
         program = make_program(fun, args, kwargs, hosts, result)
         if program is not None:
-            self.known[key] = program
+            self.kinds[key] = program
 
 
 #: Where the rules are that are this package's own.
@@ -204,7 +200,7 @@ _all: Final[WeakSet[Programs]] = WeakSet()
 
 def _forget_all() -> None:
     for programs in [*_all]:
-        programs.forget()
+        programs.kinds.clear()
 
 
 prim.on_replaced.append(_forget_all)
@@ -228,7 +224,7 @@ def replayed(fun: F) -> F:
         2.0
     """
     programs = Programs()
-    known = programs.known.get
+    kinds = programs.kinds
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -237,8 +233,8 @@ def replayed(fun: F) -> F:
             if len(args) == 1 and not kwargs:  # most calls, without the loop that follows
                 (x,) = args
                 if type(x) is ConcreteArray and x._host is not None:
-                    program = known((id(settings()), x._aval))
-                    if program is not None:
+                    program = kinds.get((id(settings()), x._aval))
+                    if program is not None and not isinstance(program, count):
                         try:
                             return program(x._host)
                         except Exception:  # let the operations say what is wrong
@@ -254,9 +250,9 @@ def replayed(fun: F) -> F:
                 elif kind in _PLAIN or (kind is float and x and not isnan(x)):
                     key.append(kind)
                     key.append(x)
-                elif kind is tuple and _PLAIN.issuperset(kinds := (*map(type, x),)):
+                elif kind is tuple and _PLAIN.issuperset(parts := (*map(type, x),)):
                     # a shape or axes mostly, taken whole and not part by part
-                    key.append(kinds)
+                    key.append(parts)
                     key.append(x)
                 elif not _add(x, key, hosts):
                     return fun(*args, **kwargs)
@@ -270,14 +266,14 @@ def replayed(fun: F) -> F:
                     elif not _add(x, key, hosts):
                         return fun(*args, **kwargs)
             signature = tuple(key)
-            program = known(signature)
-            if program is not None:
+            program = kinds[signature]
+            if not isinstance(program, count):
                 try:
                     return program(*hosts)
                 except Exception:  # let the operations say what is wrong
                     return fun(*args, **kwargs)
             result = fun(*args, **kwargs)
-            if programs.is_due(signature):
+            if next(program) in CALLS:
                 programs.make(signature, fun, args, kwargs, hosts, result)
         except Exception as error:
             try:

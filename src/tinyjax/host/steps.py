@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import count
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -13,7 +14,7 @@ from tinyjax.core.names import Array, ConcreteArray, Primitive, lz, tp, tr
 from tinyjax.core.tracing.jaxpr import Atom, JaxprEqn, Lit, Var
 from tinyjax.core.tracing.primitive import ZERO, Tangent, on_replaced
 from tinyjax.core.transforms.jvp import JVPTracer
-from tinyjax.host.replay import Programs, may_be_repeated
+from tinyjax.host import replay
 
 # Steps of a linearization that are repeated: what a primitive's jvp rule does, without asking it.
 #
@@ -27,7 +28,7 @@ from tinyjax.host.replay import Programs, may_be_repeated
 P = TypeVar("P")
 
 
-class Steps(Programs):
+class Steps(replay.Programs):
     """The steps of one primitive, by what tells its calls apart.
 
     Attributes:
@@ -40,7 +41,7 @@ class Steps(Programs):
         super().__init__()
         rules = primitive.rules
         self.repeatable: bool = (
-            may_be_repeated(primitive, rules.jvp)
+            replay.may_be_repeated(primitive, rules.jvp)
             and rules.collective is None
             and rules.linearize is None
             and not primitive.effectful
@@ -109,11 +110,11 @@ class EagerLinearizeTrace(lz.LinearizeTrace):
                     parts += (x._aval or x.aval, of_s)
                     pairs += (x, s)
                 key, operands = tuple(parts), pairs
-            step = steps.known.get(key)
-            if step is not None:
+            step = steps.kinds[key]
+            if not isinstance(step, count):
                 results: Sequence[Array] = step(self, linear, *operands)
                 return results
-            due = steps.is_due(key) and any(t is not None for t in operands[1::2])
+            due = next(step) in replay.CALLS and any(t is not None for t in operands[1::2])
         except Exception:  # parameters without a hash; or let the rule say what is wrong
             due = False
         if not due:
@@ -124,9 +125,9 @@ class EagerLinearizeTrace(lz.LinearizeTrace):
         # loaded with what records programs
         from tinyjax.host.step_text import make_step  # noqa: PLC0415
 
-        step = make_step(primitive, params, operands, linear, start, outs)
-        if step is not None:
-            steps.known[key] = step
+        repeated = make_step(primitive, params, operands, linear, start, outs)
+        if repeated is not None:
+            steps.kinds[key] = repeated
         return outs
 
 
@@ -138,7 +139,7 @@ tr.eager[lz.LinearizeTrace] = EagerLinearizeTrace
 
 #: A backward pass of fewer equations takes no longer than it takes to find its program.
 _FEWEST: Final = 3
-_programs: Final = Programs()
+_programs: Final = replay.Programs()
 
 
 #: Primitives whose transpose rules need not be asked again.
@@ -147,7 +148,7 @@ on_replaced.append(_repeatable.clear)
 
 
 def _is_repeatable(primitive: Primitive[Any]) -> bool:
-    if not may_be_repeated(primitive, primitive.rules.transpose):
+    if not replay.may_be_repeated(primitive, primitive.rules.transpose):
         return False
     _repeatable.add(primitive)
     return True
@@ -216,8 +217,8 @@ class EagerTransposer(tp.Transposer):
         by_place: dict[int, Array]
         key_of_call = tuple(key)
         try:
-            program = _programs.known.get(key_of_call)
-            if program is not None:
+            program = _programs.kinds[key_of_call]
+            if not isinstance(program, count):
                 by_place = program(*hosts)
                 return [by_place.get(i, ZERO) for i in range(len(linear_inputs))]
         except Exception:  # parameters without a hash; or let the rules say what is wrong
@@ -230,7 +231,7 @@ class EagerTransposer(tp.Transposer):
             return _by_place(again.pull_back(cts))
 
         results = super().pull_back(cotangents)
-        if _programs.is_due(key_of_call):
+        if next(program) in replay.CALLS:
             _programs.make(key_of_call, pull, operands, {}, hosts, _by_place(results))
         return results
 
