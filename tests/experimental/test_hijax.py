@@ -2,12 +2,19 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax.errors import ArgumentError, DifferentiationError, MissingMethodError
-from tinyjax.experimental.hijax import VJPHiPrimitive
+from tinyjax.experimental.hijax import (
+    VJPHiPrimitive,
+    jvp_from_lin,
+    linearize_from_jvp,
+    vjp_from_jvp,
+    vjp_from_lin,
+)
 
 
 class Plain(VJPHiPrimitive):
@@ -144,3 +151,43 @@ def test_methods_that_are_not_there_are_named(name: str) -> None:
     method = getattr(Plain(AVAL), name)
     with pytest.raises(MissingMethodError, match=name):
         method(*arguments, *([0] if name == "batch" else []))
+
+
+class Cosine(Plain):
+    """By its rule in forward mode, and what follows from that."""
+
+    def expand(self, x: Any) -> Any:
+        return jnp.cos(x)
+
+    def jvp(self, primals: Any, tangents: Any) -> Any:
+        return jnp.cos(*primals), -2.0 * jnp.sin(*primals) * tangents[0]
+
+    lin, linearized = linearize_from_jvp
+    vjp_fwd, vjp_bwd_retval = vjp_from_lin
+
+
+class CosineByParts(Plain):
+    """By its two rules of ``linearize``, and what follows from these."""
+
+    def expand(self, x: Any) -> Any:
+        return jnp.cos(x)
+
+    def lin(self, nzs_in: Any, /, *primals: Any) -> Any:
+        return self(*primals), -2.0 * jnp.sin(*primals)
+
+    def linearized(self, residuals: Any, /, *tangents: Any) -> Any:
+        return residuals * tangents[0]
+
+    jvp = jvp_from_lin
+    vjp_fwd, vjp_bwd_retval = vjp_from_jvp
+
+
+@pytest.mark.parametrize("primitive", [Cosine(AVAL), CosineByParts(AVAL)])
+def test_rules_that_follow_from_others(primitive: VJPHiPrimitive) -> None:
+    slope, bend = -2.0 * np.sin(1.0), -2.0 * np.cos(1.0)  # by hand, with the rule's factor of 2
+    _, push = tinyjax.linearize(primitive, X)
+    np.testing.assert_allclose(push(X), [slope, slope], 1e-6)
+    np.testing.assert_allclose(tinyjax.jvp(primitive, (X,), (X,))[1], [slope, slope], 1e-6)
+    np.testing.assert_allclose(derivative(primitive), [slope, slope], 1e-6)
+    twice = tinyjax.grad(lambda x: tinyjax.grad(lambda x: primitive(x).sum())(x).sum())(X)
+    np.testing.assert_allclose(twice, [bend, bend], 1e-6)

@@ -40,7 +40,11 @@ from tinyjax.custom_derivatives.custom_calls import Zero, instantiate_zeros
 from tinyjax.errors import ArgumentError, DifferentiationError, MissingMethodError, TinyjaxError
 
 __all__ = ["ShapedArray", "Zero", "instantiate_zeros"]
-lazy.answer_for(__name__, "AxisData GradAccum NullAccum VJPHiPrimitive ValAccum")
+lazy.answer_for(
+    __name__,
+    "AxisData GradAccum NullAccum VJPHiPrimitive ValAccum"
+    " jvp_from_lin linearize_from_jvp vjp_from_jvp vjp_from_lin",
+)
 
 
 @attrs.frozen
@@ -329,6 +333,14 @@ class VJPHiPrimitive:
 
     def _lacks(self, method: str) -> TinyjaxError:
         return MissingMethodError(type(self).__name__, method)
+
+
+#: Methods that say in a class which rules follow from which. They follow where none is defined:
+#: ``lin, linearized = linearize_from_jvp``, ``vjp_fwd, vjp_bwd_retval = vjp_from_lin``.
+linearize_from_jvp: Final = (VJPHiPrimitive.lin, VJPHiPrimitive.linearized)
+vjp_from_lin: Final = (VJPHiPrimitive.vjp_fwd, VJPHiPrimitive.vjp_bwd_retval)
+vjp_from_jvp: Final = vjp_from_lin
+jvp_from_lin: Final = VJPHiPrimitive.jvp
 
 
 # As functions of flat lists
