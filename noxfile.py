@@ -137,7 +137,7 @@ def lint(session: nox.Session) -> None:
 def typeguard(session: nox.Session) -> None:
     """Run the quick tests with runtime type checks in every function of the package.
 
-    One test in two is taken, and of a test with many cases one in 24 (tests/conftest.py).
+    One test in four is taken, and of a test with many cases one in 24 (tests/conftest.py).
     """
     install(session, ".", "test")
     marked = ("-m", "not fuzz and not browser and not slow and not wrong_types and not counts")

@@ -48,7 +48,7 @@ hypothesis.settings.load_profile("suite")
 
 #: The run with runtime type checks takes one test in so many, and of a test with many cases one
 #: case in so many: what a function takes and gives is of the same types in most of them.
-_TESTS_PER_TYPE_CHECK, _CASES_PER_TYPE_CHECK = 2, 24
+_TESTS_PER_TYPE_CHECK, _CASES_PER_TYPE_CHECK = 4, 24
 
 
 @pytest.hookimpl(tryfirst=True)

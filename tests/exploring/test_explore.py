@@ -24,7 +24,7 @@ from benchmarks.real_programs import PROGRAMS
 from tinyjax import lax
 from tinyjax.core.xla.backend import backend
 from tinyjax.errors import ArgumentError
-from tinyjax.exploring import Exploration
+from tinyjax.exploring import Exploration, command
 from tinyjax.exploring.costs import compiled_times
 from tinyjax.exploring.model import Computation, Instruction, Work
 from tinyjax.profiler.xla import OpEvent
@@ -541,31 +541,31 @@ def test_methods_and_loops_of_branches() -> None:
     check_links(tinyjax.explore(tinyjax.vmap(f))(np.ones((2, 3, 3), np.float32)))
 
 
-def test_the_command(tmp_path: Path) -> None:
+def test_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "model.py").write_text(
         "import tinyjax.numpy as jnp\nW = jnp.ones((4, 2))\n"
         "def loss(w, x):\n    return jnp.tanh(x @ w).sum()\n",
         encoding="utf-8",
     )
     path = (str(Path(tinyjax.__file__).parents[1]), os.environ.get("PYTHONPATH", ""))
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
-
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "tinyjax.explore", *arguments],
-            capture_output=True,
-            text=True,
-            cwd=tmp_path,
-            env=environment,
-            check=False,
-            timeout=120,
-        )
-
-    done = run("model:loss", "--args", "W", "np.ones((3, 4), np.float32)", "--runs", "1")
+    options = ("--args", "W", "np.ones((3, 4), np.float32)", "--runs", "1")
+    done = subprocess.run(
+        [sys.executable, "-m", "tinyjax.explore", "model:loss", *options],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(path)},
+        check=False,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     assert "model.py:4: return jnp.tanh(x @ w).sum()" in done.stdout
     assert Page((tmp_path / "loss.html").read_text(encoding="utf-8")).data["name"] == "loss"
-    for arguments, said in (
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    for arguments, message in (
         (("model",), "name one of the functions in 'model': model:loss"),
         (("model:loss",), "missing a required argument: 'w'"),
         (("model.py:lost",), "Its functions: model:loss"),
@@ -576,9 +576,11 @@ def test_the_command(tmp_path: Path) -> None:
         (("modle:loss",), "No module named 'modle'"),
         (("model:loss", "--args", "V"), "name 'V' is not defined"),
     ):
-        failed = run(*arguments)
-        assert failed.returncode == 2
-        assert said in failed.stderr
+        with pytest.raises(SystemExit) as ended:
+            command.main(arguments)
+        assert ended.value.code == 2
+        assert message in capsys.readouterr().err
+    monkeypatch.delitem(sys.modules, "model")
 
 
 def test_the_module_is_called_like_the_function() -> None:

@@ -150,6 +150,7 @@ def operands_of(name: str, dtype: dtypes.DType, layout: str) -> list[HostArray]:
     return [generator.random(SIZE) < 0.5, x, y] if name == "select" else [x, y]
 
 
+@pytest.mark.sampled(3, always=("float32-in order", "float32-transposed", "complex64-in order"))
 @pytest.mark.parametrize("layout", ["in order", "transposed", "one number", "one number before"])
 @pytest.mark.parametrize(
     "dtype",
