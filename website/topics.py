@@ -355,7 +355,9 @@ def assigned(names: Mapping[str, Sequence[str]]) -> dict[str, Topic]:
     topic_of: dict[str, Topic] = {}
     others: list[str] = []
     for path, aliases in names.items():
-        fits = [s for s in claims if any(k == s or k.startswith(f"{s}.") for k in aliases)]
+        parts = [alias.split(".") for alias in aliases]
+        prefixes = {".".join(p[: i + 1]) for p in parts for i in range(len(p))}
+        fits = [source for source in claims if source in prefixes]
         if not fits:
             others.append(path)
             continue
