@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from string import Formatter
-from typing import Any, ParamSpec, TextIO, TypeVar, overload
+from typing import Any, ParamSpec, TextIO, TypedDict, TypeVar, Unpack, overload
 
 from tinyjax import config, dtypes, errors, frames, tracebacks, tree
 from tinyjax.callbacks import debug_callback
@@ -107,14 +107,16 @@ def callback(
     return _now_or_later(partial(_call_back, ordered), callback, args, kwargs)
 
 
+class Options(TypedDict, total=False):
+    """Options of ``print`` and ``log``."""
+
+    ordered: bool
+    partitioned: bool
+    skip_format_check: bool
+
+
 @overload
-def print(
-    fmt: None = None,
-    *,
-    ordered: bool = False,
-    partitioned: bool = False,
-    skip_format_check: bool = False,
-) -> Callable[..., None]: ...
+def print(fmt: None = None, **options: Unpack[Options]) -> Callable[..., None]: ...
 
 
 @overload
@@ -168,13 +170,7 @@ def print(
 
 
 @overload
-def log(
-    fmt: None = None,
-    *,
-    ordered: bool = False,
-    partitioned: bool = False,
-    skip_format_check: bool = False,
-) -> Callable[..., None]: ...
+def log(fmt: None = None, **options: Unpack[Options]) -> Callable[..., None]: ...
 
 
 @overload

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, overload
+from typing import Any, TypeAlias, TypedDict, Unpack, overload
 
 import attrs
 import numpy as np
@@ -188,44 +188,29 @@ def _one_by_one(
 # Calling
 
 
+class Options(TypedDict, total=False):
+    """Options of ``ffi_call``."""
+
+    has_side_effect: bool
+    vmap_method: common.MethodName | None
+    input_layouts: Sequence[LayoutLike] | None
+    output_layouts: LayoutLike
+    input_output_aliases: Mapping[int, int] | None
+    custom_call_api_version: int
+    legacy_backend_config: str | None
+
+
 @overload
 def ffi_call(
-    target_name: str,
-    result_shape_dtypes: av.ShapeDtypeStruct,
-    *,
-    has_side_effect: bool = ...,
-    vmap_method: common.MethodName | None = ...,
-    input_layouts: Sequence[LayoutLike] | None = ...,
-    output_layouts: LayoutLike = ...,
-    input_output_aliases: Mapping[int, int] | None = ...,
-    custom_call_api_version: int = ...,
-    legacy_backend_config: str | None = ...,
+    target_name: str, result_shape_dtypes: av.ShapeDtypeStruct, **options: Unpack[Options]
 ) -> Callable[..., Array]: ...
 @overload
 def ffi_call(
-    target_name: str,
-    result_shape_dtypes: tuple[Any, ...],
-    *,
-    has_side_effect: bool = ...,
-    vmap_method: common.MethodName | None = ...,
-    input_layouts: Sequence[LayoutLike] | None = ...,
-    output_layouts: LayoutLike = ...,
-    input_output_aliases: Mapping[int, int] | None = ...,
-    custom_call_api_version: int = ...,
-    legacy_backend_config: str | None = ...,
+    target_name: str, result_shape_dtypes: tuple[Any, ...], **options: Unpack[Options]
 ) -> Callable[..., tuple[Array, ...]]: ...
 @overload
 def ffi_call(
-    target_name: str,
-    result_shape_dtypes: object,
-    *,
-    has_side_effect: bool = ...,
-    vmap_method: common.MethodName | None = ...,
-    input_layouts: Sequence[LayoutLike] | None = ...,
-    output_layouts: LayoutLike = ...,
-    input_output_aliases: Mapping[int, int] | None = ...,
-    custom_call_api_version: int = ...,
-    legacy_backend_config: str | None = ...,
+    target_name: str, result_shape_dtypes: object, **options: Unpack[Options]
 ) -> Callable[..., Any]: ...
 @ck.explained
 def ffi_call(  # noqa: PLR0913 (JAX's signature)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 import attrs
 
@@ -208,25 +208,20 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
+class Options(TypedDict, total=False):
+    """Options of ``checkpoint``."""
+
+    prevent_cse: bool | Sequence[bool]
+    policy: policies.Policy | None
+    static_argnums: int | Sequence[int]
+    static_argnames: str | Iterable[str]
+    memory_budget: int | None
+
+
 @overload
-def checkpoint(
-    fun: Callable[P, R],
-    *,
-    prevent_cse: bool | Sequence[bool] = ...,
-    policy: policies.Policy | None = ...,
-    static_argnums: int | Sequence[int] = ...,
-    static_argnames: str | Iterable[str] = ...,
-    memory_budget: int | None = ...,
-) -> Callable[P, R]: ...
+def checkpoint(fun: Callable[P, R], **options: Unpack[Options]) -> Callable[P, R]: ...
 @overload
-def checkpoint(
-    *,
-    prevent_cse: bool | Sequence[bool] = ...,
-    policy: policies.Policy | None = ...,
-    static_argnums: int | Sequence[int] = ...,
-    static_argnames: str | Iterable[str] = ...,
-    memory_budget: int | None = ...,
-) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+def checkpoint(**options: Unpack[Options]) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 @ck.checked
 def checkpoint(
     fun: Callable[P, R] | None = None,

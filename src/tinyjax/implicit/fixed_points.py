@@ -15,7 +15,7 @@ from tinyjax.numpy.promotion import check_option
 T = TypeVar("T")
 
 
-class FixedPointOptions(TypedDict, total=False):
+class Options(TypedDict, total=False):
     """Options of ``fixed_point``."""
 
     method: Literal["iteration", "anderson", "newton"]
@@ -25,41 +25,27 @@ class FixedPointOptions(TypedDict, total=False):
     history: int
 
 
+class Plain(Options, total=False):
+    """Those of a call that returns no information beside the result."""
+
+    has_aux: Literal[False]
+
+
 @overload
 def fixed_point(
-    f: Callable[[Array], object],
-    x0: ArrayLike,
-    args: tuple[()] = ...,
-    *,
-    has_aux: Literal[False] = ...,
-    **options: Unpack[FixedPointOptions],
+    f: Callable[[Array], object], x0: ArrayLike, args: tuple[()] = ..., **options: Unpack[Plain]
 ) -> Array: ...
 @overload
 def fixed_point(
-    f: frames.Function[object],
-    x0: ArrayLike,
-    args: tuple[Any, ...],
-    *,
-    has_aux: Literal[False] = ...,
-    **options: Unpack[FixedPointOptions],
+    f: frames.Function[object], x0: ArrayLike, args: tuple[Any, ...], **options: Unpack[Plain]
 ) -> Array: ...
 @overload
 def fixed_point(
-    f: frames.Function[object],
-    x0: T,
-    args: tuple[Any, ...],
-    *,
-    has_aux: Literal[False] = ...,
-    **options: Unpack[FixedPointOptions],
+    f: frames.Function[object], x0: T, args: tuple[Any, ...], **options: Unpack[Plain]
 ) -> T: ...
 @overload
 def fixed_point(
-    f: Callable[[T], object],
-    x0: T,
-    args: tuple[()] = ...,
-    *,
-    has_aux: Literal[False] = ...,
-    **options: Unpack[FixedPointOptions],
+    f: Callable[[T], object], x0: T, args: tuple[()] = ..., **options: Unpack[Plain]
 ) -> T: ...
 @overload
 def fixed_point(
@@ -68,7 +54,7 @@ def fixed_point(
     args: tuple[Any, ...] = ...,
     *,
     has_aux: bool,
-    **options: Unpack[FixedPointOptions],
+    **options: Unpack[Options],
 ) -> Any: ...
 @ck.checked
 def fixed_point(  # noqa: PLR0913

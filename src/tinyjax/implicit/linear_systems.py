@@ -22,7 +22,7 @@ Method: TypeAlias = Literal["dense", "cg", "gmres", "bicgstab"]
 LinearSolver: TypeAlias = Method | Callable[[Callable[[Any], Any], Any], Any]
 
 
-class SolveOptions(TypedDict, total=False):
+class Options(TypedDict, total=False):
     """Options of ``linear_solve``."""
 
     method: Method | None
@@ -34,25 +34,21 @@ class SolveOptions(TypedDict, total=False):
     restart: int
 
 
+class Plain(Options, total=False):
+    """Those of a call that returns no information beside the result."""
+
+    has_aux: Literal[False]
+
+
 @overload
 def linear_solve(
-    A: ArrayLike | Callable[[Any], Any],
-    b: ArrayLike,
-    *,
-    has_aux: Literal[False] = ...,
-    **options: Unpack[SolveOptions],
+    A: ArrayLike | Callable[[Any], Any], b: ArrayLike, **options: Unpack[Plain]
 ) -> Array: ...
 @overload
-def linear_solve(
-    A: ArrayLike | Callable[[Any], Any],
-    b: T,
-    *,
-    has_aux: Literal[False] = ...,
-    **options: Unpack[SolveOptions],
-) -> T: ...
+def linear_solve(A: ArrayLike | Callable[[Any], Any], b: T, **options: Unpack[Plain]) -> T: ...
 @overload
 def linear_solve(
-    A: ArrayLike | Callable[[Any], Any], b: Any, *, has_aux: bool, **options: Unpack[SolveOptions]
+    A: ArrayLike | Callable[[Any], Any], b: Any, *, has_aux: bool, **options: Unpack[Options]
 ) -> Any: ...
 @ck.checked
 def linear_solve(  # noqa: PLR0913

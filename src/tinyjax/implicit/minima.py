@@ -15,7 +15,7 @@ from tinyjax.numpy.promotion import check_option
 T = TypeVar("T")
 
 
-class MinimizeOptions(TypedDict, total=False):
+class Options(TypedDict, total=False):
     """Options of ``minimize``."""
 
     method: Literal["lbfgs", "gradient_descent"]
@@ -25,41 +25,27 @@ class MinimizeOptions(TypedDict, total=False):
     history: int
 
 
+class Plain(Options, total=False):
+    """Those of a call that returns no information beside the result."""
+
+    has_aux: Literal[False]
+
+
 @overload
 def minimize(
-    fun: Callable[[Array], object],
-    x0: ArrayLike,
-    args: tuple[()] = ...,
-    *,
-    has_aux: Literal[False] = ...,
-    **options: Unpack[MinimizeOptions],
+    fun: Callable[[Array], object], x0: ArrayLike, args: tuple[()] = ..., **options: Unpack[Plain]
 ) -> Array: ...
 @overload
 def minimize(
-    fun: frames.Function[object],
-    x0: ArrayLike,
-    args: tuple[Any, ...],
-    *,
-    has_aux: Literal[False] = ...,
-    **options: Unpack[MinimizeOptions],
+    fun: frames.Function[object], x0: ArrayLike, args: tuple[Any, ...], **options: Unpack[Plain]
 ) -> Array: ...
 @overload
 def minimize(
-    fun: frames.Function[object],
-    x0: T,
-    args: tuple[Any, ...],
-    *,
-    has_aux: Literal[False] = ...,
-    **options: Unpack[MinimizeOptions],
+    fun: frames.Function[object], x0: T, args: tuple[Any, ...], **options: Unpack[Plain]
 ) -> T: ...
 @overload
 def minimize(
-    fun: Callable[[T], object],
-    x0: T,
-    args: tuple[()] = ...,
-    *,
-    has_aux: Literal[False] = ...,
-    **options: Unpack[MinimizeOptions],
+    fun: Callable[[T], object], x0: T, args: tuple[()] = ..., **options: Unpack[Plain]
 ) -> T: ...
 @overload
 def minimize(
@@ -68,7 +54,7 @@ def minimize(
     args: tuple[Any, ...] = ...,
     *,
     has_aux: bool,
-    **options: Unpack[MinimizeOptions],
+    **options: Unpack[Options],
 ) -> Any: ...
 @ck.checked
 def minimize(  # noqa: PLR0913

@@ -22,7 +22,7 @@ T = TypeVar("T")
 Flow = Callable[[Sequence[Array], Array, Array], Array]
 
 
-class OdeOptions(TypedDict, total=False):
+class Options(TypedDict, total=False):
     """Options of ``odeint``."""
 
     rtol: float
@@ -34,23 +34,19 @@ class OdeOptions(TypedDict, total=False):
     taylor_order: int | None
 
 
+class Plain(Options, total=False):
+    """Those of a call that returns no information beside the result."""
+
+    has_aux: Literal[False]
+
+
 @overload
 def odeint(
-    func: Callable[[Array, Array], object],
-    y0: ArrayLike,
-    t: ArrayLike,
-    *,
-    has_aux: Literal[False] = ...,
-    **options: Unpack[OdeOptions],
+    func: Callable[[Array, Array], object], y0: ArrayLike, t: ArrayLike, **options: Unpack[Plain]
 ) -> Array: ...
 @overload
 def odeint(
-    func: Callable[[T, Array], object],
-    y0: T,
-    t: ArrayLike,
-    *,
-    has_aux: Literal[False] = ...,
-    **options: Unpack[OdeOptions],
+    func: Callable[[T, Array], object], y0: T, t: ArrayLike, **options: Unpack[Plain]
 ) -> T: ...
 @overload
 def odeint(
@@ -60,8 +56,7 @@ def odeint(
     arg: Any,
     /,
     *args: Any,
-    has_aux: Literal[False] = ...,
-    **options: Unpack[OdeOptions],
+    **options: Unpack[Plain],
 ) -> Array: ...
 @overload
 def odeint(
@@ -71,8 +66,7 @@ def odeint(
     arg: Any,
     /,
     *args: Any,
-    has_aux: Literal[False] = ...,
-    **options: Unpack[OdeOptions],
+    **options: Unpack[Plain],
 ) -> T: ...
 @overload
 def odeint(
@@ -81,7 +75,7 @@ def odeint(
     t: ArrayLike,
     *args: Any,
     has_aux: bool,
-    **options: Unpack[OdeOptions],
+    **options: Unpack[Options],
 ) -> Any: ...
 @ck.checked
 def odeint(  # noqa: PLR0913

@@ -16,7 +16,7 @@ from tinyjax.numpy.promotion import check_option
 T = TypeVar("T")
 
 
-class RootOptions(TypedDict, total=False):
+class Options(TypedDict, total=False):
     """Options of ``root``."""
 
     bracket: tuple[ArrayLike, ArrayLike] | None
@@ -26,50 +26,32 @@ class RootOptions(TypedDict, total=False):
     maxiter: int | None
 
 
+class Plain(Options, total=False):
+    """Those of a call that returns no information beside the result."""
+
+    has_aux: Literal[False]
+
+
 @overload
 def root(
-    f: Callable[[Array], object],
-    x0: ArrayLike,
-    args: tuple[()] = ...,
-    *,
-    has_aux: Literal[False] = ...,
-    **options: Unpack[RootOptions],
+    f: Callable[[Array], object], x0: ArrayLike, args: tuple[()] = ..., **options: Unpack[Plain]
 ) -> Array: ...
 @overload
 def root(
-    f: frames.Function[object],
-    x0: ArrayLike,
-    args: tuple[Any, ...],
-    *,
-    has_aux: Literal[False] = ...,
-    **options: Unpack[RootOptions],
+    f: frames.Function[object], x0: ArrayLike, args: tuple[Any, ...], **options: Unpack[Plain]
 ) -> Array: ...
 @overload
 def root(
-    f: frames.Function[object],
-    x0: T,
-    args: tuple[Any, ...],
-    *,
-    has_aux: Literal[False] = ...,
-    **options: Unpack[RootOptions],
+    f: frames.Function[object], x0: T, args: tuple[Any, ...], **options: Unpack[Plain]
 ) -> T: ...
 @overload
-def root(
-    f: Callable[[T], object],
-    x0: T,
-    args: tuple[()] = ...,
-    *,
-    has_aux: Literal[False] = ...,
-    **options: Unpack[RootOptions],
-) -> T: ...
+def root(f: Callable[[T], object], x0: T, args: tuple[()] = ..., **options: Unpack[Plain]) -> T: ...
 @overload
 def root(
     f: frames.Function[object],
     x0: None = ...,
     args: tuple[Any, ...] = ...,
-    *,
-    has_aux: Literal[False] = ...,
-    **options: Unpack[RootOptions],
+    **options: Unpack[Plain],
 ) -> Array: ...
 @overload
 def root(
@@ -78,7 +60,7 @@ def root(
     args: tuple[Any, ...] = ...,
     *,
     has_aux: bool,
-    **options: Unpack[RootOptions],
+    **options: Unpack[Options],
 ) -> Any: ...
 @ck.checked
 def root(  # noqa: PLR0913

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from contextlib import nullcontext
 from functools import lru_cache, reduce
-from typing import Any, Final, ParamSpec, TypeVar, overload
+from typing import Any, Final, ParamSpec, Required, TypedDict, TypeVar, Unpack, overload
 
 import attrs
 import numpy as np
@@ -33,26 +33,20 @@ R = TypeVar("R")
 M = TypeVar("M", meshes.Mesh, meshes.AbstractMesh)
 
 
+class Options(TypedDict, total=False):
+    """Options of ``shard_map``."""
+
+    out_specs: Required[Any]
+    in_specs: Any
+    mesh: meshes.AnyMesh | None
+    axis_names: Collection[str]
+    check_vma: bool
+
+
 @overload
-def shard_map(
-    f: Callable[P, R],
-    /,
-    *,
-    out_specs: Any,
-    in_specs: Any = ...,
-    mesh: meshes.AnyMesh | None = ...,
-    axis_names: Collection[str] = ...,
-    check_vma: bool = ...,
-) -> Callable[P, R]: ...
+def shard_map(f: Callable[P, R], /, **options: Unpack[Options]) -> Callable[P, R]: ...
 @overload
-def shard_map(
-    *,
-    out_specs: Any,
-    in_specs: Any = ...,
-    mesh: meshes.AnyMesh | None = ...,
-    axis_names: Collection[str] = ...,
-    check_vma: bool = ...,
-) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+def shard_map(**options: Unpack[Options]) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 def shard_map(
     f: Callable[P, R] | None = None,
     /,
@@ -108,22 +102,13 @@ def shard_map(
         >>> mean(jnp.arange(8.0))
         Array(3.5, dtype=float32)
     """
-    if f is None:
 
-        def decorate(f: Callable[P, R]) -> Callable[P, R]:
-            return shard_map(
-                f,
-                out_specs=out_specs,
-                in_specs=in_specs,
-                mesh=mesh,
-                axis_names=axis_names,
-                check_vma=check_vma,
-            )
+    def decorate(f: Callable[P, R]) -> Callable[P, R]:
+        if not callable(f):
+            raise ArgumentError(f"shard_map takes a function, but got {described(f)}.")
+        return _mapped(f, mesh, axis_names, _Divided(in_specs, out_specs), check_vma)
 
-        return decorate
-    if not callable(f):
-        raise ArgumentError(f"shard_map takes a function, but got {described(f)}.")
-    return _mapped(f, mesh, axis_names, _Divided(in_specs, out_specs), check_vma)
+    return decorate if f is None else decorate(f)
 
 
 @attrs.frozen
