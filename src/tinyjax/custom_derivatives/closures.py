@@ -70,28 +70,33 @@ def _arrays_in(value: object, seen: Seen, left_out: Seen, nodes: bool) -> Iterat
     if id(value) in seen or id(value) in left_out:
         return
     seen[id(value)] = value
-    inside: list[object] = []
-    match value:
-        case Array():
-            yield value
-        case FunctionType():
-            inside = [*closed_over(value), value.__defaults__, value.__kwdefaults__]
-        case MethodType():
-            inside = [value.__func__, value.__self__]
-        case partial():
-            inside = [value.func, value.args, value.keywords]
-        case tuple() | list():
-            inside = list(value)
-        case dict():
-            inside = list(value.values())
-        case _ if hasattr(type(value), "__module__") and callable(value):
-            inside = list(getattr(value, "__dict__", {}).values())
-        case _ if nodes:
-            inside = list(tree.leaves(value))
-        case _:
-            pass
-    for x in inside:
+    if isinstance(value, Array):
+        yield value
+        return
+    inside = parts_of(value)
+    if inside is None and hasattr(type(value), "__module__") and callable(value):
+        inside = list(getattr(value, "__dict__", {}).values())
+    elif inside is None and nodes:
+        inside = list(tree.leaves(value))
+    for x in inside or ():
         yield from _arrays_in(x, seen, left_out, nodes)
+
+
+def parts_of(value: object) -> list[Any] | None:
+    """What a container of Python's or a function of the user's holds; None for what is neither."""
+    match value:
+        case FunctionType():
+            return [*closed_over(value), value.__defaults__, value.__kwdefaults__]
+        case MethodType():
+            return [value.__func__, value.__self__]
+        case partial():
+            return [value.func, value.args, value.keywords]
+        case tuple() | list():
+            return list(value)
+        case dict():
+            return list(value.values())
+        case _:
+            return None
 
 
 @contextmanager

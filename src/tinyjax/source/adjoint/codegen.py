@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from types import FunctionType, UnionType
 from typing import Any, Final, TypeVar, Union, get_args, get_origin, get_type_hints
 
-import attrs
 import numpy as np
 
 from tinyjax import errors, frames
@@ -41,8 +40,7 @@ def _count(call: ir.Call) -> int | None:
 #: The module of what adjoints call (``activity.Callees``).
 _CALLEES: Final = "tinyjax.source.adjoint.pullbacks"
 _ADDS: Final = frozenset((operator.add, cts.accumulate))
-FORWARD: Final = nm.Conventions(_is_scalar, _ADDS, _count, False)
-PULLBACK: Final = attrs.evolve(FORWARD, only_floats=True)
+CONVENTIONS: Final = nm.Conventions(_is_scalar, _ADDS, _count)
 
 
 def scope_of(fun: FunctionType) -> Callable[[str], Any]:
@@ -53,18 +51,14 @@ def scope_of(fun: FunctionType) -> Callable[[str], Any]:
 def compile_adjoint(adjoint: differentiate.Adjoint, fun: FunctionType) -> FunctionType:
     """Compile both halves of an adjoint; give the forward one."""
     name, pullback = adjoint.pullback.name, adjoint.pullback
-    back = _compiled(pullback, {}, PULLBACK, fun, {})
-    return _compiled(adjoint.forward, {name: pullback}, FORWARD, fun, {name: back})
+    back = _compiled(pullback, {}, fun, {})
+    return _compiled(adjoint.forward, {name: pullback}, fun, {name: back})
 
 
 def _compiled(
-    program: ir.IR,
-    names: dict[str, Any],
-    conventions: nm.Conventions,
-    fun: FunctionType,
-    functions: dict[str, Any],
+    program: ir.IR, names: dict[str, Any], fun: FunctionType, functions: dict[str, Any]
 ) -> FunctionType:
-    text, namespace, lines = structure.write(program, scope_of(fun), names, conventions)
+    text, namespace, lines = structure.write(program, scope_of(fun), names, CONVENTIONS)
     origin = find.Origin(fun.__code__.co_filename, fun.__code__.co_qualname, lines)
     return find.write_function(program.name, text, {**namespace, **functions}, origin)
 
@@ -72,14 +66,14 @@ def _compiled(
 def adjoint_text(adjoint: differentiate.Adjoint, fun: FunctionType, values: tuple[Any, ...]) -> str:
     """Write both halves of an adjoint as a module, annotated for arguments such as these."""
     scope = scope_of(fun)
-    kinds = nm.annotated(adjoint.forward, [nm.ANY, *map(nm.type_of, values)], "", FORWARD)
+    kinds = nm.annotated(adjoint.forward, [nm.ANY, *map(nm.type_of, values)], "", CONVENTIONS)
     value = _value_type(kinds)
     result = _cotangents(adjoint, fun, values)
-    back = nm.annotated(adjoint.pullback, [_stack_type(kinds), value], result, PULLBACK)
-    pullback, namespace, _ = structure.write(adjoint.pullback, scope, {}, PULLBACK, back)
+    back = nm.annotated(adjoint.pullback, [_stack_type(kinds), value], result, CONVENTIONS)
+    pullback, namespace, _ = structure.write(adjoint.pullback, scope, {}, CONVENTIONS, back)
     annotations = nm.Annotations(kinds.ir, kinds.types, f"tuple[{value}, Pullback]")
     own = {adjoint.pullback.name: adjoint.pullback}
-    forward, more, _ = structure.write(adjoint.forward, scope, own, FORWARD, annotations)
+    forward, more, _ = structure.write(adjoint.forward, scope, own, CONVENTIONS, annotations)
     del more[adjoint.pullback.name]
     body = f"{pullback}\n\n{forward}"
     return f"{nm.header({**namespace, **more}, body, fun)}\n\n\n{body}"

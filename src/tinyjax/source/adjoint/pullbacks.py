@@ -18,7 +18,7 @@ from tinyjax.core.names import Array, ConcreteArray, api
 from tinyjax.source.adjoint import activity, closures, codegen, cotangents as cts, equivalents
 from tinyjax.source.adjoint.differentiate import Adjoint, differentiate
 from tinyjax.source.adjoint.rules import arrays, containers, registry
-from tinyjax.source.ir import find, program as ir, read, runtime
+from tinyjax.source.ir import find, program as ir, read, runtime, syntax
 
 # Functions of tinyjax, and those of NumPy that it has too: pulled through ``tinyjax.vjp``.
 #
@@ -464,11 +464,6 @@ _COUNTING: Final = frozenset(
     ("index", "count", "keys", "argmax", "argmin", "argsort", "nonzero", "any", "all",
      "searchsorted", "is_integer", "round", "tobytes")
 )  # fmt: skip
-#: Those that change them.
-_WRITING: Final = frozenset(
-    ("append", "extend", "insert", "remove", "pop", "popitem", "clear", "sort", "reverse", "add",
-     "discard", "update", "setdefault", "fill", "put", "partition", "resize", "itemset")
-)  # fmt: skip
 
 
 def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
@@ -517,7 +512,7 @@ def forward_of(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forwa
         owner, name = fun.__self__, fun.__name__
         if isinstance(owner, str) or name in _COUNTING:
             return zero_forward
-        if isinstance(owner, (list, dict, set, np.ndarray)) and name in _WRITING:
+        if isinstance(owner, (list, dict, set, np.ndarray)) and name in syntax.WRITING:
             _refuse(fun, _IN_PLACE)
         if _has_method(owner, name):
             return method_forward

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import attrs
 
@@ -18,7 +18,7 @@ from tinyjax.source.text import names as nm
 ZERO: Final = ir.literal(0.0)
 
 
-class BlockWriter:
+class BlockWriter(ir.StatementWriter):
     """Writes the statements of one block."""
 
     def __init__(self, arguments: Sequence[ir.Variable] = ()) -> None:
@@ -26,16 +26,6 @@ class BlockWriter:
         self.statements: list[ir.Statement] = []
         self.exits: tuple[ir.Branch | ir.Return, ...] = ()
         self.line = 0
-
-    def emit(
-        self, function: Callable[..., Any], *args: ir.Atom, name: str | None = None
-    ) -> ir.Variable:
-        return self.emit_call(ir.Call(ir.function(function), args), name)
-
-    def emit_call(self, call: ir.Call, name: str | None = None) -> ir.Variable:
-        variable = ir.Variable(0, name)
-        self.statements.append(ir.Statement(variable, call, self.line))
-        return variable
 
     def block(self) -> ir.Block:
         return ir.Block(tuple(self.arguments), tuple(self.statements), self.exits)
@@ -152,17 +142,20 @@ class ReverseBlock:
             self.residuals[atom] = ir.Variable(0, atom.name)
         return self.residuals[atom]
 
-    def give(self, target: ir.Atom, atom: ir.Atom, definite: bool) -> None:
-        """Add to the cotangent of a variable."""
+    def give(self, target: ir.Atom, atom: ir.Atom, definite: bool, negative: bool = False) -> None:
+        """Add to the cotangent of a variable, or subtract from it."""
         if not isinstance(target, ir.Variable) or not self.activity.active(target):
             return
-        scalar = self.activity.kind(target) is Kind.FLOAT
+        scalar, name = self.activity.kind(target) is Kind.FLOAT, cotangent_name(target)
         if scalar and not definite:
-            atom, definite = self.writer.emit(number, atom, name=cotangent_name(target)), True
+            atom, definite = self.writer.emit(number, atom, name=name), True
         before = self.cotangents.get(target)
-        if before is not None and before.atom not in (ir.NONE, ZERO):
-            add = operator.add if scalar else accumulate
-            atom = self.writer.emit(add, before.atom, atom, name=cotangent_name(target))
+        first = before is None or before.atom in (ir.NONE, ZERO)
+        if negative and (first or not scalar):
+            atom, negative = self.writer.emit(operator.neg, atom, name=name), False
+        if before is not None and not first:
+            add = operator.sub if negative else operator.add if scalar else accumulate
+            atom = self.writer.emit(add, before.atom, atom, name=name)
             definite = definite or before.definite
         self.cotangents[target] = Cotangent(atom, definite)
 
@@ -199,10 +192,13 @@ class ReverseBlock:
         targets: Sequence[tuple[int | None, ir.Atom]],
         definite: tuple[int, ...] = (),
     ) -> None:
-        for i, target in targets:
-            if i is not None and self.activity.active(target):
-                part = self.writer.emit_call(ir.item_of(parts, i), cotangent_name(target))
-                self.give(target, part, definite=i in definite)
+        items = [
+            (i, target, self.writer.emit_call(ir.item_of(parts, i), cotangent_name(target)))
+            for i, target in targets
+            if i is not None and self.activity.active(target)
+        ]
+        for i, target, item in items:
+            self.give(target, item, definite=i in definite)
 
     def pulled(self, statement: ir.Statement, ct: Cotangent) -> None:
         targets = statement.call.atoms
@@ -225,17 +221,18 @@ class ReverseBlock:
         if not floats and (len(call.args) > 1 or rule.overloaded):
             return False
         atoms = {**dict(zip(rule.parameters, call.args, strict=True)), "y": statement.variable}
-        cotangents: list[tuple[ir.Atom, ir.Atom]] = []
+        cotangents: list[tuple[ir.Atom, ir.Atom, bool]] = []
         for target, text in zip(call.args, rule.formulas, strict=True):
             if text is not None and self.activity.active(target):
-                tree = ast.parse(text, mode="eval").body
+                negative = text == "-ct"
+                tree = ast.parse("ct" if negative else text, mode="eval").body
                 atom = self.formula(tree, atoms, ct.atom)
                 if isinstance(atom, ir.Variable) and atom is not ct.atom:
                     name = cotangent_name(target)
                     atom = ir.name_last(self.writer.statements, atom, name)
-                cotangents.append((target, atom))
-        for target, atom in cotangents:
-            self.give(target, atom, definite=True)
+                cotangents.append((target, atom, negative))
+        for target, atom, negative in cotangents:
+            self.give(target, atom, definite=True, negative=negative)
         return True
 
     def formula(self, node: ast.expr, atoms: dict[str, ir.Atom], ct: ir.Atom) -> ir.Atom:

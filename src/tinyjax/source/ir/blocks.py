@@ -8,7 +8,6 @@ parameter, and a parameter that turns out to have one value only is taken out ag
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any, Final, NoReturn
 
@@ -66,7 +65,7 @@ class Scope:
         return self.node is node or (self.outer is not None and self.outer.is_within(node))
 
 
-class BlocksBuilder:
+class BlocksBuilder(ir.StatementWriter):
     """The blocks of one function, of which one is being written."""
 
     def __init__(self, fun: FunctionType, node: find.FunctionNode) -> None:
@@ -216,16 +215,10 @@ class BlocksBuilder:
     def jump(self, target: OpenBlock) -> None:
         self.leave(ir.Branch(target.index))
 
-    def emit(
-        self, function: Callable[..., Any], *args: ir.Atom, name: str | None = None
-    ) -> ir.Variable:
-        return self.emit_call(ir.Call(ir.function(function), args), name)
-
     def emit_call(self, call: ir.Call, name: str | None = None) -> ir.Variable:
-        variable = ir.Variable(0, name)
-        if self.draft is not None:
-            self.draft.statements.append(ir.Statement(variable, call, self.line))
-        return variable
+        """Write a call in the current block, if a path leads there."""
+        self.statements: list[ir.Statement] = [] if self.draft is None else self.draft.statements
+        return super().emit_call(call, name)
 
     def name_of(self, name: str) -> str:
         for names in reversed(self.renamed):

@@ -119,6 +119,28 @@ class Statement:
         return value_of(self.call.function)
 
 
+class StatementWriter:
+    """Writes statements one after the other.
+
+    Attributes:
+        statements: those that are written.
+        line: the user's line that the next ones come from.
+    """
+
+    statements: list[Statement]
+    line: int
+
+    def emit(self, fun: Callable[..., Any], *args: Atom, name: str | None = None) -> Variable:
+        """Write a call of a known function, and give the variable that it defines."""
+        return self.emit_call(Call(function(fun), args), name)
+
+    def emit_call(self, call: Call, name: str | None = None) -> Variable:
+        """Write a call, likewise."""
+        variable = Variable(0, name)
+        self.statements.append(Statement(variable, call, self.line))
+        return variable
+
+
 @attrs.frozen(eq=False)
 class Branch:
     """A jump to another block.

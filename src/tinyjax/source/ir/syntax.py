@@ -61,7 +61,16 @@ def is_spread(node: ast.Call) -> bool:
     return starred or any(keyword.arg is None for keyword in node.keywords)
 
 
-#: Methods that change what they belong to and return nothing.
+#: Methods that change what they belong to, whatever it is.
+WRITING: Final = frozenset(
+    ("__delattr__", "__delitem__", "__iadd__", "__iand__", "__imul__", "__ior__", "__isub__",
+     "__ixor__", "__next__", "__setattr__", "__setitem__", "add", "append", "appendleft", "at",
+     "byteswap", "clear", "difference_update", "discard", "extend", "extendleft", "fill",
+     "insert", "intersection_update", "itemset", "move_to_end", "partition", "pop", "popitem",
+     "popleft", "put", "remove", "resize", "reverse", "rotate", "send", "setdefault", "setfield",
+     "setflags", "shuffle", "sort", "subtract", "symmetric_difference_update", "throw", "update")
+)  # fmt: skip
+#: What to write instead of those that return nothing.
 MUTATORS: Final = {
     "append": "xs = [*xs, x]",
     "extend": "xs = [*xs, *ys]",

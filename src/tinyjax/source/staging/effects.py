@@ -39,18 +39,9 @@ _IMPURE: Final = frozenset(
      operator.setitem, operator.delitem, operator.iconcat, np.copyto, np.put, np.place, np.putmask,
      np.fill_diagonal, np.put_along_axis, np.save, np.savez, np.savetxt, np.seterr)
 )  # fmt: skip
-#: Methods that change what they belong to, whatever it is.
-WRITING: Final = frozenset(
-    ("__delattr__", "__delitem__", "__iadd__", "__iand__", "__imul__", "__ior__", "__isub__",
-     "__ixor__", "__next__", "__setattr__", "__setitem__", "add", "append", "appendleft", "at",
-     "byteswap", "clear", "difference_update", "discard", "extend", "extendleft", "fill",
-     "insert", "intersection_update", "itemset", "move_to_end", "partition", "pop", "popitem",
-     "popleft", "put", "remove", "resize", "reverse", "rotate", "send", "setdefault", "setfield",
-     "setflags", "shuffle", "sort", "subtract", "symmetric_difference_update", "throw", "update")
-)  # fmt: skip
 _TYPES: Final = (str, bytes, tuple, list, dict, set, int, float, complex, range, np.ndarray)
 _NAMES: Final = frozenset([name for kind in _TYPES for name in dir(kind)])
-_READING: Final = (_NAMES | {"at", "set"}) - (WRITING - {"at"})
+_READING: Final = (_NAMES | {"at", "set"}) - (syntax.WRITING - {"at"})
 _DESCRIPTORS: Final = (
     types.MethodDescriptorType, types.MethodWrapperType, types.WrapperDescriptorType,
     types.ClassMethodDescriptorType,
@@ -114,11 +105,11 @@ def effect_of(fun: Any, seen: frozenset[object] = frozenset()) -> str | None:
         case type():
             return _effect_of_class(fun, seen)
         case BuiltinFunctionType() if not isinstance(fun.__self__, (ModuleType, type(None))):
-            if fun.__name__ in WRITING:
+            if fun.__name__ in syntax.WRITING:
                 return f"changes {_article(type(fun.__self__))}"
             return _effect_of_module(type(fun.__self__).__module__)
         case _ if isinstance(fun, _DESCRIPTORS):
-            return "changes an object" if fun.__name__ in WRITING else None
+            return "changes an object" if fun.__name__ in syntax.WRITING else None
         case _ if runtime.is_in(fun, _IMPURE):
             return "does more than return a value"
         case _ if isinstance(wrapped := getattr(fun, "__wrapped__", None), FunctionType):
@@ -323,7 +314,7 @@ class Body:
 
     def effect_of_method(self, node: ast.Attribute) -> str | None:
         known = node.attr in _READING
-        if node.attr in WRITING:
+        if node.attr in syntax.WRITING:
             item = node.value.value if isinstance(node.value, ast.Subscript) else None
             updates = isinstance(item, ast.Attribute) and node.attr in _UPDATES
             known = updates or self.is_own(node.value)

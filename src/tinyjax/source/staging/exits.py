@@ -111,11 +111,13 @@ class Piece:
         staged: its program.
         values: what it leads to each block with.
         exit_part: the block it is.
+        raised: the exception that all its paths end with, if they do.
     """
 
     staged: stg.Staged
     values: dict[int, list[Value]]
     exit_part: Any
+    raised: ses.RaisedError | None = None
 
     @property
     def exit_slot(self) -> int | None:

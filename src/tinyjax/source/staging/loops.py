@@ -1,4 +1,9 @@
-"""Loops: in Python as long as their end is static, else ``while_loop`` and ``scan``."""
+"""Loops: in Python as long as their end is static, else ``while_loop`` and ``scan``.
+
+What a loop carries are the parameters of its first block. If it has other ends than its condition
+(``break``, ``return``), it also carries the number of the block it has left for, and the values it
+has left with. The program of an iteration says of which types those are.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +21,7 @@ from tinyjax.source.staging import exits as ex, operators, values as vals
 from tinyjax.source.staging.carry import CarriedPart, Carry, OnceError, RestructuredError
 from tinyjax.source.staging.graph import Counting, Loop, Test
 from tinyjax.source.staging.run import Run
-from tinyjax.source.staging.session import RaisedError, Session, TracedEndError
-
-# Loops: in Python as long as their end is static, else ``while_loop`` and ``scan``.
-#
-# What a loop carries are the parameters of its first block. If it has other ends than its
-# condition (``break``, ``return``), it also carries the number of the block it has left for, and
-# the values it has left with. The program of an iteration says of which types those are.
-
+from tinyjax.source.staging.session import RaisedError, TracedEndError
 
 #: A loop of so many iterations is unrolled where it cannot be a loop of the program.
 _MOST_UNROLLED: Final = 64
@@ -35,8 +33,8 @@ _CHECKPOINTS: Final = 32
 
 
 @attrs.frozen(eq=False)
-class TracedLoop:
-    """A loop that becomes one of the program.
+class LoopRun:
+    """A loop that a run has come to: made in Python, or as a loop of the program.
 
     Attributes:
         run: the run that comes to it.
@@ -64,7 +62,7 @@ class TracedLoop:
             if stacked is not None:
                 run = self.run.aside()
                 run.env[counting.items] = stacked
-                return TracedLoop(run, self.loop, self.inner, stacked).repeat(arrival)
+                return attrs.evolve(self, run=run, items=stacked).repeat(arrival)
         carry = Carry.of(self.run, self.loop, arrival, None, self._iterates())
         try:
             return carry.with_first_values(self._repeat)
@@ -210,17 +208,84 @@ class TracedLoop:
     def _iterates(self) -> bool:
         """Whether it is known that the loop makes an iteration."""
         branches = self.run.graph.blocks[self.header].branches
-        return bool(static_length(self.items)) or all(
+        return bool(self.static_length) or all(
             branch.target in self.loop.blocks for branch in branches
         )
 
+    @property
+    def static_length(self) -> int | None:
+        """How often a ``for`` loop would be run to its end, if that is known."""
+        if self.items is None:
+            return None
+        of_program = isinstance(self.items, operators.Items)
+        length = self.items.length if of_program else len(self.items)
+        return None if vals.is_undecided(length) else int(length)
 
-def static_length(items: Any) -> int | None:
-    """How often a ``for`` loop would be run to its end, if that is known."""
-    if items is None:
+    # Loops of the program, or of Python
+
+    def execute(self, arrival: ex.Arrival) -> ex.Outcome:
+        """Run the loop from its first block on, to the blocks that it leads to."""
+        if operators.is_scanned(self.items):
+            outcome = self._attempt(lambda: self.scan(arrival), self.items.length)
+            if outcome is not None:
+                return outcome
+        return self._in_python(arrival)
+
+    def _in_python(self, arrival: ex.Arrival) -> ex.Outcome:
+        """Make the iterations one by one, until one does not say whether there is another."""
+        run, header = self.run, self.header
+        count = len(run.graph.blocks[header].arguments)
+        roller = Roller(self, self.items is None or isinstance(self.items, operators.Items))
+        while True:
+            mark = run.session.mark()
+            roller.begin()
+            outcome = None
+            with suppress(TracedEndError):
+                outcome = run.execute(header, arrival, self.inner, iteration_of=header, within=True)
+            if outcome is not None:
+                if outcome.only == header:
+                    arrival = outcome.arrivals[header][:count]
+                    arrival = roller.end(arrival) or arrival
+                    continue
+                if header not in outcome.arrivals:
+                    return outcome
+            run.session.rewind(mark)
+            run.forget(self.loop.blocks)
+            if self.static_length is None:
+                try:
+                    return self.repeat(arrival)
+                except RestructuredError as changed:
+                    raise changed.error from None
+            result = self._attempt(partial(self.repeat, arrival), self.static_length)
+            return self._unrolled(arrival) if result is None else result
+
+    def _unrolled(self, arrival: ex.Arrival) -> ex.Outcome:
+        """Unroll the loop, each iteration under the condition that it was not left before."""
+        while True:
+            outcome = self.run.execute(self.header, arrival, self.inner, within=True)
+            if outcome.only == self.header:
+                arrival = outcome.arrivals[self.header]
+                continue
+            if self.header not in outcome.arrivals:
+                return outcome
+            rest = attrs.evolve(self, run=self.run.aside())
+            go_on = partial(rest._unrolled, outcome.arrivals[self.header])
+            return self.run.resume(outcome, self.header, go_on)
+
+    def _attempt(self, traced: Callable[[], ex.Outcome], length: int) -> ex.Outcome | None:
+        """Make a loop of the program; None where it must be unrolled instead."""
+        mark = self.run.session.mark()
+        try:
+            return traced()
+        except RaisedError:
+            raise
+        except RestructuredError:
+            pass
+        except Exception:
+            if length > _MOST_UNROLLED:
+                raise
+        self.run.session.rewind(mark)
         return None
-    length = items.length if isinstance(items, operators.Items) else len(items)
-    return None if vals.is_undecided(length) else int(length)
 
 
 def _counts(items: operators.Items) -> bool:
@@ -230,85 +295,13 @@ def _counts(items: operators.Items) -> bool:
     return isinstance(items, operators.Steps)
 
 
-# Loops of the program, or of Python
-
-
 def run_loop(run: Run, header: int, arrival: ex.Arrival, stops: frozenset[int]) -> ex.Outcome:
     """Run a loop from its first block on, to the blocks that it leads to."""
     loop = run.graph.loops[header]
     run.enter(header, arrival)  # it may bring along more than the parameters
-    arrival = arrival[: len(run.graph.blocks[header].arguments)]
     items = None if loop.counting is None else run.env[loop.counting.items]
-    inner = stops | loop.exits | {header}
-    if operators.is_scanned(items):
-        traced = TracedLoop(run, loop, inner, items)
-        outcome = _attempt(run.session, lambda: traced.scan(arrival), items.length)
-        if outcome is not None:
-            return outcome
-    return _in_python(run, loop, arrival, inner, items)
-
-
-def _in_python(
-    run: Run, loop: Loop, arrival: ex.Arrival, inner: frozenset[int], items: Any
-) -> ex.Outcome:
-    """Make the iterations of a loop one by one, until one does not say whether there is another."""
-    header = loop.header
-    count = len(run.graph.blocks[header].arguments)
-    roller = Roller(run, loop, inner, items, items is None or isinstance(items, operators.Items))
-    while True:
-        mark = run.session.mark()
-        roller.begin()
-        outcome = None
-        with suppress(TracedEndError):
-            outcome = run.execute(header, arrival, inner, iteration_of=header, within=True)
-        if outcome is not None:
-            if outcome.only == header:
-                arrival = outcome.arrivals[header][:count]
-                arrival = roller.end(arrival) or arrival
-                continue
-            if header not in outcome.arrivals:
-                return outcome
-        run.session.rewind(mark)
-        run.forget(loop.blocks)
-        traced = TracedLoop(run, loop, inner, items)
-        length = static_length(items)
-        if length is None:
-            try:
-                return traced.repeat(arrival)
-            except RestructuredError as changed:
-                raise changed.error from None
-        result = _attempt(run.session, partial(traced.repeat, arrival), length)
-        return _unrolled(run, loop, arrival, inner) if result is None else result
-
-
-def _unrolled(run: Run, loop: Loop, arrival: ex.Arrival, inner: frozenset[int]) -> ex.Outcome:
-    """Unroll a loop, each iteration under the condition that it was not left before."""
-    header = loop.header
-    while True:
-        outcome = run.execute(header, arrival, inner, within=True)
-        if outcome.only == header:
-            arrival = outcome.arrivals[header]
-            continue
-        if header not in outcome.arrivals:
-            return outcome
-        rest = partial(_unrolled, run.aside(), loop, outcome.arrivals[header], inner)
-        return run.resume(outcome, header, rest)
-
-
-def _attempt(session: Session, traced: Callable[[], ex.Outcome], length: int) -> ex.Outcome | None:
-    """Make a loop of the program; None where it must be unrolled instead."""
-    mark = session.mark()
-    try:
-        return traced()
-    except RaisedError:
-        raise
-    except RestructuredError:
-        pass
-    except Exception:
-        if length > _MOST_UNROLLED:
-            raise
-    session.rewind(mark)
-    return None
+    here = LoopRun(run, loop, stops | loop.exits | {header}, items)
+    return here.execute(arrival[: len(run.graph.blocks[header].arguments)])
 
 
 # Long loops over what is known, rolled up: one program for all iterations but the first.
@@ -354,17 +347,11 @@ class Roller:
     """Decides when a loop over what is known is rolled up, and does it.
 
     Attributes:
-        run: the run that comes to the loop.
-        loop: the loop.
-        inner: the blocks at which an iteration ends.
-        items: what it goes over.
+        of: the loop.
         done: whether it was rolled up, or cannot be.
     """
 
-    run: Run
-    loop: Loop
-    inner: frozenset[int]
-    items: Any
+    of: LoopRun
     done: bool
     _recorded: int = 0
     _choices: int = 0
@@ -374,7 +361,7 @@ class Roller:
         trace = None if self.done else _recording()
         self.done = trace is None
         self._recorded = 0 if trace is None else len(trace.eqns)
-        self._choices = self.run.session.choices
+        self._choices = self.of.run.session.choices
 
     def end(self, after: ex.Arrival) -> ex.Arrival | None:
         """Roll up the iterations that follow, if that is worth while and possible.
@@ -385,22 +372,22 @@ class Roller:
         Returns:
             What there is after the last iteration; None if the next one is made in Python.
         """
-        trace, counting = _recording(), self.loop.counting
+        trace, counting, items = _recording(), self.of.loop.counting, self.of.items
         if self.done or trace is None or counting is None:
             return None
-        start = after[counting.counter]
-        left = len(self.items) - start
-        choices = self.run.session.choices > self._choices
+        session, start = self.of.run.session, after[counting.counter]
+        left = len(items) - start
+        choices = session.choices > self._choices
         worth_it = _WORTH_IT if choices else _WORTH_IT_WITHOUT_CHOICES
         if _cost(trace.eqns[self._recorded :]) * left < worth_it:
             return None
         self.done = True
-        mark = self.run.session.mark()
+        mark = session.mark()
         try:
-            carry = Carry.of(self.run, self.loop, after, counting.counter, True)
-            return Rolled(carry, self.inner, self.items[start:], len(self.items)).made()
+            carry = Carry.of(self.of.run, self.of.loop, after, counting.counter, True)
+            return Rolled(carry, self.of.inner, items[start:], len(items)).made()
         except Exception:  # Python meets it too, or does without
-            self.run.session.rewind(mark)
+            session.rewind(mark)
             return None
 
 

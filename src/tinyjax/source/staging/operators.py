@@ -318,24 +318,26 @@ def _is_number(x: object) -> bool:
     return is_scalar(x) or isinstance(x, (bool, int, float, complex, np.generic))
 
 
-def arithmetic(operation: Binary) -> Binary:
-    """An operator of numbers that may be truth values."""
+def arithmetic(
+    operation: Binary, check_operands: Binary | None = None, size: Binary | None = None
+) -> Binary:
+    """An operator of numbers that may be truth values.
+
+    Args:
+        operation: the operator.
+        check_operands: raises where two numbers are refused.
+        size: the operator of floats, if a result of integers may need more than 64 bits.
+    """
 
     def applied(x: Any, y: Any) -> Any:
+        operands = x, y
         if is_numeric(x, y):
-            x, y = as_number(x, y), as_number(y, x)
-        return operation(x, y)
-
-    return applied
-
-
-def growing(operation: Binary) -> Binary:
-    """An operator of integers whose result may need more than 64 bits, which is checked."""
-    plain = arithmetic(operation)
-
-    def applied(x: Any, y: Any) -> Any:
-        result = plain(x, y)
-        _check_size(operation, x, y, result)
+            if check_operands is not None:
+                check_operands(x, y)
+            operands = as_number(x, y), as_number(y, x)
+        result = operation(*operands)
+        if size is not None:
+            _check_size(size, x, y, result)
         return result
 
     return applied
@@ -372,9 +374,9 @@ def _is_truth(x: Any) -> bool:
     return isinstance(x, bool) or (is_scalar(x) and x.dtype == dtypes.bool_)
 
 
-add: Final = growing(operator.add)
-subtract: Final = growing(operator.sub)
-multiply: Final = growing(operator.mul)
+add: Final = arithmetic(operator.add, size=operator.add)
+subtract: Final = arithmetic(operator.sub, size=operator.sub)
+multiply: Final = arithmetic(operator.mul, size=operator.mul)
 
 
 def divide(x: Any, y: Any) -> Any:
@@ -391,22 +393,19 @@ def _check_divisor(x: Any, y: Any) -> None:
         raise ZeroDivisionError("division by zero")
 
 
-def by_divisor(operation: Binary, message: str) -> Binary:
-    """An operator of integers that raises where the second is zero."""
-    plain = arithmetic(operation)
-
-    def applied(x: Any, y: Any) -> Any:
-        if is_numeric(x, y):
-            _check_divisor(x, y)
-            if is_integer(x) and is_integer(y):
-                check(vals.as_array(y) == 0, ZeroDivisionError(message))
-        return plain(x, y)
-
-    return applied
+def _check_divisors(message: str, x: Any, y: Any) -> None:
+    """Raise where a number is divided by zero, also if that is known when the program runs."""
+    _check_divisor(x, y)
+    if is_integer(x) and is_integer(y):
+        check(vals.as_array(y) == 0, ZeroDivisionError(message))
 
 
-floor_divide: Final = by_divisor(operator.floordiv, "integer division or modulo by zero")
-remainder: Final = by_divisor(operator.mod, "integer modulo by zero")
+floor_divide: Final = arithmetic(
+    operator.floordiv, functools.partial(_check_divisors, "integer division or modulo by zero")
+)
+remainder: Final = arithmetic(
+    operator.mod, functools.partial(_check_divisors, "integer modulo by zero")
+)
 
 
 def modulo(x: Any, y: Any) -> Any:
@@ -437,20 +436,16 @@ def power(x: Any, y: Any, modulus: Any = None) -> Any:
     return result
 
 
-def shift(operation: Binary) -> Binary:
-    """A shift by a count that must not be negative."""
-
-    def applied(x: Any, y: Any) -> Any:
-        if not (is_numeric(x, y) and is_integer(x) and is_integer(y)):
-            return operation(x, y)
-        x, y = as_number(x, y), as_number(y, x)
+def _check_count(x: Any, y: Any) -> None:
+    """Raise where a shift would be by less than no bits."""
+    if is_integer(x) and is_integer(y):
         check(vals.as_array(y) < 0, ValueError("negative shift count"))
-        result = operation(x, y)
-        if operation is operator.lshift:
-            _check_size(lambda number, bits: number * 2.0**bits, x, y, result)
-        return result
 
-    return applied
+
+shift_left: Final = arithmetic(
+    operator.lshift, _check_count, lambda number, bits: number * 2.0**bits
+)
+shift_right: Final = arithmetic(operator.rshift, _check_count)
 
 
 def unary(operation: Callable[[Any], Any]) -> Callable[[Any], Any]:

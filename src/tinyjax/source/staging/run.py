@@ -25,14 +25,6 @@ from tinyjax.source.staging.exits import COLLECTED, Arrival, Outcome, Piece, cho
 _NOWHERE: Final[frozenset[int]] = frozenset()
 
 
-@attrs.frozen(eq=False)
-class Part:
-    """A piece of a program, and the exception that all its paths end with, if they do."""
-
-    piece: Piece
-    raised: ses.RaisedError | None
-
-
 class Run:
     """A run of a function's program.
 
@@ -240,11 +232,11 @@ class Run:
         """The exception that a block ends with."""
         return self.part(lambda: self.aside().follow(branch, _NOWHERE, within=True)).raised
 
-    def piece(self, index: int, arrival: Arrival, stops: frozenset[int]) -> Part:
+    def piece(self, index: int, arrival: Arrival, stops: frozenset[int]) -> Piece:
         """Stage the program from a block on."""
         return self.part(lambda: self.aside().execute(index, arrival, stops))
 
-    def part(self, go_on: Callable[[], Outcome]) -> Part:
+    def part(self, go_on: Callable[[], Outcome]) -> Piece:
         """Stage what may end with an exception."""
         raised: list[ses.RaisedError] = []
 
@@ -257,12 +249,10 @@ class Run:
                 raised.append(ses.RaisedError(error.message, error.location))  # without its frames
                 return Outcome({})
 
-        return Part(self.stage(attempt), raised[0] if raised else None)
+        piece = stage_piece(self.session.conditional(attempt), self.function)
+        return attrs.evolve(piece, raised=raised[0] if raised else None)
 
-    def stage(self, run: Callable[[], Outcome]) -> Piece:
-        return stage_piece(self.session.conditional(run), self.function)
-
-    def choose(self, pred: Array, yes: Part, no: Part, line: int) -> Outcome:
+    def choose(self, pred: Array, yes: Piece, no: Piece, line: int) -> Outcome:
         before = tr.evaluated_source()
         tr.set_evaluated_source(self.source(line))
         self.session.choices += 1
@@ -271,7 +261,7 @@ class Run:
                 self.session.check(pred, yes.raised)
             if no.raised is not None:
                 self.session.check(ew.not_(pred), no.raised)
-            return choose(pred, yes.piece, no.piece, self, line)
+            return choose(pred, yes, no, self, line)
         finally:
             tr.set_evaluated_source(before)
 

@@ -12,7 +12,6 @@ Only where it meets a traced value does it become one, looked up by the number o
 
 from __future__ import annotations
 
-import copy
 import operator
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
@@ -46,10 +45,8 @@ class Shell:
 
     def filled(self, values: Sequence[Any]) -> Any:
         """An object of the class with these values."""
-        instance = copy.copy(self.like)
-        for name, value in zip(cts.field_names(self.kind), values, strict=True):
-            object.__setattr__(instance, name, value)
-        return instance
+        fields = zip(cts.field_names(self.kind), values, strict=True)
+        return cts.with_fields(self.like, dict(fields))
 
 
 @attrs.frozen(eq=False)
@@ -227,16 +224,10 @@ def holds_tracer(value: object, undecided: bool = False, seen: set[int] | None =
 
 def _contents(value: object) -> list[Any]:
     match value:
-        case tuple() | list() | set() | frozenset():
+        case _ if (parts := closures.parts_of(value)) is not None:
+            return parts
+        case set() | frozenset():
             return [*value]
-        case dict():
-            return [*value.values()]
-        case FunctionType():
-            return [*closures.closed_over(value), value.__defaults__, value.__kwdefaults__]
-        case MethodType():
-            return [value.__func__, value.__self__]
-        case partial():
-            return [value.func, value.args, value.keywords]
         case BuiltinFunctionType():
             return [value.__self__]
         case _ if type(value).__module__.partition(".")[0] == "tinyjax":

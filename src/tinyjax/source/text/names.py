@@ -189,13 +189,11 @@ class Conventions:
         is_scalar: whether a function gives a float of floats, and does nothing else.
         adds: the functions that add cotangents.
         count: how many items a call gives; None where that is not known.
-        only_floats: whether nothing but floats is added and negated.
     """
 
     is_scalar: Callable[[Any], bool]
     adds: frozenset[Callable[..., Any]]
     count: Callable[[Call], int | None]
-    only_floats: bool
 
     def is_pure(self, call: Call) -> bool:
         """Whether a call gives the same wherever in a block it stands."""
@@ -205,43 +203,6 @@ class Conventions:
     def gives_items(self, statement: Statement) -> bool:
         """Whether a statement gives a tuple that nobody has a name for."""
         return statement.variable.name is None and not self.is_pure(statement.call)
-
-
-def gathered(ir: IR, conventions: Conventions) -> IR:
-    """A program in which the items of what a call gives are taken right after it."""
-    blocks = []
-    uses = _uses(ir)
-    for original in ir.blocks:
-        block = _subtracting(original, uses) if conventions.only_floats else original
-        items: dict[Variable, list[Statement]] = {}
-        others: list[Statement] = []
-        wholes = {s.variable for s in block.statements if conventions.gives_items(s)}
-        for statement in block.statements:
-            source = taken_from(statement.call)
-            if source in wholes:
-                items.setdefault(source, []).append(statement)
-            else:
-                others.append(statement)
-        statements = [part for s in others for part in (s, *items.get(s.variable, ()))]
-        blocks.append(attrs.evolve(block, statements=tuple(statements)))
-    return attrs.evolve(ir, blocks=tuple(blocks))
-
-
-def _subtracting(block: Block, uses: Counter[Variable]) -> Block:
-    """A block with ``x - y`` for ``x + -y``, which is the same."""
-    negated = {s.variable: s.call.args for s in block.statements if s.function is operator.neg}
-    gone: set[Variable] = set()
-    statements = []
-    for statement in block.statements:
-        call = statement.call
-        added = call.args[1] if value_of(call.function) is operator.add else None
-        if isinstance(added, Variable) and added in negated and uses[added] == 1:
-            gone.add(added)
-            less = Call(Constant(operator.sub, "operator.sub"), (call.args[0], *negated[added]))
-            statements.append(attrs.evolve(statement, call=less))
-        else:
-            statements.append(statement)
-    return attrs.evolve(block, statements=tuple([s for s in statements if s.variable not in gone]))
 
 
 def taken_apart(ir: IR, conventions: Conventions) -> dict[Variable, tuple[int, int]]:

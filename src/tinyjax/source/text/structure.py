@@ -181,7 +181,6 @@ class Text:
     """The text of one program."""
 
     def __init__(self, program: ir.IR, names: nm.Names, conventions: nm.Conventions) -> None:
-        program = nm.gathered(program, conventions)
         self.ir: ir.IR = program
         self.conventions = conventions
         self.lines: list[layout.Line] = []
