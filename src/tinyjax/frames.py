@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import inspect
 import linecache
 import os
 import sys
@@ -26,13 +27,14 @@ from functools import partial, update_wrapper
 from itertools import count, islice
 from threading import Lock, local
 from types import CodeType, FrameType, FunctionType
-from typing import Any, Concatenate, Final, Literal, TypeAlias, TypeVar
+from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeAlias, TypeVar
 
 import attrs
 
 from tinyjax.records import Record
 
 F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
 R = TypeVar("R")
 
 #: A function of one argument or more, of any types. Not ``Callable[..., R]``, which leaves the
@@ -395,6 +397,46 @@ def imitate(wrapper: F, fun: Callable[..., object]) -> F:
 def wraps(fun: Callable[..., object]) -> Callable[[F], F]:
     """Return a decorator that does so."""
     return partial(imitate, fun=fun)
+
+
+def like(model: Callable[P, object]) -> Callable[[Callable[..., R]], Callable[P, R]]:
+    """Return a decorator that gives a function the parameters of another, which says them once.
+
+    The function takes ``*args`` and ``**kwargs``, and hands them on. A call that does not fit the
+    parameters raises Python's ``TypeError``, which names the function itself.
+
+    Example:
+        >>> from tinyjax.frames import like
+        >>> def root(x: float, places: int = 2) -> float:
+        ...     return round(x**0.5, places)
+        >>> @like(root)
+        ... def twice_the_root(*args, **kwargs):
+        ...     return 2 * root(*args, **kwargs)
+        >>> twice_the_root(4.0, place=1)
+        Traceback (most recent call last):
+            ...
+        TypeError: twice_the_root() got an unexpected keyword argument 'place'
+    """
+
+    def give(fun: Callable[..., R]) -> Callable[P, R]:
+        annotations = {**model.__annotations__, "return": fun.__annotations__.get("return")}
+        signature = inspect.signature(model).replace(return_annotation=annotations["return"])
+
+        def call(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                return fun(*args, **kwargs)
+            except TypeError:
+                try:
+                    signature.bind(*args, **kwargs)
+                except TypeError as error:
+                    raise TypeError(f"{call.__qualname__}() {error}") from None
+                raise
+
+        stand_in: Any = imitate(call, fun)
+        stand_in.__signature__, stand_in.__annotations__ = signature, annotations
+        return call
+
+    return give
 
 
 def describe_function(fun: Callable[..., object]) -> str:

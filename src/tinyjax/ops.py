@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import attrs
 
-from tinyjax import dtypes, lazy, numpy as jnp
-from tinyjax.core.names import Array, ArrayLike, arr, dev, ints, opd, rd
+from tinyjax import dtypes, frames, lazy, numpy as jnp
+from tinyjax.core.names import Array, ArrayLike, dev, ints, opd, rd
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.primitives import result_placement as placing
 
@@ -54,22 +54,14 @@ def segment_sum(
         >>> ops.segment_sum(jnp.arange(5.0), jnp.array([0, 0, 1, 1, 3]))
         Array([1., 5., 0., 4.], dtype=float32)
     """
-    options = _options(indices_are_sorted, unique_indices, mode)
     kind = _Kind("add", lambda dtype: 0, jnp.sum)
-    return kind.reduced(data, segment_ids, num_segments, bucket_size, options)
+    promises = indices_are_sorted, unique_indices
+    return kind.reduced(data, segment_ids, num_segments, *promises, bucket_size, mode)
 
 
 @placing.placed
-def segment_prod(
-    data: ArrayLike,
-    segment_ids: ArrayLike,
-    num_segments: int | None = None,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    bucket_size: int | None = None,
-    mode: Any = None,
-    out_sharding: dev.Placement = None,
-) -> Array:
+@frames.like(segment_sum)
+def segment_prod(*args: Any, **kwargs: Any) -> Array:
     """Multiply the rows that belong to the same segment: as ``segment_sum``, and 1 for no rows.
 
     Example:
@@ -78,22 +70,12 @@ def segment_prod(
         >>> ops.segment_prod(jnp.array([2, 3, 5]), jnp.array([0, 0, 2]), num_segments=3)
         Array([6, 1, 5], dtype=int32)
     """
-    options = _options(indices_are_sorted, unique_indices, mode)
-    kind = _Kind("multiply", lambda dtype: 1, jnp.prod)
-    return kind.reduced(data, segment_ids, num_segments, bucket_size, options)
+    return _Kind("multiply", lambda dtype: 1, jnp.prod).reduced(*args, **kwargs)
 
 
 @placing.placed
-def segment_max(
-    data: ArrayLike,
-    segment_ids: ArrayLike,
-    num_segments: int | None = None,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    bucket_size: int | None = None,
-    mode: Any = None,
-    out_sharding: dev.Placement = None,
-) -> Array:
+@frames.like(segment_sum)
+def segment_max(*args: Any, **kwargs: Any) -> Array:
     """Take the largest of each segment: as ``segment_sum``, and the least value for no rows.
 
     Segments are the numbers of the second argument, in any order, and ``num_segments`` must be
@@ -107,22 +89,12 @@ def segment_max(
         >>> ops.segment_max(jnp.array([2.0]), jnp.array([0]), num_segments=2)
         Array([  2., -inf], dtype=float32)
     """
-    options = _options(indices_are_sorted, unique_indices, mode)
-    kind = _Kind("max", rd.lowest, jnp.max)
-    return kind.reduced(data, segment_ids, num_segments, bucket_size, options)
+    return _Kind("max", rd.lowest, jnp.max).reduced(*args, **kwargs)
 
 
 @placing.placed
-def segment_min(
-    data: ArrayLike,
-    segment_ids: ArrayLike,
-    num_segments: int | None = None,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    bucket_size: int | None = None,
-    mode: Any = None,
-    out_sharding: dev.Placement = None,
-) -> Array:
+@frames.like(segment_sum)
+def segment_min(*args: Any, **kwargs: Any) -> Array:
     """Take the least of each segment: as ``segment_sum``, and the largest value for no rows.
 
     Segments are the numbers of the second argument, in any order, and ``num_segments`` must be
@@ -136,15 +108,7 @@ def segment_min(
         >>> ops.segment_min(jnp.array([2.0]), jnp.array([0]), num_segments=2)
         Array([ 2., inf], dtype=float32)
     """
-    options = _options(indices_are_sorted, unique_indices, mode)
-    kind = _Kind("min", rd.highest, jnp.min)
-    return kind.reduced(data, segment_ids, num_segments, bucket_size, options)
-
-
-def _options(indices_are_sorted: bool, unique_indices: bool, mode: Any) -> arr.UpdateOptions:
-    return arr.UpdateOptions(
-        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices, mode=mode
-    )
+    return _Kind("min", rd.highest, jnp.min).reduced(*args, **kwargs)
 
 
 @attrs.frozen
@@ -159,9 +123,12 @@ class _Kind:
         self,
         data: ArrayLike,
         segment_ids: ArrayLike,
-        num_segments: int | None,
-        bucket_size: int | None,
-        options: arr.UpdateOptions,
+        num_segments: int | None = None,
+        indices_are_sorted: bool = False,
+        unique_indices: bool = False,
+        bucket_size: int | None = None,
+        mode: Any = None,
+        out_sharding: None = None,
     ) -> Array:
         rows, ids = opd.as_array(data), opd.as_array(segment_ids)
         leading = rows.shape[: ids.ndim]
@@ -185,6 +152,7 @@ class _Kind:
             shape = (-(-length // bucket), *shape)
             index = (jnp.arange(length) // bucket, ids)
         empty = jnp.full(shape, self.start(rows.dtype), rows.dtype)
+        promises = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices}
         update = getattr(empty.at[index], self.update)
-        result: Array = update(rows, wrap_negative_indices=False, **options)
+        result: Array = update(rows, mode=mode, wrap_negative_indices=False, **promises)
         return result if bucket_size is None else self.reduce(result, axis=0).astype(rows.dtype)

@@ -17,7 +17,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import errors, lax, lazy, random
+from tinyjax import errors, frames, lax, lazy, random
 from tinyjax.core.names import Array, ArrayLike
 from tinyjax.dtypes import DType
 from tinyjax.nn import (
@@ -132,19 +132,12 @@ def GeneralConv(
         ((1, 6, 6, 8), (3, 3, 3, 8))
     """
     return _convolution(
-        dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init, False
+        False, dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init
     )
 
 
-def GeneralConvTranspose(
-    dimension_numbers: tuple[str, str, str],
-    out_chan: int,
-    filter_shape: Sequence[int],
-    strides: Sequence[int] | None = None,
-    padding: str = "VALID",
-    W_init: Initializer | None = None,
-    b_init: Initializer | None = None,
-) -> Layer:
+@frames.like(GeneralConv)
+def GeneralConvTranspose(*args: Any, **kwargs: Any) -> Layer:
     """Make a transposed convolution; see ``GeneralConv``.
 
     Example:
@@ -156,30 +149,28 @@ def GeneralConvTranspose(
         >>> init(random.key(0), (1, 6, 6, 3))[0]
         (1, 12, 12, 8)
     """
-    return _convolution(
-        dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init, True
-    )
+    return _convolution(True, *args, **kwargs)
 
 
 def _convolution(
-    numbers: tuple[str, str, str],
-    channels: int,
-    sizes: Sequence[int],
-    strides: Sequence[int] | None,
-    padding: str,
-    W_init: Initializer | None,
-    b_init: Initializer | None,
     transposed: bool,
+    dimension_numbers: tuple[str, str, str],
+    out_chan: int,
+    filter_shape: Sequence[int],
+    strides: Sequence[int] | None = None,
+    padding: str = "VALID",
+    W_init: Initializer | None = None,
+    b_init: Initializer | None = None,
 ) -> Layer:
-    lhs, rhs, out = numbers
-    steps = tuple(strides or (1,) * len(sizes))
+    lhs, rhs, out = dimension_numbers
+    steps = tuple(strides or (1,) * len(filter_shape))
     draw_W = W_init or glorot_normal(rhs.index("I"), rhs.index("O"))
     draw_b = b_init or normal(1e-6)
 
     def run(x: Array, W: Array) -> Array:
         if transposed:
-            return lax.conv_transpose(x, W, steps, padding, dimension_numbers=numbers)
-        return lax.conv_general_dilated(x, W, steps, padding, dimension_numbers=numbers)
+            return lax.conv_transpose(x, W, steps, padding, dimension_numbers=dimension_numbers)
+        return lax.conv_general_dilated(x, W, steps, padding, dimension_numbers=dimension_numbers)
 
     def size(n: int, k: int, step: int) -> int:
         if n < 0:
@@ -189,19 +180,19 @@ def _convolution(
         return -(-n // step) if padding == "SAME" else -(-(n - k + 1) // step)
 
     def init(rng: ArrayLike, input_shape: Shape) -> tuple[Shape, tuple[Array, Array]]:
-        spatial = iter(sizes)
+        spatial = iter(filter_shape)
         kernel = tuple(
-            channels if c == "O" else input_shape[lhs.index("C")] if c == "I" else next(spatial)
+            out_chan if c == "O" else input_shape[lhs.index("C")] if c == "I" else next(spatial)
             for c in rhs
         )
         places = [c for c in rhs if c not in "OI"]
         extents = {
             c: size(input_shape[lhs.index(c)], k, step)
-            for c, k, step in zip(places, sizes, steps, strict=True)
+            for c, k, step in zip(places, filter_shape, steps, strict=True)
         }
-        extents |= {"N": input_shape[lhs.index("N")], "C": channels}
+        extents |= {"N": input_shape[lhs.index("N")], "C": out_chan}
         k1, k2 = random.split(rng)
-        bias = tuple(channels if c == "C" else 1 for c in out)
+        bias = tuple(out_chan if c == "C" else 1 for c in out)
         return tuple(extents[c] for c in out), (draw_W(k1, kernel), draw_b(k2, bias))
 
     def apply(params: tuple[Array, Array], inputs: Array, **kwargs: Any) -> Array:

@@ -10,23 +10,14 @@ from tinyjax.core.tracing.primitive import UndefinedPrimal
 from tinyjax.core.transforms.jvp import JVPTrace, JVPTracer
 from tinyjax.custom_derivatives.custom_calls import Zero, instantiate_zeros
 from tinyjax.facade import primitives
+from tinyjax.lazy import answer_for
 
-__all__ = [
-    "JVPTrace",
-    "JVPTracer",
-    "UndefinedPrimal",
-    "Zero",
-    "add_tangents",
-    "defjvp",
-    "deflinear",
-    "deflinear2",
-    "instantiate_zeros",
-    "is_undefined_primal",
-    "p2tz",
-    "primitive_jvps",
-    "primitive_transposes",
-    "zeros_like_aval",
-]
+__all__ = ["JVPTrace", "JVPTracer", "UndefinedPrimal", "Zero", "instantiate_zeros"]
+answer_for(
+    __name__,
+    "add_tangents defjvp deflinear deflinear2 is_undefined_primal p2tz primitive_jvps "
+    "primitive_transposes zeros_like_aval",
+)
 
 #: Derivatives: ``rule(primals, tangents, **params)``.
 primitive_jvps: Final = primitives.RuleTable("jvp", primitives.register_jvp)

@@ -11,18 +11,14 @@ from tinyjax.core.primitives.shape import moveaxis
 from tinyjax.core.transforms.batching import BatchTrace, BatchTracer
 from tinyjax.core.values.array import is_array_like
 from tinyjax.facade.primitives import RuleTable, register_batch
+from tinyjax.lazy import answer_for
 
-__all__ = [
-    "BatchTrace",
-    "BatchTracer",
-    "axis_primitive_batchers",
-    "defvectorized",
-    "is_vmappable",
-    "moveaxis",
-    "not_mapped",
-    "primitive_batchers",
+__all__ = ["BatchTrace", "BatchTracer", "moveaxis"]
+answer_for(
+    __name__,
+    "axis_primitive_batchers defvectorized is_vmappable not_mapped primitive_batchers "
     "register_vmappable",
-]
+)
 
 #: The batch axis of an operand that all examples share.
 not_mapped: Final = None

@@ -8,19 +8,13 @@ from typing import Any
 from tinyjax.core.names import Array, av, bt, jx, opd, tr
 from tinyjax.core.values.integers import larger as max_dim, smaller as min_dim
 from tinyjax.facade.primitives import Primitive, pytype_aval_mappings
+from tinyjax.lazy import answer_for
 
-__all__ = [
-    "AbstractValue",
-    "Primitive",
-    "concrete_or_error",
-    "eval_jaxpr",
-    "find_top_trace",
-    "mapped_aval",
-    "max_dim",
-    "min_dim",
-    "pytype_aval_mappings",
-    "unmapped_aval",
-]
+__all__ = ["Primitive", "max_dim", "min_dim", "pytype_aval_mappings"]
+answer_for(
+    __name__,
+    "AbstractValue concrete_or_error eval_jaxpr find_top_trace mapped_aval unmapped_aval",
+)
 
 #: What types are: there is one kind.
 AbstractValue = av.ShapedArray

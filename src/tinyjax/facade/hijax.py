@@ -22,21 +22,15 @@ from weakref import WeakValueDictionary
 
 import attrs
 
-from tinyjax import errors
+from tinyjax import errors, lazy
 from tinyjax.core.names import Array, opd, prim, tr
 from tinyjax.state import references as rf
 
-__all__ = [
-    "HiPrimitive",
-    "HiType",
-    "MutableHiType",
-    "aval_method",
-    "aval_property",
-    "control_flow_allowed_effects",
-    "cur_qdd",
-    "is_undefined_primal",
-    "register_hitype",
-]
+lazy.answer_for(
+    __name__,
+    "HiPrimitive HiType MutableHiType aval_method aval_property "
+    "control_flow_allowed_effects cur_qdd is_undefined_primal register_hitype",
+)
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -9,7 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from tinyjax import dtypes, errors
+from tinyjax import dtypes, errors, frames
 from tinyjax.core.devices import Placement
 from tinyjax.core.names import Array, ArrayLike, av, bc, ck, ew, hlo, ints, opd, sh, sl, tr
 from tinyjax.core.values.array import put
@@ -839,14 +839,8 @@ def approx_max_k(
     return top_k(operand, k, axis=reduction_dimension)
 
 
-def approx_min_k(
-    operand: ArrayLike,
-    k: int,
-    reduction_dimension: int = -1,
-    recall_target: float = 0.95,
-    reduction_input_size_override: int = -1,
-    aggregate_to_topk: bool = True,
-) -> tuple[Array, Array]:
+@frames.like(approx_max_k)
+def approx_min_k(operand: ArrayLike, *args: Any, **kwargs: Any) -> tuple[Array, Array]:
     """Return the ``k`` least elements along an axis and their indices, exactly.
 
     What says how exact the result is to be has no effect.
@@ -857,5 +851,5 @@ def approx_min_k(
         >>> lax.approx_min_k(jnp.array([1.0, 9.0, 4.0]), 2)
         (Array([1., 4.], dtype=float32), Array([0, 2], dtype=int32))
     """
-    values, indices = top_k(neg(operand), k, axis=reduction_dimension)
+    values, indices = approx_max_k(neg(operand), *args, **kwargs)
     return neg(values), indices

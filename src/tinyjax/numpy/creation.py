@@ -22,7 +22,7 @@ from typing import (
 
 import numpy as np
 
-from tinyjax import dtypes, numpy as jnp
+from tinyjax import dtypes, frames, numpy as jnp
 from tinyjax.core import primitives
 from tinyjax.core.names import Tracer, ck, dev, ew, idn, ints, opd, sh
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_size
@@ -493,13 +493,8 @@ def ones(
     return put(sh.full(canonical_shape(shape), 1, _float_unless(dtype)), where, "ones")
 
 
-def empty(
-    shape: Shape,
-    dtype: DTypeLike = None,
-    *,
-    device: dev.Placement = None,
-    out_sharding: dev.Placement = None,
-) -> Array:
+@frames.like(zeros)
+def empty(*args: Any, **kwargs: Any) -> Array:  # noqa: D417 (they are those of zeros)
     """Return an array of zeros; there are no arrays without values.
 
     NumPy leaves the memory as it is; here values would differ from run to run, so they are zeros.
@@ -515,7 +510,7 @@ def empty(
         >>> jnp.empty(2)
         Array([0., 0.], dtype=float32)
     """
-    return zeros(shape, dtype, device=device, out_sharding=out_sharding)
+    return zeros(*args, **kwargs)
 
 
 def _float_unless(dtype: DTypeLike) -> DType:
@@ -541,16 +536,19 @@ def full_like(
         >>> jnp.full_like(jnp.array([1, 2]), 5)
         Array([5, 5], dtype=int32)
     """
-    return _like("full_like", a, fill_value, dtype, shape, _wanted(device, out_sharding))
+    where = _wanted(device, out_sharding)
+    return _like("full_like", fill_value, a, dtype, shape, device=where)
 
 
 def _like(
     name: str,
-    a: ArrayLike | ShapeDtypeStruct,
     fill_value: ArrayLike,
-    dtype: DTypeLike,
-    shape: Shape | None,
-    where: dev.Placement,
+    a: ArrayLike | ShapeDtypeStruct,
+    dtype: DTypeLike = None,
+    shape: Shape | None = None,
+    *,
+    device: dev.Placement = None,
+    out_sharding: dev.Placement = None,
 ) -> Array:
     x = pm.typed_of(name, a)
     weak = dtype is None and x.weak_type
@@ -558,7 +556,7 @@ def _like(
     sizes = x.shape if shape is None else canonical_shape(shape)
     value = _make(fill_value, result_dtype)
     result = broadcast_to(ew.convert_element_type(value, result_dtype, weak), sizes)
-    return laid_like(result, x, where, name)
+    return laid_like(result, x, _wanted(device, out_sharding), name)
 
 
 def laid_like(array: Array, x: Array | ShapeDtypeStruct, where: dev.Placement, name: str) -> Array:
@@ -598,17 +596,11 @@ def zeros_like(
         Array([0, 0], dtype=int8)
     """
     where = _wanted(device, out_sharding)
-    return _like("zeros_like", a, 0, dtype, shape, where)
+    return _like("zeros_like", 0, a, dtype, shape, device=where)
 
 
-def ones_like(
-    a: ArrayLike | ShapeDtypeStruct,
-    dtype: DTypeLike = None,
-    shape: Shape | None = None,
-    *,
-    device: dev.Placement = None,
-    out_sharding: dev.Placement = None,
-) -> Array:
+@frames.like(zeros_like)
+def ones_like(*args: Any, **kwargs: Any) -> Array:  # noqa: D417 (they are those of zeros_like)
     """Return ones of another array's shape and dtype.
 
     ``dtype`` and ``shape`` may be others. Of a Python number the type is weak, so that another
@@ -626,8 +618,7 @@ def ones_like(
         >>> jnp.ones_like(jnp.array([1.5, 2.5]), shape=(3,))
         Array([1., 1., 1.], dtype=float32)
     """
-    where = _wanted(device, out_sharding)
-    return _like("ones_like", a, 1, dtype, shape, where)
+    return _like("ones_like", 1, *args, **kwargs)
 
 
 def empty_like(
@@ -652,7 +643,8 @@ def empty_like(
         >>> jnp.empty_like(jnp.arange(3), jnp.float16)
         Array([0., 0., 0.], dtype=float16)
     """
-    return _like("empty_like", prototype, 0, dtype, shape, _wanted(device, out_sharding))
+    where = _wanted(device, out_sharding)
+    return _like("empty_like", 0, prototype, dtype, shape, device=where)
 
 
 # Ranges

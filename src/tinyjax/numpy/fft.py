@@ -24,6 +24,7 @@ from tinyjax.primitives import fft as _fft, result_placement as placing
 from tinyjax.primitives.fft import FftKind
 
 Norm: TypeAlias = Literal["backward", "ortho", "forward"] | None
+Sizes: TypeAlias = Sequence[int] | None
 
 
 lazy.answer_for(
@@ -201,9 +202,7 @@ def conj_of(a: ArrayLike) -> Array:
     return ew.conj(x) if dtypes.is_complex(x.dtype) else x
 
 
-def _sizes(
-    x: Array, s: Sequence[int] | None, axes: Sequence[int] | None, name: str
-) -> tuple[list[int | None], list[int]]:
+def _sizes(x: Array, s: Sizes, axes: Sizes, name: str) -> tuple[list[int | None], list[int]]:
     """How many values to take along which axes."""
     if axes is None:
         axes = range(x.ndim) if s is None else range(x.ndim - len(s), x.ndim)
@@ -216,32 +215,16 @@ def _sizes(
     return sizes, places
 
 
-def _over(
-    kind: FftKind,
-    a: ArrayLike,
-    s: Sequence[int] | None,
-    axes: Sequence[int] | None,
-    norm: Norm,
-    name: str,
-) -> Array:
+def _over(kind: FftKind, a: ArrayLike, s: Sizes, axes: Sizes, norm: Norm, name: str) -> Array:
     """Transform along several axes."""
     x = pm.inexact(a, name)
     sizes, places = _sizes(x, s, axes, name)
     if places:
         return _transformed(kind, x, sizes, places, norm, name)
-    return (
-        pm.strong(x)
-        if kind is FftKind.RFFT
-        else ew.convert_element_type(x, dtypes.to_complex(x.dtype))
-    )
+    return pm.strong(x) if kind is FftKind.RFFT else pm.convert(x, dtypes.to_complex(x.dtype))
 
 
-def fftn(
-    a: ArrayLike,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
-    norm: Norm = None,
-) -> Array:
+def fftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: Norm = None) -> Array:
     """Return the Fourier transform over several axes.
 
     Args:
@@ -265,12 +248,7 @@ def fftn(
     return _over(FftKind.FFT, a, s, axes, norm, "fftn")
 
 
-def ifftn(
-    a: ArrayLike,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
-    norm: Norm = None,
-) -> Array:
+def ifftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: Norm = None) -> Array:
     """Return the inverse of ``fftn``, with the same arguments; the result is complex.
 
     It divides by the number of elements, unless ``norm`` is "forward" ("ortho": by the root of it).
@@ -285,12 +263,7 @@ def ifftn(
     return _over(FftKind.IFFT, a, s, axes, norm, "ifftn")
 
 
-def rfftn(
-    a: ArrayLike,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
-    norm: Norm = None,
-) -> Array:
+def rfftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: Norm = None) -> Array:
     """Return ``fftn`` of real numbers, with the first half of the last axis.
 
     The arguments are those of ``fftn``; the last of the axes has ``n // 2 + 1`` values.
@@ -306,12 +279,7 @@ def rfftn(
     return _over(FftKind.RFFT, a, s, axes, norm, "rfftn")
 
 
-def irfftn(
-    a: ArrayLike,
-    s: Sequence[int] | None = None,
-    axes: Sequence[int] | None = None,
-    norm: Norm = None,
-) -> Array:
+def irfftn(a: ArrayLike, s: Sizes = None, axes: Sizes = None, norm: Norm = None) -> Array:
     """Return the inverse of ``rfftn``: real numbers, by default an even number along the last axis.
 
     The arguments are those of ``fftn``; ``s`` tells the shape where that is odd.
@@ -332,9 +300,7 @@ def _two(axes: Sequence[int], name: str) -> Sequence[int]:
     return places
 
 
-def fft2(
-    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None
-) -> Array:
+def fft2(a: ArrayLike, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: Norm = None) -> Array:
     """Return the Fourier transform over two axes, the last by default; arguments as for ``fftn``.
 
     The result is complex: complex64, or complex128 of 64-bit numbers. ``s`` cuts the axes, or fills
@@ -354,7 +320,7 @@ def fft2(
 
 
 def ifft2(
-    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None
+    a: ArrayLike, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: Norm = None
 ) -> Array:
     """Return the inverse of ``fft2``, with the same arguments; the result is complex.
 
@@ -370,7 +336,7 @@ def ifft2(
 
 
 def rfft2(
-    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None
+    a: ArrayLike, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: Norm = None
 ) -> Array:
     """Return ``fft2`` of real numbers, with the first half of the last axis: ``n // 2 + 1`` values.
 
@@ -389,7 +355,7 @@ def rfft2(
 
 
 def irfft2(
-    a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2, -1), norm: Norm = None
+    a: ArrayLike, s: Sizes = None, axes: Sequence[int] = (-2, -1), norm: Norm = None
 ) -> Array:
     """Return the inverse of ``rfft2``: real numbers, by default an even number along the last axis.
 

@@ -10,12 +10,12 @@ import builtins
 import math
 from collections.abc import Callable
 from numbers import Real
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, records
+from tinyjax import dtypes, frames, records
 from tinyjax.core.names import Array, ArrayLike, bc, conc, ew, ints, rd, sh
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.host import LARGEST, data_at_hand, replay
@@ -75,17 +75,19 @@ _MAX = _Reduction("max", rd.reduce_max, ew.max_, rd.lowest)
 _MIN = _Reduction("min", rd.reduce_min, ew.min_, rd.highest)
 
 
-def _accumulate(
+def _accumulate(  # noqa: PLR0913, PLR0917 (the signature of sum)
     kind: _Reduction,
     a: ArrayLike,
-    axis: ints.Axis,
-    dtype: dtypes.DTypeLike,
-    keepdims: bool,
-    initial: ArrayLike | None,
-    where: ArrayLike | None,
-    promote_integers: bool,
+    axis: ints.Axis = None,
+    dtype: dtypes.DTypeLike = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
+    promote_integers: bool = True,
 ) -> Array:
     name = kind.name
+    uf.no_out(name, out)
     x = pm.array_of(name, a)
     axes = ints.canonical_axes(axis, x.ndim)
     result_dtype = dtypes.check(dtype) if dtype is not None else x.dtype
@@ -96,11 +98,11 @@ def _accumulate(
     x = pm.convert(x, result_dtype)
     if where is not None:
         x = _masked(name, x, where, kind.identity(result_dtype))
-    out = kind.reduce(x, axes)
+    total = kind.reduce(x, axes)
     if initial is not None:
         start = pm.convert(pm.array_of(name, initial), result_dtype)
-        out = kind.combine(out, _scalar(name, start, out.shape))
-    return _keep(out, x, axes, keepdims)
+        total = kind.combine(total, _scalar(name, start, total.shape))
+    return _keep(total, x, axes, keepdims)
 
 
 def _scalar(name: str, initial: Array, shape: tuple[int, ...]) -> Array:
@@ -143,20 +145,11 @@ def sum(
         >>> jnp.sum(x, where=x > 1)
         Array(9, dtype=int32)
     """
-    uf.no_out("sum", out)
-    return _accumulate(_SUM, a, axis, dtype, keepdims, initial, where, promote_integers)
+    return _accumulate(_SUM, a, axis, dtype, out, keepdims, initial, where, promote_integers)
 
 
-def prod(
-    a: ArrayLike,
-    axis: ints.Axis = None,
-    dtype: dtypes.DTypeLike = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-    promote_integers: bool = True,
-) -> Array:
+@frames.like(sum)
+def prod(*args: Any, **kwargs: Any) -> Array:
     """Multiply over axes; the arguments are those of ``sum``.
 
     The derivative is also right where elements are zero.
@@ -166,19 +159,20 @@ def prod(
         >>> jnp.prod(jnp.array([1.0, 2.0, 3.0]))
         Array(6., dtype=float32)
     """
-    uf.no_out("prod", out)
-    return _accumulate(_PROD, a, axis, dtype, keepdims, initial, where, promote_integers)
+    return _accumulate(_PROD, *args, **kwargs)
 
 
 def _extremum(
     kind: _Reduction,
     a: ArrayLike,
-    axis: ints.Axis,
-    keepdims: bool,
-    initial: ArrayLike | None,
-    where: ArrayLike | None,
+    axis: ints.Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: ArrayLike | None = None,
+    where: ArrayLike | None = None,
 ) -> Array:
     name = kind.name
+    uf.no_out(name, out)
     x = pm.strong(pm.array_of(name, a))
     axes = ints.canonical_axes(axis, x.ndim)
     if initial is None:
@@ -192,9 +186,9 @@ def _extremum(
                 f"{name} over axes {axes} of {x.aval}: there is no element. Give an initial value."
             )
         return _keep(kind.reduce(x, axes), x, axes, keepdims)
-    out = kind.reduce(_masked(name, x, where, kind.identity(x.dtype)), axes)
+    result = kind.reduce(_masked(name, x, where, kind.identity(x.dtype)), axes)
     start = pm.convert(pm.array_of(name, initial), x.dtype)
-    return _keep(kind.combine(out, _scalar(name, start, out.shape)), x, axes, keepdims)
+    return _keep(kind.combine(result, _scalar(name, start, result.shape)), x, axes, keepdims)
 
 
 def max(
@@ -226,18 +220,11 @@ def max(
         >>> jnp.max(jnp.array([[1, 5], [3, 4]]), axis=1)
         Array([5, 4], dtype=int32)
     """
-    uf.no_out("max", out)
-    return _extremum(_MAX, a, axis, keepdims, initial, where)
+    return _extremum(_MAX, a, axis, out, keepdims, initial, where)
 
 
-def min(
-    a: ArrayLike,
-    axis: ints.Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Array:
+@frames.like(max)
+def min(*args: Any, **kwargs: Any) -> Array:
     """Return the smallest element over axes; the arguments are those of ``max``.
 
     It is NaN where an element is. Elements that tie share the derivative. See also ``minimum``, of
@@ -250,8 +237,7 @@ def min(
         >>> tinyjax.grad(jnp.min)(jnp.array([1.0, 1.0, 2.0]))
         Array([0.5, 0.5, 0. ], dtype=float32)
     """
-    uf.no_out("min", out)
-    return _extremum(_MIN, a, axis, keepdims, initial, where)
+    return _extremum(_MIN, *args, **kwargs)
 
 
 def any(
@@ -334,9 +320,11 @@ def _argument(
     name: str,
     choose: Callable[[Array, int, dtypes.DType], Array],
     a: ArrayLike,
-    axis: int | None,
-    keepdims: bool,
+    axis: int | None = None,
+    out: None = None,
+    keepdims: bool = False,
 ) -> Array:
+    uf.no_out(name, out)
     x = pm.array_of(name, a)
     along = tuple(range(x.ndim)) if axis is None else (ints.canonical_axis(axis, x.ndim),)
     if builtins.any(x.shape[i] == 0 for i in along):
@@ -370,13 +358,11 @@ def argmax(
         >>> jnp.argmax(jnp.array([1.0, jnp.nan, 3.0]))
         Array(1, dtype=int32)
     """
-    uf.no_out("argmax", out)
-    return _argument("argmax", arg_extrema.argmax, a, axis, keepdims)
+    return _argument("argmax", arg_extrema.argmax, a, axis, out, keepdims)
 
 
-def argmin(
-    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool = False
-) -> Array:
+@frames.like(argmax)
+def argmin(*args: Any, **kwargs: Any) -> Array:
     """Return the index of the smallest element along an axis; as ``argmax`` otherwise.
 
     It is the first one of several, and that of the first NaN if there is any.
@@ -388,13 +374,18 @@ def argmin(
         >>> jnp.argmin(jnp.array([1.0, jnp.nan, 0.0]))
         Array(1, dtype=int32)
     """
-    uf.no_out("argmin", out)
-    return _argument("argmin", arg_extrema.argmin, a, axis, keepdims)
+    return _argument("argmin", arg_extrema.argmin, *args, **kwargs)
 
 
 def _nan_argument(
-    name: str, a: ArrayLike, axis: int | None, keepdims: bool | None, worst: float
+    name: str,
+    worst: float,
+    a: ArrayLike,
+    axis: int | None = None,
+    out: None = None,
+    keepdims: bool | None = None,
 ) -> Array:
+    uf.no_out(name, out)
     x = pm.array_of(name, a)
     find = argmax if worst < 0 else argmin
     if not dtypes.is_inexact(x.dtype):
@@ -419,13 +410,11 @@ def nanargmax(
         >>> jnp.nanargmax(jnp.array([jnp.nan, jnp.nan])), jnp.nanargmax(jnp.array([1, 5, 5]))
         (Array(-1, dtype=int32), Array(1, dtype=int32))
     """
-    uf.no_out("nanargmax", out)
-    return _nan_argument("nanargmax", a, axis, keepdims, -math.inf)
+    return _nan_argument("nanargmax", -math.inf, a, axis, out, keepdims)
 
 
-def nanargmin(
-    a: ArrayLike, axis: int | None = None, out: None = None, keepdims: bool | None = None
-) -> Array:
+@frames.like(nanargmax)
+def nanargmin(*args: Any, **kwargs: Any) -> Array:
     """Return the index of the smallest element that is not NaN; -1 where all are.
 
     The first of equal ones. NumPy raises an error where all are NaN; under ``jit`` there could be
@@ -436,8 +425,7 @@ def nanargmin(
         >>> jnp.nanargmin(jnp.array([[3.0, jnp.nan, 1.0], [jnp.nan] * 3]), axis=1)
         Array([ 2, -1], dtype=int32)
     """
-    uf.no_out("nanargmin", out)
-    return _nan_argument("nanargmin", a, axis, keepdims, math.inf)
+    return _nan_argument("nanargmin", math.inf, *args, **kwargs)
 
 
 # Means
@@ -610,18 +598,8 @@ def root(squares: Array) -> Array:
     return ew.mul(root_or_one, ew.sub(sh.full_like(nothing, 1), nothing))
 
 
-def std(  # noqa: PLR0913 (JAX's signature)
-    a: ArrayLike,
-    axis: ints.Axis = None,
-    dtype: dtypes.DTypeLike = None,
-    out: None = None,
-    ddof: int = 0,
-    keepdims: bool = False,
-    *,
-    where: ArrayLike | None = None,
-    mean: ArrayLike | None = None,
-    correction: int | float | None = None,
-) -> Array:
+@frames.like(var)
+def std(*args: Any, **kwargs: Any) -> Array:
     """Return the standard deviation over axes, the root of ``var``; it takes the same arguments.
 
     It divides by the number of elements less ``ddof``. Where all elements are equal, its
@@ -634,10 +612,7 @@ def std(  # noqa: PLR0913 (JAX's signature)
         >>> jnp.std(jnp.array([1, 3, 5]), ddof=1)
         Array(2., dtype=float32)
     """
-    uf.no_out("std", out)
-    return root(
-        var(a, axis, dtype, None, ddof, keepdims, where=where, mean=mean, correction=correction)
-    )
+    return root(var(*args, **kwargs))
 
 
 @overload
@@ -782,15 +757,8 @@ def nansum(
     return sum(x, axis, dtype, out, keepdims, initial, where)
 
 
-def nanprod(
-    a: ArrayLike,
-    axis: ints.Axis = None,
-    dtype: dtypes.DTypeLike = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Array:
+@frames.like(nansum)
+def nanprod(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     """Multiply over axes, taking NaN as one; the arguments are those of ``prod``.
 
     Where all elements are NaN, the product is 1.
@@ -801,7 +769,7 @@ def nanprod(
         Array([2., 1.], dtype=float32)
     """
     x, _ = _without_nan("nanprod", a, lambda _: 1)
-    return prod(x, axis, dtype, out, keepdims, initial, where)
+    return prod(x, *args, **kwargs)
 
 
 def nanmax(
@@ -910,16 +878,8 @@ def nanvar(
     return var(x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean)
 
 
-def nanstd(
-    a: ArrayLike,
-    axis: ints.Axis = None,
-    dtype: dtypes.DTypeLike = None,
-    out: None = None,
-    ddof: int = 0,
-    keepdims: bool = False,
-    where: ArrayLike | None = None,
-    mean: ArrayLike | None = None,
-) -> Array:
+@frames.like(nanvar)
+def nanstd(*args: Any, **kwargs: Any) -> Array:
     """Return the standard deviation over axes of the elements that are not NaN.
 
     It is the root of ``nanvar``. The arguments are those of ``nanvar``.
@@ -929,19 +889,14 @@ def nanstd(
         >>> jnp.nanstd(jnp.array([1.0, jnp.nan, 5.0]))
         Array(2., dtype=float32)
     """
-    return root(nanvar(a, axis, dtype, out, ddof, keepdims, where, mean))
+    return root(nanvar(*args, **kwargs))
 
 
 # Agreement of whole arrays
 
 
-def allclose(
-    a: ArrayLike,
-    b: ArrayLike,
-    rtol: ArrayLike = 1e-05,
-    atol: ArrayLike = 1e-08,
-    equal_nan: bool = False,
-) -> Array:
+@frames.like(uf.isclose)
+def allclose(*args: Any, **kwargs: Any) -> Array:
     """Say whether all elements are close, as a bool array without axes.
 
     The arguments are those of ``isclose``: equal infinities are close, NaNs only with
@@ -954,7 +909,7 @@ def allclose(
         >>> jnp.allclose(jnp.nan, jnp.nan), jnp.allclose(jnp.nan, jnp.nan, equal_nan=True)
         (Array(False, dtype=bool), Array(True, dtype=bool))
     """
-    return all(uf.isclose(a, b, rtol, atol, equal_nan))
+    return all(uf.isclose(*args, **kwargs))
 
 
 replay.replay_functions(globals(), plain="allclose")

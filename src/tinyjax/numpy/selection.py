@@ -7,7 +7,7 @@ must not. Under ``jit``, functions that return indices therefore take the ``size
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import overload
+from typing import TypeAlias, overload
 
 import numpy as np
 
@@ -16,16 +16,15 @@ from tinyjax.core.names import Array, ArrayLike, conc, ew, ints, sh, sl
 from tinyjax.host import replay
 from tinyjax.numpy import creation as cr, elementwise as uf, manipulation as mn, promotion as pm
 
+#: What stands for elements that there are not, along all axes or each.
+Fill: TypeAlias = ArrayLike | tuple[ArrayLike, ...] | None
+
 
 @overload
 def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike, /) -> Array: ...
 @overload
 def where(
-    condition: ArrayLike,
-    /,
-    *,
-    size: int | None = None,
-    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
+    condition: ArrayLike, /, *, size: int | None = None, fill_value: Fill = None
 ) -> tuple[Array, ...]: ...
 @replay.replayed
 def where(
@@ -35,7 +34,7 @@ def where(
     /,
     *,
     size: int | None = None,
-    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
+    fill_value: Fill = None,
 ) -> Array | tuple[Array, ...]:
     """Return elements of ``x`` where a condition holds, and of ``y`` elsewhere.
 
@@ -105,12 +104,7 @@ def select(
     return result
 
 
-def nonzero(
-    a: ArrayLike,
-    *,
-    size: int | None = None,
-    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
-) -> tuple[Array, ...]:
+def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Fill = None) -> tuple[Array, ...]:
     """Return the indices of the elements that are not zero, an array for each axis.
 
     Args:
@@ -196,12 +190,7 @@ def flatnonzero(
     return nonzero(mn.ravel(a), size=size, fill_value=fill_value)[0]
 
 
-def argwhere(
-    a: ArrayLike,
-    *,
-    size: int | None = None,
-    fill_value: ArrayLike | tuple[ArrayLike, ...] | None = None,
-) -> Array:
+def argwhere(a: ArrayLike, *, size: int | None = None, fill_value: Fill = None) -> Array:
     """Return the indices of the elements that are not zero, one in each row: see ``nonzero``.
 
     The result has shape ``(n, a.ndim)``, in the order of the elements; NaN is not zero. Under

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from math import prod
-from typing import Final, Literal, get_args
+from typing import Any, Final, Literal, get_args
 
-from tinyjax import dtypes, errors
+from tinyjax import dtypes, errors, frames
 from tinyjax.core.names import Array, ArrayLike, dev, ew, ints, opd, rd, sh, sl, tr
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.host import replay
@@ -224,8 +224,14 @@ _Cumulative = Callable[[Array, int], Array]
 
 
 def _cumulate(
-    name: str, function: _Cumulative, a: ArrayLike, axis: int | None, dtype: dtypes.DTypeLike
+    name: str,
+    function: _Cumulative,
+    a: ArrayLike,
+    axis: int | None = None,
+    dtype: dtypes.DTypeLike = None,
+    out: None = None,
 ) -> Array:
+    uf.no_out(name, out)
     x, along = _along(name, _not_a_number(name, a), axis)
     result_dtype = x.dtype if dtype is None else dtypes.check(dtype)
     x = pm.convert(x, result_dtype)
@@ -233,8 +239,8 @@ def _cumulate(
         x = pm.convert(x, dtypes.default_int())
     if not x.shape:
         raise errors.ArgumentError(f"{name} needs an axis to run along, but got a scalar.")
-    out = function(pm.strong(x), along)
-    return pm.convert(out, result_dtype) if dtype is not None else out
+    sums = function(pm.strong(x), along)
+    return pm.convert(sums, result_dtype) if dtype is not None else sums
 
 
 def _not_a_number(name: str, a: ArrayLike) -> ArrayLike:
@@ -266,13 +272,11 @@ def cumsum(
         >>> jnp.cumsum(jnp.array([100, 100], jnp.int8))
         Array([100, -56], dtype=int8)
     """
-    uf.no_out("cumsum", out)
-    return _cumulate("cumsum", cu.cumsum, a, axis, dtype)
+    return _cumulate("cumsum", cu.cumsum, a, axis, dtype, out)
 
 
-def cumprod(
-    a: ArrayLike, axis: int | None = None, dtype: dtypes.DTypeLike = None, out: None = None
-) -> Array:
+@frames.like(cumsum)
+def cumprod(*args: Any, **kwargs: Any) -> Array:
     """Return the running product, in the dtype of ``a``; the arguments are those of ``cumsum``.
 
     Small integers wrap around, unlike in ``prod``, which computes them in the default integer.
@@ -285,13 +289,11 @@ def cumprod(
         >>> jnp.cumprod(x), jnp.prod(x)
         (Array([100, -56], dtype=int8), Array(200, dtype=int32))
     """
-    uf.no_out("cumprod", out)
-    return _cumulate("cumprod", cu.cumprod, a, axis, dtype)
+    return _cumulate("cumprod", cu.cumprod, *args, **kwargs)
 
 
-def nancumsum(
-    a: ArrayLike, axis: int | None = None, dtype: dtypes.DTypeLike = None, out: None = None
-) -> Array:
+@frames.like(cumsum)
+def nancumsum(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     """Return the running sum with NaN counted as zero; the arguments are those of ``cumsum``.
 
     Without ``axis`` the array is flattened. Integers, which are never NaN, are taken as by
@@ -305,13 +307,12 @@ def nancumsum(
         Array([[1., 0.],
                [3., 3.]], dtype=float32)
     """
-    uf.no_out("nancumsum", out)
-    return _cumulate("nancumsum", cu.cumsum, _replace_nan("nancumsum", a, 0), axis, dtype)
+    x = _replace_nan("nancumsum", a, 0)
+    return _cumulate("nancumsum", cu.cumsum, x, *args, **kwargs)
 
 
-def nancumprod(
-    a: ArrayLike, axis: int | None = None, dtype: dtypes.DTypeLike = None, out: None = None
-) -> Array:
+@frames.like(cumsum)
+def nancumprod(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     """Return the running product with NaN counted as one; the arguments are those of ``cumsum``.
 
     Without ``axis`` the array is flattened. Integers, which are never NaN, are taken as by
@@ -325,8 +326,8 @@ def nancumprod(
         Array([[ 2.,  3.],
                [ 2., 12.]], dtype=float32)
     """
-    uf.no_out("nancumprod", out)
-    return _cumulate("nancumprod", cu.cumprod, _replace_nan("nancumprod", a, 1), axis, dtype)
+    x = _replace_nan("nancumprod", a, 1)
+    return _cumulate("nancumprod", cu.cumprod, x, *args, **kwargs)
 
 
 def _replace_nan(name: str, a: ArrayLike, value: float) -> Array:
@@ -339,11 +340,11 @@ def _replace_nan(name: str, a: ArrayLike, value: float) -> Array:
 def _array_api_cumulate(
     name: str,
     function: _Cumulative,
-    x: ArrayLike,
-    axis: int | None,
-    dtype: dtypes.DTypeLike,
-    include_initial: bool,
     initial: int,
+    x: ArrayLike,
+    axis: int | None = None,
+    dtype: dtypes.DTypeLike = None,
+    include_initial: bool = False,
 ) -> Array:
     array = pm.array_of(name, x)
     if axis is None:
@@ -386,17 +387,11 @@ def cumulative_sum(
         >>> jnp.cumulative_sum(jnp.array([1, 2, 3]), include_initial=True)
         Array([0, 1, 3, 6], dtype=int32)
     """
-    return _array_api_cumulate("cumulative_sum", cu.cumsum, x, axis, dtype, include_initial, 0)
+    return _array_api_cumulate("cumulative_sum", cu.cumsum, 0, x, axis, dtype, include_initial)
 
 
-def cumulative_prod(
-    x: ArrayLike,
-    /,
-    *,
-    axis: int | None = None,
-    dtype: dtypes.DTypeLike = None,
-    include_initial: bool = False,
-) -> Array:
+@frames.like(cumulative_sum)
+def cumulative_prod(*args: Any, **kwargs: Any) -> Array:
     """Return the running product, with the arguments of ``cumulative_sum``.
 
     The results are as many as the elements, or one more, of which the first is 1, with
@@ -411,7 +406,7 @@ def cumulative_prod(
         Array([[1, 2],
                [3, 8]], dtype=int32)
     """
-    return _array_api_cumulate("cumulative_prod", cu.cumprod, x, axis, dtype, include_initial, 1)
+    return _array_api_cumulate("cumulative_prod", cu.cumprod, 1, *args, **kwargs)
 
 
 # Quantiles
@@ -456,21 +451,12 @@ def quantile(
         >>> jnp.quantile(jnp.array([1.0, 2.0, 4.0]), jnp.array([0.5, 0.75]))
         Array([2., 3.], dtype=float32)
     """
-    uf.no_out("quantile", out)
-    return _quantile("quantile", a, q, axis, method, keepdims, False, 1, weights)
+    options = (axis, out, overwrite_input, method, keepdims)
+    return _quantile("quantile", a, q, *options, weights=weights)
 
 
-def nanquantile(
-    a: ArrayLike,
-    q: ArrayLike,
-    axis: ints.Axis = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    method: Method = "linear",
-    keepdims: bool = False,
-    *,
-    weights: ArrayLike | None = None,
-) -> Array:
+@frames.like(quantile)
+def nanquantile(*args: Any, **kwargs: Any) -> Array:
     """Return quantiles of the elements that are not NaN; arguments as for ``quantile``.
 
     ``q`` is from 0 to 1 and may be an array, whose axes come first in the result. Between two
@@ -482,8 +468,7 @@ def nanquantile(
         >>> jnp.nanquantile(jnp.array([1.0, jnp.nan, 2.0, 3.0]), jnp.array([0.0, 0.5]))
         Array([1., 2.], dtype=float32)
     """
-    uf.no_out("nanquantile", out)
-    return _quantile("nanquantile", a, q, axis, method, keepdims, True, 1, weights)
+    return _quantile("nanquantile", *args, **kwargs)
 
 
 @placing.placed
@@ -510,21 +495,12 @@ def percentile(  # noqa: PLR0913 (JAX's signature)
         >>> jnp.percentile(jnp.array([1.0, 2.0, 3.0]), 30, method="lower")
         Array(1., dtype=float32)
     """
-    uf.no_out("percentile", out)
-    return _quantile("percentile", a, q, axis, method, keepdims, False, 100, weights)
+    options = (axis, out, overwrite_input, method, keepdims)
+    return _quantile("percentile", a, q, *options, weights=weights)
 
 
-def nanpercentile(
-    a: ArrayLike,
-    q: ArrayLike,
-    axis: ints.Axis = None,
-    out: None = None,
-    overwrite_input: bool = False,
-    method: Method = "linear",
-    keepdims: bool = False,
-    *,
-    weights: ArrayLike | None = None,
-) -> Array:
+@frames.like(quantile)
+def nanpercentile(*args: Any, **kwargs: Any) -> Array:
     """Return percentiles of the elements that are not NaN; arguments as for ``percentile``.
 
     ``q`` is in percent, from 0 to 100, and may be an array, whose axes come first in the result.
@@ -538,8 +514,7 @@ def nanpercentile(
         Array([[1., 3.],
                [1., 4.]], dtype=float32)
     """
-    uf.no_out("nanpercentile", out)
-    return _quantile("nanpercentile", a, q, axis, method, keepdims, True, 100, weights)
+    return _quantile("nanpercentile", *args, **kwargs)
 
 
 def median(
@@ -566,8 +541,7 @@ def median(
         >>> jnp.median(jnp.array([1, 10, 2]))
         Array(2., dtype=float32)
     """
-    uf.no_out("median", out)
-    return _quantile("median", a, 0.5, axis, "midpoint", keepdims, False)
+    return _quantile("median", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
 
 
 def nanmedian(
@@ -587,22 +561,24 @@ def nanmedian(
         >>> jnp.nanmedian(jnp.array([[1.0, jnp.nan, 2.0], [jnp.nan] * 3]), axis=1)
         Array([1.5, nan], dtype=float32)
     """
-    uf.no_out("nanmedian", out)
-    return _quantile("nanmedian", a, 0.5, axis, "midpoint", keepdims, True)
+    return _quantile("nanmedian", a, 0.5, axis, out, overwrite_input, "midpoint", keepdims)
 
 
-def _quantile(  # noqa: PLR0913, PLR0917 (quantile's, and what the variants differ in)
+def _quantile(  # noqa: PLR0913 (the signature of quantile)
     name: str,
     a: ArrayLike,
     q: ArrayLike,
-    axis: ints.Axis,
-    method: Method,
-    keepdims: bool,
-    skip_nan: bool,
-    whole: int = 1,
+    axis: ints.Axis = None,
+    out: None = None,
+    overwrite_input: bool = False,
+    method: Method = "linear",
+    keepdims: bool = False,
+    *,
     weights: ArrayLike | None = None,
 ) -> Array:
-    """Return quantiles; ``q`` counts from 0 to ``whole``."""
+    """Return quantiles: of percents, and of what is not NaN, if the name says so."""
+    uf.no_out(name, out)
+    skip_nan, whole = name.startswith("nan"), 100 if name.endswith("percentile") else 1
     pm.check_option(name, "method", method, get_args(Method))
     x, fractions = pm.promote_inexact(*pm.inexact_first(name, a, q))
     if dtypes.is_complex(x.dtype):
@@ -634,22 +610,22 @@ def _quantile(  # noqa: PLR0913, PLR0917 (quantile's, and what the variants diff
     if not line.shape[0]:
         if name in ("quantile", "percentile"):  # as in NumPy
             raise errors.ShapeError(f"{name} of {x.aval}: there is no element to choose.")
-        out = sh.full((fractions.size, *line.shape[1:]), float("nan"), line.dtype)
+        result = sh.full((fractions.size, *line.shape[1:]), float("nan"), line.dtype)
     elif method == "inverted_cdf":
         counts = sh.full_like(x, 1) if weights is None else _weights(name, weights, x, axes)
         line, counts = so.sort((line, in_line(pm.strong(counts))), 0, num_keys=1)
-        out = _least_with_fraction(line, counts, flat, skip_nan)
+        result = _least_with_fraction(line, counts, flat, skip_nan)
     elif weights is not None:
         raise errors.ArgumentError(
             f"{name}: only method='inverted_cdf' takes weights, but method is {method!r}."
         )
     else:
         (line,) = so.sort((line,), 0)
-        out = _interpolate(line, flat, method, skip_nan)
+        result = _interpolate(line, flat, method, skip_nan)
     if keepdims:
         shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
-        out = sh.reshape(out, (fractions.size, *shape))
-    return sh.reshape(out, fractions.shape + out.shape[1:])
+        result = sh.reshape(result, (fractions.size, *shape))
+    return sh.reshape(result, fractions.shape + result.shape[1:])
 
 
 def _weights(name: str, weights: ArrayLike, x: Array, axes: tuple[int, ...]) -> Array:

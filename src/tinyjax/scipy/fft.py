@@ -6,12 +6,12 @@ They are linear: derivatives and transposes are those of ``tinyjax.numpy.fft``.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, lazy
+from tinyjax import dtypes, frames, lazy
 from tinyjax.core.names import Array, ArrayLike, ints
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.host import replay
@@ -21,6 +21,7 @@ lazy.answer_for(__name__, "dct dctn idct idctn")
 
 Type = Literal[1, 2, 3, 4]
 Norm = Literal["backward", "ortho", "forward"] | None
+Sizes: TypeAlias = int | Sequence[int] | None
 
 
 def _turns(x: Array, angles: dtypes.HostArray) -> Array:
@@ -76,10 +77,11 @@ def _ends(n: int, at: Sequence[int], factor: float) -> dtypes.HostArray:
     return weights
 
 
-def _along(name: str, x: Array, type: int, axis: int, norm: Norm, inverse: bool) -> Array:
+def _along(name: str, x: Array, type: int, axis: int, norm: Norm) -> Array:
     """One transform along an axis; the inverse of type 2 is type 3, and the other way round."""
     check_option(name, "type", type, _TRANSFORMS)
     check_option(name, "norm", norm, (None, "backward", "ortho", "forward"))
+    inverse = name.startswith("i")
     if inverse:
         type = {2: 3, 3: 2}.get(type, type)
     n = x.shape[axis]
@@ -124,23 +126,17 @@ def _resized(x: Array, axis: int, count: int) -> Array:
 
 
 def _one(
-    name: str, x: ArrayLike, type: int, n: int | None, axis: int, norm: Norm, inverse: bool
+    name: str, x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: Norm = None
 ) -> Array:
     a = _prepared(name, x)
     place = ints.canonical_axis(axis, a.ndim, f"{name}: axis")
     if n is not None:
         a = _resized(a, place, ints.integer(n, "n"))
-    return _parts(a, lambda part: _along(name, part, type, place, norm, inverse))
+    return _parts(a, lambda part: _along(name, part, type, place, norm))
 
 
 def _several(
-    name: str,
-    x: ArrayLike,
-    type: int,
-    s: int | Sequence[int] | None,
-    axes: int | Sequence[int] | None,
-    norm: Norm,
-    inverse: bool,
+    name: str, x: ArrayLike, type: int = 2, s: Sizes = None, axes: Sizes = None, norm: Norm = None
 ) -> Array:
     a = _prepared(name, x)
     sizes = None if s is None else ints.integers(ints.one_or_more(s, "s"), "s")
@@ -161,7 +157,7 @@ def _several(
 
     def transform(part: Array) -> Array:
         for axis in places:
-            part = _along(name, part, type, axis, norm, inverse)
+            part = _along(name, part, type, axis, norm)
         return part
 
     return _parts(a, transform)
@@ -193,12 +189,11 @@ def dct(
         >>> dct(jnp.ones(4)).round(4)
         Array([8., 0., 0., 0.], dtype=float32)
     """
-    return _one("dct", x, type, n, axis, norm, False)
+    return _one("dct", x, type, n, axis, norm)
 
 
-def idct(
-    x: ArrayLike, type: Type = 2, n: int | None = None, axis: int = -1, norm: Norm = None
-) -> Array:
+@frames.like(dct)
+def idct(*args: Any, **kwargs: Any) -> Array:
     """Return the inverse of ``dct``; the arguments and errors are those of ``dct``.
 
     With ``norm`` None it divides by twice the number of elements, by which ``dct`` multiplies; with
@@ -213,15 +208,11 @@ def idct(
         >>> jnp.round(idct(dct(jnp.array([1.0, 2.0, 3.0]))), 4)
         Array([1., 2., 3.], dtype=float32)
     """
-    return _one("idct", x, type, n, axis, norm, True)
+    return _one("idct", *args, **kwargs)
 
 
 def dctn(
-    x: ArrayLike,
-    type: Type = 2,
-    s: int | Sequence[int] | None = None,
-    axes: int | Sequence[int] | None = None,
-    norm: Norm = None,
+    x: ArrayLike, type: Type = 2, s: Sizes = None, axes: Sizes = None, norm: Norm = None
 ) -> Array:
     """Return the discrete cosine transform along several axes.
 
@@ -243,16 +234,11 @@ def dctn(
         Array([[16.,  0.],
                [ 0.,  0.]], dtype=float32)
     """
-    return _several("dctn", x, type, s, axes, norm, False)
+    return _several("dctn", x, type, s, axes, norm)
 
 
-def idctn(
-    x: ArrayLike,
-    type: Type = 2,
-    s: int | Sequence[int] | None = None,
-    axes: int | Sequence[int] | None = None,
-    norm: Norm = None,
-) -> Array:
+@frames.like(dctn)
+def idctn(*args: Any, **kwargs: Any) -> Array:
     """Return the inverse of ``dctn``; the arguments and errors are those of ``dctn``.
 
     Over all axes by default. It divides by what ``dctn`` multiplies by; with ``norm="ortho"`` both
@@ -265,7 +251,7 @@ def idctn(
         Array([[1., 2.],
                [3., 4.]], dtype=float32)
     """
-    return _several("idctn", x, type, s, axes, norm, True)
+    return _several("idctn", *args, **kwargs)
 
 
 replay.replay_functions(globals())

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, lazy
+from tinyjax import dtypes, frames, lazy
 from tinyjax.core.names import Array, ArrayLike, ints
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.host import replay
@@ -213,13 +213,8 @@ def convolve2d(
     return _convolve("convolve2d", in1, in2, mode)
 
 
-def correlate(
-    in1: ArrayLike,
-    in2: ArrayLike,
-    mode: Mode = "full",
-    method: Literal["auto", "direct", "fft"] = "auto",
-    precision: object = None,
-) -> Array:
+@frames.like(convolve)
+def correlate(in1: ArrayLike, in2: ArrayLike, *args: Any, **kwargs: Any) -> Array:
     """Correlate two arrays: convolve with the conjugate of the second one, reversed.
 
     The arguments and errors are those of ``convolve``.
@@ -230,7 +225,8 @@ def correlate(
         >>> correlate(jnp.array([1.0, 2.0, 3.0]), jnp.array([0.0, 1.0, 0.5]))
         Array([0.5, 2. , 3.5, 3. , 0. ], dtype=float32)
     """
-    return convolve(in1, jnp.flip(jnp.conj(pm.array_of("correlate", in2))), mode, method)
+    turned = jnp.flip(jnp.conj(pm.array_of("correlate", in2)))
+    return convolve(in1, turned, *args, **kwargs)
 
 
 def correlate2d(

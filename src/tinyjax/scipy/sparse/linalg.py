@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
-from tinyjax import implicit, numpy as jnp, tree
+from tinyjax import frames, implicit, numpy as jnp, tree
 from tinyjax.core.names import Array, ArrayLike, arr, opd
 from tinyjax.lazy import answer_for
 
@@ -47,12 +47,15 @@ def _solved(
     method: Literal["cg", "bicgstab", "gmres"],
     A: Operator,
     b: Any,
-    x0: Any,
-    M: Operator | None,
+    x0: Any = None,
+    *,
+    tol: ArrayLike = 1e-5,
+    M: Operator | None = None,
     **options: Any,
 ) -> Any:
     near, matrix = _function(M), _operator(A)
-    return implicit.linear_solve(matrix, b, method=method, preconditioner=near, x0=x0, **options)
+    options |= {"tol": tol, "preconditioner": near, "x0": x0}
+    return implicit.linear_solve(matrix, b, method=method, **options)
 
 
 class Solver(Protocol):
@@ -127,20 +130,12 @@ def cg(
         >>> cg(lambda x: 2 * x, jnp.array([2.0, 4.0]))[0]
         Array([1., 2.], dtype=float32)
     """
-    return _solved("cg", A, b, x0, M, tol=tol, atol=atol, maxiter=maxiter), None
+    return _solved("cg", A, b, x0, M=M, tol=tol, atol=atol, maxiter=maxiter), None
 
 
 @_solver
-def bicgstab(
-    A: Operator,
-    b: Any,
-    x0: Any = None,
-    *,
-    tol: ArrayLike = 1e-5,
-    atol: ArrayLike = 0.0,
-    maxiter: int | None = None,
-    M: Operator | None = None,
-) -> tuple[Any, None]:
+@frames.like(cg)
+def bicgstab(*args: Any, **kwargs: Any) -> tuple[Any, None]:
     """Solve ``A x = b`` by stabilised bi-conjugate gradients.
 
     Arguments and results are those of ``cg``; ``A`` is any regular matrix.
@@ -153,7 +148,7 @@ def bicgstab(
         >>> jnp.round(x, 3)
         Array([1., 2.], dtype=float32)
     """
-    return _solved("bicgstab", A, b, x0, M, tol=tol, atol=atol, maxiter=maxiter), None
+    return _solved("bicgstab", *args, **kwargs), None
 
 
 @overload
@@ -218,6 +213,6 @@ def gmres(  # noqa: PLR0913 (JAX's signature)
         >>> jnp.round(x, 3), info
         (Array([1., 2.], dtype=float32), Array(0, dtype=int32, weak_type=True))
     """
-    x = _solved("gmres", A, b, x0, M, tol=tol, atol=atol, maxiter=maxiter, restart=restart)
+    x = _solved("gmres", A, b, x0, M=M, tol=tol, atol=atol, maxiter=maxiter, restart=restart)
     failed = jnp.stack([jnp.isnan(leaf).any() for leaf in tree.leaves(x)])
     return x, jnp.where(failed.any(), -1, 0)
