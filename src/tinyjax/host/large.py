@@ -11,6 +11,7 @@ of these times, on one core, of 10^6 elements, ms:
 operation                            NumPy  by rule
 ===================================  =====  =======
 choice by a random predicate           3.6      0.5
+the same of float64                    3.6      1.4
 extremum of floats and a number       0.37     0.17
 sum of bfloat16                        1.4      0.8
 exponential of bfloat16                2.7      1.0
@@ -37,11 +38,11 @@ _BLOCK: Final = 1 << 16
 
 @ew.select_p.def_rule(prim.LARGE)
 def _large_choice(avals: prim.Avals, params: Any) -> prim.HostCall | None:
-    return prim.HostCall(_choose, fresh=True) if avals[1].dtype.itemsize <= 4 else None
+    return prim.HostCall(_choose, fresh=True) if avals[1].dtype.itemsize <= 8 else None
 
 
 def _choose(predicate: HostArray, x: HostArray, y: HostArray) -> HostArray:
-    """Choose elements of at most four bytes by arithmetic, where NumPy takes branches."""
+    """Choose elements of at most eight bytes by arithmetic, where NumPy takes branches."""
     out = np.empty(predicate.shape, x.dtype)
     bits = f"i{x.dtype.itemsize}"
     mask = predicate.reshape(-1).view("i1")
