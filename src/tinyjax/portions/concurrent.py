@@ -8,9 +8,10 @@ Python's lock while it runs. As a part of a compiled program it is written in pl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextvars import copy_context
+from functools import partial
 from typing import Final
 
 import attrs
@@ -58,19 +59,27 @@ def _evaluate(args: prim.Arrays, params: ConcurrentParams) -> prim.Arrays:
                     later.append(eqn)
                 elif eqn.primitive is program.jit_p:
                     operands = [read(x) for x in eqn.inputs]
-                    running[pool.submit(copy_context().run, _call, eqn, operands)] = eqn
+                    call = partial(bind, eqn.primitive, operands, eqn.params)
+                    running[pool.submit(copy_context().run, _settled, call)] = eqn
                 else:
                     outs = bind(eqn.primitive, [read(x) for x in eqn.inputs], eqn.params)
                     values.update(zip(eqn.out_binders, outs, strict=True))
             left = later
-            for call in wait(running, return_when=FIRST_COMPLETED).done:
-                values.update(zip(running.pop(call).out_binders, call.result(), strict=True))
+            for end in wait(running, return_when=FIRST_COMPLETED).done:
+                values.update(zip(running.pop(end).out_binders, end.result(), strict=True))
     return [read(x) for x in jaxpr.outs]
 
 
-def _call(eqn: jx.JaxprEqn, operands: Sequence[Array]) -> Sequence[Array]:
+def together(calls: Sequence[Callable[[], Sequence[Array]]]) -> list[Sequence[Array]]:
+    """Call compiled programs that wait for no other, each in a thread."""
+    with cores.pool_of(len(calls)) as pool:
+        running = [pool.submit(copy_context().run, _settled, call) for call in calls]
+        return [call.result() for call in running]
+
+
+def _settled(call: Callable[[], Sequence[Array]]) -> Sequence[Array]:
     """Call a compiled program and wait for its results, so that the thread is its own meanwhile."""
-    outs = bind(eqn.primitive, operands, eqn.params)
+    outs = call()
     for out in outs:
         out.block_until_ready()
     return outs

@@ -7,10 +7,10 @@ from functools import partial
 from itertools import pairwise
 from typing import Any, TypeAlias
 
-from tinyjax.core.names import Array, bind, ints, program, sh, sl
+from tinyjax.core.names import Array, bind, ints, program, sh, sl, tr
 from tinyjax.core.tracing.primitive import MappedAxis
 from tinyjax.core.tracing.staging import Staged, call_staged, is_called, stage_call
-from tinyjax.portions.concurrent import ConcurrentParams, bind_concurrent
+from tinyjax.portions.concurrent import ConcurrentParams, bind_concurrent, together
 
 #: Applies a function to examples: takes their axis and the arguments; gives the results and the
 #: axis of each.
@@ -63,7 +63,7 @@ def in_threads(
 
     def of_all(*operands: Array) -> list[Array]:
         programs: dict[int, Staged] = {}
-        parts: list[Sequence[Array]] = []
+        calls: list[Callable[[], Sequence[Array]]] = []
         for start, end in pairwise(bounds):
             size = end - start
             part = [
@@ -71,18 +71,21 @@ def in_threads(
                 for i, x in zip(places, operands, strict=True)
             ]
             if is_called():
-                parts.append(of_part(size, *part))
+                calls.append(partial(of_part, size, *part))
                 continue
             if size not in programs:
                 programs[size] = stage_call(partial(of_part, size), [x.aval for x in part], fun)
-            parts.append(call_staged(programs[size], part, bind_part))
+            calls.append(partial(call_staged, programs[size], part, bind_part))
+        at_once = is_evaluated and not any(staged.notes for staged in programs.values())
+        parts = together(calls) if at_once else [call() for call in calls]
         return [
             outs[0] if axis is None else sl.concatenate(outs, axis)
             for axis, outs in zip(out_axes, zip(*parts, strict=True), strict=True)
         ]
 
     operands = [arrays[i] for i in places]
-    if is_called():
+    is_evaluated = not is_called() and tr.current_trace() is tr.EVAL
+    if is_evaluated or is_called():
         return of_all(*operands), out_axes
     staged = stage_call(of_all, [x.aval for x in operands], fun)
     params = ConcurrentParams(staged.jaxpr, number, name)
