@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
 
 from tinyjax import dtypes, lazy, numpy as jnp
 from tinyjax.core.names import Array, ArrayLike, ck, ints, sh, sl, wl
@@ -418,21 +418,20 @@ def ormqr(
     )
 
 
+class QrOptions(TypedDict, total=False):
+    """Options of ``qr``."""
+
+    full_matrices: bool
+    use_magma: bool | None
+
+
 @overload
 def qr(
-    x: ArrayLike,
-    *,
-    pivoting: Literal[False] = False,
-    full_matrices: bool = True,
-    use_magma: bool | None = None,
+    x: ArrayLike, *, pivoting: Literal[False] = False, **options: Unpack[QrOptions]
 ) -> tuple[Array, Array]: ...
 @overload
 def qr(
-    x: ArrayLike,
-    *,
-    pivoting: Literal[True],
-    full_matrices: bool = True,
-    use_magma: bool | None = None,
+    x: ArrayLike, *, pivoting: Literal[True], **options: Unpack[QrOptions]
 ) -> tuple[Array, Array, Array]: ...
 @ck.explained
 def qr(
@@ -473,21 +472,20 @@ def qr(
     return _qr.qr(a, full_matrices=full_matrices)
 
 
+class SchurOptions(TypedDict, total=False):
+    """Options of ``schur``."""
+
+    sort_eig_vals: bool
+    select_callable: Callable[..., Any] | None
+
+
 @overload
 def schur(
-    x: ArrayLike,
-    *,
-    compute_schur_vectors: Literal[True] = True,
-    sort_eig_vals: bool = False,
-    select_callable: Callable[..., Any] | None = None,
+    x: ArrayLike, *, compute_schur_vectors: Literal[True] = True, **options: Unpack[SchurOptions]
 ) -> tuple[Array, Array]: ...
 @overload
 def schur(
-    x: ArrayLike,
-    *,
-    compute_schur_vectors: Literal[False],
-    sort_eig_vals: bool = False,
-    select_callable: Callable[..., Any] | None = None,
+    x: ArrayLike, *, compute_schur_vectors: Literal[False], **options: Unpack[SchurOptions]
 ) -> tuple[Array]: ...
 @ck.explained
 def schur(
@@ -527,24 +525,20 @@ def schur(
     return (form, vectors) if compute_schur_vectors else (form,)
 
 
+class SvdOptions(TypedDict, total=False):
+    """Options of ``svd``."""
+
+    full_matrices: bool
+    subset_by_index: tuple[int, int] | None
+    algorithm: SvdAlgorithm | None
+
+
 @overload
 def svd(
-    x: ArrayLike,
-    *,
-    full_matrices: bool = True,
-    compute_uv: Literal[True] = True,
-    subset_by_index: tuple[int, int] | None = None,
-    algorithm: SvdAlgorithm | None = None,
+    x: ArrayLike, *, compute_uv: Literal[True] = True, **options: Unpack[SvdOptions]
 ) -> tuple[Array, Array, Array]: ...
 @overload
-def svd(
-    x: ArrayLike,
-    *,
-    full_matrices: bool = True,
-    compute_uv: Literal[False],
-    subset_by_index: tuple[int, int] | None = None,
-    algorithm: SvdAlgorithm | None = None,
-) -> Array: ...
+def svd(x: ArrayLike, *, compute_uv: Literal[False], **options: Unpack[SvdOptions]) -> Array: ...
 @ck.explained
 def svd(
     x: ArrayLike,

@@ -8,7 +8,7 @@ gradient grows with the length, not with its square.
 from __future__ import annotations
 
 import math
-from typing import Final, Literal, TypeAlias, overload
+from typing import Final, Literal, TypeAlias, TypedDict, Unpack, overload
 
 import attrs
 
@@ -98,6 +98,17 @@ class _Attention:
         return allowed
 
 
+class Options(TypedDict, total=False):
+    """Options of ``dot_product_attention``."""
+
+    scale: ArrayLike | None
+    is_causal: bool
+    query_seq_lengths: ArrayLike | None
+    key_value_seq_lengths: ArrayLike | None
+    local_window_size: Window | None
+    implementation: Literal["xla"] | None
+
+
 @overload
 def dot_product_attention(
     query: ArrayLike,
@@ -106,13 +117,8 @@ def dot_product_attention(
     bias: ArrayLike | None = None,
     mask: ArrayLike | None = None,
     *,
-    scale: ArrayLike | None = None,
-    is_causal: bool = False,
-    query_seq_lengths: ArrayLike | None = None,
-    key_value_seq_lengths: ArrayLike | None = None,
-    local_window_size: Window | None = None,
-    implementation: Literal["xla"] | None = None,
     return_residual: Literal[False] = False,
+    **options: Unpack[Options],
 ) -> Array: ...
 @overload
 def dot_product_attention(
@@ -122,13 +128,8 @@ def dot_product_attention(
     bias: ArrayLike | None = None,
     mask: ArrayLike | None = None,
     *,
-    scale: ArrayLike | None = None,
-    is_causal: bool = False,
-    query_seq_lengths: ArrayLike | None = None,
-    key_value_seq_lengths: ArrayLike | None = None,
-    local_window_size: Window | None = None,
-    implementation: Literal["xla"] | None = None,
     return_residual: Literal[True],
+    **options: Unpack[Options],
 ) -> tuple[Array, Array]: ...
 def dot_product_attention(  # noqa: PLR0913 (JAX's signature)
     query: ArrayLike,

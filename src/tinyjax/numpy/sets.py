@@ -6,7 +6,7 @@ The number of elements of a result depends on data, but the shape of a traced re
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, overload
+from typing import Literal, NamedTuple, TypedDict, Unpack, overload
 
 from tinyjax import dtypes
 from tinyjax.core.names import Array, ArrayLike, ck, conc, ew, ints, sl
@@ -125,6 +125,15 @@ def _as(value: ArrayLike, x: Array) -> Array:
     return pm.convert(pm.array_of("fill_value", value), x.dtype, x.weak_type)
 
 
+class UniqueOptions(TypedDict, total=False):
+    """Options of ``unique``."""
+
+    equal_nan: bool
+    size: int | None
+    fill_value: ArrayLike | None
+    sorted: bool
+
+
 @overload
 def unique(
     ar: ArrayLike,
@@ -132,11 +141,7 @@ def unique(
     return_inverse: Literal[False] = False,
     return_counts: Literal[False] = False,
     axis: int | None = None,
-    *,
-    equal_nan: bool = True,
-    size: int | None = None,
-    fill_value: ArrayLike | None = None,
-    sorted: bool = True,
+    **options: Unpack[UniqueOptions],
 ) -> Array: ...
 @overload
 def unique(
@@ -145,11 +150,7 @@ def unique(
     return_inverse: bool = False,
     return_counts: bool = False,
     axis: int | None = None,
-    *,
-    equal_nan: bool = True,
-    size: int | None = None,
-    fill_value: ArrayLike | None = None,
-    sorted: bool = True,
+    **options: Unpack[UniqueOptions],
 ) -> tuple[Array, ...]: ...
 @overload
 def unique(
@@ -159,10 +160,7 @@ def unique(
     return_inverse: Literal[True],
     return_counts: bool = False,
     axis: int | None = None,
-    equal_nan: bool = True,
-    size: int | None = None,
-    fill_value: ArrayLike | None = None,
-    sorted: bool = True,
+    **options: Unpack[UniqueOptions],
 ) -> tuple[Array, ...]: ...
 @overload
 def unique(
@@ -172,10 +170,7 @@ def unique(
     *,
     return_counts: Literal[True],
     axis: int | None = None,
-    equal_nan: bool = True,
-    size: int | None = None,
-    fill_value: ArrayLike | None = None,
-    sorted: bool = True,
+    **options: Unpack[UniqueOptions],
 ) -> tuple[Array, ...]: ...
 @overload
 def unique(
@@ -184,11 +179,7 @@ def unique(
     return_inverse: bool = False,
     return_counts: bool = False,
     axis: int | None = None,
-    *,
-    equal_nan: bool = True,
-    size: int | None = None,
-    fill_value: ArrayLike | None = None,
-    sorted: bool = True,
+    **options: Unpack[UniqueOptions],
 ) -> Array | tuple[Array, ...]: ...
 @ck.explained
 def unique(  # noqa: PLR0913 (JAX's signature)

@@ -8,21 +8,20 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core.names import Array, ArrayLike, dev, ew
+from tinyjax.core.devices import Placement
+from tinyjax.core.names import Array, ArrayLike, ew
 from tinyjax.core.primitives.shape import full, full_like
+from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import promotion as pm
 from tinyjax.primitives import special as sp
 from tinyjax.random import generators, uniforms
+from tinyjax.random.uniforms import Shape
 
 
 @uniforms.sampler
 def normal(
-    key: ArrayLike,
-    shape: uniforms.Shape = (),
-    dtype: dtypes.DTypeLike = None,
-    *,
-    out_sharding: dev.Placement = None,
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Draw from the standard normal distribution, by the inverse of its distribution function.
 
@@ -55,7 +54,7 @@ def normal(
     return ew.div(ew.complex_(real, imag), full(sizes, math.sqrt(2), kind))
 
 
-def normal_of(own: generators.Key, shape: tuple[int, ...], dtype: dtypes.DType) -> Array:
+def normal_of(own: generators.Key, shape: tuple[int, ...], dtype: DType) -> Array:
     """Draw from a key that has been taken apart; see ``normal``."""
     # above -1, so that no number is infinite
     low = np.nextafter(np.array(-1, dtype), np.array(0, dtype))
@@ -68,10 +67,10 @@ def truncated_normal(
     key: ArrayLike,
     lower: ArrayLike,
     upper: ArrayLike,
-    shape: uniforms.Shape | None = None,
-    dtype: dtypes.DTypeLike = None,
+    shape: Shape | None = None,
+    dtype: DTypeLike = None,
     *,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the standard normal distribution, conditioned on lying in (lower, upper).
 
@@ -112,11 +111,7 @@ def truncated_normal(
 
 @uniforms.sampler
 def exponential(
-    key: ArrayLike,
-    shape: uniforms.Shape = (),
-    dtype: dtypes.DTypeLike = None,
-    *,
-    out_sharding: dev.Placement = None,
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Draw from the exponential distribution of density ``exp(-x)`` for ``x >= 0``.
 
@@ -146,11 +141,11 @@ def exponential(
 @uniforms.sampler
 def gumbel(
     key: ArrayLike,
-    shape: uniforms.Shape = (),
-    dtype: dtypes.DTypeLike = None,
+    shape: Shape = (),
+    dtype: DTypeLike = None,
     mode: uniforms.GumbelMode | None = None,
     *,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the Gumbel distribution of density ``exp(-(x + exp(-x)))``.
 
@@ -190,11 +185,7 @@ def gumbel(
 
 @uniforms.sampler
 def laplace(
-    key: ArrayLike,
-    shape: uniforms.Shape = (),
-    dtype: dtypes.DTypeLike = None,
-    *,
-    out_sharding: dev.Placement = None,
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Draw from the Laplace distribution of density ``exp(-|x|) / 2``.
 
@@ -223,11 +214,7 @@ def laplace(
 
 @uniforms.sampler
 def logistic(
-    key: ArrayLike,
-    shape: uniforms.Shape = (),
-    dtype: dtypes.DTypeLike = None,
-    *,
-    out_sharding: dev.Placement = None,
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Draw from the logistic distribution, whose distribution function is ``1 / (1 + exp(-x))``.
 
@@ -256,11 +243,7 @@ def logistic(
 
 @uniforms.sampler
 def cauchy(
-    key: ArrayLike,
-    shape: uniforms.Shape = (),
-    dtype: dtypes.DTypeLike = None,
-    *,
-    out_sharding: dev.Placement = None,
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Draw from the Cauchy distribution of density ``1 / (pi (1 + x^2))``.
 
@@ -291,10 +274,10 @@ def cauchy(
 def lognormal(
     key: ArrayLike,
     sigma: ArrayLike = 1.0,
-    shape: uniforms.Shape | None = None,
-    dtype: dtypes.DTypeLike = None,
+    shape: Shape | None = None,
+    dtype: DTypeLike = None,
     *,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw ``exp(sigma x)`` for standard normal ``x``.
 
@@ -325,10 +308,10 @@ def lognormal(
 def pareto(
     key: ArrayLike,
     b: ArrayLike,
-    shape: uniforms.Shape | None = None,
-    dtype: dtypes.DTypeLike = None,
+    shape: Shape | None = None,
+    dtype: DTypeLike = None,
     *,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the Pareto distribution of density ``b x^-(b + 1)`` for ``x >= 1``.
 
@@ -360,10 +343,10 @@ def pareto(
 def rayleigh(
     key: ArrayLike,
     scale: ArrayLike,
-    shape: uniforms.Shape | None = None,
-    dtype: dtypes.DTypeLike = None,
+    shape: Shape | None = None,
+    dtype: DTypeLike = None,
     *,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the Rayleigh distribution of density ``x exp(-(x/scale)^2 / 2) / scale^2``.
 
@@ -397,8 +380,8 @@ def weibull_min(
     key: ArrayLike,
     scale: ArrayLike,
     concentration: ArrayLike,
-    shape: uniforms.Shape = (),
-    dtype: dtypes.DTypeLike = None,
+    shape: Shape = (),
+    dtype: DTypeLike = None,
 ) -> Array:
     """Draw from the Weibull distribution of ``1 - exp(-(x / scale)^concentration)`` for ``x >= 0``.
 
@@ -421,20 +404,15 @@ def weibull_min(
         >>> tinyjax.random.weibull_min(tinyjax.random.key(0), 1.0, 2.0, (3,)).shape
         (3,)
     """
-    (width, power), sizes, kind = uniforms.parameters_of(
-        "weibull_min", shape, dtype, scale, concentration
-    )
+    parameters = scale, concentration
+    (width, power), sizes, kind = uniforms.parameters_of("weibull_min", shape, dtype, *parameters)
     sample = exponential(key, sizes, kind)
     return ew.mul(ew.pow_(sample, ew.div(full_like(power, 1.0), power)), width)
 
 
 @uniforms.sampler
 def maxwell(
-    key: ArrayLike,
-    shape: uniforms.Shape = (),
-    dtype: dtypes.DTypeLike = None,
-    *,
-    out_sharding: dev.Placement = None,
+    key: ArrayLike, shape: Shape = (), dtype: DTypeLike = None, *, out_sharding: Placement = None
 ) -> Array:
     """Draw from the Maxwell distribution of density ``sqrt(2/pi) x^2 exp(-x^2 / 2)`` for ``x > 0``.
 
@@ -459,7 +437,7 @@ def maxwell(
     return _maxwell(own, sizes, uniforms.float_dtype("maxwell", dtype))
 
 
-def _maxwell(own: generators.Key, shape: tuple[int, ...], dtype: dtypes.DType) -> Array:
+def _maxwell(own: generators.Key, shape: tuple[int, ...], dtype: DType) -> Array:
     return jnp.linalg.norm(normal_of(own, (*shape, 3), dtype), axis=-1)
 
 
@@ -468,8 +446,8 @@ def double_sided_maxwell(
     key: ArrayLike,
     loc: ArrayLike,
     scale: ArrayLike,
-    shape: uniforms.Shape = (),
-    dtype: dtypes.DTypeLike = None,
+    shape: Shape = (),
+    dtype: DTypeLike = None,
 ) -> Array:
     """Draw ``loc + scale s x`` for ``x`` of the Maxwell distribution and a random sign ``s``.
 
@@ -496,14 +474,9 @@ def double_sided_maxwell(
         >>> tinyjax.random.double_sided_maxwell(tinyjax.random.key(0), 1.0, 2.0, (3,)).shape
         (3,)
     """
-    own, sizes = (
-        uniforms.one_key("double_sided_maxwell", key),
-        uniforms.sizes_of("double_sided_maxwell", shape),
-    )
-    (centre, width), inner, kind = uniforms.parameters_of(
-        "double_sided_maxwell", None, dtype, loc, scale
-    )
-    sizes = (*(sizes or inner), *inner)
+    name = "double_sided_maxwell"
+    own, (centre, width), inner, kind = uniforms.drawing(name, key, None, dtype, loc, scale)
+    sizes = (*(uniforms.sizes_of(name, shape) or inner), *inner)
     first, second = own.children()
     signs = uniforms.rademacher_of(second, sizes, kind)
     return signs * _maxwell(first, sizes, kind) * width + centre
@@ -515,10 +488,10 @@ def triangular(
     left: ArrayLike,
     mode: ArrayLike,
     right: ArrayLike,
-    shape: uniforms.Shape | None = None,
-    dtype: dtypes.DTypeLike = None,
+    shape: Shape | None = None,
+    dtype: DTypeLike = None,
     *,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the triangular distribution, whose density rises up to ``mode`` and falls again.
 
@@ -557,10 +530,10 @@ def triangular(
 def wald(
     key: ArrayLike,
     mean: ArrayLike,
-    shape: uniforms.Shape | None = None,
-    dtype: dtypes.DTypeLike = None,
+    shape: Shape | None = None,
+    dtype: DTypeLike = None,
     *,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the Wald distribution, the inverse Gaussian one of scale 1.
 

@@ -10,7 +10,8 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, ArrayLike, dev, ew, ints, jt, opd, sc, sh, sl, wl
+from tinyjax.core.devices import Placement
+from tinyjax.core.names import Array, ArrayLike, ew, ints, jt, opd, sc, sh, sl, wl
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.host import replay
@@ -18,6 +19,7 @@ from tinyjax.numpy import promotion as pm
 from tinyjax.primitives import arg_extrema, cumulative as cu, sort as so, special as sp
 from tinyjax.random import continuous, generators, uniforms
 from tinyjax.random.generators import Generator, Key
+from tinyjax.random.uniforms import Shape
 
 # Discrete distributions.
 
@@ -45,10 +47,10 @@ _STIRLING_TAILS: Final = (
 def geometric(
     key: ArrayLike,
     p: ArrayLike,
-    shape: uniforms.Shape | None = None,
+    shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw how many trials it takes until the first success.
 
@@ -84,10 +86,10 @@ def geometric(
 def poisson(
     key: ArrayLike,
     lam: ArrayLike,
-    shape: uniforms.Shape | None = None,
+    shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw how many events there are in an interval, of which ``lam`` are expected.
 
@@ -202,7 +204,7 @@ def binomial(
     key: ArrayLike,
     n: ArrayLike,
     p: ArrayLike,
-    shape: uniforms.Shape | None = None,
+    shape: Shape | None = None,
     dtype: DTypeLike = None,
 ) -> Array:
     """Draw how many of ``n`` trials succeed.
@@ -344,7 +346,7 @@ def multinomial(
     n: ArrayLike,
     p: ArrayLike,
     *,
-    shape: uniforms.Shape | None = None,
+    shape: Shape | None = None,
     dtype: DTypeLike = None,
     unroll: int | bool = 1,
 ) -> Array:
@@ -412,7 +414,7 @@ def permutation(
     axis: int = 0,
     independent: bool = False,
     *,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Return an array with its elements in random order, or a random order of ``range(x)``.
 
@@ -465,7 +467,7 @@ def _shuffle(own: generators.Key, x: Array, axis: int) -> Array:
 def choice(
     key: ArrayLike,
     a: int | ArrayLike,
-    shape: uniforms.Shape = (),
+    shape: Shape = (),
     replace: bool = True,
     p: ArrayLike | None = None,
     axis: int = 0,
@@ -553,11 +555,11 @@ def categorical(
     key: ArrayLike,
     logits: ArrayLike,
     axis: int = -1,
-    shape: uniforms.Shape | None = None,
+    shape: Shape | None = None,
     replace: bool = True,
     mode: uniforms.GumbelMode | None = None,
     *,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw categories with probabilities ``softmax(logits)``.
 

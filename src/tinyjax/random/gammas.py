@@ -8,12 +8,14 @@ from typing import Final, Literal, get_args
 
 import tinyjax.numpy as jnp
 from tinyjax import custom_derivatives, dtypes, errors
-from tinyjax.core.names import Array, ArrayLike, api, dev, ew, ints, jt, loops, opd, sh, wl
+from tinyjax.core.devices import Placement
+from tinyjax.core.names import Array, ArrayLike, api, ew, ints, jt, loops, opd, sh, wl
 from tinyjax.dtypes import DType, DTypeLike
 from tinyjax.errors import ShapeError
 from tinyjax.numpy import promotion as pm
 from tinyjax.random import continuous, uniforms
 from tinyjax.random.generators import Generator, Key
+from tinyjax.random.uniforms import Shape
 from tinyjax.special.gamma import random_gamma_grad
 
 # The gamma distribution, and those made of it.
@@ -163,11 +165,11 @@ def _gamma(own: Key, a: Array, is_log: bool = False, method: Sampler = "exact") 
 def gamma(
     key: ArrayLike,
     a: ArrayLike,
-    shape: uniforms.Shape | None = None,
+    shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
     method: Sampler = "exact",
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw positive numbers, of density proportional to ``x^(a - 1) exp(-x)``.
 
@@ -202,11 +204,11 @@ def gamma(
 def loggamma(
     key: ArrayLike,
     a: ArrayLike,
-    shape: uniforms.Shape | None = None,
+    shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
     method: Sampler = "exact",
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw the logarithm of a number of the gamma distribution.
 
@@ -240,10 +242,10 @@ def beta(
     key: ArrayLike,
     a: ArrayLike,
     b: ArrayLike,
-    shape: uniforms.Shape | None = None,
+    shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the beta distribution, of density proportional to ``x^(a - 1) (1 - x)^(b - 1)``.
 
@@ -282,10 +284,10 @@ def beta(
 def dirichlet(
     key: ArrayLike,
     alpha: ArrayLike,
-    shape: uniforms.Shape | None = None,
+    shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the Dirichlet distribution: positive numbers that sum to 1.
 
@@ -326,10 +328,10 @@ def dirichlet(
 def chisquare(
     key: ArrayLike,
     df: ArrayLike,
-    shape: uniforms.Shape | None = None,
+    shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the chi-square distribution: that of a sum of ``df`` squares of normal numbers.
 
@@ -365,10 +367,10 @@ def f(
     key: ArrayLike,
     dfnum: ArrayLike,
     dfden: ArrayLike,
-    shape: uniforms.Shape | None = None,
+    shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from Fisher's F distribution: that of a quotient of mean squares of normal numbers.
 
@@ -402,10 +404,10 @@ def f(
 def t(
     key: ArrayLike,
     df: ArrayLike,
-    shape: uniforms.Shape | None = None,
+    shape: Shape | None = None,
     dtype: DTypeLike = None,
     *,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from Student's t distribution.
 
@@ -439,10 +441,10 @@ def t(
 def generalized_normal(
     key: ArrayLike,
     p: ArrayLike,
-    shape: uniforms.Shape = (),
+    shape: Shape = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw from the generalised normal distribution, of density proportional to ``exp(-|x|^p)``.
 
@@ -479,10 +481,10 @@ def ball(
     key: ArrayLike,
     d: int,
     p: ArrayLike = 2,
-    shape: uniforms.Shape = (),
+    shape: Shape = (),
     dtype: DTypeLike = None,
     *,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw vectors uniformly from the unit ball of a p-norm.
 
@@ -517,9 +519,8 @@ def ball(
     if power.shape:
         raise ShapeError(f"ball takes a scalar p, but got {opd.as_array(p).aval}.")
     for_direction, for_length = own.children()
-    inside = uniforms.sizes_of(
-        "ball", (*sizes, ints.integer(d, "the number of dimensions of ball"))
-    )
+    dimensions = ints.integer(d, "the number of dimensions of ball")
+    inside = uniforms.sizes_of("ball", (*sizes, dimensions))
     x = _generalized_normal(for_direction, power, inside, kind)
     rest = -jnp.log1p(-uniforms.uniform_of("ball", for_length, sizes, kind))
     return x / (((jnp.abs(x) ** power).sum(-1) + rest) ** (1 / power))[..., None]
@@ -533,11 +534,11 @@ def multivariate_normal(
     key: ArrayLike,
     mean: ArrayLike,
     cov: ArrayLike,
-    shape: uniforms.Shape | None = None,
+    shape: Shape | None = None,
     dtype: DTypeLike = None,
     method: Literal["cholesky", "eigh", "svd"] = "cholesky",
     *,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw vectors from normal distributions with given means and covariances.
 
@@ -574,9 +575,8 @@ def multivariate_normal(
             "multivariate_normal takes a mean of shape (..., n) and a cov of shape (..., n, n), "
             f"but got {centre.aval} and {covariance.aval}."
         )
-    sizes = uniforms.result_shape(
-        "multivariate_normal", shape, centre.shape[:-1], covariance.shape[:-2]
-    )
+    batches = centre.shape[:-1], covariance.shape[:-2]
+    sizes = uniforms.result_shape("multivariate_normal", shape, *batches)
     pm.check_option("multivariate_normal", "method", method, ("cholesky", "eigh", "svd"))
     if method == "cholesky":
         factor = jnp.linalg.cholesky(covariance)
@@ -594,11 +594,11 @@ def multivariate_normal(
 def orthogonal(
     key: ArrayLike,
     n: int,
-    shape: uniforms.Shape = (),
+    shape: Shape = (),
     dtype: DTypeLike = None,
     m: int | None = None,
     *,
-    out_sharding: dev.Placement = None,
+    out_sharding: Placement = None,
 ) -> Array:
     """Draw orthogonal matrices, or unitary ones, uniformly (by the Haar measure).
 

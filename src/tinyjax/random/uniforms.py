@@ -90,12 +90,9 @@ def sizes_of(name: str, shape: Shape) -> tuple[int, ...]:
         ShapeError: it has more axes than an array of NumPy's has.
     """
     try:
-        sizes = tuple(
-            [
-                n if isinstance(n, ints.SymbolicSize) else operator.index(n)
-                for n in ints.one_or_more(shape, "shape")
-            ]
-        )
+        entries = ints.one_or_more(shape, "shape")
+        whole = [n if isinstance(n, ints.SymbolicSize) else operator.index(n) for n in entries]
+        sizes = tuple(whole)
     except errors.ConcretizationError:  # says to make the argument static
         raise
     except TypeError:
@@ -389,10 +386,8 @@ def _bound(value: ArrayLike, dtype: DType, least: int, most: int) -> tuple[Array
         if isinstance(value, float) and not math.isfinite(value):
             raise errors.ArgumentError(f"a bound of randint must be finite, but got {value}.")
         number = int(value)
-        return (
-            sh.full((), min(max(number, least), most), dtype),
-            sh.full((), number > greatest, dtypes.bool_),
-        )
+        within = sh.full((), min(max(number, least), most), dtype)
+        return within, sh.full((), number > greatest, dtypes.bool_)
     bound = opd.as_array(value)
     if not dtypes.is_integer(bound.dtype):
         bound = ew.convert_element_type(bound, default_int())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Literal, overload
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack, overload
 
 import numpy as np
 
@@ -503,16 +503,22 @@ def solve_sylvester(
     return jnp.where(unsolvable, jnp.nan, solution)
 
 
+class Options(TypedDict, total=False):
+    """Options of ``eigh_tridiagonal``."""
+
+    select: Literal["a", "i"]
+    select_range: tuple[int, int] | None
+    tol: float | None
+    key: Any
+
+
 @overload
 def eigh_tridiagonal(
     d: ArrayLike,
     e: ArrayLike,
     *,
     eigvals_only: Literal[False] = False,
-    select: Literal["a", "i"] = "a",
-    select_range: tuple[int, int] | None = None,
-    tol: float | None = None,
-    key: Any = None,
+    **options: Unpack[Options],
 ) -> tuple[Array, Array]: ...
 @overload
 def eigh_tridiagonal(
@@ -520,10 +526,7 @@ def eigh_tridiagonal(
     e: ArrayLike,
     *,
     eigvals_only: Literal[True],
-    select: Literal["a", "i"] = "a",
-    select_range: tuple[int, int] | None = None,
-    tol: float | None = None,
-    key: Any = None,
+    **options: Unpack[Options],
 ) -> Array: ...
 def eigh_tridiagonal(
     d: ArrayLike,

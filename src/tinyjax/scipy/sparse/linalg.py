@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
+from typing import Any, Literal, Protocol, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 from tinyjax import frames, implicit, numpy as jnp, tree
 from tinyjax.core.names import Array, ArrayLike, arr, opd
@@ -58,32 +58,25 @@ def _solved(
     return implicit.linear_solve(matrix, b, method=method, **options)
 
 
+class Options(TypedDict, total=False):
+    """What all solvers take by name."""
+
+    tol: ArrayLike
+    atol: ArrayLike
+    maxiter: int | None
+    M: Operator | None
+
+
 class Solver(Protocol):
     """A solver of linear systems, whose solution is like the right side."""
 
     @overload
     def __call__(
-        self,
-        A: Operator,
-        b: ArrayLike,
-        x0: Any = ...,
-        *,
-        tol: ArrayLike = ...,
-        atol: ArrayLike = ...,
-        maxiter: int | None = ...,
-        M: Operator | None = ...,
+        self, A: Operator, b: ArrayLike, x0: Any = ..., **options: Unpack[Options]
     ) -> tuple[Array, None]: ...
     @overload
     def __call__(
-        self,
-        A: Operator,
-        b: T,
-        x0: T | None = ...,
-        *,
-        tol: ArrayLike = ...,
-        atol: ArrayLike = ...,
-        maxiter: int | None = ...,
-        M: Operator | None = ...,
+        self, A: Operator, b: T, x0: T | None = ..., **options: Unpack[Options]
     ) -> tuple[T, None]: ...
 
 
@@ -151,31 +144,20 @@ def bicgstab(*args: Any, **kwargs: Any) -> tuple[Any, None]:
     return _solved("bicgstab", *args, **kwargs), None
 
 
+class GmresOptions(Options, total=False):
+    """What ``gmres`` takes by name."""
+
+    restart: int
+    solve_method: Literal["batched", "incremental"]
+
+
 @overload
 def gmres(
-    A: Operator,
-    b: ArrayLike,
-    x0: Any = ...,
-    *,
-    tol: ArrayLike = ...,
-    atol: ArrayLike = ...,
-    restart: int = ...,
-    maxiter: int | None = ...,
-    M: Operator | None = ...,
-    solve_method: Literal["batched", "incremental"] = ...,
+    A: Operator, b: ArrayLike, x0: Any = ..., **options: Unpack[GmresOptions]
 ) -> tuple[Array, Array]: ...
 @overload
 def gmres(
-    A: Operator,
-    b: T,
-    x0: T | None = ...,
-    *,
-    tol: ArrayLike = ...,
-    atol: ArrayLike = ...,
-    restart: int = ...,
-    maxiter: int | None = ...,
-    M: Operator | None = ...,
-    solve_method: Literal["batched", "incremental"] = ...,
+    A: Operator, b: T, x0: T | None = ..., **options: Unpack[GmresOptions]
 ) -> tuple[T, Array]: ...
 def gmres(  # noqa: PLR0913 (JAX's signature)
     A: Operator,
