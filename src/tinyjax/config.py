@@ -10,7 +10,7 @@ import itertools
 import os
 import sys
 from collections.abc import Callable, Hashable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
 from importlib import import_module
@@ -38,101 +38,95 @@ Transfers = Literal["allow", "log", "disallow", "log_explicit", "disallow_explic
 Generator = Literal["threefry2x32", "rbg", "unsafe_rbg"]
 
 
-_ON: Final = ("1", "true", "on", "yes")
-_OFF: Final = ("0", "false", "off", "no", "")
+_TRUTHS: Final = {
+    **dict.fromkeys(("1", "true", "on", "yes"), True),
+    **dict.fromkeys(("0", "false", "off", "no", ""), False),
+}
+
+
+def _read(name: str, value: object, read: Callable[[Any], _T], takes: str) -> _T:
+    try:
+        return read(value)
+    except (AttributeError, LookupError, TypeError, ValueError):
+        raise ArgumentError(f"{name} takes {takes}, but got {shortened(value)}.") from None
+
+
+def _setting(default: _T, read: Callable[[Any], _T], takes: str) -> _T:
+    """A setting: its default, what reads a value or raises an error, and the words for a value."""
+
+    def convert(value: object, field: attrs.Attribute[Any]) -> _T:
+        return _read(field.name, value, read, takes)
+
+    field: Any = attrs.field(default=default, converter=attrs.Converter(convert, takes_field=True))
+    setting: _T = field
+    return setting
 
 
 def _boolean(value: object) -> bool:
     if isinstance(value, bool):
         return value
-    word = str(value).lower()
-    if word not in (*_ON, *_OFF):
-        raise ArgumentError(f"a boolean setting takes True or False, but got {shortened(value)}.")
-    return word in _ON
+    return _read("a boolean setting", value, lambda x: _TRUTHS[str(x).lower()], "True or False")
 
 
-def _default_dtypes(value: object) -> DefaultDtypes:
-    match getattr(value, "__name__", None) or str(value):
-        case "float32":
-            return "float32"
-        case "float64":
-            return "float64"
-        case _:
-            raise ArgumentError(
-                f"default_dtypes takes float32 or float64, but got {shortened(value)}."
-            )
-
-
-def _choice(name: str, kind: object, default: _T) -> _T:
-    """A setting that takes one of the texts of a ``Literal``."""
-    *others, last = choices = get_args(kind)
-
-    def convert(value: object) -> object:
-        if isinstance(value, str) and value in choices:
-            return value
-        taken = f"{', '.join(map(repr, others))} or {last!r}"
-        raise ArgumentError(f"{name} takes {taken}, but got {shortened(value)}.")
-
-    field: Any = attrs.field(default=default, converter=convert)
-    setting: _T = field
+def _switch(default: bool) -> bool:
+    field: Any = attrs.field(default=default, converter=_boolean)
+    setting: bool = field
     return setting
 
 
-def _user_contexts(value: object) -> tuple[tuple[int, Hashable], ...]:
-    if not isinstance(value, tuple):
-        raise ArgumentError(
-            "user_contexts are set by what tinyjax.make_user_context returns, in a with block."
-        )
-    return value
+def _choice(kind: object, default: _T) -> _T:
+    """A setting that takes one of the texts of a ``Literal``, or a type of that name."""
+    *others, last = choices = get_args(kind)
+    takes = f"{', '.join(map(repr, others))} or {last!r}"
+    return _setting(default, lambda value: choices[choices.index(value)], takes)
 
 
-def _folder(value: object) -> str:
-    if not isinstance(value, (str, os.PathLike)):
-        raise ArgumentError(f"cache_dir takes the path of a folder, but got {shortened(value)}.")
+def _default_dtypes(value: object) -> DefaultDtypes:
+    names: dict[str, DefaultDtypes] = {"float32": "float32", "float64": "float64"}
+    return names[getattr(value, "__name__", None) or str(value)]
+
+
+def _number(least: int, *others: int) -> Callable[[object], int]:
+    def read(value: object) -> int:
+        number = int(str(value))
+        if number < least and number not in others:
+            raise ValueError
+        return number
+
+    return read
+
+
+def _folder(value: str | os.PathLike[str]) -> str:
     path = os.path.expanduser(os.fspath(value))
     if "\0" in path:
-        raise ArgumentError(f"cache_dir takes a path, which has no null character, not {value!r}.")
+        raise ValueError
     # "" is no folder; a relative path is meant from where we are now
     return os.path.abspath(path) if path else ""
 
 
-def _whole(value: object, is_taken: Callable[[int], bool], takes: str) -> int:
-    """A number that a setting takes."""
-    with suppress(ValueError):
-        number = int(str(value))
-        if is_taken(number):
-            return number
-    raise ArgumentError(f"{takes}, but got {shortened(value)}.")
-
-
-def _number_of_devices(value: object) -> int:
-    takes = "num_cpu_devices takes the number of devices, or -1"
-    return _whole(value, lambda number: number == -1 or number > 0, takes)
-
-
-def _default_device(value: object) -> Hashable:
+def _device(value: object) -> Hashable:
     """Take a device, the sharding of one, or the name of a platform, for its first device."""
     device = getattr(value, "device", value)
     if device is None or isinstance(device, str):
         return device or None
     if not hasattr(device, "addressable_memories"):
-        raise ArgumentError(
-            "default_device takes a device, such as tinyjax.devices()[0], the name of a platform, "
-            f"or None, but got {shortened(value)}."
-        )
+        raise TypeError
     return device
 
 
-def _platforms(value: object) -> str:
-    if not isinstance(value, str):
-        raise ArgumentError(
-            f"platforms takes names of platforms, such as 'cuda,cpu', but got {shortened(value)}."
-        )
+#: What names the device on which arrays lie by default.
+_DEVICE: Final = "a device, such as tinyjax.devices()[0], the name of a platform, or None"
+_Contexts: TypeAlias = tuple[tuple[int, Hashable], ...]
+
+
+def _numbered(value: object) -> _Contexts:
+    if not isinstance(value, tuple):
+        raise TypeError
+    return value
+
+
+def _platforms(value: str) -> str:
     return ",".join([name.strip().lower() for name in value.split(",") if name.strip()])
-
-
-def _size(value: object) -> int:
-    return _whole(value, lambda size: size >= 0, "cache_max_bytes takes a number of bytes")
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -206,39 +200,37 @@ class Settings(Printed):
         'float32'
     """
 
-    default_dtypes: DefaultDtypes = attrs.field(default="float32", converter=_default_dtypes)
-    wide_dtypes: bool = attrs.field(default=True, converter=_boolean)
-    dtype_promotion: DtypePromotion = _choice("dtype_promotion", DtypePromotion, "standard")
-    rank_promotion: RankPromotion = _choice("rank_promotion", RankPromotion, "allow")
-    threefry_partitionable: bool = attrs.field(default=True, converter=_boolean)
-    default_prng_impl: Generator = _choice("default_prng_impl", Generator, "threefry2x32")
-    check_leaks: bool = attrs.field(default=False, converter=_boolean)
-    check_jaxprs: bool = attrs.field(default=False, converter=_boolean)
-    debug_nans: bool = attrs.field(default=False, converter=_boolean)
-    debug_infs: bool = attrs.field(default=False, converter=_boolean)
-    debug_key_reuse: bool = attrs.field(default=False, converter=_boolean)
-    explain: bool = attrs.field(default=False, converter=_boolean)
-    cache_dir: str = attrs.field(default="", converter=_folder)
-    cache_max_bytes: int = attrs.field(default=1 << 29, converter=_size)
-    disable_jit: bool = attrs.field(default=False, converter=_boolean)
-    disable_bwd_checks: bool = attrs.field(default=False, converter=_boolean)
-    interruptible: bool = attrs.field(default=False, converter=_boolean)
-    tier: Tier = _choice("tier", Tier, "first")
-    progress: bool = attrs.field(default=False, converter=_boolean)
-    announce: bool = attrs.field(default=True, converter=_boolean)
-    effort: Effort = _choice("effort", Effort, "full")
-    locations: bool = attrs.field(default=False, converter=_boolean)
-    tracebacks: Tracebacks = _choice("tracebacks", Tracebacks, "folded")
-    typecheck: bool = attrs.field(default=False, converter=_boolean)
-    num_cpu_devices: int = attrs.field(default=-1, converter=_number_of_devices)
-    default_device: Hashable = attrs.field(default=None, converter=_default_device)
-    platforms: str = attrs.field(default="", converter=_platforms)
-    transfers_to_device: Transfers = _choice("transfers_to_device", Transfers, "allow")
-    transfers_between_devices: Transfers = _choice("transfers_between_devices", Transfers, "allow")
-    transfers_to_host: Transfers = _choice("transfers_to_host", Transfers, "allow")
-    user_contexts: tuple[tuple[int, Hashable], ...] = attrs.field(
-        default=(), converter=_user_contexts
-    )
+    default_dtypes: DefaultDtypes = _setting("float32", _default_dtypes, "float32 or float64")
+    wide_dtypes: bool = _switch(True)
+    dtype_promotion: DtypePromotion = _choice(DtypePromotion, "standard")
+    rank_promotion: RankPromotion = _choice(RankPromotion, "allow")
+    threefry_partitionable: bool = _switch(True)
+    default_prng_impl: Generator = _choice(Generator, "threefry2x32")
+    check_leaks: bool = _switch(False)
+    check_jaxprs: bool = _switch(False)
+    debug_nans: bool = _switch(False)
+    debug_infs: bool = _switch(False)
+    debug_key_reuse: bool = _switch(False)
+    explain: bool = _switch(False)
+    cache_dir: str = _setting("", _folder, "the path of a folder")
+    cache_max_bytes: int = _setting(1 << 29, _number(0), "a number of bytes")
+    disable_jit: bool = _switch(False)
+    disable_bwd_checks: bool = _switch(False)
+    interruptible: bool = _switch(False)
+    tier: Tier = _choice(Tier, "first")
+    progress: bool = _switch(False)
+    announce: bool = _switch(True)
+    effort: Effort = _choice(Effort, "full")
+    locations: bool = _switch(False)
+    tracebacks: Tracebacks = _choice(Tracebacks, "folded")
+    typecheck: bool = _switch(False)
+    num_cpu_devices: int = _setting(-1, _number(1, -1), "the number of devices, or -1")
+    default_device: Hashable = _setting(None, _device, _DEVICE)
+    platforms: str = _setting("", _platforms, "names of platforms, such as 'cuda,cpu'")
+    transfers_to_device: Transfers = _choice(Transfers, "allow")
+    transfers_between_devices: Transfers = _choice(Transfers, "allow")
+    transfers_to_host: Transfers = _choice(Transfers, "allow")
+    user_contexts: _Contexts = _setting((), _numbered, "what is set by make_user_context's results")
     guarding: bool = attrs.field(init=False)
 
     @guarding.default
@@ -461,30 +453,20 @@ _Switch: TypeAlias = Literal[
     "jax_enable_checks", "jax_threefry_partitionable", "jax_explain_cache_misses",
     "jax_log_compiles", "jax_disable_jit", "jax_disable_bwd_checks", "jax_enable_compilation_cache",
 ]
-# fmt: on
 _Guard: TypeAlias = Literal[
-    "transfers_to_device",
-    "transfers_between_devices",
-    "transfers_to_host",
-    "jax_transfer_guard",
-    "jax_transfer_guard_host_to_device",
-    "jax_transfer_guard_device_to_device",
+    "transfers_to_device", "transfers_between_devices", "transfers_to_host", "jax_transfer_guard",
+    "jax_transfer_guard_host_to_device", "jax_transfer_guard_device_to_device",
     "jax_transfer_guard_device_to_host",
 ]
 _Number: TypeAlias = Literal[
-    "cache_max_bytes",
-    "jax_compilation_cache_max_size",
-    "num_cpu_devices",
-    "jax_num_cpu_devices",
+    "cache_max_bytes", "jax_compilation_cache_max_size", "num_cpu_devices", "jax_num_cpu_devices",
 ]
 #: What takes objects, or JAX's words for ours.
 _Other: TypeAlias = Literal[
-    "default_dtypes",
-    "default_device",
-    "jax_default_device",
-    "jax_traceback_filtering",
+    "default_dtypes", "default_device", "jax_default_device", "jax_traceback_filtering",
     "user_contexts",
 ]
+# fmt: on
 
 
 @overload
