@@ -11,8 +11,9 @@ from fuzz.further import FURTHER
 from fuzz.nested import NESTED
 from fuzz.plain import MOST_NUMBER
 from fuzz.programs import PLAIN, Program
+from fuzz.stacks import REVERSE, TRANSFORMS
 from tinyjax.testing.random_programs import Step
-from tinyjax.testing.stacks import REVERSE, TRANSFORMS, Layer
+from tinyjax.testing.stacks import Layer
 
 NUMBERS = st.integers(0, MOST_NUMBER)
 PLAIN_STEPS = st.builds(Step, st.sampled_from(sorted(PLAIN)), NUMBERS, NUMBERS, NUMBERS)

@@ -1,17 +1,41 @@
 """Random programs under stacks of transformations, held against the same by other means."""
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Final
 
+import attrs
 import numpy as np
 
 from fuzz.programs import Program
-from tinyjax import jit, jvp, make_jaxpr
+from tinyjax import jit, jvp, lax, make_jaxpr
 from tinyjax.autodiff import laplacian
+from tinyjax.core.api import staging
+from tinyjax.core.api.gradients import grad
+from tinyjax.core.names import Array, derivatives, ew, jx, opd, sh
 from tinyjax.core.tracing.jaxpr import Jaxpr, subjaxprs
 from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import HostArray
-from tinyjax.testing.stacks import Layer, Side, check_stack, pushed, tangent_args
+from tinyjax.parallel import meshes, shard_map as sm, sharding as sd
+from tinyjax.testing.stacks import (
+    DERIVATIVES,
+    F64,
+    MOST_COLUMNS,
+    PLAIN,
+    Function,
+    Layer,
+    Side,
+    Values,
+    check_stack,
+    looped,
+    of_calls,
+    of_examples,
+    of_tangents,
+    pulled_by_columns,
+    pushed,
+    tangent_args,
+    total,
+)
 
 #: How many equations the reference evaluates at most, about, and in one program of sixteen. What a
 #: program takes is spread so widely that the dearest in a hundred take half of the time.
@@ -19,11 +43,120 @@ MOST_WORK: Final = 50_000
 MOST_WORK_SOMETIMES: Final = 500_000
 
 
+# Transformations beside those of ``tinyjax.testing``
+
+
+def pushed_by_linearize(fun: Function) -> Function:
+    def tangent(*both: Array) -> Values:
+        n = len(both) // 2
+        _, tangent_map = derivatives.linearize(fun, *both[:n])
+        return tuple(tangent_map(*both[n:]))
+
+    return tangent
+
+
+def pushed_by_transposing_twice(fun: Function) -> Function:
+    def tangent(*both: Array) -> Values:
+        n = len(both) // 2
+        pull_back: Any
+        outs, pull_back = derivatives.vjp(fun, *both[:n])
+        zeros = tuple(map(sh.zeros_like, outs))  # which vary between devices as they do
+        _, push = derivatives.vjp(pull_back, zeros)
+        (out,) = push(tuple(both[n:]))
+        return tuple(out)
+
+    return tangent
+
+
+def summed(fun: Function) -> Callable[..., Array]:
+    def scalar(*xs: Array) -> Array:
+        out = sh.full((), 0, F64)
+        for i, y in enumerate(fun(*xs)):
+            out = ew.add(out, ew.mul(total(ew.sin(y)), sh.full((), 1.0 + i / 2, F64)))
+        return out
+
+    return scalar
+
+
+def graded(fun: Function) -> Function:
+    def gradients(*xs: Array) -> Values:
+        result: Values = grad(summed(fun), argnums=tuple(range(len(xs))))(*xs)
+        return result
+
+    return gradients
+
+
+def graded_by_columns(fun: Function) -> Function:
+    def gradients(*xs: Array) -> Values:
+        by_columns = pulled_by_columns(lambda *xs: (summed(fun)(*xs),), 1)
+        return by_columns(*xs, sh.full((), 1, F64))
+
+    return gradients
+
+
+@cache
+def two_devices() -> meshes.Mesh:
+    """The mesh whose devices have one of two slices each."""
+    return meshes.make_mesh((2,), ("devices",))
+
+
+def divided(fun: Function, axes: Sequence[int | None], out_axis: int) -> Function:
+    """Vmap by devices: each has its own slices, and its own copies of what is not mapped."""
+
+    def on_device(*parts: Array) -> Values:
+        own = [
+            lax.pcast(x, "devices", to="varying") if axis is None else sh.squeeze(x, (axis,))
+            for x, axis in zip(parts, axes, strict=True)
+        ]
+        return tuple([sh.expand_dims(y, (y.ndim if out_axis else 0,)) for y in fun(*own)])
+
+    def mapped(*xs: Array) -> Values:
+        specs = tuple([sd.P() if a is None else sd.P(*[None] * a, "devices") for a in axes])
+        ndims = [out.ndim for out in staging.eval_shape(looped(fun, axes, out_axis), *xs)]
+        outs = tuple([sd.P(*[None] * (n - 1 if out_axis else 0), "devices") for n in ndims])
+        result: Values = sm.shard_map(
+            on_device, mesh=two_devices(), in_specs=specs, out_specs=outs
+        )(*xs)
+        return result
+
+    return mapped
+
+
+def through_jaxpr(fun: Function) -> Function:
+    def evaluated(*xs: Array) -> Values:
+        closed = staging.make_jaxpr(fun)(*xs)
+        jx.typecheck_jaxpr(closed.jaxpr)
+        return tuple(closed(*(opd.as_array(x) for x in xs)))
+
+    return evaluated
+
+
+def _graded(ours: Side, reference: Side, k: int, columns: int) -> tuple[Side, Side, int]:
+    columns *= max(1, sum(x.size for x in ours.args))
+    gradients = graded_by_columns if columns <= MOST_COLUMNS else graded
+    plain = attrs.evolve(reference, fun=gradients(reference.fun))
+    return attrs.evolve(ours, fun=graded(ours.fun)), plain, columns
+
+
+#: The transformations that searches draw.
+TRANSFORMS: Final = (
+    *("vmap", "jvp", "vjp", "grad", "linearize", "transposed twice", "make_jaxpr", "jit"),
+)
+REVERSE: Final = ("vjp", "grad")
+_PLAIN: Final = {**PLAIN, "make_jaxpr": of_calls(through_jaxpr), "shard_map": of_examples(divided)}
+_DERIVATIVES: Final = {
+    **DERIVATIVES,
+    "grad": _graded,
+    "linearize": of_tangents(pushed_by_linearize),
+    "transposed twice": of_tangents(pushed_by_transposing_twice),
+}
+
+
 def check(program: Program, layers: Sequence[Layer]) -> None:
     """Hold the program under the stack against the same by other means."""
     inputs = tuple(program.inputs())
     ours, reference = program.function(with_jit=True), program.function(with_jit=False)
-    check_stack(Side(ours, inputs), Side(reference, inputs), layers)
+    check_stack(Side(ours, inputs), Side(reference, inputs), layers, _PLAIN, _DERIVATIVES)
 
 
 def check_laplacian(program: Program) -> None:
@@ -41,9 +174,9 @@ def check_laplacian(program: Program) -> None:
     assert expected is not None, "a program has inputs"
     of_all = laplacian(ours, places, sparse=False)(*inputs).laplacian
     for got in (of_all, jit(laplacian(ours, places))(*inputs).laplacian):
-        for total, other in zip(got, expected, strict=True):
+        for whole, other in zip(got, expected, strict=True):
             scale = max(1.0, float(np.max(np.abs(other), initial=0.0)))
-            np.testing.assert_allclose(total, other, 1e-7, 1e-8 * scale)
+            np.testing.assert_allclose(whole, other, 1e-7, 1e-8 * scale)
 
 
 def _second(

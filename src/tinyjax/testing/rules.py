@@ -8,7 +8,7 @@ held against values, derivatives against finite differences, a transpose against
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
 from typing import Any, Final, TypeAlias
@@ -22,24 +22,6 @@ from tinyjax.core.api.staging import eval_shape, make_jaxpr
 from tinyjax.core.names import Array, ShapedArray, bind, jt, jx, lz, sh
 from tinyjax.core.values.operands import as_array, splat
 from tinyjax.testing import specs as ts
-
-__all__ = [
-    "check_batch",
-    "check_batch_of_batch",
-    "check_complex_step",
-    "check_cotangents",
-    "check_derivatives",
-    "check_dtypes",
-    "check_host",
-    "check_jaxpr",
-    "check_jit",
-    "check_linear",
-    "check_lowering",
-    "check_sizes",
-    "check_tangents",
-    "check_values",
-    "check_weak_types",
-]
 
 Arrays: TypeAlias = tuple[dtypes.HostArray, ...]
 Function: TypeAlias = Callable[..., Any]
@@ -113,29 +95,34 @@ def type_of_data(x: Array) -> tuple[tuple[int, ...], dtypes.DType]:
     return host.shape, host.dtype
 
 
-def every_case(spec: ts.Spec, fun: Function) -> tuple[Function, list[Arrays]]:
-    """One function that runs every case: one compilation in place of many."""
-    samples = spec.samples(DTYPES_COMPILED)
+def check_compiled(spec: ts.Spec, cases: Sequence[tuple[Mapping[str, Any], Arrays, Any]]) -> None:
+    """Hold cases to what is expected of them, in one program: one compilation in place of many.
+
+    Args:
+        spec: what is checked.
+        cases: parameters, operands, and the results that are expected.
+
+    Raises:
+        CheckError: it is not compiled, or gives something else.
+    """
 
     def run(all_operands: list[Any]) -> list[Any]:
-        return [
-            fun(*operands, **case.params)
-            for (case, _, _), operands in zip(samples, all_operands, strict=True)
-        ]
+        pairs = zip(cases, all_operands, strict=True)
+        return [spec.fun(*operands, **params) for (params, _, _), operands in pairs]
 
-    return run, [operands for _, _, operands in samples]
+    types = dict.fromkeys(ts.describe({}, operands) for _, operands, _ in cases)
+    with ts.blaming(spec.name, "lowering", "; ".join(types)):
+        compiled = jt.jit(run)([operands for _, operands, _ in cases]) if cases else []
+    for (params, operands, expected), got in zip(cases, compiled, strict=True):
+        with ts.blaming(spec.name, "lowering or impl", ts.describe(params, operands)):
+            ts.compare(got, expected, spec.tol, "compiled, against eager evaluation")
 
 
 def check_lowering(spec: ts.Spec) -> None:
     """Hold what is compiled to eager evaluation."""
-    run, operands = every_case(spec, spec.fun)
-    types = [ts.describe({}, x) for x in operands]
-    with ts.blaming(spec.name, "lowering", "; ".join(dict.fromkeys(types))):
-        compiled = jt.jit(run)(operands)
-    for (case, _, args), got in zip(spec.samples(DTYPES_COMPILED), compiled, strict=True):
-        expected = spec.applied(case.params)(*args)
-        with ts.blaming(spec.name, "lowering or impl", ts.describe(case.params, args)):
-            ts.compare(got, expected, spec.tol, "compiled, against eager evaluation")
+    samples = spec.samples(DTYPES_COMPILED)
+    cases = [(case.params, xs, spec.applied(case.params)(*xs)) for case, _, xs in samples]
+    check_compiled(spec, cases)
 
 
 def check_weak_types(spec: ts.Spec) -> None:
@@ -240,16 +227,7 @@ def check_dtypes(spec: ts.Spec) -> None:
                 for operands in misfits(fitting):
                     same_taken(spec, apply, operands, ts.describe(case.params, operands))
 
-    def run(all_operands: list[Any]) -> list[Any]:
-        pairs = zip(taken.values(), all_operands, strict=True)
-        return [spec.fun(*operands, **params) for (params, _, _), operands in pairs]
-
-    arguments = [operands for _, operands, _ in taken.values()]
-    with ts.blaming(spec.name, "lowering", ", ".join(map(str, taken))):
-        compiled = jt.jit(run)(arguments) if taken else []
-    for (params, operands, expected), got in zip(taken.values(), compiled, strict=True):
-        with ts.blaming(spec.name, "lowering or impl", ts.describe(params, operands)):
-            ts.compare(got, expected, spec.tol, "compiled, against eager evaluation")
+    check_compiled(spec, [*taken.values()])
 
 
 def resized(spec: ts.Spec) -> list[tuple[ts.Case, Arrays]]:
@@ -287,33 +265,22 @@ def check_sizes(spec: ts.Spec) -> None:
     They are evaluated, compiled and mapped.
     """
     rng = spec.rng("empty")
-    cases = resized(spec)
-    expected = []
-    for case, operands in cases:
+    compiled = []
+    for case, operands in resized(spec):
         on = ts.describe(case.params, operands)
         fun = spec.applied(case.params)
         with ts.blaming(spec.name, "impl", on), np.errstate(all="ignore"):
             out = fun(*operands)
             ts.assert_types(out, eval_shape(fun, *operands), "impl against abstract_eval")
-        expected.append(out)
+        compiled.append((case.params, operands, out))
         if operands and "vmap" not in spec.skip:
             many = [ts.stacked(rng, x, 0, 2) for x in operands]
             with ts.blaming(spec.name, "batch", f"{on}, each mapped along its first axis"):
                 got = vmap(fun)(*many)
                 ts.compare(got, ts.loop(fun, [0] * len(many), 2, many), spec.tol, "vmap")
 
-    def run(all_operands: list[Any]) -> list[Any]:
-        pairs = zip(cases, all_operands, strict=True)
-        return [spec.fun(*operands, **case.params) for (case, _), operands in pairs]
-
-    if "compiled" in spec.skip:
-        return
-    arguments = [operands for _, operands in cases]
-    with ts.blaming(spec.name, "lowering", "; ".join(ts.describe({}, x) for x in arguments)):
-        compiled = jt.jit(run)(arguments) if cases else []
-    for (case, operands), out, got in zip(cases, expected, compiled, strict=True):
-        with ts.blaming(spec.name, "lowering or impl", ts.describe(case.params, operands)):
-            ts.compare(got, out, spec.tol, "compiled, against eager evaluation")
+    if "compiled" not in spec.skip:
+        check_compiled(spec, compiled)
 
 
 # Derivatives

@@ -1,26 +1,22 @@
 """Stacks of transformations, what they must be equal to, and the comparison.
 
-On one side the transformations are tinyjax's: ``jit``, ``make_jaxpr``, ``vmap``, ``jvp`` by three
-routes, ``vjp`` and ``grad``. On the other side ``jit`` does nothing, ``vmap`` is a Python loop, and
-a reverse derivative is put together column by column from ``jvp``, so that what is left in common
-is evaluation and ``jvp``.
+On one side the transformations are tinyjax's: ``jit``, ``vmap``, ``jvp`` and ``vjp``. On the other
+side ``jit`` does nothing, ``vmap`` is a Python loop, and a reverse derivative is put together
+column by column from ``jvp``, so that what is left in common is evaluation and ``jvp``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import Any, Final, TypeAlias
 
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, lax, tree
+from tinyjax import dtypes, tree
 from tinyjax.core.api import staging
-from tinyjax.core.api.gradients import grad
-from tinyjax.core.names import Array, bc, derivatives, ew, jt, jx, mapping, opd, sh, sl
-from tinyjax.parallel import meshes, shard_map as sm, sharding as sd
+from tinyjax.core.names import Array, bc, derivatives, ew, jt, mapping, opd, sh, sl
 from tinyjax.testing import specs as ts
 
 __all__ = ["Layer", "Side", "check_stack", "check_stacks"]
@@ -79,28 +75,6 @@ def pushed(fun: Function) -> Function:
     return tangent
 
 
-def pushed_by_linearize(fun: Function) -> Function:
-    def tangent(*both: Array) -> Values:
-        n = len(both) // 2
-        _, tangent_map = derivatives.linearize(fun, *both[:n])
-        return tuple(tangent_map(*both[n:]))
-
-    return tangent
-
-
-def pushed_by_transposing_twice(fun: Function) -> Function:
-    def tangent(*both: Array) -> Values:
-        n = len(both) // 2
-        pull_back: Any
-        outs, pull_back = derivatives.vjp(fun, *both[:n])
-        zeros = tuple(map(sh.zeros_like, outs))  # which vary between devices as they do
-        _, push = derivatives.vjp(pull_back, zeros)
-        (out,) = push(tuple(both[n:]))
-        return tuple(out)
-
-    return tangent
-
-
 def pulled(fun: Function, outs: int) -> Function:
     """The pull-back of a function, which takes primals and then cotangents."""
 
@@ -136,32 +110,6 @@ def pulled_by_columns(fun: Function, outs: int) -> Function:
         return tuple(results)
 
     return cotangents
-
-
-def summed(fun: Function) -> Callable[..., Array]:
-    def scalar(*xs: Array) -> Array:
-        out = sh.full((), 0, F64)
-        for i, y in enumerate(fun(*xs)):
-            out = ew.add(out, ew.mul(total(ew.sin(y)), sh.full((), 1.0 + i / 2, F64)))
-        return out
-
-    return scalar
-
-
-def graded(fun: Function) -> Function:
-    def gradients(*xs: Array) -> Values:
-        result: Values = grad(summed(fun), argnums=tuple(range(len(xs))))(*xs)
-        return result
-
-    return gradients
-
-
-def graded_by_columns(fun: Function) -> Function:
-    def gradients(*xs: Array) -> Values:
-        by_columns = pulled_by_columns(lambda *xs: (summed(fun)(*xs),), 1)
-        return by_columns(*xs, sh.full((), 1, F64))
-
-    return gradients
 
 
 def axes_for(args: Sequence[dtypes.HostArray], k: int) -> list[int | None]:
@@ -203,34 +151,6 @@ def looped(fun: Function, axes: Sequence[int | None], out_axis: int) -> Function
     return loop
 
 
-@cache
-def two_devices() -> meshes.Mesh:
-    """The mesh whose devices have one of two slices each."""
-    return meshes.make_mesh((2,), ("devices",))
-
-
-def divided(fun: Function, axes: Sequence[int | None], out_axis: int) -> Function:
-    """Vmap by devices: each has its own slices, and its own copies of what is not mapped."""
-
-    def on_device(*parts: Array) -> Values:
-        own = [
-            lax.pcast(x, "devices", to="varying") if axis is None else sh.squeeze(x, (axis,))
-            for x, axis in zip(parts, axes, strict=True)
-        ]
-        return tuple([sh.expand_dims(y, (y.ndim if out_axis else 0,)) for y in fun(*own)])
-
-    def mapped(*xs: Array) -> Values:
-        specs = tuple([sd.P() if a is None else sd.P(*[None] * a, "devices") for a in axes])
-        ndims = [out.ndim for out in staging.eval_shape(looped(fun, axes, out_axis), *xs)]
-        outs = tuple([sd.P(*[None] * (n - 1 if out_axis else 0), "devices") for n in ndims])
-        result: Values = sm.shard_map(
-            on_device, mesh=two_devices(), in_specs=specs, out_specs=outs
-        )(*xs)
-        return result
-
-    return mapped
-
-
 def _stack(pair: Sequence[Array], out_axis: int) -> Array:
     place = pair[0].ndim if out_axis == -1 else 0
     shape = pair[0].shape
@@ -238,25 +158,10 @@ def _stack(pair: Sequence[Array], out_axis: int) -> Array:
     return sl.concatenate(parts, place)
 
 
-def through_jaxpr(fun: Function) -> Function:
-    def evaluated(*xs: Array) -> Values:
-        closed = staging.make_jaxpr(fun)(*xs)
-        jx.typecheck_jaxpr(closed.jaxpr)
-        return tuple(closed(*(opd.as_array(x) for x in xs)))
-
-    return evaluated
-
-
 def jitted(fun: Function) -> Function:
     compiled = jt.jit(fun)
     return lambda *xs: tuple(compiled(*xs))
 
-
-TRANSFORMS: Final = (
-    *("vmap", "jvp", "vjp", "grad", "linearize", "transposed twice", "make_jaxpr", "jit"),
-)
-REVERSE: Final = ("vjp", "grad")
-DERIVATIVES: Final = (*REVERSE, "jvp", "linearize", "transposed twice")
 
 # How many evaluations of a derivative the reference may take before it takes vjp's word instead.
 MOST_COLUMNS: Final = 300
@@ -270,47 +175,66 @@ class Layer:
     k: int = 0
 
 
-def transformed(layer: Layer, ours: Side, reference: Side, columns: int) -> tuple[Side, Side, int]:
-    """Put a transformation on both sides; ``columns`` is what the reference costs so far."""
-    args = ours.args
-    fun, plain = ours.fun, reference.fun
-
-    def both(f: Function, g: Function, args: tuple[dtypes.HostArray, ...]) -> tuple[Side, Side]:
-        return attrs.evolve(ours, fun=f, args=args), attrs.evolve(reference, fun=g, args=args)
-
-    match layer.name:
-        case "jit":
-            return *both(jitted(fun), plain, args), columns
-        case "make_jaxpr":
-            return *both(through_jaxpr(fun), plain, args), columns
-        case "vmap" | "shard_map":
-            spread = mapped if layer.name == "vmap" else divided
-            axes = axes_for(args, layer.k)
-            out = -1 if layer.k % 2 else 0
-            sides = both(spread(fun, axes, out), looped(plain, axes, out), ours.stacked(axes))
-            return *sides, 2 * columns
-        case "jvp" | "linearize" | "transposed twice":
-            routes: dict[str, Callable[[Function], Function]] = {
-                "jvp": pushed,
-                "linearize": pushed_by_linearize,
-                "transposed twice": pushed_by_transposing_twice,
-            }
-            args = (*args, *tangent_args(args))
-            return *both(routes[layer.name](fun), pushed(plain), args), columns
-        case _:
-            columns *= max(1, sum(x.size for x in args))
-            by_columns = columns <= MOST_COLUMNS
-            if layer.name == "grad":
-                other = graded_by_columns(plain) if by_columns else graded(plain)
-                return *both(graded(fun), other, args), columns
-            structs = staging.eval_shape(plain, *args)
-            outs = len(structs)
-            args = (*args, *tangent_args([np.zeros(s.shape) for s in structs]))
-            other = pulled_by_columns(plain, outs) if by_columns else pulled(plain, outs)
-            return *both(pulled(fun, outs), other, args), columns
+#: Puts a transformation on both sides. It is given the number of its layer and how many evaluations
+#: the reference takes so far, and returns how many it takes then.
+Applied: TypeAlias = Callable[[Side, Side, int, int], tuple[Side, Side, int]]
 
 
-def check_stack(ours: Side, reference: Side, layers: Sequence[Layer]) -> None:
+def of_calls(change: Callable[[Function], Function]) -> Applied:
+    """What changes how a function is called, and none of its values."""
+    return lambda ours, reference, k, columns: (
+        attrs.evolve(ours, fun=change(ours.fun)),
+        reference,
+        columns,
+    )
+
+
+def of_examples(spread: Callable[[Function, Sequence[int | None], int], Function]) -> Applied:
+    """A way of mapping over some arguments, against a loop."""
+
+    def applied(ours: Side, reference: Side, k: int, columns: int) -> tuple[Side, Side, int]:
+        axes, out = axes_for(ours.args, k), -1 if k % 2 else 0
+        args = ours.stacked(axes)
+        plain = looped(reference.fun, axes, out)
+        mapped = attrs.evolve(ours, fun=spread(ours.fun, axes, out), args=args)
+        return mapped, attrs.evolve(reference, fun=plain, args=args), 2 * columns
+
+    return applied
+
+
+def of_tangents(push: Callable[[Function], Function]) -> Applied:
+    """A way of pushing tangents forward, against ``jvp``."""
+
+    def applied(ours: Side, reference: Side, k: int, columns: int) -> tuple[Side, Side, int]:
+        args = (*ours.args, *tangent_args(ours.args))
+        plain = attrs.evolve(reference, fun=pushed(reference.fun), args=args)
+        return attrs.evolve(ours, fun=push(ours.fun), args=args), plain, columns
+
+    return applied
+
+
+def _pulled(ours: Side, reference: Side, k: int, columns: int) -> tuple[Side, Side, int]:
+    """``vjp``, against columns of ``jvp``."""
+    columns *= max(1, sum(x.size for x in ours.args))
+    structs = staging.eval_shape(reference.fun, *ours.args)
+    args = (*ours.args, *tangent_args([np.zeros(s.shape) for s in structs]))
+    pull = pulled_by_columns if columns <= MOST_COLUMNS else pulled
+    plain = attrs.evolve(reference, fun=pull(reference.fun, len(structs)), args=args)
+    return attrs.evolve(ours, fun=pulled(ours.fun, len(structs)), args=args), plain, columns
+
+
+#: The transformations that stacks of primitives consist of, by name.
+PLAIN: Final[Mapping[str, Applied]] = {"vmap": of_examples(mapped), "jit": of_calls(jitted)}
+DERIVATIVES: Final[Mapping[str, Applied]] = {"jvp": of_tangents(pushed), "vjp": _pulled}
+
+
+def check_stack(
+    ours: Side,
+    reference: Side,
+    layers: Sequence[Layer],
+    plain: Mapping[str, Applied] = PLAIN,
+    differential: Mapping[str, Applied] = DERIVATIVES,
+) -> None:
     """Hold a function under a stack of transformations against the same by other means.
 
     Args:
@@ -318,13 +242,16 @@ def check_stack(ours: Side, reference: Side, layers: Sequence[Layer]) -> None:
             them, with its arguments.
         reference: the same function, without what is to be checked within.
         layers: the transformations, the first one to be applied in front.
+        plain: the transformations that are no derivatives, by name.
+        differential: those that are.
 
     Raises:
         AssertionError: they differ.
     """
     columns = 1
     for layer in layers:
-        ours, reference, columns = transformed(layer, ours, reference, columns)
+        apply = plain.get(layer.name) or differential[layer.name]
+        ours, reference, columns = apply(ours, reference, layer.k, columns)
     got = ours.fun(*(opd.as_array(x) for x in ours.args))
     expected = reference.fun(*(opd.as_array(x) for x in reference.args))
     if len(got) != len(expected):
@@ -334,7 +261,7 @@ def check_stack(ours: Side, reference: Side, layers: Sequence[Layer]) -> None:
             raise AssertionError(f"result {i}: {x.aval}, expected {y.aval}")
         a, b = np.asarray(x), np.asarray(y)
         finite = bool(np.all(np.isfinite(b)))
-        if y.dtype != F64 or not (finite or any(layer.name in DERIVATIVES for layer in layers)):
+        if y.dtype != F64 or not (finite or any(layer.name in differential for layer in layers)):
             ts.compare(a, b, 16.0, f"result {i}")
             continue
         if not finite:
@@ -395,10 +322,10 @@ def check_stacks(spec: ts.Spec, depth: int = 3, most: int | None = None) -> int:
     is_smooth = bool(spec.grad and chosen) and all(
         dtypes.real_part(operands[i].dtype) == F64 for i in chosen
     )
-    names: tuple[str, ...] = ("vmap", "jit")
+    names: tuple[str, ...] = tuple(PLAIN)
     if is_smooth:
         side = realified(fun, operands, chosen)
-        names = ("vmap", "jit", "jvp", "vjp")
+        names = (*PLAIN, *DERIVATIVES)
     else:
         side = Side(lambda *xs: tuple(tree.leaves(fun(*xs))), operands, backwards)
     if "vmap" in spec.skip:

@@ -12,11 +12,11 @@ from tinyjax.testing.libraries.check import (
     Outcome,
     described,
     differences,
-    inexact,
     movement,
     run,
 )
 from tinyjax.testing.libraries.drawn_calls import Call, Library
+from tinyjax.testing.rules import inexact
 
 
 def direction(x: dtypes.HostArray, seed: int) -> dtypes.HostArray:

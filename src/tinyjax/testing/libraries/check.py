@@ -17,6 +17,8 @@ import numpy as np
 from tinyjax import dtypes, errors
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.testing.libraries.drawn_calls import Call, Library
+from tinyjax.testing.rules import inexact
+from tinyjax.testing.specs import wide
 
 #: How many units in the last place two evaluations of one formula may differ by.
 ULPS: Final = 16.0
@@ -121,14 +123,6 @@ def tolerance(dtype: DType) -> float:
     return (NARROW_ULPS if narrow else ULPS) * epsilon(dtype)
 
 
-def wide(x: HostArray) -> HostArray:
-    kind = dtypes.kind(x.dtype)
-    with np.errstate(all="ignore"):
-        if kind == "f":
-            return x.astype(np.float64)
-        return x.astype(np.complex128) if kind == "c" else x
-
-
 def parts(x: HostArray) -> Iterator[HostArray]:
     """The real and the imaginary part of complex numbers."""
     yield from (x.real, x.imag) if x.dtype.kind == "c" else (x,)
@@ -192,6 +186,7 @@ def differences(
 
 
 def short(x: HostArray) -> str:
+    """Show an array in one line."""
     return np.array2string(x, separator=", ", threshold=30, max_line_width=10**6).replace("\n", "")
 
 
@@ -280,17 +275,6 @@ def movement(
 # Each call is made eagerly and compiled, and by the reference; all three must give the same types
 # and values, or each an error.
 
-
-__all__ = [
-    "Leaf",
-    "Mismatch",
-    "Outcome",
-    "check_call",
-    "differences",
-    "in_phase",
-    "movement",
-    "run",
-]
 
 #: Functions each of whose results depends on many elements, which may cancel.
 SCALED: Final = re.compile(
@@ -408,6 +392,7 @@ def check_call(call: Call, library: Library, reference: Library) -> list[Mismatc
 
 
 def described(outcome: Outcome) -> str:
+    """Say what came of a call: types, or an error."""
     if outcome.error is None:
         types = [
             f"{x.value.dtype}{list(x.value.shape)}" if x.weak is not None else repr(x.value)
@@ -416,7 +401,3 @@ def described(outcome: Outcome) -> str:
         return f"gives {', '.join(types)}"
     text = str(outcome.error).splitlines()
     return f"raises {type(outcome.error).__name__}: {text[0][:150] if text else ''}"
-
-
-def inexact(hosts: Sequence[dtypes.HostArray]) -> list[int]:
-    return [i for i, x in enumerate(hosts) if dtypes.is_inexact(x.dtype)]
