@@ -309,7 +309,7 @@ def _linearize(
     flat = cl.FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)
     linearized = lz.linearize_flat(flat, chosen.primals, None, choice.fun)
     for out in linearized.primals_out:
-        choice.check_result(out)
+        choice.check_result(out.aval)
     jaxpr, residuals = linearized.jaxpr, linearized.residuals
     types: list[av.ShapedArray] = [v.aval for v in jaxpr.in_binders[len(residuals) :]]
     equations: list[tuple[Tangents, int] | None] = [None] * len(types)

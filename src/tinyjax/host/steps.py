@@ -204,7 +204,7 @@ class EagerTransposer(tp.Transposer):
             if cotangent is ZERO:
                 key.append(None)
             else:
-                key.append(cotangent.aval)
+                key.append(cotangent._aval or cotangent.aval)
                 operands.append(cotangent)
         if choosing:
             key += [x.is_regular for x in literals]

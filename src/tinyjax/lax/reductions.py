@@ -66,8 +66,7 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Placeme
         Array(-56, dtype=int8)
     """
     x = as_array(operand)
-    params = bc.ReduceParams(_axes_of("reduce_sum", x, axes))
-    return bind1(bc.reduce_sum_p, (x,), bc.summing(x, params))
+    return bc.reduce_sum(x, _axes_of("reduce_sum", x, axes))
 
 
 def reduce_prod(operand: ArrayLike, axes: Sequence[int]) -> Array:

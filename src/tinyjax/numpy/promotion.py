@@ -310,10 +310,10 @@ def _as_float(name: str, x: ArrayLike) -> ArrayLike:
 def inexact(x: ArrayLike, name: str = "this function") -> Array:
     """Prepare the operand of a function defined on floats."""
     a = x if isinstance(x, Array) else array_of(name, x)
-    dtype = a.dtype
-    if dtype in _INEXACT:
+    aval = a._aval or a.aval
+    if aval.dtype in _INEXACT:
         return a
-    return convert(a, to_inexact(dtype, a.weak_type), a.weak_type)
+    return convert(a, to_inexact(aval.dtype, aval.weak_type), aval.weak_type)
 
 
 def inexact_first(name: str, x: ArrayLike, *others: ArrayLike) -> list[Array]:

@@ -23,10 +23,8 @@ from tinyjax.numpy import elementwise as uf, promotion as pm
 from tinyjax.primitives import arg_extrema
 
 
-def _keep(out: Array, x: Array, axes: tuple[int, ...], keepdims: bool) -> Array:
-    """Put the reduced axes back, with size one, where that is asked for."""
-    if not keepdims:
-        return out
+def _keep(out: Array, x: Array, axes: tuple[int, ...]) -> Array:
+    """Put the reduced axes back, with size one."""
     return sh.reshape(out, tuple([1 if i in axes else n for i, n in enumerate(x.shape)]))
 
 
@@ -89,8 +87,9 @@ def _accumulate(  # noqa: PLR0913, PLR0917 (the signature of sum)
     name = kind.name
     uf.no_out(name, out)
     x = pm.array_of(name, a)
-    axes = ints.canonical_axes(axis, x.ndim)
-    result_dtype = dtypes.check(dtype) if dtype is not None else x.dtype
+    aval = x._aval or x.aval
+    axes = ints.canonical_axes(axis, len(aval.shape))
+    result_dtype = dtypes.check(dtype) if dtype is not None else aval.dtype
     if dtype is None and result_dtype.kind in ("biu" if promote_integers else "b"):
         result_dtype = _accumulator(result_dtype)
     if result_dtype == dtypes.bool_:
@@ -102,7 +101,7 @@ def _accumulate(  # noqa: PLR0913, PLR0917 (the signature of sum)
     if initial is not None:
         start = pm.convert(pm.array_of(name, initial), result_dtype)
         total = kind.combine(total, _scalar(name, start, total.shape))
-    return _keep(total, x, axes, keepdims)
+    return _keep(total, x, axes) if keepdims else total
 
 
 def _scalar(name: str, initial: Array, shape: tuple[int, ...]) -> Array:
@@ -185,10 +184,12 @@ def _extremum(
             raise ShapeError(
                 f"{name} over axes {axes} of {x.aval}: there is no element. Give an initial value."
             )
-        return _keep(kind.reduce(x, axes), x, axes, keepdims)
-    result = kind.reduce(_masked(name, x, where, kind.identity(x.dtype)), axes)
-    start = pm.convert(pm.array_of(name, initial), x.dtype)
-    return _keep(kind.combine(result, _scalar(name, start, result.shape)), x, axes, keepdims)
+        result = kind.reduce(x, axes)
+    else:
+        result = kind.reduce(_masked(name, x, where, kind.identity(x.dtype)), axes)
+        start = pm.convert(pm.array_of(name, initial), x.dtype)
+        result = kind.combine(result, _scalar(name, start, result.shape))
+    return _keep(result, x, axes) if keepdims else result
 
 
 def max(
@@ -275,7 +276,8 @@ def any(
     x = uf.truth(pm.array_of("any", a))
     axes = ints.canonical_axes(axis, x.ndim)
     x = _masked("any", x, where, False)
-    return _keep(rd.reduce_or(x, axes), x, axes, keepdims)
+    result = rd.reduce_or(x, axes)
+    return _keep(result, x, axes) if keepdims else result
 
 
 def all(
@@ -313,7 +315,8 @@ def all(
     x = uf.truth(pm.array_of("all", a))
     axes = ints.canonical_axes(axis, x.ndim)
     x = _masked("all", x, where, True)
-    return _keep(rd.reduce_and(x, axes), x, axes, keepdims)
+    result = rd.reduce_and(x, axes)
+    return _keep(result, x, axes) if keepdims else result
 
 
 def _argument(
@@ -331,7 +334,7 @@ def _argument(
         raise ShapeError(f"{name} along axis {axis} of {x.aval}: there is no element to choose.")
     flat = sh.reshape(x, (x.size,)) if axis is None else x
     chosen = choose(flat, 0 if axis is None else along[0], dtypes.default_int())
-    return _keep(chosen, x, along, keepdims)
+    return _keep(chosen, x, along) if keepdims else chosen
 
 
 def argmax(
@@ -500,7 +503,8 @@ def mean(
     inner = _computation_type(dtypes.to_inexact(result))
     x = pm.convert(x, inner)
     total = bc.reduce_sum(_masked("mean", x, where, 0), axes)
-    return pm.convert(_keep(_shared("mean", total, x, axes, where), x, axes, keepdims), result)
+    average = _shared("mean", total, x, axes, where)
+    return pm.convert(_keep(average, x, axes) if keepdims else average, result)
 
 
 def var(  # noqa: PLR0913 (JAX's signature)
@@ -552,7 +556,7 @@ def var(  # noqa: PLR0913 (JAX's signature)
     if mean is None:
         # not NaN where there is no element: its distances would have NaN for derivatives
         sums = bc.reduce_sum(_masked("var", x, where, 0), axes)
-        center = _keep(_shared("var", sums, x, axes, where, nothing=0.0), x, axes, True)
+        center = _keep(_shared("var", sums, x, axes, where, nothing=0.0), x, axes)
     else:
         center = pm.array_of("var", mean)
     if pm.broadcast_shapes(center.shape, x.shape) != x.shape:
@@ -562,7 +566,7 @@ def var(  # noqa: PLR0913 (JAX's signature)
     squares = _squared_distance(x, pm.convert(center, x.dtype))
     total = bc.reduce_sum(_masked("var", squares, where, 0), axes)
     variance = _shared("var", total, x, axes, where, less)
-    return pm.convert(_keep(variance, x, axes, keepdims), result)
+    return pm.convert(_keep(variance, x, axes) if keepdims else variance, result)
 
 
 def _squared_distance(x: Array, center: Array) -> Array:

@@ -439,7 +439,7 @@ def detect(
         staged = stg.stage(run, avals, choice.fun)
         (linearized,) = records
     for out in linearized.primals_out:
-        choice.check_result(out)
+        choice.check_result(out.aval)
     values = [*staged.consts, *(linearized.residuals if at_point else ())]
     key = _digest([staged.jaxpr, linearized.jaxpr], values)
     pattern = _FOUND.get(key)

@@ -66,12 +66,12 @@ class Choice:
             return "Take real and imaginary parts as arguments and results of their own"
         return "For a holomorphic function pass holomorphic=True"
 
-    def check_result(self, out: Array) -> None:
-        """Raise DifferentiationError where a result has no such derivative."""
-        dtype = out.dtype
+    def check_result(self, aval: av.ShapedArray) -> None:
+        """Raise DifferentiationError where a result of this type has no such derivative."""
+        dtype = aval.dtype
         if dtypes.is_complex(dtype) if self.holomorphic else dtypes.is_float(dtype):
             return
-        returned = f"{frames.describe_function(self.fun)} returned {out.aval}."
+        returned = f"{frames.describe_function(self.fun)} returned {aval}."
         if self.holomorphic:
             raise errors.DifferentiationError(
                 f"{self.name} with holomorphic=True requires outputs with complex dtype, but "
@@ -174,11 +174,9 @@ class Chosen:
             full[i] = value
         return self.choice.fun(*full, **self.kwargs)
 
-    @property
-    def budgeted(self) -> Callable[..., Any]:
-        """The same, whose derivative keeps to the memory budget, if there is one."""
-        budget, value = self.choice.memory_budget, self.choice.name != "grad"
-        return self if budget is None else within_budget(self.function, budget, value)
+    def within(self, memory_budget: int) -> Callable[..., Any]:
+        """The same, whose derivative needs so many bytes at most."""
+        return within_budget(self.function, memory_budget, self.choice.name != "grad")
 
     @property
     def function(self) -> Callable[..., Any]:
@@ -199,25 +197,26 @@ class Chosen:
         """
         holomorphic = self.choice.holomorphic
         for i, x in enumerate(self.primals):
-            if dtypes.is_float(x.dtype) and not holomorphic:
+            aval = x._aval or x.aval
+            if dtypes.is_float(aval.dtype) and not holomorphic:
                 continue
-            if allow_int and not dtypes.is_inexact(x.dtype):
+            if allow_int and not dtypes.is_inexact(aval.dtype):
                 continue
-            if dtypes.is_complex(x.dtype) and (holomorphic or allow_complex):
+            if dtypes.is_complex(aval.dtype) and (holomorphic or allow_complex):
                 continue
             name = self.choice.name
-            which = f"{self._path(i)} of {frames.describe_function(self.choice.fun)} is {x.aval}."
+            which = f"{self._path(i)} of {frames.describe_function(self.choice.fun)} is {aval}."
             if holomorphic:
                 raise errors.DifferentiationError(
                     f"{name} with holomorphic=True requires inputs with complex dtype, but {which}"
                 )
-            if dtypes.is_complex(x.dtype):
+            if dtypes.is_complex(aval.dtype):
                 raise errors.DifferentiationError(
                     f"{name} requires real-valued inputs, but {which} {self.choice.for_complex}."
                 )
             advice = (
                 "Pass a float, such as 1.0, convert it with .astype(float)"
-                if x.aval.weak_type and not x.shape  # as a Python number is
+                if aval.weak_type and not aval.shape  # as a Python number is
                 else "Convert it with .astype(float)"
             )
             raise errors.DifferentiationError(

@@ -281,20 +281,20 @@ def _gradient(
     """The value, the gradient, and the auxiliary data."""
     chosen = arguments.Chosen(choice, args, kwargs)
     chosen.check(allow_int)
-    primals = chosen.primals
-    flat = calling.FlatFunction(chosen.budgeted, chosen.in_tree, has_aux, choice.fun)
+    primals, budget = chosen.primals, choice.memory_budget
+    fun = chosen if budget is None else chosen.within(budget)
+    flat = calling.FlatFunction(fun, chosen.in_tree, has_aux, choice.fun)
     linearized = linearize_flat(flat, primals, None, choice.fun)
-    if flat.out_tree is not tree.LEAF or linearized.primals_out[0].shape:
+    if flat.out_tree is not tree.LEAF or (aval := linearized.primals_out[0].aval).shape:
         raise errors.DifferentiationError(
             f"{choice.name} is only defined for scalar-output functions, but "
             f"{frames.describe_function(choice.fun)} returned "
             f"{_describe_result(linearized.primals_out, flat.out_tree)}"
         )
     (out,) = linearized.primals_out
-    choice.check_result(out)
+    choice.check_result(aval)
     cotangents: list[prim.Tangent] = [prim.ZERO] * len(primals)
     if linearized.nonzero_out[0]:
-        aval = out.aval
         cotangents = linearized.pull_back([aval.cotangent().laid(opd.splat(1, aval))])
     for i, ct in enumerate(cotangents):
         if ct is prim.ZERO:

@@ -151,7 +151,7 @@ def jacrev(
         value, pull_back, *aux = derivatives.vjp(of_chosen, *chosen.values, has_aux=has_aux)
         outs, out_tree = tree.flatten(value)
         for out in outs:
-            choice.check_result(out)
+            choice.check_result(out.aval)
         direction = partial(tree.unflatten, out_tree)
         rows = _over_basis(pull_back, outs, direction, 0, chunk_size)
         # for each input leaf, the block of each output leaf

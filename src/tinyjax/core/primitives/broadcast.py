@@ -377,13 +377,9 @@ ru.def_transposes(reduce_sum_p, _sum_transpose)
 
 def reduce_sum(x: Array, axes: tuple[int, ...]) -> Array:
     """Return the sum over the given (increasing) axes, in ``x``'s dtype."""
-    return tr.bind1(reduce_sum_p, (x,), summing(x, over(axes))) if axes else x
-
-
-def summing(x: Array, params: ReduceParams) -> ReduceParams:
-    """Return the parameters of a sum, of which the type of what is summed may say more."""
-    where = x.aval.where
-    if where is None:
-        return params
-    more: ReduceParams = where.of_sum(params, (x.aval,))
-    return more
+    if not axes:
+        return x
+    params, aval = over(axes), x._aval or x.aval
+    if aval.where is not None:  # the type of what is summed may say more
+        params = aval.where.of_sum(params, (aval,))
+    return tr.bind1(reduce_sum_p, (x,), params)

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from enum import Enum
+from functools import partial
 from importlib import import_module
 from itertools import compress
 from math import prod
-from operator import not_
+from operator import is_not, not_
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -988,17 +989,20 @@ def fill_list(marks: Iterable[bool], marked: Iterable[T], other: U) -> list[T | 
     return [next(values) if mark else other for mark in marks]
 
 
+#: In C, since a nest of programs has many tangents.
+_is_there: Final[Any] = partial(is_not, ZERO)
+
 # Tangents are told apart by ZERO, operands of a transposition by whether they have a value.
 
 
 def nonzeros(tangents: Tangents) -> tuple[bool, ...]:
     """Which tangents are there."""
-    return tuple([t is not ZERO for t in tangents])
+    return tuple(map(_is_there, tangents))
 
 
 def present(tangents: Tangents) -> list[Array]:
     """The tangents that are there."""
-    return [t for t in tangents if t is not ZERO]
+    return [*filter(_is_there, tangents)]
 
 
 def with_zeros(nonzero: Iterable[bool], tangents: Iterable[Tangent]) -> list[Tangent]:
