@@ -102,7 +102,9 @@ class JitFunction(sig.Called[P, R]):
         if trace.evaluates:
             tr.check_concrete(operands)
             outs, program = entry.run(operands)
-            if program is not None and signature in traces.entries:
+            if program is not entry.last:
+                entry.last = program  # most are called once
+            elif program is not None and signature in traces.entries:
                 short = traces.short_for(entry.settings)
                 call = (args, kwargs, leaves, in_tree, static)
                 short.learn(self._parameters, *call, entry, program)

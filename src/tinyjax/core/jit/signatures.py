@@ -393,9 +393,13 @@ class Parameters:
 
 
 class Entry:
-    """One signature of a jitted function: its program, and how to run it."""
+    """One signature of a jitted function: its program, and how to run it.
 
-    __slots__ = ("consts", "executable", "out_tree", "params", "settings", "staged")
+    Attributes:
+        last: the compiled program that the last call has run: the next one may be made in short.
+    """
+
+    __slots__ = ("consts", "executable", "last", "out_tree", "params", "settings", "staged")
 
     def __init__(self, params: JitParams, staged: stg.Staged, out_tree: tree.PyTreeDef) -> None:
         self.params: JitParams = params
@@ -404,6 +408,7 @@ class Entry:
         self.out_tree: tree.PyTreeDef = out_tree
         self.settings: config.Settings = config.settings()
         self.executable: xla.Executable | None = None
+        self.last: xla.Executable | None = None
 
     def run(self, operands: Sequence[Array]) -> tuple[Sequence[Array], xla.Executable | None]:
         """Run the compiled program; evaluate or compile it the first time."""
