@@ -190,12 +190,6 @@ def meets_others(mapped: MappedAxis, program: Jaxpr) -> bool:
     return bool(names) and any(axis.name in names and not axis.in_step for axis in axes)
 
 
-def paths(treedef: tree.PyTreeDef, name: str) -> list[str]:
-    """The path of every leaf of a structure, for messages."""
-    numbered = tree.unflatten(treedef, range(treedef.num_leaves))
-    return [tree.path_str(name, path) for path, _ in tree.leaves_with_path(numbered)]
-
-
 def contains(jaxpr: Jaxpr, *primitives: str) -> bool:
     """Whether a program, or one inside it, has an equation of one of these primitives."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from contextvars import ContextVar
+from functools import partial
 from types import CodeType, FunctionType, MethodType
 from typing import Any, Final, TypeVar
 from weakref import ref
@@ -17,7 +18,7 @@ import numpy as np
 
 from tinyjax import config, dtypes, errors, frames, tree
 from tinyjax.core.control_flow import common as cf
-from tinyjax.core.tracing import trace as tr
+from tinyjax.core.tracing import calling, trace as tr
 from tinyjax.core.tracing.staging import is_called
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
@@ -158,8 +159,8 @@ def common_types(
                 "keys and lengths equal."
             )
     return [
-        _join_avals(name, branches, path, column)
-        for path, column in zip(cf.paths(first, ""), zip(*avals, strict=True), strict=True)
+        _join_avals(name, branches, partial(calling.leaf_path, "", first, i), column)
+        for i, column in enumerate(zip(*avals, strict=True))
     ]
 
 
@@ -179,13 +180,16 @@ def _named(name: str, branches: Sequence[Callable[..., Any]], fun: Callable[...,
 
 
 def _join_avals(
-    name: str, branches: Sequence[Callable[..., Any]], path: str, avals: Sequence[av.ShapedArray]
+    name: str,
+    branches: Sequence[Callable[..., Any]],
+    path: Callable[[], str],
+    avals: Sequence[av.ShapedArray],
 ) -> av.ShapedArray:
     first = avals[0]
     for fun, aval in zip(branches, avals, strict=True):
         if aval.shape != first.shape:
             (one, a), (other, b) = _in_order(name, branches, fun, [first, aval])
-            at = f" at path {path}" * bool(path)
+            at = f" at path {path()}" * bool(path())
             raise errors.BranchTypeError(
                 f"{name} branches must have equal output types but they differ. The output of "
                 f"{one}{at} has type {a} but the corresponding output of {other} has type {b}, so "
@@ -198,11 +202,11 @@ def _join_avals(
             weak = first.weak_type  # as in JAX: what is checked in a branch keeps its type
     except errors.PromotionError as error:
         raise errors.BranchTypeError(
-            f"result{path} of the branches of {name}: {error.message}"
+            f"result{path()} of the branches of {name}: {error.message}"
         ) from None
     if not all(av.lie_alike(first, aval) for aval in avals):
         raise errors.BranchTypeError(
-            f"the branches of {name} must return arrays that are divided alike, but result{path} "
+            f"the branches of {name} must return arrays that are divided alike, but result{path()} "
             f"is {' or '.join(map(str, avals))}. Divide it alike by tinyjax.reshard(x, P(...))."
         )
     lying = next((aval for aval in avals if aval.plain is not aval), first)

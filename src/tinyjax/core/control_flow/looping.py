@@ -333,13 +333,14 @@ def _check_types(
     in_avals: Sequence[av.ShapedArray],
     out_avals: Sequence[av.ShapedArray],
 ) -> None:
-    changes = [
-        (path, a, b)
-        for path, a, b in zip(cf.paths(carry_tree, "carry"), in_avals, out_avals, strict=True)
-        if (a.shape, a.dtype) != (b.shape, b.dtype) or not av.lie_alike(a, b)
+    changed = [
+        (i, a, b)
+        for i, (a, b) in enumerate(zip(in_avals, out_avals, strict=True))
+        if a is not b and ((a.shape, a.dtype) != (b.shape, b.dtype) or not av.lie_alike(a, b))
     ]
-    if not changes:
+    if not changed:
         return
+    changes = [(calling.leaf_path("carry", carry_tree, i), a, b) for i, a, b in changed]
     name, fun, carry, place = _user_carry(name, fun)
     lines = [
         f"the input carry {'component ' * (path != place)}{path.replace(place, carry, 1)} has type "

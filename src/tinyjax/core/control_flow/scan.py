@@ -741,18 +741,23 @@ def _call_repeatedly(
 
 def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int | None) -> int:
     """The number of iterations, which the inputs and ``length`` must agree on."""
-    lengths: dict[int, str] = {}
+
+    def path(place: int) -> str:
+        return calling.leaf_path("xs", tree.structure(xs), place)
+
+    lengths: dict[int, int | None] = {}  # the first input that has each, or None for ``length``
     if length is not None:
-        lengths[ints.integer(length, "length of scan")] = "length"
-    for path, x in zip(cf.paths(tree.structure(xs), "xs"), inputs, strict=True):
-        if not x.shape:
+        lengths[ints.integer(length, "length of scan")] = None
+    for i, x in enumerate(inputs):
+        aval = x._aval or x.aval
+        if not aval.shape:
             raise errors.ArgumentError(
-                f"scan got value with no leading axis to scan over: {path}, a scalar of type "
-                f"{x.aval}. Close over it, or put it into the carry."
+                f"scan got value with no leading axis to scan over: {path(i)}, a scalar of type "
+                f"{aval}. Close over it, or put it into the carry."
             )
-        if x.aval.where is not None:
-            x.aval.where.check_rows(x.aval, path)
-        lengths.setdefault(x.shape[0], path)
+        if aval.where is not None:
+            aval.where.check_rows(aval, path(i))
+        lengths.setdefault(aval.shape[0], i)
     if not lengths:
         raise errors.ArgumentError(
             "scan got no values to scan over and `length` not provided. Give length: how many "
@@ -767,11 +772,12 @@ def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int
                 "than an int64 counts."
             )
     if len(lengths) > 1:
-        sizes = ", ".join(f"{path} has {n}" for n, path in lengths.items() if path != "length")
+        of_inputs = {n: path(i) for n, i in lengths.items() if i is not None}
+        sizes = ", ".join(f"{path} has {n}" for n, path in of_inputs.items())
         what = (
             f"`length` argument of {length} which disagrees with leading axis sizes "
-            f"{sorted(n for n, path in lengths.items() if path != 'length')}"
-            if "length" in lengths.values()
+            f"{sorted(of_inputs)}"
+            if None in lengths.values()
             else "values with different leading axis sizes"
         )
         raise errors.ArgumentError(
