@@ -94,7 +94,8 @@ def apply_crossed(
     """
     params = eqn.params
     linear = prim.are_undefined(operands)
-    depend = pr.results_that_depend(eqn, prim.marked(eqn.inputs, linear))
+    reached = pr.dependent_results(eqn, prim.marked(eqn.inputs, linear))
+    depend = tuple([var in reached for var in eqn.out_binders])
     sizes_in: Sequence[int] = (len(operands),)
     sizes_out: Sequence[int] = (len(cotangents),)
     if eqn.primitive is cfp.scan_p:

@@ -295,7 +295,10 @@ def _gradient(
     choice.check_result(aval)
     cotangents: list[prim.Tangent] = [prim.ZERO] * len(primals)
     if linearized.nonzero_out[0]:
-        cotangents = linearized.pull_back([aval.cotangent().laid(opd.splat(1, aval))])
+        one = opd.splat(1, aval)
+        if aval.where is not None:
+            one = aval.cotangent().laid(one)
+        cotangents = linearized.pull_back([one])
     for i, ct in enumerate(cotangents):
         if ct is prim.ZERO:
             cotangents[i] = sh.zero_tangent(primals[i].aval.cotangent())

@@ -105,9 +105,9 @@ cf.def_loop(scan_p, _scan_program, lambda params: params.length)
 @scan_p.def_abstract_eval
 def _scan_type(avals: prim.Avals, params: ScanParams) -> prim.Avals:
     jaxpr, m, n = params.jaxpr, params.num_carry, params.num_consts + params.num_carry
-    carry = jaxpr.in_avals[params.num_consts : n]
-    expected = [*jaxpr.in_avals[:n], *av.stacked(jaxpr.in_avals[n:], params.length)]
-    if not av.same_types(avals, expected) or not av.alike(carry, jaxpr.out_avals[:m]):
+    takes, gives = jaxpr.in_avals, jaxpr.out_avals
+    expected = [*takes[:n], *av.stacked(takes[n:], params.length)]
+    if not (av.same_types(avals, expected) and av.alike(takes[params.num_consts : n], gives[:m])):
         for x in avals[n:]:
             if not x.shape or x.shape[0] != params.length:
                 raise errors.ArgumentError(
@@ -117,7 +117,7 @@ def _scan_type(avals: prim.Avals, params: ScanParams) -> prim.Avals:
         raise errors.ArgumentError(
             f"a loop body of type {jaxpr.type} was applied to ({', '.join(map(str, in_avals))})."
         )
-    return [*jaxpr.out_avals[:m], *av.stacked(jaxpr.out_avals[m:], params.length)]
+    return [*gives[:m], *av.stacked(gives[m:], params.length)]
 
 
 @scan_p.def_rule(pr.INLINED)

@@ -141,7 +141,7 @@ def dependents(
         if as_well is not None and as_well(eqn):
             atoms.update(eqn.out_binders)
         elif not atoms.isdisjoint(eqn.inputs):
-            atoms.update(prim.marked(eqn.out_binders, results_that_depend(eqn, atoms)))
+            atoms.update(dependent_results(eqn, atoms))
     return atoms
 
 
@@ -157,16 +157,16 @@ def independent_part(eqn: jx.JaxprEqn, atoms: Set[jx.Atom]) -> jx.JaxprEqn | Non
     return prune_eqn(eqn, others) if any(others) else None
 
 
-def results_that_depend(eqn: jx.JaxprEqn, on: Collection[jx.Atom]) -> tuple[bool, ...]:
-    """Which results of an equation depend on some atoms, of which it has one as an operand."""
-    rules = eqn.primitive.rules.extensions
-    if len(eqn.out_binders) == 1 or not (DEPENDS in rules or CALLED in rules):
-        return (True,) * len(eqn.out_binders)
+def dependent_results(eqn: jx.JaxprEqn, on: Collection[jx.Atom]) -> Sequence[jx.Var]:
+    """The results of an equation that depend on some atoms, of which it has one as an operand."""
+    rules, results = eqn.primitive.rules.extensions, eqn.out_binders
+    if len(results) == 1 or not (DEPENDS in rules or CALLED in rules):
+        return results
     marks = tuple([x in on for x in eqn.inputs])
     if DEPENDS in rules:
-        return eqn.primitive.rule(DEPENDS)(eqn.params, marks)
+        return prim.marked(results, eqn.primitive.rule(DEPENDS)(eqn.params, marks))
     (inner,) = jx.subjaxprs(eqn.params)
-    return depends(inner, marks)
+    return prim.marked(results, depends(inner, marks))
 
 
 def handed_on(jaxpr: jx.Jaxpr) -> tuple[int | None, ...]:
