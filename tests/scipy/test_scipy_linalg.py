@@ -422,13 +422,15 @@ def test_axes_in_front_of_systems_broadcast(name: str) -> None:
         return getattr(library, name)(a, b)
 
     rng = np.random.default_rng(0)
+    systems: list[tuple[Any, Any]] = []
     for front in SHAPES:
         a = np.eye(4) + np.triu(rng.normal(size=(*front, 4, 4)))
         for b_shape in [(4,), *((*other, 4, columns) for other in SHAPES for columns in (1, 3))]:
-            b = rng.normal(size=b_shape)
-            with jax.enable_x64(True):
-                expected = solve(jax.scipy.linalg, a, b)
-            np.testing.assert_allclose(solve(linalg, a, b), expected, 1e-8, 1e-8)
+            systems.append((a, rng.normal(size=b_shape)))
+    with jax.enable_x64(True):
+        expected = jax.jit(lambda s: [solve(jax.scipy.linalg, *ab) for ab in s])(systems)
+    for system, solution in zip(systems, expected, strict=True):
+        np.testing.assert_allclose(solve(linalg, *system), solution, 1e-8, 1e-8)
     # vectors for each matrix are columns here, as in SciPy and jax, unless the function is older
     a, b = np.eye(3) * np.arange(1.0, 4.0)[:, None, None], np.arange(9.0).reshape(3, 3)
     assert linalg.solve(a, b).shape == (3, 3, 3)
