@@ -25,6 +25,11 @@ def room(word: str) -> Any:
     return None if home is None else import_module(home)
 
 
+def is_loaded(word: str) -> bool:
+    """Say whether any part of the room that answers has been loaded."""
+    return ".".join(ROOMS.get(word, "").split(".")[:2]) in sys.modules
+
+
 class UnknownNameError(AttributeError):
     """A name that a module lacks, with the public name that it is closest to.
 

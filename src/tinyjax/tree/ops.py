@@ -128,6 +128,10 @@ def _path_of(frames: Iterable[_Frame]) -> keys.KeyPath:
     return tuple(path)
 
 
+#: Of a type that has not been met, too, which ``LEAF_TYPES`` does not know.
+_kind_of: Final = KINDS.__getitem__
+
+
 def flatten_arguments(
     args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[list[Leaf], PyTreeDef]:
@@ -146,7 +150,7 @@ def flatten_arguments(
             "flatten_arguments takes a tuple and a dictionary, but got args="
             f"{described(args)} and kwargs={described(kwargs)}."
         )
-    if kwargs or not LEAF_TYPES.issuperset(map(type, args)):
+    if kwargs or any(map(_kind_of, map(type, args))):
         return flatten((args, kwargs))
     return list(args), _flat_arguments(len(args))
 

@@ -119,7 +119,9 @@ def place(request: Compilation, args: Sequence[Any]) -> tuple[Compilation, Seque
         args: arrays, or types that say where they lie, one for each parameter.
     """
     are_here = _HERE.issuperset(map(type, args)) and not dev.may_be_elsewhere(config.settings())
-    if "plane" not in lazy.ROOMS or (are_here and not _says_where(request.jaxpr)):
+    # before the plane is loaded there is nothing by which a program could say where it runs
+    is_plain = are_here and not (lazy.is_loaded("plane") and _says_where(request.jaxpr))
+    if is_plain or "plane" not in lazy.ROOMS:
         return request, args
     return dev.plane().place(request, args)
 
