@@ -298,6 +298,22 @@ def test_errors_of_the_program_are_its_own() -> None:
         source.evaluate(source.ir_of(lambda x: [a for a, b in unchecked([(x, x, x)])]), 1.0)
 
 
+@pytest.mark.parametrize(
+    "fun",
+    [
+        lambda x: math.hypot(x, 2 * x),
+        lambda x: math.hypot(x, x, x),
+        lambda x: math.dist((x, 0.0), (0.0, x)),
+        lambda x: np.hypot(x, 2 * x),
+        lambda x: np.sum(np.hypot([x, 1.0], [x, 0.0])),
+    ],
+)
+def test_lengths_of_zero(fun: Any) -> None:
+    """As ``tinyjax.grad`` says of ``jnp.hypot``."""
+    assert source.grad(fun)(0.0) == 0.0
+    assert tinyjax.grad(lambda x: jnp.hypot(x, 2 * x))(0.0) == 0.0
+
+
 def test_ill_formed_programs_are_found() -> None:
     x, y = Variable(1), Variable(2)
     double = Statement(y, Call(Constant(abs, "abs"), (x,)))

@@ -19,6 +19,7 @@ import pytest
 from random_programs import compiled
 from unchecked import unchecked
 
+import tinyjax
 from tinyjax import source
 from tinyjax.errors import SourceError
 
@@ -701,6 +702,14 @@ class Held:
 
     def __exit__(self, *_: object) -> None:
         pass
+
+
+@refused(
+    "the function that tinyjax.vjp returns has no derivative here. Call source.vjp in a function "
+    "that tinyjax.source differentiates."
+)
+def slope_by_tracing(x: float) -> Any:
+    return tinyjax.vjp(lambda y: y * y, x)[1](1.0)[0]  # here
 
 
 @refused("what a `with` statement binds (Held) cannot be differentiated. Use the value itself.")

@@ -60,7 +60,9 @@ def _compiled(
 ) -> FunctionType:
     text, namespace, lines = structure.write(program, scope_of(fun), names, CONVENTIONS)
     origin = find.Origin(fun.__code__.co_filename, fun.__code__.co_qualname, lines)
-    return find.write_function(program.name, text, {**namespace, **functions}, origin)
+    function = find.run_text(program.name, text, {**namespace, **functions}, origin)[program.name]
+    assert isinstance(function, FunctionType), f"{program.name} is no function in\n{text}"
+    return function
 
 
 def adjoint_text(adjoint: differentiate.Adjoint, fun: FunctionType, values: tuple[Any, ...]) -> str:

@@ -188,6 +188,12 @@ def library_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
     What ``vmap`` and its kin give of such a function is differentiated where it is called.
     """
     leaves = tree.leaves((args, kwargs))
+    if fun in (api.vjp, api.linearize) and any(map(cts.is_differentiable, leaves)):
+        instead = "source.vjp" if fun is api.vjp else "tinyjax.jvp"
+        raise find.refusal(
+            f"the function that tinyjax.{fun.__name__} returns has no derivative here. Call "
+            f"{instead} in a function that tinyjax.source differentiates."
+        )
     if any(closures.is_closure(leaf) for leaf in leaves):
         if not any(cts.is_differentiable(leaf) for leaf in leaves):
             value = fun(*args, **kwargs)

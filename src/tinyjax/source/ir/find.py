@@ -41,15 +41,6 @@ class Origin:
 _origins: dict[str, Origin | None] = {}
 
 
-def write_function(
-    name: str, text: str, namespace: dict[str, Any], origin: Origin | None = None
-) -> FunctionType:
-    """Compile the text of a function, and keep the text where the front end finds it."""
-    function = run_text(name, text, namespace, origin)[name]
-    assert isinstance(function, FunctionType), f"{name} is no function in\n{text}"
-    return function
-
-
 def run_text(
     name: str, text: str, namespace: dict[str, Any], origin: Origin | None = None
 ) -> dict[str, Any]:

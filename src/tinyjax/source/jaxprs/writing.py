@@ -9,7 +9,6 @@ import string
 import textwrap
 from collections.abc import Iterator, MutableMapping
 from enum import Enum
-from importlib import import_module
 from itertools import count, product
 from types import FunctionType, MethodType
 from typing import Any, Final
@@ -22,7 +21,7 @@ from tinyjax.core.names import Array, av, ck, conc, jx, opd, prim, tr
 from tinyjax.source.ir.find import run_text
 from tinyjax.source.jaxprs.text_runtime import WEAK, TypedFunction, bits_of, literal
 from tinyjax.source.text.layout import Doc, flat, group, laid_out, prefixed
-from tinyjax.source.text.names import import_block, quoted
+from tinyjax.source.text.names import import_block, place_of, quoted
 
 _RUNTIME: Final = "tinyjax.source.jaxprs.text_runtime"
 #: How wide lines of numbers are.
@@ -364,20 +363,14 @@ class Parameter:
 
     def imported(self, named: Any, value: Any) -> Doc:
         """The name of a class or a function of a module, or of what is given."""
-        home = getattr(named, "__module__", None)
-        name = getattr(named, "__qualname__", None)
-        plain = isinstance(named, (type, FunctionType)) and home not in (None, "__main__")
-        if plain and isinstance(home, str) and isinstance(name, str) and name.isidentifier():
-            if home == "builtins" and getattr(builtins, name, None) is named:
-                return name
-            try:
-                module = import_module(home)
-            except ImportError:
-                return self.given(value)
-            if getattr(module, name, None) is named and name not in self.writer.taken:
-                self.writer.imports.add((home, name))
-                return name
-        return self.given(value)
+        home, name = None, ""
+        if isinstance(named, (type, FunctionType)):
+            home, name = place_of(named)
+        if home in (None, "__main__") or name in self.writer.taken:
+            return self.given(value)
+        if home != "builtins":
+            self.writer.imports.add((home, name))
+        return name
 
     def given(self, value: Any) -> str:
         """The name of something that has no text."""

@@ -108,6 +108,13 @@ def slope_of_abs(x: Any) -> Any:
     return np.sign(x)
 
 
+def unless_zero(y: Any) -> Any:
+    """A length to divide by: 1 in place of 0, so that the slope there is 0."""
+    if isinstance(y, (int, float)):
+        return y or 1.0
+    return (jnp if isinstance(y, Array) else np).where(y == 0, 1.0, y)
+
+
 def slope_of_copysign(x: Any, sign: Any) -> Any:
     """The derivative of ``copysign``: 1 where it leaves the sign, -1 where it changes it."""
     if isinstance(x, (np.ndarray, np.generic)) or isinstance(sign, (np.ndarray, np.generic)):
@@ -170,7 +177,8 @@ formula((math.fmod, math.remainder, np.mod, np.fmod), "x d", "ct", "-ct * ((x - 
 formula(np.add, "x y_", "ct", "ct")
 formula(np.multiply, "a b", "ct * b", "a * ct")
 formula((math.copysign, np.copysign), "x s", "ct * slope_of_copysign(x, s)", None)
-formula(np.hypot, "a b", "ct * a / y", "ct * b / y")
+formula(np.hypot, "a b", "ct * a / unless_zero(y)", "ct * b / unless_zero(y)")
+formula((math.ldexp, np.ldexp), "x i", "ct * 2.0**i", None)
 formula((math.atan2, np.arctan2), "b a", "ct * a / (a * a + b * b)", "-ct * b / (a * a + b * b)")
 formula((math.log1p, np.log1p), "x", "ct / (1 + x)")
 formula(math.erf, "x", f"ct * {2 / math.sqrt(math.pi)!r} * math.exp(-x * x)")
@@ -248,19 +256,13 @@ def modf_adjoint(ct: Any, y: Any, x: Any) -> Any:
     return (ct[0],)
 
 
-@adjoint_of(math.ldexp, np.ldexp, definite=(0,))
-def ldexp_adjoint(ct: Any, y: Any, x: Any, i: Any) -> Any:
-    """The derivative of math.ldexp and np.ldexp."""
-    return reduce_to(ct * 2.0**i, x), None
-
-
 @adjoint_of(math.hypot)
 def hypot_adjoint(ct: Any, y: Any, *coordinates: Any) -> Any:
     """The derivative of math.hypot."""
-    return tuple([ct * x / y for x in coordinates])
+    return tuple([ct * x / unless_zero(y) for x in coordinates])
 
 
-also_formula(math.hypot, "a b", "ct * a / y", "ct * b / y")
+also_formula(math.hypot, "a b", "ct * a / unless_zero(y)", "ct * b / unless_zero(y)")
 
 
 @adjoint_of(math.fsum, definite=(0,))
@@ -281,7 +283,7 @@ def prod_adjoint(ct: Any, y: Any, items: Any, start: Any = 1) -> Any:
 @adjoint_of(math.dist)
 def dist_adjoint(ct: Any, y: Any, p: Any, q: Any) -> Any:
     """The derivative of math.dist."""
-    slopes = [ct * (a - b) / y for a, b in zip(p, q, strict=True)]
+    slopes = [ct * (a - b) / unless_zero(y) for a, b in zip(p, q, strict=True)]
     return slopes, [-part for part in slopes]
 
 
