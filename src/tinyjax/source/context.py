@@ -183,9 +183,7 @@ def in_context(
 @registry.adjoint_of(in_context)
 def _in_context_adjoint(ct: Any, y: Any, context: Any, fun: Any, args: Any, kwargs: Any) -> Any:
     parts = pullbacks.pull(fun, *args, **kwargs)[1](ct)
-    count = 1 + len(args)
-    keywords = {name: parts[count + i] for i, name in enumerate(kwargs)}
-    return None, parts[0], parts[1:count], keywords
+    return None, *pullbacks.of_call(parts, args, kwargs)
 
 
 def ask(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -364,9 +364,7 @@ def bound_values(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tup
 
 @registry.adjoint_of(bound_values)
 def _bound_values_adjoint(ct: Any, y: Any, fun: Any, args: Any, kwargs: Any) -> Any:
-    count = len(args)
-    own, *parts = unbound(ct, find.bound(fun, args, kwargs))
-    return own, tuple(parts[:count]), {name: parts[count + i] for i, name in enumerate(kwargs)}
+    return of_call(unbound(ct, find.bound(fun, args, kwargs)), args, kwargs)
 
 
 def unbound(parts: Any, bound: Any) -> Any:
@@ -393,14 +391,13 @@ def generated(fun: FunctionType, values: tuple[Any, ...]) -> Callable[..., Any]:
 def apply_forward(fun: Any, called: Any, args: Any, kwargs: Any) -> Any:
     """Call a function with arguments in a tuple and a dict."""
     y, back = pull(called, *args, **kwargs)
+    return y, lambda ct: (None, *of_call(back(ct), args, kwargs))
+
+
+def of_call(parts: Any, args: Any, kwargs: Any) -> Any:
+    """The cotangents of a function, of its arguments in a tuple, and of the others in a dict."""
     end = 1 + len(args)
-
-    def pullback(ct: Any) -> Any:
-        parts = back(ct)
-        keywords = {name: parts[end + i] for i, name in enumerate(kwargs)}
-        return None, parts[0], parts[1:end], keywords
-
-    return y, pullback
+    return parts[0], tuple(parts[1:end]), {name: parts[end + i] for i, name in enumerate(kwargs)}
 
 
 def method_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
@@ -422,17 +419,15 @@ def instance_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
 
 def partial_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     """Call a function with some arguments fixed."""
-    keywords = {**fun.keywords, **kwargs}
-    y, back = pull(fun.func, *fun.args, *args, **keywords)
-    start = 1 + len(fun.args)
-    end = start + len(args)
+    whole, keywords = (*fun.args, *args), {**fun.keywords, **kwargs}
+    y, back = pull(fun.func, *whole, **keywords)
+    start = len(fun.args)
 
     def pullback(ct: Any) -> Any:
-        parts = back(ct)
-        named = {name: parts[end + i] for i, name in enumerate(keywords)}
+        func, parts, named = of_call(back(ct), whole, keywords)
         fixed = {name: named[name] for name in named if name not in kwargs}
-        own = {"func": parts[0], "args": parts[1:start], "keywords": fixed}
-        return (own, *parts[start:end], *[named[name] for name in kwargs])
+        own = {"func": func, "args": parts[:start], "keywords": fixed}
+        return (own, *parts[start:], *[named[name] for name in kwargs])
 
     return y, pullback
 

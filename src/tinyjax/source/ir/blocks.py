@@ -8,6 +8,7 @@ parameter, and a parameter that turns out to have one value only is taken out ag
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 from types import CodeType, FunctionType
 from typing import Any, Final, NoReturn
 
@@ -43,6 +44,16 @@ class OpenBlock:
 
 
 @attrs.frozen(eq=False)
+class LoopTargets:
+    """A loop: where ``continue`` and ``break`` lead, and how many clean-ups there were outside."""
+
+    node: ast.AST
+    again: OpenBlock
+    out: OpenBlock
+    cleanups: int
+
+
+@attrs.define(eq=False)
 class Scope:
     """The function whose statements are written: the program's own, or one that it writes out.
 
@@ -52,6 +63,9 @@ class Scope:
         after: where ``return`` leads to; None in the program's own function.
         result: the name of what it returns.
         outer: the scope that it is called from.
+        renamed: what names stand for, those of inner comprehensions last.
+        loops: the loops around what is being written.
+        cleanups: what a jump out of the function does on its way.
     """
 
     node: find.FunctionNode
@@ -59,6 +73,9 @@ class Scope:
     after: OpenBlock | None = None
     result: str = ""
     outer: Scope | None = None
+    renamed: list[dict[str, str]] = attrs.field(factory=list)
+    loops: list[LoopTargets] = attrs.field(factory=list)
+    cleanups: list[Callable[[], object]] = attrs.field(factory=list)
 
     def is_within(self, node: find.FunctionNode) -> bool:
         """Whether it is a function, or is called from it."""
@@ -74,9 +91,6 @@ class BlocksBuilder(ir.StatementWriter):
         self.node = node
         self.resolved: dict[str, Any] = {}
         self.drafts: list[OpenBlock] = []
-        #: The loops around what is being written.
-        self.loop_nodes: list[ast.AST] = []
-        self.renamed: list[dict[str, str]] = []
         self.replaced: dict[ir.Variable, ir.Atom] = {}
         self.line: int = node.lineno
         self.hidden: int = 0
@@ -221,7 +235,7 @@ class BlocksBuilder(ir.StatementWriter):
         return super().emit_call(call, name)
 
     def name_of(self, name: str) -> str:
-        for names in reversed(self.renamed):
+        for names in reversed(self.scope.renamed):
             if name in names:
                 return names[name]
         return name

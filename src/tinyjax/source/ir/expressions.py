@@ -315,9 +315,9 @@ class Expressions(functions.Functions):
     def comprehension(self, element: ast.expr, generators: Sequence[ast.comprehension]) -> Variable:
         chain = self.hide("chain")
         self.write(chain, literal(None))
-        self.renamed.append({})
+        self.scope.renamed.append({})
         self.generate(chain, element, generators)
-        self.renamed.pop()
+        self.scope.renamed.pop()
         return self.emit(runtime.collected, self.result(chain))
 
     def generate(
@@ -333,7 +333,7 @@ class Expressions(functions.Functions):
         items = self.iterable(first.iter)
         for target in ast.walk(first.target):
             if isinstance(target, ast.Name):
-                hidden = self.renamed[-1][target.id] = self.hide(target.id)
+                hidden = self.scope.renamed[-1][target.id] = self.hide(target.id)
                 self.iterated.add(hidden)
 
         def body(step: blocks.OpenBlock) -> None:

@@ -49,23 +49,12 @@ class WrittenOut:
     signature: inspect.Signature
 
 
-@attrs.frozen(eq=False)
-class LoopTargets:
-    """Where ``continue`` and ``break`` lead, and how many clean-ups there were outside."""
-
-    again: blocks.OpenBlock
-    out: blocks.OpenBlock
-    cleanups: int
-
-
 class Functions(blocks.BlocksBuilder):
     """Writes what names stand for, and the functions that a function defines."""
 
     def __init__(self, fun: FunctionType, node: find.FunctionNode) -> None:
         super().__init__(fun, node)
         self.written_out: dict[str, WrittenOut] = {}
-        self.loops: list[LoopTargets] = []
-        self.cleanups: list[Callable[[], object]] = []
         self.find_shared(self.code)
 
     def expression(self, node: ast.expr) -> ir.Atom:
@@ -201,7 +190,8 @@ class Functions(blocks.BlocksBuilder):
                 node,
             )
         own = {id(n) for n in ast.walk(node)}
-        repeated = {id(n) for n in ast.walk(self.loop_nodes[0])} if self.loop_nodes else set()
+        loops = self.scope.loops
+        repeated = {id(n) for n in ast.walk(loops[0].node)} if loops else set()
         for other in self.assignments(name):
             later = (other.lineno, other.col_offset) > (node.lineno, node.col_offset)
             if id(other) not in own and (later or id(other) in repeated):
@@ -271,7 +261,7 @@ class Functions(blocks.BlocksBuilder):
         fun.__kwdefaults__ = {a.arg: self.kept(default) for a, default in by_keyword if default}
         name = self.name_of(node.name)
         signature = inspect.signature(fun)
-        self.written_out[name] = WrittenOut(node, code, [*self.renamed], signature)
+        self.written_out[name] = WrittenOut(node, code, [*self.scope.renamed], signature)
         self.write(name, ir.literal(None))  # it is defined from here on
 
     def kept(self, default: ast.expr) -> str:
@@ -294,13 +284,11 @@ class Functions(blocks.BlocksBuilder):
         if self.draft is not None:
             self.defined(self.read(name, self.draft), function.node.name)
         arguments = self.bind(node, function)
-        before = self.scope, self.renamed, self.loops, self.cleanups, self.loop_nodes
-        code, after, result = function.code, self.new_block(), self.hide("")
-        self.scope: blocks.Scope = blocks.Scope(function.node, code, after, result, self.scope)
-        self.loops, self.cleanups = [], []
-        self.loop_nodes: list[ast.AST] = []
+        outer, code = self.scope, function.code
+        after, result = self.new_block(), self.hide("")
         names = {name: self.hide(name) for name in (*code.co_varnames, *code.co_cellvars)}
-        self.renamed: list[dict[str, str]] = [*function.renamed, names]
+        renamed = [*function.renamed, names]
+        self.scope: blocks.Scope = blocks.Scope(function.node, code, after, result, outer, renamed)
         self.find_shared(code)
         for plain_name, hidden in names.items():
             if plain_name not in arguments:
@@ -309,7 +297,7 @@ class Functions(blocks.BlocksBuilder):
         self.body(function.node.body)
         self.write(result, ir.literal(None))
         self.jump(after)
-        self.scope, self.renamed, self.loops, self.cleanups, self.loop_nodes = before
+        self.scope = outer
         self.enter(after)
         self.line: int = node.lineno
         return self.result(result)

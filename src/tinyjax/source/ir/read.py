@@ -15,7 +15,7 @@ import attrs
 
 from tinyjax import errors
 from tinyjax.source.ir import assembly, expressions, find, functions, program as ir, runtime, syntax
-from tinyjax.source.ir.blocks import UNDEFINED, OpenBlock
+from tinyjax.source.ir.blocks import UNDEFINED, LoopTargets, OpenBlock
 
 
 def ir_of(fun: Callable[..., Any]) -> ir.IR:
@@ -128,7 +128,7 @@ class Builder(expressions.Expressions):
             case ast.For():
                 self.for_loop(node)
             case ast.Break() | ast.Continue():
-                loop = self.loops[-1]
+                loop = self.scope.loops[-1]
                 self.clean_up(loop.cleanups)
                 self.jump(loop.out if isinstance(node, ast.Break) else loop.again)
             case ast.Assert():
@@ -231,11 +231,10 @@ class Builder(expressions.Expressions):
 
     def repeated(self, node: ast.While | ast.For, again: OpenBlock, out: OpenBlock) -> None:
         """Write a loop's body, from which ``continue`` and ``break`` lead to two blocks."""
-        self.loops.append(functions.LoopTargets(again, out, len(self.cleanups)))
-        self.loop_nodes.append(node)
+        loops = self.scope.loops
+        loops.append(LoopTargets(node, again, out, len(self.scope.cleanups)))
         self.body(node.body)
-        self.loop_nodes.pop()
-        self.loops.pop()
+        loops.pop()
 
     def after_loop(self, node: ast.While | ast.For, outside: OpenBlock, out: OpenBlock) -> None:
         """Write a loop's ``else`` clause, and go on behind it."""
@@ -265,11 +264,11 @@ class Builder(expressions.Expressions):
 
     def clean_up(self, outside: int) -> None:
         """Write what a jump out of ``with`` and ``try`` statements does on its way."""
-        pending = self.cleanups
+        pending = self.scope.cleanups
         for i in range(len(pending) - 1, outside - 1, -1):
-            self.cleanups = pending[:i]
+            self.scope.cleanups = pending[:i]
             pending[i]()
-        self.cleanups = pending
+        self.scope.cleanups = pending
 
     def managed(self, items: Sequence[ast.withitem], node: ast.With) -> None:
         if not items:
@@ -289,9 +288,9 @@ class Builder(expressions.Expressions):
         self.with_cleanup(lambda: self.body(node.body), lambda: self.body(node.finalbody))
 
     def with_cleanup(self, body: Callable[[], None], cleanup: Callable[[], object]) -> None:
-        self.cleanups: list[Callable[[], object]] = [*self.cleanups, cleanup]
+        self.scope.cleanups = [*self.scope.cleanups, cleanup]
         body()
-        self.cleanups = self.cleanups[:-1]
+        self.scope.cleanups = self.scope.cleanups[:-1]
         if self.draft is not None:
             cleanup()
 

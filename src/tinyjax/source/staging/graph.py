@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import operator
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
+from functools import cache
 from typing import Final
 
 import attrs
@@ -87,8 +88,8 @@ class ControlFlowGraph:
         self._gone_through = gone_through(program)
         loops = analysis.natural_loops(blocks)
         self.loops: dict[int, Loop] = {head: self._loop(head, body) for head, body in loops.items()}
-        self._reached: dict[tuple[int, frozenset[int]], frozenset[int]] = {}
-        self._live_after: dict[tuple[int, int], frozenset[ir.Variable]] = {}
+        #: The blocks that are reached from one, before some at which to stop.
+        self.reach: Callable[[int, frozenset[int]], frozenset[int]] = cache(self._reach)
         self._collecting = _collecting_variables(program)
         live = analysis.liveness(blocks).entry
         self._live = [(*b.arguments, *ir.in_order(v)) for b, v in zip(blocks, live, strict=True)]
@@ -111,18 +112,14 @@ class ControlFlowGraph:
 
     def live_after(self, index: int, place: int) -> frozenset[ir.Variable]:
         """The variables with a value at a statement of a block that are used after it."""
-        variables = self._live_after.get((index, place))
-        if variables is None:
-            block = self.blocks[index]
-            rest = ir.Block((), block.statements[place + 1 :], block.exits)
-            used = {*rest.uses}
-            for branch in block.branches:
-                target = branch.target
-                used.update(self.live_in(target)[len(self.blocks[target].arguments) :])
-            used -= {s.variable for s in block.statements[place:]}
-            used -= self._gone_through  # each item once
-            variables = self._live_after[index, place] = frozenset(used)
-        return variables
+        block = self.blocks[index]
+        rest = ir.Block((), block.statements[place + 1 :], block.exits)
+        used = {*rest.uses}
+        for branch in block.branches:
+            target = branch.target
+            used.update(self.live_in(target)[len(self.blocks[target].arguments) :])
+        used -= {s.variable for s in block.statements[place:]}
+        return frozenset(used - self._gone_through)  # each item once
 
     def first_line(self, index: int) -> int:
         """The first line of the user's in a block; 0 where there is none."""
@@ -132,18 +129,14 @@ class ControlFlowGraph:
         """Whether a block ends with an exception."""
         return any(s.function is runtime.thrown for s in self.blocks[index].statements)
 
-    def reach(self, start: int, stops: frozenset[int]) -> frozenset[int]:
+    def _reach(self, start: int, stops: frozenset[int]) -> frozenset[int]:
         """The blocks that are reached from one, itself included; none is reached through a stop."""
-        key = (start, stops)
-        blocks = self._reached.get(key)
-        if blocks is None:
-            work = [start]
-            for index in work:
-                if index not in stops and index != RETURN:
-                    targets = [branch.target for branch in self.blocks[index].branches]
-                    work += [target for target in targets if target not in work]
-            blocks = self._reached[key] = frozenset(work)
-        return blocks
+        work = [start]
+        for index in work:
+            if index not in stops and index != RETURN:
+                targets = [branch.target for branch in self.blocks[index].branches]
+                work += [target for target in targets if target not in work]
+        return frozenset(work)
 
     def joins(self, start: int, others: Iterable[int], stops: frozenset[int]) -> frozenset[int]:
         """The blocks where the paths from one block first meet those from others."""

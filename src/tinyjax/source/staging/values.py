@@ -456,15 +456,8 @@ class TracedText:
     def _refuse(self, *_: object) -> NoReturn:
         raise _refused()
 
-    __eq__ = _refuse
-    __ne__ = _refuse
-    __hash__ = _refuse
-    __lt__ = _refuse
-    __gt__ = _refuse
-    __contains__ = _refuse
-    __bool__ = _refuse
-    __len__ = _refuse
-    __getitem__ = _refuse
+    __eq__ = __ne__ = __lt__ = __gt__ = __contains__ = __getitem__ = _refuse
+    __hash__ = __bool__ = __len__ = _refuse
 
     def __getattr__(self, name: str) -> Any:
         if name in _METHODS:
