@@ -306,7 +306,7 @@ class Text:
             free = False
             for name, atom in pairs:  # first those whose name no other value needs
                 if not any(name in reads[other] for other, _ in pairs if other != name):
-                    self._set(name, atom)
+                    self.value(f"{name} = ", atom, [name])
                     pairs.remove((name, atom))
                     free = True
                     break
@@ -315,26 +315,18 @@ class Text:
             values = ", ".join([self.written.atom(atom) for _, atom in pairs])
             self.put(f"{', '.join(names)} = {values}", 0, names)
 
-    def _set(self, name: str, atom: ir.Atom) -> None:
+    def value(self, prefix: str, atom: ir.Atom, targets: Sequence[str] = ()) -> None:
+        """Write a value behind something, so that it can be broken over lines."""
         call = self.written.inlined.get(atom) if isinstance(atom, ir.Variable) else None
         if call is None:
-            self.put(f"{name} = {self.written.atom(atom)}", 0, [name])
+            self.put(prefix + self.written.atom(atom), 0, targets)
         else:
-            self.put(self.written.doc(f"{name} = ", call), 0, [name])
+            self.put(self.written.doc(prefix, call), 0, targets)
 
     def _read(self, atom: ir.Atom) -> set[str]:
         """The names that the value of an atom is written with."""
         variables = [atom] if isinstance(atom, ir.Variable) else []
         return {self.called[v] for v in self.coalescing.used(variables)}
-
-    def finish(self, value: ir.Atom) -> None:
-        """Write a return."""
-        call = self.written.inlined.get(value) if isinstance(value, ir.Variable) else None
-        text: layout.Doc = f"return {self.written.atom(value)}"
-        if call is not None and ir.value_of(call.function) is runtime.make_tuple:
-            parts = layout.group("(", [self.written.atom(a) for a in call.args], ")")
-            text = layout.prefixed("return ", parts)
-        self.put(text)
 
     # Structured programs
 
@@ -408,7 +400,7 @@ class Text:
         self.statements(block)
         last = block.exits[-1]
         if isinstance(last, ir.Return):
-            self.finish(last.value)
+            self.value("return ", last.value)
             return False
         first = block.exits[0]
         if isinstance(first, ir.Branch) and first.unless is not None:
@@ -452,6 +444,8 @@ class Text:
     def jump(self, branch: ir.Branch, follow: Follow, loop: Around) -> bool:
         self.assign(branch)
         target = branch.target
+        if self.labels:
+            return self.go_to(target)
         if target == follow:
             return True
         if loop is not None and target == loop[0]:
@@ -469,47 +463,24 @@ class Text:
     def dispatched(self) -> None:
         """Write the blocks that several others lead to under their numbers."""
         self.labels = [i for i in range(len(self.ir.blocks)) if len(self.predecessors[i]) > 1]
-        self.goto(0)
+        self.content(0, None, None)
         self.put("while True:")
         self.depth += 1
         for i, label in enumerate(self.labels):  # which may become more
             self.put(f"{'if' if i == 0 else 'elif'} {LABEL} == {label + 1}:")
             self.depth += 1
-            self.goto(label)
+            self.content(label, None, None)
             self.depth -= 1
         self.depth -= 1
 
-    def goto(self, index: int) -> None:
-        """Write a block, and those that only it leads to."""
-        block = self.ir.blocks[index]
-        self.statements(block)
-        *conditional, last = block.exits
-        for exit_ in conditional:
-            assert isinstance(exit_, ir.Branch), "what is conditional is a branch"
-            assert exit_.unless is not None, "what is conditional has a condition"
-            self.put(f"if {self.written.negated(exit_.unless)}:")
-            self.depth += 1
-            self.leave(exit_)
-            self.depth -= 1
-            self.put("else:")
-        self.depth += len(conditional)
-        self.leave(last)
-        self.depth -= len(conditional)
-
-    def leave(self, exit_: ir.Branch | ir.Return) -> None:
-        if isinstance(exit_, ir.Return):
-            self.finish(exit_.value)
-            return
-        self.assign(exit_)
-        if len(self.predecessors[exit_.target]) == 1 and self.depth <= _DEEPEST:
-            start = len(self.lines)
-            self.goto(exit_.target)
-            if len(self.lines) == start:
-                self.put("pass")
-        else:
-            self.put(f"{LABEL} = {exit_.target + 1}")
-            if exit_.target not in self.labels:
-                self.labels.append(exit_.target)
+    def go_to(self, target: int) -> bool:
+        """Write the block that comes next if only this one leads to it; else say which it is."""
+        if len(self.predecessors[target]) == 1 and self.depth <= _DEEPEST:
+            return self.content(target, None, None)
+        self.put(f"{LABEL} = {target + 1}")
+        if target not in self.labels:
+            self.labels.append(target)
+        return True
 
 
 def _frames(program: ir.IR) -> dict[ir.Variable, int]:
