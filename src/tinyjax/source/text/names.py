@@ -91,24 +91,17 @@ class Annotations:
             return self.types.get(atom, ANY)
         return constant_type(atom)
 
-    def of_names(self, called: dict[Variable, str]) -> dict[str, str]:
-        """The types of names."""
-        return {name: self._joined(name, types) for name, types in self._of_name(called).items()}
-
-    def declared(self, called: dict[Variable, str]) -> dict[str, str]:
-        """The types of the names that a checker would take for something narrower."""
-        return {
-            name: self._joined(name, types)
-            for name, types in self._of_name(called).items()
-            if _EMPTY in types
-            or (len(types) > 1 and (len(set(types)) > 1 or types[0] not in _NUMBERS))
-        }
-
-    def _joined(self, name: str, types: list[str]) -> str:
-        whole = "float" in types and "None" not in types
-        if name.startswith(COTANGENT) and whole:  # no other value has such cotangents
-            return "float"
-        return joined(types)
+    def of_names(self, called: dict[Variable, str]) -> tuple[dict[str, str], set[str]]:
+        """The types of names, and those that a checker would take for something narrower."""
+        names, narrower = {}, set()
+        for name, types in self._of_name(called).items():
+            # no other value has such cotangents
+            floats = name.startswith(COTANGENT) and "float" in types and "None" not in types
+            names[name] = "float" if floats else joined(types)
+            several = len(types) > 1 and (len(set(types)) > 1 or types[0] not in _NUMBERS)
+            if several or _EMPTY in types:
+                narrower.add(name)
+        return names, narrower
 
 
 def constant_type(constant: Constant) -> str:

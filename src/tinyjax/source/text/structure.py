@@ -191,7 +191,6 @@ class Text:
         self.order: list[int] = analysis.reverse_postorder(program.blocks)
         self.merges: dict[int, list[int]] = self._merges()
         self.labels: list[int] = []
-        self.frames: dict[ir.Variable, int] = _frames(program)
         self._reserve(names)
         inlined = nm.choose_inlined(program, conventions)
         self.coalescing: nm.Coalescing = nm.Coalescing(program, inlined, conventions)
@@ -218,26 +217,24 @@ class Text:
         if annotations is None:
             head = layout.group(f"def {self.ir.name}(", parameters, "):")
             return [layout.Line(0, head), *self.lines]
-        kinds = annotations.of_names(self.called)
-        parameters = [f"{self.called[v]}: {kinds[self.called[v]]}" for v in first]
+        types, undeclared = annotations.of_names(self.called)
+        typed = {name: f"{name}: {types[name]}" for name in types}
+        parameters = [typed[self.called[v]] for v in first]
         head = layout.group(f"def {self.ir.name}(", parameters, f") -> {annotations.result}:")
-        several = annotations.declared(self.called)
-        seen = {self.called[v] for v in first}
+        undeclared -= {self.called[v] for v in first}
         lines = [layout.Line(0, head)]
         if self.labels:  # what comes first in the text need not come first
-            early = [name for name in several if name not in seen]
-            lines += [layout.Line(1, f"{name}: {several[name]}") for name in early]
-            seen |= set(early)
+            lines += [layout.Line(1, typed[name]) for name in types if name in undeclared]
+            undeclared = set()
         for line in self.lines:
-            new = [name for name in line.targets if name not in seen and name in several]
-            seen |= set(line.targets)
+            new = [name for name in line.targets if name in undeclared]
+            undeclared.difference_update(new)
             unpacks = isinstance(line.text, layout.Group) and line.text.bare
             if len(line.targets) == 1 and new and not unpacks:
-                typed = layout.inserted(line.text, len(new[0]), f": {several[new[0]]}")
-                lines.append(attrs.evolve(line, text=typed))
-                continue
-            lines += [layout.Line(line.depth, f"{name}: {several[name]}") for name in new]
-            lines.append(line)
+                text = layout.inserted(line.text, len(new[0]), typed[new[0]].removeprefix(new[0]))
+                lines.append(attrs.evolve(line, text=text))
+            else:
+                lines += [*[layout.Line(line.depth, typed[name]) for name in new], line]
         return lines
 
     # Statements
@@ -263,20 +260,19 @@ class Text:
             i += 1
 
     def _taken_apart(self, statements: list[ir.Statement], start: int) -> int:
-        """Write what takes a stack apart, if that begins here; say how many statements it is."""
+        """Write what takes a stack apart, if that begins here; say how many statements it is.
+
+        A block does so at once, to its last item.
+        """
         source = statements[start].call.args[0] if statements[start].call.args else None
         if not isinstance(source, ir.Variable) or source.name != nm.STACK:
             return 0
         items = nm.taken_items(statements[start:], source)
-        if not items or self.frames[source] != items[-1][0] + 1:
-            return 0
-        first = items[0][0]
-        if [index for index, _ in items] != list(range(first, first + len(items))):
-            return 0
-        names = [self.called[v] for _, v in items]
-        targets = ["_"] * first + names
-        closing = f") = {self.written.atom(source)}"
-        self.put(layout.Group("(", tuple(targets), closing, bare=True), 0, names)
+        if items:
+            names = [self.called[v] for _, v in items]
+            targets = ("_",) * items[0][0] + tuple(names)
+            closing = f") = {self.written.atom(source)}"
+            self.put(layout.Group("(", targets, closing, bare=True), 0, names)
         return len(items)
 
     def _unpacked(self, statements: list[ir.Statement], start: int) -> int:
@@ -481,17 +477,6 @@ class Text:
         if target not in self.labels:
             self.labels.append(target)
         return True
-
-
-def _frames(program: ir.IR) -> dict[ir.Variable, int]:
-    """The lengths of what reverse blocks take from the stack."""
-    lengths: dict[ir.Variable, int] = {}
-    for statement in program.statements:
-        source = nm.taken_from(statement.call)
-        if source is not None:
-            length = 1 + ir.value_of(statement.call.args[1])
-            lengths[source] = max(lengths.get(source, 0), length)
-    return lengths
 
 
 def write(
