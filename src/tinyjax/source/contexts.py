@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import builtins
-import operator
-from collections.abc import Callable
-from types import BuiltinFunctionType, FunctionType
+from collections.abc import Callable, Hashable
+from types import FunctionType
 from typing import Any, Final
 
 import attrs
@@ -15,7 +14,7 @@ from tinyjax.core.names import Array
 from tinyjax.frames import Location
 from tinyjax.source.adjoint.rules.registry import is_inert
 from tinyjax.source.context import Context
-from tinyjax.source.ir.syntax import INFIX, PREFIX
+from tinyjax.source.ir import program as ir, syntax
 
 __all__ = ["CallTracer", "OperationCounter", "TracedCall"]
 
@@ -85,18 +84,13 @@ class TracedCall:
             >>> [call.written() for call in tracer.calls]
             ['abs(-3)', '3 + 1']
         """
-        args = [shown(arg) for arg in self.args]
-        if self.function is getattr:
-            return f"{args[0]}.{self.args[1]}"
-        if self.function is operator.getitem:
-            return f"{args[0]}[{args[1]}]"
-        if isinstance(self.function, BuiltinFunctionType) and not self.kwargs:
-            if self.function in INFIX:
-                return f" {INFIX[self.function]} ".join(args)
-            if self.function in PREFIX:
-                return f"{PREFIX[self.function]}{args[0]}"
-        arguments = [*args, *[f"{name}={shown(v)}" for name, v in self.kwargs.items()]]
-        return f"{_name(self.function)}({', '.join(arguments)})"
+        fun: Any = self.function
+        known = fun if isinstance(fun, Hashable) else None  # operators can be hashed
+        args = tuple([ir.Constant(arg, "") for arg in self.args])
+        keywords = tuple([(name, ir.NONE) for name in self.kwargs])
+        call = ir.Call(ir.Constant(known, ""), args, keywords)
+        values = list(map(shown, self.kwargs.values()))
+        return ir.show_call(call, list(map(shown, self.args)), _name(fun), values)
 
 
 def shown(value: Any) -> str:
@@ -211,7 +205,7 @@ class OperationCounter(Context):
 def operation_name(fun: Any) -> str | None:
     """What an operation is called; None for what is no arithmetic."""
     try:
-        symbol = INFIX.get(fun) or PREFIX.get(fun)
+        symbol = syntax.INFIX.get(fun) or syntax.PREFIX.get(fun)
     except TypeError:  # it cannot be hashed
         return None
     if symbol is not None:

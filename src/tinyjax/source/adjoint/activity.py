@@ -238,11 +238,8 @@ class Activity:
         """The rule of a call, if its function has one that takes these arguments."""
         if not isinstance(call.function, ir.Constant):
             return None
-        fun, names = call.function.value, tuple([name for name, _ in call.keywords])
-        rule = registry.rule_of(fun)
-        if rule is None or registry.fits(fun, len(call.args), names):
-            return rule
-        return rule if equivalents.counterpart(fun) is None else None
+        names = tuple([name for name, _ in call.keywords])
+        return equivalents.rule_of_call(call.function.value, len(call.args), names)
 
     def pulled(self, statement: ir.Statement) -> bool:
         """Whether the forward program keeps the pullback of a call."""

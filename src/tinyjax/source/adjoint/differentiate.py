@@ -17,7 +17,7 @@ from collections.abc import Callable
 import attrs
 
 from tinyjax.source.adjoint import activity as act, choices
-from tinyjax.source.adjoint.reversal import BlockWriter, Cotangent, ReverseBlock
+from tinyjax.source.adjoint.reversal import BlockWriter, ReverseBlock
 from tinyjax.source.ir import assembly, program as ir, runtime
 from tinyjax.source.text.names import STACK, TAG
 
@@ -114,22 +114,17 @@ class Reversal:
         activity = self.activity
         (entry,) = self.writers
         stack, ct = entry.arguments
-        if activity.single:
-            block = ReverseBlock(activity, 0, entry, stack)
-            block.cotangents = {v: Cotangent(ct, definite=True) for v in activity.live_out[0]}
-            block.write()
-        else:
-            for index in range(len(activity.ir.blocks)):
-                block = ReverseBlock(activity, index, self.new_writer(), ir.Variable(0, STACK))
-                block.writer.arguments = [block.stack, *block.open()]
-                self.reversed.append(block)
-            live = activity.live_out
-            self.route(entry, stack, activity.returns, lambda _, i: [ct] * len(live[i]))
-            for block in self.reversed:
-                rest = block.write()
-                if block.index:
-                    before = activity.predecessors[block.index]
-                    self.route(block.writer, rest, before, block.handed_back)
+        for index in range(len(activity.ir.blocks)):
+            block = ReverseBlock(activity, index, self.new_writer(), ir.Variable(0, STACK))
+            block.writer.arguments = [block.stack, *block.open()]
+            self.reversed.append(block)
+        live = activity.live_out
+        self.route(entry, stack, activity.returns, lambda _, i: [ct] * len(live[i]))
+        for block in self.reversed:
+            rest = block.write()
+            if block.index:
+                before = activity.predecessors[block.index]
+                self.route(block.writer, rest, before, block.handed_back)
         return _finished(name, self.writers, activity.ir.filename)
 
     def new_writer(self) -> BlockWriter:

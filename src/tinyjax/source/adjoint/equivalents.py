@@ -215,6 +215,13 @@ def counterpart(fun: Any) -> Callable[..., Any] | None:
     return None
 
 
+def rule_of_call(fun: Any, count: int, names: tuple[str, ...]) -> registry.Rule | None:
+    """The rule of a function, unless only its counterpart takes so many arguments, and these."""
+    rule = registry.rule_of(fun)
+    fits = rule is None or registry.fits(fun, count, names)
+    return rule if fits or counterpart(fun) is None else None
+
+
 @attrs.frozen
 class TakingLists:
     """A function of tinyjax that takes lists for arrays, as NumPy's do.

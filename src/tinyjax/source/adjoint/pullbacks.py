@@ -489,9 +489,7 @@ def forward_of(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forwa
     """The function that gives the value and the pullback of a call."""
     if fun is runtime.apply:
         return apply_forward
-    if registry.rule_of(fun) is not None and (
-        registry.fits(fun, len(args), (*kwargs,)) or not equivalents.counterpart(fun)
-    ):
+    if equivalents.rule_of_call(fun, len(args), (*kwargs,)) is not None:
         return rule_forward
     if registry.is_inert(fun):
         return zero_forward

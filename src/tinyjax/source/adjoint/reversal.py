@@ -71,8 +71,10 @@ class ReverseBlock:
         """Take the cotangents of the live-out variables."""
         live = self.activity.live_out[self.index]
         parameters = [ir.Variable(0, cotangent_name(v)) for v in live]
+        returns = self.block.returned is not None  # whose cotangent is given
         for v, parameter in zip(live, parameters, strict=True):
-            self.cotangents[v] = Cotangent(parameter, self.activity.kind(v) is Kind.FLOAT)
+            definite = returns or self.activity.kind(v) is Kind.FLOAT
+            self.cotangents[v] = Cotangent(parameter, definite)
         return parameters
 
     def write(self) -> ir.Atom:
