@@ -90,7 +90,8 @@ class Fusions:
         self.readers: defaultdict[jx.JaxprEqn, list[jx.JaxprEqn]] = defaultdict(list)
         for eqn in self._eqns:
             for operand in self._operands(eqn):
-                self.readers[operand].append(eqn)
+                if not self._is_by_reciprocal(eqn, operand):
+                    self.readers[operand].append(eqn)
         self._library = set(map(self._end_of_library, filter(_is_large_reduction, self._eqns)))
         kept = self._kept(self._kept(frozenset()))
         self._places: dict[jx.JaxprEqn, frozenset[jx.JaxprEqn]] = {}
@@ -124,6 +125,12 @@ class Fusions:
     def _operands(self, eqn: jx.JaxprEqn) -> Iterable[jx.JaxprEqn]:
         sources = dict.fromkeys(v for x in eqn.inputs for v in self.source(x))
         return dict.fromkeys(self.origin[v] for v in sources if v in self.origin)
+
+    def _is_by_reciprocal(self, eqn: jx.JaxprEqn, operand: jx.JaxprEqn) -> bool:
+        """Whether a product is divided by what is repeated: XLA repeats the reciprocals instead."""
+        if eqn.primitive.name != "div" or operand.primitive.name != "broadcast_in_dim":
+            return False
+        return any(o.primitive.name == "dot_general" for o in self._operands(eqn))
 
     def _homes_of_readers(self, eqn: jx.JaxprEqn) -> frozenset[jx.JaxprEqn]:
         """The operations whose loops can compute another; none if its results are in memory."""

@@ -129,8 +129,7 @@ def _divide(x: HostArray, y: HostArray) -> HostArray:
     zero = y == 0
     safe = np.where(zero, np.ones_like(y), y)
     quotient = np.floor_divide(x, safe)
-    inexact = (quotient * safe != x) & ((x < 0) != (safe < 0))
-    quotient = np.where(inexact, quotient + np.ones_like(y), quotient)
+    quotient += (quotient * safe != x) & ((x < 0) != (safe < 0))  # round up where it is inexact
     return np.where(zero, np.zeros_like(y) - np.ones_like(y), quotient).astype(x.dtype, copy=False)
 
 
@@ -138,9 +137,7 @@ def _remainder(x: HostArray, y: HostArray) -> HostArray:
     if fam.all_hold(y) or dtypes.kind(x.dtype) not in "iu":
         return np.asarray(np.fmod(x, y))
     zero = y == 0
-    return np.where(zero, x, np.fmod(x, np.where(zero, np.ones_like(y), y))).astype(
-        x.dtype, copy=False
-    )
+    return np.where(zero, x, np.fmod(x, np.where(zero, np.ones_like(y), y)))
 
 
 def _by_safe_divisor(hlo: str, of_zero: Callable[[Lowering, Value], Value]) -> fam.HloFormula:
@@ -165,16 +162,21 @@ def _all_bits(b: Lowering, x: Value) -> Value:
     return b.full_like(x, int(np.iinfo(x.dtype).max) if x.dtype.kind == "u" else -1)
 
 
-div: Elementwise = elementwise(
-    "div",
-    _divide,
-    _by_safe_divisor("stablehlo.divide", _all_bits),
-    "iufc",
-    lambda t, z, x, y: div(t, y),
-    lambda t, z, x, y: neg(div(mul(t, z), y)),
-    transposes=[lambda ct, x, y: div(ct, y), "the divisor"],
-    broadcasts=True,
+div: Elementwise = fam.without_derivatives(
+    "div", _divide, _by_safe_divisor("stablehlo.divide", _all_bits), "iufc", broadcasts=True
 )
+def_transposes(div, lambda ct, x, y: div(ct, y), "the divisor")
+
+
+@div.def_jvp
+def _div_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: NoParams) -> prim.JvpResult:
+    """Divide once for both tangents, and by the divisor alone, whose square may overflow."""
+    (x, y), (t, u) = primals, tangents
+    z = div(x, y)
+    if u is not ZERO:
+        t = neg(mul(u, z)) if t is ZERO else sub(t, mul(u, z))
+    assert t is not ZERO, "an operand has a tangent"
+    return (z,), (div(t, y),)
 
 
 #: NumPy loops over the last axis, and each loop takes time to begin. From so many elements on, a
