@@ -1277,19 +1277,31 @@ REGISTRATIONS: list[tuple[Callable[[], Any], type[TinyjaxError], str]] = [
     (
         lambda: tree.register_pytree_node(Color, unchecked(None), lambda _, c: Color.RED),
         ArgumentError,
-        "register_pytree_node takes a function as flatten_func, but got None.",
+        "flatten_func of register_pytree_node must be a function (callable), but got None.",
     ),
     (
         lambda: tree.Partial(unchecked(3)),
         ArgumentError,
-        "Partial takes a function as its first argument, but got 3 (int).",
+        "func of Partial must be a function (callable), but got 3 (int).",
+    ),
+    *(
+        (
+            functools.partial(unchecked(function), 3, [1]),
+            ArgumentError,
+            f"{parameter} of tree.{name} must be a function (callable), but got 3 (int).",
+        )
+        for name, parameter, function in (
+            ("map", "f", tree.map),
+            ("map_with_path", "f", tree.map_with_path),
+            ("reduce", "function", tree.reduce),
+        )
     ),
 ]
 
 
 @pytest.mark.wrong_types
 @pytest.mark.parametrize(("register", "error", "message"), REGISTRATIONS)
-def test_bad_registration(
+def test_what_is_no_function_or_class(
     register: Callable[[], Any], error: type[TinyjaxError], message: str
 ) -> None:
     with pytest.raises(error) as caught:

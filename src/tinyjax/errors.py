@@ -1525,3 +1525,23 @@ class DiskCacheWarning(UserWarning):
 ConcretizationTypeError = ConcretizationError
 NonConcreteBooleanIndexError = ConcreteIndexError
 UnexpectedTracerError = LeakedTracerError
+
+
+def check_function(name: str, value: object, argument: str = "fun") -> None:
+    """Raise an error where a function was expected and something else came.
+
+    Args:
+        name: of the function that was called.
+        value: what it was called with.
+        argument: the parameter.
+
+    Raises:
+        ArgumentError: the value cannot be called.
+
+    Example:
+        >>> from tinyjax.errors import check_function
+        >>> check_function("vmap", len)  # and 3 is "fun of vmap must be a function (callable) ..."
+    """
+    if not callable(value):
+        message = f"{argument} of {name} must be a function (callable), but got"
+        raise ArgumentError(f"{message} {described(value)}.")

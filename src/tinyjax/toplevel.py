@@ -357,8 +357,7 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
         >>> layer(1)
         2
     """
-    if not callable(fun):
-        raise errors.ArgumentError(f"named_call takes a function, but got {errors.described(fun)}.")
+    errors.check_function("named_call", fun)
     return fun
 
 

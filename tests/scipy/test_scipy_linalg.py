@@ -425,8 +425,8 @@ def test_axes_in_front_of_systems_broadcast(name: str) -> None:
     systems: list[tuple[Any, Any]] = []
     for front in SHAPES:
         a = np.eye(4) + np.triu(rng.normal(size=(*front, 4, 4)))
-        for b_shape in [(4,), *((*other, 4, columns) for other in SHAPES for columns in (1, 3))]:
-            systems.append((a, rng.normal(size=b_shape)))
+        shapes = [(4,), *((*other, 4, columns) for other in SHAPES for columns in (1, 3))]
+        systems += [(a, rng.normal(size=shape)) for shape in shapes]
     with jax.enable_x64(True):
         expected = jax.jit(lambda s: [solve(jax.scipy.linalg, *ab) for ab in s])(systems)
     for system, solution in zip(systems, expected, strict=True):

@@ -428,4 +428,4 @@ def test_control_flow_is_python_or_source(value: Any) -> None:
 def test_stage_takes_a_function() -> None:
     with pytest.raises(ArgumentError) as caught:
         unchecked(source.stage)(3)
-    assert caught.value.message == "stage takes a function, but got int."
+    assert caught.value.message == "fun of stage must be a function (callable), but got 3 (int)."

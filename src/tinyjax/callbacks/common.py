@@ -14,7 +14,7 @@ import numpy as np
 from tinyjax import dtypes, frames, tree
 from tinyjax.core.names import Array, av, conc, hlo, ints, lw, prim, sh, tr
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import ArgumentError, CallbackError, DifferentiationError, described, shortened
+from tinyjax.errors import ArgumentError, CallbackError, DifferentiationError, shortened
 
 #: What is told apart by identity, as long as something holds it.
 _known: WeakValueDictionary[tuple[object, ...], Identity] = WeakValueDictionary()
@@ -327,9 +327,3 @@ def declared_results(declared: object) -> tuple[tree.PyTreeDef, tuple[av.ShapedA
             )
         avals.append(aval)
     return out_tree, tuple(avals)
-
-
-def check_callable(callback: object, name: str) -> None:
-    """Raise where there is no function to call."""
-    if not callable(callback):
-        raise ArgumentError(f"{name} takes a function to call, but got {described(callback)}.")

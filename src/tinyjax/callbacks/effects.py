@@ -120,7 +120,7 @@ def io_callback(
         >>> seen
         [3.0]
     """
-    common.check_callable(callback, "io_callback")
+    errors.check_function("io_callback", callback, "callback")
     out_tree, out_avals = common.declared_results(result_shape_dtypes)
     leaves, in_tree = tree.flatten_arguments(args, kwargs)
     params = common.CallbackParams(
@@ -162,7 +162,7 @@ def debug_callback(
     callback: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], ordered: bool
 ) -> None:
     """Call a function with the arrays among its arguments as NumPy arrays, the rest as it is."""
-    common.check_callable(callback, "debug.callback")
+    errors.check_function("debug.callback", callback, "callback")
     leaves, in_tree = tree.flatten_arguments(args, kwargs)
     operands: list[Array] = []
     static: list[tuple[int, common.Identity]] = []

@@ -165,7 +165,7 @@ def pure_callback(
         >>> sorted_on_host(jnp.array([3.0, 1.0, 2.0]))
         Array([1., 2., 3.], dtype=float32)
     """
-    common.check_callable(callback, "pure_callback")
+    errors.check_function("pure_callback", callback, "callback")
     if derivative is not None and kwargs:
         raise errors.ArgumentError(
             "a callback with a declared derivative takes positional arguments only, but got "

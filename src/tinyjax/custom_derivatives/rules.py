@@ -337,10 +337,7 @@ class _Custom(Generic[P, R]):
         nondiff_argnums: Sequence[int] = (),
         nondiff_argnames: Sequence[str] = (),
     ) -> None:
-        if not callable(fun):
-            raise errors.ArgumentError(
-                f"{self.kind} takes a function, but got {errors.described(fun)}."
-            )
+        errors.check_function(self.kind, fun)
         imitate(self, fun)
         self.fun = fun
         for name in _SETTERS:  # of decorators on top of each other, any sets the rules of all

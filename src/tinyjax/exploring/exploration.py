@@ -21,7 +21,6 @@ from tinyjax.exploring import costs, model, numbering
 from tinyjax.exploring.compiled import Marks, StableHLO, read_hlo, read_stablehlo, with_products
 from tinyjax.exploring.measuring import measure
 from tinyjax.profiler.xla import profile_of
-from tinyjax.tree.node import check_callable
 
 #: A graph of more equations cannot be read, and takes Graphviz long.
 _MOST_EQUATIONS: Final = 1_000
@@ -117,7 +116,7 @@ def draw(fun: Callable[..., Any], *, depth: int = 3) -> Callable[..., Drawing]:
           e1 -> e2 [label="float32[]"];
           e2 -> r3 [label="float32[]"];
     """
-    check_callable("draw", "its first argument", fun)
+    errors.check_function("draw", fun)
     depth = ints.integer(depth, "depth")
     wrapped: jt.JitFunction[..., Any] = fun if isinstance(fun, jt.JitFunction) else jt.jit(fun)
 
@@ -367,7 +366,7 @@ def explore(
         raise errors.ArgumentError(
             f"explore runs at most {_MOST_RUNS:,} times, but got {errors.shortened(runs)}."
         )
-    check_callable("explore", "its first argument", fun)
+    errors.check_function("explore", fun)
     wrapped: jt.JitFunction[..., Any] = fun if isinstance(fun, jt.JitFunction) else jt.jit(fun)
 
     @tracebacks.folded

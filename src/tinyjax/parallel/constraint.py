@@ -11,7 +11,7 @@ import attrs
 from tinyjax import errors, tree
 from tinyjax.core.names import Array, Lowering, Values, av, dev, opd, pr, prim, ru, stg, tr
 from tinyjax.core.tracing import bind, bind1
-from tinyjax.errors import ArgumentError, ShardingError, described
+from tinyjax.errors import ArgumentError, ShardingError, check_function, described
 from tinyjax.frames import describe_function, imitate
 from tinyjax.parallel import (
     named_sharding as ns,
@@ -562,8 +562,7 @@ def explicit_axes(
 
 
 def _function(f: Callable[..., R], name: str) -> Callable[..., R]:
-    if not callable(f):
-        raise ArgumentError(f"{name} takes a function, but got {described(f)}.")
+    check_function(name, f, "f")
     return f
 
 

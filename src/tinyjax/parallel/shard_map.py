@@ -12,7 +12,7 @@ import numpy as np
 
 from tinyjax import tree
 from tinyjax.core.names import Array, av, ck, cl, dev, hlo, jx, prim, stg
-from tinyjax.errors import ArgumentError, ShardingError, described, shortened
+from tinyjax.errors import ArgumentError, ShardingError, check_function, shortened
 from tinyjax.frames import describe_function, imitate
 from tinyjax.parallel import (
     collective as col,
@@ -104,8 +104,7 @@ def shard_map(
     """
 
     def decorate(f: Callable[P, R]) -> Callable[P, R]:
-        if not callable(f):
-            raise ArgumentError(f"shard_map takes a function, but got {described(f)}.")
+        check_function("shard_map", f, "f")
         return _mapped(f, mesh, axis_names, _Divided(in_specs, out_specs), check_vma)
 
     return decorate if f is None else decorate(f)
@@ -208,8 +207,7 @@ def smap(
     divided = _Divided(ins, specs(out_axes), ("in_axes", "out_axes"))
 
     def decorate(f: Callable[P, R]) -> Callable[P, R]:
-        if not callable(f):
-            raise ArgumentError(f"smap takes a function, but got {described(f)}.")
+        check_function("smap", f, "f")
         return _mapped(f, None, {axis_name}, divided, checks=True)
 
     return decorate if f is None else decorate(f)

@@ -146,8 +146,7 @@ def value_and_grad(
         >>> source.value_and_grad(power)(2.0, 5)
         (32.0, 80.0)
     """
-    if not callable(fun):
-        raise errors.ArgumentError(f"grad takes a function, but got {type(fun).__name__}.")
+    errors.check_function("value_and_grad", fun)
     return _value_and_gradient_of(fun, argnums, has_aux)
 
 
@@ -205,8 +204,7 @@ def grad(
         >>> source.grad(source.grad(lambda x: x**3))(2.0)
         12.0
     """
-    if not callable(fun):
-        raise errors.ArgumentError(f"grad takes a function, but got {type(fun).__name__}.")
+    errors.check_function("grad", fun)
     return _gradient_of(fun, argnums, has_aux)
 
 

@@ -156,8 +156,7 @@ def with_context(context: Context, fun: Callable[..., Any]) -> Contextual:
             f"with_context takes a Context first, but got {type(context).__name__}. Give an "
             "instance of a subclass of tinyjax.source.Context."
         )
-    if not callable(fun):
-        raise errors.ArgumentError(f"with_context takes a function, but got {type(fun).__name__}.")
+    errors.check_function("with_context", fun)
     return Contextual(context, fun)
 
 

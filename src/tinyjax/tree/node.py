@@ -131,14 +131,6 @@ def check_class(function: str, cls: object) -> None:
         raise ArgumentError(f"{function} takes a class, but got {described(cls)}.")
 
 
-def check_callable(function: str, argument: str, value: object) -> None:
-    """Raise ``ArgumentError`` where a function was expected and something else came."""
-    if not callable(value):
-        raise ArgumentError(
-            f"{function} takes a function as {argument}, but got {described(value)}."
-        )
-
-
 # Tuples, lists, None.
 
 

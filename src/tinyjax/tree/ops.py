@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, overload
 
-from tinyjax.errors import ArgumentError, described
+from tinyjax.errors import ArgumentError, check_function, described
 from tinyjax.frames import Function
 from tinyjax.tree import errors, keys
 from tinyjax.tree.node import KINDS, LEAF_TYPES, TUPLE, Leaf, NodeKind, PyTree
@@ -312,6 +312,7 @@ def tree_map(
         >>> tree.map(lambda x, y: x + y, {"a": 1, "b": (2,)}, {"a": 10, "b": (20,)})
         {'a': 11, 'b': (22,)}
     """
+    check_function("tree.map", f, "f")
     call: Callable[..., Any] = f
     firsts, treedef = flatten(tree, is_leaf)
     if not rest:
@@ -371,6 +372,7 @@ def reduce(
         >>> tree.reduce(lambda total, x: total + x, {"a": 1, "b": (2, 3)}, 0)
         6
     """
+    check_function("tree.reduce", function, "function")
     values, treedef = flatten(tree, is_leaf)
     if initializer is not _NOT_GIVEN:
         return functools.reduce(function, values, initializer)
@@ -583,6 +585,7 @@ def map_with_path(
         >>> tree.map_with_path(lambda path, x: f"{tree.keystr(path)} = {x}", {"w": [1]})
         {'w': ["['w'][0] = 1"]}
     """
+    check_function("tree.map_with_path", f, "f")
     pairs, treedef = flatten_with_path(tree, is_leaf, is_leaf_takes_path)
     others = [treedef.flatten_up_to(other, f"rest[{i}]") for i, other in enumerate(rest)]
     return treedef.unflatten(

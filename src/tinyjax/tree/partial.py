@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import attrs
 
+from tinyjax.errors import check_function
 from tinyjax.tree import keys, node
 
 R = TypeVar("R")
@@ -66,7 +67,7 @@ class Partial(functools.partial[R]):
     # a __new__ that has the slash.
     def __new__(cls, __func: Callable[..., R], *args: Any, **keywords: Any) -> Partial[R]:
         func = __func
-        node.check_callable("Partial", "its first argument", func)
+        check_function("Partial", func, "func")
         if isinstance(func, Partial):
             args, keywords = func.args + args, {**func.keywords, **keywords}
             func = func.func

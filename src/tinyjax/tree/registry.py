@@ -15,7 +15,7 @@ import attrs
 from tinyjax import errors, records
 from tinyjax.tree.errors import RegistrationError
 from tinyjax.tree.keys import GetAttrKey, KeyEntry
-from tinyjax.tree.node import NodeKind, add_kind, check_callable, check_class
+from tinyjax.tree.node import NodeKind, add_kind, check_class
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -73,10 +73,12 @@ def register_pytree_node(
         [1, 2, 3]
     """
     check_class("register_pytree_node", nodetype)
-    check_callable("register_pytree_node", "flatten_func", flatten_func)
-    check_callable("register_pytree_node", "unflatten_func", unflatten_func)
+    errors.check_function("register_pytree_node", flatten_func, "flatten_func")
+    errors.check_function("register_pytree_node", unflatten_func, "unflatten_func")
     if flatten_with_keys_func is not None:
-        check_callable("register_pytree_node", "flatten_with_keys_func", flatten_with_keys_func)
+        errors.check_function(
+            "register_pytree_node", flatten_with_keys_func, "flatten_with_keys_func"
+        )
     _add(nodetype, flatten_func, unflatten_func, flatten_with_keys_func)
 
 
@@ -114,15 +116,15 @@ def register_pytree_with_keys(
         "['b'].content"
     """
     check_class("register_pytree_with_keys", nodetype)
-    check_callable("register_pytree_with_keys", "flatten_with_keys", flatten_with_keys)
-    check_callable("register_pytree_with_keys", "unflatten_func", unflatten_func)
+    errors.check_function("register_pytree_with_keys", flatten_with_keys, "flatten_with_keys")
+    errors.check_function("register_pytree_with_keys", unflatten_func, "unflatten_func")
 
     def flatten_without_keys(x: T) -> tuple[Iterable[Any], A]:
         pairs, metadata = flatten_with_keys(x)
         return [child for _, child in pairs], metadata
 
     if flatten_func is not None:
-        check_callable("register_pytree_with_keys", "flatten_func", flatten_func)
+        errors.check_function("register_pytree_with_keys", flatten_func, "flatten_func")
     _add(nodetype, flatten_func or flatten_without_keys, unflatten_func, flatten_with_keys)
 
 

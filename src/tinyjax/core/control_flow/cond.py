@@ -34,7 +34,7 @@ from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.integers import listed
-from tinyjax.errors import ArgumentError, described
+from tinyjax.errors import ArgumentError, check_function
 
 R = TypeVar("R")
 A = TypeVar("A")
@@ -492,10 +492,7 @@ def cond(
             operands = (true_fun, false_operand)
             true_fun, false_fun = lambda x, _: apply_true(x), lambda _, y: apply_false(y)
     for name, branch in (("true_fun", true_fun), ("false_fun", false_fun)):
-        if not callable(branch):
-            raise ArgumentError(
-                f"{name} of cond must be a function (callable), but got {described(branch)}."
-            )
+        check_function("cond", branch, name)
     predicate = opd.as_array(pred)
     if predicate.shape:
         raise ArgumentError(

@@ -11,7 +11,7 @@ import numpy as np
 from tinyjax import dtypes, frames, tree
 from tinyjax.core.names import Array, ArrayLike, ew, jt, jx, opd, prim, sh, stg
 from tinyjax.core.tracing.calling import FlatFunction, as_argument, is_data
-from tinyjax.errors import ArgumentError, TinyjaxError, described
+from tinyjax.errors import ArgumentError, TinyjaxError, check_function, described
 from tinyjax.experimental.checkify import discharge as dis
 from tinyjax.primitives import arg_extrema, dynamic_slice as ds
 
@@ -141,8 +141,7 @@ def checkify(
         >>> print(error.get())
         out-of-bounds indexing for array of shape (3,): index 5 is out of bounds for axis 0 with...
     """
-    if not callable(f):
-        raise ArgumentError(f"f of checkify must be a function, but got {described(f)}.")
+    check_function("checkify", f, "f")
     categories: object = errors
     if not (
         isinstance(categories, Collection) and all(isinstance(x, dis.Category) for x in categories)

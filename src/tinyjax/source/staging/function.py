@@ -95,8 +95,7 @@ def stage(fun: Callable[P, R]) -> StagedFunction[P, R]:
         >>> round(float(tinyjax.jit(tinyjax.grad(root))(4.0)), 4)
         0.25
     """
-    if not callable(fun):
-        raise errors.ArgumentError(f"stage takes a function, but got {type(fun).__name__}.")
+    errors.check_function("stage", fun)
     return StagedFunction(fun)
 
 
