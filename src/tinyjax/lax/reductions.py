@@ -470,7 +470,6 @@ def _along(name: str, operand: ArrayLike, axis: int) -> tuple[Array, int]:
     return x, ints.canonical_axis(axis, x.ndim, f"{name}: axis")
 
 
-@ck.explained
 def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Return the running sum along ``axis``, from the end if ``reverse``.
 
@@ -490,7 +489,6 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     return _cu.cumsum(*_along("cumsum", operand, axis), reverse)
 
 
-@ck.explained
 def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Return the running product along ``axis``, from the end if ``reverse``.
 
@@ -509,7 +507,6 @@ def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     return _cu.cumprod(*_along("cumprod", operand, axis), reverse)
 
 
-@ck.explained
 def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Return the greatest element so far along ``axis``, from the end if ``reverse``.
 
@@ -527,7 +524,6 @@ def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     return _cu.cummax(*_along("cummax", operand, axis), reverse)
 
 
-@ck.explained
 def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Return the least element so far along ``axis``, from the end if ``reverse``.
 
@@ -545,7 +541,6 @@ def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     return _cu.cummin(*_along("cummin", operand, axis), reverse)
 
 
-@ck.explained
 def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Return the logarithm of the running sum of exponentials along ``axis``, without overflow.
 
@@ -709,7 +704,6 @@ def _counts(
     )
 
 
-@ck.explained
 def conv_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
@@ -745,7 +739,6 @@ def conv_shape_tuple(
     return (lhs_shape[0] // batch_group_count, rhs_shape[0], *_counts(padded, window, strides))
 
 
-@ck.explained
 def conv_general_permutations(
     dimension_numbers: tuple[str, str, str],
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
@@ -767,7 +760,6 @@ def conv_general_permutations(
     return numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
 
 
-@ck.explained
 def conv_general_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
@@ -800,7 +792,6 @@ def conv_general_shape_tuple(
     return tuple(shape[out.index(i)] for i in range(len(out)))
 
 
-@ck.explained
 def conv_transpose_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
@@ -847,7 +838,6 @@ def conv_transpose_shape_tuple(
     return tuple(shape[out.index(i)] for i in range(len(out)))
 
 
-@ck.explained
 def reduce_window_shape_tuple(
     operand_shape: Sequence[int],
     window_dimensions: Sequence[int],
@@ -880,3 +870,10 @@ def _dilated(sizes: Sequence[int], dilation: Sequence[int] | None) -> tuple[int,
     if dilation is None:
         return tuple(sizes)
     return tuple((n - 1) * d + 1 if n else 0 for n, d in zip(sizes, dilation, strict=True))
+
+
+ck.explain_functions(
+    globals(),
+    "cumsum cumprod cummax cummin cumlogsumexp conv_shape_tuple conv_general_permutations "
+    "conv_general_shape_tuple conv_transpose_shape_tuple reduce_window_shape_tuple",
+)

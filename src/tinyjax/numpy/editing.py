@@ -47,7 +47,6 @@ def _not_in_place(name: str, inplace: bool) -> None:
         )
 
 
-@ck.explained
 def insert(
     arr: ArrayLike,
     obj: ArrayLike | slice | Sequence[int],
@@ -105,7 +104,6 @@ def insert(
     return result.at[(*(slice(None),) * along, places)].set(new)
 
 
-@ck.explained
 def delete(
     arr: ArrayLike,
     obj: ArrayLike | slice | Sequence[int],
@@ -168,7 +166,6 @@ def _without(x: Array, places: Array, axis: int) -> Array:
     return x[(*(slice(None),) * axis, left + skipped)]
 
 
-@ck.explained
 def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """Replace the elements where a mask is true by values, one after the other.
 
@@ -204,7 +201,6 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     return sh.reshape(pm.convert(changed, x.dtype, x.weak_type), x.shape)
 
 
-@ck.explained
 def put(
     a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, inplace: bool = True
 ) -> Array:
@@ -248,7 +244,6 @@ def _tiled(values: Array, count: int) -> Array:
     return mn.tile(values, -(-count // values.size))[:count]
 
 
-@ck.explained
 def fill_diagonal(
     a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
 ) -> Array:
@@ -724,3 +719,6 @@ def _statistic(
     first = value(0, min(low, n), before)
     last = value(n - min(high, n), n, after)
     return _joined(first, x, last, axis)
+
+
+ck.explain_functions(globals(), "insert delete place put fill_diagonal")

@@ -18,7 +18,7 @@ from tinyjax.core.names import Array, ArrayLike, bc, ck, dev, ew, ints, opd, sh,
 from tinyjax.core.values.array import Order
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
-from tinyjax.host.replay import replayed
+from tinyjax.host import replay
 from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm
 from tinyjax.primitives import dynamic_slice as ds, result_placement as placing
 
@@ -414,7 +414,6 @@ def _solid(x: Array) -> Array:
 # Joining
 
 
-@replayed
 def concatenate(
     arrays: Sequence[ArrayLike] | Array, axis: int | None = 0, dtype: DTypeLike = None
 ) -> Array:
@@ -481,7 +480,6 @@ def _unstacked(x: Array, axis: int) -> list[Array]:
     ]
 
 
-@replayed
 def stack(
     arrays: Sequence[ArrayLike] | Array, axis: int = 0, out: None = None, dtype: DTypeLike = None
 ) -> Array:
@@ -529,7 +527,6 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     return tuple(_unstacked(a, ints.canonical_axis(axis, a.ndim)))
 
 
-@replayed
 def vstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
     """Join arrays along the first axis; those with one axis are rows.
 
@@ -548,7 +545,6 @@ def vstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
     return concatenate([_matrix(x) for x in _parts("vstack", tup, dtype)], 0)
 
 
-@replayed
 def hstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
     """Join arrays along the second axis; those with one axis along the first.
 
@@ -567,7 +563,6 @@ def hstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
     return concatenate(xs, 0 if xs[0].ndim == 1 else 1)
 
 
-@replayed
 def dstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
     """Join arrays along the third axis; those with fewer get it as ``atleast_3d`` says.
 
@@ -585,7 +580,6 @@ def dstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
     return concatenate([_solid(x) for x in _parts("dstack", tup, dtype)], 2)
 
 
-@replayed
 def column_stack(tup: Sequence[ArrayLike] | Array) -> Array:
     """Join arrays along the second axis; those with one axis are columns.
 
@@ -602,7 +596,6 @@ def column_stack(tup: Sequence[ArrayLike] | Array) -> Array:
     return concatenate([sh.reshape(x, (x.size, 1)) if x.ndim < 2 else x for x in xs], 1)
 
 
-@replayed
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """Join two arrays along an axis; without an axis, flatten them first.
 
@@ -619,7 +612,6 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     return concatenate([arr, values], axis)
 
 
-@replayed
 def block(arrays: Any) -> Array:
     """Join nested lists of arrays: the innermost along the last axis, and so on outwards.
 
@@ -712,7 +704,6 @@ def _split(
     ]
 
 
-@replayed
 def split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) -> list[Array]:
     """Cut an array into parts along an axis.
 
@@ -736,7 +727,6 @@ def split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) -> list[
     return _split("split", ary, indices_or_sections, axis, False)
 
 
-@replayed
 def array_split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) -> list[Array]:
     """Cut an array into parts along an axis, which may be unequal.
 
@@ -759,7 +749,6 @@ def array_split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) ->
     return _split("array_split", ary, indices_or_sections, axis, True)
 
 
-@replayed
 def vsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
     """Cut an array into equal parts along the first axis, or at indices.
 
@@ -779,7 +768,6 @@ def vsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
     return _split("vsplit", ary, indices_or_sections, 0, False)
 
 
-@replayed
 def hsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
     """Cut an array into equal parts along the second axis, or the first if it is the only one.
 
@@ -799,7 +787,6 @@ def hsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
     return _split("hsplit", x, indices_or_sections, 0 if x.ndim == 1 else 1, False)
 
 
-@replayed
 def dsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
     """Cut an array into equal parts along the third axis, or at indices.
 
@@ -822,7 +809,6 @@ def dsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
 # Repetition
 
 
-@replayed
 def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
     """Put copies of an array side by side.
 
@@ -855,7 +841,6 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
     return sh.reshape(apart, tuple([t * n for t, n in zip(times, shape, strict=True)]))
 
 
-@replayed
 def resize(a: ArrayLike, new_shape: cr.Shape) -> Array:
     """Return an array of a new shape, repeating the elements as often as needed.
 
@@ -879,7 +864,6 @@ def resize(a: ArrayLike, new_shape: cr.Shape) -> Array:
 # Order
 
 
-@replayed
 def flip(m: ArrayLike, axis: ints.Axis = None) -> Array:
     """Reverse the order of elements along axes, by default all of them.
 
@@ -905,7 +889,6 @@ def flip(m: ArrayLike, axis: ints.Axis = None) -> Array:
     return sh.rev(x, ints.canonical_axes(axis, x.ndim))
 
 
-@replayed
 def fliplr(m: ArrayLike) -> Array:
     """Reverse the order of elements along the second axis: ``m[:, ::-1]``.
 
@@ -923,7 +906,6 @@ def fliplr(m: ArrayLike) -> Array:
     return flip(m, 1)
 
 
-@replayed
 def flipud(m: ArrayLike) -> Array:
     """Reverse the order of elements along the first axis: ``m[::-1]``.
 
@@ -941,7 +923,6 @@ def flipud(m: ArrayLike) -> Array:
     return flip(m, 0)
 
 
-@replayed
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """Rotate by 90 degrees in the plane of two axes, from the first towards the second.
 
@@ -978,7 +959,6 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
             return flip(swapaxes(x, i, j), j)
 
 
-@replayed
 def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: ints.Axis = None) -> Array:
     """Shift elements along axes; what leaves at one end enters at the other.
 
@@ -1165,7 +1145,6 @@ def _within(index: Array, n: int, mode: str) -> Array:
 # Differences
 
 
-@replayed
 def diff(
     a: ArrayLike,
     n: int = 1,
@@ -1219,7 +1198,6 @@ def diff(
     return x
 
 
-@replayed
 def ediff1d(
     ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
 ) -> Array:
@@ -1236,3 +1214,12 @@ def ediff1d(
     before = [] if to_begin is None else [ravel(uf.astype(to_begin, x.dtype))]
     after = [] if to_end is None else [ravel(uf.astype(to_end, x.dtype))]
     return concatenate([*before, x, *after])
+
+
+replay.replay_functions(
+    globals(),
+    only=(
+        "concatenate stack vstack hstack dstack column_stack append block split array_split "
+        "vsplit hsplit dsplit tile resize flip fliplr flipud rot90 roll diff ediff1d"
+    ),
+)

@@ -376,9 +376,6 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
     return tr.bind1(shy.hyp2f1, operands, prim.NO_PARAMS)
 
 
-replay.replay_functions(globals(), plain="hyp1f1 hyp2f1")
-
-
 # Integrals of the normal density, of exponentials and of circular functions.
 
 
@@ -402,7 +399,6 @@ def ndtri(p: ArrayLike) -> Array:
     return si.ndtri(pm.inexact(p, "ndtri"))
 
 
-@replay.replayed
 def dawsn(x: ArrayLike) -> Array:
     """Return Dawson's integral: ``exp(-x^2)`` times that of ``exp(t^2)`` from 0 to x.
 
@@ -448,7 +444,6 @@ def wofz(z: ArrayLike) -> Array:
     return si.wofz(a)
 
 
-@replay.replayed
 def erfcx(x: ArrayLike) -> Array:
     """Return ``exp(x^2) erfc(x)``, which does not vanish for large ``x``.
 
@@ -469,7 +464,6 @@ def erfcx(x: ArrayLike) -> Array:
     return si.wofz(1j * a) if dtypes.is_complex(a.dtype) else si.erfcx(a)
 
 
-@replay.replayed
 def owens_t(h: ArrayLike, a: ArrayLike) -> Array:
     """Return Owen's T function.
 
@@ -508,7 +502,6 @@ def expi(x: ArrayLike) -> Array:
     return si.expi(pm.inexact(x, "expi"))
 
 
-@replay.replayed
 def exp1(x: ArrayLike) -> Array:
     """Return the exponential integral ``E_1``, of ``exp(-t) / t`` from x to infinity.
 
@@ -540,7 +533,6 @@ def expn(n: ArrayLike, x: ArrayLike) -> Array:
     return si.expn(*pm.inexact_operands("expn", n, x))
 
 
-@replay.replayed
 def sici(x: ArrayLike) -> tuple[Array, Array]:
     """Return the sine and the cosine integral.
 
@@ -560,7 +552,6 @@ def sici(x: ArrayLike) -> tuple[Array, Array]:
     return si.sine_integral(a), si.cosine_integral(a)
 
 
-@replay.replayed
 def fresnel(x: ArrayLike) -> tuple[Array, Array]:
     """Return Fresnel's sine and cosine integrals, of ``sin(pi t^2 / 2)`` and ``cos`` from 0 to x.
 
@@ -591,3 +582,6 @@ def spence(x: ArrayLike) -> Array:
         0.582241
     """
     return si.spence(pm.inexact(x, "spence"))
+
+
+replay.replay_functions(globals(), plain="hyp1f1 hyp2f1 ndtri wofz expi expn spence")
