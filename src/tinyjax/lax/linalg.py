@@ -17,10 +17,10 @@ from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.primitives import (
     householder,
     lu as _lu,
-    matrices as _matrices,
+    matrices as ma,
     qr as _qr,
     spectral,
-    triangular as _triangular,
+    triangular,
 )
 from tinyjax.primitives.householder import (
     cholesky_update_p,
@@ -159,7 +159,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
         Array([[2., 0.],
                [1., 2.]], dtype=float32)
     """
-    return _triangular.cholesky(as_array(x), symmetrize_input=symmetrize_input)
+    return triangular.cholesky(as_array(x), symmetrize_input=symmetrize_input)
 
 
 def cholesky_update(r_matrix: ArrayLike, w_vector: ArrayLike) -> Array:
@@ -267,10 +267,8 @@ def eigh(
         Array([1., 3.], dtype=float32)
     """
     a = as_array(x)
-    _matrices.check_matrices("eigh", a.aval, square=True)
-    vectors, values = spectral.eigh(
-        a if lower else _matrices.mH(a), symmetrize_input=symmetrize_input
-    )
+    ma.check_matrices("eigh", a.aval, square=True)
+    vectors, values = spectral.eigh(a if lower else ma.mH(a), symmetrize_input=symmetrize_input)
     if subset_by_index is None:
         return vectors, values
     bounds = ints.integers(subset_by_index, "subset_by_index")
@@ -614,7 +612,7 @@ def symmetric_product(
     out = householder.symmetric_product(
         as_array(a_matrix), as_array(c_matrix), alpha=alpha, beta=beta
     )
-    return _matrices.from_lower(out) if symmetrize_output else out
+    return ma.from_lower(out) if symmetrize_output else out
 
 
 def triangular_solve(
@@ -657,7 +655,7 @@ def triangular_solve(
     matrix, right = as_array(a), as_array(b)
     vector = right.ndim == matrix.ndim - 1
     axis = (right.ndim if left_side else right.ndim - 1,)
-    x = _triangular.triangular_solve(
+    x = triangular.triangular_solve(
         matrix,
         sh.expand_dims(right, axis) if vector else right,
         left_side=left_side,

@@ -19,14 +19,9 @@ from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.lax.operands import one_dtype, pair
 from tinyjax.lax.products import dot_general
 from tinyjax.lax.shapes import broadcast, concatenate, distinct, reshape, transpose
-from tinyjax.primitives import (
-    arg_extrema as _arg_extrema,
-    convolution as cv,
-    cumulative as _cu,
-    matrices as _matrices,
-    reduce_window as _wi,
-    result_placement as placing,
-)
+from tinyjax.primitives import arg_extrema, convolution as cv, cumulative as cu, reduce_window as wi
+from tinyjax.primitives.matrices import identities
+from tinyjax.primitives.result_placement import placed
 
 # Reductions: over axes, under windows, running ones, and by any function.
 
@@ -48,7 +43,7 @@ def _reduced(
     return bind1(primitive, (x,), bc.ReduceParams(_axes_of(name, x, axes)))
 
 
-@placing.placed
+@placed
 def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Placement = None) -> Array:
     """Return the sum over axes, in the dtype of the operand, in which integers wrap around.
 
@@ -176,7 +171,7 @@ def argmax(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
         Array(1, dtype=int32)
     """
     x = as_array(operand)
-    return bind1(_arg_extrema.argmax_p, (x,), _arg_params(x, axis, index_dtype))
+    return bind1(arg_extrema.argmax_p, (x,), _arg_params(x, axis, index_dtype))
 
 
 def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
@@ -192,14 +187,14 @@ def argmin(operand: ArrayLike, axis: int, index_dtype: DTypeLike) -> Array:
         Array([1, 1], dtype=int8)
     """
     x = as_array(operand)
-    return bind1(_arg_extrema.argmin_p, (x,), _arg_params(x, axis, index_dtype))
+    return bind1(arg_extrema.argmin_p, (x,), _arg_params(x, axis, index_dtype))
 
 
-def _arg_params(x: Array, axis: int, index_dtype: DTypeLike) -> _arg_extrema.ArgParams:
+def _arg_params(x: Array, axis: int, index_dtype: DTypeLike) -> arg_extrema.ArgParams:
     dtype = dtypes.check(index_dtype)
     if not dtypes.is_integer(dtype):
         raise DtypeError(f"index_dtype must be an integer type, but got {dtype.name}.")
-    return _arg_extrema.ArgParams(ints.canonical_axis(axis, x.ndim), dtype)
+    return arg_extrema.ArgParams(ints.canonical_axis(axis, x.ndim), dtype)
 
 
 def _only_operation(
@@ -247,7 +242,7 @@ def reduce(
     *,
     out_sharding: Placement = ...,
 ) -> Any: ...
-@placing.placed
+@placed
 def reduce(
     operands: Any,
     init_values: Any,
@@ -330,10 +325,10 @@ def _fold(
     return treedef.unflatten(reshape(x, shape) for x in totals)
 
 
-_WINDOW_REDUCTIONS: dict[prim.Primitive[prim.NoParams], prim.Primitive[_wi.WindowParams]] = {
-    ew.add: _wi.reduce_window_sum_p,
-    ew.max_: _wi.reduce_window_max_p,
-    ew.min_: _wi.reduce_window_min_p,
+_WINDOW_REDUCTIONS: dict[prim.Primitive[prim.NoParams], prim.Primitive[wi.WindowParams]] = {
+    ew.add: wi.reduce_window_sum_p,
+    ew.max_: wi.reduce_window_max_p,
+    ew.min_: wi.reduce_window_min_p,
 }
 
 
@@ -401,7 +396,7 @@ def reduce_window(
         for x, start in zip(leaves, treedef.flatten_up_to(init_value, "init_value"), strict=True)
     ]
     moves = (window_dimensions, window_strides, padding, base_dilation, window_dilation)
-    moved = [(x, start, _wi.window_params("reduce_window", x, *moves)) for x, start in pairs]
+    moved = [(x, start, wi.window_params("reduce_window", x, *moves)) for x, start in pairs]
     if treedef is tree.LEAF:
         ((x, start, params),) = moved
         operation, _ = _only_operation(computation, x.dtype)
@@ -429,9 +424,9 @@ def reduce_window(
     return primitive
 
 
-def _windows(x: Array, start: Array, params: _wi.WindowParams) -> Array:
+def _windows(x: Array, start: Array, params: wi.WindowParams) -> Array:
     """The elements under the window at each of its positions, along a new first axis."""
-    counts = _wi.places("reduce_window", x.aval, params)
+    counts = wi.places("reduce_window", x.aval, params)
     if not all(counts):
         return broadcast(start, (1, *counts))
     between = [
@@ -449,7 +444,7 @@ def _windows(x: Array, start: Array, params: _wi.WindowParams) -> Array:
     return concatenate(parts, 0)
 
 
-def _inside(counts: tuple[int, ...], sizes: tuple[int, ...], params: _wi.WindowParams) -> HostArray:
+def _inside(counts: tuple[int, ...], sizes: tuple[int, ...], params: wi.WindowParams) -> HostArray:
     """Which of ``_windows`` are elements of the array, and not of the padding or between them."""
     if not all(counts):
         return np.ones((1, *counts), bool)
@@ -486,7 +481,7 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
         >>> lax.cumsum(jnp.array([1, 2, 3]), reverse=True)
         Array([6, 5, 3], dtype=int32)
     """
-    return _cu.cumsum(*_along("cumsum", operand, axis), reverse)
+    return cu.cumsum(*_along("cumsum", operand, axis), reverse)
 
 
 def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
@@ -504,7 +499,7 @@ def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
         Array([[  1,   2,   6],
                [  4,  20, 120]], dtype=int32)
     """
-    return _cu.cumprod(*_along("cumprod", operand, axis), reverse)
+    return cu.cumprod(*_along("cumprod", operand, axis), reverse)
 
 
 def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
@@ -521,7 +516,7 @@ def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
         >>> lax.cummax(jnp.array([1.0, 3.0, 2.0, jnp.nan, 5.0]))
         Array([ 1.,  3.,  3., nan, nan], dtype=float32)
     """
-    return _cu.cummax(*_along("cummax", operand, axis), reverse)
+    return cu.cummax(*_along("cummax", operand, axis), reverse)
 
 
 def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
@@ -538,7 +533,7 @@ def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
         >>> lax.cummin(jnp.array([3, 1, 2]), reverse=True)
         Array([1, 1, 2], dtype=int32)
     """
-    return _cu.cummin(*_along("cummin", operand, axis), reverse)
+    return cu.cummin(*_along("cummin", operand, axis), reverse)
 
 
 def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
@@ -555,7 +550,7 @@ def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
         >>> jnp.round(lax.cumlogsumexp(jnp.array([1000.0, 1000.0])), 2)
         Array([1000.  , 1000.69], dtype=float32)
     """
-    return _cu.cumlogsumexp(*_along("cumlogsumexp", operand, axis), reverse)
+    return cu.cumlogsumexp(*_along("cumlogsumexp", operand, axis), reverse)
 
 
 # Patches under a moving window, local convolutions, and the shapes of results of windows.
@@ -620,7 +615,7 @@ def conv_general_dilated_patches(  # noqa: PLR0913, PLR0917 (JAX's signature)
     numbers = cv.conv_dimension_numbers(x.shape, (1, 1, *sizes), dimension_numbers)
     count, features = prod(sizes), x.shape[numbers.lhs_spec[1]]
     # one output feature for each element under the window, which copies it
-    one = _matrices.identities((count, count), x.dtype)
+    one = identities((count, count), x.dtype)
     kernel = bc.broadcast_in_dim(one, (features, count, count), (1, 2))
     kernel = sh.reshape(kernel, (features * count, 1, *sizes))
     inverse = sorted(range(len(numbers.rhs_spec)), key=lambda i: numbers.rhs_spec[i])

@@ -17,7 +17,7 @@ from tinyjax import checkpointing, dtypes
 from tinyjax.core.names import Array, ArrayLike, idn, ints, opd, sc, sh, sl
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.nn.functions import softmax
-from tinyjax.numpy.promotion import check_option
+from tinyjax.numpy.promotion import check_option, whole
 from tinyjax.scipy.special import logsumexp
 
 Window: TypeAlias = int | tuple[int, int]
@@ -236,9 +236,7 @@ def _check(queries: Array, keys: Array, values: Array, q: Array, k: Array, v: Ar
 def _lengths(name: str, lengths: ArrayLike | None, batch: int) -> Array | None:
     if lengths is None:
         return None
-    counts = opd.as_array(lengths)
-    if not dtypes.is_integer(counts.dtype):
-        raise DtypeError(f"dot_product_attention takes integers as {name}, but got {counts.aval}.")
+    counts = whole("dot_product_attention", lengths, f"integers as {name}")
     if counts.shape != (batch,):
         raise ShapeError(
             f"dot_product_attention takes {name} of shape ({batch},), but got {counts.aval}."

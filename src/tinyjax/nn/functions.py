@@ -14,13 +14,8 @@ from tinyjax.core.names import Array, ArrayLike, bc, ew, idn, ints, opd, sh, sl
 from tinyjax.dtypes import DTypeLike
 from tinyjax.host import replay
 from tinyjax.lax import DotDimensionNumbers, dot_general
-from tinyjax.numpy import (
-    creation as cr,
-    elementwise as uf,
-    promotion as pm,
-    reductions as red,
-    taking,
-)
+from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm, reductions as red
+from tinyjax.numpy.taking import repeat
 from tinyjax.primitives.special import erfc
 from tinyjax.scipy.special import logsumexp
 
@@ -705,7 +700,7 @@ def scaled_matmul(
         )
     wide = [
         pm.convert(a, dtypes.float32)
-        * taking.repeat(pm.convert(scales, dtypes.float32), a.shape[2] // scales.shape[2], 2)
+        * repeat(pm.convert(scales, dtypes.float32), a.shape[2] // scales.shape[2], 2)
         for a, scales in ((x, of_x), (y, of_y))
     ]
     out = dot_general(wide[0], wide[1], (((2,), (2,)), ((0,), (0,))))

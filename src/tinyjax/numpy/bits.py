@@ -190,9 +190,7 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
         >>> jnp.frexp(jnp.array([1.0, 6.0]))
         (Array([0.5 , 0.75], dtype=float32), Array([1, 3], dtype=int32))
     """
-    a = pm.inexact(x, "frexp")
-    if dtypes.is_complex(a.dtype):
-        raise errors.DtypeError(f"frexp needs real numbers, but got {a.aval}.")
+    a = pm.real("frexp", pm.inexact(x, "frexp"))
     exponent = _exponent(a)
     fraction = uf.ldexp(a, ew.neg(exponent))
     return fraction, exponent
@@ -234,9 +232,7 @@ def spacing(x: ArrayLike, /) -> Array:
         >>> jnp.spacing(jnp.array([-1.0, 1e6, jnp.inf]))
         Array([-1.1920929e-07,  6.2500000e-02,            nan], dtype=float32)
     """
-    a = pm.inexact(x, "spacing")
-    if dtypes.is_complex(a.dtype):
-        raise errors.DtypeError(f"spacing needs real numbers, but got {a.aval}.")
+    a = pm.real("spacing", pm.inexact(x, "spacing"))
     away = sh.full_like(a, float("inf"))
     if a.dtype != dtypes.float16:  # of which NumPy takes the next one above
         away = uf.copysign(away, a)
@@ -288,11 +284,8 @@ def view(a: ArrayLike, dtype: dtypes.DTypeLike = None) -> Array:
     if old < new:
         x = mn.reshape(x, (*x.shape[:-1], last * old // new, new // old))
         return bitcast.bitcast_convert_type(x, new_dtype)
-    return (
-        _merged(bitcast.bitcast_convert_type(x, new_dtype), x)
-        if old > new
-        else bitcast.bitcast_convert_type(x, new_dtype)
-    )
+    parts = bitcast.bitcast_convert_type(x, new_dtype)
+    return _merged(parts, x) if old > new else parts
 
 
 def _merged(parts: Array, x: Array) -> Array:

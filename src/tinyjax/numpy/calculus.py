@@ -7,7 +7,7 @@ from typing import Literal
 
 from tinyjax import dtypes
 from tinyjax.core.names import Array, ArrayLike, bc, ew, ints, sh, sl
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.host import replay
 from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, sorting as srt
 from tinyjax.numpy.taking import searchsorted
@@ -126,11 +126,8 @@ def unwrap(
     wrapped = uf.pick(uf.logical_and(uf.equal(wrapped, -half), step > 0), half, wrapped)
     least = half if discont is None else pm.array_of("unwrap", discont)
     correction = uf.pick(uf.abs(step) < least, 0, wrapped - step)
-    return pm.strong(
-        mn.concatenate(
-            [_at(x, 0, 1, along), _at(x, 1, 0, along) + srt.cumsum(correction, along)], along
-        )
-    )
+    later = _at(x, 1, 0, along) + srt.cumsum(correction, along)
+    return pm.strong(mn.concatenate([_at(x, 0, 1, along), later], along))
 
 
 def trapezoid(
@@ -209,8 +206,7 @@ def interp(
             raise ArgumentError(f"interp: the only text for an end is 'extrapolate', not {end!r}.")
     at, points, values = pm.arrays("interp", x, xp, fp)
     for coordinates in (at, points):
-        if dtypes.is_complex(coordinates.dtype):
-            raise DtypeError(f"interp takes real coordinates, but got {coordinates.aval}.")
+        pm.real("interp", coordinates, "real coordinates")
     at, points, values = _as_floats(at, points, values)
     if dtypes.is_complex(at.dtype):
         at, points = ew.real(at), ew.real(points)

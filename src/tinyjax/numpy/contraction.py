@@ -21,7 +21,7 @@ from tinyjax import dtypes, errors, records
 from tinyjax.core.names import Array, ArrayLike, bc, ck, dev, ew, ints, opd, rd, sh
 from tinyjax.core.primitives.slicing import slice_
 from tinyjax.host import replay
-from tinyjax.numpy import promotion as pm
+from tinyjax.numpy import elementwise as uf, promotion as pm
 from tinyjax.primitives import result_placement as placing
 from tinyjax.primitives.dot import dot_general
 
@@ -354,8 +354,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
         Array([[10, 20, 30, 40],
                [20, 40, 60, 80]], dtype=int32)
     """
-    if out is not None:
-        raise errors.ArgumentError("outer cannot write to out: arrays are immutable. Leave it out.")
+    uf.no_out("outer", out)
     (x, y), dtype = _prepare("outer", (a, b), None)
     return _outer(sh.reshape(x, (x.size,)), sh.reshape(y, (y.size,)), dtype)
 
@@ -511,10 +510,7 @@ def einsum(
         >>> jnp.einsum("ii", jnp.eye(3))
         Array(3., dtype=float32)
     """
-    if out is not None:
-        raise errors.ArgumentError(
-            "einsum cannot write to out: arrays are immutable. Leave it out."
-        )
+    uf.no_out("einsum", out)
     if not isinstance(subscripts, str):
         subscripts, operands = _interleaved((subscripts, *operands))
     if not operands:

@@ -15,14 +15,13 @@ from typing import (
     Protocol,
     SupportsIndex,
     TypeAlias,
-    cast,
     overload,
     runtime_checkable,
 )
 
 import numpy as np
 
-from tinyjax import dtypes, frames, numpy as jnp
+from tinyjax import dtypes, errors, frames, numpy as jnp
 from tinyjax.core import primitives
 from tinyjax.core.names import Tracer, ck, dev, ew, idn, ints, opd, sh
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_size
@@ -30,14 +29,7 @@ from tinyjax.core.values import Array, ArrayLike, ConcreteArray
 from tinyjax.core.values.array import followed, is_array_like, put
 from tinyjax.core.values.avals import ShapeDtypeStruct
 from tinyjax.dtypes import DType, DTypeLike, HostArray
-from tinyjax.errors import (
-    ArgumentError,
-    AxisError,
-    DtypeError,
-    NumberRangeError,
-    ShapeError,
-    shortened,
-)
+from tinyjax.errors import ArgumentError, DtypeError, NumberRangeError, ShapeError, shortened
 from tinyjax.host import replay
 from tinyjax.numpy import elementwise as uf, promotion as pm
 from tinyjax.primitives.result_placement import placed, put_result
@@ -215,14 +207,14 @@ def _make(x: Any, dtype: DType | None) -> Array:
     return result
 
 
-def _holds_elements(x: object) -> bool:
+def _holds_elements(x: Any) -> bool:
     """Say whether NumPy finds an array in an object: by a method of it, or in its memory."""
     if hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
         return True
     if isinstance(x, bytes):  # is text
         return False
     try:
-        memoryview(cast(Any, x))
+        memoryview(x)
     except TypeError:
         return False
     return True
@@ -1171,7 +1163,9 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     x, offset = pm.array_of("diagonal", a), ints.integer(offset, "offset")
     i, j = ints.canonical_axis(axis1, x.ndim, "axis1"), ints.canonical_axis(axis2, x.ndim, "axis2")
     if i == j:
-        raise AxisError(f"diagonal needs two different axes, but both are {axis1}.", i, x.ndim)
+        raise errors.AxisError(
+            f"diagonal needs two different axes, but both are {axis1}.", i, x.ndim
+        )
     x = sh.transpose(x, (*[n for n in range(x.ndim) if n not in (i, j)], i, j))
     *batch, rows, columns = x.shape
     top, left = max(-offset, 0), max(offset, 0)
@@ -1280,9 +1274,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
                [2, 1],
                [3, 1]], dtype=int32)
     """
-    a = pm.array_of("vander", x)
-    if a.ndim != 1:
-        raise ShapeError(f"vander needs an array with one axis, but got shape {a.shape}.")
+    a = pm.vector("vander", x)
     n = a.size if N is None else ints.integer(N, "N")
     if n < 0:
         raise ShapeError(f"vander needs N to be at least 0, but got {n}.")

@@ -32,21 +32,6 @@ def _ints(obj: slice) -> slice:
     return slice(*[None if part is None else ints.integer(part, "each of obj") for part in parts])
 
 
-def _along(name: str, arr: ArrayLike, axis: int | None) -> tuple[Array, int]:
-    x = pm.array_of(name, arr)
-    if axis is None:
-        return sh.reshape(x, (x.size,)), 0
-    return x, ints.canonical_axis(axis, x.ndim, f"{name}: axis")
-
-
-def _not_in_place(name: str, inplace: bool) -> None:
-    if inplace:
-        raise ArgumentError(
-            f"{name} cannot change an array in place, since arrays are immutable: give "
-            "inplace=False and use what it returns."
-        )
-
-
 def insert(
     arr: ArrayLike,
     obj: ArrayLike | slice | Sequence[int],
@@ -71,7 +56,7 @@ def insert(
         >>> jnp.insert(jnp.array([1, 2, 3]), jnp.array([1, 3]), 9)
         Array([1, 9, 2, 3, 9], dtype=int32)
     """
-    x, along = _along("insert", arr, axis)
+    x, along = pm.along("insert", arr, axis)
     n = x.shape[along]
     places = cr.arange(*_ints(obj).indices(n)) if isinstance(obj, slice) else cr.asarray(obj)
     if places.ndim > 1:
@@ -131,7 +116,7 @@ def delete(
         >>> jnp.delete(jnp.array([5, 6, 7, 8]), jnp.array([0, 2]))
         Array([6, 8], dtype=int32)
     """
-    x, along = _along("delete", arr, axis)
+    x, along = pm.along("delete", arr, axis)
     n = x.shape[along]
     if isinstance(obj, slice):
         host: dtypes.HostArray = np.arange(n)[_ints(obj)]
@@ -185,7 +170,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
         >>> jnp.place(x, x % 2 == 0, jnp.array([10, 20]), inplace=False)
         Array([10,  1, 20,  3, 10], dtype=int32)
     """
-    _not_in_place("place", inplace)
+    pm.not_in_place("place", inplace)
     x, where = pm.array_of("place", arr), pm.array_of("place", mask)
     values = mn.ravel(pm.array_of("place", vals))
     if where.size != x.size:
@@ -224,10 +209,9 @@ def put(
         >>> jnp.put(jnp.zeros(4), jnp.array([1, 3]), jnp.array([5.0, 6.0]), inplace=False)
         Array([0., 5., 0., 6.], dtype=float32)
     """
-    _not_in_place("put", inplace)
-    x, where, values = pm.array_of("put", a), mn.ravel(ind), mn.ravel(v)
-    if not dtypes.is_integer(where.dtype):
-        raise DtypeError(f"put needs integer places, but got {where.aval}.")
+    pm.not_in_place("put", inplace)
+    x, values = pm.array_of("put", a), mn.ravel(v)
+    where = pm.whole("put", mn.ravel(ind), "integer places")
     pm.check_option("put", "mode", mode, (None, "clip", "wrap"))
     if not x.size or not where.size or not values.size:
         return x
@@ -265,7 +249,7 @@ def fill_diagonal(
         Array([[5., 0., 0.],
                [0., 5., 0.]], dtype=float32)
     """
-    _not_in_place("fill_diagonal", inplace)
+    pm.not_in_place("fill_diagonal", inplace)
     if wrap:
         raise ArgumentError("fill_diagonal fills one diagonal: leave out wrap.")
     x, values = pm.array_of("fill_diagonal", a), mn.ravel(pm.array_of("fill_diagonal", val))

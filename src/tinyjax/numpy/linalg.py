@@ -28,14 +28,7 @@ from tinyjax.numpy import (
 from tinyjax.numpy.calculus import cross as cross_of
 from tinyjax.numpy.sorting import argsort
 from tinyjax.numpy.taking import take_along_axis
-from tinyjax.primitives import (
-    determinant,
-    lu as lu_,
-    matrices as ma,
-    qr as _qr,
-    spectral,
-    triangular,
-)
+from tinyjax.primitives import determinant, lu, matrices as ma, qr as _qr, spectral, triangular
 
 lazy.answer_for(
     __name__,
@@ -429,7 +422,7 @@ def solve(a: ArrayLike, b: ArrayLike) -> Array:
     """
     right = pm.array_of("solve", b)
     vector = right.ndim == 1
-    x = lu_.solve(*systems("solve", a, right, vector=vector))
+    x = lu.solve(*systems("solve", a, right, vector=vector))
     return x[..., 0] if vector else x
 
 
@@ -448,7 +441,7 @@ def inv(a: ArrayLike) -> Array:
                [0.  , 0.25]], dtype=float32)
     """
     x = matrices("inv", a, square=True)
-    return lu_.solve(x, ma.identities(x.shape, x.dtype))
+    return lu.solve(x, ma.identities(x.shape, x.dtype))
 
 
 def det(a: ArrayLike) -> Array:

@@ -17,7 +17,7 @@ from tinyjax import dtypes
 from tinyjax.core.names import Array, ArrayLike, bc, ck, dev, ew, ints, opd, sh, sl, tr
 from tinyjax.core.values.array import Order
 from tinyjax.dtypes import DTypeLike
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
+from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.host import replay
 from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm
 from tinyjax.primitives import dynamic_slice as ds, result_placement as placing
@@ -334,11 +334,8 @@ def broadcast_arrays(*args: ArrayLike) -> tuple[Array, ...]:
         >>> jnp.broadcast_arrays(1, jnp.array([2.0, 3.0]))
         (Array([1, 1], dtype=int32, weak_type=True), Array([2., 3.], dtype=float32))
     """
-    return (
-        tuple(pm.broadcast(pm.arrays("broadcast_arrays", *args), "broadcast_arrays"))
-        if args
-        else ()
-    )
+    xs = pm.arrays("broadcast_arrays", *args)
+    return tuple(pm.broadcast(xs, "broadcast_arrays")) if xs else ()
 
 
 def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
@@ -1059,9 +1056,7 @@ def unravel_index(
         >>> jnp.unravel_index(jnp.array([0, 5, -1, 99]), (2, 3))
         (Array([0, 1, 1, 1], dtype=int32), Array([0, 2, 2, 2], dtype=int32))
     """
-    rest = pm.array_of("unravel_index", indices)
-    if not dtypes.is_integer(rest.dtype):
-        raise DtypeError(f"unravel_index takes integers, but got {rest.aval}.")
+    rest = pm.whole("unravel_index", indices)
     sizes: Sequence[int | Array] = numbers(shape, "shape")
     # an index out of bounds becomes the last of its side, as with any indexing
     if all(type(n) is int for n in sizes):
@@ -1125,8 +1120,7 @@ def ravel_multi_index(
 
 def _within(index: Array, n: int, mode: str) -> Array:
     """An index into an axis of this size, as the mode has it."""
-    if not dtypes.is_integer(index.dtype):
-        raise DtypeError(f"ravel_multi_index takes integers, but got {index.aval}.")
+    pm.whole("ravel_multi_index", index)
     if mode == "ignore":
         return index
     if mode == "wrap":

@@ -8,27 +8,18 @@ from typing import Final, Literal, overload
 from tinyjax import dtypes, errors
 from tinyjax.core.names import Array, ArrayLike, ck, ints
 from tinyjax.host import replay
-from tinyjax.numpy import (
-    elementwise as uf,
-    linalg as numpy_linalg,
-    manipulation as mn,
-    promotion as pm,
-    reductions as red,
-)
+from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red
 from tinyjax.numpy.contraction import matmul
 from tinyjax.numpy.creation import arange, array, asarray, diag, ones, vander, zeros
 from tinyjax.numpy.editing import trim_zeros
+from tinyjax.numpy.linalg import eigvals, inv, lstsq
 from tinyjax.numpy.sorting import argsort
 from tinyjax.numpy.statistics import convolve
 from tinyjax.numpy.taking import take
 
 
 def _vectors(name: str, *polynomials: ArrayLike) -> list[Array]:
-    vectors = [pm.array_of(name, x) for x in polynomials]
-    for x in vectors:
-        if x.ndim != 1:
-            raise errors.ShapeError(f"{name} needs the coefficients in a vector, but got {x.aval}.")
-    return vectors
+    return [pm.vector(name, x, "the coefficients in a vector") for x in polynomials]
 
 
 def polyadd(a1: ArrayLike, a2: ArrayLike) -> Array:
@@ -233,9 +224,7 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
         Array([-2.,  2.], dtype=float32)
     """
     (x,) = pm.promote_inexact(pm.array_of("roots", p))
-    x = x.reshape(1) if not x.shape else x
-    if x.ndim != 1:
-        raise errors.ShapeError(f"roots needs the coefficients in a vector, but got {x.aval}.")
+    x = x.reshape(1) if not x.shape else pm.vector("roots", x, "the coefficients in a vector")
     if x.size < 2:
         return _roots(x)
     if strip_zeros:
@@ -254,7 +243,7 @@ def _roots(x: Array) -> Array:
     if x.size < 2:
         return zeros(0, dtypes.to_complex(x.dtype))
     companion = diag(ones(x.size - 2, x.dtype), -1)
-    return numpy_linalg.eigvals(companion.at[0].set(-x[1:] / x[0]))
+    return eigvals(companion.at[0].set(-x[1:] / x[0]))
 
 
 def poly(seq_of_zeros: ArrayLike) -> Array:
@@ -273,7 +262,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     """
     (x,) = pm.promote_inexact(pm.array_of("poly", seq_of_zeros))
     if x.ndim == 2 and x.shape[0] == x.shape[1] and x.size:
-        x = numpy_linalg.eigvals(x)
+        x = eigvals(x)
     if x.ndim > 1:
         raise errors.ShapeError(f"poly needs a vector or a square matrix, but got {x.aval}.")
     zeros_ = x.reshape(x.size)
@@ -362,13 +351,13 @@ def polyfit(
         right = right * (weights if right.ndim == 1 else weights[:, None])
     scale = uf.sqrt(red.sum(left * left, 0))
     left = left / scale
-    coefficients, residuals, rank, singular = numpy_linalg.lstsq(left, right, limit)
+    coefficients, residuals, rank, singular = lstsq(left, right, limit)
     coefficients = coefficients / (scale if coefficients.ndim == 1 else scale[:, None])
     if full:
         return coefficients, residuals, rank, singular, asarray(limit)
     if not cov:
         return coefficients
-    base = numpy_linalg.inv(matmul(mn.matrix_transpose(left), left)) / (scale[:, None] * scale)
+    base = inv(matmul(mn.matrix_transpose(left), left)) / (scale[:, None] * scale)
     if cov == "unscaled":
         factor = ones((1,), base.dtype)
     elif n <= order:

@@ -20,7 +20,7 @@ from tinyjax.core.primitives.elementwise import convert_element_type
 from tinyjax.core.primitives.shape import reshape
 from tinyjax.core.values.array import is_array_like
 from tinyjax.core.values.avals import ShapeDtypeStruct
-from tinyjax.core.values.integers import integers, is_one_of, one_or_more
+from tinyjax.core.values.integers import canonical_axis, integers, is_one_of, one_or_more
 from tinyjax.core.values.operands import (
     PYTHON_NUMBERS,
     as_array,
@@ -30,7 +30,7 @@ from tinyjax.core.values.operands import (
     splat_key,
 )
 from tinyjax.dtypes import DType, promote, to_inexact
-from tinyjax.errors import ArgumentError, NumberRangeError, ShapeError, shortened
+from tinyjax.errors import ArgumentError, DtypeError, NumberRangeError, ShapeError, shortened
 from tinyjax.frames import is_inner_arithmetic, subject, warn_user
 
 #: Python's number types, with the dtypes that hold them: beside such an array a number takes the
@@ -74,6 +74,46 @@ def array_of(name: str, x: ArrayLike) -> Array:
 def arrays(name: str, *values: ArrayLike) -> list[Array]:
     """Convert the operands of a function to arrays; ``name`` is the function's."""
     return [x if isinstance(x, Array) else array_of(name, x) for x in values]
+
+
+def vector(name: str, x: ArrayLike, what: str = "a vector") -> Array:
+    """Make an array of an operand that must have one axis."""
+    a = array_of(name, x)
+    if a.ndim != 1:
+        raise ShapeError(f"{name} needs {what}, but got {a.aval}.")
+    return a
+
+
+def whole(name: str, x: ArrayLike, what: str = "integers") -> Array:
+    """Make an array of an operand that must hold integers."""
+    a = array_of(name, x)
+    if not dtypes.is_integer(a.dtype):
+        raise DtypeError(f"{name} needs {what}, but got {a.aval}.")
+    return a
+
+
+def real(name: str, a: Array, what: str = "real numbers") -> Array:
+    """Return an operand that must not be complex."""
+    if dtypes.is_complex(a.dtype):
+        raise DtypeError(f"{name} needs {what}, but got {a.aval}.")
+    return a
+
+
+def along(name: str, x: ArrayLike, axis: int | None) -> tuple[Array, int]:
+    """Make an array, flattened where the axis is None, and count the axis from the front."""
+    a = array_of(name, x)
+    if axis is None:
+        return reshape(a, (a.size,)), 0
+    return a, canonical_axis(axis, a.ndim, f"{name}: axis")
+
+
+def not_in_place(name: str, inplace: bool) -> None:
+    """Refuse to change an array in place."""
+    if inplace:
+        raise ArgumentError(
+            f"{name} cannot change an array in place, since arrays are immutable: give "
+            "inplace=False and use what it returns."
+        )
 
 
 def check_option(name: str, argument: str, value: object, options: Collection[object]) -> None:

@@ -16,22 +16,10 @@ from tinyjax.core.names import Array, ArrayLike, dev, ew, ints, opd, rd, sh, sl,
 from tinyjax.core.primitives.broadcast import broadcast_in_dim, reduce_sum
 from tinyjax.host import replay
 from tinyjax.numpy import elementwise as uf, promotion as pm
-from tinyjax.primitives import (
-    cumulative as cu,
-    result_placement as placing,
-    scatter as sct,
-    sort as so,
-)
+from tinyjax.primitives import cumulative as cu, scatter as sct, sort as so
+from tinyjax.primitives.result_placement import placed
 
 Method = Literal["linear", "lower", "higher", "midpoint", "nearest", "inverted_cdf"]
-
-
-def _along(name: str, a: ArrayLike, axis: int | None) -> tuple[Array, int]:
-    """The array, flattened where the axis is None, and the axis counted from the front."""
-    x = pm.array_of(name, a)
-    if axis is None:
-        return sh.reshape(x, (x.size,)), 0
-    return x, ints.canonical_axis(axis, x.ndim, f"{name}: axis")
 
 
 def _no_order(name: str, kind: object, order: object) -> None:
@@ -79,7 +67,7 @@ def sort(
         Array([-inf,   3.,  nan], dtype=float32)
     """
     _no_order("sort", kind, order)
-    x, along = _along("sort", a, axis)
+    x, along = pm.along("sort", a, axis)
     (out,) = so.sort((x,), along, 1, stable)
     return sh.rev(out, (along,)) if descending else out
 
@@ -128,7 +116,7 @@ def argsort(
         Array([1, 2, 0], dtype=int32)
     """
     _no_order("argsort", kind, order)
-    x, along = _along("argsort", a, axis)
+    x, along = pm.along("argsort", a, axis)
     places = sh.iota(x.shape, _index_type(dtype), along)
     if descending:
         # reversed before and after, so that equal elements keep their order
@@ -210,7 +198,7 @@ def argpartition(a: ArrayLike, kth: int, axis: int = -1) -> Array:
 
 
 def _check_kth(name: str, a: ArrayLike, kth: int, axis: int) -> None:
-    x, along = _along(name, a, axis)
+    x, along = pm.along(name, a, axis)
     n, kth = x.shape[along], ints.integer(kth, "kth")
     if not -n <= kth < n:
         raise errors.ArgumentError(
@@ -232,7 +220,7 @@ def _cumulate(
     out: None = None,
 ) -> Array:
     uf.no_out(name, out)
-    x, along = _along(name, _not_a_number(name, a), axis)
+    x, along = pm.along(name, _not_a_number(name, a), axis)
     result_dtype = x.dtype if dtype is None else dtypes.check(dtype)
     x = pm.convert(x, result_dtype)
     if result_dtype == dtypes.bool_:
@@ -471,7 +459,7 @@ def nanquantile(*args: Any, **kwargs: Any) -> Array:
     return _quantile("nanquantile", *args, **kwargs)
 
 
-@placing.placed
+@placed
 def percentile(  # noqa: PLR0913 (JAX's signature)
     a: ArrayLike,
     q: ArrayLike,

@@ -13,13 +13,8 @@ from tinyjax.core.names import Array, ArrayLike, ck, dev, ew, ints, sh
 from tinyjax.core.primitives.shape import full, reshape
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.host import replay
-from tinyjax.numpy import (
-    contraction,
-    creation as cr,
-    elementwise as uf,
-    manipulation as mn,
-    reductions as red,
-)
+from tinyjax.numpy import creation as cr, elementwise as uf, manipulation as mn, reductions as red
+from tinyjax.numpy.contraction import dot
 from tinyjax.numpy.promotion import array_of, convert, promote_dtypes, promote_inexact, strong
 from tinyjax.numpy.taking import ix_, searchsorted
 from tinyjax.primitives import convolution as cv, result_placement as placing
@@ -193,7 +188,7 @@ def cov(
         scale = sums[0] - free * red.sum(weights * shares) / sums[0]
     x = x - means[:, None]
     weighted = x if weights is None else x * weights
-    return mn.squeeze(contraction.dot(x, uf.conjugate(mn.matrix_transpose(weighted))) / scale)
+    return mn.squeeze(dot(x, uf.conjugate(mn.matrix_transpose(weighted))) / scale)
 
 
 def _weights(name: str, weights: ArrayLike, n: int) -> Array:

@@ -86,9 +86,7 @@ def take(
         # out of bounds, or an axis or a dtype that NumPy does not take: the general way
         with suppress(IndexError, OverflowError, TypeError, ValueError):
             return ConcreteArray(np.asarray(host.take(at, axis)))
-    if axis is None:
-        x, axis = sh.reshape(x, (x.size,)), 0
-    axis = ints.canonical_axis(axis, x.ndim)
+    x, axis = pm.along("take", x, axis)
     wrap = mode != "clip"
     if mode == "wrap":
         places = uf.remainder(canonical_indices(places), x.shape[axis])
@@ -233,11 +231,7 @@ def put_along_axis(
         Array([[7., 0., 0.],
                [0., 0., 7.]], dtype=float32)
     """
-    if inplace:
-        raise ArgumentError(
-            "put_along_axis cannot change an array in place, since arrays are immutable: give "
-            "inplace=False and use what it returns."
-        )
+    pm.not_in_place("put_along_axis", inplace)
     shape = pm.array_of("put_along_axis", arr).shape
     x, places, axis = _along("put_along_axis", arr, indices, axis)
     lines = tuple([places.shape[i] if i == axis else m for i, m in enumerate(x.shape)])
@@ -390,12 +384,8 @@ def compress(
     """
     if out is not None:
         raise ArgumentError("compress: out= is not supported, since arrays are immutable.")
-    x, mask = pm.array_of("compress", a), pm.array_of("compress", condition)
-    if axis is None:
-        x, axis = sh.reshape(x, (x.size,)), 0
-    axis = ints.canonical_axis(axis, x.ndim)
-    if mask.ndim != 1:
-        raise ShapeError(f"compress needs a condition that is a vector, but got {mask.aval}.")
+    x, axis = pm.along("compress", a, axis)
+    mask = pm.vector("compress", condition, "a condition that is a vector")
     if size is None:
         chosen = np.nonzero(_known_mask("compress", mask))[0]
         if chosen.size and chosen[-1] >= x.shape[axis]:
@@ -471,9 +461,7 @@ def searchsorted(
     pm.check_option(
         "searchsorted", "method", method, ("scan", "scan_unrolled", "sort", "compare_all")
     )
-    line = pm.array_of("searchsorted", a)
-    if line.ndim != 1:
-        raise ShapeError(f"searchsorted needs a sorted vector, but got {line.aval}.")
+    line = pm.vector("searchsorted", a, "a sorted vector")
     if isinstance(v, int) and dtypes.is_integer(line.dtype):
         if not pm.fits(v, line.dtype):  # before or after everything that does
             return sh.full((), 0 if v < 0 else line.size, _counting(line))
@@ -482,9 +470,7 @@ def searchsorted(
         v = opd.scalar(v, line.dtype)
     values = pm.array_of("searchsorted", v)
     if sorter is not None:
-        order = opd.as_array(sorter)
-        if order.ndim != 1:
-            raise ShapeError(f"sorter of searchsorted must be a vector, but got {order.aval}.")
+        order = pm.vector("searchsorted", sorter, "a sorter that is a vector")
         line = indexing.getitem(line, (order,))
     if line.dtype != values.dtype:
         line, values = pm.promote_dtypes(line, values)
@@ -559,9 +545,7 @@ def digitize(
         >>> jnp.digitize(jnp.array([0.5, 1.0, 9.0]), jnp.array([0.0, 1.0, 2.0]))
         Array([1, 2, 3], dtype=int32)
     """
-    edges = pm.array_of("digitize", bins)
-    if edges.ndim != 1:
-        raise ShapeError(f"digitize needs a vector of edges, but got {edges.aval}.")
+    edges = pm.vector("digitize", bins, "a vector of edges")
     side: Literal["left", "right"] = "left" if right else "right"
     how = "scan" if method is None else method
     if not edges.size:

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 from tinyjax import dtypes, errors, frames
 from tinyjax.core.names import Array, ArrayLike, ck, ints, loops, mapping, sc, sh, sl
 from tinyjax.core.values.array import IndexUpdate, Indices
-from tinyjax.errors import ArgumentError, ShapeError
+from tinyjax.errors import ArgumentError
 from tinyjax.numpy import (
     creation as cr,
     elementwise as uf,
@@ -404,11 +404,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
             >>> add.at(jnp.zeros(3), jnp.array([0, 0, 2]), 1.0, inplace=False)
             Array([2., 0., 1.], dtype=float32)
         """
-        if inplace:
-            raise ArgumentError(
-                f"{self.__name__}.at cannot change an array in place, since arrays are immutable: "
-                "give inplace=False and use what it returns."
-            )
+        pm.not_in_place(f"{self.__name__}.at", inplace)
         if self.nin != (1 if b is None else 2) or self.nout != 1:
             raise ArgumentError(
                 f"{self.__name__}.at needs {self.nin} operands, and a function with one result."
@@ -462,10 +458,9 @@ class ufunc:  # noqa: N801 (NumPy's name)
         """
         self._binary("reduceat")
         uf.no_out(self.__name__, out)
-        x, starts = pm.array_of(self.__name__, a), pm.array_of(self.__name__, indices)
+        x = pm.array_of(self.__name__, a)
+        starts = pm.vector("reduceat", indices, "a vector of indices")
         along = ints.canonical_axis(axis, x.ndim)
-        if starts.ndim != 1:
-            raise ShapeError(f"reduceat needs a vector of indices, but got {starts.aval}.")
         result_dtype = x.dtype if dtype is None else dtypes.check(dtype)
         rows = mn.moveaxis(pm.convert(x, result_dtype), along, 0)
         n, k = rows.shape[0], starts.size

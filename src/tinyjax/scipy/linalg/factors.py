@@ -11,14 +11,10 @@ from tinyjax import dtypes
 from tinyjax.core.names import Array, ArrayLike, av, ints, prim
 from tinyjax.errors import ArgumentError, ShapeError, described
 from tinyjax.host import replay
-from tinyjax.numpy import (
-    creation as cr,
-    linalg as numpy_linalg,
-    manipulation as mn,
-    promotion as pm,
-)
+from tinyjax.numpy import creation as cr, linalg as numpy_linalg, promotion as pm
 from tinyjax.numpy.contraction import matmul
 from tinyjax.numpy.editing import pad
+from tinyjax.numpy.manipulation import concatenate
 from tinyjax.primitives import lu as lu_, matrices as ma, qr as qr_, spectral, triangular
 
 
@@ -736,7 +732,7 @@ def block_diag(*arrs: ArrayLike) -> Array:
         right = width - left - x.shape[1]
         rows.append(pad(x, ((0, 0), (left, right))))
         left += x.shape[1]
-    return mn.concatenate(rows, 0)
+    return concatenate(rows, 0)
 
 
 @lru_cache(maxsize=64)

@@ -14,13 +14,8 @@ from tinyjax import custom_derivatives, dtypes
 from tinyjax.core.names import Array, ArrayLike, api, ck, hlo, idn, ints, opd, prim, sc, sh, stg, tr
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.host import replay
-from tinyjax.numpy import (
-    contraction,
-    creation as cr,
-    elementwise as uf,
-    promotion as pm,
-    reductions as red,
-)
+from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm, reductions as red
+from tinyjax.numpy.contraction import matmul
 from tinyjax.primitives import householder, lu as lu_, matrices as ma, schur_forms, spectral
 
 if TYPE_CHECKING:
@@ -97,7 +92,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
             count = int(np.fmin(known, count).max())
             if count < max_squarings and known.size == 1 and known == count:
                 for _ in range(count):
-                    powers = contraction.matmul(powers, powers)
+                    powers = matmul(powers, powers)
                 return powers
         for i in range(count):
             powers, _ = square(powers, i)
@@ -118,23 +113,23 @@ def _squared(powers: Array, times: Array, i: ArrayLike) -> Array:
     mask = (i < times)[..., None, None]
     # where there is nothing left to square, ones are, which cannot overflow
     base = uf.pick(mask, powers, ma.identity_like(powers))
-    return uf.pick(mask, contraction.matmul(base, base), powers)
+    return uf.pick(mask, matmul(base, base), powers)
 
 
 def _rational(a: Array, degree: int) -> Array:
     """Padé's approximant of the exponential, with numerator and denominator of one degree."""
-    square = contraction.matmul(a, a)
+    square = matmul(a, a)
     term = ma.identity_like(a)
     even, odd = sh.zeros_like(a), sh.zeros_like(a)
     coefficient = 1.0
     for k in range(degree + 1):
         if k % 2:
             odd = odd + coefficient * term
-            term = contraction.matmul(term, square) if k < degree else term
+            term = matmul(term, square) if k < degree else term
         else:
             even = even + coefficient * term
         coefficient *= (degree - k) / ((2 * degree - k) * (k + 1))
-    odd = contraction.matmul(a, odd)
+    odd = matmul(a, odd)
     return lu_.solve(even - odd, even + odd)
 
 
