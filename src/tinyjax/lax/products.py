@@ -173,13 +173,8 @@ def dot(
                 f"dot multiplies vectors and matrices that fit, but got {x.aval} and {y.aval}."
             )
         dimension_numbers = (((x.ndim - 1,), (0,)), ((), ()))
-    return dot_general(
-        x,
-        y,
-        dimension_numbers,
-        preferred_element_type=preferred_element_type,
-        out_sharding=out_sharding,
-    )
+    dtype = preferred_element_type
+    return dot_general(x, y, dimension_numbers, None, dtype, out_sharding=out_sharding)
 
 
 def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: object = None) -> Array:
@@ -251,14 +246,10 @@ def scaled_dot(
         batch = tuple(range(x.ndim - 2))
         dimension_numbers = (((x.ndim - 1,), (x.ndim - 2,)), (batch, batch))
     (left, right), _ = _pairs("scaled_dot", dimension_numbers)
-    return dot_general(
-        _scaled("lhs", x, lhs_scale, _places(x, left)),
-        _scaled("rhs", y, rhs_scale, _places(y, right)),
-        dimension_numbers,
-        preferred_element_type=dtypes.bfloat16
-        if preferred_element_type is None
-        else preferred_element_type,
-    )
+    x = _scaled("lhs", x, lhs_scale, _places(x, left))
+    y = _scaled("rhs", y, rhs_scale, _places(y, right))
+    dtype = dtypes.bfloat16 if preferred_element_type is None else preferred_element_type
+    return dot_general(x, y, dimension_numbers, None, dtype)
 
 
 def _scaled(name: str, x: Array, scale: ArrayLike | None, axes: Sequence[int]) -> Array:
@@ -404,13 +395,7 @@ def _axes(axes: Sequence[int]) -> Axes:
 
 
 def _ragged_pairs(numbers: Any) -> tuple[tuple[Axes, Axes], tuple[Axes, Axes]]:
-    try:
-        (left, right), (left_batch, right_batch) = numbers
-    except (TypeError, ValueError):
-        raise errors.ArgumentError(
-            "dot_dimension_numbers are ((lhs_contract, rhs_contract), (lhs_batch, rhs_batch)), but "
-            f"got {errors.shortened(numbers)}."
-        ) from None
+    (left, right), (left_batch, right_batch) = _pairs("RaggedDotDimensionNumbers", numbers)
     return (_axes(left), _axes(right)), (_axes(left_batch), _axes(right_batch))
 
 

@@ -310,10 +310,8 @@ def slice(
     """
     x = opd.as_array(operand)
     steps = (1,) * x.ndim if strides is None else ints.integers(strides, "strides")
-    starts, limits = (
-        ints.integers(start_indices, "start_indices"),
-        ints.integers(limit_indices, "limit_indices"),
-    )
+    starts = ints.integers(start_indices, "start_indices")
+    limits = ints.integers(limit_indices, "limit_indices")
     params = sl.SliceParams(starts, limits, steps)
     return tr.bind1(sl.slice_p, (x,), params)
 

@@ -730,11 +730,8 @@ def _cheapest(
     def cost(pair: tuple[int, int]) -> tuple[int, int]:
         i, j = pair
         rest = [n for k, n in enumerate(names) if k not in pair]
-        product = volume(_wanted(names[i], names[j], rest, out))
-        return (
-            product - volume(names[i]) - volume(names[j]),
-            volume(set(names[i]) | set(names[j])),
-        )
+        joined = volume(_wanted(names[i], names[j], rest, out))
+        return joined - volume(names[i]) - volume(names[j]), volume({*names[i], *names[j]})
 
     return min(((i, j) for i in range(len(names)) for j in range(i + 1, len(names))), key=cost)
 

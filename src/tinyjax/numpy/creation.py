@@ -380,10 +380,8 @@ def full(
         Array([[7., 7.],
                [7., 7.]], dtype=float32)
     """
-    sizes = canonical_shape(shape)
-    return put(
-        broadcast_to(asarray(fill_value, dtype), sizes), _wanted(device, out_sharding), "full"
-    )
+    filled = broadcast_to(asarray(fill_value, dtype), canonical_shape(shape))
+    return put(filled, _wanted(device, out_sharding), "full")
 
 
 def broadcast_to(array: ArrayLike, shape: Shape, *, out_sharding: dev.Placement = None) -> Array:
@@ -416,8 +414,7 @@ def broadcast_to(array: ArrayLike, shape: Shape, *, out_sharding: dev.Placement 
     if offset < 0 or any(n not in (1, m) for n, m in zip(x.shape, sizes[offset:], strict=True)):
         raise ShapeError(
             f"broadcast_to: shape {x.shape} does not broadcast to {shortened(sizes)}: counted "
-            "from the last "
-            "axis, each size must be 1 or the size wanted."
+            "from the last axis, each size must be 1 or the size wanted."
         )
     return pm.broadcast_to_shape(x, sizes)
 
@@ -816,11 +813,7 @@ def linspace(
     if dtypes.is_integer(result_dtype):
         points = uf.floor(points)
     points = ew.convert_element_type(points, result_dtype)
-    place = ints.canonical_axis(axis, points.ndim)
-    if place:
-        order = [*range(1, points.ndim)]
-        order.insert(place, 0)
-        points = sh.transpose(points, tuple(order))
+    points = sh.moveaxis(points, 0, ints.canonical_axis(axis, points.ndim))
     points = put(points, device, "linspace")
     if not retstep:
         return points
@@ -906,11 +899,7 @@ def geomspace(
     result = uf.pick(ew.eq(row, sh.full_like(row, 0)), a, result)
     if endpoint and num > 1:
         result = uf.pick(ew.eq(row, sh.full_like(row, num - 1)), b, result)
-    place = ints.canonical_axis(axis, result.ndim)
-    if place:
-        order = [*range(1, result.ndim)]
-        order.insert(place, 0)
-        result = sh.transpose(result, tuple(order))
+    result = sh.moveaxis(result, 0, ints.canonical_axis(axis, result.ndim))
     return result if dtype is None else uf.astype(result, dtype)
 
 
@@ -979,12 +968,8 @@ def indices(
     result_dtype = dtypes.default_int() if dtype is None else dtypes.check(dtype)
     ndim = len(shape)
     if sparse:
-        return tuple(
-            [
-                sh.iota(tuple([n if i == axis else 1 for i in range(ndim)]), result_dtype, axis)
-                for axis, n in enumerate(shape)
-            ]
-        )
+        lines = [[n if i == axis else 1 for i in range(ndim)] for axis, n in enumerate(shape)]
+        return tuple([sh.iota(tuple(line), result_dtype, i) for i, line in enumerate(lines)])
     if not shape:
         return sh.full((0,), 0, result_dtype)
     return _concatenate([sh.iota((1, *shape), result_dtype, axis + 1) for axis in range(ndim)], 0)

@@ -643,14 +643,10 @@ def _mirrored(x: Array, before: int, after: int, axis: int, skipped: int, odd: b
     while before or after:
         n = x.shape[axis]
         low, high = min(before, n - skipped), min(after, n - skipped)
-        x = _joined(
-            _image(x, skipped, skipped + low, axis, 0 if odd else None) if low else None,
-            x,
-            _image(x, n - skipped - high, n - skipped, axis, n - 1 if odd else None)
-            if high
-            else None,
-            axis,
-        )
+        end = n - skipped
+        first = _image(x, skipped, skipped + low, axis, 0 if odd else None) if low else None
+        last = _image(x, end - high, end, axis, n - 1 if odd else None) if high else None
+        x = _joined(first, x, last, axis)
         before, after = before - low, after - high
     return x
 

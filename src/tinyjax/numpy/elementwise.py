@@ -216,9 +216,7 @@ def _float_divmod(a: Array, b: Array) -> tuple[Array, Array]:
     towards_zero = ew.rem(a, b)
     zero, one = full_like(a, 0), full_like(a, 1)
     quotient = ew.round_(ew.div(ew.sub(a, towards_zero), b))
-    other_side = ew.and_(
-        ew.ne(ew.lt(towards_zero, zero), ew.lt(b, zero)), ew.ne(towards_zero, zero)
-    )
+    other_side = _has_other_sign(towards_zero, b)
     quotient = ew.select(other_side, ew.sub(quotient, one), quotient)
     # the quotient by zero, which is constant where it is known at all
     quotient = ew.select(ew.eq(b, zero), ew.floor(ew.div(a, b)), quotient)
@@ -240,13 +238,15 @@ def _is_known_nonzero(x: Array) -> bool:
     return bool(first_element(x.host))
 
 
+def _has_other_sign(rest: Array, b: Array) -> Array:
+    zero = full_like(rest, 0)
+    return ew.and_(ew.ne(ew.lt(rest, zero), ew.lt(b, zero)), ew.ne(rest, zero))
+
+
 def _floor_remainder(a: Array, b: Array) -> Array:
     """The remainder with the sign of the divisor, from that with the sign of the dividend."""
     towards_zero = _towards_zero(a, b)
-    zero = full_like(a, 0)
-    other_side = ew.and_(
-        ew.ne(ew.lt(towards_zero, zero), ew.lt(b, zero)), ew.ne(towards_zero, zero)
-    )
+    other_side = _has_other_sign(towards_zero, b)
     return ew.select(other_side, ew.add(towards_zero, b), towards_zero)
 
 

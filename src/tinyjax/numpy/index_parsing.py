@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 from types import EllipsisType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -399,7 +399,7 @@ def _symbolic_slice(entry: slice, axis: int, n: int) -> Keep:
     return Keep(axis, start, size, step, False)
 
 
-class Lookup:
+class Lookup(NamedTuple):
     """The arrays of an index, brought to one shape, and where their axes stand in the result.
 
     Attributes:
@@ -410,21 +410,11 @@ class Lookup:
         plain_shape: the result's shape, new axes left out.
     """
 
-    __slots__ = ("axes", "indices", "plain_shape", "shape", "window_dims")
-
-    def __init__(
-        self,
-        indices: Array,
-        axes: tuple[int, ...],
-        window_dims: tuple[int, ...],
-        shape: tuple[int, ...],
-        plain_shape: tuple[int, ...],
-    ) -> None:
-        self.indices: Array = indices
-        self.axes: tuple[int, ...] = axes
-        self.window_dims: tuple[int, ...] = window_dims
-        self.shape: tuple[int, ...] = shape
-        self.plain_shape: tuple[int, ...] = plain_shape
+    indices: Array
+    axes: tuple[int, ...]
+    window_dims: tuple[int, ...]
+    shape: tuple[int, ...]
+    plain_shape: tuple[int, ...]
 
 
 def look_up(parsed: Parsed, starts: Sequence[Keep] = ()) -> Lookup:

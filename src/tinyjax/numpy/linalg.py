@@ -778,9 +778,7 @@ def matmul(
         >>> jnp.linalg.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
         Array([12, 34], dtype=int32)
     """
-    return contraction.matmul(
-        x1, x2, precision=precision, preferred_element_type=preferred_element_type
-    )
+    return contraction.matmul(x1, x2, preferred_element_type=preferred_element_type)
 
 
 def tensordot(
@@ -806,12 +804,7 @@ def tensordot(
         Array(6., dtype=float32)
     """
     return contraction.tensordot(
-        x1,
-        x2,
-        axes,
-        precision=precision,
-        preferred_element_type=preferred_element_type,
-        out_sharding=out_sharding,
+        x1, x2, axes, preferred_element_type=preferred_element_type, out_sharding=out_sharding
     )
 
 

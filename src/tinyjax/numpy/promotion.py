@@ -261,8 +261,7 @@ def _made(name: str, value: bool | int | float | complex, aval: ShapedArray) -> 
     except OverflowError:
         raise NumberRangeError(
             f"{subject(value, name)}{shortened(value)} does not fit in the other operand's dtype, "
-            f"{aval.dtype.name}. "
-            "Convert that operand to a wider one with .astype(...)."
+            f"{aval.dtype.name}. Convert that operand to a wider one with .astype(...)."
         ) from None
 
 

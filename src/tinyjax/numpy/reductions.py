@@ -672,19 +672,16 @@ def average(
         w = pm.array_of("average", weights)
         if w.shape != x.shape:
             along = [] if axis is None else ints.one_or_more(axis, "axis")
-            order_of_axes = [
-                ints.canonical_axis(i, x.ndim) for i in along
-            ]  # in the order of the weights' axes
+            # in the order of the weights' axes
+            order_of_axes = [ints.canonical_axis(i, x.ndim) for i in along]
             if not order_of_axes or w.shape != tuple([x.shape[i] for i in order_of_axes]):
                 raise ShapeError(
                     f"average needs weights of the array's shape {x.shape}, or one for each "
                     f"element along the axes, but got shape {w.shape} for axis {axis}."
                 )
             order = builtins.sorted(range(len(order_of_axes)), key=order_of_axes.__getitem__)
-            w = sh.reshape(
-                sh.transpose(w, order),
-                tuple([n if i in axes else 1 for i, n in enumerate(x.shape)]),
-            )
+            sizes = tuple([n if i in axes else 1 for i, n in enumerate(x.shape)])
+            w = sh.reshape(sh.transpose(w, order), sizes)
         x, w = pm.promote_inexact(x, w)
         x = pm.strong(x)
         w = pm.broadcast_to_shape(pm.strong(w), x.shape)

@@ -149,21 +149,16 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Fill = None) -
     counted = primitives.cumsum(ew.convert_element_type(flat, index_type), 0)
     one = sh.full_like(counted, 1)
     position = ew.select(flat, ew.sub(counted, one), ew.neg(one))
-    places = (
-        sh.full((size,), 0, index_type)
-        .at[position]
-        .set(sh.iota((n,), index_type, 0), mode="drop", wrap_negative_indices=False)
-    )
+    at_position = sh.full((size,), 0, index_type).at[position]
+    numbers = sh.iota((n,), index_type, 0)
+    places = at_position.set(numbers, mode="drop", wrap_negative_indices=False)
     count = sh.reshape(sl.slice_in_dim(counted, n - 1, n), ())
     is_real = ew.lt(
         sh.iota((size,), index_type, 0), uf.pick(True, count, sh.full((size,), 0, index_type))
     )
-    return tuple(
-        [
-            ew.select(is_real, index, mn.filled(fill, index.shape, index_type))
-            for index, fill in zip(mn.unravel_index(places, x.shape), fills, strict=True)
-        ]
-    )
+    along = mn.unravel_index(places, x.shape)
+    instead = [mn.filled(fill, (size,), index_type) for fill in fills]
+    return tuple([ew.select(is_real, i, j) for i, j in zip(along, instead, strict=True)])
 
 
 def flatnonzero(

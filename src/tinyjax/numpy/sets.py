@@ -438,11 +438,8 @@ def setdiff1d(
     """
     a, b = pm.array_of("setdiff1d", ar1), pm.array_of("setdiff1d", ar2)
     x = reshape(a, (a.size,))
-    rows, first, _ = (
-        _Sorted(x, full((x.size,), True, dtypes.bool_), None)
-        if assume_unique
-        else _ordered(x, True, False)
-    )
+    as_it_is = _Sorted(x, full((x.size,), True, dtypes.bool_), None)
+    rows, first, _ = as_it_is if assume_unique else _ordered(x, True, False)
     mask = logical_and(first, isin(rows, b, invert=True))
     fill = 0 if fill_value is None else fill_value
     return _taken("setdiff1d", rows, mask, size, fill)[0]
