@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
-from tinyjax import dtypes, errors, lazy, random
+from tinyjax import dtypes, errors, frames, lazy, random
 from tinyjax.core.names import Array, ArrayLike, dev, ew, ints
 from tinyjax.dtypes import DTypeLike
 from tinyjax.numpy import creation as cr, manipulation as mn, promotion as pm
@@ -341,9 +341,8 @@ def glorot_uniform(
     return variance_scaling(1.0, "fan_avg", "uniform", in_axis, out_axis, batch_axis, dtype)
 
 
-def glorot_normal(
-    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike = None
-) -> Initializer:
+@frames.like(glorot_uniform)
+def glorot_normal(*args: Any, **kwargs: Any) -> Initializer:  # noqa: D417 (glorot_uniform's)
     """Make an initializer like ``glorot_uniform``, with a normal distribution cut off at two sigma.
 
     Args:
@@ -357,14 +356,11 @@ def glorot_normal(
         >>> tinyjax.nn.initializers.glorot_normal()(tinyjax.random.key(0), (2, 3)).shape
         (2, 3)
     """
-    return variance_scaling(
-        1.0, "fan_avg", "truncated_normal", in_axis, out_axis, batch_axis, dtype
-    )
+    return variance_scaling(1.0, "fan_avg", "truncated_normal", *args, **kwargs)
 
 
-def lecun_uniform(
-    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike = None
-) -> Initializer:
+@frames.like(glorot_uniform)
+def lecun_uniform(*args: Any, **kwargs: Any) -> Initializer:  # noqa: D417 (glorot_uniform's)
     """Make an initializer that draws uniformly, with variance 1 over the number of inputs.
 
     Y. LeCun et al., "Efficient backprop" (1998).
@@ -380,12 +376,11 @@ def lecun_uniform(
         >>> tinyjax.nn.initializers.lecun_uniform()(tinyjax.random.key(0), (2, 3)).shape
         (2, 3)
     """
-    return variance_scaling(1.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+    return variance_scaling(1.0, "fan_in", "uniform", *args, **kwargs)
 
 
-def lecun_normal(
-    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike = None
-) -> Initializer:
+@frames.like(glorot_uniform)
+def lecun_normal(*args: Any, **kwargs: Any) -> Initializer:  # noqa: D417 (glorot_uniform's)
     """Make an initializer like ``lecun_uniform``, with a normal distribution cut off at two sigma.
 
     Args:
@@ -399,12 +394,11 @@ def lecun_normal(
         >>> tinyjax.nn.initializers.lecun_normal()(tinyjax.random.key(0), (2, 3)).shape
         (2, 3)
     """
-    return variance_scaling(1.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+    return variance_scaling(1.0, "fan_in", "truncated_normal", *args, **kwargs)
 
 
-def he_uniform(
-    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike = None
-) -> Initializer:
+@frames.like(glorot_uniform)
+def he_uniform(*args: Any, **kwargs: Any) -> Initializer:  # noqa: D417 (glorot_uniform's)
     """Make an initializer that draws uniformly, with variance 2 over the number of inputs.
 
     K. He et al., "Delving deep into rectifiers" (2015). Also called Kaiming's.
@@ -420,12 +414,11 @@ def he_uniform(
         >>> tinyjax.nn.initializers.he_uniform()(tinyjax.random.key(0), (2, 3)).shape
         (2, 3)
     """
-    return variance_scaling(2.0, "fan_in", "uniform", in_axis, out_axis, batch_axis, dtype)
+    return variance_scaling(2.0, "fan_in", "uniform", *args, **kwargs)
 
 
-def he_normal(
-    in_axis: Axes = -2, out_axis: Axes = -1, batch_axis: Axes = (), dtype: DTypeLike = None
-) -> Initializer:
+@frames.like(glorot_uniform)
+def he_normal(*args: Any, **kwargs: Any) -> Initializer:  # noqa: D417 (glorot_uniform's)
     """Make an initializer like ``he_uniform``, with a normal distribution cut off at two sigma.
 
     Args:
@@ -439,7 +432,7 @@ def he_normal(
         >>> tinyjax.nn.initializers.he_normal()(tinyjax.random.key(0), (2, 3)).shape
         (2, 3)
     """
-    return variance_scaling(2.0, "fan_in", "truncated_normal", in_axis, out_axis, batch_axis, dtype)
+    return variance_scaling(2.0, "fan_in", "truncated_normal", *args, **kwargs)
 
 
 xavier_uniform = glorot_uniform

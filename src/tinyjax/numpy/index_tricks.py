@@ -22,16 +22,22 @@ def _points(part: slice) -> Array:
     return arange(start, stop, 1 if part.step is None else part.step)
 
 
-class _Grid:
-    """What ``mgrid`` and ``ogrid`` are."""
+class _Indexed:
+    """What is indexed like an array, under its name in the namespace."""
 
-    __slots__ = ("_name", "_sparse")
+    __slots__ = ("_name",)
 
-    def __init__(self, name: str, sparse: bool) -> None:
-        self._name, self._sparse = name, sparse
+    def __init__(self, name: str) -> None:
+        self._name = name
 
     def __repr__(self) -> str:
         return f"tinyjax.numpy.{self._name}"
+
+
+class _Grid(_Indexed):
+    """What ``mgrid`` and ``ogrid`` are."""
+
+    __slots__ = ()
 
     def _lines(self, index: tuple[slice, ...]) -> list[Array]:
         for part in index:
@@ -60,23 +66,21 @@ class _OpenGrid(_Grid):
 
 #: Grids by slices: ``mgrid[0:2, 0:3]`` has the shape ``(2, 2, 3)`` and holds the two indices of
 #: every place. A step that is imaginary is the number of points, with both ends.
-mgrid: Final = _DenseGrid("mgrid", False)
+mgrid: Final = _DenseGrid("mgrid")
 
 #: The same, as arrays that broadcast to the grid: ``ogrid[0:2, 0:3]`` has the shapes ``(2, 1)`` and
 #: ``(1, 3)``.
-ogrid: Final = _OpenGrid("ogrid", True)
+ogrid: Final = _OpenGrid("ogrid")
 
 
-class _Joined:
+class _Joined(_Indexed):
     """What ``r_`` and ``c_`` are."""
 
-    __slots__ = ("_axis", "_name", "_ndmin", "_place")
+    __slots__ = ("_axis", "_ndmin", "_place")
 
     def __init__(self, name: str, axis: int, ndmin: int, place: int) -> None:
-        self._name, self._axis, self._ndmin, self._place = name, axis, ndmin, place
-
-    def __repr__(self) -> str:
-        return f"tinyjax.numpy.{self._name}"
+        super().__init__(name)
+        self._axis, self._ndmin, self._place = axis, ndmin, place
 
     def __getitem__(self, index: Any) -> Array:
         """Join arrays, numbers, lists and slices; a text in front says how.
@@ -141,26 +145,14 @@ r_: Final = _Joined("r_", 0, 1, -1)
 c_: Final = _Joined("c_", -1, 2, 0)
 
 
-class _Index:
-    """What ``s_`` and ``index_exp`` are."""
-
-    __slots__ = ("_name",)
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def __repr__(self) -> str:
-        return f"tinyjax.numpy.{self._name}"
-
-
-class _Same(_Index):
+class _Same(_Indexed):
     __slots__ = ()
 
     def __getitem__(self, index: I) -> I:
         return index
 
 
-class _Tuple(_Index):
+class _Tuple(_Indexed):
     __slots__ = ()
 
     def __getitem__(self, index: Any) -> tuple[Any, ...]:

@@ -285,12 +285,12 @@ class ufunc:  # noqa: N801 (NumPy's name)
         """
         self._binary("reduce")
         uf.no_out(self.__name__, out)
-        if isinstance(axis, Sequence):
-            return self._reduce_axes(a, axis, dtype, keepdims, initial, where)
         x = pm.array_of(self.__name__, a)
         mask = None if where is None else pm.array_of(self.__name__, where)
         if mask is not None:
             mask = pm.broadcast_to_shape(mask, x.shape)
+        if isinstance(axis, Sequence):
+            return self._reduce_axes(x, mask, axis, keepdims, dtype=dtype, initial=initial)
         shape = (1,) * x.ndim
         if axis is None:
             x, along = sh.reshape(x, (x.size,)), 0
@@ -321,15 +321,8 @@ class ufunc:  # noqa: N801 (NumPy's name)
         return sh.reshape(result, shape) if keepdims else result
 
     def _reduce_axes(
-        self,
-        a: ArrayLike,
-        axis: Sequence[int],
-        dtype: dtypes.DTypeLike,
-        keepdims: bool,
-        initial: ArrayLike | None,
-        where: ArrayLike | None,
+        self, x: Array, mask: Array | None, axis: Sequence[int], keepdims: bool, **options: Any
     ) -> Array:
-        x = pm.array_of(self.__name__, a)
         axes = ints.canonical_axes(axis, x.ndim)
         if len(axes) > 1 and self.identity is None:
             raise ArgumentError(
@@ -341,9 +334,8 @@ class ufunc:  # noqa: N801 (NumPy's name)
             whole = mn.moveaxis(operand, axes, range(len(axes)))
             return sh.reshape(whole, (prod(x.shape[i] for i in axes), *rest))
 
-        mask = None if where is None else pm.array_of(self.__name__, where)
-        flags = None if mask is None else in_front(pm.broadcast_to_shape(mask, x.shape))
-        result = self.reduce(in_front(x), 0, dtype, None, False, initial, flags)
+        flags = None if mask is None else in_front(mask)
+        result = self.reduce(in_front(x), 0, where=flags, **options)
         return mn.expand_dims(result, axes) if keepdims else result
 
     def accumulate(

@@ -197,7 +197,7 @@ def gamma(
         True
     """
     own, (shape_parameter,), _, _ = uniforms.drawing("gamma", key, shape, dtype, a)
-    return _gamma(own, shape_parameter, False, method)
+    return _gamma(own, shape_parameter, method=method)
 
 
 @uniforms.sampler

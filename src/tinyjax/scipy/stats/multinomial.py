@@ -7,7 +7,7 @@ import math
 from tinyjax import dtypes
 from tinyjax.core.names import Array, ArrayLike, ew
 from tinyjax.errors import DtypeError
-from tinyjax.host.replay import replayed
+from tinyjax.host import replay
 from tinyjax.lazy import answer_for
 from tinyjax.numpy import elementwise as uf, promotion as pm, reductions as red
 from tinyjax.scipy.special import gammaln, xlogy
@@ -15,7 +15,6 @@ from tinyjax.scipy.special import gammaln, xlogy
 answer_for(__name__, "logpmf pmf")
 
 
-@replayed
 def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """Return the logarithm of the probability of the counts ``x``.
 
@@ -46,7 +45,6 @@ def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     return uf.pick(red.sum(counts, -1) == trials, value, -math.inf)
 
 
-@replayed
 def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """Return the probability of the counts ``x``.
 
@@ -65,3 +63,6 @@ def pmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
         0.432
     """
     return ew.exp(logpmf(x, n, p))
+
+
+replay.replay_functions(globals())

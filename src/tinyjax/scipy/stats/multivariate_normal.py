@@ -6,7 +6,7 @@ import math
 
 from tinyjax.core.names import Array, ArrayLike, ew
 from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.host.replay import replayed
+from tinyjax.host import replay
 from tinyjax.lazy import answer_for
 from tinyjax.numpy import linalg as numpy_linalg, manipulation as mn, reductions as red
 from tinyjax.numpy.promotion import arrays, broadcast_shapes, broadcast_to_shape, promote_inexact
@@ -15,7 +15,6 @@ from tinyjax.scipy.linalg import solve_triangular
 answer_for(__name__, "logpdf pdf")
 
 
-@replayed
 def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None = None) -> Array:
     """Return the logarithm of the density at ``x``.
 
@@ -60,7 +59,6 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
     return -0.5 * (red.sum(white * white, -1) + n * math.log(2 * math.pi)) - volume
 
 
-@replayed
 def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
     """Return the density at ``x``.
 
@@ -80,3 +78,6 @@ def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
         0.1592
     """
     return ew.exp(logpdf(x, mean, cov))
+
+
+replay.replay_functions(globals())
