@@ -1,7 +1,6 @@
 """Steps of a linearization that are repeated give what the rules give, to the last bit."""
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import count
 from typing import Any, Final
 
 import numpy as np
@@ -27,8 +26,7 @@ def _forget_steps() -> Iterator[None]:
 
 
 def _is_made(name: str) -> bool:
-    kinds = steps.steps_of[registry[name]].kinds.values()
-    return any(not isinstance(kind, count) for kind in kinds)
+    return bool(steps.steps_of[registry[name]].known)
 
 
 def _outcome(fun: Callable[..., Any], operands: Sequence[HostArray], chosen: list[bool]) -> Any:

@@ -128,8 +128,8 @@ MOST_KINDS: Final = 256
 _PLAIN: Final = frozenset((bool, int, str, type(None)))
 
 
-class _Kinds(dict[tuple[object, ...], "Program | count[int]"]):
-    """By what tells calls of a function apart, their program; until there is one, their count."""
+class _Calls(dict[tuple[object, ...], "count[int]"]):
+    """How many calls of each kind there have been, as an iterator, which threads share."""
 
     def __missing__(self, key: tuple[object, ...]) -> count[int]:
         if len(self) >= MOST_KINDS:
@@ -139,17 +139,25 @@ class _Kinds(dict[tuple[object, ...], "Program | count[int]"]):
 
 
 class Programs:
-    """The programs of one function.
+    """The programs of one function, by what tells its calls apart.
 
     Attributes:
-        kinds: the kinds of calls; where one is counted, its program is due at some of ``CALLS``.
+        known: those that were made.
+        calls: the calls of those kinds that have none; at ``CALLS`` one is due.
     """
 
-    __slots__ = ("__weakref__", "kinds")
+    __slots__ = ("__weakref__", "calls", "known")
 
     def __init__(self) -> None:
-        self.kinds: Final = _Kinds()
+        self.known: dict[tuple[object, ...], Program] = {}
+        self.calls = _Calls()
         _all.add(self)
+
+    def keep(self, key: tuple[object, ...], program: Program) -> None:
+        """Keep the program of calls of a kind."""
+        if len(self.known) >= MOST_KINDS:
+            self.known.clear()
+        self.known[key] = program
 
     def make(
         self,
@@ -175,7 +183,7 @@ class Programs:
 
         program = make_program(fun, args, kwargs, hosts, result)
         if program is not None:
-            self.kinds[key] = program
+            self.keep(key, program)
 
 
 #: Where the rules are that are this package's own.
@@ -200,7 +208,8 @@ _all: Final[WeakSet[Programs]] = WeakSet()
 
 def _forget_all() -> None:
     for programs in [*_all]:
-        programs.kinds.clear()
+        programs.calls.clear()
+        programs.known.clear()
 
 
 prim.on_replaced.append(_forget_all)
@@ -224,7 +233,7 @@ def replayed(fun: F) -> F:
         2.0
     """
     programs = Programs()
-    kinds = programs.kinds
+    known, calls = programs.known.get, programs.calls
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -233,8 +242,8 @@ def replayed(fun: F) -> F:
             if len(args) == 1 and not kwargs:  # most calls, without the loop that follows
                 (x,) = args
                 if type(x) is ConcreteArray and x._host is not None:
-                    program = kinds.get((id(settings()), x._aval))
-                    if program is not None and not isinstance(program, count):
+                    program = known((id(settings()), x._aval))
+                    if program is not None:
                         try:
                             return program(x._host)
                         except Exception:  # let the operations say what is wrong
@@ -266,14 +275,14 @@ def replayed(fun: F) -> F:
                     elif not _add(x, key, hosts):
                         return fun(*args, **kwargs)
             signature = tuple(key)
-            program = kinds[signature]
-            if not isinstance(program, count):
+            program = known(signature)
+            if program is not None:
                 try:
                     return program(*hosts)
                 except Exception:  # let the operations say what is wrong
                     return fun(*args, **kwargs)
             result = fun(*args, **kwargs)
-            if next(program) in CALLS:
+            if next(calls[signature]) in CALLS:
                 programs.make(signature, fun, args, kwargs, hosts, result)
         except Exception as error:
             try:

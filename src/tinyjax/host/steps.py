@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import count
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -110,11 +109,13 @@ class EagerLinearizeTrace(lz.LinearizeTrace):
                     parts += (x._aval or x.aval, of_s)
                     pairs += (x, s)
                 key, operands = tuple(parts), pairs
-            step = steps.kinds[key]
-            if not isinstance(step, count):
+            step = steps.known.get(key)
+            if step is not None:
                 results: Sequence[Array] = step(self, linear, *operands)
                 return results
-            due = next(step) in replay.CALLS and any(t is not None for t in operands[1::2])
+            due = next(steps.calls[key]) in replay.CALLS and any(
+                t is not None for t in operands[1::2]
+            )
         except Exception:  # parameters without a hash; or let the rule say what is wrong
             due = False
         if not due:
@@ -125,9 +126,9 @@ class EagerLinearizeTrace(lz.LinearizeTrace):
         # loaded with what records programs
         from tinyjax.host.step_text import make_step  # noqa: PLC0415
 
-        repeated = make_step(primitive, params, operands, linear, start, outs)
-        if repeated is not None:
-            steps.kinds[key] = repeated
+        step = make_step(primitive, params, operands, linear, start, outs)
+        if step is not None:
+            steps.keep(key, step)
         return outs
 
 
@@ -217,8 +218,8 @@ class EagerTransposer(tp.Transposer):
         by_place: dict[int, Array]
         key_of_call = tuple(key)
         try:
-            program = _programs.kinds[key_of_call]
-            if not isinstance(program, count):
+            program = _programs.known.get(key_of_call)
+            if program is not None:
                 by_place = program(*hosts)
                 return [by_place.get(i, ZERO) for i in range(len(linear_inputs))]
         except Exception:  # parameters without a hash; or let the rules say what is wrong
@@ -231,7 +232,7 @@ class EagerTransposer(tp.Transposer):
             return _by_place(again.pull_back(cts))
 
         results = super().pull_back(cotangents)
-        if next(program) in replay.CALLS:
+        if next(_programs.calls[key_of_call]) in replay.CALLS:
             _programs.make(key_of_call, pull, operands, {}, hosts, _by_place(results))
         return results
 
