@@ -20,7 +20,7 @@ from tinyjax.core.stablehlo.builder import Block
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Value
 from tinyjax.core.tracing import calling, program_rules as pr, staging as stg, trace as tr
-from tinyjax.core.tracing.jaxpr import Jaxpr, effects, jaxpr_of, subjaxprs
+from tinyjax.core.tracing.jaxpr import Jaxpr, effects, jaxpr_of, some_eqn
 from tinyjax.core.tracing.primitive import (
     ZERO,
     MappedAxis,
@@ -148,11 +148,6 @@ def rearrange(jaxpr: Jaxpr, inputs: Sequence[int], outputs: Sequence[int] | None
     return Jaxpr(tuple([jaxpr.in_binders[i] for i in inputs]), jaxpr.eqns, outs)
 
 
-def convert_outputs(jaxpr: Jaxpr, convert: Callable[[list[Array]], Sequence[Array]]) -> Jaxpr:
-    """A program followed by something more, which adds no constants but scalars."""
-    return stg.extend(jaxpr, lambda *outs: convert(list(outs)))
-
-
 def convert_all(values: Sequence[Array], avals: Sequence[av.ShapedArray]) -> list[Array]:
     """Convert arrays to the dtypes, and the weakness, of types of the same shapes.
 
@@ -192,15 +187,8 @@ def meets_others(mapped: MappedAxis, program: Jaxpr) -> bool:
 
 def contains(jaxpr: Jaxpr, *primitives: str) -> bool:
     """Whether a program, or one inside it, has an equation of one of these primitives."""
-
-    def find() -> bool:
-        return any(
-            eqn.primitive.name in primitives
-            or any(contains(inner, *primitives) for inner in subjaxprs(eqn.params))
-            for eqn in jaxpr.eqns
-        )
-
-    return jaxpr.derive(("contains", *primitives), find)
+    key = ("contains", *primitives)
+    return some_eqn(jaxpr, key, lambda eqn: eqn.primitive.name in primitives)
 
 
 def fixed_point(
@@ -236,8 +224,8 @@ def stabilise(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Jaxpr:
     before = jaxpr.in_avals[num_consts : num_consts + num_carry]
     if av.alike(before, jaxpr.out_avals[:num_carry]):
         return jaxpr
-    return convert_outputs(
-        jaxpr, lambda outs: [*convert_all(outs[:num_carry], before), *outs[num_carry:]]
+    return stg.extend(
+        jaxpr, lambda *outs: [*convert_all(outs[:num_carry], before), *outs[num_carry:]]
     )
 
 

@@ -27,7 +27,7 @@ from tinyjax.core.tracing.calling import HOLDERS, closed_over
 from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.primitive import fill_list
 from tinyjax.core.tracing.program_rules import Run, def_program
-from tinyjax.core.tracing.staging import Staged, call_one_of, close_over, stage
+from tinyjax.core.tracing.staging import Staged, call_one_of, close_over, extend, stage
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
 from tinyjax.core.values import avals as av, operands as opd
@@ -109,7 +109,7 @@ def bind_branches(
         # transformed branches may differ in whether a result is weakly typed
         columns = zip(*(j.out_avals for j in jaxprs), strict=True)
         common = [a if all(b is a for b in rest) else a.strip_weak() for a, *rest in columns]
-        jaxprs = [cf.convert_outputs(j, lambda outs: cf.convert_all(outs, common)) for j in jaxprs]
+        jaxprs = [extend(j, lambda *outs: cf.convert_all(outs, common)) for j in jaxprs]
     return bind(cond_p, (index, *consts, *operands), CondParams(tuple(jaxprs)))
 
 
@@ -638,12 +638,10 @@ def _join(
     targets = common_types(name, branches, out_trees, [s.out_avals for s in staged])
     n = len(targets)
 
-    def converted(outs: list[Array]) -> list[Array]:
+    def converted(*outs: Array) -> list[Array]:
         return [*cf.convert_all(outs[:n], targets), *outs[n:]]
 
     return [
-        s
-        if list(s.out_avals) == targets
-        else attrs.evolve(s, jaxpr=cf.convert_outputs(s.jaxpr, converted))
+        s if list(s.out_avals) == targets else attrs.evolve(s, jaxpr=extend(s.jaxpr, converted))
         for s in staged
     ]

@@ -101,10 +101,10 @@ class JitFunction(sig.Called[P, R]):
         operands = (*entry.consts, *arrays)
         if trace.evaluates:
             tr.check_concrete(operands)
-            outs, program = entry.run(operands)
-            if program is not entry.last:
-                entry.last = program  # most are called once
-            elif program is not None and signature in traces.entries:
+            program = entry.executable
+            outs = entry.run(operands)
+            # most programs are called once
+            if program is not None and program is entry.executable and signature in traces.entries:
                 short = traces.short_for(entry.settings)
                 call = (args, kwargs, leaves, in_tree, static)
                 short.learn(self._parameters, *call, entry, program)
@@ -137,7 +137,7 @@ class JitFunction(sig.Called[P, R]):
             operands = (*entry.consts, *args)
             if trace.evaluates:
                 tr.check_concrete(operands)
-                return entry.run(operands)[0]
+                return entry.run(operands)
             return trace.process(jit_p, operands, entry.params)
 
         result: R = tree.unflatten(entry.out_tree, call_staged(entry.staged, arrays, bind, objects))

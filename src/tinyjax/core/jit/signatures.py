@@ -396,10 +396,10 @@ class Entry:
     """One signature of a jitted function: its program, and how to run it.
 
     Attributes:
-        last: the compiled program that the last call has run: the next one may be made in short.
+        executable: the compiled program that the last call has run.
     """
 
-    __slots__ = ("consts", "executable", "last", "out_tree", "params", "settings", "staged")
+    __slots__ = ("consts", "executable", "out_tree", "params", "settings", "staged")
 
     def __init__(self, params: JitParams, staged: stg.Staged, out_tree: tree.PyTreeDef) -> None:
         self.params: JitParams = params
@@ -408,17 +408,14 @@ class Entry:
         self.out_tree: tree.PyTreeDef = out_tree
         self.settings: config.Settings = config.settings()
         self.executable: xla.Executable | None = None
-        self.last: xla.Executable | None = None
 
-    def run(self, operands: Sequence[Array]) -> tuple[Sequence[Array], xla.Executable | None]:
+    def run(self, operands: Sequence[Array]) -> Sequence[Array]:
         """Run the compiled program; evaluate or compile it the first time."""
-        executable = self.executable
-        if executable is not None and not any_placed(operands):
-            return executable(operands), executable
-        outs, program = self.params.run(operands)
-        if program is not None and program.placement is None:
-            self.executable = program
-        return outs, program
+        last = self.executable
+        if last is not None and last.placement is None and not any_placed(operands):
+            return last(operands)
+        outs, self.executable = self.params.run(operands)
+        return outs
 
 
 #: A call by its positional and keyword arguments. NotImplemented leaves it to the usual way.

@@ -19,7 +19,7 @@ import itertools
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, final
 
@@ -696,6 +696,21 @@ def side_effects(jaxpr: Jaxpr) -> frozenset[Effect]:
         return frozenset[Effect]().union(*(eqn.effects for eqn in jaxpr.eqns))
 
     return jaxpr.derive("side effects", find)
+
+
+def some_eqn(jaxpr: Jaxpr, key: Hashable, test: Callable[[JaxprEqn], bool]) -> bool:
+    """Say whether a test holds of an equation of a program, or of one in its programs.
+
+    Args:
+        jaxpr: the program.
+        key: what the answer is remembered by, on each of the programs.
+        test: the test.
+    """
+
+    def holds(eqn: JaxprEqn) -> bool:
+        return test(eqn) or any(some_eqn(inner, key, test) for inner in subjaxprs(eqn.params))
+
+    return jaxpr.derive(key, lambda: any(map(holds, jaxpr.eqns)))
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -209,7 +209,7 @@ def asks(eqn: jx.JaxprEqn) -> bool:
 
 def asks_within(jaxpr: jx.Jaxpr) -> bool:
     """Whether a program has an equation that is asked."""
-    return jaxpr.derive("asks", lambda: any(map(asks, jaxpr.eqns)))
+    return jx.some_eqn(jaxpr, "asks", is_asked)
 
 
 def chooses(eqn: jx.JaxprEqn) -> bool:
@@ -218,7 +218,7 @@ def chooses(eqn: jx.JaxprEqn) -> bool:
 
 
 def _chooses_within(jaxpr: jx.Jaxpr) -> bool:
-    return jaxpr.derive("chooses", lambda: any(map(chooses, jaxpr.eqns)))
+    return jx.some_eqn(jaxpr, "chooses", lambda eqn: eqn.primitive.chooses)
 
 
 def same_eqns(a: Sequence[jx.JaxprEqn], b: Sequence[jx.JaxprEqn]) -> bool:

@@ -132,22 +132,9 @@ _HERE: Final = frozenset((ConcreteArray, ndarray, bool, int, float, complex))
 
 def _says_where(jaxpr: jx.Jaxpr) -> bool:
     """Whether a program says of itself where it runs, by its types or by its equations."""
-
-    def find() -> bool:
-        for eqn in jaxpr.eqns:
-            rules = eqn.primitive.rules
-            if pr.PLACES in rules.extensions:
-                return True
-            if rules.evaluate is not None and _calls_what_says(eqn):
-                return True
-        return any(v.aval.where is not None for v in jaxpr.in_binders)
-
-    return jaxpr.derive("says where", find)
-
-
-def _calls_what_says(eqn: jx.JaxprEqn) -> bool:
-    with frames.LEVEL:
-        return any(map(_says_where, jx.subjaxprs(eqn.params)))
+    if any(v.aval.where is not None for v in jaxpr.in_binders):
+        return True
+    return jx.some_eqn(jaxpr, "places", lambda eqn: pr.PLACES in eqn.primitive.rules.extensions)
 
 
 def run(

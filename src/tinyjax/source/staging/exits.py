@@ -163,7 +163,7 @@ class Piece:
                 outs.append(places[id(array)])
         jaxpr = jx.Jaxpr(tuple(binders), self.staged.jaxpr.eqns, tuple(outs))
         if [*jaxpr.out_avals] != [*avals]:  # in weakness too: a Python number stays one
-            jaxpr = cf.convert_outputs(jaxpr, lambda outs: cf.convert_all(outs, avals))
+            jaxpr = stg.extend(jaxpr, lambda *outs: cf.convert_all(outs, avals))
         return pruned(stg.Staged(jaxpr, tuple(consts)))
 
 
