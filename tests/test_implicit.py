@@ -105,6 +105,21 @@ def test_many_linear_systems(method: Any) -> None:
     close(vmap(loss, (0, None))(a, b[0]), [loss(x, b[0]) for x in a])
 
 
+def test_conjugate_gradients_need_no_transpose_of_a_real_matrix() -> None:
+    """Nor could there be one here: of a loop whose length is not known."""
+    a, b = double(POSITIVE), double(RIGHT)
+
+    def loss(b: Array, n: Array) -> Array:
+        def thrice(x: Array) -> Array:
+            return lax.fori_loop(0, n, lambda _, y: y + a @ x, jnp.zeros_like(x))
+
+        return jnp.sum(linear_solve(thrice, b, method="cg", tol=1e-12) ** 3)
+
+    x = np.linalg.solve(3 * POSITIVE, RIGHT)
+    expected = np.linalg.solve(3 * POSITIVE, 3 * x**2)
+    close(jit(grad(loss))(b, jnp.int32(3)), expected)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["cg", "gmres", "bicgstab"])
 def test_preconditioners_on_trees(method: Any) -> None:

@@ -203,8 +203,9 @@ def _solve_transpose(
     params = _without_aux(params)
     right_sides = ru.instantiate_all(cotangents[: params.size], [b.aval for b in operands[n:]])
     assert params.transpose_solve is not None, "asked above"
+    symmetric = params.transpose_solve == params.solve
     solutions = _bind_staged(
-        transposed(params.matvec, n),
+        stg.Staged(params.matvec, ()) if symmetric else transposed(params.matvec, n),
         stg.Staged(params.transpose_solve, ()),
         stg.Staged(params.solve, ()),
         [*consts, *right_sides],

@@ -204,12 +204,15 @@ class Settings:
             (cotangent,) = api.vjp(precondition, tree.map(jnp.zeros_like, x))[1](x)
             return cotangent
 
+        # a real Hermitian matrix is its transpose; a guess is near one solution alone
+        symmetric = self.method == "cg" and x0 is None and not dtypes.is_complex(space.dtype)
         result: tuple[Any, Info] = linear_operators.custom_linear_solve(
             multiply,
             b,
             solver(precondition, x0),
-            solver(None if precondition is None else back, None),
+            None if symmetric else solver(None if precondition is None else back, None),
             has_aux=True,
+            symmetric=symmetric,
         )
         return result
 
