@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 
 import attrs
 
-from tinyjax import config, dtypes
+from tinyjax import dtypes
 from tinyjax.config import Process, local_settings
 from tinyjax.core.names import Array, ConcreteArray, Primitive, lz, tp, tr
 from tinyjax.core.tracing.jaxpr import Atom, JaxprEqn, Lit, Var
@@ -173,7 +173,7 @@ class EagerTransposer(tp.Transposer):
         operands: list[Array] = []
         literals: list[Lit] = []
         choosing = False
-        key: list[object] = [id(config.settings())]
+        key: list[object] = [id(local_settings() or Process.settings)]
         for var in linear_inputs:
             places[var] = len(places)
             key.append(var.aval)

@@ -37,7 +37,7 @@ def _stage_call(
     if opens:
         leaves, in_tree, _ = opened(leaves, in_tree)
     avals = as_avals(leaves, fun, in_tree, static.positions)
-    of_dynamic = fun if parameters.all_dynamic else static.bind(fun)
+    of_dynamic = static.bind(fun)
     if of_result is not None:
         call, convert = of_dynamic, of_result
         of_dynamic = imitate(lambda *args, **kwargs: convert(call(*args, **kwargs)), fun)

@@ -352,8 +352,7 @@ class JitFunction(sig.Called[P, R]):
     def _stage(self, signature: sig.Signature) -> tuple[Entry, bool]:
         """Record the program of a signature; tell also whether it is good for later calls."""
         in_tree, static = signature.in_tree, signature.static
-        bound = static.bind(self._fun)
-        called = bound
+        called = static.bind(self._fun)
         placed = self._parameters.placed
         if placed is not None and not any(held(in_tree)):
             called = placed.around(called)

@@ -79,7 +79,9 @@ class StaticArguments:
         )
 
     def bind(self, fun: Callable[..., Any]) -> Callable[..., Any]:
-        """The function of the other arguments alone."""
+        """The function of the other arguments alone; itself where none is static."""
+        if not (self.positional or self.keywords):
+            return fun
         static, keywords = dict(self.positional), dict(self.keywords)
 
         @frames.wraps(fun)

@@ -331,12 +331,7 @@ class Recorder(Trace):
 
     def build(self, outs: Sequence[Array]) -> Staged:
         """Close the recording: constants become the first parameters."""
-        atoms = tuple(
-            [
-                out.binder if type(out) is StagingTracer and out._trace is self else self.atom(out)
-                for out in outs
-            ]
-        )
+        atoms = tuple(map(self.atom, outs))
         notes = tuple(self.notes.values())
         taken: Sequence[tuple[Kept, Var]] = ()
         left: Sequence[tuple[Hashable, Atom]] = ()
