@@ -263,7 +263,25 @@ class VJPHiPrimitive:
         raise self._lacks("vjp_bwd_retval")
 
     def jvp(self, primals: Any, tangents: Any) -> Any:
-        """Return the result and its tangent; a tangent may be ``Zero``."""
+        """Return the result and its tangent; a tangent may be ``Zero``.
+
+        Example:
+            >>> import tinyjax
+            >>> from tinyjax.experimental import hijax
+            >>> class Halved(hijax.VJPHiPrimitive):
+            ...     def __init__(self, aval):
+            ...         self.in_avals, self.out_aval, self.params = (aval,), aval, {}
+            ...         super().__init__()
+            ...     def expand(self, x):
+            ...         return x / 2
+            ...     def lin(self, nzs_in, x):
+            ...         return x / 2, ()
+            ...     def linearized(self, residuals, tangent):
+            ...         return tangent / 2
+            ...     jvp = hijax.jvp_from_lin
+            >>> float(tinyjax.jvp(lambda x: Halved(tinyjax.typeof(x))(x), (3.0,), (1.0,))[1])
+            0.5
+        """
         raise self._lacks("jvp")
 
     def lin(self, nzs_in: Any, /, *primals: Any) -> Any:
