@@ -205,7 +205,6 @@ class Activity:
         blocks = program.blocks
         self.predecessors: list[list[int]] = analysis.predecessors(blocks)
         self.returns: list[int] = [i for i, b in enumerate(blocks) if b.returned is not None]
-        self.single: bool = len(blocks) == 1
         self.residuals: list[list[ir.Variable]] = [[] for _ in blocks]
         #: The pullbacks of calls, which only the forward program has.
         self._backs: dict[ir.Variable, ir.Variable] = {}
@@ -261,9 +260,11 @@ class Activity:
 
     def framed(self, index: int) -> bool:
         """Whether a block has to leave something on the stack: residuals, or that it was there."""
+        return bool(self.residuals[index]) or self.tagged(index)
+
+    def tagged(self, index: int) -> bool:
+        """Whether a block has to say that it was there: others lead to where it leads."""
         block = self.ir.blocks[index]
-        if self.residuals[index]:
-            return True
         if block.returned is not None:
             return len(self.returns) > 1
         return any(len(self.predecessors[branch.target]) > 1 for branch in block.branches)

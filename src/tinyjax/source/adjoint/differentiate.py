@@ -3,16 +3,17 @@
 The forward program does what the user's does. Where a call has no rule of its own it keeps the
 call's pullback; and a program with several blocks pushes, at the end of each block, the residuals
 that the reverse of the block reads, as ``(block, value, ..., rest)`` on a stack that is a chain of
-tuples. The pullback goes the way back: for each block there is one that goes through its statements
-last to first, and then where the stack says the program came from. Its arguments are the cotangents
-of the variables that are live there. No program changes anything in place, so both can be
-differentiated in their turn.
+tuples; which block it was only where that is not known. The pullback goes the way back: for each
+block there is one that goes through its statements last to first, and then where the stack says the
+program came from. Its arguments are the cotangents of the variables that are live there. No program
+changes anything in place, so both can be differentiated in their turn.
 """
 
 from __future__ import annotations
 
 import operator
 from collections.abc import Callable
+from typing import Final
 
 import attrs
 
@@ -20,6 +21,9 @@ from tinyjax.source.adjoint import activity as act, choices
 from tinyjax.source.adjoint.reversal import BlockWriter, ReverseBlock
 from tinyjax.source.ir import assembly, program as ir, runtime
 from tinyjax.source.text.names import STACK, TAG
+
+#: The stack at the beginning.
+EMPTY: Final = ir.literal(())
 
 
 @attrs.frozen(eq=False)
@@ -66,13 +70,10 @@ def _forward(activity: act.Activity, name: str, pullback: ir.IR) -> ir.IR:
                 _pull(activity, writer, statement)
             else:
                 writer.statements.append(statement)
-        residuals = activity.residuals[index]
-        if activity.single:
-            frame = writer.emit(runtime.make_tuple, *residuals) if residuals else ir.literal(())
-        elif not activity.framed(index):
-            frame = below[0] if below else ir.NONE
-        else:
-            items = (ir.literal(index), *residuals, *below)
+        frame = below[0] if below else EMPTY
+        if activity.framed(index):
+            tag = [ir.literal(index)] if activity.tagged(index) else []
+            items = [*tag, *activity.residuals[index], *below]
             frame = writer.emit(runtime.make_tuple, *items, name=STACK)
         exits: list[ir.Branch | ir.Return] = []
         for exit_ in block.exits:

@@ -44,6 +44,44 @@ class Cotangent:
     definite: bool
 
 
+@attrs.frozen(eq=False)
+class Cotangents:
+    """The cotangents of variables, to which more is added.
+
+    Attributes:
+        activity: of the program.
+        writer: writes the sums.
+        found: what they are so far.
+    """
+
+    activity: Activity
+    writer: BlockWriter
+    found: dict[ir.Variable, Cotangent] = attrs.field(factory=dict)
+
+    def atom(self, v: ir.Variable) -> ir.Atom:
+        """The cotangent of a variable: zero, if there was none."""
+        if v in self.found:
+            return self.found[v].atom
+        return ZERO if self.activity.kind(v) is Kind.FLOAT else ir.NONE
+
+    def give(self, target: ir.Atom, atom: ir.Atom, definite: bool, negative: bool = False) -> None:
+        """Add to the cotangent of a variable, or subtract from it."""
+        if not isinstance(target, ir.Variable) or not self.activity.active(target):
+            return
+        scalar, name = self.activity.kind(target) is Kind.FLOAT, cotangent_name(target)
+        if scalar and not definite:
+            atom, definite = self.writer.emit(number, atom, name=name), True
+        before = self.found.get(target)
+        first = before is None or before.atom in (ir.NONE, ZERO)
+        if negative and (first or not scalar):
+            atom, negative = self.writer.emit(operator.neg, atom, name=name), False
+        if before is not None and not first:
+            add = operator.sub if negative else operator.add if scalar else accumulate
+            atom = self.writer.emit(add, before.atom, atom, name=name)
+            definite = definite or before.definite
+        self.found[target] = Cotangent(atom, definite)
+
+
 class ReverseBlock:
     """The reverse of one block.
 
@@ -52,7 +90,7 @@ class ReverseBlock:
         index: of the block.
         writer: writes the reverse.
         stack: holds the residuals.
-        cotangents: of the variables, as far as they are found.
+        cotangents: of the variables.
         residuals: the variables of the reverse that hold values of the forward program.
     """
 
@@ -64,7 +102,7 @@ class ReverseBlock:
         self.block: ir.Block = activity.ir.blocks[index]
         self.writer = writer
         self.stack = stack
-        self.cotangents: dict[ir.Variable, Cotangent] = {}
+        self.cotangents: Cotangents = Cotangents(activity, writer)
         self.residuals: dict[ir.Variable, ir.Variable] = {}
 
     def open(self) -> list[ir.Variable]:
@@ -74,65 +112,46 @@ class ReverseBlock:
         returns = self.block.returned is not None  # whose cotangent is given
         for v, parameter in zip(live, parameters, strict=True):
             definite = returns or self.activity.kind(v) is Kind.FLOAT
-            self.cotangents[v] = Cotangent(parameter, definite)
+            self.cotangents.found[v] = Cotangent(parameter, definite)
         return parameters
 
     def write(self) -> ir.Atom:
         """Write the reverse but for its exits; give the rest of the stack."""
         for statement in reversed(self.block.statements):
-            ct = self.cotangents.pop(statement.variable, None)
+            ct = self.cotangents.found.pop(statement.variable, None)
             if ct is not None:
                 self.writer.line = statement.line
                 self.statement(statement, ct)
         rest = self.unpack()
         if self.index == 0:
-            cts = self.cotangents
+            cts = self.cotangents.found
             gradients = [cts[v].atom if v in cts else ir.NONE for v in self.block.arguments]
             self.writer.exits = (ir.Return(self.writer.emit(runtime.make_tuple, *gradients)),)
         return rest
 
     def unpack(self) -> ir.Atom:
         """Read the residuals, before everything else."""
-        single = self.activity.single
         self.activity.residuals[self.index] = [*self.residuals]
-        if not single and not self.activity.framed(self.index):
+        if not self.activity.framed(self.index):
             return self.stack
-        variables, rest = [*self.residuals.values()], ir.Variable(0, nm.STACK)
-        if more := not single and self.index:
-            variables.append(rest)
+        rest = ir.Variable(0, nm.STACK)
+        variables = [*self.residuals.values(), *([rest] if self.index else [])]
+        first = int(self.activity.tagged(self.index))
         self.writer.line = 0
         self.writer.statements[:0] = [
-            ir.Statement(v, ir.item_of(self.stack, i))
-            for i, v in enumerate(variables, 0 if single else 1)
+            ir.Statement(v, ir.item_of(self.stack, i)) for i, v in enumerate(variables, first)
         ]
-        return rest if more else ir.NONE
+        return rest
 
     def handed_back(self, writer: BlockWriter, source: int) -> list[ir.Atom]:
         """The cotangents that the reverse of a block before this one takes."""
-        activity = self.activity
-        branch = activity.branch_between(source, self.index)
-        cotangents: dict[ir.Variable, list[ir.Atom]] = {v: [] for v in activity.live_out[source]}
-        for v in activity.live_in[self.index]:
-            if v in self.cotangents and v in cotangents:
-                cotangents[v].append(self.cotangents[v].atom)
-        for parameter, arg in activity.ir.passed(branch):
-            if isinstance(arg, ir.Variable) and arg in cotangents and parameter in self.cotangents:
-                atom = self.cotangents[parameter].atom
-                if activity.kind(arg) is Kind.FLOAT and activity.kind(parameter) is not Kind.FLOAT:
-                    atom = writer.emit(number, atom, name=cotangent_name(arg))
-                cotangents[arg].append(atom)
-        return [self.total(writer, v, atoms) for v, atoms in cotangents.items()]
-
-    def total(self, writer: BlockWriter, v: ir.Variable, atoms: list[ir.Atom]) -> ir.Atom:
-        scalar = self.activity.kind(v) is Kind.FLOAT
-        atoms = [a for a in atoms if a is not ZERO and a is not ir.NONE]
-        if not atoms:
-            return ZERO if scalar else ir.NONE
-        total = atoms[0]
-        for atom in atoms[1:]:
-            add = operator.add if scalar else accumulate
-            total = writer.emit(add, total, atom, name=cotangent_name(v))
-        return total
+        activity, found = self.activity, self.cotangents.found
+        passed = activity.ir.passed(activity.branch_between(source, self.index))
+        live, cotangents = activity.live_out[source], Cotangents(activity, writer)
+        for v, arg in [*[(v, v) for v in activity.live_in[self.index]], *passed]:
+            if arg in live and v in found and found[v].atom not in (ZERO, ir.NONE):
+                cotangents.give(arg, found[v].atom, found[v].definite)
+        return [cotangents.atom(v) for v in live]
 
     # One statement
 
@@ -143,23 +162,6 @@ class ReverseBlock:
         if atom not in self.residuals:
             self.residuals[atom] = ir.Variable(0, atom.name)
         return self.residuals[atom]
-
-    def give(self, target: ir.Atom, atom: ir.Atom, definite: bool, negative: bool = False) -> None:
-        """Add to the cotangent of a variable, or subtract from it."""
-        if not isinstance(target, ir.Variable) or not self.activity.active(target):
-            return
-        scalar, name = self.activity.kind(target) is Kind.FLOAT, cotangent_name(target)
-        if scalar and not definite:
-            atom, definite = self.writer.emit(number, atom, name=name), True
-        before = self.cotangents.get(target)
-        first = before is None or before.atom in (ir.NONE, ZERO)
-        if negative and (first or not scalar):
-            atom, negative = self.writer.emit(operator.neg, atom, name=name), False
-        if before is not None and not first:
-            add = operator.sub if negative else operator.add if scalar else accumulate
-            atom = self.writer.emit(add, before.atom, atom, name=name)
-            definite = definite or before.definite
-        self.cotangents[target] = Cotangent(atom, definite)
 
     def statement(self, statement: ir.Statement, ct: Cotangent) -> None:
         call = statement.call
@@ -200,7 +202,7 @@ class ReverseBlock:
             if i is not None and self.activity.active(target)
         ]
         for i, target, item in items:
-            self.give(target, item, definite=i in definite)
+            self.cotangents.give(target, item, definite=i in definite)
 
     def pulled(self, statement: ir.Statement, ct: Cotangent) -> None:
         targets = statement.call.atoms
@@ -234,7 +236,7 @@ class ReverseBlock:
                     atom = ir.name_last(self.writer.statements, atom, name)
                 cotangents.append((target, atom, negative))
         for target, atom, negative in cotangents:
-            self.give(target, atom, definite=True, negative=negative)
+            self.cotangents.give(target, atom, definite=True, negative=negative)
         return True
 
     def formula(self, node: ast.expr, atoms: dict[str, ir.Atom], ct: ir.Atom) -> ir.Atom:
