@@ -13,17 +13,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from typing import Final
 
 import attrs
 
 from tinyjax.source.adjoint import activity as act, choices
-from tinyjax.source.adjoint.reversal import BlockWriter, ReverseBlock
+from tinyjax.source.adjoint.reversal import EMPTY, BlockWriter, ReverseBlock
 from tinyjax.source.ir import assembly, program as ir, runtime
 from tinyjax.source.text.names import STACK, TAG
-
-#: The stack at the beginning.
-EMPTY: Final = ir.literal(())
 
 
 @attrs.frozen(eq=False)

@@ -16,6 +16,8 @@ from tinyjax.source.ir import program as ir, runtime, syntax
 from tinyjax.source.text import names as nm
 
 ZERO: Final = ir.literal(0.0)
+#: The stack at the beginning.
+EMPTY: Final = ir.literal(())
 
 
 class BlockWriter(ir.StatementWriter):

@@ -48,76 +48,67 @@ def renumbered(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
 
 def simplified(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     """The same program with as few blocks as its branches need, numbered in order."""
-    work = list(renumbered(blocks))
-    while _skip_jumps(work) or _join_chains(work):
-        pass
-    return renumbered(tuple(work))
+    work = renumbered(blocks)
+    while True:
+        before = work
+        for simplify in (_without_chains, _without_jumps):
+            simpler = simplify(work)
+            work = work if simpler is work else renumbered(simpler)
+        if work is before:
+            return work
 
 
-def _skip_jumps(blocks: list[Block]) -> bool:
+def _without_jumps(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     """Let branches to a block that only jumps go to where it jumps to."""
-    changed = False
+    results, changed = [], False
     for index, block in enumerate(blocks):
         exits = list(block.exits)
         for place, branch in enumerate(exits):
-            if not isinstance(branch, Branch):
-                continue
-            target = blocks[branch.target]
-            onward = target.exits[0]
-            if (
-                target.statements
-                or target.arguments
-                or not isinstance(onward, Branch)
-                or onward.unless is not None
-                or onward.target in (branch.target, index)
-                or any(isinstance(e, Branch) and e.target == onward.target for e in exits)
-            ):
-                continue
-            exits[place] = Branch(onward.target, onward.args, branch.unless)
-            changed = True
-        blocks[index] = attrs.evolve(block, exits=tuple(exits))
-    if changed:
-        blocks[:] = renumbered(tuple(blocks))
-    return changed
+            if isinstance(branch, Branch):
+                taken = {index, branch.target, *[e.target for e in exits if isinstance(e, Branch)]}
+                match blocks[branch.target]:
+                    case Block((), (), (Branch(target=target, args=args),)) if target not in taken:
+                        exits[place], changed = Branch(target, args, branch.unless), True
+                    case _:
+                        pass
+        results.append(attrs.evolve(block, exits=tuple(exits)))
+    return tuple(results) if changed else blocks
 
 
-def _join_chains(blocks: list[Block]) -> bool:
+def _without_chains(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     """Take the parameters out of a block that one branch leads to; append it where it follows."""
-    before = predecessors(tuple(blocks))
-    touched: set[int] = set()
+    before = predecessors(blocks)
+    only = [p[0] if len(p) == 1 and p != [i] else None for i, p in enumerate(before)]
     values: dict[Variable, Atom] = {}
-    for index in range(len(blocks)):
-        for branch in blocks[index].branches:
-            target = branch.target
-            if before[target] != [index] or target == index or touched & {index, target}:
-                continue
-            alone = branch.unless is None and len(blocks[index].exits) == 1
-            if not alone and not branch.args:
-                continue
-            touched |= {index, target}
-            first, follower = blocks[index], blocks[target]
-            values.update(zip(follower.arguments, branch.args, strict=True))
-            if alone:
-                blocks[index] = Block(
-                    first.arguments, first.statements + follower.statements, follower.exits
-                )
-                blocks[target] = Block((), (), follower.exits)  # nothing leads there any more
-            else:
-                exits = [
-                    attrs.evolve(e, args=()) if isinstance(e, Branch) and e.target == target else e
-                    for e in first.exits
-                ]
-                blocks[index] = attrs.evolve(first, exits=tuple(exits))
-                blocks[target] = attrs.evolve(follower, arguments=())
+    changed = False
+    for index, block in enumerate(blocks):
+        for branch in block.branches:
+            if only[branch.target] == index:
+                changed = changed or bool(branch.args) or len(block.exits) == 1
+                values.update(zip(blocks[branch.target].arguments, branch.args, strict=True))
+    if not changed:
+        return blocks
 
     def replace(atom: Atom) -> Atom:
         while isinstance(atom, Variable) and atom in values:
             atom = values[atom]
         return atom
 
-    if touched:
-        blocks[:] = renumbered(tuple([block.map(replace) for block in blocks]))
-    return bool(touched)
+    results = []
+    for index, block in enumerate(blocks):
+        statements, last = block.statements, index
+        while len(follower := blocks[last].branches) == 1 and only[follower[0].target] == last:
+            last = follower[0].target
+            statements += blocks[last].statements
+        exits = tuple(
+            [
+                attrs.evolve(e, args=()) if isinstance(e, Branch) and only[e.target] == last else e
+                for e in blocks[last].exits
+            ]
+        )
+        arguments = block.arguments if only[index] is None else ()
+        results.append(Block(arguments, statements, exits).map(replace))
+    return tuple(results)
 
 
 def verify(ir: IR) -> IR:
