@@ -268,8 +268,3 @@ class Activity:
         if block.returned is not None:
             return len(self.returns) > 1
         return any(len(self.predecessors[branch.target]) > 1 for branch in block.branches)
-
-    def branch_between(self, source: int, target: int) -> ir.Branch:
-        """The branch from one block to another."""
-        (branch,) = [b for b in self.ir.blocks[source].branches if b.target == target]
-        return branch

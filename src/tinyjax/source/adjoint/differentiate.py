@@ -54,23 +54,19 @@ def _finished(name: str, writers: list[BlockWriter], filename: str) -> ir.IR:
 def _forward(activity: act.Activity, name: str, pullback: ir.IR) -> ir.IR:
     writers = []
     for index, block in enumerate(activity.ir.blocks):
-        writer = BlockWriter(block.arguments)
-        below: list[ir.Atom] = []
-        if index:
-            stack = ir.Variable(0, STACK)
-            writer.arguments.append(stack)
-            below = [stack]
+        below = [ir.Variable(0, STACK)] if index else []
+        writer = BlockWriter([*block.arguments, *below])
         for statement in block.statements:
             writer.line = statement.line
             if activity.pulled(statement):
                 _pull(activity, writer, statement)
             else:
                 writer.statements.append(statement)
-        frame = below[0] if below else EMPTY
+        frame: ir.Atom = below[0] if below else EMPTY
         if activity.framed(index):
-            tag = [ir.literal(index)] if activity.tagged(index) else []
-            items = [*tag, *activity.residuals[index], *below]
-            frame = writer.emit(runtime.make_tuple, *items, name=STACK)
+            tag = (ir.literal(index),) if activity.tagged(index) else ()
+            items = (*activity.residuals[index], *below)
+            frame = writer.emit(runtime.make_tuple, *tag, *items, name=STACK)
         exits: list[ir.Branch | ir.Return] = []
         for exit_ in block.exits:
             if isinstance(exit_, ir.Branch):
@@ -112,9 +108,7 @@ class Reversal:
         (entry,) = self.writers
         stack, ct = entry.arguments
         for index in range(len(activity.ir.blocks)):
-            block = ReverseBlock(activity, index, self.new_writer(), ir.Variable(0, STACK))
-            block.writer.arguments = [block.stack, *block.open()]
-            self.reversed.append(block)
+            self.reversed.append(ReverseBlock(activity, index, self.new_writer()))
         live = activity.live_out
         self.route(entry, stack, activity.returns, lambda _, i: [ct] * len(live[i]))
         for block in self.reversed:
@@ -137,26 +131,16 @@ class Reversal:
         args: Callable[[BlockWriter, int], list[ir.Atom]],
     ) -> None:
         """Go on with the reverse of the block that the stack names, which is one of several."""
-        for index in sources[:-1]:
-            tag = writer.emit_call(ir.item_of(stack, 0), TAG)
-            same = writer.emit(operator.eq, tag, ir.literal(index))
-            here, rest = self.new_writer(), self.new_writer()
-            places = self.writers.index(rest), self.writers.index(here)
-            writer.exits = (ir.Branch(places[0], unless=same), ir.Branch(places[1]))
-            self.go(here, stack, index, args)
-            writer = rest
-        if sources:
-            self.go(writer, stack, sources[-1], args)
-        else:  # the program never returns: an error was raised before
+        for index in sources:
+            here = writer
+            if index != sources[-1]:
+                tag = writer.emit_call(ir.item_of(stack, 0), TAG)
+                same = writer.emit(operator.eq, tag, ir.literal(index))
+                here, rest = self.new_writer(), self.new_writer()
+                places = self.writers.index(rest), self.writers.index(here)
+                writer.exits = (ir.Branch(places[0], unless=same), ir.Branch(places[1]))
+                writer = rest
+            target = self.writers.index(self.reversed[index].writer)
+            here.exits = (ir.Branch(target, (stack, *args(here, index))),)
+        if not sources:  # the program never returns: an error was raised before
             writer.exits = (ir.Return(ir.NONE),)
-
-    def go(
-        self,
-        writer: BlockWriter,
-        stack: ir.Atom,
-        index: int,
-        args: Callable[[BlockWriter, int], list[ir.Atom]],
-    ) -> None:
-        cotangents = args(writer, index)
-        target = self.writers.index(self.reversed[index].writer)
-        writer.exits = (ir.Branch(target, (stack, *cotangents)),)

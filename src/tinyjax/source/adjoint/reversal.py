@@ -96,26 +96,21 @@ class ReverseBlock:
         residuals: the variables of the reverse that hold values of the forward program.
     """
 
-    def __init__(
-        self, activity: Activity, index: int, writer: BlockWriter, stack: ir.Variable
-    ) -> None:
+    def __init__(self, activity: Activity, index: int, writer: BlockWriter) -> None:
         self.activity = activity
         self.index = index
         self.block: ir.Block = activity.ir.blocks[index]
         self.writer = writer
-        self.stack = stack
+        self.stack: ir.Variable = ir.Variable(0, nm.STACK)
         self.cotangents: Cotangents = Cotangents(activity, writer)
         self.residuals: dict[ir.Variable, ir.Variable] = {}
 
-    def open(self) -> list[ir.Variable]:
-        """Take the cotangents of the live-out variables."""
-        live = self.activity.live_out[self.index]
-        parameters = [ir.Variable(0, cotangent_name(v)) for v in live]
+        writer.arguments = [self.stack]
         returns = self.block.returned is not None  # whose cotangent is given
-        for v, parameter in zip(live, parameters, strict=True):
-            definite = returns or self.activity.kind(v) is Kind.FLOAT
-            self.cotangents.found[v] = Cotangent(parameter, definite)
-        return parameters
+        for v in activity.live_out[index]:
+            writer.arguments.append(ct := ir.Variable(0, cotangent_name(v)))
+            definite = returns or activity.kind(v) is Kind.FLOAT
+            self.cotangents.found[v] = Cotangent(ct, definite)
 
     def write(self) -> ir.Atom:
         """Write the reverse but for its exits; give the rest of the stack."""
@@ -148,7 +143,8 @@ class ReverseBlock:
     def handed_back(self, writer: BlockWriter, source: int) -> list[ir.Atom]:
         """The cotangents that the reverse of a block before this one takes."""
         activity, found = self.activity, self.cotangents.found
-        passed = activity.ir.passed(activity.branch_between(source, self.index))
+        branches = activity.ir.blocks[source].branches
+        passed = activity.ir.passed(next(b for b in branches if b.target == self.index))
         live, cotangents = activity.live_out[source], Cotangents(activity, writer)
         for v, arg in [*[(v, v) for v in activity.live_in[self.index]], *passed]:
             if arg in live and v in found and found[v].atom not in (ZERO, ir.NONE):
@@ -180,14 +176,12 @@ class ReverseBlock:
         adjoint = ir.function(rule.adjoint)
         if rule.of_rest is not None and not self.activity.active(call.args[0]):
             adjoint = ir.function(rule.of_rest)
-        if ct.definite:
-            adjoint_call = ir.Call(adjoint, (ct.atom, *operands), keywords)
-        else:
+        function, args = adjoint, (ct.atom, *operands)
+        if not ct.definite:
             count = max([len(call.args), *[i + 1 for i in places if i is not None]])
-            guarded = ir.function(self.activity.callees.guarded)
-            args = (adjoint, ir.literal(count), ct.atom, *operands)
-            adjoint_call = ir.Call(guarded, args, keywords)
-        parts = self.writer.emit_call(adjoint_call)
+            function = ir.function(self.activity.callees.guarded)
+            args = (adjoint, ir.literal(count), *args)
+        parts = self.writer.emit_call(ir.Call(function, args, keywords))
         named = zip(places, [v for _, v in call.keywords], strict=True)
         definite = rule.definite if ct.definite else ()
         self.distribute(parts, [*enumerate(call.args), *named], definite)
