@@ -10,9 +10,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Self
+from typing import Protocol, Self
 
 from tinyjax import frames, tracebacks
+
+
+class _Typed(Protocol):
+    """What has a type of its own, as arrays do."""
+
+    @property
+    def aval(self) -> object: ...
 
 
 class TinyjaxError(Exception):
@@ -343,6 +350,20 @@ class ShapeError(TinyjaxError, TypeError, ValueError):
         >>> (jnp.ones((3, 2)) + jnp.arange(3)[:, None]).shape
         (3, 2)
     """
+
+    @classmethod
+    def got(cls, needs: str, *operands: _Typed) -> Self:
+        """Return the error that says what a function needs, and the types of what it got.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.errors import ShapeError
+            >>> print(ShapeError.got("f needs a vector", jnp.ones((2, 3))).message)
+            f needs a vector, but got float32[2,3].
+        """
+        *others, last = [str(x.aval) for x in operands]
+        came = f"{', '.join(others)} and {last}" if others else last
+        return cls(f"{needs}, but got {came}.")
 
 
 class IndexingError(ArgumentError, IndexError):

@@ -51,9 +51,7 @@ def shard_alike(x: Any, y: Any) -> tuple[Any, Any]:
     """
     one, other = opd.as_array(x), opd.as_array(y)
     if one.shape != other.shape:
-        raise errors.ShapeError(
-            f"shard_alike takes arrays of one shape, but got {one.aval}, {other.aval}."
-        )
+        raise errors.ShapeError.got("shard_alike takes arrays of one shape", one, other)
     return one, other
 
 

@@ -169,9 +169,7 @@ def dot(
     x, y = opd.as_array(lhs), opd.as_array(rhs)
     if dimension_numbers is None:
         if x.ndim not in (1, 2) or y.ndim not in (1, 2) or x.shape[-1] != y.shape[0]:
-            raise errors.ShapeError(
-                f"dot multiplies vectors and matrices that fit, but got {x.aval} and {y.aval}."
-            )
+            raise errors.ShapeError.got("dot multiplies vectors and matrices that fit", x, y)
         dimension_numbers = (((x.ndim - 1,), (0,)), ((), ()))
     dtype = preferred_element_type
     return dot_general(x, y, dimension_numbers, None, dtype, out_sharding=out_sharding)
@@ -192,10 +190,7 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: object = None) -> Ar
     """
     x, y = opd.as_array(lhs), opd.as_array(rhs)
     if x.ndim != y.ndim or x.ndim < 2:
-        raise errors.ShapeError(
-            f"batch_matmul needs as many axes of either, two at least, but got {x.aval} and "
-            f"{y.aval}."
-        )
+        raise errors.ShapeError.got("batch_matmul needs as many axes of either, two at least", x, y)
     batch = tuple(range(x.ndim - 2))
     return dot_general(x, y, (((x.ndim - 1,), (x.ndim - 2,)), (batch, batch)))
 
@@ -239,9 +234,8 @@ def scaled_dot(
     x, y = opd.as_array(lhs), opd.as_array(rhs)
     if dimension_numbers is None:
         if x.ndim != y.ndim or x.ndim < 2:
-            raise errors.ShapeError(
-                "scaled_dot needs as many axes of either operand, two at least, but got "
-                f"{x.aval} and {y.aval}."
+            raise errors.ShapeError.got(
+                "scaled_dot needs as many axes of either operand, two at least", x, y
             )
         batch = tuple(range(x.ndim - 2))
         dimension_numbers = (((x.ndim - 1,), (x.ndim - 2,)), (batch, batch))
@@ -471,9 +465,8 @@ def ragged_dot(
     x, y = operands.one_dtype("ragged_dot", (opd.as_array(lhs), opd.as_array(rhs)))
     sizes = opd.as_array(group_sizes)
     if x.ndim != 2 or y.ndim != 3 or x.shape[1] != y.shape[1] or sizes.shape != y.shape[:1]:
-        raise errors.ShapeError(
-            "ragged_dot takes shapes (m, k), (g, k, n) and (g,), but got "
-            f"{x.shape}, {y.shape} and {sizes.shape}."
+        raise errors.ShapeError.got(
+            "ragged_dot takes shapes (m, k), (g, k, n) and (g,)", x, y, sizes
         )
     _check_groups("ragged_dot", sizes, group_offset)
     numbers = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))

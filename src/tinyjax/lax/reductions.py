@@ -303,7 +303,7 @@ def _fold(
     first = pairs[0][0]
     for x, _ in pairs:
         if x.shape != first.shape:
-            raise ShapeError(f"reduce takes operands of one shape, but got {first.aval}, {x.aval}.")
+            raise ShapeError.got("reduce takes operands of one shape", first, x)
     rest = [i for i in range(first.ndim) if i not in axes]
     shape = [first.shape[i] for i in rest]
     count = prod([first.shape[i] for i in axes])

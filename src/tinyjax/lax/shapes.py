@@ -591,7 +591,7 @@ def full(
     """
     value = opd.as_array(fill_value)
     if value.shape:
-        raise errors.ShapeError(f"full needs a scalar, but got {value.aval}.")
+        raise errors.ShapeError.got("full needs a scalar", value)
     result_dtype = value.dtype if dtype is None else dtypes.check(dtype)
     weak = value.weak_type and dtype is None
     filled = bc.broadcast_in_dim(convert(value, result_dtype, weak), canonical_shape(shape), ())

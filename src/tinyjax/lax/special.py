@@ -220,9 +220,7 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
     if kind is FftKind.RFFT and dtypes.is_complex(a.dtype):
         raise errors.DtypeError(f"RFFT takes real numbers, but got {a.dtype.name}.")
     if len(lengths) > a.ndim:
-        raise errors.ShapeError(
-            f"fft over {len(lengths)} axes needs an array of as many, but got shape {a.shape}."
-        )
+        raise errors.ShapeError.got(f"fft over {len(lengths)} axes needs an array of as many", a)
     if kind is not FftKind.RFFT and not dtypes.is_complex(a.dtype):
         a = ew.convert_element_type(a, dtypes.to_complex(a.dtype))
     if not lengths:
@@ -230,9 +228,8 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: Sequence[int]) -> Ar
     first = a.ndim - len(lengths)
     expected = (*lengths[:-1], lengths[-1] // 2 + 1 if kind is FftKind.IRFFT else lengths[-1])
     if a.shape[first:] != expected:
-        raise errors.ShapeError(
-            f"{name} of lengths {lengths} takes an array whose last axes are {expected}, but got "
-            f"shape {a.shape}."
+        raise errors.ShapeError.got(
+            f"{name} of lengths {lengths} takes an array whose last axes are {expected}", a
         )
     return _fft(a, kind, lengths)
 
@@ -309,7 +306,7 @@ def rng_bit_generator(
         after, bits = philox.rng_bit_generator(state, sizes, kind)
         return after, arr.put(bits, out_sharding, "rng_bit_generator")
     if state.shape != (2,):
-        raise ShapeError(f"rng_bit_generator has a state of four words, but got {state.aval}.")
+        raise ShapeError.got("rng_bit_generator has a state of four words", state)
     words = sh.reshape(bitcast.bitcast_convert_type(state, dtypes.uint32), (4,))
     after, bits = philox.rng_bit_generator(words, sizes, kind)
     after = bitcast.bitcast_convert_type(sh.reshape(after, (2, 2)), dtypes.uint64)

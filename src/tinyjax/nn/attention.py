@@ -238,9 +238,7 @@ def _lengths(name: str, lengths: ArrayLike | None, batch: int) -> Array | None:
         return None
     counts = whole("dot_product_attention", lengths, f"integers as {name}")
     if counts.shape != (batch,):
-        raise ShapeError(
-            f"dot_product_attention takes {name} of shape ({batch},), but got {counts.aval}."
-        )
+        raise ShapeError.got(f"dot_product_attention takes {name} of shape ({batch},)", counts)
     return counts
 
 

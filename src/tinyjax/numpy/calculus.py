@@ -77,9 +77,7 @@ def _gradient(x: Array, h: Array, axis: int) -> Array:
         inner = (_at(x, 2, 0, axis) - _at(x, 0, -2, axis)) / (h * 2) if n > 2 else None
     else:
         if h.shape != (n,):
-            raise ShapeError(
-                f"gradient needs {n} coordinates along axis {axis}, but got shape {h.shape}."
-            )
+            raise ShapeError.got(f"gradient needs {n} coordinates along axis {axis}", h)
         widths = sh.reshape(
             _at(h, 1, 0, 0) - _at(h, 0, -1, 0),
             tuple([n - 1 if i == axis else 1 for i in range(x.ndim)]),
@@ -218,7 +216,7 @@ def interp(
     if period is not None:
         width = uf.abs(pm.convert(pm.array_of("interp", period), at.dtype))
         if width.shape:
-            raise ShapeError(f"interp: the period must be a scalar, but got {width.aval}.")
+            raise ShapeError.got("interp: the period must be a scalar", width)
         at, points = uf.remainder(at, width), uf.remainder(points, width)
         order = srt.argsort(points)
         points, values = points[order], values[order]

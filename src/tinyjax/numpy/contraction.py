@@ -204,10 +204,7 @@ def vdot(
     """
     (x, y), dtype = _prepare("vdot", (a, b), preferred_element_type)
     if x.size != y.size:
-        raise errors.ShapeError(
-            f"vdot needs as many elements of either operand, but got shapes {x.shape} and "
-            f"{y.shape}."
-        )
+        raise errors.ShapeError.got("vdot needs as many elements of either operand", x, y)
     left, right = _conjugate(sh.reshape(x, (x.size,))), sh.reshape(y, (y.size,))
     return dot_general(left, right, ((0,), (0,)), dtype=dtype)
 

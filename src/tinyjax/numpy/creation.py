@@ -929,7 +929,7 @@ def meshgrid(
     lines = pm.arrays("meshgrid", *xi)
     for line in lines:
         if line.ndim > 1:
-            raise ShapeError(f"meshgrid needs arrays with one axis, but got shape {line.shape}.")
+            raise ShapeError.got("meshgrid needs arrays with one axis", line)
     places = list(range(len(lines)))
     if indexing == "xy" and len(lines) >= 2:
         places[:2] = [1, 0]
@@ -1070,7 +1070,7 @@ def tri(N: int, M: int | None = None, k: int | Array = 0, dtype: DTypeLike = Non
 def _matrix_axes(name: str, m: ArrayLike) -> tuple[Array, tuple[int, int]]:
     x = pm.array_of(name, m)
     if x.ndim < 2:
-        raise ShapeError(f"{name} needs an array with at least two axes, but got shape {x.shape}.")
+        raise ShapeError.got(f"{name} needs an array with at least two axes", x)
     return x, (x.shape[-2], x.shape[-1])
 
 
@@ -1185,7 +1185,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     if x.ndim == 2:
         return diagonal(x, k)
     if x.ndim != 1:
-        raise ShapeError(f"diag needs an array with one or two axes, but got shape {x.shape}.")
+        raise ShapeError.got("diag needs an array with one or two axes", x)
     n = x.shape[0]
     zero = sh.full((), 0, x.dtype)
     x = sh.reshape(primitives.pad(x, zero, ((0, 0, n),)), (n, n)) if n else sh.reshape(x, (0, 0))
@@ -1319,7 +1319,7 @@ def _index_arrays(
 def _matrix_shape(name: str, m: ArrayLike) -> tuple[int, ...]:
     x = pm.array_of(name, m)
     if x.ndim != 2:
-        raise ShapeError(f"{name} needs an array with two axes, but got shape {x.shape}.")
+        raise ShapeError.got(f"{name} needs an array with two axes", x)
     return x.shape
 
 

@@ -60,7 +60,7 @@ def insert(
     n = x.shape[along]
     places = cr.arange(*_ints(obj).indices(n)) if isinstance(obj, slice) else cr.asarray(obj)
     if places.ndim > 1:
-        raise ShapeError(f"insert needs places with at most one axis, but got {places.aval}.")
+        raise ShapeError.got("insert needs places with at most one axis", places)
     if not dtypes.is_integer(places.dtype):
         if places.size or isinstance(obj, Array):
             raise DtypeError(f"insert needs integer places, but got {places.aval}.")
@@ -131,7 +131,7 @@ def delete(
             return _without(x, sh.reshape(places, (places.size,)), along)
         host = places.concrete("the places to delete (or give assume_unique_indices=True)")
         if not whole and host.shape != (n,):
-            raise ShapeError(f"delete needs a bool for each of {n} slices, but got {places.aval}.")
+            raise ShapeError.got(f"delete needs a bool for each of {n} slices", places)
     if host.dtype != np.bool_ and host.size and not (-n <= host.min() and host.max() < n):
         raise IndexingError(f"delete: a place is outside of axis {along} of {x.aval}.")
     remaining = np.ones(n, bool)
@@ -174,7 +174,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     x, where = pm.array_of("place", arr), pm.array_of("place", mask)
     values = mn.ravel(pm.array_of("place", vals))
     if where.size != x.size:
-        raise ShapeError(f"place needs a mask of {x.size} elements, but got {where.aval}.")
+        raise ShapeError.got(f"place needs a mask of {x.size} elements", where)
     if not values.size:
         if not x.size:
             return x

@@ -202,7 +202,5 @@ def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """
     x = pm.array_of("diag_indices_from", arr)
     if x.ndim < 2 or len(set(x.shape)) != 1:
-        raise ShapeError(
-            f"diag_indices_from needs two axes or more, of one size, but got {x.aval}."
-        )
+        raise ShapeError.got("diag_indices_from needs two axes or more, of one size", x)
     return diag_indices(x.shape[0], x.ndim)

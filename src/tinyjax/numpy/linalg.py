@@ -852,9 +852,7 @@ def cross(x1: ArrayLike, x2: ArrayLike, /, *, axis: int = -1) -> Array:
     """
     x, y = pm.arrays("cross", x1, x2)
     if any(z.shape[ints.canonical_axis(axis, z.ndim)] != 3 for z in (x, y)):
-        raise ShapeError(
-            f"cross takes arrays of 3-dimensional vectors, but got shapes {x.shape} and {y.shape}."
-        )
+        raise ShapeError.got("cross takes arrays of 3-dimensional vectors", x, y)
     return cross_of(x, y, axis=axis)
 
 
@@ -1064,7 +1062,7 @@ def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") 
     """
     a = pm.inexact(x, "matrix_norm")
     if a.ndim < 2:
-        raise ShapeError(f"matrix_norm takes at least two axes, but got shape {a.shape}.")
+        raise ShapeError.got("matrix_norm takes at least two axes", a)
     return norm(a, ord, (-2, -1), keepdims)
 
 

@@ -170,9 +170,7 @@ def matrix_transpose(x: ArrayLike, /) -> Array:
     """
     a = pm.array_of("matrix_transpose", x)
     if a.ndim < 2:
-        raise ShapeError(
-            f"matrix_transpose requires at least 2 dimensions, but got shape {a.shape}."
-        )
+        raise ShapeError.got("matrix_transpose requires at least 2 dimensions", a)
     return swapaxes(a, -1, -2)
 
 

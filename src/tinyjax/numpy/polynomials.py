@@ -193,7 +193,7 @@ def polyint(p: ArrayLike, m: int = 1, k: ArrayLike | None = None) -> Array:
     if constants.size == 1 and constants.ndim < 2:
         constants = pm.broadcast_to_shape(constants.reshape(1), (order,))
     if constants.shape != (order,):
-        raise errors.ShapeError(f"polyint needs {order} constants, but got {constants.aval}.")
+        raise errors.ShapeError.got(f"polyint needs {order} constants", constants)
     if not order:
         return x
     n = x.size
@@ -264,7 +264,7 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     if x.ndim == 2 and x.shape[0] == x.shape[1] and x.size:
         x = eigvals(x)
     if x.ndim > 1:
-        raise errors.ShapeError(f"poly needs a vector or a square matrix, but got {x.aval}.")
+        raise errors.ShapeError.got("poly needs a vector or a square matrix", x)
     zeros_ = x.reshape(x.size)
     if not zeros_.size:
         return ones((), x.dtype)
@@ -337,16 +337,15 @@ def polyfit(
         raise errors.ArgumentError(f"polyfit: the degree must not be below zero, but got {deg}.")
     n = at.size
     if at.ndim != 1 or not n or values.ndim not in (1, 2) or values.shape[0] != n:
-        raise errors.ShapeError(
-            "polyfit needs a vector of points, at least one, and as many values, but got "
-            f"{at.aval} and {values.aval}."
+        raise errors.ShapeError.got(
+            "polyfit needs a vector of points, at least one, and as many values", at, values
         )
     limit = n * float(dtypes.finfo(at.dtype).eps) if rcond is None else rcond
     left, right = vander(at, order), values
     if w is not None:
         (weights,) = pm.promote_inexact(pm.array_of("polyfit", w))
         if weights.shape != (n,):
-            raise errors.ShapeError(f"polyfit needs {n} weights, but got {weights.aval}.")
+            raise errors.ShapeError.got(f"polyfit needs {n} weights", weights)
         left = left * weights[:, None]
         right = right * (weights if right.ndim == 1 else weights[:, None])
     scale = uf.sqrt(red.sum(left * left, 0))

@@ -80,7 +80,7 @@ def vector(name: str, x: ArrayLike, what: str = "a vector") -> Array:
     """Make an array of an operand that must have one axis."""
     a = array_of(name, x)
     if a.ndim != 1:
-        raise ShapeError(f"{name} needs {what}, but got {a.aval}.")
+        raise ShapeError.got(f"{name} needs {what}", a)
     return a
 
 

@@ -574,9 +574,7 @@ def _quantile(  # noqa: PLR0913 (the signature of quantile)
             f"{name} needs real arrays, but got {x.aval}: complex numbers have no order."
         )
     if fractions.ndim > 1:
-        raise errors.ShapeError(
-            f"{name} takes fractions as a scalar or one axis, but got {fractions.aval}."
-        )
+        raise errors.ShapeError.got(f"{name} takes fractions as a scalar or one axis", fractions)
     axes = ints.canonical_axes(axis, x.ndim)
     kept = tuple(i for i in range(x.ndim) if i not in axes)
     # the fractions' type says how exact they are, not what the result is

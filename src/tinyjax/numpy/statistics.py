@@ -92,7 +92,7 @@ def _vectors(name: str, a: ArrayLike, v: ArrayLike, dtype: dtypes.DTypeLike) -> 
     x, y = array_of(name, a), array_of(name, v)
     for vector in (x, y):
         if vector.ndim != 1 or not vector.size:
-            raise ShapeError(f"{name} needs vectors that are not empty, but got {vector.aval}.")
+            raise ShapeError.got(f"{name} needs vectors that are not empty", vector)
     x, y = promote_inexact(x, y) if dtype is None else promote_dtypes(x, y)
     return x, y
 
@@ -117,7 +117,7 @@ def _observations(name: str, m: ArrayLike, rowvar: bool, is_first: bool) -> Arra
     """Samples with a variable in each row."""
     x = array_of(name, m)
     if x.ndim > 2:
-        raise ShapeError(f"{name} needs at most two axes, but got {x.aval}.")
+        raise ShapeError.got(f"{name} needs at most two axes", x)
     rows = sh.reshape(x, (1, x.size)) if x.ndim < 2 else x
     turn = x.ndim != 1 if is_first else rows.shape[0] != 1
     return mn.matrix_transpose(rows) if not rowvar and turn else rows
@@ -194,7 +194,7 @@ def cov(
 def _weights(name: str, weights: ArrayLike, n: int) -> Array:
     numbers = array_of("cov", weights)
     if numbers.shape != (n,):
-        raise ShapeError(f"cov: {name} must hold {n} numbers, but got {numbers.aval}.")
+        raise ShapeError.got(f"cov: {name} must hold {n} numbers", numbers)
     return uf.abs(numbers)
 
 
@@ -276,7 +276,7 @@ def bincount(
     if not dtypes.is_integer(values.dtype) and values.dtype != dtypes.bool_:
         raise DtypeError(f"bincount needs integers, but got {values.aval}.")
     if values.ndim != 1:
-        raise ShapeError(f"bincount needs a vector, but got {values.aval}.")
+        raise ShapeError.got("bincount needs a vector", values)
     if length is None:
         host = values.concrete("the greatest integer (or give length=...)")
         reach = int(np.maximum(host.max(), 0)) + 1 if host.size else 0
@@ -312,7 +312,7 @@ def _edges(name: str, x: Array, bins: Bins, limits: Range | None, dtype: dtypes.
     else:
         ends = cr.asarray(limits)
         if ends.shape != (2,):
-            raise ShapeError(f"{name}: range must hold two numbers, but got {ends.aval}.")
+            raise ShapeError.got(f"{name}: range must hold two numbers", ends)
     ends = strong(convert(ends, dtype))
     margin = uf.pick(uf.equal(ends[0], ends[1]), 0.5, 0.0)
     return cr.linspace(ends[0] - margin, ends[1] + margin, count + 1, dtype=dtype)
@@ -470,16 +470,15 @@ def histogramdd(
     """
     points = array_of("histogramdd", sample)
     if points.ndim != 2:
-        raise ShapeError(f"histogramdd needs a point in each row, but got {points.aval}.")
+        raise ShapeError.got("histogramdd needs a point in each row", points)
     if weights is None:
         (points,) = promote_inexact(points)
         each: Array | None = None
     else:
         each = array_of("histogramdd", weights)
         if each.shape != points.shape[:1]:
-            raise ShapeError(
-                f"histogramdd needs a weight for each of {points.shape[0]} points, but got "
-                f"{each.aval}."
+            raise ShapeError.got(
+                f"histogramdd needs a weight for each of {points.shape[0]} points", each
             )
         points, each = promote_inexact(points, each)
     d = points.shape[1]

@@ -236,9 +236,7 @@ def put_along_axis(
     x, places, axis = _along("put_along_axis", arr, indices, axis)
     lines = tuple([places.shape[i] if i == axis else m for i, m in enumerate(x.shape)])
     if pm.broadcast_shapes(lines, places.shape) != lines:
-        raise ShapeError(
-            f"put_along_axis needs indices that broadcast to {lines}, but got {places.aval}."
-        )
+        raise ShapeError.got(f"put_along_axis needs indices that broadcast to {lines}", places)
     places = wrap_index(pm.broadcast_to_shape(places, lines), x.shape[axis])
     update = pm.convert(pm.array_of("put_along_axis", values), x.dtype)
     update = pm.broadcast_to_shape(update, pm.broadcast_shapes(update.shape, lines))

@@ -535,9 +535,7 @@ def _choose(
         return uniforms.randint(key, shape, 0, size)
     (weights,) = pm.promote_inexact(opd.as_array(p))
     if weights.shape != (size,):
-        raise ShapeError(
-            f"choice among {size} elements takes p of shape ({size},), but got {weights.aval}."
-        )
+        raise ShapeError.got(f"choice among {size} elements takes p of shape ({size},)", weights)
     if replace:
         cumulative = jnp.cumsum(weights)
         sample = uniforms.uniform(key, shape, cumulative.dtype)

@@ -317,7 +317,7 @@ def dirichlet(
     own, kind = uniforms.one_key("dirichlet", key), uniforms.float_dtype("dirichlet", dtype)
     weights = uniforms.converted(alpha, kind)
     if not weights.shape:
-        raise ShapeError(f"dirichlet takes an alpha of shape (..., n), but got {weights.aval}.")
+        raise ShapeError.got("dirichlet takes an alpha of shape (..., n)", weights)
     sizes = uniforms.result_shape("dirichlet", shape, weights.shape[:-1])
     logs = _gamma(own, pm.broadcast_to_shape(weights, (*sizes, weights.shape[-1])), is_log=True)
     scaled = jnp.exp(logs - jnp.max(logs, -1, keepdims=True))

@@ -141,7 +141,7 @@ def _raw(words: Array) -> Array:
         raise DtypeError(f"the words of keys are uint32, but got {words.aval}.")
     count = uniforms.default_generator().words
     if words.shape[-1:] != (count,):
-        raise ShapeError(f"keys have {count} words along the last axis, but got {words.aval}.")
+        raise ShapeError.got(f"keys have {count} words along the last axis", words)
     return words
 
 

@@ -32,7 +32,7 @@ def _turns(x: Array, angles: dtypes.HostArray) -> Array:
 def _first(x: Array) -> Array:
     """The real part of the transform of ``x`` continued as an even function."""
     if x.shape[-1] < 2:
-        raise ShapeError(f"dct of type 1 needs two values at least, but got shape {x.shape}.")
+        raise ShapeError.got("dct of type 1 needs two values at least", x)
     return jnp.fft.rfft(jnp.concatenate([x, x[..., -2:0:-1]], -1)).real
 
 

@@ -35,9 +35,7 @@ def _signals(name: str, in1: ArrayLike, in2: ArrayLike, mode: Mode) -> tuple[Arr
         pm.strong(z) for z in pm.promote_inexact(pm.array_of(name, in1), pm.array_of(name, in2))
     )
     if x.ndim != y.ndim:
-        raise ShapeError(
-            f"{name} takes arrays of as many axes, but got shapes {x.shape} and {y.shape}."
-        )
+        raise ShapeError.got(f"{name} takes arrays of as many axes", x, y)
     return x, y
 
 
@@ -46,7 +44,7 @@ def _larger_first(
 ) -> tuple[Array, Array]:
     """Order signals that are not empty by their sizes along axes, where only that is valid."""
     if not x.size or not y.size:
-        raise ShapeError(f"{name} takes no empty arrays, but got shapes {x.shape} and {y.shape}.")
+        raise ShapeError.got(f"{name} takes no empty arrays", x, y)
     if mode != "valid" or all(x.shape[i] >= y.shape[i] for i in axes):
         return x, y
     if any(x.shape[i] > y.shape[i] for i in axes):
@@ -113,9 +111,8 @@ def fftconvolve(
         for i in range(x.ndim)
         if i not in places
     ):
-        raise ShapeError(
-            f"fftconvolve over axes {places} needs other axes that broadcast, but got shapes "
-            f"{x.shape} and {y.shape}."
+        raise ShapeError.got(
+            f"fftconvolve over axes {places} needs other axes that broadcast", x, y
         )
     if not places:
         raise ShapeError("fftconvolve needs an axis at least.")
@@ -351,9 +348,7 @@ def _window(
         return jnp.asarray(_named_window(window, size)), size
     win = pm.array_of(name, window)
     if win.ndim != 1 or (nperseg is not None and nperseg != win.size):
-        raise ShapeError(
-            f"{name} takes a window of nperseg={nperseg} numbers, but got shape {win.shape}."
-        )
+        raise ShapeError.got(f"{name} takes a window of nperseg={nperseg} numbers", win)
     if length is not None and win.size > length:
         raise ShapeError(f"{name} takes a window no longer than the signal, {length}.")
     return win, win.size
@@ -663,7 +658,7 @@ def istft(  # noqa: PLR0913, PLR0917 (JAX's signature)
     """
     z = pm.strong(pm.inexact(Zxx, "istft"))
     if z.ndim < 2:
-        raise ShapeError(f"istft takes two axes at least, but got shape {z.shape}.")
+        raise ShapeError.got("istft takes two axes at least", z)
     z = z.astype(dtypes.to_complex(z.dtype))
     time = ints.canonical_axis(time_axis, z.ndim, "istft: time_axis")
     frequency = ints.canonical_axis(freq_axis, z.ndim, "istft: freq_axis")

@@ -636,7 +636,7 @@ def eigh(  # noqa: PLR0913, PLR0917 (JAX's signature)
         return values if eigvals_only else (values, vectors)
     y = numpy_linalg.matrices("eigh", b, square=True)
     if x.shape[-1] != y.shape[-1]:
-        raise ShapeError(f"eigh takes a and b of one size, but got {x.aval} and {y.aval}.")
+        raise ShapeError.got("eigh takes a and b of one size", x, y)
     x, y = numpy_linalg.systems("eigh", x, y, vector=False)
     root = triangular.cholesky(y if lower else ma.mH(y), symmetrize_input=False)
     whole = cr.tril(x) + ma.mH(cr.tril(x, -1))
@@ -719,7 +719,7 @@ def block_diag(*arrs: ArrayLike) -> Array:
     xs = [pm.strong(x) for x in pm.promote_dtypes(*operands)]
     for x in xs:
         if x.ndim > 2:
-            raise ShapeError(f"block_diag takes matrices, but got shape {x.shape}.")
+            raise ShapeError.got("block_diag takes matrices", x)
     blocks = [x.reshape(1, x.size) if x.ndim < 2 else x for x in xs]
     width = sum(x.shape[1] for x in blocks)
     if replay.is_evaluating() and xs[0].dtype.kind in "biufc":

@@ -167,9 +167,7 @@ def expm_frechet(
         jnp.linalg.matrices("expm_frechet", E, square=True),
     )
     if a.shape != e.shape:
-        raise ShapeError(
-            f"expm_frechet takes matrices of one shape, but got {a.shape} and {e.shape}."
-        )
+        raise ShapeError.got("expm_frechet takes matrices of one shape", a, e)
     value, change = api.jvp(expm, (a,), (e,))
     return (value, change) if compute_expm else change
 
@@ -324,9 +322,7 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
     for x in (form, vectors):
         ma.check_matrices("rsf2csf", x.aval, square=True)
     if form.shape[-1] != vectors.shape[-1]:
-        raise ShapeError(
-            f"rsf2csf takes matrices of one size, but got shapes {form.shape} and {vectors.shape}."
-        )
+        raise ShapeError.got("rsf2csf takes matrices of one size", form, vectors)
     dtype = dtypes.to_complex(form.dtype)
     batch = pm.broadcast_shapes(form.shape[:-2], vectors.shape[:-2])
     shape = (*batch, *form.shape[-2:])
@@ -563,9 +559,8 @@ def eigh_tridiagonal(
     """
     x, y = (pm.strong(z) for z in pm.promote_inexact(pm.array_of("d", d), pm.array_of("e", e)))
     if not x.ndim or not y.ndim or max(x.shape[-1] - 1, 0) != y.shape[-1]:
-        raise ShapeError(
-            "eigh_tridiagonal takes a diagonal of n numbers and one above of n - 1, but got shapes "
-            f"{x.shape} and {y.shape}."
+        raise ShapeError.got(
+            "eigh_tridiagonal takes a diagonal of n numbers and one above of n - 1", x, y
         )
     pm.check_option("eigh_tridiagonal", "select", select, ("a", "i"))
     if select == "i" and select_range is None:
@@ -619,9 +614,7 @@ def _vector(name: str, x: ArrayLike, least: int = 0) -> Array:
     a = pm.array_of(name, x)
     a = a.reshape(1) if not a.ndim else a
     if a.shape[-1] < least:
-        raise ShapeError(
-            f"{name} takes vectors of at least {least} numbers, but got shape {a.shape}."
-        )
+        raise ShapeError.got(f"{name} takes vectors of at least {least} numbers", a)
     return a
 
 
@@ -938,10 +931,7 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     first, shares = pm.promote_dtypes(_vector("leslie", f, 2), _vector("leslie", s))
     n = first.shape[-1]
     if shares.shape[-1] != n - 1:
-        raise ShapeError(
-            "leslie takes one share less than numbers of offspring, but got shapes "
-            f"{first.shape} and {shares.shape}."
-        )
+        raise ShapeError.got("leslie takes one share less than numbers of offspring", first, shares)
     batch = pm.broadcast_shapes(first.shape[:-1], shares.shape[:-1])
     first = jnp.broadcast_to(first, (*batch, n))
     below = shares[..., None] * jnp.eye(n - 1, n, dtype=shares.dtype)
@@ -1037,7 +1027,7 @@ def convolution_matrix(
     size = _positive("convolution_matrix", n)
     x = pm.array_of("convolution_matrix", a)
     if not x.ndim or not x.shape[-1]:
-        raise ShapeError(f"convolution_matrix takes vectors, but got shape {x.shape}.")
+        raise ShapeError.got("convolution_matrix takes vectors", x)
     pm.check_option("convolution_matrix", "mode", mode, ("full", "same", "valid"))
     m = x.shape[-1]
     shorter = min(size, m) - 1

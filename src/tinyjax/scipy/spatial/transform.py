@@ -88,9 +88,8 @@ class Rotation:
         if turns.ndim == 0:
             turns = turns[None]
         if turns.shape[-1] != len(axes):
-            raise ShapeError(
-                f"from_euler: '{seq}' takes {len(axes)} angles along the last axis, but got shape "
-                f"{turns.shape}."
+            raise ShapeError.got(
+                f"from_euler: '{seq}' takes {len(axes)} angles along the last axis", turns
             )
         if degrees:
             turns = jnp.deg2rad(turns)
@@ -113,7 +112,7 @@ class Rotation:
         """
         m = _real("from_matrix", matrix)
         if m.shape[-2:] != (3, 3):
-            raise ShapeError(f"from_matrix takes matrices of shape (..., 3, 3), but got {m.shape}.")
+            raise ShapeError.got("from_matrix takes matrices of shape (..., 3, 3)", m)
         a, b, c = m[..., 0, 0], m[..., 1, 1], m[..., 2, 2]
         # Four times the squares of the components, and their products: the matrix 4 q q^T. Its
         # column with the largest diagonal is q times a number that is not small.
@@ -411,7 +410,7 @@ class Rotation:
         quat = self.quat
         each = jnp.ones(len(self), quat.dtype) if weights is None else _real("mean", weights)
         if each.shape != (len(self),):
-            raise ShapeError(f"mean takes {len(self)} weights, but got shape {each.shape}.")
+            raise ShapeError.got(f"mean takes {len(self)} weights", each)
         return Rotation(jnp.linalg.eigh((each[:, None] * quat).T @ quat)[1][:, -1])
 
 
@@ -474,7 +473,7 @@ class Slerp:
         """
         at = jnp.asarray(times, self.times.dtype)
         if at.ndim > 1:
-            raise ShapeError(f"Slerp takes a number or a vector of times, but got {at.shape}.")
+            raise ShapeError.got("Slerp takes a number or a vector of times", at)
         place = jnp.clip(jnp.searchsorted(self.times, at) - 1, 0, len(self.timedelta) - 1)
         share = (at - self.times[place]) / self.timedelta[place]
         return self.rotations[place] * Rotation.from_rotvec(self.rotvecs[place] * share[..., None])
@@ -511,9 +510,7 @@ def _real(name: str, x: Numbers) -> Array:
 def _vectors(name: str, x: Numbers, size: int) -> Array:
     array = _real(name, x)
     if array.shape[-1:] != (size,):
-        raise ShapeError(
-            f"{name} takes {size} numbers along the last axis, but got shape {array.shape}."
-        )
+        raise ShapeError.got(f"{name} takes {size} numbers along the last axis", array)
     return array
 
 

@@ -71,9 +71,8 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
         else:
             masses = pm.strong(_real("weights", weights))
             if masses.shape != data.shape[1:]:
-                raise ShapeError(
-                    f"gaussian_kde needs a weight for each of {data.shape[1]} points, but got "
-                    f"{masses.aval}."
+                raise ShapeError.got(
+                    f"gaussian_kde needs a weight for each of {data.shape[1]} points", masses
                 )
             dtype = jnp.result_type(data, masses)
             data, shares = data.astype(dtype), (masses / masses.sum()).astype(dtype)
@@ -97,9 +96,7 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
             return (self.neff * (self.d + 2) / 4) ** (-1 / (self.d + 4))
         factor = _real("bw_method", method(self) if callable(method) else method)
         if factor.shape:
-            raise ShapeError(
-                f"gaussian_kde needs a scalar for the factor of bw_method, but got {factor.aval}."
-            )
+            raise ShapeError.got("gaussian_kde needs a scalar for the factor of bw_method", factor)
         return pm.convert(factor, self.dataset.dtype)
 
     def tree_flatten(self) -> tuple[tuple[Array, ...], None]:
