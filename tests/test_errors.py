@@ -1434,8 +1434,8 @@ def halved(x: Any) -> Any:
 
 @case(
     ArgumentError,
-    "halved (HERE), the function of root, must return at result an array of shape (2,), like its "
-    "unknown, but returned float32[1]. There are as many equations as unknowns.",
+    "halved (HERE), the function of root, must return for x0, of type float32[2], an array of its "
+    "shape, but returned float32[1]. There are as many equations as unknowns.",
 )
 def fewer_equations_than_unknowns() -> object:
     return implicit.root(halved, jnp.ones(2))  # here

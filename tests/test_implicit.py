@@ -803,7 +803,7 @@ def wrong(*_: Any) -> Array:
 
 
 MISTAKES: Final[dict[str, tuple[Callable[[], object], str]]] = {
-    "residual": (lambda: root(wrong, jnp.zeros(2)), r"shape \(2,\), like its unknown"),
+    "residual": (lambda: root(wrong, jnp.zeros(2)), r"of type float32\[2\], an array of its shape"),
     "structure": (lambda: root(lambda x: (x, x), 1.0), "as many equations as unknowns"),
     "no guess": (lambda: root(jnp.cos), "root needs x0"),
     "no bracket": (lambda: root(jnp.cos, 1.0, method="bisection"), "needs bracket"),
@@ -813,7 +813,7 @@ MISTAKES: Final[dict[str, tuple[Callable[[], object], str]]] = {
     "method": (lambda: root(jnp.cos, 1.0, method=unchecked("secant")), "method of root|Literal"),
     "mixed": (lambda: root(lambda x: x, (1.0, 1j)), "all real or all complex"),
     "nothing": (lambda: root(lambda x: x, ()), "at least one array"),
-    "maxiter": (lambda: root(jnp.cos, 1.0, maxiter=0), "maxiter of root must be at least 1"),
+    "maxiter": (lambda: root(jnp.cos, 1.0, maxiter=0), "maxiter of root must be positive"),
     "solver": (
         lambda: root(jnp.cos, 1.0, linear_solver=unchecked("lu")),
         "linear_solver of root",

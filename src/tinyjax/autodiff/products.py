@@ -7,8 +7,7 @@ from typing import Any, TypeVar, TypeVarTuple, overload
 
 from tinyjax import numpy as jnp, random, tree
 from tinyjax.autodiff.transposition import linear_transpose
-from tinyjax.core.names import Array, ArrayLike, api, arguments, ck, opd, sh
-from tinyjax.errors import ArgumentError
+from tinyjax.core.names import Array, ArrayLike, api, arguments, ck, mapping, opd, sh
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -137,8 +136,7 @@ def hutchinson_trace(
         >>> float(tinyjax.autodiff.hutchinson_trace(lambda x: jnp.sum(x**3), (x,), key))
         36.0
     """
-    if samples < 1:
-        raise ArgumentError(f"samples of hutchinson_trace must be positive, but it is {samples}.")
+    mapping.check_positive("hutchinson_trace", samples=samples)
     gradient, push = api.linearize(_gradient(fun, "hutchinson_trace", primals), *primals)
     leaves, treedef = tree.flatten(gradient)
     directions = [

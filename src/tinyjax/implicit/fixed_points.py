@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack, overload
 
 from tinyjax import dtypes, frames, numpy as jnp
-from tinyjax.core.names import Array, ArrayLike, ck, wl
-from tinyjax.errors import ArgumentError
-from tinyjax.implicit import information, krylov, linear_systems, roots, theorem, vectors
+from tinyjax.core.names import Array, ArrayLike, ck, mapping, wl
+from tinyjax.implicit import information, krylov, linear_systems, theorem, vectors
 from tinyjax.implicit.newton import newton
 from tinyjax.numpy.promotion import check_option
 
@@ -106,10 +105,8 @@ def fixed_point(  # noqa: PLR0913
         >>> round(float(x), 4), round(float(slope), 4)
         (0.7391, -0.2975)
     """
-    roots.check_maxiter("fixed_point", maxiter)
+    mapping.check_positive("fixed_point", maxiter=maxiter, history=history)
     check_option("fixed_point", "method", method, ("iteration", "anderson", "newton"))
-    if history < 1:
-        raise ArgumentError(f"history of fixed_point must be at least 1, but it is {history}.")
     problem = vectors.equation("fixed_point", f, x0, args)
     space = problem.space
     least = information.default_tolerance(space.dtype) if tol is None else tol
@@ -130,9 +127,7 @@ def fixed_point(  # noqa: PLR0913
         depth = history if method == "anderson" else 0
         return _iterate(lambda x: problem.values(consts, x), start, least, most, depth)
 
-    solution, info = theorem.solve_implicitly(
-        residual, search, problem.consts, problem.start, space, linear_solver
-    )
+    solution, info = theorem.solve_implicitly(problem, search, linear_solver, residual)
     x = space.unflatten(solution)
     return (x, info) if has_aux else x
 

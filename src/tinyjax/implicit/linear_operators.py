@@ -20,8 +20,8 @@ from tinyjax.core.tracing.primitive import defined, of_undefined, present, split
 from tinyjax.core.tracing.program_rules import def_program
 from tinyjax.core.tracing.trace import Running
 from tinyjax.core.values import Array, ShapedArray
-from tinyjax.errors import ArgumentError, DifferentiationError
-from tinyjax.implicit.vectors import strong
+from tinyjax.errors import DifferentiationError
+from tinyjax.implicit.vectors import check_like, strong
 from tinyjax.parallel import collective as col, mesh_rule as mr, types as ty
 from tinyjax.parallel.fitting import refit
 
@@ -172,14 +172,9 @@ def transposed(matvec: jx.Jaxpr, num_consts: int) -> stg.Staged:
 
 
 def _bind_staged(
-    matvec: stg.Staged,
-    solve: stg.Staged,
-    transpose_solve: stg.Staged | None,
-    operands: Sequence[Array],
-    num_consts: int,
+    programs: Sequence[stg.Staged], operands: Sequence[Array], num_consts: int
 ) -> Sequence[Array]:
     """Bind programs that take the same operands, after constants that each has of its own."""
-    programs = [matvec, solve] if transpose_solve is None else [matvec, solve, transpose_solve]
     (of_matvec, of_solve, *back), own = stg.close_over(programs)
     params = LinearSolveParams(
         of_matvec, of_solve, back[0] if back else None, len(own) + num_consts
@@ -204,13 +199,9 @@ def _solve_transpose(
     right_sides = ru.instantiate_all(cotangents[: params.size], [b.aval for b in operands[n:]])
     assert params.transpose_solve is not None, "asked above"
     symmetric = params.transpose_solve == params.solve
-    solutions = _bind_staged(
-        stg.Staged(params.matvec, ()) if symmetric else transposed(params.matvec, n),
-        stg.Staged(params.transpose_solve, ()),
-        stg.Staged(params.solve, ()),
-        [*consts, *right_sides],
-        n,
-    )
+    matvec = stg.Staged(params.matvec, ()) if symmetric else transposed(params.matvec, n)
+    back, forth = stg.Staged(params.transpose_solve, ()), stg.Staged(params.solve, ())
+    solutions = _bind_staged([matvec, back, forth], [*consts, *right_sides], n)
     return [*[None] * n, *of_undefined(operands[n:], solutions)]
 
 
@@ -226,14 +217,9 @@ def _solve_batch(
         out_mapped = (True,) * len(jaxpr.outs)
         return bt.batch_jaxpr(jaxpr, mapped, places, out_mapped)[0]
 
-    back = params.transpose_solve
-    outs = _bind_staged(
-        batched(params.matvec),
-        batched(params.solve),
-        None if back is None else batched(back),
-        [*values[:n], *right],
-        n,
-    )
+    back = () if params.transpose_solve is None else (params.transpose_solve,)
+    programs = [batched(jaxpr) for jaxpr in (params.matvec, params.solve, *back)]
+    outs = _bind_staged(programs, [*values[:n], *right], n)
     return outs, [0] * len(outs)
 
 
@@ -292,7 +278,9 @@ def custom_linear_solve(
             break
         # of a matrix of which each device has its own, the solution is each device's own too
         right = [col.pvary(x, axes) for x in right]
-    _check(matvec, "matvec", out_tree, operator.jaxpr.out_avals, b_tree, avals)
+    like = "b", b_tree, avals
+    what = f"{frames.describe_function(matvec)}, the matvec of custom_linear_solve,"
+    check_like(what, like, out_tree, operator.jaxpr.out_avals, exact=True)
     num_own = len(operator.consts)
 
     def applied(program: stg.Staged, consts: Sequence[Array]) -> Callable[[Any], Any]:
@@ -321,7 +309,8 @@ def custom_linear_solve(
 
         staged, out_tree = cf.stage_function(run, in_tree, avals)
         x_tree, aux_tree = out_tree.children()
-        _check(solver, name, x_tree, staged.jaxpr.out_avals[: len(avals)], b_tree, avals)
+        what = f"{frames.describe_function(solver)}, the {name} of custom_linear_solve,"
+        check_like(what, like, x_tree, staged.jaxpr.out_avals[: len(avals)], exact=True)
         aux_trees.append(aux_tree)
         return staged
 
@@ -334,9 +323,7 @@ def custom_linear_solve(
         programs.append(staged_solver(transpose_solve, "transpose_solve", multiply))
     elif symmetric:
         programs.append(programs[1])
-    (of_matvec, of_solve, *back), consts = stg.close_over(programs)
-    params = LinearSolveParams(of_matvec, of_solve, back[0] if back else None, len(consts))
-    outs = bind(custom_linear_solve_p, (*consts, *right), params)
+    outs = _bind_staged(programs, right, 0)
     x = tree.unflatten(b_tree, outs[: len(avals)])
     return (x, tree.unflatten(aux_trees[0], outs[len(avals) :])) if has_aux else x
 
@@ -354,20 +341,3 @@ def _record(
     with Running(linear):
         staged = linear.build(flat(*linear.new_inputs(avals)))
     return staged, flat.out_tree
-
-
-def _check(
-    fun: Callable[..., Any],
-    name: str,
-    out_tree: tree.PyTreeDef,
-    avals_out: Sequence[ShapedArray],
-    b_tree: tree.PyTreeDef,
-    avals: Sequence[ShapedArray],
-) -> None:
-    what = f"{frames.describe_function(fun)}, the {name} of custom_linear_solve, must return"
-    if out_tree != b_tree:
-        raise ArgumentError(f"{what} a tree like b, {b_tree}, but returned {out_tree}.")
-    for i, (a, b) in enumerate(zip(avals_out, avals, strict=True)):
-        if (a.shape, a.dtype) != (b.shape, b.dtype):
-            path = cl.leaf_path("b", b_tree, i)
-            raise ArgumentError(f"{what} for {path}, of type {b}, the same, but returned {a}.")

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, overload
 import attrs
 
 from tinyjax import dtypes, numpy as jnp, tree
-from tinyjax.core.names import Array, ArrayLike, api, arr, ck, cl, idn, opd
+from tinyjax.core.names import Array, ArrayLike, api, arr, ck, cl, idn, mapping, opd
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.implicit import krylov, linear_operators
 from tinyjax.implicit.information import Info, default_tolerance
@@ -106,9 +106,7 @@ def linear_solve(  # noqa: PLR0913
         >>> jnp.round(x, 4), bool(info.converged), int(info.iterations)
         (Array([0.0909, 0.6364], dtype=float32), True, 2)
     """
-    for name, value in (("maxiter", maxiter), ("restart", restart)):
-        if value is not None and value < 1:
-            raise ArgumentError(f"{name} of linear_solve must be at least 1, but it is {value}.")
+    mapping.check_positive("linear_solve", maxiter=maxiter, restart=restart)
     leaves, treedef = tree.flatten(b)
     multiply: Callable[[Any], Any]
     if arr.is_array_like(A):
@@ -183,18 +181,11 @@ class Settings:
         def solver(
             precondition: Callable[[Any], Any] | None, x0: Array | None
         ) -> Callable[[Callable[[Any], Any], Any], tuple[Any, Info]]:
-            def run(multiply: Callable[[Any], Any], b: Any) -> tuple[Any, Info]:
-                def inverse(x: Array) -> Array:
-                    if precondition is None:
-                        return x
-                    return space.flatten(precondition(space.unflatten(x)))
+            inverse = _same if precondition is None else space.on_vectors(precondition)
 
-                x, info = self._iterate(
-                    lambda x: space.flatten(multiply(space.unflatten(x))),
-                    space.flatten(b),
-                    inverse,
-                    x0,
-                )
+            def run(multiply: Callable[[Any], Any], b: Any) -> tuple[Any, Info]:
+                matvec, right = space.on_vectors(multiply), space.flatten(b)
+                x, info = self._iterate(matvec, right, inverse, x0)
                 return space.unflatten(x), info
 
             return run
@@ -230,17 +221,18 @@ class Settings:
         return krylov.gmres(matvec, b, start, precondition, least, most, self.restart)
 
 
+def _same(x: Array) -> Array:
+    return x
+
+
 def matrix_of(multiply: krylov.Operator, space: Space) -> Array:
     """The matrix of a linear function of vectors."""
     return api.vmap(multiply, out_axes=1)(jnp.eye(space.size, dtype=space.dtype))
 
 
 def _dense(multiply: Callable[[Any], Any], b: Any, space: Space) -> tuple[Any, Info]:
-    def of_vectors(x: Array) -> Array:
-        return space.flatten(multiply(space.unflatten(x)))
-
     right = space.flatten(b)
-    matrix = matrix_of(of_vectors, space)
+    matrix = matrix_of(space.on_vectors(multiply), space)
     x = jnp.linalg.solve(matrix, right)
     residual = krylov.norm(right - matrix @ x)
     return space.unflatten(x), Info(jnp.isfinite(residual), jnp.ones((), dtypes.int32), residual)
@@ -256,7 +248,6 @@ def prepared(solver: LinearSolver, multiply: krylov.Operator, space: Space) -> k
         return space.unflatten(multiply(space.flatten(x)))
 
     if callable(solver):
-        user = solver
-        return lambda b: space.flatten(user(of_trees, space.unflatten(b)))
+        return space.on_vectors(partial(solver, of_trees))
     settings = Settings(solver)
-    return lambda b: space.flatten(settings.solve(of_trees, space.unflatten(b), space)[0])
+    return space.on_vectors(lambda b: settings.solve(of_trees, b, space)[0])

@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack, overloa
 import numpy as np
 
 from tinyjax import dtypes, errors, frames, numpy as jnp
-from tinyjax.core.names import Array, ArrayLike, api, ck, loops, wl
-from tinyjax.implicit import information, krylov, linear_systems, roots, theorem, vectors
+from tinyjax.core.names import Array, ArrayLike, api, ck, loops, mapping, wl
+from tinyjax.implicit import information, krylov, linear_systems, theorem, vectors
 from tinyjax.numpy.promotion import check_option
 
 T = TypeVar("T")
@@ -106,10 +106,8 @@ def minimize(  # noqa: PLR0913
         Array([[1., 0.],
                [0., 1.]], dtype=float32)
     """
-    roots.check_maxiter("minimize", maxiter)
+    mapping.check_positive("minimize", maxiter=maxiter, history=history)
     check_option("minimize", "method", method, ("lbfgs", "gradient_descent"))
-    if history < 1:
-        raise errors.ArgumentError(f"history of minimize must be at least 1, but it is {history}.")
     problem = vectors.equation("minimize", fun, x0, args, scalar=True)
     space = problem.space
     if dtypes.is_complex(space.dtype):
@@ -127,9 +125,7 @@ def minimize(  # noqa: PLR0913
     def search(consts: Sequence[Array], start: Array) -> tuple[Array, information.Info]:
         return _descend(lambda x: problem.scalar(consts, x), start, least, most, depth)
 
-    solution, info = theorem.solve_implicitly(
-        slope, search, problem.consts, problem.start, space, linear_solver
-    )
+    solution, info = theorem.solve_implicitly(problem, search, linear_solver, slope)
     x = space.unflatten(solution)
     return (x, info) if has_aux else x
 

@@ -7,11 +7,11 @@ from itertools import accumulate
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 from tinyjax import custom_derivatives, dtypes, frames, numpy as jnp, tree
-from tinyjax.core.names import Array, ArrayLike, api, ck, cl, ew, ints, prim, sc, tr
+from tinyjax.core.names import Array, ArrayLike, api, ck, ew, ints, prim, sc, tr
 from tinyjax.errors import ArgumentError
-from tinyjax.implicit import runge_kutta, taylor_series
+from tinyjax.implicit import runge_kutta, taylor_series, vectors
 from tinyjax.implicit.information import Info
-from tinyjax.implicit.vectors import Closed, Space, close, follow, space_of, strong
+from tinyjax.implicit.vectors import strong
 from tinyjax.numpy.promotion import check_option
 from tinyjax.parallel import collective as col, mesh_rule as mr
 from tinyjax.primitives.linear_maps import linear_call
@@ -147,13 +147,17 @@ def odeint(  # noqa: PLR0913
         raise ArgumentError(
             f"t of odeint must be a vector of at least one real time, but it is {times.aval}."
         )
-    closed, consts, state, space = _stage(func, y0, times, args)
+    problem = _stage(func, y0, times, args)
+    closed, space = problem.fun, problem.space
     varying = [
-        i for i, c in enumerate(consts) if isinstance(c, tr.Tracer) and dtypes.is_inexact(c.dtype)
+        i
+        for i, c in enumerate(problem.consts)
+        if isinstance(c, tr.Tracer) and dtypes.is_inexact(c.dtype)
     ]
     # Where slopes differ between devices, so do states and steps, and the cotangents of the rest.
     axes = mr.union(mr.axes_of(closed.jaxpr.out_avals))
-    state, times, *consts = [col.pvary(x, axes) for x in (state, times, *consts)]
+    operands = (problem.start, times, *problem.consts)
+    state, times, *consts = [col.pvary(x, axes) for x in operands]
     real = dtypes.real_part(space.dtype)
     times = times.astype(dtypes.promote_types(times.dtype, real))
     # time always increases: where it does not, the equation is turned round
@@ -173,11 +177,7 @@ def odeint(  # noqa: PLR0913
         )
     else:
         states, info = solve_flow(flow, state, sign * times, all_consts, steps, varying)
-    leaves = [
-        ew.convert_element_type(part.reshape(times.shape + aval.shape), aval.dtype)
-        for part, aval in zip(_columns(states, space), space.avals, strict=True)
-    ]
-    ys = tree.unflatten(space.treedef, leaves)
+    ys = space.unflatten(states)
     return (ys, info) if has_aux else ys
 
 
@@ -204,41 +204,25 @@ def _check_settings(
     check_option("odeint", "gradient", gradient, ("adjoint", "checkpointed"))
 
 
-def _columns(states: Array, space: Space) -> list[Array]:
-    parts: list[Array] = []
-    start = 0
-    for aval in space.avals:
-        parts.append(states[:, start : start + aval.size])
-        start += aval.size
-    return parts
-
-
 def _stage(
     func: Callable[..., Any], y0: Any, times: Array, args: tuple[Any, ...]
-) -> tuple[Closed, list[Array], Array, Space]:
+) -> vectors.Equation:
     """Stage the field: a function of what it depends on, the state's leaves and the time."""
-    leaves, treedef = tree.flatten(y0)
-    guesses = cl.as_arrays(leaves, func, tree.structure(((y0,), {})))
-    arrays = [strong(x) for x in guesses]
 
-    def run(arrays: Sequence[Array]) -> tuple[Closed, list[Array]]:
+    def stage(treedef: tree.PyTreeDef, arrays: Sequence[Array]) -> vectors.Stage:
         real = [dtypes.real_part(x.dtype) for x in arrays]
         dtype, _ = dtypes.promote([(times.dtype, False), *((d, False) for d in real)])
-        closed, consts = close(
+        closed, consts = vectors.close(
             lambda *xs: _like_state(func(tree.unflatten(treedef, xs[:-1]), xs[-1], *args), y0),
             *arrays,
             times[0].astype(dtype),
         )
-        _check_slope(func, closed, treedef, arrays)
-        return closed, consts
+        what = f"{frames.describe_function(func)}, the derivative in odeint,"
+        like, outs = ("y0", treedef, [x.aval for x in arrays]), closed.jaxpr.out_avals
+        vectors.check_like(what, like, closed.out_tree, outs)
+        return closed, consts, outs
 
-    closed, consts = run(arrays)
-    promoted = follow(arrays, guesses, closed.jaxpr.out_avals)
-    if [x.dtype for x in promoted] != [x.dtype for x in arrays]:
-        arrays = promoted
-        closed, consts = run(arrays)
-    space = space_of(treedef, [x.aval for x in arrays], "y0 of odeint")
-    return closed, consts, space.join(arrays), space
+    return vectors.equation_staged_by(stage, func, y0, "y0 of odeint")
 
 
 def _like_state(slope: Any, y0: Any) -> Any:
@@ -252,20 +236,6 @@ def _like_state(slope: Any, y0: Any) -> Any:
     pieces = jnp.split(flat, list(accumulate(sizes))[:-1])
     shaped = [jnp.reshape(p, jnp.shape(x)) for p, x in zip(pieces, leaves, strict=True)]
     return tree.unflatten(treedef, shaped)
-
-
-def _check_slope(
-    func: Callable[..., Any], closed: Closed, treedef: tree.PyTreeDef, arrays: Sequence[Array]
-) -> None:
-    what = f"{frames.describe_function(func)}, the derivative in odeint, must return"
-    if closed.out_tree != treedef:
-        raise ArgumentError(f"{what} a tree like y0, {treedef}, but returned {closed.out_tree}.")
-    for i, (x, aval) in enumerate(zip(arrays, closed.jaxpr.out_avals, strict=True)):
-        if x.shape != aval.shape:
-            raise ArgumentError(
-                f"{what} for {cl.leaf_path('y0', treedef, i)}, of type {x.aval}, an array of "
-                f"its shape, but returned {aval}."
-            )
 
 
 def solve_flow(
@@ -351,7 +321,8 @@ def solve_flow(
         (cts,) = cotangents
         n = cts.shape[1]
         chosen = [consts[i] for i in varying]
-        sizes = [c.size for c in chosen]
+        avals = tuple([c.aval for c in chosen])
+        constants = vectors.Space(tree.structure(chosen), avals, cts.dtype)
 
         def back(consts: Sequence[Array], y: Array, time: Array) -> Array:
             # with time turned round; of a constant the cotangent adds up along the way
@@ -374,14 +345,9 @@ def solve_flow(
             solution, _ = solve_flow(back, start, both, consts, steps, varying)
             return (solution[1, n : 2 * n] + at_start, solution[1, 2 * n :]), None
 
-        total = jnp.zeros(sum(sizes), cts.dtype)
+        total = jnp.zeros(constants.size, cts.dtype)
         segments = (states[1:], cts[:-1], times[1:], times[:-1])
         (ct, total), _ = sc.scan(segment, (cts[-1], total), segments, reverse=True)
-        results, start = [ct], 0
-        for c, size in zip(chosen, sizes, strict=True):
-            piece = total[start : start + size].reshape(c.shape)
-            results.append(ew.convert_element_type(piece, c.dtype))
-            start += size
-        return results
+        return [ct, *constants.split(total)]
 
     return solution(y0, times, list(consts))

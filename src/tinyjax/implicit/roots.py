@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
 
 from tinyjax import custom_derivatives, dtypes, frames, numpy as jnp, tree
-from tinyjax.core.names import Array, ArrayLike, api, ck, cl, idn, opd
+from tinyjax.core.names import Array, ArrayLike, api, ck, cl, idn, mapping, opd
 from tinyjax.errors import ArgumentError, ConcretizationError
 from tinyjax.implicit import constant, information, theorem, vectors
 from tinyjax.implicit.linear_systems import LinearSolver, prepared
@@ -115,7 +115,7 @@ def root(  # noqa: PLR0913
         >>> round(float(sqrt(2.0)), 4), round(float(tinyjax.grad(sqrt)(4.0)), 4)
         (1.4142, 0.25)
     """
-    check_maxiter("root", maxiter)
+    mapping.check_positive("root", maxiter=maxiter)
     chosen = method or ("newton" if bracket is None else "bisection")
     check_option("root", "method", chosen, ("newton", "bisection"))
     if chosen == "bisection":
@@ -176,11 +176,8 @@ def custom_root(
     unknown = tree.structure(initial_guess)
 
     def like_the_guess(what: str, fun: Callable[..., Any], value: Any) -> Any:
-        if (own_tree := tree.structure(value)) != unknown:
-            raise ArgumentError(
-                f"{frames.describe_function(fun)}, the {what} of custom_root, must return a tree "
-                f"like initial_guess, {unknown}, but returned {own_tree}."
-            )
+        what = f"{frames.describe_function(fun)}, the {what} of custom_root,"
+        vectors.check_like(what, ("initial_guess", unknown, ()), tree.structure(value), ())
         return value
 
     equations, closed_over = custom_derivatives.closure_convert(
@@ -219,12 +216,6 @@ def _constant(leaf: Any) -> Array:
     return idn.stop_gradient(x) if dtypes.is_inexact(x.dtype) else x
 
 
-def check_maxiter(name: str, maxiter: int | None) -> None:
-    """Raise unless there are iterations to be made."""
-    if maxiter is not None and maxiter < 1:
-        raise ArgumentError(f"maxiter of {name} must be at least 1, but it is {maxiter}.")
-
-
 def newton_root(
     problem: vectors.Equation, linear_solver: LinearSolver, tol: float | None, maxiter: int | None
 ) -> tuple[Array, information.Info]:
@@ -241,9 +232,7 @@ def newton_root(
             50 if maxiter is None else maxiter,
         )
 
-    return theorem.solve_implicitly(
-        problem.values, search, problem.consts, problem.start, space, linear_solver
-    )
+    return theorem.solve_implicitly(problem, search, linear_solver)
 
 
 def _bisect(
@@ -283,7 +272,5 @@ def _bisect(
         x, info = bisection(lambda x: scalar(consts, x), ends[0], ends[1], tol, most)
         return x.reshape(1), info
 
-    solution, info = theorem.solve_implicitly(
-        problem.values, search, problem.consts, ends, problem.space, linear_solver
-    )
+    solution, info = theorem.solve_implicitly(problem, search, linear_solver, start=ends)
     return solution[0], info

@@ -201,10 +201,7 @@ def _step(field: Field, s: _State, steps: Steps) -> _State:
     least = jnp.where(good, 1.0, 0.2)
     # a NaN means that the step led out of the field's domain
     factor = jnp.where(finite, jnp.clip(0.9 * jnp.maximum(ratio, 1e-10) ** -0.2, least, 10), 0.2)
-    # shorter ones are lost in the rounding of the time
-    of_times = np.finfo(h.dtype)
-    time = jnp.abs(idn.stop_gradient(s.time))
-    shortest = jnp.maximum(4 * float(of_times.eps) * time, float(of_times.tiny))
+    shortest = shortest_step(s.time)
     following = jnp.maximum(h * factor.astype(h.dtype), shortest)
     is_shortest = ~(h > shortest)  # also if it is NaN
     accepted = good | (is_shortest & finite)
@@ -223,6 +220,13 @@ def _step(field: Field, s: _State, steps: Steps) -> _State:
         s.iterations + 1,
         jnp.where(good & (h > 100 * shortest), 0, forced),
     )
+
+
+def shortest_step(time: Array) -> Array:
+    """The length of steps than which shorter ones are lost in the rounding of the time."""
+    limits = np.finfo(time.dtype)
+    rounding = 4 * float(limits.eps) * jnp.abs(idn.stop_gradient(time))
+    return jnp.maximum(rounding, float(limits.tiny))
 
 
 def _interpolate(s: _State, time: Array) -> Array:

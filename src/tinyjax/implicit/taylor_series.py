@@ -12,8 +12,6 @@ from __future__ import annotations
 from math import factorial
 from typing import NamedTuple
 
-import numpy as np
-
 from tinyjax import dtypes, numpy as jnp
 from tinyjax.autodiff import taylor
 from tinyjax.core.names import Array, idn
@@ -57,10 +55,7 @@ def _step(field: runge_kutta.Field, s: _State, order: int, steps: runge_kutta.St
     unit = (steps.atol + steps.rtol * jnp.abs(known[0])) / allowed
     radii = [_size(known[k] / unit) ** (-1.0 / k) for k in (order - 1, order)]
     length = 0.9 * allowed ** (1 / order) * jnp.min(jnp.stack(radii)).astype(s.time.dtype)
-    # shorter ones are lost in the rounding of the time
-    of_times = np.finfo(s.time.dtype)
-    shortest = 4 * float(of_times.eps) * jnp.abs(idn.stop_gradient(s.time))
-    shortest = jnp.maximum(shortest, float(of_times.tiny))
+    shortest = runge_kutta.shortest_step(s.time)
     is_shortest = ~(length > shortest)  # also if it is NaN
     h = jnp.minimum(jnp.maximum(length, shortest), steps.hmax)
     return _State(

@@ -24,23 +24,22 @@ Search = Callable[[Sequence[Array], Array], tuple[Array, Info]]
 
 
 def solve_implicitly(
-    equations: vectors.VectorFunction,
+    problem: vectors.Equation,
     search: Search,
-    consts: Sequence[Array],
-    start: Array,
-    space: vectors.Space,
     linear_solver: linear_systems.LinearSolver,
+    equations: vectors.VectorFunction | None = None,
+    start: Array | None = None,
 ) -> tuple[Array, Info]:
     """Find the ``x`` with ``equations(consts, x) = 0``, as a differentiable function of ``consts``.
 
     Args:
-        equations: is differentiated; it closes over nothing that is traced.
-        search: finds the solution, and is never differentiated; nor does it close over such.
-        consts: what the equations depend on.
-        start: the first guess, on which the solution does not depend.
-        space: what the vectors stand for.
+        problem: the user's function, with what it closes over and the first guess.
+        search: finds the solution, and is never differentiated; it closes over nothing traced.
         linear_solver: solves the systems of the derivatives.
+        equations: is differentiated; nor does it close over such. By default the function's values.
+        start: what the search begins with, if not the first guess; no solution depends on it.
     """
+    of_unknown = problem.values if equations is None else equations
 
     @custom_derivative
     def solution(consts: list[Array], start: Array) -> tuple[Array, Info]:
@@ -50,19 +49,19 @@ def solve_implicitly(
         consts: list[Array], start: Array
     ) -> tuple[tuple[Array, Info], Callable[[Directions, Direction], tuple[object, object]]]:
         x, info = solution(consts, start)
-        _, slope = api.linearize(lambda x: equations(consts, x), x)
-        solve = linear_systems.prepared(linear_solver, slope, space)
+        _, slope = api.linearize(lambda x: of_unknown(consts, x), x)
+        solve = linear_systems.prepared(linear_solver, slope, problem.space)
 
         def tangent_map(of_consts: Directions, of_start: Direction) -> tuple[object, object]:
             if all(isinstance(t, SymbolicZero) for t in of_consts):
                 return prim.ZERO, tree.map(lambda _: prim.ZERO, info)
-            change = change_along(lambda *cs: equations(cs, x), consts, of_consts)
+            change = change_along(lambda *cs: of_unknown(cs, x), consts, of_consts)
             return solve(-change), tree.map(lambda _: prim.ZERO, info)
 
         return (x, info), tangent_map
 
     solution.defderivative(rule, symbolic_zeros=True)
-    return solution(list(consts), start)
+    return solution(list(problem.consts), problem.start if start is None else start)
 
 
 def change_along(

@@ -7,7 +7,7 @@ solvers know nothing but vectors.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -45,19 +45,24 @@ class Space:
         pieces = [ew.convert_element_type(x.reshape(-1), self.dtype) for x in leaves]
         return pieces[0] if len(pieces) == 1 else jnp.concatenate(pieces)
 
-    def split(self, vector: Array) -> list[Array]:
-        """Make a tree's leaves of a vector."""
+    def split(self, vectors: Array) -> list[Array]:
+        """Make a tree's leaves of a vector, or of several, along the last axis."""
         leaves: list[Array] = []
         start = 0
         for aval in self.avals:
-            piece = vector[start : start + aval.size]
-            leaves.append(ew.convert_element_type(piece.reshape(aval.shape), aval.dtype))
+            piece = vectors[..., start : start + aval.size]
+            shaped = piece.reshape((*vectors.shape[:-1], *aval.shape))
+            leaves.append(ew.convert_element_type(shaped, aval.dtype))
             start += aval.size
         return leaves
 
     def unflatten(self, vector: Array) -> Any:
         """Make a tree of a vector."""
         return tree.unflatten(self.treedef, self.split(vector))
+
+    def on_vectors(self, fun: Callable[[Any], Any]) -> Callable[[Array], Array]:
+        """Make a function of vectors of one of trees."""
+        return lambda vector: self.flatten(fun(self.unflatten(vector)))
 
 
 def space_of(treedef: tree.PyTreeDef, avals: Sequence[av.ShapedArray], what: str) -> Space:
@@ -151,69 +156,92 @@ def equation(
     Raises:
         ArgumentError: the value is of another structure or shape.
     """
-    leaves, treedef = tree.flatten(x0)
-    guesses = cl.as_arrays(leaves, fun, tree.structure(((x0,), {})))
-    arrays = [strong(x) for x in guesses]
-    closed, consts, promoted = _stage(name, fun, treedef, guesses, arrays, args, scalar)
-    if [x.dtype for x in promoted] != [x.dtype for x in arrays]:
-        arrays = promoted
-        closed, consts, _ = _stage(name, fun, treedef, guesses, arrays, args, scalar)
-    space = space_of(treedef, [x.aval for x in arrays], f"x0 of {name}")
-    return Equation(closed, space, consts, space.join(arrays))
+    what = f"{frames.describe_function(fun)}, the function of {name},"
 
-
-def _stage(
-    name: str,
-    fun: Callable[..., Any],
-    treedef: tree.PyTreeDef,
-    guesses: Sequence[Array],
-    arrays: Sequence[Array],
-    args: tuple[Any, ...],
-    scalar: bool,
-) -> tuple[Closed, list[Array], list[Array]]:
-    """Stage a function; say what the first guess should be for its value's dtype."""
-    closed, consts = close(lambda *xs: fun(tree.unflatten(treedef, xs), *args), *arrays)
-    outs = closed.jaxpr.out_avals
-    if scalar:
+    def stage(treedef: tree.PyTreeDef, arrays: Sequence[Array]) -> Stage:
+        closed, consts = close(lambda *xs: fun(tree.unflatten(treedef, xs), *args), *arrays)
+        outs = closed.jaxpr.out_avals
+        if not scalar:
+            like = "x0", treedef, [x.aval for x in arrays]
+            hint = " There are as many equations as unknowns."
+            check_like(what, like, closed.out_tree, outs, hint=hint)
+            return closed, consts, outs
         if len(outs) != 1 or outs[0].shape or not dtypes.is_float(outs[0].dtype):
             result_type = f"{outs[0]}" if len(outs) == 1 else f"{closed.out_tree}"
             raise errors.ArgumentError(
-                f"{frames.describe_function(fun)}, the function of {name}, must return a real "
-                f"scalar, but returned {result_type}."
+                f"{what} must return a real scalar, but returned {result_type}."
             )
-        outs = (outs[0],) * len(arrays)
-    else:
-        _check_values(name, fun, closed, treedef, [x.aval for x in arrays])
-    return closed, consts, follow(arrays, guesses, outs)
+        return closed, consts, [outs[0]] * len(arrays)
+
+    return equation_staged_by(stage, fun, x0, f"x0 of {name}")
 
 
-def follow(
-    arrays: Sequence[Array], guesses: Sequence[Array], outs: Sequence[av.ShapedArray]
-) -> list[Array]:
-    """Promote to the dtypes of values what was given as Python numbers."""
-    return [
+#: A staged function, what it closes over, and the types that the leaves of its unknown follow.
+Stage: TypeAlias = tuple[Closed, list[Array], Sequence[av.ShapedArray]]
+
+
+def equation_staged_by(
+    stage: Callable[[tree.PyTreeDef, Sequence[Array]], Stage],
+    fun: Callable[..., Any],
+    x0: Any,
+    what: str,
+) -> Equation:
+    """Stage a function, and once more where a guess that is a number follows its value's dtype.
+
+    Args:
+        stage: stages the function of an unknown of this structure and these leaves.
+        fun: the function, for messages.
+        x0: the first guess, a tree.
+        what: says what the guess is, for messages.
+
+    Raises:
+        ArgumentError: the guess holds no arrays, or real and complex ones.
+    """
+    leaves, treedef = tree.flatten(x0)
+    guesses = cl.as_arrays(leaves, fun, tree.structure(((x0,), {})))
+    arrays = [strong(x) for x in guesses]
+    closed, consts, outs = stage(treedef, arrays)
+    promoted = [
         x.astype(dtypes.promote_types(x.dtype, out.dtype)) if first.weak_type else x
         for x, first, out in zip(arrays, guesses, outs, strict=True)
     ]
+    if [x.dtype for x in promoted] != [x.dtype for x in arrays]:
+        arrays = promoted
+        closed, consts, _ = stage(treedef, arrays)
+    space = space_of(treedef, [x.aval for x in arrays], what)
+    return Equation(closed, space, consts, space.join(arrays))
 
 
-def _check_values(
-    name: str,
-    fun: Callable[..., Any],
-    closed: Closed,
-    treedef: tree.PyTreeDef,
-    avals: Sequence[av.ShapedArray],
+def check_like(
+    what: str,
+    like: tuple[str, tree.PyTreeDef, Sequence[av.ShapedArray]],
+    out_tree: tree.PyTreeDef,
+    outs: Sequence[av.ShapedArray],
+    *,
+    exact: bool = False,
+    hint: str = "",
 ) -> None:
-    what = f"{frames.describe_function(fun)}, the function of {name}, must return"
-    if closed.out_tree != treedef:
+    """Raise unless a function returns what is like one of its arguments.
+
+    Args:
+        what: says which function it is.
+        like: the argument's name, its structure and the types of its leaves.
+        out_tree: the structure of the result.
+        outs: the types of its leaves.
+        exact: whether dtypes must agree, too.
+        hint: ends the message.
+
+    Raises:
+        ArgumentError: the result is of another structure, or a leaf of another shape.
+    """
+    name, treedef, avals = like
+    if out_tree != treedef:
         raise errors.ArgumentError(
-            f"{what} what is like its unknown, of the structure {treedef}, but returned "
-            f"{closed.out_tree}. There are as many equations as unknowns."
+            f"{what} must return a tree like {name}, {treedef}, but returned {out_tree}.{hint}"
         )
-    for i, (a, b) in enumerate(zip(avals, closed.jaxpr.out_avals, strict=True)):
-        if a.shape != b.shape:
-            path = cl.leaf_path("result", treedef, i)
+    for i, (a, b) in enumerate(zip(avals, outs, strict=True)):
+        if a.shape != b.shape or (exact and a.dtype != b.dtype):
             raise errors.ArgumentError(
-                f"{what} at {path} an array of shape {a.shape}, like its unknown, but returned "
-                f"{b}. There are as many equations as unknowns."
+                f"{what} must return for {cl.leaf_path(name, treedef, i)}, of type {a}, "
+                f"{'the same' if exact else 'an array of its shape'}, but returned {b}.{hint}"
             )
