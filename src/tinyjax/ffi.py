@@ -71,13 +71,8 @@ ffi_effect_p: Primitive[ForeignParams] = Primitive("ffi_effect", ForeignParams, 
 
 
 def _declare(primitive: Primitive[ForeignParams]) -> None:
-    @primitive.def_evaluate
-    def evaluate(args: prim.Arrays, params: ForeignParams) -> prim.Arrays:
-        return xla.run_alone(primitive, args, params)
-
-    @primitive.def_abstract_eval
-    def types(avals: prim.Avals, params: ForeignParams) -> prim.Avals:
-        return params.out_avals
+    primitive.def_evaluate(lambda args, params: xla.run_alone(primitive, args, params))
+    primitive.def_abstract_eval(lambda avals, params: params.out_avals)
 
     @primitive.def_lowering
     def lowering_rule(b: lw.Lowering, operands: hlo.Values, params: ForeignParams) -> hlo.Values:

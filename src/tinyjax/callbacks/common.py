@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import Enum
 from types import MethodType
 from typing import Any, Final, Literal
@@ -12,7 +12,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, frames, tree
-from tinyjax.core.names import Array, av, conc, hlo, ints, lw, prim, sh, tr
+from tinyjax.core.names import av, conc, hlo, ints, lw, prim, sh, tr
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, CallbackError, DifferentiationError, shortened
 
@@ -73,12 +73,8 @@ class VmapMethod(Enum):
     BROADCAST_ALL = "broadcast_all"
     LEGACY_VECTORIZED = "legacy_vectorized"
 
-    @property
-    def one_by_one(self) -> bool:
-        """Whether it is called for each example."""
-        return self in (VmapMethod.SEQUENTIAL, VmapMethod.SEQUENTIAL_UNROLLED)
 
-
+_ONE_BY_ONE: Final = (VmapMethod.SEQUENTIAL, VmapMethod.SEQUENTIAL_UNROLLED)
 #: The same, as users say it.
 MethodName = Literal[
     "sequential", "sequential_unrolled", "expand_dims", "broadcast_all", "legacy_vectorized"
@@ -151,7 +147,7 @@ def call_host(params: CallbackParams, operands: Sequence[HostArray]) -> Sequence
     n = params.in_tree.num_leaves - len(params.static)
     if params.derivative is not None:
         operands = operands[:n]
-    if not sizes or params.method is None or not params.method.one_by_one:
+    if not sizes or params.method not in _ONE_BY_ONE:
         return _call_once(params, [_widened(params, x, i) for i, x in enumerate(operands)], sizes)
     outs = [np.zeros((*sizes, *a.shape), a.dtype) for a in params.out_avals]
     for example in np.ndindex(*sizes):
@@ -259,22 +255,16 @@ def _type(avals: prim.Avals, params: CallbackParams) -> prim.Avals:
     return [a.with_shape((*params.sizes, *a.shape)) for a in params.out_avals]
 
 
-def batched_call(
-    mapped: prim.MappedAxis,
-    values: Sequence[Array],
-    axes: Sequence[int | None],
-    params: CallbackParams,
-) -> tuple[list[Array], CallbackParams]:
-    """The operands with their batch axes in front, and the parameters that say so."""
-    operands = sh.batch_axes_in_front(values, axes)
-    own = LeadingAxis(mapped.size, tuple(axis is not None for axis in axes))
-    if mapped.one_by_one:
-        params = attrs.evolve(params, method=VmapMethod.SEQUENTIAL)
-    return operands, attrs.evolve(params, leading_axes=(own, *params.leading_axes))
+def declare(
+    primitive: prim.Primitive[CallbackParams],
+    check_batch: Callable[[CallbackParams], None] = lambda params: None,
+) -> None:
+    """Register what all three have in common.
 
-
-def declare(primitive: prim.Primitive[CallbackParams]) -> None:
-    """Register what all three have in common."""
+    Args:
+        primitive: one of them.
+        check_batch: raises where a call cannot be made for all examples at once.
+    """
     primitive.def_evaluate(_evaluate)
     primitive.def_abstract_eval(_type)
 
@@ -284,6 +274,23 @@ def declare(primitive: prim.Primitive[CallbackParams]) -> None:
             return call_host(params, args)
 
         return b.host_call(call, operands, b.results, primitive.effectful, params.ordered)
+
+    @primitive.def_batch
+    def batch_rule(
+        mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: CallbackParams
+    ) -> prim.BatchResult:
+        if mapped.one_by_one:
+            params = attrs.evolve(params, method=VmapMethod.SEQUENTIAL)
+        else:
+            check_batch(params)
+        leading = params.leading_axes
+        if primitive.effectful and mapped.taking_part is not None:
+            values, axes = [*values, mapped.taking_part.mask], [*axes, 0]
+            leading = tuple([attrs.evolve(x, mapped=(*x.mapped, False)) for x in leading])
+        own = LeadingAxis(mapped.size, tuple(axis is not None for axis in axes))
+        operands = sh.batch_axes_in_front(values, axes)
+        outs = tr.bind(primitive, operands, attrs.evolve(params, leading_axes=(own, *leading)))
+        return outs, [0] * len(outs)
 
     @primitive.def_transpose
     def transpose_rule(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, overload
 
-import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, tree
@@ -13,10 +12,20 @@ from tinyjax.callbacks import common
 from tinyjax.core.names import Array, av, opd, prim, tr
 from tinyjax.frames import user_location
 
+
+def _check_io_batch(params: common.CallbackParams) -> None:
+    if params.ordered:
+        raise errors.CallbackError(
+            f"an ordered io_callback of {params.callback!r} is under vmap, which does each step "
+            "for all examples before the next, so that no order of the examples can be kept. "
+            "Use ordered=False, or a loop in place of vmap."
+        ).at(params.location)
+
+
 io_callback_p: prim.Primitive[common.CallbackParams] = prim.Primitive(
     "io_callback", common.CallbackParams, effectful=True
 )
-common.declare(io_callback_p)
+common.declare(io_callback_p, _check_io_batch)
 
 
 @io_callback_p.def_jvp
@@ -27,39 +36,6 @@ def _io_callback_jvp(
         raise common.not_differentiable("io_callback", params)
     outs = tr.bind(io_callback_p, primals, params)
     return outs, [prim.ZERO] * len(outs)
-
-
-@io_callback_p.def_batch
-def _io_callback_batch(
-    mapped: prim.MappedAxis,
-    values: prim.Arrays,
-    axes: prim.BatchAxes,
-    params: common.CallbackParams,
-) -> prim.BatchResult:
-    if params.ordered and not mapped.one_by_one:
-        raise errors.CallbackError(
-            f"an ordered io_callback of {params.callback!r} is under vmap, which does each step "
-            "for all examples before the next, so that no order of the examples can be kept. "
-            "Use ordered=False, or a loop in place of vmap."
-        ).at(params.location)
-    return _bind_batched(io_callback_p, mapped, values, axes, params)
-
-
-def _bind_batched(
-    primitive: prim.Primitive[common.CallbackParams],
-    mapped: prim.MappedAxis,
-    values: prim.Arrays,
-    axes: prim.BatchAxes,
-    params: common.CallbackParams,
-) -> prim.BatchResult:
-    """Call a function for each example that takes part in what is computed for all."""
-    if mapped.taking_part is not None:
-        values, axes = [*values, mapped.taking_part.mask], [*axes, 0]
-        outer = [attrs.evolve(x, mapped=(*x.mapped, False)) for x in params.leading_axes]
-        params = attrs.evolve(params, leading_axes=tuple(outer))
-    operands, params = common.batched_call(mapped, values, axes, params)
-    outs = tr.bind(primitive, operands, params)
-    return outs, [0] * len(outs)
 
 
 @overload
@@ -141,21 +117,9 @@ debug_callback_p: prim.Primitive[common.CallbackParams] = prim.Primitive(
 common.declare(debug_callback_p)
 
 
-@debug_callback_p.def_jvp
-def _debug_callback_jvp(
-    primals: prim.Arrays, tangents: prim.Tangents, params: common.CallbackParams
-) -> prim.JvpResult:
-    return tr.bind(debug_callback_p, primals, params), ()
-
-
-@debug_callback_p.def_batch
-def _debug_callback_batch(
-    mapped: prim.MappedAxis,
-    values: prim.Arrays,
-    axes: prim.BatchAxes,
-    params: common.CallbackParams,
-) -> prim.BatchResult:
-    return _bind_batched(debug_callback_p, mapped, values, axes, params)
+debug_callback_p.def_jvp(
+    lambda primals, tangents, params: (tr.bind(debug_callback_p, primals, params), ())
+)
 
 
 def debug_callback(

@@ -12,10 +12,20 @@ from tinyjax.callbacks import common
 from tinyjax.core.names import Array, av, bt, jx, opd, prim, sh, stg, tr
 from tinyjax.custom_derivatives import closures
 
+
+def _check_batch(params: common.CallbackParams) -> None:
+    if params.method is None:
+        raise errors.CallbackError(
+            f"pure_callback of {params.callback!r} is under vmap, but does not say what to do "
+            'there. Pass vmap_method="sequential" to call it once for each example, '
+            '"expand_dims" or "broadcast_all" to call it once with one axis more in front.'
+        ).at(params.location)
+
+
 pure_callback_p: prim.Primitive[common.CallbackParams] = prim.Primitive(
     "pure_callback", common.CallbackParams
 )
-common.declare(pure_callback_p)
+common.declare(pure_callback_p, _check_batch)
 prim.mark(prim.MATERIALIZES, False, pure_callback_p)
 
 
@@ -77,24 +87,6 @@ def _over_axis(
         ]
 
     return batched
-
-
-@pure_callback_p.def_batch
-def _pure_callback_batch(
-    mapped: prim.MappedAxis,
-    values: prim.Arrays,
-    axes: prim.BatchAxes,
-    params: common.CallbackParams,
-) -> prim.BatchResult:
-    if params.method is None and not mapped.one_by_one:
-        raise errors.CallbackError(
-            f"pure_callback of {params.callback!r} is under vmap, but does not say what to do "
-            'there. Pass vmap_method="sequential" to call it once for each example, '
-            '"expand_dims" or "broadcast_all" to call it once with one axis more in front.'
-        ).at(params.location)
-    operands, params = common.batched_call(mapped, values, axes, params)
-    outs = tr.bind(pure_callback_p, operands, params)
-    return outs, [0] * len(outs)
 
 
 @overload
