@@ -161,7 +161,9 @@ def _meet(
     member = membership.Membership(number, size, group.lines)
     hostname = next(iter(group.lines.values())).own_host
     address = mine.coordinator_address
-    member.connected(connecting.connect(address, number, group.devices, hostname, limits, service))
+    member.connection = connecting.connect(
+        address, number, group.devices, hostname, limits, service
+    )
     return member
 
 

@@ -67,16 +67,13 @@ class _Launched:
                 command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
             )
             self._running[number] = process
-            assert process.stdout is not None, "it is a pipe"
-            assert process.stderr is not None, "it is a pipe"
-            self._thread(_forward, number, process.stdout, sys.stdout.buffer)
-            self._thread(_forward, number, process.stderr, sys.stderr.buffer)
+            self._forward(number, process.stdout, sys.stdout.buffer)
+            self._forward(number, process.stderr, sys.stderr.buffer)
             Thread(target=self._wait, args=(number, process), daemon=True).start()
 
-    def _thread(self, *call: object) -> None:
-        fun, *args = call
-        assert callable(fun), "it is what the thread does"
-        thread = Thread(target=fun, args=args, daemon=True)
+    def _forward(self, number: int, source: IO[bytes] | None, target: IO[bytes]) -> None:
+        assert source is not None, "it is a pipe"
+        thread = Thread(target=_forward, args=(number, source, target), daemon=True)
         self._threads.append(thread)
         thread.start()
 

@@ -31,6 +31,7 @@ class Membership:
     Attributes:
         process_id: the number of the process.
         size: the number of processes.
+        connection: the connection to XLA's service, once there is one.
     """
 
     def __init__(self, process_id: int, size: int, lines: Mapping[int, gathering.Line]) -> None:
@@ -44,7 +45,7 @@ class Membership:
         self.process_id: int = process_id
         self.size: int = size
         self._lines: Mapping[int, gathering.Line] = lines
-        self._connection: connecting.Connection | None = None
+        self.connection: connecting.Connection | None = None
         self._failed: bool = False
         self._done: set[int] = set()
         self._lock: Lock = Lock()
@@ -53,15 +54,6 @@ class Membership:
             watching = Thread(target=self._watch, name="tinyjax-processes", daemon=True)
             self._watching: Thread = watching
             watching.start()
-
-    @property
-    def connection(self) -> connecting.Connection | None:
-        """The connection to XLA's service, once there is one."""
-        return self._connection
-
-    def connected(self, connection: connecting.Connection) -> None:
-        """Take XLA's connection, once it has been made."""
-        self._connection = connection
 
     # Watching
 
@@ -153,11 +145,11 @@ class Membership:
                     f"distributed.shutdown: {summary}. All processes make the same calls; give a "
                     "longer time where they take unlike long."
                 )
-        if self._connection is not None:
-            self._connection.close()
+        if self.connection is not None:
+            self.connection.close()
             if self.process_id == 0:  # XLA's service is for the others until they have left
                 self._watching.join(_ENDING)
-            self._connection.stop()
+            self.connection.stop()
         for line in self._lines.values():
             line.close()
 
@@ -172,8 +164,8 @@ class Membership:
         """Tell the others that this process has failed, and wait for none of them."""
         self._failed = True
         self._tell({"lost": why})
-        if self._connection is not None:
-            self._connection.abandon()
+        if self.connection is not None:
+            self.connection.abandon()
         if self._lines and self.process_id == 0:
             self._watching.join(_ENDING)
 
