@@ -251,9 +251,7 @@ custom_vjp_tangent_p.def_jvp(_refuse_forward_mode)
 custom_vjp_tangent_p.def_rule(ASKED)(lambda params: True)
 
 
-@custom_vjp_tangent_p.def_abstract_eval
-def _tangent_type(avals: prim.Avals, params: PullBackParams) -> prim.Avals:
-    return params.out_avals
+custom_vjp_tangent_p.def_abstract_eval(lambda avals, params: params.out_avals)
 
 
 @custom_vjp_tangent_p.def_transpose
@@ -560,21 +558,37 @@ def _stage_rule(
     return rule, staged.consts
 
 
+def flat_jvp(
+    jvp: tr.DerivativeRule, count: int, nonzero: Sequence[bool]
+) -> tuple[Callable[..., list[Array]], list[bool]]:
+    """Make a derivative rule a function of arrays.
+
+    Args:
+        jvp: the rule.
+        count: of how many primals.
+        nonzero: which of them have tangents.
+
+    Returns:
+        A function that takes the primals and then their tangents, and returns the results and then
+        the tangents that there are; and a list that tells, once it has run, which these are.
+    """
+    nonzero_out: list[bool] = []
+
+    def run(*values: Array) -> list[Array]:
+        outs, tangents = jvp(values[:count], prim.with_zeros(nonzero, values[count:]))
+        nonzero_out[:] = prim.nonzeros(tangents)
+        return [*outs, *prim.present(tangents)]
+
+    return run, nonzero_out
+
+
 def _stage_joined(
     jvp: tr.DerivativeRule, avals: Sequence[av.ShapedArray], skip: int
 ) -> tuple[ClosedJvp, tuple[Array, ...]]:
     """As ``_stage_rule``, results and tangents together."""
     nonzero = [dtypes.is_inexact(a.dtype) for a in avals]
-    nonzero_out: list[bool] = []
-
-    def run(*values: Array) -> list[Array]:
-        n = len(avals)
-        outs, tangents = jvp(values[:n], prim.with_zeros(nonzero, values[n:]))
-        nonzero_out[:] = prim.nonzeros(tangents)
-        return [*outs, *prim.present(tangents)]
-
+    run, nonzero_out = flat_jvp(jvp, len(avals), nonzero)
     staged = stage(run, [*avals, *prim.marked(avals, nonzero)])
-
     jaxpr = staged.jaxpr  # the rule outlives the trace, whose tracers it must not hold
 
     def rule(consts: prim.Arrays, primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:

@@ -563,16 +563,8 @@ class _Mapped(_Flat):
     def jvp(
         self, primals: prim.Arrays, tangents: prim.Tangents
     ) -> tuple[list[Array], list[prim.Tangent]]:
-        nonzero, count = prim.nonzeros(tangents), len(primals)
-        nonzero_out: list[bool] = []
-
-        def run(*values: Array) -> list[Array]:
-            outs, tangents_out = self.of.jvp(
-                values[:count], prim.with_zeros(nonzero, values[count:])
-            )
-            nonzero_out[:] = prim.nonzeros(tangents_out)
-            return [*outs, *prim.present(tangents_out)]
-
+        nonzero = prim.nonzeros(tangents)
+        run, nonzero_out = custom_calls.flat_jvp(self.of.jvp, len(primals), nonzero)
         axes = [*self.axes, *prim.marked(self.axes, nonzero)]
         results, result_axes = bt.batch_flat(
             run, self.mapped, [*primals, *prim.present(tangents)], axes

@@ -155,9 +155,7 @@ exported_tangent_p: prim.Primitive[ExportedTangentParams] = prim.Primitive(
 )
 
 
-@exported_tangent_p.def_abstract_eval
-def _tangent_type(avals: prim.Avals, params: ExportedTangentParams) -> prim.Avals:
-    return params.out_avals
+exported_tangent_p.def_abstract_eval(lambda avals, params: params.out_avals)
 
 
 def _refuse_forward_mode(*operands: Any) -> Any:

@@ -45,11 +45,9 @@ def _dimension_lowering(b: Lowering, operands: hlo.Values, params: DimensionPara
 ru.def_constant(dim_as_value_p)
 
 
-@dim_as_value_p.def_batch
-def _dimension_batch(
-    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: DimensionParams
-) -> prim.BatchResult:
-    return (tr.bind1(dim_as_value_p, (), params),), (None,)
+dim_as_value_p.def_batch(
+    lambda mapped, values, axes, params: (tr.bind(dim_as_value_p, (), params), (None,))
+)
 
 
 def dim_as_value(size: int) -> Array:

@@ -562,16 +562,14 @@ def _decode_body(body: memoryview, header_size: int) -> Content:
 
     scope = None
     if header["constraints"] is not None:
-        scope = dims.SymbolicScope(
-            [jaxprs.of_type(str, c) for c in jaxprs.of_type(list, header["constraints"])]
-        )
+        scope = dims.SymbolicScope(_items(str, header["constraints"]))
     shardings = None
     if header.get("lie") is not None:
         ins, outs = jaxprs.of_type(list, header["lie"])
         shardings = _decode_all(ins), _decode_all(outs)
     is_jaxpr = scope is not None or shardings is not None
     program = take(header["program"]).decode()
-    others = tuple([take(size).decode() for size in jaxprs.of_type(list, header["others"])])
+    others = tuple([take(size).decode() for size in _items(int, header["others"])])
     consts: list[Array] = []
     for aval in _decode_avals(header["consts"], None):
         host = np.frombuffer(take(aval.nbytes), aval.dtype).reshape(aval.shape)
@@ -582,17 +580,12 @@ def _decode_body(body: memoryview, header_size: int) -> Content:
         decode_tree(jaxprs.of_type(list, header["out_tree"])),
         _decode_avals(header["in_avals"], scope),
         _decode_avals(header["out_avals"], scope),
-        tuple([jaxprs.of_type(int, i) for i in jaxprs.of_type(list, header["donated"])]),
+        _items(int, header["donated"]),
         tuple(consts),
         "" if is_jaxpr else program,
-        tuple([jaxprs.of_type(str, p) for p in jaxprs.of_type(list, header["platforms"])]),
+        _items(str, header["platforms"]),
         others,
-        tuple(
-            [
-                DisabledSafetyCheck(jaxprs.of_type(str, c))
-                for c in jaxprs.of_type(list, header["disabled_checks"])
-            ]
-        ),
+        tuple(map(DisabledSafetyCheck, _items(str, header["disabled_checks"]))),
         None if header["vjp"] is None else take(header["vjp"]),
         scope,
         jaxprs.decode_program(program, scope) if is_jaxpr else None,
@@ -621,6 +614,10 @@ def _decode_body(body: memoryview, header_size: int) -> Content:
     if not {*content.donated} <= {*range(len(content.in_avals))}:
         raise ValueError("it donates what is no argument")
     return content
+
+
+def _items(kind: type[T], entries: object) -> tuple[T, ...]:
+    return tuple([jaxprs.of_type(kind, x) for x in jaxprs.of_type(list, entries)])
 
 
 def _encode_all(shardings: families.Shardings) -> list[Any]:

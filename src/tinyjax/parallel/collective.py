@@ -23,13 +23,22 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, records, tree
-from tinyjax.core.names import Array, av, bc, bind1, ew, hlo, ints, opd, prim, rd, ru, sh, tr
+from tinyjax.core.names import Array, av, bc, bind, bind1, ew, hlo, ints, opd, prim, rd, ru, sh, tr
 from tinyjax.core.primitives.slicing import concatenate, slice_in_dim
 from tinyjax.core.stablehlo import Lowering, Value, Values
 from tinyjax.core.values.integers import int_pairs, integers, is_one_of, listed
 from tinyjax.errors import ArgumentError, ShapeError, ShardingError, UnboundAxisError, shortened
 from tinyjax.parallel import constraint as con, lowering, sharding as sd, types as ty
-from tinyjax.parallel.mesh_rule import MESH, DivisionRule, MeshRule, kept, same, union, whole
+from tinyjax.parallel.mesh_rule import (
+    MESH,
+    DivisionRule,
+    MeshRule,
+    VariesRule,
+    kept,
+    same,
+    union,
+    whole,
+)
 from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
 
 T = TypeVar("T")
@@ -342,27 +351,22 @@ _def_extremum_jvp(pmin_p)
 
 # pvary
 
+
+def _cast(name: str, params: type[P], varies: VariesRule) -> prim.Primitive[P]:
+    """Declare a primitive that gives its operand, of which types say something else."""
+    primitive = prim.Primitive(name, params)
+    ru.def_identity(primitive)
+    ru.def_linear(primitive)
+    sh.def_simple_batch(primitive)
+    primitive.def_rule(MESH)(MeshRule(same, varies=varies))
+    return primitive
+
+
 #: The operand, as a value of which devices may have different ones from here on.
-pvary_p: prim.Primitive[CollectiveParams] = prim.Primitive("pvary", CollectiveParams)
-
-
-ru.def_identity(pvary_p)
-
-
-def _pvary_varies(params: CollectiveParams, axes: ty.Axes) -> tuple[ty.Axes, ty.Axes]:
-    return axes, axes | {params.axis_name}
-
-
-pvary_p.def_rule(MESH)(MeshRule(same, varies=_pvary_varies))
-
-
-ru.def_linear(pvary_p)
-
-
+pvary_p: prim.Primitive[CollectiveParams] = _cast(
+    "pvary", CollectiveParams, lambda params, axes: (axes, axes | {params.axis_name})
+)
 ru.def_transposes(pvary_p, lambda ct, x, params: bind1(psum_p, (ct,), params))
-
-
-sh.def_simple_batch(pvary_p)
 
 
 def pvary(x: Array, axes: ty.Axes) -> Array:
@@ -390,12 +394,6 @@ class RecastParams(prim.Params):
     of: str
     to: str
 
-
-#: The operand, of which types say from here on that devices share something else.
-recast_p: prim.Primitive[RecastParams] = prim.Primitive("recast", RecastParams)
-ru.def_identity(recast_p)
-ru.def_linear(recast_p)
-sh.def_simple_batch(recast_p)
 
 _SHARED = {
     "I": "a value that all devices have",
@@ -430,7 +428,8 @@ def _recast_varies(params: RecastParams, axes: ty.Axes) -> tuple[ty.Axes, ty.Axe
     return _with_letter(axes, name, of), _with_letter(axes, name, params.to)
 
 
-recast_p.def_rule(MESH)(MeshRule(same, varies=_recast_varies))
+#: The operand, of which types say from here on that devices share something else.
+recast_p: prim.Primitive[RecastParams] = _cast("recast", RecastParams, _recast_varies)
 
 
 def _recast_transpose(ct: Array, x: prim.UndefinedPrimal, params: RecastParams) -> Array:
@@ -488,18 +487,11 @@ def parts_along(x: Array, name: Hashable) -> Array:
 
 
 #: The operand, of which all devices along an axis are taken to have the same.
-unvary_p: prim.Primitive[CollectiveParams] = prim.Primitive("unvary", CollectiveParams)
-ru.def_identity(unvary_p)
-ru.def_linear(unvary_p)
-sh.def_simple_batch(unvary_p)
-
-
-def _unvary_varies(params: CollectiveParams, axes: ty.Axes) -> tuple[ty.Axes, ty.Axes]:
-    axis = {params.axis_name}
-    return axes | axis, axes - axis
-
-
-unvary_p.def_rule(MESH)(MeshRule(same, varies=_unvary_varies))
+unvary_p: prim.Primitive[CollectiveParams] = _cast(
+    "unvary",
+    CollectiveParams,
+    lambda params, axes: (axes | {params.axis_name}, axes - {params.axis_name}),
+)
 
 
 def _shared(ct: Array, x: prim.UndefinedPrimal, params: CollectiveParams) -> Array:
@@ -751,26 +743,16 @@ def _write_axis_index(b: Lowering, line: _Line, x: Value, params: CollectivePara
 _def_unbound(axis_index_p, _write_axis_index)
 
 
-@axis_index_p.def_abstract_eval
-def _axis_index_type(avals: prim.Avals, params: CollectiveParams) -> prim.Avals:
-    return (av.ShapedArray((), dtypes.int32),)
-
-
+axis_index_p.def_abstract_eval(lambda avals, params: (av.ShapedArray((), dtypes.int32),))
 ru.def_constant(axis_index_p)
+axis_index_p.def_batch(
+    lambda mapped, values, axes, params: (bind(axis_index_p, (), params), (None,))
+)
 
 
-@axis_index_p.def_batch
-def _axis_index_batch(
-    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: CollectiveParams
-) -> prim.BatchResult:
-    return (bind1(axis_index_p, (), params),), (None,)
-
-
-@axis_index_p.def_collective
-def _axis_index_collective(
-    mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: CollectiveParams
-) -> prim.BatchResult:
-    return (sh.iota((mapped.size,), dtypes.int32, 0),), (0,)
+axis_index_p.def_collective(
+    lambda mapped, values, axes, params: ((sh.iota((mapped.size,), dtypes.int32, 0),), (0,))
+)
 
 
 def axis_index(axis_name: AxisName | Sequence[AxisName]) -> Array:

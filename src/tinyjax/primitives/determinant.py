@@ -20,21 +20,9 @@ det_p: prim.Primitive[prim.NoParams] = prim.Primitive("det", prim.NoParams)
 _det_of_hosts = ma.lapack_of_numpy("det", "d->d", np.linalg.det)
 
 
-@det_p.def_impl
-def _det_impl(operands: prim.Hosts, params: prim.NoParams) -> prim.Hosts:
-    return _det_of_hosts(*operands)
-
-
-@det_p.def_host
-def _det_host(avals: prim.Avals, params: prim.NoParams) -> prim.Kernel | None:
-    return ma.kernel_of_numpy("det", "d->d", avals[0])
-
-
-@det_p.def_abstract_eval
-def _det_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
-    (x,) = avals
-    ma.check_matrices("det", x, square=True)
-    return (av.ShapedArray(x.shape[:-2], x.dtype),)
+det_p.def_impl(lambda operands, params: _det_of_hosts(*operands))
+det_p.def_host(lambda avals, params: ma.kernel_of_numpy("det", "d->d", avals[0]))
+ma.def_types(det_p, lambda x, params: (av.ShapedArray(x.shape[:-2], x.dtype),))
 
 
 def _factored(x: Array) -> tuple[Array, Array]:
@@ -113,17 +101,13 @@ slogdet_p: prim.Primitive[prim.NoParams] = prim.Primitive("slogdet", prim.NoPara
 _slogdet_of_hosts = ma.lapack_of_numpy("slogdet", "d->dd", np.linalg.slogdet)
 
 
-@slogdet_p.def_impl
-def _slogdet_impl(operands: prim.Hosts, params: prim.NoParams) -> prim.Hosts:
-    return _slogdet_of_hosts(*operands)
-
-
-@slogdet_p.def_abstract_eval
-def _slogdet_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
-    (x,) = avals
-    ma.check_matrices("slogdet", x, square=True)
+def _slogdet_types(x: av.ShapedArray, params: prim.NoParams) -> prim.Avals:
     shape = x.shape[:-2]
     return (av.ShapedArray(shape, x.dtype), av.ShapedArray(shape, dtypes.real_part(x.dtype)))
+
+
+slogdet_p.def_impl(lambda operands, params: _slogdet_of_hosts(*operands))
+ma.def_types(slogdet_p, _slogdet_types)
 
 
 def _slogdet_by_factors(x: Array) -> Sequence[Array]:
@@ -197,11 +181,7 @@ def _adjugate_impl(operands: prim.Hosts, params: prim.NoParams) -> prim.Hosts:
     return ((phase * inner).astype(x.dtype),)
 
 
-@adjugate_p.def_abstract_eval
-def _adjugate_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
-    (x,) = avals
-    ma.check_matrices("adjugate", x, square=True)
-    return (x.strip_weak(),)
+ma.def_types(adjugate_p, lambda x, params: (x.strip_weak(),))
 
 
 def _turned(x: Array, rows: int, columns: int) -> Array:

@@ -249,12 +249,12 @@ def ormqr(a: Array, taus: Array, c: Array, *, left: bool = True, transpose: bool
 hessenberg_p: Primitive[prim.NoParams] = ma.declare("hessenberg", prim.NoParams)
 
 
-@hessenberg_p.def_abstract_eval
-def _hessenberg_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
-    (x,) = avals
-    ma.check_matrices("hessenberg", x, square=True)
+def _hessenberg_types(x: av.ShapedArray, params: prim.NoParams) -> prim.Avals:
     *batch, n = x.shape[:-1]
     return (x.strip_weak(), av.ShapedArray((*batch, max(n - 1, 0)), x.dtype))
+
+
+ma.def_types(hessenberg_p, _hessenberg_types)
 
 
 def _hessenberg_of_one(a: HostArray, params: prim.NoParams) -> Sequence[HostArray]:
@@ -321,10 +321,7 @@ class TridiagonalParams(prim.Params):
 tridiagonal_p: Primitive[TridiagonalParams] = ma.declare("tridiagonal", TridiagonalParams)
 
 
-@tridiagonal_p.def_abstract_eval
-def _tridiagonal_type(avals: prim.Avals, params: TridiagonalParams) -> prim.Avals:
-    (x,) = avals
-    ma.check_matrices("tridiagonal", x, square=True)
+def _tridiagonal_types(x: av.ShapedArray, params: TridiagonalParams) -> prim.Avals:
     *batch, n = x.shape[:-1]
     if not n:
         raise errors.ShapeError("tridiagonal takes matrices with at least one row, but got none.")
@@ -335,6 +332,9 @@ def _tridiagonal_type(avals: prim.Avals, params: TridiagonalParams) -> prim.Aval
         av.ShapedArray((*batch, n - 1), part),
         av.ShapedArray((*batch, n - 1), x.dtype),
     )
+
+
+ma.def_types(tridiagonal_p, _tridiagonal_types)
 
 
 def _tridiagonal_of_one(a: HostArray, params: TridiagonalParams) -> Sequence[HostArray]:

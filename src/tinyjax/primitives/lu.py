@@ -25,12 +25,12 @@ from tinyjax.primitives.triangular import triangular_solve
 lu_p: prim.Primitive[prim.NoParams] = ma.declare("lu", prim.NoParams)
 
 
-@lu_p.def_abstract_eval
-def _lu_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
-    (x,) = avals
-    ma.check_matrices("lu", x)
+def _lu_types(x: av.ShapedArray, params: prim.NoParams) -> prim.Avals:
     pivots = av.ShapedArray((*x.shape[:-2], min(x.shape[-2:])), dtypes.int32)
     return (x.strip_weak(), pivots)
+
+
+ma.def_types(lu_p, _lu_types, square=False)
 
 
 def _lu_of_one(x: dtypes.HostArray, params: prim.NoParams) -> prim.Hosts:

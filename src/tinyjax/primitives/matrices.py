@@ -78,6 +78,27 @@ def check_matrices(name: str, aval: av.ShapedArray, *, square: bool = False) -> 
         )
 
 
+def def_types(
+    primitive: prim.Primitive[P],
+    types: Callable[[av.ShapedArray, P], prim.Avals],
+    *,
+    square: bool = True,
+) -> None:
+    """Define the types of what a primitive makes of a matrix.
+
+    Args:
+        primitive: takes one matrix, or several in one array.
+        types: of the operand's type and the parameters, those of the results.
+        square: whether it takes square matrices alone.
+    """
+
+    @primitive.def_abstract_eval
+    def matrix_types(avals: prim.Avals, params: P) -> prim.Avals:
+        (x,) = avals
+        check_matrices(primitive.name, x, square=square)
+        return types(x, params)
+
+
 def check_operands(name: str, a: av.ShapedArray, b: av.ShapedArray) -> None:
     """Raise unless two stacks of matrices have one dtype and the same axes in front.
 

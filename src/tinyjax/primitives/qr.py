@@ -61,14 +61,14 @@ def _pivoted(x: dtypes.HostArray, full_matrices: bool) -> prim.Hosts:
     return outs
 
 
-@qr_p.def_abstract_eval
-def _qr_type(avals: prim.Avals, params: QrParams) -> prim.Avals:
-    (x,) = avals
-    ma.check_matrices("qr", x)
+def _qr_types(x: av.ShapedArray, params: QrParams) -> prim.Avals:
     *batch, m, n = x.shape
     k = m if params.full_matrices else min(m, n)
     factors = av.ShapedArray((*batch, m, k), x.dtype), av.ShapedArray((*batch, k, n), x.dtype)
     return (*factors, av.ShapedArray((*batch, n), dtypes.int32)) if params.pivoting else factors
+
+
+ma.def_types(qr_p, _qr_types, square=False)
 
 
 @qr_p.def_lowering
@@ -195,12 +195,12 @@ def _geqrf_impl(operands: prim.Hosts, params: prim.NoParams) -> prim.Hosts:
     return np.swapaxes(packed, -1, -2), factors
 
 
-@geqrf_p.def_abstract_eval
-def _geqrf_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
-    (x,) = avals
-    ma.check_matrices("geqrf", x)
+def _geqrf_types(x: av.ShapedArray, params: prim.NoParams) -> prim.Avals:
     *batch, m, n = x.shape
     return (av.ShapedArray(x.shape, x.dtype), av.ShapedArray((*batch, min(m, n)), x.dtype))
+
+
+ma.def_types(geqrf_p, _geqrf_types, square=False)
 
 
 @geqrf_p.def_lowering

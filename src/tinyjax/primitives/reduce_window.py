@@ -115,29 +115,21 @@ def window_reducer(
         )
         return (b.convert(out, x.dtype),)
 
-    def_simple_batch(primitive, _with_axis_in_front, _with_axis_at_end)
+    def_simple_batch(
+        primitive,
+        lambda params, size: _with_axis(params, 0),
+        lambda params, size: _with_axis(params, len(params.window)),
+    )
     prim.mark(prim.MATERIALIZES, False, primitive)
     return primitive
 
 
-def _with_axis_in_front(params: WindowParams, size: int) -> WindowParams:
-    return WindowParams(
-        (1, *params.window),
-        (1, *params.strides),
-        ((0, 0), *params.padding),
-        (1, *params.base_dilation),
-        (1, *params.window_dilation),
-    )
-
-
-def _with_axis_at_end(params: WindowParams, size: int) -> WindowParams:
-    return WindowParams(
-        (*params.window, 1),
-        (*params.strides, 1),
-        (*params.padding, (0, 0)),
-        (*params.base_dilation, 1),
-        (*params.window_dilation, 1),
-    )
+def _with_axis(params: WindowParams, axis: int) -> WindowParams:
+    """Insert an axis that windows leave alone."""
+    axes = (params.window, params.strides, params.base_dilation, params.window_dilation)
+    window, strides, base, within = [(*x[:axis], 1, *x[axis:]) for x in axes]
+    padding = (*params.padding[:axis], (0, 0), *params.padding[axis:])
+    return WindowParams(window, strides, padding, base, within)
 
 
 def _check(name: str, x: av.ShapedArray, params: WindowParams) -> None:

@@ -335,11 +335,7 @@ def solve_sylvester(a: Array, b: Array, c: Array) -> Array:
 sqrtm_p: prim.Primitive[prim.NoParams] = ma.declare("sqrtm", prim.NoParams)
 
 
-@sqrtm_p.def_abstract_eval
-def _sqrtm_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
-    (x,) = avals
-    ma.check_matrices("sqrtm", x, square=True)
-    return (av.ShapedArray(x.shape, dtypes.to_complex(x.dtype)),)
+ma.def_types(sqrtm_p, lambda x, _: (av.ShapedArray(x.shape, dtypes.to_complex(x.dtype)),))
 
 
 @cache

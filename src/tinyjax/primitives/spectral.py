@@ -38,13 +38,13 @@ class EigParams(prim.Params):
 eig_p: prim.Primitive[EigParams] = ma.declare("eig", EigParams)
 
 
-@eig_p.def_abstract_eval
-def _eig_type(avals: prim.Avals, params: EigParams) -> prim.Avals:
-    (x,) = avals
-    ma.check_matrices("eig", x, square=True)
+def _eig_types(x: av.ShapedArray, params: EigParams) -> prim.Avals:
     dtype = dtypes.to_complex(x.dtype)
     values, vectors = av.ShapedArray(x.shape[:-1], dtype), av.ShapedArray(x.shape, dtype)
     return (values, *[vectors] * (params.left + params.right))
+
+
+ma.def_types(eig_p, _eig_types)
 
 
 @eig_p.def_impl
@@ -177,11 +177,7 @@ def eig(x: Array, *, left: bool = True, right: bool = True) -> Sequence[Array]:
 schur_p: prim.Primitive[prim.NoParams] = ma.declare("schur", prim.NoParams)
 
 
-@schur_p.def_abstract_eval
-def _schur_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
-    (x,) = avals
-    ma.check_matrices("schur", x, square=True)
-    return (x.strip_weak(), x.strip_weak())
+ma.def_types(schur_p, lambda x, params: (x.strip_weak(), x.strip_weak()))
 
 
 def _schur_of_one(a: dtypes.HostArray, params: prim.NoParams) -> Sequence[dtypes.HostArray]:
@@ -268,11 +264,11 @@ def _eigh_impl(operands: prim.Hosts, params: prim.NoParams) -> prim.Hosts:
     return vectors, values
 
 
-@eigh_p.def_abstract_eval
-def _eigh_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
-    (x,) = avals
-    ma.check_matrices("eigh", x, square=True)
+def _eigh_types(x: av.ShapedArray, params: prim.NoParams) -> prim.Avals:
     return (x.strip_weak(), av.ShapedArray(x.shape[:-1], dtypes.real_part(x.dtype)))
+
+
+ma.def_types(eigh_p, _eigh_types)
 
 
 @ma.def_lowering(eigh_p)
@@ -380,10 +376,7 @@ def _is_finite(x: Array) -> Array:
     return flags[0] if len(flags) == 1 else ew.and_(*flags)
 
 
-@svd_p.def_abstract_eval
-def _svd_type(avals: prim.Avals, params: SvdParams) -> prim.Avals:
-    (x,) = avals
-    ma.check_matrices("svd", x)
+def _svd_types(x: av.ShapedArray, params: SvdParams) -> prim.Avals:
     *batch, m, n = x.shape
     k = min(m, n)
     values = av.ShapedArray((*batch, k), dtypes.real_part(x.dtype))
@@ -395,6 +388,9 @@ def _svd_type(avals: prim.Avals, params: SvdParams) -> prim.Avals:
         av.ShapedArray((*batch, m, left), x.dtype),
         av.ShapedArray((*batch, right, n), x.dtype),
     )
+
+
+ma.def_types(svd_p, _svd_types, square=False)
 
 
 @svd_p.def_lowering

@@ -261,11 +261,7 @@ def _cholesky_host(avals: prim.Avals, params: prim.NoParams) -> prim.Kernel | No
     return factor
 
 
-@cholesky_p.def_abstract_eval
-def _cholesky_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
-    (x,) = avals
-    ma.check_matrices("cholesky", x, square=True)
-    return (x.strip_weak(),)
+ma.def_types(cholesky_p, lambda x, params: (x.strip_weak(),))
 
 
 @ma.def_lowering(cholesky_p)

@@ -32,23 +32,22 @@ _WITHOUT: Final = {
 }
 #: Rules that do what others do.
 _INSTEAD: Final = {"impl": "evaluate", "jvp": "linearize", "batch": "collective"}
-#: Which checks need which rules.
-_NEEDS: Final[dict[str, tuple[str, ...]]] = {
-    "host": ("impl",),
-    "values": ("impl", "abstract_eval"),
-    "weak types": ("impl", "abstract_eval"),
-    "lowering": ("impl", "abstract_eval", "lowering"),
-    "batch": ("impl", "batch"),
-    "batch of batch": ("impl", "batch"),
-    "tangents by operands": ("impl", "jvp"),
-    "cotangents by operands": ("impl", "jvp"),
-    "complex step": ("impl", "jvp"),
-    "transpose": ("impl", "jvp", "transpose"),
-    "derivatives": ("impl", "jvp"),
-    "no elements, no axes": ("impl", "abstract_eval", "lowering"),
-    "jaxpr": ("impl", "abstract_eval"),
-    "jit": ("impl", "abstract_eval", "lowering", "batch"),
-    "stacks": ("impl", "abstract_eval", "lowering"),
+#: Which rules a check needs, and the check, which returns why it was not made where it was not.
+_CHECKS: Final[dict[str, tuple[str, Callable[..., str | None]]]] = {
+    "values": ("impl abstract_eval", rules.check_values),
+    "host": ("impl", rules.check_host),
+    "weak types": ("impl abstract_eval", rules.check_weak_types),
+    "lowering": ("impl abstract_eval lowering", rules.check_lowering),
+    "batch": ("impl batch", partial(rules.check_batch, most=256)),
+    "batch of batch": ("impl batch", rules.check_batch_of_batch),
+    "no elements, no axes": ("impl abstract_eval lowering", rules.check_sizes),
+    "transpose": ("impl jvp transpose", rules.check_linear),
+    "tangents by operands": ("impl jvp", rules.check_tangents),
+    "cotangents by operands": ("impl jvp", rules.check_cotangents),
+    "complex step": ("impl jvp", rules.check_complex_step),
+    "derivatives": ("impl jvp", rules.check_derivatives),
+    "jaxpr": ("impl abstract_eval", rules.check_jaxpr),
+    "jit": ("impl abstract_eval lowering batch", rules.check_jit),
 }
 _OF_DERIVATIVES: Final = (
     *("derivatives", "tangents by operands", "cotangents by operands", "complex step"),
@@ -172,25 +171,12 @@ def check_primitive(
 def _run(spec: Spec, missing: dict[str, str], depth: int, stacks: int | None) -> Report:
     checked: list[str] = []
     left_out: dict[str, str] = {}
-    checks: dict[str, Callable[[], object]] = {
-        "values": lambda: rules.check_values(spec),
-        "host": lambda: rules.check_host(spec),
-        "weak types": lambda: rules.check_weak_types(spec),
-        "lowering": lambda: rules.check_lowering(spec),
-        "batch": lambda: rules.check_batch(spec, 256),
-        "batch of batch": lambda: rules.check_batch_of_batch(spec),
-        "no elements, no axes": lambda: rules.check_sizes(spec),
-        "transpose": lambda: rules.check_linear(spec),
-        "tangents by operands": lambda: rules.check_tangents(spec),
-        "cotangents by operands": lambda: rules.check_cotangents(spec),
-        "complex step": lambda: rules.check_complex_step(spec),
-        "derivatives": lambda: rules.check_derivatives(spec),
-        "jaxpr": lambda: rules.check_jaxpr(spec),
-        "jit": lambda: rules.check_jit(spec),
-        "stacks": lambda: check_stacks(spec, depth, stacks) and None,
+    checks: dict[str, tuple[str, Callable[..., object]]] = {
+        **_CHECKS,
+        "stacks": ("impl abstract_eval lowering", partial(check_stacks, depth=depth, most=stacks)),
     }
-    for name, check in checks.items():
-        lacking = [rule for rule in _NEEDS[name] if rule in missing]
+    for name, (needs, check) in checks.items():
+        lacking = [rule for rule in needs.split() if rule in missing]
         if lacking:
             if name != "transpose":  # the missing rule says so
                 left_out[name] = f"there is no {' or '.join(lacking)} rule"
@@ -198,11 +184,11 @@ def _run(spec: Spec, missing: dict[str, str], depth: int, stacks: int | None) ->
             left_out[name] = "no operand has derivatives"
         else:
             try:
-                why = check()
+                why = check(spec)
             except errors.MissingRuleError as error:
                 why = f"'{error.primitive}' has no {error.rule} rule"
-            if why:
-                left_out[name] = str(why)
+            if isinstance(why, str) and why:
+                left_out[name] = why
             else:
                 checked.append(name)
     return Report(spec.name, tuple(checked), missing, left_out)

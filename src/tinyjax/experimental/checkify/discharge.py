@@ -17,7 +17,7 @@ from tinyjax.core.primitives.elementwise import convert_element_type, div, eq, g
 from tinyjax.core.primitives.slicing import concatenate
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.values import Array
-from tinyjax.custom_derivatives.custom_calls import ClosedJvp, custom_call_p
+from tinyjax.custom_derivatives.custom_calls import ClosedJvp, custom_call_p, flat_jvp
 from tinyjax.parallel.program_keys import FIRST_CODE, RECORDED_IN
 from tinyjax.primitives import arg_extrema, dynamic_slice as ds, gather_scatter as gs
 
@@ -425,15 +425,10 @@ def _without_checks(jvp: ClosedJvp) -> ClosedJvp:
     def rule(
         consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[prim.Tangent]
     ) -> tuple[Sequence[Array], Sequence[prim.Tangent]]:
-        nonzero = prim.nonzeros(tangents)
-        nonzero_out: list[bool] = []
-
-        def run(*values: Array) -> list[Array]:
-            first, second, moved = prim.split_list(values, len(consts), len(primals))
-            outs, out_tangents = jvp(first, second, prim.with_zeros(nonzero, moved))
-            nonzero_out[:] = prim.nonzeros(out_tangents)
-            return [*outs, *prim.present(out_tangents)]
-
+        n = len(consts)
+        run, nonzero_out = flat_jvp(
+            lambda xs, ts: jvp(xs[:n], xs[n:], ts), n + len(primals), prim.nonzeros(tangents)
+        )
         operands = [*consts, *primals, *prim.present(tangents)]
         staged = stage(run, [x.aval for x in operands])
         program = discharge(staged.jaxpr, frozenset()).jaxpr

@@ -218,27 +218,10 @@ def _while(params: cfp.WhileParams, *operands: Value) -> Sequence[Value]:
 
 _LINEAR: Final = (lxp.neg_p, lxp.real_p, lxp.imag_p, lxp.conj_p, lxp.copy_p, lxp.stop_gradient_p)
 _ZERO_AT_ZERO: Final = (
-    *(
-        lxp.abs_p,
-        lxp.sign_p,
-        lxp.sqrt_p,
-        lxp.cbrt_p,
-        lxp.expm1_p,
-        lxp.log1p_p,
-        lxp.erf_p,
-        lxp.erf_inv_p,
-    ),
-    *(
-        lxp.sin_p,
-        lxp.tan_p,
-        lxp.asin_p,
-        lxp.atan_p,
-        lxp.sinh_p,
-        lxp.tanh_p,
-        lxp.asinh_p,
-        lxp.atanh_p,
-    ),
-    *(lxp.floor_p, lxp.ceil_p, lxp.round_p, lxp.convert_element_type_p, lxp.reduce_precision_p),
+    *(lxp.abs_p, lxp.sign_p, lxp.sqrt_p, lxp.cbrt_p, lxp.expm1_p, lxp.log1p_p, lxp.erf_p),
+    *(lxp.erf_inv_p, lxp.sin_p, lxp.tan_p, lxp.asin_p, lxp.atan_p, lxp.sinh_p, lxp.tanh_p),
+    *(lxp.asinh_p, lxp.atanh_p, lxp.floor_p, lxp.ceil_p, lxp.round_p),
+    *(lxp.convert_element_type_p, lxp.reduce_precision_p),
 )
 for _primitive in _LINEAR:
     _primitive.def_rule(SPARSE)(_of_elements(_primitive, linear=True))
