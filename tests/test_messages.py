@@ -32,7 +32,7 @@ named axis needs all          | tinyjax.vmap(jnp.sin, axis_name="i", chunk_size=
 threads .* must be positive   | tinyjax.vmap(jnp.sin, threads=0)(V)
 threads and the axis_name     | tinyjax.vmap(jnp.sin, axis_name="i", threads=2)(V)
 takes one cotangent           | tinyjax.vjp(jnp.sin, 1.0)[1](1.0, 2.0)
-takes a function              | tinyjax.shard_map(3, mesh=None, in_specs=P(), out_specs=P())
+must be a function            | tinyjax.shard_map(3, mesh=None, in_specs=P(), out_specs=P())
 must be a function            | checkify.checkify(3)
 must be a function            | tinyjax.jvp(1, (1.0,), (1.0,))
 must be a function            | tinyjax.vjp(1, 1.0)
@@ -176,7 +176,7 @@ there are 3                   | lax.dynamic_slice(S, (0, 0), (1, 1), allow_negat
 nested so deep                | jnp.array(DEEP)
 in one place must have equal  | jnp.array([jnp.ones(2), jnp.ones(3)])
 does not fit in               | jnp.arange(300, 302, dtype="uint8")
-takes a function              | tinyjax.sharding.auto_axes(3, axes="x")
+must be a function            | tinyjax.sharding.auto_axes(3, axes="x")
 takes an AbstractMesh         | tinyjax.sharding.use_abstract_mesh(3).__enter__()
 takes slices                  | jnp.mgrid[0:3, 2]
 a callback with a declared    | tinyjax.pure_callback(np.sin, V, V, derivative=jnp.cos, a=1)
