@@ -134,6 +134,9 @@ def convert(x: Array, dtype: DType, weak_type: bool = False) -> Array:
     Raises:
         ArgumentError: ``x`` was made of a Python int that an integer dtype cannot hold.
     """
+    aval = x._aval or x.aval
+    if aval.dtype == dtype and aval.weak_type == weak_type:
+        return x
     if dtype.kind in "iuV" and type(x) is ConcreteArray:
         number = getattr(x, "_number", None)
         if isinstance(number, int) and not fits(number, dtype):
@@ -200,7 +203,7 @@ def _broadcast_shapes(shapes: tuple[tuple[int, ...], ...], name: str) -> tuple[i
 
 def broadcast_to_shape(x: Array, shape: tuple[int, ...]) -> Array:
     """Broadcast to a shape that ``x`` is known to broadcast to."""
-    old = x.shape
+    old = (x._aval or x.aval).shape
     if old == shape:
         return x
     squeezed, params = _broadcast_plan(old, shape)
@@ -221,19 +224,23 @@ def _broadcast_plan(
 
 def promote_dtypes(*xs: Array) -> list[Array]:
     """Convert arrays to their common dtype."""
-    first = xs[0]
-    dtype, weak = first.dtype, first.weak_type
-    if all(x.dtype == dtype and x.weak_type == weak for x in xs):
+    types = _types(xs)
+    if types.count(types[0]) == len(types):
         return list(xs)
-    dtype, weak = promote([(x.dtype, x.weak_type) for x in xs])
+    dtype, weak = promote(types)
     return [convert(x, dtype, weak) for x in xs]
 
 
 def promote_inexact(*xs: Array) -> list[Array]:
     """Convert arrays to their common dtype, or the float that stands for it: see ``to_inexact``."""
-    dtype, weak = promote([(x.dtype, x.weak_type) for x in xs])
+    dtype, weak = promote(_types(xs))
     dtype = to_inexact(dtype, weak)
     return [convert(x, dtype, weak) for x in xs]
+
+
+def _types(xs: Sequence[Array]) -> list[tuple[DType, bool]]:
+    avals = [x._aval or x.aval for x in xs]
+    return [(aval.dtype, aval.weak_type) for aval in avals]
 
 
 def broadcast(xs: Sequence[Array], name: str = "") -> list[Array]:
