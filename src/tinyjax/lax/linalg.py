@@ -137,6 +137,7 @@ class SvdAlgorithm(Enum):
     DIVIDE_AND_CONQUER = "divide_and_conquer"
 
 
+@ck.explained
 def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
     """Return the lower triangular ``L`` with a positive diagonal and ``L L^H = x``.
 
@@ -233,6 +234,7 @@ def eig(
     )
 
 
+@ck.explained
 def eigh(
     x: ArrayLike,
     *,
@@ -282,6 +284,7 @@ def _between(x: Array, first: int, last: int) -> Array:
     return sl.slice_in_dim(x, first, last, axis=x.ndim - 1)
 
 
+@ck.explained
 def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
     """Return matrices that are zero below the first subdiagonal, and similar to those given.
 
@@ -428,6 +431,7 @@ def qr(
 def qr(
     x: ArrayLike, *, pivoting: Literal[True], **options: Unpack[QrOptions]
 ) -> tuple[Array, Array, Array]: ...
+@ck.explained
 def qr(
     x: ArrayLike,
     *,
@@ -481,6 +485,7 @@ def schur(
 def schur(
     x: ArrayLike, *, compute_schur_vectors: Literal[False], **options: Unpack[SchurOptions]
 ) -> tuple[Array]: ...
+@ck.explained
 def schur(
     x: ArrayLike,
     *,
@@ -532,6 +537,7 @@ def svd(
 ) -> tuple[Array, Array, Array]: ...
 @overload
 def svd(x: ArrayLike, *, compute_uv: Literal[False], **options: Unpack[SvdOptions]) -> Array: ...
+@ck.explained
 def svd(
     x: ArrayLike,
     *,
@@ -581,6 +587,7 @@ def svd(
     return _between(u, first, last), _between(s, first, last), rows
 
 
+@ck.explained
 def symmetric_product(
     a_matrix: ArrayLike,
     c_matrix: ArrayLike,
@@ -615,6 +622,7 @@ def symmetric_product(
     return ma.from_lower(out) if symmetrize_output else out
 
 
+@ck.explained
 def triangular_solve(
     a: ArrayLike,
     b: ArrayLike,
@@ -667,6 +675,7 @@ def triangular_solve(
     return sh.squeeze(x, axis) if vector else x
 
 
+@ck.explained
 def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
     """Return tridiagonal matrices that are similar to Hermitian ones.
 
@@ -692,6 +701,7 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Arra
     return householder.tridiagonal(as_array(a), lower=lower)
 
 
+@ck.explained
 def tridiagonal_solve(
     dl: ArrayLike, d: ArrayLike, du: ArrayLike, b: ArrayLike, *, perturb_singular: bool = False
 ) -> Array:
@@ -817,10 +827,3 @@ def qdwh(
     u, _, count, converged = wl.while_loop(goes_on, step, begin)
     h = u.conj().T @ matrix
     return u, (h + h.conj().T) / 2, count, converged
-
-
-ck.explain_functions(
-    globals(),
-    "cholesky eigh hessenberg qr schur svd symmetric_product triangular_solve tridiagonal "
-    "tridiagonal_solve",
-)

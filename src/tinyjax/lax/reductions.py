@@ -465,6 +465,7 @@ def _along(name: str, operand: ArrayLike, axis: int) -> tuple[Array, int]:
     return x, ints.canonical_axis(axis, x.ndim, f"{name}: axis")
 
 
+@ck.explained
 def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Return the running sum along ``axis``, from the end if ``reverse``.
 
@@ -484,6 +485,7 @@ def cumsum(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     return cu.cumsum(*_along("cumsum", operand, axis), reverse)
 
 
+@ck.explained
 def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Return the running product along ``axis``, from the end if ``reverse``.
 
@@ -502,6 +504,7 @@ def cumprod(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     return cu.cumprod(*_along("cumprod", operand, axis), reverse)
 
 
+@ck.explained
 def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Return the greatest element so far along ``axis``, from the end if ``reverse``.
 
@@ -519,6 +522,7 @@ def cummax(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     return cu.cummax(*_along("cummax", operand, axis), reverse)
 
 
+@ck.explained
 def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Return the least element so far along ``axis``, from the end if ``reverse``.
 
@@ -536,6 +540,7 @@ def cummin(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     return cu.cummin(*_along("cummin", operand, axis), reverse)
 
 
+@ck.explained
 def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Array:
     """Return the logarithm of the running sum of exponentials along ``axis``, without overflow.
 
@@ -699,6 +704,7 @@ def _counts(
     )
 
 
+@ck.explained
 def conv_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
@@ -734,6 +740,7 @@ def conv_shape_tuple(
     return (lhs_shape[0] // batch_group_count, rhs_shape[0], *_counts(padded, window, strides))
 
 
+@ck.explained
 def conv_general_permutations(
     dimension_numbers: tuple[str, str, str],
 ) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
@@ -755,6 +762,7 @@ def conv_general_permutations(
     return numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec
 
 
+@ck.explained
 def conv_general_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
@@ -787,6 +795,7 @@ def conv_general_shape_tuple(
     return tuple(shape[out.index(i)] for i in range(len(out)))
 
 
+@ck.explained
 def conv_transpose_shape_tuple(
     lhs_shape: Sequence[int],
     rhs_shape: Sequence[int],
@@ -833,6 +842,7 @@ def conv_transpose_shape_tuple(
     return tuple(shape[out.index(i)] for i in range(len(out)))
 
 
+@ck.explained
 def reduce_window_shape_tuple(
     operand_shape: Sequence[int],
     window_dimensions: Sequence[int],
@@ -865,10 +875,3 @@ def _dilated(sizes: Sequence[int], dilation: Sequence[int] | None) -> tuple[int,
     if dilation is None:
         return tuple(sizes)
     return tuple((n - 1) * d + 1 if n else 0 for n, d in zip(sizes, dilation, strict=True))
-
-
-ck.explain_functions(
-    globals(),
-    "cumsum cumprod cummax cummin cumlogsumexp conv_shape_tuple conv_general_permutations "
-    "conv_general_shape_tuple conv_transpose_shape_tuple reduce_window_shape_tuple",
-)

@@ -32,6 +32,7 @@ def _ints(obj: slice) -> slice:
     return slice(*[None if part is None else ints.integer(part, "each of obj") for part in parts])
 
 
+@ck.explained
 def insert(
     arr: ArrayLike,
     obj: ArrayLike | slice | Sequence[int],
@@ -89,6 +90,7 @@ def insert(
     return result.at[(*(slice(None),) * along, places)].set(new)
 
 
+@ck.explained
 def delete(
     arr: ArrayLike,
     obj: ArrayLike | slice | Sequence[int],
@@ -151,6 +153,7 @@ def _without(x: Array, places: Array, axis: int) -> Array:
     return x[(*(slice(None),) * axis, left + skipped)]
 
 
+@ck.explained
 def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = True) -> Array:
     """Replace the elements where a mask is true by values, one after the other.
 
@@ -186,6 +189,7 @@ def place(arr: ArrayLike, mask: ArrayLike, vals: ArrayLike, *, inplace: bool = T
     return sh.reshape(pm.convert(changed, x.dtype, x.weak_type), x.shape)
 
 
+@ck.explained
 def put(
     a: ArrayLike, ind: ArrayLike, v: ArrayLike, mode: str | None = None, *, inplace: bool = True
 ) -> Array:
@@ -228,6 +232,7 @@ def _tiled(values: Array, count: int) -> Array:
     return mn.tile(values, -(-count // values.size))[:count]
 
 
+@ck.explained
 def fill_diagonal(
     a: ArrayLike, val: ArrayLike, wrap: bool = False, *, inplace: bool = True
 ) -> Array:
@@ -699,6 +704,3 @@ def _statistic(
     first = value(0, min(low, n), before)
     last = value(n - min(high, n), n, after)
     return _joined(first, x, last, axis)
-
-
-ck.explain_functions(globals(), "insert delete place put fill_diagonal")

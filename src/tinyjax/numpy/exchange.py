@@ -23,6 +23,7 @@ from tinyjax.numpy import creation as cr
 File: TypeAlias = str | os.PathLike[str] | IO[bytes]
 
 
+@ck.explained
 def save(file: File, arr: ArrayLike) -> None:
     """Write an array to a file, as ``np.save``.
 
@@ -45,6 +46,7 @@ def save(file: File, arr: ArrayLike) -> None:
     np.save(file, opd.as_array(arr).concrete("a file"))
 
 
+@ck.explained
 def load(file: File, *, allow_pickle: bool = False) -> Array | dict[str, Array]:
     """Read the array, or the arrays by name, in a file of ``np.save`` or ``np.savez``.
 
@@ -89,6 +91,7 @@ def _array(host: dtypes.HostArray) -> Array:
     return cr.asarray(host.view(dtypes.bfloat16) if host.dtype == np.dtype("V2") else host)
 
 
+@ck.explained
 def savez(file: File, *args: ArrayLike, **kwds: ArrayLike) -> None:
     """Write several arrays to a file, as ``np.savez``; ``load`` reads them by name.
 
@@ -114,6 +117,7 @@ def savez(file: File, *args: ArrayLike, **kwds: ArrayLike) -> None:
     np.savez(file, *hosts, **named)
 
 
+@ck.explained
 def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: int = 0) -> Array:
     """Make a vector of the bytes of a buffer, which are copied.
 
@@ -136,6 +140,7 @@ def frombuffer(buffer: Any, dtype: DTypeLike = float, count: int = -1, offset: i
         raise errors.ArgumentError(f"frombuffer of {kind.name}: {error}.") from None
 
 
+@ck.explained
 def fromfile(
     file: File, dtype: DTypeLike = float, count: int = -1, sep: str = "", offset: int = 0
 ) -> Array:
@@ -161,6 +166,7 @@ def fromfile(
     return cr.asarray(np.fromfile(where, dtypes.check(dtype), count, sep, offset=offset))
 
 
+@ck.explained
 def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> Array:
     """Make a vector of the numbers of an iterable.
 
@@ -184,6 +190,7 @@ def fromiter(iter: Iterable[Any], dtype: DTypeLike, count: int = -1) -> Array:
         raise errors.ArgumentError(f"fromiter into {kind.name}: {error}.") from None
 
 
+@ck.explained
 def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
     """Make a vector of the numbers in a text.
 
@@ -212,6 +219,7 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
 __all__ = ["ComplexWarning", "get_printoptions", "iterable", "printoptions", "set_printoptions"]
 
 
+@ck.explained
 def array_repr(
     arr: ArrayLike,
     max_line_width: int | None = None,
@@ -244,6 +252,7 @@ def array_repr(
     return f"Array({text}, dtype={x.dtype.name}{weak})"
 
 
+@ck.explained
 def array_str(
     a: ArrayLike,
     max_line_width: int | None = None,
@@ -454,9 +463,3 @@ def from_dlpack(x: Any, /, *, device: dev.Placement = None, copy: bool | None = 
         raise DtypeError(f"the data has the dtype {host.dtype}, which arrays cannot have.")
     copies = copy or dtypes.allowed(host.dtype) != host.dtype
     return arr.put(opd.as_array(host) if copies else ConcreteArray(host), device, "from_dlpack")
-
-
-ck.explain_functions(
-    globals(),
-    "save load savez frombuffer fromfile fromiter fromstring array_repr array_str",
-)

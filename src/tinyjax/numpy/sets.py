@@ -181,6 +181,7 @@ def unique(
     axis: int | None = None,
     **options: Unpack[UniqueOptions],
 ) -> Array | tuple[Array, ...]: ...
+@ck.explained
 def unique(  # noqa: PLR0913 (JAX's signature)
     ar: ArrayLike,
     return_index: bool = False,
@@ -321,6 +322,7 @@ def unique_values(
     return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
+@ck.explained
 def isin(
     element: ArrayLike,
     test_elements: ArrayLike,
@@ -388,6 +390,7 @@ def _two(name: str, ar1: ArrayLike, ar2: ArrayLike) -> tuple[Array, Array]:
     return reshape(a, (a.size,)), reshape(b, (b.size,))
 
 
+@ck.explained
 def union1d(
     ar1: ArrayLike, ar2: ArrayLike, *, size: int | None = None, fill_value: ArrayLike | None = None
 ) -> Array:
@@ -410,6 +413,7 @@ def union1d(
     return unique(mn.concatenate(_two("union1d", ar1, ar2)), size=size, fill_value=fill_value)
 
 
+@ck.explained
 def setdiff1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -445,6 +449,7 @@ def setdiff1d(
     return _taken("setdiff1d", rows, mask, size, fill)[0]
 
 
+@ck.explained
 def setxor1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -506,6 +511,7 @@ def intersect1d(
     size: int | None = None,
     fill_value: ArrayLike | None = None,
 ) -> tuple[Array, Array, Array]: ...
+@ck.explained
 def intersect1d(
     ar1: ArrayLike,
     ar2: ArrayLike,
@@ -558,6 +564,3 @@ def _first_places(values: Array, among: Array) -> Array:
     run = cumsum(pm.convert(in_order.first, dtypes.default_int())) - 1
     firsts = _row(k, n + k).at[run].min(in_order.order)
     return sl.slice_in_dim(_row(0, n + k).at[in_order.order].set(firsts[run]), k, n + k)
-
-
-ck.explain_functions(globals(), "unique isin union1d setdiff1d setxor1d intersect1d")

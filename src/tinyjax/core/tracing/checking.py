@@ -149,17 +149,6 @@ def explained(fun: Callable[P, R]) -> Callable[P, R]:
     return call
 
 
-def explain_functions(module: dict[str, Any], names: str) -> None:
-    """Explain failures of functions that a module defines, as ``explained`` does those of one.
-
-    Args:
-        module: what the module's names stand for; its last line says ``globals()``.
-        names: the functions, with spaces between.
-    """
-    for name in names.split():
-        module[name] = explained(module[name])
-
-
 def explain(
     fun: Callable[..., object],
     args: Sequence[object],
