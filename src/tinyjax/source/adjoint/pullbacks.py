@@ -12,7 +12,6 @@ from typing import Any, Final, NoReturn, TypeAlias, get_args
 import attrs
 import numpy as np
 
-import tinyjax.numpy as jnp
 from tinyjax import config, dtypes, errors, frames, tree
 from tinyjax.core.names import Array, ConcreteArray, api
 from tinyjax.source.adjoint import activity, closures, codegen, cotangents as cts, equivalents
@@ -165,9 +164,7 @@ def _conforming(ct: Any, value: Any) -> Any:
     if isinstance(value, Array):
         if not dtypes.is_inexact(value.dtype):
             return np.zeros(value.shape, dtypes.float0)
-        if ct is None:
-            return jnp.zeros_like(value)
-        return jnp.broadcast_to(jnp.asarray(ct), value.shape).astype(value.dtype)
+        return cts.gradient_like(ct, value)
     if isinstance(value, dict):
         return {k: _conforming(None if ct is None else ct.get(k), v) for k, v in value.items()}
     if isinstance(value, (tuple, list)):

@@ -173,9 +173,8 @@ class ReverseBlock:
         places = self.activity.places(statement)
         operands = [self.local(statement.variable), *[self.local(arg) for arg in call.args]]
         keywords = tuple([(name, self.local(value)) for name, value in call.keywords])
-        adjoint = ir.function(rule.adjoint)
-        if rule.of_rest is not None and not self.activity.active(call.args[0]):
-            adjoint = ir.function(rule.of_rest)
+        of_first = rule.of_rest is None or self.activity.active(call.args[0])
+        adjoint = ir.function(rule.adjoint if of_first else rule.of_rest)
         function, args = adjoint, (ct.atom, *operands)
         if not ct.definite:
             count = max([len(call.args), *[i + 1 for i in places if i is not None]])

@@ -173,7 +173,7 @@ class ModuleWriter:
         if aval.told is None:
             return f'"{_type(aval)}"'
         self.imports.add((_RUNTIME, "lying"))
-        where = Parameter(self, Scope(self), "a type", "sharding", 0, []).write(aval.sharding)
+        where = Parameter(Scope(self), "a type", "sharding", 0, []).write(aval.sharding)
         return group("lying(", [f'"{_type(aval.plain)}"', where], ")")
 
     # Functions
@@ -203,7 +203,7 @@ class ModuleWriter:
                 continue
             where = f"the parameter {field.name} of {name}"
             hint = f"{field.name}_of_{name}"
-            text = Parameter(self, scope, where, hint, depth, lines).write(value)
+            text = Parameter(scope, where, hint, depth, lines).write(value)
             keywords.append(prefixed(f"{field.name.removeprefix('_')}=", text))
         outs = ", ".join([scope.define(v) for v in eqn.out_binders])
         target = f"{outs} = " if outs else ""
@@ -254,7 +254,6 @@ class Parameter:
     """The value of a parameter being written.
 
     Attributes:
-        writer: of the module.
         scope: of the function.
         where: names the parameter.
         hint: what a nested program, or an object without a text, is called.
@@ -262,7 +261,6 @@ class Parameter:
         lines: what has to stand before the equation.
     """
 
-    writer: ModuleWriter
     scope: Scope
     where: str
     hint: str
@@ -291,10 +289,10 @@ class Parameter:
             case jx.Jaxpr():
                 return self.nested(value)
             case av.ShapedArray():
-                kind = self.writer.kind(value)
+                kind = self.scope.writer.kind(value)
                 if value.told is not None:
                     return kind
-                self.writer.imports.add((_RUNTIME, "aval"))
+                self.scope.writer.imports.add((_RUNTIME, "aval"))
                 return group("aval(", [kind], ")")
             case np.dtype():
                 return self.dtype(value)
@@ -310,31 +308,31 @@ class Parameter:
     def real(self, value: float) -> str:
         if math.isfinite(value):
             return repr(value)
-        self.writer.imports.add(("", "math"))
+        self.scope.writer.imports.add(("", "math"))
         return "math.nan" if math.isnan(value) else "math.inf" if value > 0 else "-math.inf"
 
     def scalar(self, value: np.generic) -> Doc:
-        self.writer.imports.add(("", "numpy as np"))
+        self.scope.writer.imports.add(("", "numpy as np"))
         return group(f"np.{type(value).__name__}(", [self.write(value.item())], ")")
 
     def dtype(self, value: np.dtype[Any]) -> str:
-        self.writer.imports.add(("tinyjax", "dtypes"))
+        self.scope.writer.imports.add(("tinyjax", "dtypes"))
         if dtypes.is_key(value):
             return f"dtypes.named({dtypes.dtype_name(value)!r})"
         return f"dtypes.{value.name}" + ("_" if value.name == "bool" else "")
 
     def array(self, value: conc.ConcreteArray) -> Doc:
-        name = self.writer.fresh(self.hint)
+        name = self.scope.writer.fresh(self.hint)
         indent = " " * 4 * self.depth
-        self.lines.extend([indent + line for line in self.writer.constant(name, value)])
+        self.lines.extend([indent + line for line in self.scope.writer.constant(name, value)])
         return name
 
     def nested(self, jaxpr: jx.Jaxpr) -> str:
         known = self.scope.programs.get(id(jaxpr))
         if known is not None:
             return known
-        name = self.scope.programs[id(jaxpr)] = self.writer.fresh(self.hint)
-        function = self.writer.function(jaxpr, name, None, self.depth)
+        name = self.scope.programs[id(jaxpr)] = self.scope.writer.fresh(self.hint)
+        function = self.scope.writer.function(jaxpr, name, None, self.depth)
         self.lines.extend([*([] if self.lines else [""]), *function, ""])
         return name
 
@@ -342,7 +340,7 @@ class Parameter:
         example = value.unflatten([0] * value.num_leaves)
         if not _is_plain(example) or tree.structure(example) != value:
             return self.given(value)
-        self.writer.imports.add(("tinyjax", "tree"))
+        self.scope.writer.imports.add(("tinyjax", "tree"))
         return f"tree.structure({example!r})"
 
     def record(self, value: Any) -> Doc:
@@ -366,15 +364,15 @@ class Parameter:
         home, name = None, ""
         if isinstance(named, (type, FunctionType)):
             home, name = place_of(named)
-        if home in (None, "__main__") or name in self.writer.taken:
+        if home in (None, "__main__") or name in self.scope.writer.taken:
             return self.given(value)
         if home != "builtins":
-            self.writer.imports.add((home, name))
+            self.scope.writer.imports.add((home, name))
         return name
 
     def given(self, value: Any) -> str:
         """The name of something that has no text."""
-        objects = self.writer.objects
+        objects = self.scope.writer.objects
         if objects is None:
             what = "the function" if isinstance(value, (FunctionType, MethodType)) else "a value"
             shown = getattr(value, "__qualname__", None) or type(value).__qualname__
@@ -386,7 +384,7 @@ class Parameter:
         for name, known in objects.items():
             if known is value:
                 return name
-        name = self.writer.fresh(self.hint)
+        name = self.scope.writer.fresh(self.hint)
         objects[name] = value
         return name
 

@@ -243,25 +243,20 @@ class Carry:
     def _error(self, name: str, shown: tuple[str, str], i: int, advice: str) -> CarryTypeError:
         lines = self.run.lines_of_loop(self.loop.header, self.places[i], self.loop.line)
         where = [f" (line {n})" if n else "" for n in lines]
-        return self._at_loop(
+        return CarryTypeError(
             f"{name} changes in the loop of line {self.loop.line}, whose end depends on a traced "
             f"value: it is {shown[0]} before{where[0]}, and {shown[1]} after an "
             f"iteration{where[1]}. {advice}"
-        )
-
-    def _at_loop(self, message: str) -> CarryTypeError:
-        error = CarryTypeError(message)
-        error.location = self.run.at(self.loop.line)
-        return error
+        ).at(self.run.at(self.loop.line))
 
     def _with_first_value(self, after: Carry, i: int) -> Exception:
         """Something to start with, for a variable that gets its value in the first iteration."""
         if not self.iterates:
-            return self._at_loop(
+            return CarryTypeError(
                 f"{self.name_of(i)} has no value before the loop of line {self.loop.line}, which "
                 "may run no iteration since its end depends on a traced value, and is used in the "
                 "next iteration or afterwards. Give it a value of the same type before the loop."
-            )
+            ).at(self.run.at(self.loop.line))
         values = after.values[i].parts
         parts = [opd.splat(0, x.aval) if isinstance(x, tr.Tracer) else x for x in values]
         first = exits.Value(parts, after.values[i].structure)

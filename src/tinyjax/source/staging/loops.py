@@ -237,7 +237,7 @@ class LoopRun:
         count = len(run.graph.blocks[header].arguments)
         roller = Roller(self, self.items is None or isinstance(self.items, operators.Items))
         while True:
-            mark = run.session.mark()
+            rewind = run.session.mark()
             roller.begin()
             outcome = None
             with suppress(TracedEndError):
@@ -249,7 +249,7 @@ class LoopRun:
                     continue
                 if header not in outcome.arrivals:
                     return outcome
-            run.session.rewind(mark)
+            rewind()
             run.forget(self.loop.blocks)
             if self.static_length is None:
                 try:
@@ -274,7 +274,7 @@ class LoopRun:
 
     def _attempt(self, traced: Callable[[], ex.Outcome], length: int) -> ex.Outcome | None:
         """Make a loop of the program; None where it must be unrolled instead."""
-        mark = self.run.session.mark()
+        rewind = self.run.session.mark()
         try:
             return traced()
         except RaisedError:
@@ -284,7 +284,7 @@ class LoopRun:
         except Exception:
             if length > _MOST_UNROLLED:
                 raise
-        self.run.session.rewind(mark)
+        rewind()
         return None
 
 
@@ -382,12 +382,12 @@ class Roller:
         if _cost(trace.eqns[self._recorded :]) * left < worth_it:
             return None
         self.done = True
-        mark = session.mark()
+        rewind = session.mark()
         try:
             carry = Carry.of(self.of.run, self.of.loop, after, counting.counter, True)
             return Rolled(carry, self.of.inner, items[start:], len(items)).made()
         except Exception:  # Python meets it too, or does without
-            session.rewind(mark)
+            rewind()
             return None
 
 

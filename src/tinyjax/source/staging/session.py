@@ -78,23 +78,6 @@ class Managed:
     conditions: int
 
 
-@attrs.frozen(eq=False)
-class Mark:
-    """How far a staging was.
-
-    Attributes:
-        trace: the trace that records.
-        recorded: how far it was.
-        managers: how many context managers had been entered.
-        failures: how many checks there were.
-    """
-
-    trace: tr.Trace
-    recorded: tuple[int, int, int] | None
-    managers: int
-    failures: int
-
-
 # Shared data
 
 #: Attributes, methods and functions that give views, if not the array itself.
@@ -280,18 +263,19 @@ class Session:
         self.failures.append(first)
         tr.bind(checks.error_if_p, (first,), checks.ErrorIfParams(raised.message, raised.location))
 
-    def mark(self) -> Mark:
-        """Remember how far the staging is."""
+    def mark(self) -> Callable[[], None]:
+        """Remember how far the staging is; give a function that forgets what is staged since."""
         trace = tr.current_trace()
         recorded = trace.mark() if isinstance(trace, stg.Recorder) else None
-        return Mark(trace, recorded, len(self.managers), len(self.failures))
+        managers, failures = len(self.managers), len(self.failures)
 
-    def rewind(self, mark: Mark) -> None:
-        """Forget what was staged since, which is staged again in another way."""
-        if isinstance(mark.trace, stg.Recorder) and mark.recorded is not None:
-            mark.trace.rewind(mark.recorded)
-        self.leave_all(mark.managers)
-        del self.failures[mark.failures :]
+        def rewind() -> None:
+            if isinstance(trace, stg.Recorder) and recorded is not None:
+                trace.rewind(recorded)
+            self.leave_all(managers)
+            del self.failures[failures:]
+
+        return rewind
 
     def enter(self, manager: AbstractContextManager[Any]) -> Any:
         """Enter a context manager of the program's."""

@@ -64,12 +64,7 @@ class Opened:
         return [(tree.GetAttrKey(name), opened(value)) for name, value in attributes], empty
 
 
-def _children(node: Opened) -> tuple[list[Any], Shell]:
-    fields, shell = node.fields()
-    return [value for _, value in fields], shell
-
-
-tree.register_pytree_node(Opened, _children, Shell.filled, Opened.fields)
+tree.register_pytree_with_keys(Opened, Opened.fields, Shell.filled)
 
 
 def is_opened(leaf: Any) -> bool:
