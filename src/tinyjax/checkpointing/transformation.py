@@ -282,18 +282,14 @@ def checkpoint(
         1.0
     """
     if fun is None:
-
-        def decorate(fun: Callable[P, R]) -> Callable[P, R]:
-            return checkpoint(
-                fun,
-                prevent_cse=prevent_cse,
-                policy=policy,
-                static_argnums=static_argnums,
-                static_argnames=static_argnames,
-                memory_budget=memory_budget,
-            )
-
-        return decorate
+        return partial(
+            checkpoint,
+            prevent_cse=prevent_cse,
+            policy=policy,
+            static_argnums=static_argnums,
+            static_argnames=static_argnames,
+            memory_budget=memory_budget,
+        )
     user_fun = fun
     if memory_budget is not None and policy is not None:
         raise errors.ArgumentError(

@@ -27,11 +27,8 @@ def each_searched_once() -> Iterator[None]:
     if _found_free.get() is not None:
         yield
         return
-    token = _found_free.set({})
-    try:
+    with tr.assigned(_found_free, {}):
         yield
-    finally:
-        _found_free.reset(token)
 
 
 def holds_tracer(value: object) -> bool:

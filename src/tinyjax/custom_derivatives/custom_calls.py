@@ -503,15 +503,12 @@ def _record(trace: tr.Trace, call: Call, args: Sequence[Array]) -> Sequence[Arra
             if key is not None and levels.count(key) == _MOST_LEVELS:
                 rule = StagedRule(_no_rule(call.name), None, False, None, ())
             else:
-                token = _staging.set(levels if key is None else (*levels, key))
                 try:
-                    try:
+                    with tr.assigned(_staging, levels if key is None else (*levels, key)):
                         jvp, extra = _stage_rule(user_jvp, avals, len(consts))
-                    except Exception as error:  # said where a derivative is taken, if one is
-                        jvp = _failed(error)
-                    rule = StagedRule(jvp, None, True, None, (), reverse=call.reverse)
-                finally:
-                    _staging.reset(token)
+                except Exception as error:  # said where a derivative is taken, if one is
+                    jvp = _failed(error)
+                rule = StagedRule(jvp, None, True, None, (), reverse=call.reverse)
             n = len(consts)
             binders = jaxpr.in_binders
             variables = tuple(jx.Var(c.aval) for c in extra)

@@ -449,11 +449,8 @@ _asked: ContextVar[tuple[tuple[prim.MappedAxis, list[_Varying]], ...]] = Context
 @contextmanager
 def _asking(mapped: prim.MappedAxis) -> Iterator[Sequence[_Varying]]:
     told: list[_Varying] = []
-    token = _asked.set((*_asked.get(), (mapped, told)))
-    try:
+    with tr.assigned(_asked, (*_asked.get(), (mapped, told))):
         yield told
-    finally:
-        _asked.reset(token)
 
 
 def tell(mapped: prim.MappedAxis, varying: _Varying) -> None:
@@ -486,20 +483,18 @@ def _probe(call: tr.CustomCall, args: Sequence[Array], pattern: _Pattern) -> boo
         return True
     if any(key != call.key for key, _ in under_way):
         return False
-    token = _probed.set((*under_way, pattern))
+    avals = [x.aval for x in args]
+    nonzero = [dtypes.is_inexact(a.dtype) for a in avals]
+
+    def run(*values: Array) -> Sequence[Array]:
+        n = len(avals)
+        assert jvp is not None, "asked only where there is a rule"
+        return jvp(values[:n], prim.with_zeros(nonzero, values[n:]))[0]
+
     try:
-        avals = [x.aval for x in args]
-        nonzero = [dtypes.is_inexact(a.dtype) for a in avals]
-
-        def run(*values: Array) -> Sequence[Array]:
-            n = len(avals)
-            assert jvp is not None, "asked only where there is a rule"
-            return jvp(values[:n], prim.with_zeros(nonzero, values[n:]))[0]
-
-        stg.stage(run, [*avals, *prim.marked(avals, nonzero)])
+        with tr.assigned(_probed, (*under_way, pattern)):
+            stg.stage(run, [*avals, *prim.marked(avals, nonzero)])
     except Exception as error:  # it is told when a derivative is wanted
         # A rule that refuses has no tangents; what fails otherwise may be due to being staged.
         return isinstance(error, RuntimeError) and not isinstance(error, errors.TinyjaxError)
-    finally:
-        _probed.reset(token)
     return True

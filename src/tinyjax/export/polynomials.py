@@ -9,12 +9,13 @@ of products: ``floordiv``, ``mod``, ``max`` or ``min`` of two polynomials.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, Final, TypeAlias
 
 import attrs
 
+from tinyjax.core.tracing.trace import assigned
 from tinyjax.core.values.integers import larger, smaller
 from tinyjax.errors import ArgumentError
 
@@ -70,14 +71,9 @@ ONE: Final[Term] = ()
 _left: ContextVar[list[int] | None] = ContextVar("tinyjax_steps_left", default=None)
 
 
-@contextmanager
-def limited(steps: int) -> Iterator[None]:
+def limited(steps: int) -> AbstractContextManager[None]:
     """Refuse to take more steps in a block than so many."""
-    token = _left.set([steps])
-    try:
-        yield
-    finally:
-        _left.reset(token)
+    return assigned(_left, [steps])
 
 
 def count(steps: int) -> None:

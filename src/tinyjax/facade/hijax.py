@@ -15,7 +15,7 @@ are trees, for the second ``tinyjax.experimental.hijax.VJPHiPrimitive``.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 from weakref import WeakValueDictionary
@@ -75,14 +75,9 @@ _types: Final[dict[type, Callable[[Any], Any]]] = {}
 _raw: ContextVar[bool] = ContextVar("tinyjax_hijax_raw", default=False)
 
 
-@contextmanager
-def _as_it_is() -> Iterator[None]:
+def _as_it_is() -> AbstractContextManager[None]:
     """Let primitives take values for what they are, and not for references."""
-    token = _raw.set(True)
-    try:
-        yield
-    finally:
-        _raw.reset(token)
+    return tr.assigned(_raw, True)
 
 
 def _mutable_type(x: object) -> MutableHiType | None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from tinyjax import dtypes, numpy as jnp
 from tinyjax.core.names import Array, av, bc, bt, ew, jv, prim, sh, sl, tr
+from tinyjax.custom_derivatives.custom_calls import flat_jvp
 from tinyjax.laplacians import numbering as nb
 
 P = TypeVar("P")
@@ -134,15 +135,7 @@ def pushed(
     Returns:
         The results, and their rows; None for one without derivatives.
     """
-    nonzero_in = tuple([r is not None for r in rows])
-    nonzero_out: list[bool] = []
-    n = len(primals)
-
-    def run(*args: Array) -> list[Array]:
-        outs, tangents = rule(args[:n], prim.with_zeros(nonzero_in, args[n:]))
-        nonzero_out[:] = prim.nonzeros(tangents)
-        return [*outs, *prim.present(tangents)]
-
+    run, nonzero_out = flat_jvp(rule, len(primals), [r is not None for r in rows])
     present = [r for r in rows if r is not None]
     size = present[0].shape[0]
     return _results(_over_rows(run, size, primals, present), nonzero_out, size)

@@ -417,9 +417,5 @@ def on_axes(
     for name, size in sizes:
         axis = ty.DeviceAxis(size=size, name=name, partly=partly, checks=checks, shares=shares)
         trace = _AxisTrace(trace, axis)
-    token = tr.on_devices.set(_OWN_STAND_INS if own else _STAND_INS)
-    try:
-        with tr.Running(trace):
-            yield
-    finally:
-        tr.on_devices.reset(token)
+    with tr.assigned(tr.on_devices, _OWN_STAND_INS if own else _STAND_INS), tr.Running(trace):
+        yield

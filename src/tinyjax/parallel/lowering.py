@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import partial
 from itertools import count
@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from tinyjax.core.names import Lowering, ShapedArray, Value, bc, jx, low, lw
+from tinyjax.core.names import Lowering, ShapedArray, Value, bc, jx, low, lw, tr
 from tinyjax.core.stablehlo.types import TensorType
 from tinyjax.dtypes import is_complex, real_part
 from tinyjax.parallel import sharding as sd, types as ty
@@ -283,14 +283,9 @@ def sharding_text(module: lw.Module, sharding: sd.Sharding | None, ndim: int) ->
 _unreduced: Final[ContextVar[frozenset[str]]] = ContextVar("tinyjax_unreduced", default=frozenset())
 
 
-@contextmanager
-def keeping_sums(names: frozenset[str]) -> Iterator[None]:
+def keeping_sums(names: frozenset[str]) -> AbstractContextManager[None]:
     """Leave to each device, within a block, its part of sums over axes of the mesh."""
-    token = _unreduced.set(names)
-    try:
-        yield
-    finally:
-        _unreduced.reset(token)
+    return tr.assigned(_unreduced, names)
 
 
 @attrs.frozen(eq=False, repr=False)

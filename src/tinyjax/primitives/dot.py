@@ -45,6 +45,16 @@ def _rest(ndim: int, batch: Axes, contract: Axes) -> Axes:
     return tuple([i for i in range(ndim) if i not in batch and i not in contract])
 
 
+def _shape(
+    x: HostArray | ShapedArray, y: HostArray | ShapedArray, params: DotParams
+) -> tuple[int, ...]:
+    return (
+        *(x.shape[i] for i in params.lhs_batch),
+        *(x.shape[i] for i in _rest(x.ndim, params.lhs_batch, params.lhs_contract)),
+        *(y.shape[i] for i in _rest(y.ndim, params.rhs_batch, params.rhs_contract)),
+    )
+
+
 _BLAS: Final = frozenset((dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128))
 
 
@@ -73,11 +83,7 @@ def _dot_impl(operands: prim.Hosts, params: DotParams) -> prim.HostResults:
     product = _of_integers(left, right) if dtypes.is_integer(wide) else None
     if product is None:
         product = np.matmul(left.astype(wide, copy=False), right.astype(wide, copy=False))
-    shape = (
-        *(x.shape[i] for i in params.lhs_batch),
-        *(x.shape[i] for i in _rest(x.ndim, params.lhs_batch, params.lhs_contract)),
-        *(y.shape[i] for i in _rest(y.ndim, params.rhs_batch, params.rhs_contract)),
-    )
+    shape = _shape(x, y, params)
     if dtypes.is_narrow_float(x.dtype) and not dtypes.is_inexact(dtype):
         product = product.astype(x.dtype)
     if product.dtype != dtype:
@@ -190,11 +196,7 @@ def _product_type(x: ShapedArray, y: ShapedArray, params: DotParams) -> ShapedAr
             "tinyjax.numpy promotes; this primitive does not."
         )
     ru.check_not_made_real("dot_general", x.dtype, params.dtype)
-    shape = (
-        *(x.shape[i] for i in params.lhs_batch),
-        *(x.shape[i] for i in _rest(x.ndim, params.lhs_batch, params.lhs_contract)),
-        *(y.shape[i] for i in _rest(y.ndim, params.rhs_batch, params.rhs_contract)),
-    )
+    shape = _shape(x, y, params)
     weak = x.weak_type and y.weak_type and params.dtype == x.dtype
     return ShapedArray(shape, params.dtype, weak)
 

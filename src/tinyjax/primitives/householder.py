@@ -24,8 +24,7 @@ from tinyjax.primitives import dynamic_slice as ds, matrices as ma, triangular
 
 def _check(name: str, a: av.ShapedArray, taus: av.ShapedArray) -> None:
     ma.check_matrices(name, a)
-    if taus.dtype != a.dtype:
-        raise errors.DtypeError(f"{name} needs operands of one dtype, but got {a} and {taus}.")
+    ma.check_one_dtype(name, a, taus)
     if not taus.shape or taus.shape[:-1] != a.shape[:-2] or taus.shape[-1] > min(a.shape[-2:]):
         raise errors.ShapeError(
             f"{name} needs for each matrix at most as many factors as it has rows and columns, but "
@@ -427,10 +426,7 @@ def _check_real(name: str, avals: prim.Avals) -> None:
             f"{name} takes float32 and float64, but got {' and '.join(map(str, avals))}. Convert "
             "the operands with .astype(...)."
         )
-    if avals[0].dtype != avals[1].dtype:
-        raise errors.DtypeError(
-            f"{name} needs operands of one dtype, but got {' and '.join(map(str, avals))}."
-        )
+    ma.check_one_dtype(name, *avals)
 
 
 @symmetric_product_p.def_lowering
@@ -581,10 +577,7 @@ def _solve_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
             f"right-hand sides of shape (..., n, m), but got "
             f"{', '.join(str(x.shape) for x in avals)}."
         )
-    if any(x.dtype != b.dtype for x in diagonals):
-        raise errors.DtypeError(
-            f"tridiagonal_solve needs operands of one dtype, but got {', '.join(map(str, avals))}."
-        )
+    ma.check_one_dtype("tridiagonal_solve", *avals)
     return (b.strip_weak(),)
 
 

@@ -113,10 +113,19 @@ def check_operands(name: str, a: av.ShapedArray, b: av.ShapedArray) -> None:
             f"{name} needs operands of one shape but for the last two axes, but got {a} and {b}. "
             "The functions of tinyjax.numpy.linalg broadcast; this one does not."
         )
-    if a.dtype != b.dtype:
+    check_one_dtype(name, a, b)
+
+
+def check_one_dtype(name: str, *avals: av.ShapedArray) -> None:
+    """Raise unless operands have one dtype.
+
+    Raises:
+        DtypeError: they differ.
+    """
+    if any(x.dtype != avals[0].dtype for x in avals):
         raise errors.DtypeError(
-            f"{name} needs operands of one dtype, but got {a} and {b}. The functions of "
-            "tinyjax.numpy.linalg promote; this one does not."
+            f"{name} needs operands of one dtype, but got {' and '.join(map(str, avals))}. The "
+            "functions of tinyjax.numpy.linalg promote; this one does not."
         )
 
 

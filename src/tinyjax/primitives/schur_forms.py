@@ -14,7 +14,7 @@ from tinyjax import dtypes, errors
 from tinyjax.core.names import Array, av, bc, ew, fam, hlo, lw, prim, rd, ru, sh, sl, tr
 from tinyjax.core.primitives.shape import full_like, iota, reshape, zeros_like
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import DtypeError, ShapeError
+from tinyjax.errors import ShapeError
 from tinyjax.primitives import dynamic_slice as ds, matrices as ma, spectral, triangular
 
 # What is done with Schur forms, column by column: complex ones, and functions of them.
@@ -237,8 +237,7 @@ def _sylvester_type(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
     a, b, c = avals
     for x in avals:
         ma.check_matrices("solve_sylvester", x, square=x is not c)
-    if a.dtype != c.dtype or b.dtype != c.dtype:
-        raise DtypeError(f"solve_sylvester needs operands of one dtype, but got {a}, {b} and {c}.")
+    ma.check_one_dtype("solve_sylvester", *avals)
     batch, (m, n) = c.shape[:-2], c.shape[-2:]
     if a.shape != (*batch, m, m) or b.shape != (*batch, n, n):
         raise ShapeError(

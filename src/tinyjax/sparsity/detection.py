@@ -486,11 +486,8 @@ def _chosen(
         for x in chosen.primals:
             x.concrete("the point of a pattern")
         return chosen
-    token = opd.of_type.set(lambda aval: opd.splat(0, aval))
-    try:
+    with tr.assigned(opd.of_type, lambda aval: opd.splat(0, aval)):
         return Chosen(choice, args, kwargs)
-    finally:
-        opd.of_type.reset(token)
 
 
 def _pattern(

@@ -65,11 +65,8 @@ def compiled(name: str, formula: Callable[..., Array]) -> fam.HloFormula:
         wide = [ew.convert_element_type(x, _wide(x.dtype)) for x in operands]
         dtype = operands[0].dtype
         single = dtypes.finfo(dtype).bits <= 32
-        token = _precision.set(_SINGLE_AND_MORE if single else EPS)
-        try:
+        with tr.assigned(_precision, _SINGLE_AND_MORE if single else EPS):
             out = formula(*wide)
-        finally:
-            _precision.reset(token)
         if dtype in dtypes.FLOAT8:
             # XLA rounds what vanishes below 0 to -0, which in some of these types is NaN
             least = float(dtypes.finfo(dtype).smallest_subnormal)

@@ -200,9 +200,9 @@ def _guarded(fun: lw.HostFunction, depth: int, on_host: bool = False) -> lw.Host
     """
 
     def call(*args: dtypes.HostArray) -> Sequence[dtypes.HostArray]:
-        token = _depth.set(depth)
         try:
             with (
+                tr.assigned(_depth, depth),
                 config.scoped(default_device=dev.PLATFORM) if on_host else nullcontext(),
                 tr.use_trace(tr.EVAL),
             ):
@@ -213,8 +213,6 @@ def _guarded(fun: lw.HostFunction, depth: int, on_host: bool = False) -> lw.Host
             while len(_errors) > _MOST_ERRORS:
                 _errors.popitem(last=False)
             raise _FailedError(f"tinyjax callback error #{number};") from None
-        finally:
-            _depth.reset(token)
 
     return call
 

@@ -13,7 +13,7 @@ from tinyjax.core.tracing.calling import FlatFunction, as_avals, opened
 from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.jaxpr import ClosedJaxpr, close
 from tinyjax.core.tracing.staging import Staged, stage, stand_ins
-from tinyjax.core.tracing.trace import is_known
+from tinyjax.core.tracing.trace import assigned, is_known
 from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.values.operands import of_type, splat
@@ -179,11 +179,8 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         >>> tinyjax.eval_shape(jnp.sum, jnp.ones((2, 3)))
         ShapeDtypeStruct(shape=(), dtype=float32)
     """
-    token = of_type.set(_stand_in)
-    try:
+    with assigned(of_type, _stand_in):
         staged, flat = _stage_call(Parameters(fun), args, kwargs, of_result=_filled, opens=True)
-    finally:
-        of_type.reset(token)
     return tree.unflatten(flat.out_tree, _structs(staged))
 
 

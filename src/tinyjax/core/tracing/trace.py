@@ -685,6 +685,16 @@ def at_own_lines(fun: Callable[..., R], *args: Any) -> R:
 
 
 @contextmanager
+def assigned(variable: ContextVar[R], value: R) -> Iterator[None]:
+    """Give a variable a value within a block."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+@contextmanager
 def use_trace(trace: Trace) -> Iterator[None]:
     """Make ``trace`` the current one within a block.
 
