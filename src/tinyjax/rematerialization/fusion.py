@@ -72,7 +72,7 @@ def _is_of_library(eqn: jx.JaxprEqn) -> bool:
     return eqn.primitive.name in _OF_LIBRARY or _is_large_reduction(eqn)
 
 
-def _is_in_loops(eqn: jx.JaxprEqn) -> bool:
+def is_in_loops(eqn: jx.JaxprEqn) -> bool:
     """Whether XLA makes one loop of an operation and others."""
     if isinstance(eqn.params, bc.ReduceParams):
         shape = eqn.inputs[0].aval.shape
@@ -192,7 +192,7 @@ class Fusions:
 
     def _fits(self, eqn: jx.JaxprEqn, reader: jx.JaxprEqn, several: bool) -> bool:
         """Whether the loop of a reader can have an operation that one or several loops read."""
-        if not _is_in_loops(eqn) or not _is_in_loops(reader):
+        if not is_in_loops(eqn) or not is_in_loops(reader):
             return False
         return not (self._is_costly(eqn) and (several or reader.primitive.name in _REPEATING))
 

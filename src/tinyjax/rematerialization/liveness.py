@@ -7,7 +7,7 @@ ends with it. The branches of a conditional and the body of a loop bring their o
 
 from __future__ import annotations
 
-import itertools
+import bisect
 import operator
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -17,7 +17,8 @@ import attrs
 from tinyjax.core.names import cfp, jx, pr, stg
 from tinyjax.exploring.numbering import programs_run
 from tinyjax.primitives.convolution import ConvParams, with_features_last
-from tinyjax.rematerialization.fusion import Fusions, moves, writes_over
+from tinyjax.primitives.linear_maps import LinearMapParams
+from tinyjax.rematerialization.fusion import Fusions, is_in_loops, moves, writes_over
 
 
 def inline(
@@ -58,19 +59,28 @@ def _key(x: jx.Atom) -> Hashable:
     return x if isinstance(x, jx.Var) else (x.aval, x.value.host.ravel()[:1].tobytes())
 
 
-def temporary_bytes(jaxpr: jx.Jaxpr, ending: tuple[int, ...] = ()) -> int:
+def temporary_bytes(jaxpr: jx.Jaxpr) -> int:
     """Predict the peak of what a program holds besides its parameters and its results.
 
-    Args:
-        jaxpr: the program.
-        ending: the parameters that nobody needs later, whose memory the program may write over.
+    Before the results are there, their memory is free for other values.
     """
 
     def predict() -> int:
-        program = inline(jaxpr, _inlined, merge=True)
-        return _Program(program, [program.in_binders[i] for i in ending]).peak(False)
+        return max(0, _room(_Program(jaxpr).buffers()) - sum(map(_size, jaxpr.outs)))
 
-    return jaxpr.derive(("temporary bytes", ending), predict)
+    return jaxpr.derive("temporary bytes", predict)
+
+
+def _bytes_of_loop(body: jx.Jaxpr, first: int, count: int) -> int:
+    """Predict the peak of what a loop holds besides its operands and its results.
+
+    Args:
+        body: its body.
+        first: the first parameter that iterations hand on.
+        count: how many they hand on.
+    """
+    key = "bytes of loop", first, count
+    return body.derive(key, lambda: _room(_Program(body, first, count).buffers()))
 
 
 def needed_bytes(jaxpr: jx.Jaxpr) -> int:
@@ -78,16 +88,41 @@ def needed_bytes(jaxpr: jx.Jaxpr) -> int:
 
     XLA has results in memory of their own, where other values are as long as there is room.
     """
-    program = inline(jaxpr, _inlined, merge=True)
-    peak = _Program(program, ()).peak(True)
-    computed = {v for eqn in program.eqns for v in eqn.out_binders}
-    return peak + sum(_size(x) for x in program.outs if x not in computed)
+    program = _Program(jaxpr)
+    buffers = program.buffers(inner=False)
+    taking = [[buffer] for buffer in buffers if buffer.result]
+    apart = [buffer for buffer in buffers if not buffer.result]
+    for buffer in apart[:]:
+        for taken in taking:
+            if taken[0].size >= buffer.size and not any(map(buffer.overlaps, taken)):
+                taken.append(buffer)
+                apart.remove(buffer)
+                break
+    results = [_size(x) for x in program.outs if x not in program.fusions.origin]
+    results += [taken[0].size for taken in taking]
+    return _room(apart) + sum(results)
+
+
+def _room(buffers: Iterable[_Buffer]) -> int:
+    """The bytes that buffers take if each in turn is placed where it fits best."""
+    placed: list[tuple[int, _Buffer]] = []
+    for buffer in buffers:
+        gaps, end = [], 0
+        for place, other in placed:
+            if buffer.overlaps(other):
+                gaps.append((place - end, end))
+                end = max(end, place + other.size)
+        place = min(((room, at) for room, at in gaps if room >= buffer.size), default=(0, end))[1]
+        bisect.insort(placed, (place, buffer), key=operator.itemgetter(0))
+    return max((place + buffer.size for place, buffer in placed), default=0)
 
 
 def _inlined(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
     if isinstance(eqn.params, ConvParams):
         moved = with_features_last(eqn.params)
         return moved and stg.stage(moved, [x.aval for x in eqn.inputs]).jaxpr
+    if isinstance(eqn.params, LinearMapParams):
+        return eqn.params.forward
     rules = eqn.primitive.rules.extensions
     return eqn.primitive.rule(pr.INLINED)(eqn.params) if pr.INLINED in rules else None
 
@@ -106,7 +141,7 @@ class _Buffer:
     """Memory, from the step that first writes it to the last one that reads it."""
 
     size: int
-    start: int = 0
+    start: int
     stop: int = -1
     result: bool = False
 
@@ -131,13 +166,31 @@ class _Step:
     made: Sequence[jx.Var]
 
 
-class _Program:
-    """A program without calls, and where its values are."""
+def _of_convolution(node: jx.Var | _Step) -> int:
+    """The bytes of a convolution's result; nothing for what is none."""
+    if not isinstance(node, _Step) or not isinstance(node.eqn.params, ConvParams):
+        return 0
+    return _size(node.made[0])
 
-    def __init__(self, jaxpr: jx.Jaxpr, carried: Iterable[jx.Var]) -> None:
-        self.carried = tuple(carried)
-        self.eqns = jaxpr.eqns
+
+class _Program:
+    """A program without calls, and where its values are.
+
+    Args:
+        jaxpr: the program.
+        first: of a loop's body, the first parameter that iterations hand on; after these come parts
+            of operands.
+        count: how many they hand on.
+    """
+
+    def __init__(self, jaxpr: jx.Jaxpr, first: int | None = None, count: int = 0) -> None:
+        jaxpr = inline(jaxpr, _inlined, merge=True)
+        self.outs, self.eqns = jaxpr.outs, jaxpr.eqns
         self.fusions = Fusions(jaxpr)
+        self.is_body = first is not None
+        self.parts = frozenset(jaxpr.in_binders[(first or 0) + count :] if self.is_body else ())
+        states = jaxpr.in_binders[first:][:count]
+        self.states: dict[jx.Atom, jx.Var] = dict(zip(jaxpr.outs, states, strict=False))
         self.results = self.fusions.results
         variables = (*jaxpr.in_binders, *[v for eqn in jaxpr.eqns for v in eqn.out_binders])
         self._places = {v: i for i, v in enumerate(variables)}
@@ -157,30 +210,21 @@ class _Program:
         none = frozenset[jx.Var]()
         pairs = [self._reading(x) for x in eqn.inputs]
         read = none.union(*[read for read, _ in pairs])
-        if moves(eqn):
-            return read, read
-        return read, none.union(*[moved for _, moved in pairs])
+        return read, read if moves(eqn) else none.union(*[moved for _, moved in pairs])
 
     def _in_order(self, values: Iterable[jx.Var]) -> list[jx.Var]:
         """Values in the order of the program: sets have another one in each process."""
         return sorted(values, key=self._places.__getitem__)
 
-    def _inside(self, eqn: jx.JaxprEqn, ending: frozenset[jx.Var]) -> int:
+    def _inside(self, eqn: jx.JaxprEqn) -> int:
         """The peak of what an operation holds besides its operands and its results."""
         params = eqn.params
         if isinstance(params, cfp.WhileParams):
-            return temporary_bytes(
-                params.body, tuple(range(params.num_body, len(params.body.in_binders)))
-            )
+            return _bytes_of_loop(params.body, params.num_body, len(params.body.outs))
         if isinstance(params, cfp.ScanParams):
-            first = params.num_consts
-            return temporary_bytes(params.jaxpr, tuple(range(first, first + params.num_carry)))
-        peak = 0
-        for program in programs_run(eqn):
-            operands = eqn.inputs[len(eqn.inputs) - len(program.in_binders) :]
-            read = enumerate(self._reading(x)[0] for x in operands)
-            over = tuple([i for i, buffers in read if buffers and buffers <= ending])
-            peak = max(peak, temporary_bytes(program, over))
+            return _bytes_of_loop(params.jaxpr, params.num_consts, params.num_carry)
+        # a conditional holds its operands to its end
+        peak = max(map(temporary_bytes, programs_run(eqn)), default=0)
         return peak + sum(_size(x) for x in eqn.inputs if x in self.turned)
 
     def _steps(self) -> list[_Step]:
@@ -204,12 +248,18 @@ class _Program:
                 steps.append(step)
                 for v in self._in_order(step.read):
                     readers[v].append(step)
+        at = {step: i for i, step in enumerate(reversed(steps), 1)}
+        for found in readers.values():  # XLA makes loops of several operations from the end
+            found.sort(key=lambda step: is_in_loops(step.eqn) * at[step])
         waiting = {step: len(step.read) for step in steps}
         ready: deque[jx.Var | _Step] = deque(v for v in readers if v not in self.fusions.origin)
         ready.extend(step for step in steps if not step.read)
         order: list[_Step] = []
         while ready:
-            node = ready.popleft()
+            node = ready[0]
+            if _of_convolution(node):  # XLA may begin with any: suppose that it is the largest
+                node = max(ready, key=_of_convolution)
+            ready.remove(node)
             values = [node] if isinstance(node, jx.Var) else node.made
             if isinstance(node, _Step):
                 order.append(node)
@@ -223,47 +273,66 @@ class _Program:
                         ready.append(step)
         return order
 
-    def peak(self, with_results: bool) -> int:
-        """The most bytes in memory at once: without results, or with them and in their memory."""
+    def _overwritten(
+        self, step: _Step, ending: Sequence[jx.Var], inner: bool
+    ) -> dict[jx.Var, jx.Var]:
+        """Which results take the memory of which operands that end with them.
+
+        What loops and conditionals return is written over by none but loops that go on with it. In
+        the program of an equation that holds for its results, too; and loops go on with parameters.
+        """
+        eqn, loop = step.eqn, step.eqn.params
+        if isinstance(loop, cfp.ScanParams | cfp.WhileParams):
+            states = eqn.inputs[-len(eqn.out_binders) :]
+            if isinstance(loop, cfp.ScanParams):
+                states = eqn.inputs[loop.num_consts :][: loop.num_carry]
+            pairs = zip(eqn.out_binders, map(self.fusions.source, states), strict=False)
+            ended = [(v, x) for v, read in pairs for x in read if inner or x in ending]
+            return {v: x for v, x in ended if x in ending or x not in self.fusions.origin}
+        if not writes_over(eqn):
+            return {}
+        origin = self.fusions.origin
+        own = [v for v in ending if not (v in origin and programs_run(origin[v]))]
+        by_size = {_size(v): v for v in own if v not in step.moved}
+        made = [v for v in step.made if not (inner and v in self.results)]
+        return {v: by_size.pop(_size(v)) for v in made if _size(v) in by_size}
+
+    def buffers(self, inner: bool = True) -> list[_Buffer]:
+        """What is in memory, and when: large ones come first.
+
+        Of a loop's body they are those that are not among the loop's operands and results.
+
+        Args:
+            inner: whether it is the program of an equation, whose results write over nothing.
+        """
         steps = self._steps()
-        last: dict[jx.Var, int] = {}
+        last = {v: i for i, step in enumerate(steps) for v in (*step.read, *step.made)}
+        buffers: dict[jx.Var, _Buffer] = {}
         for i, step in enumerate(steps):
-            last.update(dict.fromkeys((*step.read, *step.made), i))
-        buffers = {v: _Buffer(0) for v in self.carried}
-        inside: list[int] = []
+            for state in [self.states[v] for v in step.made if v in self.states]:
+                # is copied, to be read when the next one is there
+                if last.get(state, -1) >= i + (writes_over(step.eqn) and state not in step.moved):
+                    buffers[state] = _Buffer(_size(state), i, last[state])
+        inside: list[_Buffer] = []
         for i, step in enumerate(steps):
-            eqn = step.eqn
-            ending = [
-                v
-                for v in self._in_order(step.read)
-                if v in buffers and last[v] == i and v not in self.results
-            ]
-            ending.sort(key=lambda v: buffers[v].size)
-            inside.append(self._inside(eqn, frozenset(ending)))
-            taken: dict[int, jx.Var] = {}
-            if writes_over(eqn):
-                taken = {_size(v): v for v in ending if v not in step.moved}
+            in_loops = is_in_loops(step.eqn)
+            for v in () if in_loops else step.read & self.parts:  # is copied, to be read whole
+                buffers.setdefault(v, _Buffer(_size(v), i)).stop = i
+            # is of several arrays; two at a time are placed about as well as XLA places each
+            part = 2 * max(map(_size, (*step.eqn.inputs, *step.eqn.out_binders))) or 1
+            whole, rest = divmod(self._inside(step.eqn), part)
+            inside += [_Buffer(size, i, i) for size in [*[part] * whole, rest]]
+            read = self._in_order(step.read & buffers.keys() - self.results)
+            ending = sorted((v for v in read if last[v] == i), key=lambda v: buffers[v].size)
+            over = self._overwritten(step, ending, inner)
             for v in step.made:
-                stop = len(steps) if v in self.results else last[v]
-                under = taken.pop(_size(v), None)
-                if under is not None and (with_results or v not in self.results):
-                    buffers[v] = buffers[under]
-                    buffers[v].stop, buffers[v].result = stop, v in self.results
-                elif with_results or v not in self.results:
-                    buffers[v] = _Buffer(_size(v), i, stop, v in self.results)
-        distinct = {id(buffer): buffer for buffer in buffers.values()}.values()
-        taking = [[buffer] for buffer in distinct if buffer.result]
-        changes = [0] * (len(steps) + 2)
-        for buffer in sorted(distinct, key=lambda buffer: -buffer.size):
-            if buffer.result:
-                continue
-            for others in taking:
-                if others[0].size >= buffer.size and not any(map(buffer.overlaps, others)):
-                    others.append(buffer)
-                    break
-            else:
-                changes[buffer.start] += buffer.size
-                changes[buffer.stop + 1] -= buffer.size
-        live = itertools.accumulate(changes)
-        peak = max(map(operator.add, inside, live), default=0)
-        return peak + sum(others[0].size for others in taking)
+                is_result = v in self.results
+                # the next state, and what goes into a result of the loop
+                if self.is_body and is_result and (v in self.states or (in_loops and last[v] == i)):
+                    continue
+                size = 0 if v in over else _size(v)
+                buffers[v] = buffers.get(over.get(v, v)) or _Buffer(size, i)
+                buffers[v].stop = len(steps) if is_result else last[v]
+                buffers[v].result = is_result
+        arrays = {id(buffer): buffer for buffer in buffers.values()}.values()
+        return sorted((*arrays, *inside), key=lambda buffer: -buffer.size)

@@ -85,7 +85,7 @@ class MemoryPlan:
         >>> plan = tinyjax.autodiff.memory_plan(loss, 1_500_000)(ws, x)
         >>> for line in str(plan).splitlines()[:4]:
         ...     print(line)
-        memory budget 1.50 MB, predicted peak 1.44 MB
+        memory budget 1.50 MB, predicted peak 1.39 MB
           0.26 MB are results
           0.79 MB are kept for the backward pass
           63% of the forward pass is computed again
@@ -229,15 +229,12 @@ def _variant(
     transposed = tp.transpose_jaxpr(tangent, tuple(linear), (True,) * len(tangent.outs))
     returned = iter(transposed.staged.jaxpr.out_avals)
     sizes = iter([next(returned).nbytes if has else 0 for has in transposed.nonzero_out])
-    # what was kept, and the cotangents, nobody reads later
-    first = len(transposed.staged.consts) + len(linearized.operands)
-    ending = tuple(range(first, len(transposed.staged.jaxpr.in_binders)))
     used = [i < results + len(saved) and i >= results for i in range(len(primal.outs))]
     return _Variant(
         jaxpr,
         sum(x.aval.nbytes for x in saved),
         tuple([i - skipped for i in linearized.operands if i >= skipped]),
-        liveness.temporary_bytes(transposed.staged.jaxpr, ending),
+        liveness.temporary_bytes(transposed.staged.jaxpr),
         tuple([next(sizes) if has else 0 for has in nonzero]),
         linearized.nonzero_out,
         cost,
