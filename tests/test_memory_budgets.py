@@ -150,6 +150,16 @@ def test_convolutions_need_no_more_than_predicted() -> None:
         assert peak(within(program.loss, budget), *program.args) <= 1.01 * budget
 
 
+def test_what_is_a_result_twice_needs_memory_twice() -> None:
+    def loss(x: Any, y: Any) -> Any:
+        return ((x + y) ** 2).sum()
+
+    args, both = (normal(96, 96), normal(96, 96, seed=1)), (0, 1)
+    expected = 2 * 96 * 96 * 4
+    assert autodiff.memory_plan(loss, ENOUGH, both)(*args).peak == expected
+    assert peak(tinyjax.grad(loss, both), *args) == pytest.approx(expected, rel=1e-3)
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_less_memory_is_more_work(name: str) -> None:
     program = PROGRAMS[name]

@@ -98,7 +98,9 @@ def needed_bytes(jaxpr: jx.Jaxpr) -> int:
                 taken.append(buffer)
                 apart.remove(buffer)
                 break
-    results = [_size(x) for x in program.outs if x not in program.fusions.origin]
+    # what is a result twice is written twice
+    outs, origin = program.outs, program.fusions.origin
+    results = [_size(x) for i, x in enumerate(outs) if x not in origin or x in outs[:i]]
     results += [taken[0].size for taken in taking]
     return _room(apart) + sum(results)
 
