@@ -24,7 +24,7 @@ def ones(nbytes: int) -> HostArray:
 def called(fun: Any, *args: HostArray) -> Any:
     """A compiled function whose calls with such arguments are planned."""
     compiled = tinyjax.jit(fun, tier="compiled")
-    for _ in range(3):
+    for _ in range(4):
         compiled(*args)
     return compiled
 
