@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import count
 from math import isnan
 from types import FunctionType
@@ -128,10 +128,10 @@ MOST_KINDS: Final = 256
 _PLAIN: Final = frozenset((bool, int, str, type(None)))
 
 
-class _Calls(dict[tuple[object, ...], "count[int]"]):
+class _Calls(dict[tuple[object, ...], Iterator[int]]):
     """How many calls of each kind there have been, as an iterator, which threads share."""
 
-    def __missing__(self, key: tuple[object, ...]) -> count[int]:
+    def __missing__(self, key: tuple[object, ...]) -> Iterator[int]:
         if len(self) >= MOST_KINDS:
             self.clear()
         calls = self[key] = count(1)
