@@ -9,7 +9,7 @@ what is evaluated in the births of its NaNs (``tinyjax.nans.trace``).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from functools import partial
 from typing import Any, Final, TypeAlias, TypeVar
@@ -345,11 +345,8 @@ def _iterate_backward() -> Iterator[None]:
     """Evaluate the tangent of a ``while_loop``, whose transpose is a loop that goes back."""
     source = tr.evaluated_source()
     backward = isinstance(source, TracedSource) and source.transposed
-    token = _reversed.set(backward)
-    try:
+    with tr.assigned(_reversed, backward):
         yield
-    finally:
-        _reversed.reset(token)
 
 
 NANS: Final = NanTrace(False)
@@ -372,12 +369,8 @@ def watch(
     """
     if _watching.get() or not isinstance(tr.current_trace(), tr.EvalTrace):
         return call(*args, **kwargs)
-    token = _watching.set(True)
-    try:
-        with tr.use_trace(NANS):
-            result = call(*args, **kwargs)
-    finally:
-        _watching.reset(token)
+    with tr.assigned(_watching, True), tr.use_trace(NANS):
+        result = call(*args, **kwargs)
     reports.check_result(result, named, *args)
     return result
 
@@ -592,11 +585,6 @@ def _describe_operands(
 # Directions
 
 
-@contextmanager
-def backward_pass() -> Iterator[None]:
+def backward_pass() -> AbstractContextManager[None]:
     """Run what belongs to a backward pass."""
-    token = _backward.set(True)
-    try:
-        yield
-    finally:
-        _backward.reset(token)
+    return tr.assigned(_backward, True)

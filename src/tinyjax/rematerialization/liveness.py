@@ -251,8 +251,8 @@ class _Program:
                 for v in self._in_order(step.read):
                     readers[v].append(step)
         at = {step: i for i, step in enumerate(reversed(steps), 1)}
-        for found in readers.values():  # XLA makes loops of several operations from the end
-            found.sort(key=lambda step: is_in_loops(step.eqn) * at[step])
+        for taking in readers.values():  # XLA makes loops of several operations from the end
+            taking.sort(key=lambda step: is_in_loops(step.eqn) * at[step])
         waiting = {step: len(step.read) for step in steps}
         ready: deque[jx.Var | _Step] = deque(v for v in readers if v not in self.fusions.origin)
         ready.extend(step for step in steps if not step.read)

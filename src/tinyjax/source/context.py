@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 import attrs
 
 from tinyjax import errors, frames
-from tinyjax.core.names import ck
+from tinyjax.core.names import ck, tr
 from tinyjax.source.adjoint import activity, equivalents, pullbacks
 from tinyjax.source.adjoint.rules import operators, registry
 from tinyjax.source.ir import find, read, runtime
@@ -187,11 +187,8 @@ def _in_context_adjoint(ct: Any, y: Any, context: Any, fun: Any, args: Any, kwar
 
 def ask(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Ask a context what a call gives."""
-    token = _current.set(layer)
-    try:
+    with tr.assigned(_current, layer):
         return layer.context.call(fun, *args, **kwargs)
-    finally:
-        _current.reset(token)
 
 
 # Going on into functions
@@ -231,11 +228,8 @@ def run_leaf(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, An
     """Run a function that is not looked into."""
     if layer.outer is not None:
         return ask(layer.outer, fun, args, kwargs)
-    token = _current.set(None)
-    try:
+    with tr.assigned(_current, None):
         return fun(*args, **kwargs)
-    finally:
-        _current.reset(token)
 
 
 def meet(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

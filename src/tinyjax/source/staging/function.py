@@ -214,11 +214,8 @@ def _in_session() -> Iterator[Session]:
         yield session
         return
     new_session = Session(call, loops.run_loop)
-    token = current_session.set(new_session)
-    try:
+    with tr.assigned(current_session, new_session):
         yield new_session
-    finally:
-        current_session.reset(token)
 
 
 _graphs: dict[CodeType, ControlFlowGraph] = {}

@@ -439,8 +439,7 @@ class Rolled:
             *state, index = arrays
             iterations = vals.Iterations(index, self.count)
             self.leaves = {place: self._leaf(place, iterations) for place in self.changing}
-            token = vals.current_iterations.set(iterations)
-            try:
+            with tr.assigned(vals.current_iterations, iterations):
                 here = attrs.evolve(carry, fixed={**carry.fixed, **self.leaves})
                 outcome = here.iteration(state, index, self._item(iterations), self.inner)
                 if outcome.only != carry.loop.header:
@@ -448,8 +447,6 @@ class Rolled:
                 after = here.following(outcome.arrivals[carry.loop.header])
                 self.following = {place: after.parts()[place] for place in fixed}
                 return here.next_arrays(outcome, state)
-            finally:
-                vals.current_iterations.reset(token)
 
         index = operators.integer(jnp.arange(self.count))
         state, body = carry.match(iteration, [index.aval.row()])
