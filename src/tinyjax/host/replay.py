@@ -299,22 +299,19 @@ def replayed(fun: F) -> F:
     return replaying
 
 
-def replay_functions(module: dict[str, Any], plain: str = "", only: str = "") -> None:
+def replay_functions(module: dict[str, Any], plain: str = "") -> None:
     """Replay the public functions that a module defines, as ``replayed`` does one.
 
     Args:
         module: what the module's names stand for; its last line says ``globals()``.
         plain: the functions that are not replayed, with spaces between. A function that is one
             primitive gains nothing by it.
-        only: those that are, where they are fewer.
     """
-    left_out, chosen = plain.split(), only.split()
+    left_out = plain.split()
     stand_ins: dict[FunctionType, FunctionType] = {}
     for name, fun in [*module.items()]:
         is_own = isinstance(fun, FunctionType) and fun.__module__ == module["__name__"]
-        if not is_own or fun.__name__.startswith("_"):
-            continue
-        if fun.__name__ in chosen if only else fun.__name__ not in left_out:
+        if is_own and not fun.__name__.startswith("_") and fun.__name__ not in left_out:
             module[name] = stand_ins[fun] = stand_ins.get(fun) or replayed(fun)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors, host
 from tinyjax.core.names import Array, ArrayLike, conc, ew, ints, sh, wl
-from tinyjax.host import replay
+from tinyjax.host.replay import replayed
 from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red
 from tinyjax.numpy.editing import pad
 from tinyjax.primitives import bitcast
@@ -32,6 +32,7 @@ def _last(name: str, a: ArrayLike, axis: int | None) -> tuple[Array, int]:
     return mn.swapaxes(x, along, -1), along
 
 
+@replayed
 def packbits(a: ArrayLike, axis: int | None = None, bitorder: BitOrder = "big") -> Array:
     """Pack eight bools into each byte.
 
@@ -62,6 +63,7 @@ def packbits(a: ArrayLike, axis: int | None = None, bitorder: BitOrder = "big") 
     return mn.swapaxes(red.sum(bits << shifts, -1, dtype=dtypes.uint8), along, -1)
 
 
+@replayed
 def unpackbits(
     a: ArrayLike, axis: int | None = None, count: int | None = None, bitorder: BitOrder = "big"
 ) -> Array:
@@ -169,6 +171,7 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     return ew.select(none, sh.full_like(a, 0), ew.mul(a, ew.div(b, safe)))
 
 
+@replayed
 def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     """Split floats into a fraction and a power of two: ``x == fraction * 2**exponent``.
 
@@ -213,6 +216,7 @@ def _exponent(a: Array) -> Array:
     return ew.select(ew.eq(size, sh.full_like(size, 0)), sh.full_like(exponent, 0), exponent)
 
 
+@replayed
 def spacing(x: ArrayLike, /) -> Array:
     """Return the distance of floats to the next one away from zero, with their sign.
 
@@ -308,6 +312,3 @@ def byteswap(a: ArrayLike) -> Array:
     parts = mn.reshape(x, (-1,)).view(part).view("uint8")
     turned = mn.flip(mn.reshape(parts, (-1, part.itemsize)), 1)
     return mn.reshape(mn.reshape(turned, (-1,)).view(part).view(x.dtype), x.shape)
-
-
-replay.replay_functions(globals(), only="packbits unpackbits frexp spacing")

@@ -30,7 +30,7 @@ from tinyjax.core.values.array import followed, is_array_like, put
 from tinyjax.core.values.avals import ShapeDtypeStruct
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, NumberRangeError, ShapeError, shortened
-from tinyjax.host import replay
+from tinyjax.host.replay import replayed
 from tinyjax.numpy import elementwise as uf, promotion as pm
 from tinyjax.primitives.result_placement import placed, put_result
 
@@ -639,6 +639,7 @@ def empty_like(
 # Ranges
 
 
+@replayed
 @placed
 def arange(
     start: ArrayLike,
@@ -760,6 +761,7 @@ def linspace(
     axis: int = 0,
     device: dev.Placement = None,
 ) -> tuple[Array, Array]: ...
+@replayed
 def linspace(
     start: ArrayLike,
     stop: ArrayLike,
@@ -839,6 +841,7 @@ def _ends(
     return [*pm.broadcast((a, b), name), *rest]
 
 
+@replayed
 def logspace(
     start: ArrayLike,
     stop: ArrayLike,
@@ -867,6 +870,7 @@ def logspace(
     return result if dtype is None else uf.astype(result, dtype)
 
 
+@replayed
 def geomspace(
     start: ArrayLike,
     stop: ArrayLike,
@@ -903,6 +907,7 @@ def geomspace(
     return result if dtype is None else uf.astype(result, dtype)
 
 
+@replayed
 def meshgrid(
     *xi: ArrayLike, copy: bool = True, sparse: bool = False, indexing: Literal["xy", "ij"] = "xy"
 ) -> tuple[Array, ...]:
@@ -948,6 +953,7 @@ def indices(
 def indices(
     dimensions: Sequence[int], dtype: DTypeLike = None, *, sparse: Literal[True]
 ) -> tuple[Array, ...]: ...
+@replayed
 def indices(
     dimensions: Sequence[int], dtype: DTypeLike = None, sparse: bool = False
 ) -> Array | tuple[Array, ...]:
@@ -993,6 +999,7 @@ def _offset_mask(
     return compare(ew.add(rows, sh.full_like(rows, k)) if k else rows, columns)
 
 
+@replayed
 @placed
 def eye(
     N: int,
@@ -1025,6 +1032,7 @@ def eye(
     return ew.convert_element_type(mask, _float_unless(dtype))
 
 
+@replayed
 def identity(n: int, dtype: DTypeLike = None) -> Array:
     """Return the identity matrix with ``n`` rows: ones on the diagonal.
 
@@ -1043,6 +1051,7 @@ def identity(n: int, dtype: DTypeLike = None) -> Array:
     return eye(n, dtype=dtype)
 
 
+@replayed
 def tri(N: int, M: int | None = None, k: int | Array = 0, dtype: DTypeLike = None) -> Array:
     """Return a matrix with ones on and below the ``k``-th diagonal and zeros above.
 
@@ -1074,6 +1083,7 @@ def _matrix_axes(name: str, m: ArrayLike) -> tuple[Array, tuple[int, int]]:
     return x, (x.shape[-2], x.shape[-1])
 
 
+@replayed
 def tril(m: ArrayLike, k: int = 0) -> Array:
     """Return matrices with zeros above the ``k``-th diagonal.
 
@@ -1097,6 +1107,7 @@ def tril(m: ArrayLike, k: int = 0) -> Array:
     return uf.pick(_offset_mask(shape, ints.integer(k, "k"), ew.ge), x, sh.full_like(x, 0))
 
 
+@replayed
 def triu(m: ArrayLike, k: int = 0) -> Array:
     """Return matrices with zeros below the ``k``-th diagonal; the upper triangle is left.
 
@@ -1123,6 +1134,7 @@ def triu(m: ArrayLike, k: int = 0) -> Array:
     return uf.pick(_offset_mask(shape, ints.integer(k, "k") - 1, ew.ge), sh.full_like(x, 0), x)
 
 
+@replayed
 def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Array:
     """Return a diagonal of matrices, as the last axis of the result.
 
@@ -1163,6 +1175,7 @@ def diagonal(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1) -> A
     return primitives.slice_(line, [0] * line.ndim, line.shape, (*[1] * len(batch), n + 1))
 
 
+@replayed
 def diag(v: ArrayLike, k: int = 0) -> Array:
     """Return the ``k``-th diagonal of a matrix, or the matrix with a given ``k``-th diagonal.
 
@@ -1193,6 +1206,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     return primitives.pad(x, zero, ((top, left, 0), (left, top, 0)))
 
 
+@replayed
 def diagflat(v: ArrayLike, k: int = 0) -> Array:
     """Return the matrix whose ``k``-th diagonal holds the elements of ``v``, flattened.
 
@@ -1213,6 +1227,7 @@ def diagflat(v: ArrayLike, k: int = 0) -> Array:
     return diag(sh.reshape(x, (x.size,)), k)
 
 
+@replayed
 def trace(
     a: ArrayLike,
     offset: int = 0,
@@ -1241,6 +1256,7 @@ def trace(
 _MOST_COLUMNS: Final = 1 << 16
 
 
+@replayed
 def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Array:
     """Return the matrix whose columns are the powers of ``x``.
 
@@ -1270,6 +1286,7 @@ def vander(x: ArrayLike, N: int | None = None, increasing: bool = False) -> Arra
     return _concatenate(columns, 1) if columns else sh.full((a.size, 0), 0, a.dtype)
 
 
+@replayed
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """Return the rows and columns of the elements on and below the ``k``-th diagonal.
 
@@ -1287,6 +1304,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     return _index_arrays(np.tril_indices, n, k, m)
 
 
+@replayed
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """Return the rows and columns of the elements on and above the ``k``-th diagonal.
 
@@ -1388,6 +1406,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
 # Agreement of whole arrays
 
 
+@replayed
 def array_equal(a1: Nested, a2: Nested, equal_nan: bool = False) -> Array:
     """Say whether two arrays have the same shape and equal elements.
 
@@ -1422,6 +1441,7 @@ def _all(x: Array) -> Array:
     return primitives.reduce_and(x, tuple(range(x.ndim)))
 
 
+@replayed
 def array_equiv(a1: Nested, a2: Nested) -> Array:
     """Say whether two arrays are equal once they are broadcast; False where they cannot be.
 
@@ -1440,12 +1460,3 @@ def array_equiv(a1: Nested, a2: Nested) -> Array:
     except ShapeError:
         return sh.full((), False, dtypes.bool_)
     return _all(agree)
-
-
-replay.replay_functions(
-    globals(),
-    only=(
-        "arange linspace logspace geomspace meshgrid indices eye identity tri tril triu diagonal "
-        "diag diagflat trace vander tril_indices triu_indices array_equal array_equiv"
-    ),
-)

@@ -27,7 +27,7 @@ from tinyjax.core.values.operands import first_element, is_splat
 from tinyjax.dtypes import DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError
 from tinyjax.host import data_at_hand
-from tinyjax.host.replay import at_once, by_host, replay_functions, replayed
+from tinyjax.host.replay import at_once, by_host, replayed
 from tinyjax.numpy.promotion import (
     array_of,
     arrays,
@@ -270,6 +270,7 @@ def remainder(x: ArrayLike, y: ArrayLike, /) -> Array:
 mod = remainder
 
 
+@replayed
 def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return the remainder of ``x / y`` with the sign of ``x``, elementwise: C's ``fmod``.
 
@@ -288,6 +289,7 @@ def fmod(x: ArrayLike, y: ArrayLike, /) -> Array:
     return _towards_zero(_integers(_no_complex("fmod", a)), _integers(b))
 
 
+@replayed
 def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
     """Return ``floor_divide(x, y)`` and ``remainder(x, y)``, both in the common dtype.
 
@@ -304,6 +306,7 @@ def divmod(x: ArrayLike, y: ArrayLike, /) -> tuple[Array, Array]:
     return floor_divide(a, b), remainder(a, b)
 
 
+@replayed
 def modf(x: ArrayLike, /) -> tuple[Array, Array]:
     """Return the fractional and the integral part, both as floats with ``x``'s sign, elementwise.
 
@@ -393,6 +396,7 @@ def power(x: ArrayLike, y: ArrayLike, /) -> Array:
 pow = power
 
 
+@replayed
 def float_power(x: ArrayLike, y: ArrayLike, /) -> Array:
     """Return ``x`` to the power ``y`` as a float, elementwise; integers become floats first.
 
@@ -558,6 +562,7 @@ def rint(x: ArrayLike, /) -> Array:
     return ew.round_(a)
 
 
+@replayed
 def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
     """Round to a number of decimal places, halves to even.
 
@@ -645,6 +650,7 @@ def signbit(x: ArrayLike, /) -> Array:
     return _false(a) if dtypes.kind(a.dtype) in "bu" else ew.lt(a, full_like(a, 0))
 
 
+@replayed
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return ``x1`` with the sign of ``x2``, elementwise, as a float.
 
@@ -675,6 +681,7 @@ def nextafter(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ew.nextafter(*inexact_operands("nextafter", x, y))
 
 
+@replayed
 def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return ``x1 * 2**x2`` as a float, elementwise, rounded once.
 
@@ -754,6 +761,7 @@ def _power_of_two(exponent: Array, like: Array) -> Array:
     return convert(primitives.bitcast_convert_type(bits, like.dtype), like.dtype, like.weak_type)
 
 
+@replayed
 def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return 0 where ``x1`` is negative, 1 where it is positive, ``x2`` at zero, NaN at NaN.
 
@@ -852,6 +860,7 @@ def _log_to_base(x: Array, function: np.ufunc, of_e: float) -> Array:
     return convert(logarithm, y.dtype, y.weak_type)
 
 
+@replayed
 def log2(x: ArrayLike, /) -> Array:
     """Return the logarithm to base 2, elementwise, as a float.
 
@@ -865,6 +874,7 @@ def log2(x: ArrayLike, /) -> Array:
     return _log_to_base(inexact(x, "log2"), np.log2, math.log2(math.e))
 
 
+@replayed
 def log10(x: ArrayLike, /) -> Array:
     """Return the logarithm to base 10, elementwise, as a float.
 
@@ -961,6 +971,7 @@ def cbrt(x: ArrayLike, /) -> Array:
     return ew.cbrt(inexact(x, "cbrt"))
 
 
+@replayed
 def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return ``sqrt(x1**2 + x2**2)`` without overflow, elementwise. The derivative at 0 is 0.
 
@@ -1186,6 +1197,7 @@ acosh: Unary = arccosh
 atanh: Unary = arctanh
 
 
+@replayed
 def sinc(x: ArrayLike, /) -> Array:
     """Return ``sin(pi x) / (pi x)``, and 1 at 0, elementwise; right at 0 in all derivatives.
 
@@ -1215,6 +1227,7 @@ def sinc(x: ArrayLike, /) -> Array:
     return ew.select(near, series, ew.div(ew.sin(safe), safe))
 
 
+@replayed
 def deg2rad(x: ArrayLike, /) -> Array:
     """Convert degrees to radians, elementwise, as floats.
 
@@ -1232,6 +1245,7 @@ def deg2rad(x: ArrayLike, /) -> Array:
     return ew.mul(a, full_like(a, math.pi / 180))
 
 
+@replayed
 def rad2deg(x: ArrayLike, /) -> Array:
     """Convert radians to degrees, elementwise, as floats.
 
@@ -1394,6 +1408,7 @@ def minimum(x: ArrayLike, y: ArrayLike, /) -> Array:
     return ew.min_(a, b)
 
 
+@replayed
 def fmax(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return the larger of two, elementwise; where one is NaN the other.
 
@@ -1408,6 +1423,7 @@ def fmax(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return ew.select(ew.or_(greater(a, b), isnan(b)), a, b)
 
 
+@replayed
 def fmin(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return the smaller of two, elementwise; where one is NaN the other.
 
@@ -1422,6 +1438,7 @@ def fmin(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return ew.select(ew.or_(less(a, b), isnan(b)), a, b)
 
 
+@replayed
 def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None = None) -> Array:
     """Keep each element between ``min`` and ``max``.
 
@@ -1477,6 +1494,7 @@ def unless_nan(value: Array, *operands: Array) -> Array:
     return pick(isnan(worst), math.nan, value)
 
 
+@replayed
 def isclose(
     a: ArrayLike,
     b: ArrayLike,
@@ -1566,6 +1584,7 @@ def isinf(x: ArrayLike, /) -> Array:
     return ew.eq(ew.abs_(a), full_like(a, math.inf))
 
 
+@replayed
 def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     """Say where ``x`` is plus infinity, elementwise; complex numbers are not taken.
 
@@ -1584,6 +1603,7 @@ def isposinf(x: ArrayLike, /, out: None = None) -> Array:
     return _is_infinity("isposinf", x, math.inf)
 
 
+@replayed
 def isneginf(x: ArrayLike, /, out: None = None) -> Array:
     """Say where ``x`` is minus infinity, elementwise; complex numbers are not taken.
 
@@ -1609,6 +1629,7 @@ def _is_infinity(name: str, x: ArrayLike, infinity: float) -> Array:
     return ew.eq(a, full_like(a, infinity))
 
 
+@replayed
 def isreal(x: ArrayLike, /) -> Array:
     """Say where the imaginary part is zero, elementwise.
 
@@ -1622,6 +1643,7 @@ def isreal(x: ArrayLike, /) -> Array:
     return equal(imag(x), 0)
 
 
+@replayed
 def iscomplex(x: ArrayLike, /) -> Array:
     """Say where the imaginary part is not zero, elementwise.
 
@@ -1635,6 +1657,7 @@ def iscomplex(x: ArrayLike, /) -> Array:
     return not_equal(imag(x), 0)
 
 
+@replayed
 def nan_to_num(
     x: ArrayLike,
     copy: bool = True,
@@ -1956,6 +1979,7 @@ def conjugate(x: ArrayLike, /) -> Array:
 conj = conjugate
 
 
+@replayed
 def angle(z: ArrayLike, deg: bool = False) -> Array:
     """Return the angle of complex numbers in [-pi, pi], elementwise; in degrees if ``deg``.
 
@@ -2005,16 +2029,6 @@ def astype(
     """
     result = ew.convert_element_type(array_of("astype", x), dtypes.check(dtype))
     return put(another(result) if copy and result is x else result, device, "astype")
-
-
-replay_functions(
-    globals(),
-    only=(
-        "fmod divmod modf float_power round copysign ldexp heaviside log2 log10 hypot sinc "
-        "deg2rad rad2deg fmax fmin clip isclose isposinf isneginf isreal iscomplex nan_to_num "
-        "angle"
-    ),
-)
 
 
 # Operators between floats that are at hand go to NumPy directly, and not by the functions,

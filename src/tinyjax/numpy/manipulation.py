@@ -18,7 +18,7 @@ from tinyjax.core.names import Array, ArrayLike, bc, ck, dev, ew, ints, opd, sh,
 from tinyjax.core.values.array import Order
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, ShapeError, shortened
-from tinyjax.host import replay
+from tinyjax.host.replay import replayed
 from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm
 from tinyjax.primitives import dynamic_slice as ds, result_placement as placing
 
@@ -409,6 +409,7 @@ def _solid(x: Array) -> Array:
 # Joining
 
 
+@replayed
 def concatenate(
     arrays: Sequence[ArrayLike] | Array, axis: int | None = 0, dtype: DTypeLike = None
 ) -> Array:
@@ -475,6 +476,7 @@ def _unstacked(x: Array, axis: int) -> list[Array]:
     ]
 
 
+@replayed
 def stack(
     arrays: Sequence[ArrayLike] | Array, axis: int = 0, out: None = None, dtype: DTypeLike = None
 ) -> Array:
@@ -522,6 +524,7 @@ def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     return tuple(_unstacked(a, ints.canonical_axis(axis, a.ndim)))
 
 
+@replayed
 def vstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
     """Join arrays along the first axis; those with one axis are rows.
 
@@ -540,6 +543,7 @@ def vstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
     return concatenate([_matrix(x) for x in _parts("vstack", tup, dtype)], 0)
 
 
+@replayed
 def hstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
     """Join arrays along the second axis; those with one axis along the first.
 
@@ -558,6 +562,7 @@ def hstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
     return concatenate(xs, 0 if xs[0].ndim == 1 else 1)
 
 
+@replayed
 def dstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
     """Join arrays along the third axis; those with fewer get it as ``atleast_3d`` says.
 
@@ -575,6 +580,7 @@ def dstack(tup: Sequence[ArrayLike] | Array, dtype: DTypeLike = None) -> Array:
     return concatenate([_solid(x) for x in _parts("dstack", tup, dtype)], 2)
 
 
+@replayed
 def column_stack(tup: Sequence[ArrayLike] | Array) -> Array:
     """Join arrays along the second axis; those with one axis are columns.
 
@@ -591,6 +597,7 @@ def column_stack(tup: Sequence[ArrayLike] | Array) -> Array:
     return concatenate([sh.reshape(x, (x.size, 1)) if x.ndim < 2 else x for x in xs], 1)
 
 
+@replayed
 def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     """Join two arrays along an axis; without an axis, flatten them first.
 
@@ -607,6 +614,7 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
     return concatenate([arr, values], axis)
 
 
+@replayed
 def block(arrays: Any) -> Array:
     """Join nested lists of arrays: the innermost along the last axis, and so on outwards.
 
@@ -699,6 +707,7 @@ def _split(
     ]
 
 
+@replayed
 def split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) -> list[Array]:
     """Cut an array into parts along an axis.
 
@@ -722,6 +731,7 @@ def split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) -> list[
     return _split("split", ary, indices_or_sections, axis, False)
 
 
+@replayed
 def array_split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) -> list[Array]:
     """Cut an array into parts along an axis, which may be unequal.
 
@@ -744,6 +754,7 @@ def array_split(ary: ArrayLike, indices_or_sections: Sections, axis: int = 0) ->
     return _split("array_split", ary, indices_or_sections, axis, True)
 
 
+@replayed
 def vsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
     """Cut an array into equal parts along the first axis, or at indices.
 
@@ -763,6 +774,7 @@ def vsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
     return _split("vsplit", ary, indices_or_sections, 0, False)
 
 
+@replayed
 def hsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
     """Cut an array into equal parts along the second axis, or the first if it is the only one.
 
@@ -782,6 +794,7 @@ def hsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
     return _split("hsplit", x, indices_or_sections, 0 if x.ndim == 1 else 1, False)
 
 
+@replayed
 def dsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
     """Cut an array into equal parts along the third axis, or at indices.
 
@@ -804,6 +817,7 @@ def dsplit(ary: ArrayLike, indices_or_sections: Sections) -> list[Array]:
 # Repetition
 
 
+@replayed
 def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
     """Put copies of an array side by side.
 
@@ -836,6 +850,7 @@ def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
     return sh.reshape(apart, tuple([t * n for t, n in zip(times, shape, strict=True)]))
 
 
+@replayed
 def resize(a: ArrayLike, new_shape: cr.Shape) -> Array:
     """Return an array of a new shape, repeating the elements as often as needed.
 
@@ -859,6 +874,7 @@ def resize(a: ArrayLike, new_shape: cr.Shape) -> Array:
 # Order
 
 
+@replayed
 def flip(m: ArrayLike, axis: ints.Axis = None) -> Array:
     """Reverse the order of elements along axes, by default all of them.
 
@@ -884,6 +900,7 @@ def flip(m: ArrayLike, axis: ints.Axis = None) -> Array:
     return sh.rev(x, ints.canonical_axes(axis, x.ndim))
 
 
+@replayed
 def fliplr(m: ArrayLike) -> Array:
     """Reverse the order of elements along the second axis: ``m[:, ::-1]``.
 
@@ -901,6 +918,7 @@ def fliplr(m: ArrayLike) -> Array:
     return flip(m, 1)
 
 
+@replayed
 def flipud(m: ArrayLike) -> Array:
     """Reverse the order of elements along the first axis: ``m[::-1]``.
 
@@ -918,6 +936,7 @@ def flipud(m: ArrayLike) -> Array:
     return flip(m, 0)
 
 
+@replayed
 def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
     """Rotate by 90 degrees in the plane of two axes, from the first towards the second.
 
@@ -954,6 +973,7 @@ def rot90(m: ArrayLike, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Array:
             return flip(swapaxes(x, i, j), j)
 
 
+@replayed
 def roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: ints.Axis = None) -> Array:
     """Shift elements along axes; what leaves at one end enters at the other.
 
@@ -1137,6 +1157,7 @@ def _within(index: Array, n: int, mode: str) -> Array:
 # Differences
 
 
+@replayed
 def diff(
     a: ArrayLike,
     n: int = 1,
@@ -1190,6 +1211,7 @@ def diff(
     return x
 
 
+@replayed
 def ediff1d(
     ary: ArrayLike, to_end: ArrayLike | None = None, to_begin: ArrayLike | None = None
 ) -> Array:
@@ -1206,12 +1228,3 @@ def ediff1d(
     before = [] if to_begin is None else [ravel(uf.astype(to_begin, x.dtype))]
     after = [] if to_end is None else [ravel(uf.astype(to_end, x.dtype))]
     return concatenate([*before, x, *after])
-
-
-replay.replay_functions(
-    globals(),
-    only=(
-        "concatenate stack vstack hstack dstack column_stack append block split array_split "
-        "vsplit hsplit dsplit tile resize flip fliplr flipud rot90 roll diff ediff1d"
-    ),
-)

@@ -9,7 +9,7 @@ from typing import Final
 from tinyjax import custom_derivatives, dtypes
 from tinyjax.core.names import Array, ArrayLike, ew, ints, sh
 from tinyjax.errors import ArgumentError, DtypeError
-from tinyjax.host import replay
+from tinyjax.host.replay import replayed
 from tinyjax.numpy import elementwise as uf, manipulation as mn, promotion as pm, reductions as red
 from tinyjax.special import bessel as sbe
 
@@ -54,6 +54,7 @@ def i1e(x: ArrayLike) -> Array:
     return sbe.bessel_i1e(pm.inexact(x, "i1e"))
 
 
+@replayed
 def i0(x: ArrayLike) -> Array:
     """Return the modified Bessel function of order 0.
 
@@ -74,6 +75,7 @@ def i0(x: ArrayLike) -> Array:
     return _modified_0(pm.inexact(x, "i0"))
 
 
+@replayed
 def i1(x: ArrayLike) -> Array:
     """Return the modified Bessel function of order 1.
 
@@ -128,6 +130,7 @@ def _modified_1_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Arra
     return value, tangent * slope
 
 
+@replayed
 def bessel_jn(z: ArrayLike, *, v: int, n_iter: int = 50) -> Array:
     """Return the Bessel functions of the first kind, of orders 0 to ``v``.
 
@@ -200,6 +203,7 @@ def _first_kind_jvp(
     return orders[:-1], 0.5 * tangent * (below - orders[1:])
 
 
+@replayed
 def sph_harm_y(
     n: ArrayLike,
     m: ArrayLike,
@@ -263,6 +267,3 @@ def sph_harm_y(
 def _root(x: Array) -> Array:
     zero = ew.le(x, sh.full_like(x, 0.0))
     return uf.pick(zero, 0.0, ew.sqrt(uf.pick(zero, 1.0, x)))
-
-
-replay.replay_functions(globals(), only="i0 i1 bessel_jn sph_harm_y")
