@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -11,48 +11,7 @@ import attrs
 from tinyjax import errors
 from tinyjax.core.names import Array, av, hlo, jt, jx, loops, low, lw, prim, ru, sh, stg, tr
 from tinyjax.dtypes import is_inexact
-from tinyjax.export.symbolic_programs import Sized
-
-
-@attrs.frozen(repr=False)
-class Program(Sized):
-    """An exported program, as the primitive that calls it knows it.
-
-    Attributes:
-        name: the function's name; programs that differ in name only are the same.
-        portable: the program in portable form.
-        in_avals: the types of its parameters.
-        out_avals: the types of its results.
-        num_consts: how many of the parameters are arrays that came with it.
-        text: returns the program in StableHLO.
-        pull_back: calls the program of its derivative, where there is one, with the arguments and
-            the cotangents.
-        jaxpr: of a program for many sizes, in place of its text, the program; it is called so only
-            in a program for many sizes.
-        of_sizes: of a program for many sizes, returns the one for some of them.
-        divided: of a program for several devices, in place of its text, the program.
-    """
-
-    name: str = attrs.field(eq=False)
-    portable: str
-    in_avals: tuple[av.ShapedArray, ...]
-    out_avals: tuple[av.ShapedArray, ...]
-    num_consts: int
-    text: Callable[[], str] = attrs.field(eq=False)
-    pull_back: Callable[..., Any] | None = attrs.field(eq=False)
-    jaxpr: jx.Jaxpr | None = None
-    of_sizes: Callable[[Mapping[str, int]], Program] | None = attrs.field(default=None, eq=False)
-    divided: jx.Jaxpr | None = None
-
-    @property
-    def inlined(self) -> jx.Jaxpr | None:
-        return self.jaxpr
-
-    def with_sizes(self, sizes: Mapping[str, int]) -> Program:
-        return self if self.of_sizes is None else self.of_sizes(sizes)
-
-    def __repr__(self) -> str:
-        return f"<{self.name}, {len(self.portable)} bytes>"
+from tinyjax.export.symbolic_programs import Program
 
 
 @attrs.frozen(eq=False, repr=False)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, SupportsIndex, TypeAlias, TypeGuard
+from typing import Any, Final, NoReturn, SupportsIndex, TypeAlias, TypeGuard
 
 import attrs
 
@@ -290,24 +290,14 @@ class SymbolicDim(ints.SymbolicSize):
         """Return the size as an array: an int32, of weak type."""
         return dimension.dim_as_value(self)
 
-    def _unknown(self) -> InconclusiveDimensionOperation:
-        return InconclusiveDimensionOperation(
+    def _refuse(self) -> NoReturn:
+        raise InconclusiveDimensionOperation(
             f"the symbolic size '{self}' is used where Python or NumPy needs a number: in range, a "
             "repeated list, an array of NumPy, int(...). Compute with the size itself, or with "
             "functions of tinyjax.numpy such as arange; or export for a size that is a number."
         )
 
-    def __int__(self) -> int:
-        raise self._unknown()
-
-    def __index__(self) -> int:
-        raise self._unknown()
-
-    def __float__(self) -> float:
-        raise self._unknown()
-
-    def __complex__(self) -> complex:
-        raise self._unknown()
+    __int__ = __index__ = __float__ = __complex__ = _refuse
 
     def __bool__(self) -> bool:
         return bool(self != 0)

@@ -12,8 +12,8 @@ from tinyjax import config, dtypes, errors, frames, tree
 from tinyjax.core.jit.stages import check_arguments
 from tinyjax.core.names import Array, api, av, cl, conc, dev, jt, jx, low, stages, tr
 from tinyjax.export import families, format, polynomials as poly, symbolic_programs, xla
-from tinyjax.export.calling import CallExportedParams, Program, call_exported_p, calling
-from tinyjax.export.symbolic_programs import refusing, told, with_sizes
+from tinyjax.export.calling import CallExportedParams, call_exported_p, calling
+from tinyjax.export.symbolic_programs import Program, refusing, told, with_sizes
 from tinyjax.parallel import constraint as con, meshes, named_sharding as ns, sharding as sd
 
 # ``Exported``: a program that needs nothing of its source.

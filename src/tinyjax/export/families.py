@@ -12,13 +12,11 @@ import numpy as np
 from tinyjax import errors, tree
 from tinyjax.core.devices import Device, device_at
 from tinyjax.core.names import Array, ShapedArray, dev, jx, tr
-from tinyjax.core.tracing.jaxpr import Jaxpr, Lit, effects
-from tinyjax.core.values.operands import first_element
+from tinyjax.core.tracing.jaxpr import Jaxpr, effects
 from tinyjax.core.xla import lowering
 from tinyjax.export import polynomials, symbolic_programs, xla
 from tinyjax.export.dims import SymbolicDim, SymbolicScope, is_symbolic_dim, substituted
 from tinyjax.export.symbolic_programs import Rewriting, closed
-from tinyjax.export.unsized import literal_splat
 from tinyjax.parallel import meshes, named_sharding as ns, sharded_array as sa, types as ty
 from tinyjax.parallel.constraint import constrain
 from tinyjax.parallel.placement import Placement
@@ -184,10 +182,6 @@ class _Remeshing(Rewriting):
             return aval
         sharding = self.value(aval.sharding)
         return aval.at(ty.OnMesh(sharding, ty.across(aval)))
-
-    def literal(self, x: Lit) -> Lit:
-        aval = self.aval(x.aval)
-        return x if aval is x.aval else Lit(literal_splat(first_element(x.value.host), aval), aval)
 
     def value(self, value: Any) -> Any:
         if isinstance(value, ns.NamedSharding):

@@ -20,7 +20,6 @@ import re
 from collections.abc import Sequence
 from typing import Final, NoReturn, Protocol
 
-from tinyjax.core.values.integers import larger, smaller
 from tinyjax.errors import ArgumentError, shortened
 from tinyjax.export import polynomials as poly
 
@@ -135,16 +134,13 @@ class _Parser:
     def sum(self) -> poly.Polynomial:
         """Read a sum."""
         total: poly.Polynomial = ()
-        sign = 1
-        if self._token in ("+", "-"):
-            sign = 1 if self._token == "+" else -1
-            self._next()
         while True:
+            sign = -1 if self._token == "-" else 1
+            if self._token in ("+", "-"):
+                self._next()
             total = poly.add(total, self._product(), sign)
             if self._token not in ("+", "-"):
                 return total
-            sign = 1 if self._token == "+" else -1
-            self._next()
 
     def _product(self) -> poly.Polynomial:
         product = self._power()
@@ -199,15 +195,7 @@ class _Parser:
         self._depth -= 1
         if name in ("floordiv", "mod") and y == 0:
             self._fail("it divides by zero")
-        match name:
-            case "floordiv":
-                return polynomial(x // y)
-            case "mod":
-                return polynomial(x % y)
-            case "max":
-                return polynomial(larger(x, y))
-            case _:
-                return polynomial(smaller(x, y))
+        return polynomial(poly.OPERATIONS[name](x, y))
 
 
 def polynomial(dim: int) -> poly.Polynomial:

@@ -8,7 +8,8 @@ of products: ``floordiv``, ``mod``, ``max`` or ``min`` of two polynomials.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import operator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from typing import Any, Final, TypeAlias
@@ -19,7 +20,12 @@ from tinyjax.core.tracing.trace import assigned
 from tinyjax.core.values.integers import larger, smaller
 from tinyjax.errors import ArgumentError
 
-OPERATIONS: Final = ("floordiv", "mod", "max", "min")
+OPERATIONS: Final[Mapping[str, Callable[[int, int], int]]] = {
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "max": larger,
+    "min": smaller,
+}
 #: Polynomials with more terms, and numbers and exponents that are larger, are refused.
 MOST_TERMS: Final = 1000
 #: So are operations that are written with more symbols.
@@ -246,13 +252,4 @@ def evaluate(p: Polynomial, sizes: Mapping[str, int]) -> int:
 def _factor_value(factor: Factor, sizes: Mapping[str, int]) -> int:
     if not factor.operands:
         return sizes[factor.name]
-    x, y = (evaluate(operand, sizes) for operand in factor.operands)
-    match factor.name:
-        case "floordiv":
-            return x // y
-        case "mod":
-            return x % y
-        case "max":
-            return larger(x, y)
-        case _:
-            return smaller(x, y)
+    return OPERATIONS[factor.name](*[evaluate(operand, sizes) for operand in factor.operands])

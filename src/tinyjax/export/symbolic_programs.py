@@ -7,13 +7,13 @@ belong to another exported function, one for many sizes again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 
 import attrs
 
-from tinyjax import errors, frames, records, tree
+from tinyjax import errors, frames, tree
 from tinyjax.core.names import av, ints, jt, jx, opd, pr, prim
 from tinyjax.export import dims, polynomials as poly, unsized
 from tinyjax.parallel.inside import on_axes
@@ -23,19 +23,42 @@ from tinyjax.parallel.primitive import ShardMapParams
 _LARGEST: Final = 2**31
 
 
-class Sized:
-    """A parameter that may contain a program for many sizes."""
+@attrs.frozen(repr=False)
+class Program:
+    """An exported program, as the primitive that calls it knows it.
 
-    __slots__ = ()
+    Attributes:
+        name: the function's name; programs that differ in name only are the same.
+        portable: the program in portable form.
+        in_avals: the types of its parameters.
+        out_avals: the types of its results.
+        num_consts: how many of the parameters are arrays that came with it.
+        text: returns the program in StableHLO.
+        pull_back: calls the program of its derivative, where there is one, with the arguments and
+            the cotangents.
+        jaxpr: of a program for many sizes, in place of its text, the program; it is called so only
+            in a program for many sizes.
+        of_sizes: of a program for many sizes, returns the one for some of them.
+        divided: of a program for several devices, in place of its text, the program.
+    """
 
-    def with_sizes(self, sizes: Mapping[str, int]) -> Sized:
+    name: str = attrs.field(eq=False)
+    portable: str
+    in_avals: tuple[av.ShapedArray, ...]
+    out_avals: tuple[av.ShapedArray, ...]
+    num_consts: int
+    text: Callable[[], str] = attrs.field(eq=False)
+    pull_back: Callable[..., Any] | None = attrs.field(eq=False)
+    jaxpr: jx.Jaxpr | None = None
+    of_sizes: Callable[[Mapping[str, int]], Program] | None = attrs.field(default=None, eq=False)
+    divided: jx.Jaxpr | None = None
+
+    def with_sizes(self, sizes: Mapping[str, int]) -> Program:
         """Return the same with sizes in place of variables."""
-        raise NotImplementedError
+        return self if self.of_sizes is None else self.of_sizes(sizes)
 
-    @property
-    def inlined(self) -> jx.Jaxpr | None:
-        """The program that it stands for, if it is for many sizes."""
-        raise NotImplementedError
+    def __repr__(self) -> str:
+        return f"<{self.name}, {len(self.portable)} bytes>"
 
 
 def is_symbolic(jaxpr: jx.Jaxpr) -> bool:
@@ -133,7 +156,10 @@ class Rewriting:
 
     def literal(self, x: jx.Lit) -> jx.Lit:
         """Return a literal."""
-        return x
+        aval = self.aval(x.aval)
+        if aval is x.aval:
+            return x
+        return jx.Lit(unsized.literal_splat(opd.first_element(x.value.host), aval), aval)
 
     def value(self, value: Any) -> Any:
         """Return a parameter, or something that one holds."""
@@ -143,7 +169,7 @@ class Rewriting:
             return tuple(map(self.value, value))
         if isinstance(value, av.ShapedArray):
             return self.aval(value)
-        if isinstance(value, Sized):
+        if isinstance(value, Program):
             return self.sized(value)
         if isinstance(value, prim.Params) or (
             attrs.has(type(value)) and not isinstance(value, tree.PyTreeDef)
@@ -151,7 +177,7 @@ class Rewriting:
             return self._record(value)
         return self.size(value) if isinstance(value, dims.SymbolicDim) else value
 
-    def sized(self, value: Sized) -> Sized:
+    def sized(self, value: Program) -> Program:
         """Return a parameter that contains a program for many sizes."""
         return value
 
@@ -193,16 +219,10 @@ class Substitution(Rewriting):
             substitute = self._avals[aval] = aval.with_shape(shape)
         return substitute
 
-    def literal(self, x: jx.Lit) -> jx.Lit:
-        aval = self.aval(x.aval)
-        if aval is x.aval:
-            return x
-        return jx.Lit(unsized.literal_splat(opd.first_element(x.value.host), aval), aval)
-
     def size(self, value: dims.SymbolicDim) -> int:
         return dims.substituted(value, self._sizes)
 
-    def sized(self, value: Sized) -> Sized:
+    def sized(self, value: Program) -> Program:
         return value.with_sizes(self._sizes)
 
 
@@ -218,10 +238,6 @@ class _Inspection(Rewriting):
     def aval(self, aval: av.ShapedArray) -> av.ShapedArray:
         self.value(aval.shape)
         return aval
-
-    def literal(self, x: jx.Lit) -> jx.Lit:
-        self.aval(x.aval)
-        return x
 
     def size(self, value: dims.SymbolicDim) -> int:
         if value.scope is not self._scope:
@@ -261,10 +277,8 @@ class _Closing(Rewriting):
             called = eqn.primitive.rule(pr.INLINED)(params)
             assert called is not None, "a call with rules of its own calls a program"
             return jt.jit_p, jt.JitParams(self.program(called), params.name)
-        for name in records.field_names(type(params)):
-            value = getattr(params, name)
-            if isinstance(value, Sized) and value.inlined is not None:
-                return jt.jit_p, jt.JitParams(self.program(value.inlined), eqn.primitive.name)
+        if eqn.primitive.name == "call_exported" and params.program.jaxpr is not None:
+            return jt.jit_p, jt.JitParams(self.program(params.program.jaxpr), eqn.primitive.name)
         return eqn.primitive, self.value(params)
 
 

@@ -10,7 +10,7 @@ shapes that the program says, and write what LAPACK writes, so these must be LAP
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from jaxlib.mlir import ir
@@ -159,15 +159,27 @@ def check_portable(module: ir.Module) -> None:
     Raises:
         ExportError: a convolution has axes that its arrays have not.
     """
+    _check_each(module, _check_convolution)
+
+
+def _check_convolution(op: ir.Operation) -> None:
+    if _CONVOLUTION.fullmatch(op.name) and not _has_axes(op):
+        raise _refused(f"the axes of the convolution {str(op)[:200]} are not there")
+
+
+def _check_each(module: ir.Module, check: Callable[[ir.Operation], None]) -> None:
+    """Check the operations of a module, until one is refused: MLIR passes on no errors."""
     faults: list[ExportError] = []
 
-    def check(op: ir.Operation) -> ir.WalkResult:
-        if _CONVOLUTION.fullmatch(op.name) and not _has_axes(op):
-            faults.append(_refused(f"the axes of the convolution {str(op)[:200]} are not there"))
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        try:
+            check(op)
+        except ExportError as error:
+            faults.append(error)
             return ir.WalkResult.INTERRUPT
         return ir.WalkResult.ADVANCE
 
-    module.operation.walk(check)
+    module.operation.walk(visit)
     if faults:
         raise faults[0]
 
@@ -201,19 +213,7 @@ def check_module(module: ir.Module, in_types: Sequence[str], out_types: Sequence
     Raises:
         ExportError: it is not.
     """
-    faults: list[ExportError] = []
-
-    def check(op: ir.Operation) -> ir.WalkResult:
-        try:
-            _check_operation(op)
-        except ExportError as error:
-            faults.append(error)
-            return ir.WalkResult.INTERRUPT
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(check)
-    if faults:
-        raise faults[0]
+    _check_each(module, _check_operation)
     functions = [op.operation for op in module.body.operations]
     types = [
         str(op.attributes["function_type"])
