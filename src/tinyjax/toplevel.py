@@ -387,24 +387,16 @@ def fwd_and_bwd(
         >>> float(out), float(bwd(residuals, 1.0))
         (6.0, 3.0)
     """
-    one = isinstance(argnums, int)
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    choice = arguments.Choice("fwd_and_bwd", fun, argnums)
 
     def fwd(*args: Any) -> tuple[Any, ...]:
-        picked = arguments.pick_arguments("fwd_and_bwd", fun, numbers, args)
-
-        def of_chosen(*chosen: Any) -> Any:
-            operands = list(args)
-            for i, x in zip(numbers, chosen, strict=True):
-                operands[i] = x
-            return fun(*operands)
-
-        result: tuple[Any, ...] = api.vjp(of_chosen, *picked, has_aux=has_aux)
+        chosen = arguments.Chosen(choice, args, {})
+        result: tuple[Any, ...] = api.vjp(chosen.function, *chosen.values, has_aux=has_aux)
         return result
 
     def bwd(residuals: Callable[[Any], tuple[Any, ...]], cotangent: Any) -> Any:
         cotangents = residuals(cotangent)
-        return cotangents[0] if one else cotangents
+        return cotangents if choice.several else cotangents[0]
 
     return (jt.jit(fwd), jt.jit(bwd)) if jitted else (fwd, bwd)
 

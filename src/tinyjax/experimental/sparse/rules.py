@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors, frames, lax, tree
 from tinyjax.checkpointing.transformation import checkpoint_p
-from tinyjax.core.names import api, av, bind, cfp, ck, cl, ints, jx, opd, prim, program, stg
+from tinyjax.core.names import api, arguments, av, bind, cfp, ck, cl, ints, jt, jx, opd, prim, stg
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.experimental.sparse import base, bcoo, bcsr, operations as op
 from tinyjax.lax import primitives as lxp
@@ -243,7 +243,7 @@ lxp.rev_p.def_rule(SPARSE)(lambda params, x: [op.bcoo_rev(x, params.axes)])
 lxp.transpose_p.def_rule(SPARSE)(lambda params, x: [x.transpose(params.perm)])
 lxp.reshape_p.def_rule(SPARSE)(lambda params, x: [x.reshape(params.shape)])
 lxp.broadcast_in_dim_p.def_rule(SPARSE)(_broadcast)
-program.jit_p.def_rule(SPARSE)(_call)
+jt.jit_p.def_rule(SPARSE)(_call)
 checkpoint_p.def_rule(SPARSE)(_call)
 cfp.cond_p.def_rule(SPARSE)(_cond)
 cfp.scan_p.def_rule(SPARSE)(_scan)
@@ -341,12 +341,10 @@ def todense(arr: bcoo.BCOO | bcsr.BCSR | ArrayLike) -> Array:
 
 def _split(x: Any) -> tuple[Any, Callable[[Any], Any]]:
     """Return what of an argument is differentiated, and what puts it back."""
-    if isinstance(x, bcoo.BCOO):
-        return x.data, lambda data: bcoo.BCOO.tree_unflatten(x.tree_flatten()[1], (data, x.indices))
-    if isinstance(x, bcsr.BCSR):
-        rest = (x.indices, x.indptr)
-        return x.data, lambda data: bcsr.BCSR.tree_unflatten(x.tree_flatten()[1], (data, *rest))
-    return x, lambda value: value
+    if not isinstance(x, base.JAXSparse):
+        return x, lambda value: value
+    (data, *places), treedef = tree.flatten(x)
+    return data, lambda data: treedef.unflatten((data, *places))
 
 
 def value_and_grad(
@@ -371,25 +369,21 @@ def value_and_grad(
         >>> float(value), slope.data.tolist()
         (18.0, [6.0, 6.0])
     """
-    several = ints.integers(ints.one_or_more(argnums, "argnums"), "argnums")
+    choice = arguments.Choice("sparse.value_and_grad", fun, argnums)
 
     def call(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        if any(not -len(args) <= i < len(args) for i in several):
-            raise errors.ArgumentError(
-                f"argnums={argnums} was given, but there are {len(args)} arguments."
-            )
-        splits = [_split(args[i]) for i in several]
+        chosen = arguments.Chosen(choice, args, kwargs)
+        data, joins = zip(*map(_split, chosen.values), strict=True)
+
+        def joined(data: tuple[Any, ...]) -> tuple[Any, ...]:
+            return tuple([join(x) for join, x in zip(joins, data, strict=True)])
 
         def of_data(data: tuple[Any, ...]) -> Any:
-            operands = list(args)
-            for i, value, (_, joined) in zip(several, data, splits, strict=True):
-                operands[i] = joined(value)
-            return fun(*operands, **kwargs)
+            return chosen(*joined(data))
 
-        start = tuple([data for data, _ in splits])
-        value, slopes = api.value_and_grad(of_data, has_aux=has_aux)(start)
-        joined = tuple([join(x) for x, (_, join) in zip(slopes, splits, strict=True)])
-        return value, joined[0] if isinstance(argnums, int) else joined
+        value, slopes = api.value_and_grad(of_data, has_aux=has_aux)(data)
+        trees = joined(slopes)
+        return value, trees if choice.several else trees[0]
 
     return call
 
