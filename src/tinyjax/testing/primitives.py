@@ -322,20 +322,15 @@ def check_function(
     name = frames.describe_function(f)
     cases = [_case(args) for args in examples]
 
-    def flat(*leaves: Any, structure: tree.PyTreeDef) -> Any:
-        args, _ = tree.unflatten(structure, leaves)
-        return f(*args)
-
-    def flat_reference(*leaves: dtypes.HostArray, structure: tree.PyTreeDef) -> Any:
-        args, _ = tree.unflatten(structure, leaves)
-        return None if reference is None else reference(*args)
+    def of_leaves(f: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *leaves, structure: f(*tree.unflatten(structure, leaves)[0])
 
     spec = ts.Spec(
         name,
         jt.jit_p,
-        flat,
+        of_leaves(f),
         cases,
-        None if reference is None else flat_reference,
+        None if reference is None else of_leaves(reference),
         (dtypes.float64,),
         grad=order,
         tol=tol,

@@ -54,7 +54,24 @@ class Catalogue:
 
     def functions(self, library: Library, reference: Library) -> list[Function]:
         """The public functions of a library that its reference has too; of aliases the first."""
-        return _functions(self, library, reference)
+        functions: list[Function] = []
+        seen: set[int] = set()
+        for module in self.modules:
+            ours, theirs = library.find(module), reference.find(module)
+            for name in sorted(getattr(ours, "__all__", None) or dir(ours)):
+                path = f"{module}.{name}" if module else name
+                fun, other = getattr(ours, name), getattr(theirs, name, None)
+                if (
+                    not name.startswith("_")
+                    and callable(fun)
+                    and callable(other)
+                    and path not in self.not_called
+                    and id(fun) not in seen
+                ):
+                    parameters = () if path in self.recipes else _common(fun, other)
+                    functions.append(Function(path, parameters))
+                    seen.add(id(fun))
+        return functions
 
     def draw_call(self, function: Function, draw: Draw) -> Call:
         """Draw a call of a function.
@@ -63,29 +80,58 @@ class Catalogue:
             function: which.
             draw: where choices come from.
         """
-        return _draw_call(self, function, draw)
+        call = Drawn(function.path, draw)
+        if function.path in self.recipes:
+            return self.recipes[function.path](call, draw.smooth)
+        args: list[Any] = []
+        kwargs: dict[str, Any] = {}
+        gap = False
+        for p in function.parameters:
+            strategy = self._strategy_of(function.path, p)
+            if p.kind is p.VAR_POSITIONAL:
+                if not gap:
+                    args += [strategy(call) for _ in range(draw.randint(1, 3))]
+                continue
+            left_out = p.default is not p.empty and not draw.chance(0.4)
+            value = UNSET if left_out else strategy(call)
+            call.values[p.name] = value
+            if value is UNSET:
+                if p.kind is p.POSITIONAL_ONLY:
+                    args.append(p.default)
+                else:
+                    gap = True
+            elif gap or p.kind is p.KEYWORD_ONLY:
+                kwargs[p.name] = value
+            else:
+                args.append(value)
+        while args and function.parameters[len(args) - 1 : len(args)]:
+            last = function.parameters[len(args) - 1]
+            if last.kind is last.POSITIONAL_ONLY and call.values.get(last.name) is UNSET:
+                args.pop()
+            else:
+                break
+        return Call(function.path, tuple(args), kwargs, None, draw.wide, draw.smooth)
 
-
-def _functions(catalogue: Catalogue, library: Library, reference: Library) -> list[Function]:
-    functions: list[Function] = []
-    seen: set[int] = set()
-    for module in catalogue.modules:
-        ours, theirs = library.find(module), reference.find(module)
-        for name in sorted(getattr(ours, "__all__", None) or dir(ours)):
-            path = f"{module}.{name}" if module else name
-            fun, other = getattr(ours, name), getattr(theirs, name, None)
-            if (
-                not name.startswith("_")
-                and callable(fun)
-                and callable(other)
-                and path not in catalogue.not_called
-            ):
-                if id(fun) not in seen:
-                    functions.append(
-                        Function(path, _common(fun, other) if path not in catalogue.recipes else ())
-                    )
-                seen.add(id(fun))
-    return functions
+    def _strategy_of(self, path: str, parameter: inspect.Parameter) -> Strategy:
+        """Find the strategy for a parameter of a function."""
+        own = self.by_function.get(path, {})
+        if parameter.name in own:
+            return own[parameter.name]
+        # without the modules that its names are from
+        annotation = re.sub(r"\s|\b\w+\.(?=\w)", "", str(parameter.annotation))
+        if any(parameter.annotation is kind for kind in (ArrayLike, Array, parameter.empty)):
+            annotation = "ArrayLike"  # no text, as in modules without postponed annotations
+        if parameter.name in BY_NAME:
+            return BY_NAME[parameter.name]
+        if annotation.startswith("Literal["):
+            return fixed(*_choices(annotation))
+        if annotation in BY_ANNOTATION:
+            return BY_ANNOTATION[annotation]
+        if parameter.default is parameter.empty:
+            raise ArgumentError(
+                f"it is not known what to give {parameter} of {path}: name a strategy in `given`."
+            )
+        return lambda call: UNSET
 
 
 def _common(fun: Any, other: Any) -> tuple[inspect.Parameter, ...]:
@@ -113,62 +159,6 @@ def _common(fun: Any, other: Any) -> tuple[inspect.Parameter, ...]:
         if other is not None or (needed and (anything or i < len(positions))):
             common.append(p)
     return tuple(common)
-
-
-def _draw_call(catalogue: Catalogue, function: Function, draw: Draw) -> Call:
-    call = Drawn(function.path, draw)
-    if function.path in catalogue.recipes:
-        return catalogue.recipes[function.path](call, draw.smooth)
-    args: list[Any] = []
-    kwargs: dict[str, Any] = {}
-    gap = False
-    for p in function.parameters:
-        strategy = _strategy_of(catalogue, function.path, p)
-        if p.kind is p.VAR_POSITIONAL:
-            if not gap:
-                args += [strategy(call) for _ in range(draw.randint(1, 3))]
-            continue
-        left_out = p.default is not p.empty and not draw.chance(0.4)
-        value = UNSET if left_out else strategy(call)
-        call.values[p.name] = value
-        if value is UNSET:
-            if p.kind is p.POSITIONAL_ONLY:
-                args.append(p.default)
-            else:
-                gap = True
-        elif gap or p.kind is p.KEYWORD_ONLY:
-            kwargs[p.name] = value
-        else:
-            args.append(value)
-    while args and function.parameters[len(args) - 1 : len(args)]:
-        last = function.parameters[len(args) - 1]
-        if last.kind is last.POSITIONAL_ONLY and call.values.get(last.name) is UNSET:
-            args.pop()
-        else:
-            break
-    return Call(function.path, tuple(args), kwargs, None, draw.wide, draw.smooth)
-
-
-def _strategy_of(catalogue: Catalogue, path: str, parameter: inspect.Parameter) -> Strategy:
-    """Find the strategy for a parameter of a function."""
-    own = catalogue.by_function.get(path, {})
-    if parameter.name in own:
-        return own[parameter.name]
-    # without the modules that its names are from
-    annotation = re.sub(r"\s|\b\w+\.(?=\w)", "", str(parameter.annotation))
-    if any(parameter.annotation is kind for kind in (ArrayLike, Array, parameter.empty)):
-        annotation = "ArrayLike"  # no text, as in modules without postponed annotations
-    if parameter.name in BY_NAME:
-        return BY_NAME[parameter.name]
-    if annotation.startswith("Literal["):
-        return fixed(*_choices(annotation))
-    if annotation in BY_ANNOTATION:
-        return BY_ANNOTATION[annotation]
-    if parameter.default is parameter.empty:
-        raise ArgumentError(
-            f"it is not known what to give {parameter} of {path}: name a strategy in `given`."
-        )
-    return lambda call: UNSET
 
 
 def _choices(annotation: str) -> list[Any]:
