@@ -454,13 +454,13 @@ def test_sizes_that_are_equal_and_of_other_types_are_told_apart() -> None:
 
 def test_what_is_undone_is_not_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay, "CALLS", (1,))
-    written, write = list[str](), plans._Writer.write
+    written, write = list[str](), plans.Body.write
 
-    def noting(writer: plans._Writer, eqn: JaxprEqn, *more: Any) -> None:
+    def noting(writer: plans.Body, eqn: JaxprEqn, *more: Any) -> None:
         written.append(eqn.primitive.name)
         write(writer, eqn, *more)
 
-    monkeypatch.setattr(plans._Writer, "write", noting)
+    monkeypatch.setattr(plans.Body, "write", noting)
 
     @replayed
     def children(key: Array) -> Array:

@@ -45,7 +45,7 @@ def numpy_text(fun: Callable[..., Any]) -> Callable[..., str]:
 
     def text(*args: Any, **kwargs: Any) -> str:
         closed = make_jaxpr(fun)(*args, **kwargs)
-        body = plans.write_body(closed.jaxpr, closed.consts)
+        body = plans.Body(closed.jaxpr, closed.consts)
         after = [f"return [{', '.join(body.results)}]"]
         arity = len(closed.jaxpr.in_binders) - len(closed.consts)
         parameters = ", ".join([f"a{i}" for i in range(arity)])

@@ -34,7 +34,64 @@ from tinyjax.host import simplify
 _REAL: Final = frozenset(map(np.dtype, "?bhilqBHILQefd"))
 
 
-@attrs.frozen(eq=False, repr=False)
+#: A name that the writer gives, or a word.
+_NAME: Final = re.compile(r"[A-Za-z_]\w*")
+_OTHER: Final = re.compile(r"\W")
+_CALL: Final = re.compile(r"\w+\([^()]*\)")
+_ASSIGNED: Final = re.compile(r"(\w+) = (.*)")
+#: So many brackets are written one in another: Python's compiler refuses 200.
+_MOST: Final = 40
+
+
+def _nested(lines: Sequence[str], after: Sequence[str]) -> list[str]:
+    """Write what is read once where it is read.
+
+    Memory of intermediate results is then free for the next ones, of which NumPy keeps few for
+    reuse.
+
+    Args:
+        lines: of a program.
+        after: what comes after them.
+    """
+    counts = Counter(name for line in (*lines, *after) for name in _NAME.findall(line))
+    kept = {name for text in after for name in _NAME.findall(text)}
+    waiting: dict[str, str] = {}
+    out: list[str] = []
+    for line in lines:
+        assigned = _ASSIGNED.fullmatch(line)
+        target, text = assigned.groups() if assigned else ("", line)
+        nested = _NAME.sub(lambda match: waiting.pop(match[0], match[0]), text)
+        if target and counts[target] == 2 and target not in kept and nested.count("(") < _MOST:
+            waiting[target] = nested if _CALL.fullmatch(text) else f"({nested})"
+        elif target:
+            out.append(f"{target} = {nested}")
+        else:  # a name stands for another value, or for the same in another form
+            out += [f"{name} = {value}" for name, value in waiting.items()]
+            out.append(nested)
+            waiting.clear()
+    return out
+
+
+def _freeing(lines: Sequence[str], after: Sequence[str], large: set[str]) -> list[str]:
+    """Drop names of large values behind the lines that read them last."""
+    kept = {name for text in after for name in _NAME.findall(text)}
+    out: list[str] = []
+    for line in reversed(lines):
+        names = {name for name in _NAME.findall(line) if name in large}
+        last_read = sorted(names.difference(kept))
+        kept |= names
+        if last_read:
+            out.append(f"del {', '.join(last_read)}")
+        out.append(line)
+    out.reverse()
+    return out
+
+
+def same_bits(x: HostArray, y: HostArray) -> bool:
+    """Say whether two arrays of one type are the same to the last bit."""
+    return x.tobytes() == y.tobytes()
+
+
 class Body:
     """A program as lines of Python, which compute with NumPy arrays named ``a0``, ``a1``, ...
 
@@ -47,12 +104,48 @@ class Body:
         large: the names of values that take much memory.
     """
 
-    lines: list[str]
-    results: list[str]
-    constant_results: list[Array | None]
-    scope: dict[str, Any]
-    constants: list[HostArray]
-    large: set[str]
+    def __init__(self, jaxpr: jx.Jaxpr, consts: Sequence[Array] = (), run: str = "") -> None:
+        """Write a program.
+
+        Args:
+            jaxpr: the program.
+            consts: the values of its first parameters; the others are the function's.
+            run: the name of a function that is called with equations of primitives that are
+                programs, and their operands. By default these are evaluated as eager operations
+                are.
+        """
+        program = simplify.simplify(jaxpr, consts)
+        self._run = run
+        self.lines: list[str] = []
+        self.constants: list[HostArray] = []
+        self.large: set[str] = set()
+        self.scope: dict[str, Any] = {
+            "set_errors": tr.set_errors,
+            "reset_errors": tr.reset_errors,
+            "IGNORE": tr.IGNORE,
+            "asarray": asarray,
+            "ndarray": ndarray,
+            "ConcreteArray": ConcreteArray,
+        }
+        self._value = program.value
+        #: The names of values as arrays, as numbers, and of what is one or the other.
+        self._names: dict[jx.Atom, str] = {
+            x: f"a{i}" for i, x in enumerate(jaxpr.in_binders[len(consts) :])
+        }
+        self._numbers: dict[jx.Atom, str] = {}
+        self._either: dict[jx.Atom, str] = {}
+        self._elements: dict[jx.Atom, tuple[jx.Atom, tuple[int, ...]]] = {}
+        self._waiting: dict[jx.Atom, tuple[jx.JaxprEqn, prim.HostCall]] = {}
+        self._repeated: dict[jx.Atom, tuple[jx.Atom, tuple[int, ...]]] = {}
+        #: The names of other forms of arrays, by what they are written as, and those of functions.
+        self._forms: dict[str, str] = {}
+        self._named: dict[object, str] = {}
+        self._results = count()
+        places = simplify.reused_operands([eqn for eqn, _ in program.eqns], program.outs)
+        for (eqn, call), place in zip(program.eqns, places, strict=True):
+            self.write(eqn, call, place)
+        self.results: list[str] = [self.read(x) for x in program.outs]
+        self.constant_results: list[Array | None] = [program.value(x) for x in program.outs]
 
     def function(
         self, name: str, parameters: str, after: Sequence[str], before: Sequence[str] = ()
@@ -78,135 +171,6 @@ class Body:
         """Return its lines, for those that follow and take the results."""
         return _freeing(_nested(self.lines, after), after, self.large)
 
-
-def write_body(jaxpr: jx.Jaxpr, consts: Sequence[Array] = (), run: str = "") -> Body:
-    """Write a program as lines of Python.
-
-    Args:
-        jaxpr: the program.
-        consts: the values of its first parameters; the others are the function's.
-        run: the name of a function that is called with equations of primitives that are programs,
-            and their operands. By default these are evaluated as eager operations are.
-    """
-    program = simplify.simplify(jaxpr, consts)
-    writer = _Writer(
-        program, {x: f"a{i}" for i, x in enumerate(jaxpr.in_binders[len(consts) :])}, run
-    )
-    places = simplify.reused_operands([eqn for eqn, _ in program.eqns], program.outs)
-    for (eqn, call), place in zip(program.eqns, places, strict=True):
-        writer.write(eqn, call, place)
-    results = [writer.read(x) for x in program.outs]
-    constant_results = [program.value(x) for x in program.outs]
-    scope, constants = writer.scope, writer.constants
-    return Body(writer.lines, results, constant_results, scope, constants, writer.large)
-
-
-#: A name that the writer gives, or a word.
-_NAME: Final = re.compile(r"[A-Za-z_]\w*")
-_OTHER: Final = re.compile(r"\W")
-_CALL: Final = re.compile(r"\w+\([^()]*\)")
-_ASSIGNED: Final = re.compile(r"(\w+) = (.*)")
-_MOST_NESTED: Final = 20
-
-
-def _nested(lines: Sequence[str], after: Sequence[str]) -> list[str]:
-    """Write what is read once where it is read.
-
-    Memory of intermediate results is then free for the next ones, of which NumPy keeps few for
-    reuse.
-
-    Args:
-        lines: of a program.
-        after: what comes after them.
-    """
-    counts = Counter(name for line in (*lines, *after) for name in _NAME.findall(line))
-    kept = {name for text in after for name in _NAME.findall(text)}
-    expressions: dict[str, tuple[str, int]] = {}
-    out: list[str] = []
-    for line in lines:
-        depth = 0
-
-        def read(match: re.Match[str]) -> str:
-            nonlocal depth
-            text, nested = expressions.pop(match[0], (match[0], 0))
-            depth = max(depth, nested)
-            return text
-
-        assigned = _ASSIGNED.fullmatch(line)
-        target, text = assigned.groups() if assigned else ("", line)
-        is_call = _CALL.fullmatch(text)
-        text = _NAME.sub(read, text)
-        if target and counts[target] == 2 and target not in kept and depth < _MOST_NESTED:
-            expressions[target] = text if is_call else f"({text})", depth + 1
-        else:
-            if not target:  # a name stands for another value, or for the same in another form
-                changed = set(_NAME.findall(text))
-                out += [
-                    f"{name} = {expressions.pop(name)[0]}"
-                    for name, (expression, _) in [*expressions.items()]
-                    if not changed.isdisjoint(_NAME.findall(expression))
-                ]
-            out.append(f"{target} = {text}" if target else text)
-    return out
-
-
-def _freeing(lines: Sequence[str], after: Sequence[str], large: set[str]) -> list[str]:
-    """Drop names of large values behind the lines that read them last."""
-    kept = {name for text in after for name in _NAME.findall(text)}
-    out: list[str] = []
-    for line in reversed(lines):
-        names = {name for name in _NAME.findall(line) if name in large}
-        last_read = sorted(names.difference(kept))
-        kept |= names
-        if last_read:
-            out.append(f"del {', '.join(last_read)}")
-        out.append(line)
-    out.reverse()
-    return out
-
-
-def same_bits(x: HostArray, y: HostArray) -> bool:
-    """Say whether two arrays of one type are the same to the last bit."""
-    return x.tobytes() == y.tobytes()
-
-
-class _Writer:
-    """Writes equations as lines of Python.
-
-    Attributes:
-        lines: what is written.
-        scope: what the names in it stand for.
-        constants: the arrays among these.
-        large: the names of values that take much memory.
-    """
-
-    def __init__(self, program: simplify.Simplified, names: dict[jx.Atom, str], run: str) -> None:
-        self._run = run
-        self.lines: list[str] = []
-        self.constants: list[HostArray] = []
-        self.large: set[str] = set()
-        self.scope: dict[str, Any] = {
-            "set_errors": tr.set_errors,
-            "reset_errors": tr.reset_errors,
-            "IGNORE": tr.IGNORE,
-            "asarray": asarray,
-            "ndarray": ndarray,
-            "ConcreteArray": ConcreteArray,
-        }
-        self._value = program.value
-        #: The names of values as arrays, as numbers, and of what is one or the other.
-        self._names = names
-        self._numbers: dict[jx.Atom, str] = {}
-        #: The names of arrays of these.
-        self._arrays: set[str] = set()
-        self._either: dict[jx.Atom, str] = {}
-        self._elements: dict[jx.Atom, tuple[jx.Atom, tuple[int, ...]]] = {}
-        self._waiting: dict[jx.Atom, tuple[jx.JaxprEqn, prim.HostCall]] = {}
-        self._repeated: dict[jx.Atom, tuple[jx.Atom, tuple[int, ...]]] = {}
-        self._views: dict[tuple[str, tuple[int, ...]], str] = {}
-        self._named: dict[object, str] = {}
-        self._results = count()
-
     def read(self, x: jx.Atom) -> str:
         """Name a value, in its own shape."""
         constant = self._value(x)
@@ -214,7 +178,7 @@ class _Writer:
             return self._constant(constant.concrete("data"))
         if x not in self._names:
             if x in self._numbers:
-                self._names[x] = self._array(x, x.aval.shape)
+                self._names[x] = self._view(x, x.aval.shape)
             elif x in self._either:
                 name = self._names[x] = self._either.pop(x)
                 self.lines.append(f"if type({name}) is not ndarray: {name} = asarray({name})")
@@ -223,18 +187,6 @@ class _Writer:
             else:
                 self._call(*self._waiting[x])
         return self._names[x]
-
-    def _array(self, x: jx.Atom, shape: tuple[int, ...]) -> str:
-        """Name an array of a number."""
-        number = self._numbers[x]
-        name = f"{number}a"
-        if name not in self._arrays:
-            self._arrays.add(name)
-            self.lines.append(f"{name} = asarray({number})")
-        if not shape:
-            return name
-        self.lines.append(f"{name}{len(shape)} = {name}.reshape({shape})")
-        return f"{name}{len(shape)}"
 
     def _number(self, x: jx.Atom) -> str:
         """Name the one element of a value."""
@@ -299,15 +251,16 @@ class _Writer:
 
     def _view(self, root: jx.Atom, shape: tuple[int, ...]) -> str:
         """Name the elements of a value in another shape."""
-        if shape == root.aval.shape:
+        if root in self._numbers and root not in self._names:
+            form = f"asarray({self._numbers[root]})" + (f".reshape({shape})" if shape else "")
+        elif shape == root.aval.shape:
             return self.read(root)
-        if root in self._numbers:
-            return self._array(root, shape)
-        name = self.read(root)
-        if (name, shape) not in self._views:
-            self._views[name, shape] = f"r{len(self._views)}"
-            self.lines.append(f"{self._views[name, shape]} = {name}.reshape({shape})")
-        return self._views[name, shape]
+        else:
+            form = f"{self.read(root)}.reshape({shape})"
+        if form not in self._forms:
+            self._forms[form] = f"r{len(self._forms)}"
+            self.lines.append(f"{self._forms[form]} = {form}")
+        return self._forms[form]
 
     def _few(self, x: jx.Atom) -> tuple[tuple[int, ...], Callable[[], str]]:
         """Find the fewest elements that NumPy broadcasts to a value: their shape, and a name."""
@@ -611,7 +564,7 @@ def _taking_params(call: Kernel) -> Callable[..., Any]:
 
 def _written(jaxpr: jx.Jaxpr) -> Callable[..., list[HostArray]]:
     """Write a program as a Python function of NumPy arrays."""
-    body = write_body(jaxpr, run="run")
+    body = Body(jaxpr, run="run")
     parameters = ", ".join(["run", *[f"a{i}" for i in range(len(jaxpr.in_binders))]])
     return body.function("evaluate", parameters, [f"return [{', '.join(body.results)}]"])
 

@@ -73,7 +73,7 @@ def write_staged(staged: stg.Staged) -> plans.Body | None:
     )
     if staged.notes or jx.effects(jaxpr).any or largest > LARGEST:
         return None
-    body = plans.write_body(jaxpr, staged.consts)
+    body = plans.Body(jaxpr, staged.consts)
     if not {f"a{i}" for i in range(len(jaxpr.in_binders))}.isdisjoint(body.results):
         return None
     for i, (x, constant) in enumerate(zip(jaxpr.outs, body.constant_results, strict=True)):
