@@ -518,43 +518,6 @@ def _record(trace: tr.Trace, call: Call, args: Sequence[Array]) -> Sequence[Arra
     return trace.process(custom_call_p, (*consts, *args), params)
 
 
-def _stage_rule(
-    jvp: tr.DerivativeRule, avals: Sequence[av.ShapedArray], skip: int
-) -> tuple[ClosedJvp, tuple[Array, ...]]:
-    """Stage a rule; return it as a function of what it closes over, and that.
-
-    Results and tangents are staged apart, so that a linearization which meets the rule records no
-    results; unless the rule itself computes both with one program.
-    """
-    nonzero = [dtypes.is_inexact(a.dtype) for a in avals]
-    split: list[tuple[int, tuple[bool, ...], jx.Jaxpr]] = []
-
-    def run(*primals: Array) -> list[Array]:
-        linear = lz.linear_trace()
-        tangents_in = prim.with_zeros(nonzero, linear.new_inputs(prim.marked(avals, nonzero)))
-        with tr.Running(linear):
-            outs, tangents = jvp(primals, tangents_in)
-            if any(linear.owns(out) for out in outs):
-                return []
-            recorded = linear.build(prim.present(tangents))
-        split.append((len(outs), prim.nonzeros(tangents), recorded.jaxpr))
-        return [*outs, *recorded.consts]
-
-    staged = stage(run, avals)
-    if not split:
-        return _stage_joined(jvp, avals, skip)
-    jaxpr = staged.jaxpr  # the rule outlives the trace, whose tracers it must not hold
-    num_outs, nonzero_out, tangent = split[0]
-
-    def rule(consts: prim.Arrays, primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
-        results = jx.eval_jaxpr(jaxpr, [*consts[skip:], *primals])
-        tangents_in = prim.marked(ru.instantiate_all(tangents, avals), nonzero)
-        outs = jx.eval_jaxpr(tangent, [*results[num_outs:], *tangents_in])
-        return results[:num_outs], prim.with_zeros(nonzero_out, outs)
-
-    return rule, staged.consts
-
-
 def flat_jvp(
     jvp: tr.DerivativeRule, count: int, nonzero: Sequence[bool]
 ) -> tuple[Callable[..., list[Array]], list[bool]]:
@@ -579,10 +542,10 @@ def flat_jvp(
     return run, nonzero_out
 
 
-def _stage_joined(
+def _stage_rule(
     jvp: tr.DerivativeRule, avals: Sequence[av.ShapedArray], skip: int
 ) -> tuple[ClosedJvp, tuple[Array, ...]]:
-    """As ``_stage_rule``, results and tangents together."""
+    """Stage a rule; return it as a function of what it closes over, and that."""
     nonzero = [dtypes.is_inexact(a.dtype) for a in avals]
     run, nonzero_out = flat_jvp(jvp, len(avals), nonzero)
     staged = stage(run, [*avals, *prim.marked(avals, nonzero)])
