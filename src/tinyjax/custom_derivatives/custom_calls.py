@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, NoReturn, Self
 
 import attrs
@@ -427,24 +428,25 @@ def _unchanged(x: Array) -> Array:
 # Recording
 
 #: As ``DerivativeRule``, but what is closed over comes first.
-ClosedJvp = Callable[[prim.Arrays, prim.Arrays, prim.Tangents], prim.JvpResult]
+_ClosedJvp = Callable[[prim.Arrays, prim.Arrays, prim.Tangents], prim.JvpResult]
 
 
 @attrs.frozen(eq=False, repr=False)
 class StagedRule:
-    """The rule of a recorded call: as in ``Call``, but what is closed over comes first."""
+    """The rule of a recorded call.
 
-    jvp: ClosedJvp | None
-    batch: tr.BatchingRule | None
-    #: Whether the rule uses what comes first.
-    closed: bool
-    key: int | None
-    holds: Sequence[object]
-    batch_rule: object = None
-    reverse: bool = False
+    Attributes:
+        reopen: makes the call with callables again, of its function and of what is closed over.
+        has_jvp: whether it says what the derivative is, and not how to batch.
+        reverse: as in ``Call``.
+    """
+
+    reopen: Callable[[Callable[..., Sequence[Array]], prim.Arrays], Call]
+    has_jvp: bool
+    reverse: bool
 
     def __repr__(self) -> str:
-        return "vmap" if self.jvp is None else "jvp"
+        return "jvp" if self.has_jvp else "vmap"
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -485,36 +487,27 @@ def _record(trace: tr.Trace, call: Call, args: Sequence[Array]) -> Sequence[Arra
         jaxpr, consts = staged.jaxpr, staged.consts
         if not args and call.batch is None:  # there is nothing that a rule could differentiate in
             return jx.eval_jaxpr(jaxpr, consts)
-        user_jvp = call.jvp
+        name, reverse = call.name, call.reverse
         rule = StagedRule(
-            None if user_jvp is None else lambda _, primals, tangents: user_jvp(primals, tangents),
-            call.batch,
-            False,
-            call.key,
-            call.holds,
-            call.batch_rule,
-            call.reverse,
+            lambda fun, consts: attrs.evolve(call, fun=fun, consts=consts),
+            call.jvp is not None,
+            reverse,
         )
-        levels = _staging.get()
-        key = call.key
-        extra: tuple[Array, ...] = ()
-        if user_jvp is not None and call.closes_over_tracer:
+        if call.jvp is not None and call.closes_over_tracer:
             # Later, when the derivative is wanted, the tracers it closes over may be gone.
-            if key is not None and levels.count(key) == _MOST_LEVELS:
-                rule = StagedRule(_no_rule(call.name), None, False, None, ())
-            else:
-                try:
-                    with tr.assigned(_staging, levels if key is None else (*levels, key)):
-                        jvp, extra = _stage_rule(user_jvp, avals, len(consts))
-                except Exception as error:  # said where a derivative is taken, if one is
-                    jvp = _failed(error)
-                rule = StagedRule(jvp, None, True, None, (), reverse=call.reverse)
-            n = len(consts)
-            binders = jaxpr.in_binders
+            jvp, extra = _closed_rule(call, call.jvp, avals, len(consts))
+            rule = StagedRule(
+                lambda fun, consts: Call(
+                    fun, name, partial(jvp, consts), holds=consts, reverse=reverse, consts=consts
+                ),
+                True,
+                reverse,
+            )
+            n, binders = len(consts), jaxpr.in_binders
             variables = tuple(jx.Var(c.aval) for c in extra)
             jaxpr = jx.Jaxpr((*binders[:n], *variables, *binders[n:]), jaxpr.eqns, jaxpr.outs)
             consts = (*consts, *extra)
-    params = CustomCallParams(jaxpr, len(consts), rule, call.name)
+    params = CustomCallParams(jaxpr, len(consts), rule, name)
     return trace.process(custom_call_p, (*consts, *args), params)
 
 
@@ -542,9 +535,28 @@ def flat_jvp(
     return run, nonzero_out
 
 
+def _closed_rule(
+    call: Call, jvp: tr.DerivativeRule, avals: Sequence[av.ShapedArray], skip: int
+) -> tuple[_ClosedJvp, Sequence[Array]]:
+    """Stage the rule of a call; one that cannot be staged raises when it is applied."""
+    levels, key = _staging.get(), call.key
+    if key is not None and levels.count(key) == _MOST_LEVELS:
+        error = errors.DifferentiationError(
+            f"{call.name} was staged (by jit or a loop) with a rule that closes over a traced "
+            f"value and applies {call.name} itself. Such a rule has derivatives up to order "
+            f"{_MOST_LEVELS + 1}; make the value an argument of {call.name} to take more."
+        )
+        return _failed(error), ()
+    try:
+        with tr.assigned(_staging, levels if key is None else (*levels, key)):
+            return _stage_rule(jvp, avals, skip)
+    except Exception as reason:  # said where a derivative is taken, if one is
+        return _failed(reason), ()
+
+
 def _stage_rule(
     jvp: tr.DerivativeRule, avals: Sequence[av.ShapedArray], skip: int
-) -> tuple[ClosedJvp, tuple[Array, ...]]:
+) -> tuple[_ClosedJvp, tuple[Array, ...]]:
     """Stage a rule; return it as a function of what it closes over, and that."""
     nonzero = [dtypes.is_inexact(a.dtype) for a in avals]
     run, nonzero_out = flat_jvp(jvp, len(avals), nonzero)
@@ -560,7 +572,7 @@ def _stage_rule(
     return rule, staged.consts
 
 
-def _failed(error: Exception) -> ClosedJvp:
+def _failed(error: Exception) -> _ClosedJvp:
     """A rule that could not be staged: it raises when it is applied."""
     error.__traceback__ = error.__context__ = error.__cause__ = None  # whose frames hold tracers
 
@@ -570,41 +582,13 @@ def _failed(error: Exception) -> ClosedJvp:
     return rule
 
 
-def _no_rule(name: str) -> ClosedJvp:
-    def rule(consts: prim.Arrays, primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
-        raise errors.DifferentiationError(
-            f"{name} was staged (by jit or a loop) with a rule that closes over a traced value and "
-            f"applies {name} itself. Such a rule has derivatives up to order {_MOST_LEVELS + 1}; "
-            f"make the value an argument of {name} to take more."
-        )
-
-    return rule
-
-
 def _reopened(params: CustomCallParams) -> Callable[..., Sequence[Array]]:
     """The function of all operands that makes the call with callables again."""
-    n, rule = params.num_consts, params.rule
+    n, jaxpr = params.num_consts, params.jaxpr
 
     def fun(*operands: Array) -> Sequence[Array]:
         consts, args = operands[:n], operands[n:]
-        rule_jvp = rule.jvp
-        jvp: tr.DerivativeRule | None = None
-        if rule_jvp is not None:
-
-            def jvp(primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
-                return rule_jvp(consts, primals, tangents)
-
-        call = Call(
-            lambda *xs: jx.eval_jaxpr(params.jaxpr, [*consts, *xs]),
-            params.name,
-            jvp,
-            rule.batch,
-            rule.key,
-            consts if rule.closed else rule.holds,
-            rule.batch_rule,
-            rule.reverse,
-            consts,
-        )
+        call = params.rule.reopen(lambda *xs: jx.eval_jaxpr(jaxpr, [*consts, *xs]), consts)
         return tr.current_trace().process_custom_call(call, args)
 
     return fun

@@ -632,7 +632,7 @@ def detect_hessian(
 def _has_rules(jaxpr: jx.Jaxpr) -> bool:
     """Whether a program has functions with rules of their own for derivatives."""
     return any(
-        (eqn.primitive is custom_call_p and eqn.params.rule.jvp is not None)
+        (eqn.primitive is custom_call_p and eqn.params.rule.has_jvp)
         or any(map(_has_rules, jx.subjaxprs(eqn.params)))
         for eqn in jaxpr.eqns
     )

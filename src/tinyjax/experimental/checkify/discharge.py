@@ -17,7 +17,7 @@ from tinyjax.core.primitives.elementwise import convert_element_type, div, eq, g
 from tinyjax.core.primitives.slicing import concatenate
 from tinyjax.core.tracing.staging import stage
 from tinyjax.core.values import Array
-from tinyjax.custom_derivatives.custom_calls import ClosedJvp, custom_call_p, flat_jvp
+from tinyjax.custom_derivatives.custom_calls import Call, custom_call_p, flat_jvp
 from tinyjax.parallel.program_keys import FIRST_CODE, RECORDED_IN
 from tinyjax.primitives import arg_extrema, dynamic_slice as ds, gather_scatter as gs
 
@@ -414,29 +414,28 @@ def _run_custom(
     _take([idn.stop_gradient(x) for x in results], count, program.sites, outcome)
     unchecked = pr.dce(program.jaxpr, [i < count for i in range(len(results))])
     rule = eqn.params.rule
-    if rule.jvp is not None:
-        rule = attrs.evolve(rule, jvp=_without_checks(rule.jvp))
-    return tr.bind(custom_call_p, args, attrs.evolve(eqn.params, jaxpr=unchecked, rule=rule))
+    without = attrs.evolve(
+        rule, reopen=lambda fun, consts: _without_checks(rule.reopen(fun, consts))
+    )
+    return tr.bind(custom_call_p, args, attrs.evolve(eqn.params, jaxpr=unchecked, rule=without))
 
 
-def _without_checks(jvp: ClosedJvp) -> ClosedJvp:
-    """A rule that makes no checks of its own; those of its function are made beside the call."""
+def _without_checks(call: Call) -> Call:
+    """A call whose rule makes no checks of its own; those of its function are made beside it."""
+    jvp = call.jvp
+    if jvp is None:
+        return call
 
-    def rule(
-        consts: Sequence[Array], primals: Sequence[Array], tangents: Sequence[prim.Tangent]
-    ) -> tuple[Sequence[Array], Sequence[prim.Tangent]]:
-        n = len(consts)
-        run, nonzero_out = flat_jvp(
-            lambda xs, ts: jvp(xs[:n], xs[n:], ts), n + len(primals), prim.nonzeros(tangents)
-        )
-        operands = [*consts, *primals, *prim.present(tangents)]
+    def rule(primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
+        run, nonzero_out = flat_jvp(jvp, len(primals), prim.nonzeros(tangents))
+        operands = [*primals, *prim.present(tangents)]
         staged = stage(run, [x.aval for x in operands])
         program = discharge(staged.jaxpr, frozenset()).jaxpr
         results = jx.eval_jaxpr(program, [*staged.consts, *operands])
         outs, out_tangents, _ = prim.split_list(results, len(nonzero_out), sum(nonzero_out))
         return outs, prim.with_zeros(nonzero_out, out_tangents)
 
-    return rule
+    return attrs.evolve(call, jvp=rule)
 
 
 def _take(
