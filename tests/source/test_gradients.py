@@ -314,6 +314,15 @@ def test_lengths_of_zero(fun: Any) -> None:
     assert tinyjax.grad(lambda x: jnp.hypot(x, 2 * x))(0.0) == 0.0
 
 
+@pytest.mark.parametrize("arctan2", [math.atan2, np.arctan2])
+def test_the_angle_of_nothing_is_zero_and_has_no_slope(arctan2: Any) -> None:
+    """As ``tinyjax.grad`` says of ``jnp.arctan2``."""
+    value, slope = source.value_and_grad(lambda y: arctan2(y, 2 * y))(0.0)
+    expected = tinyjax.grad(lambda y: jnp.arctan2(y, 2 * y))(0.0)
+    np.testing.assert_equal([value, slope], [0.0, float(expected)])
+    np.testing.assert_allclose(source.grad(arctan2)(1.0, 2.0), 0.4)
+
+
 def test_ill_formed_programs_are_found() -> None:
     x, y = Variable(1), Variable(2)
     double = Statement(y, Call(Constant(abs, "abs"), (x,)))

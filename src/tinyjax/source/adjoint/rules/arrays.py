@@ -6,13 +6,14 @@ function of the same name in ``tinyjax.numpy`` (``library``).
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tinyjax.core.names import Array
 from tinyjax.source.adjoint.cotangents import reduce_to, taken
-from tinyjax.source.adjoint.rules import containers, formulas, registry
+from tinyjax.source.adjoint.rules import containers, registry
+from tinyjax.source.adjoint.rules.formulas import nested_like
 
 
 def is_inexact_value(x: Any) -> bool:
@@ -27,40 +28,27 @@ def nested_shape(x: Any) -> tuple[int, ...]:
     return np.shape(x)
 
 
-@registry.adjoint_of(taken)
-def taken_adjoint(ct: Any, y: Any, x: Any, like: Any, mask: Any) -> Any:
-    """The derivative of taken."""
-    return taken(ct, like, mask), None, None
-
-
 # Sums
-
-
-@registry.adjoint_of(np.sum)
-def np_sum_adjoint(ct: Any, y: Any, a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
-    """The derivative of np.sum."""
-    return formulas.nested_like(np_spread(ct, a, axis, keepdims), a), None
 
 
 @registry.adjoint_of(np.mean)
 def np_mean_adjoint(ct: Any, y: Any, a: Any, axis: Any = None, *, keepdims: Any = False) -> Any:
     """The derivative of np.mean."""
-    whole = np_spread(ct, a, axis, keepdims) * (np.size(y) / np.size(a))
-    return formulas.nested_like(whole, a), None
+    return spread(ct * (np.size(y) / np.size(a)), a, axis, keepdims), None
 
 
-def np_spread(ct: Any, x: Any, axis: Any, keepdims: Any) -> Any:
+def spread(ct: Any, x: Any, axis: Any, keepdims: Any) -> Any:
     """Repeat a cotangent along the axes that were summed over."""
     if axis is not None and not keepdims:
         ct = np.expand_dims(ct, axis)
-    return np.broadcast_to(ct, np.shape(x))
+    return nested_like(np.broadcast_to(ct, np.shape(x)), x)
 
 
 @registry.adjoint_of(np.trace, definite=(0,))
 def np_trace_adjoint(ct: Any, y: Any, a: Any) -> Any:
     """The derivative of np.trace."""
     if isinstance(a, (list, tuple)):
-        return (formulas.nested_like(np_trace_adjoint(ct, y, np.array(a))[0], a),)
+        return (nested_like(np_trace_adjoint(ct, y, np.array(a))[0], a),)
     if np.ndim(a) == 2:
         return (on_diagonal(ct, a),)
     rows, columns, *others = np.shape(a)
@@ -77,37 +65,18 @@ def on_diagonal(ct: Any, a: Any) -> Any:
     return matrix
 
 
-@registry.adjoint_of(on_diagonal, definite=(0,))
-def on_diagonal_adjoint(ct: Any, y: Any, value: Any, a: Any) -> Any:
-    """The derivative of on_diagonal."""
-    return np.trace(ct), None
-
-
 # Shapes
 
 
 @registry.adjoint_of(np.reshape, np.expand_dims, np.squeeze)
 def np_reshape_adjoint(ct: Any, y: Any, a: Any, axis: Any = None, *, shape: Any = None) -> Any:
     """The derivative of np.reshape, np.expand_dims and np.squeeze."""
-    return formulas.nested_like(np.reshape(ct, np.shape(a)), a), None
+    return reshaped_like(ct, a), None
 
 
-@registry.adjoint_of(np.ravel)
-def np_ravel_adjoint(ct: Any, y: Any, a: Any) -> Any:
-    """The derivative of np.ravel."""
-    return (formulas.nested_like(np.reshape(ct, np.shape(a)), a),)
-
-
-@registry.adjoint_of(np.broadcast_to)
-def np_broadcast_to_adjoint(ct: Any, y: Any, array: Any, shape: Any) -> Any:
-    """The derivative of np.broadcast_to."""
-    return formulas.nested_like(reduce_to(ct, array), array), None
-
-
-@registry.adjoint_of(np.transpose, definite=(0,))
-def np_transpose_adjoint(ct: Any, y: Any, a: Any) -> Any:
-    """The derivative of np.transpose."""
-    return (np.transpose(ct),)
+def reshaped_like(ct: Any, a: Any) -> Any:
+    """The cotangent of an array whose elements were put in another shape."""
+    return nested_like(np.reshape(ct, nested_shape(a)), a)
 
 
 @registry.adjoint_of(np.array, np.asarray, np.asanyarray, np.ascontiguousarray, np.copy)
@@ -117,7 +86,7 @@ def np_array_adjoint(
     """The derivative of np.array and np.asarray."""
     if not is_inexact_value(y):
         return None, None
-    return formulas.nested_like(np.reshape(ct, nested_shape(a)), a), None
+    return reshaped_like(ct, a), None
 
 
 @registry.adjoint_of(np.arange)
@@ -170,12 +139,6 @@ def listed(a: Any) -> Any:
     return np.asarray(a).tolist()
 
 
-@registry.adjoint_of(listed, definite=(0,))
-def listed_adjoint(ct: Any, y: Any, a: Any) -> Any:
-    """The derivative of listed."""
-    return (array_of(ct, y),)
-
-
 def array_of(ct: Any, y: Any) -> Any:
     """Nested lists of cotangents as that of an array."""
     if isinstance(y, list):
@@ -204,6 +167,23 @@ def place_of_item(a: Any, index: tuple[Any, ...]) -> Any:
     return flat if isinstance(flat, tuple) else np.unravel_index(flat % np.size(a), np.shape(a))
 
 
+_EXPRESSIONS: Final[registry.Expressions] = {
+    (taken,): lambda ct, y, x, like, mask: (taken(ct, like, mask), None, None),
+    (np.sum,): lambda ct, y, a, axis=None, *, keepdims=False: (spread(ct, a, axis, keepdims), None),
+    (np.ravel,): lambda ct, y, a: (reshaped_like(ct, a),),
+    (np.broadcast_to,): lambda ct, y, array, shape: (
+        nested_like(reduce_to(ct, array), array),
+        None,
+    ),
+}
+#: Those whose first cotangent is never None, unless that of the result is.
+_DEFINITE: Final[registry.Expressions] = {
+    (np.transpose,): lambda ct, y, a: (np.transpose(ct),),
+    (on_diagonal,): lambda ct, y, value, a: (np.trace(ct), None),
+    (listed,): lambda ct, y, a: (array_of(ct, y),),
+}
+registry.register(globals(), _EXPRESSIONS)
+registry.register(globals(), _DEFINITE, definite=(0,))
 #: Functions that do what a method of NumPy's arrays does, but for those of the same name.
 METHODS: Final[dict[str, registry.Function]] = {
     "astype": converted,
@@ -229,3 +209,8 @@ registry.inert.update(
      np.isrealobj, np.isscalar, np.isreal, np.iscomplex, np.array2string, np.errstate,
      np.linalg.matrix_rank)
 )  # fmt: skip
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> registry.Function:
+        """The adjoints of the tables, for the texts that import them."""

@@ -7,7 +7,7 @@ import copy
 import dataclasses
 from functools import partial
 from types import BuiltinFunctionType, MethodType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import attrs
 import numpy as np
@@ -19,24 +19,12 @@ from tinyjax.source.adjoint.rules import formulas, registry
 from tinyjax.source.ir import find, runtime
 
 
-@registry.adjoint_of(runtime.make_tuple, runtime.make_list)
-def make_tuple_adjoint(ct: Any, y: Any, *items: Any) -> Any:
-    """The derivative of runtime.make_tuple and runtime.make_list."""
-    return tuple(ct)
-
-
 @registry.adjoint_of(runtime.make_dict)
 def make_dict_adjoint(ct: Any, y: Any, *items: Any) -> Any:
     """The derivative of runtime.make_dict."""
     keys = items[::2]
     values = [None if k in keys[i + 1 :] else ct.get(k) for i, k in enumerate(keys)]
     return tuple([part for value in values for part in (None, value)])
-
-
-@registry.adjoint_of(list, tuple, runtime.items_of)
-def as_list_adjoint(ct: Any, y: Any, items: Any = ()) -> Any:
-    """The derivative of list, tuple and runtime.items_of."""
-    return (like_items(ct, items),)
 
 
 def like_items(ct: Any, items: Any) -> Any:
@@ -84,12 +72,6 @@ def merged_adjoint(ct: Any, y: Any, *parts: Any) -> Any:
     return cotangents
 
 
-@registry.adjoint_of(runtime.unpacked)
-def unpacked_adjoint(ct: Any, y: Any, value: Any, count: int) -> Any:
-    """The derivative of runtime.unpacked."""
-    return like_items(ct, value), None
-
-
 @registry.adjoint_of(runtime.unpacked_star)
 def unpacked_star_adjoint(ct: Any, y: Any, value: Any, before: int, after: int) -> Any:
     """The derivative of runtime.unpacked_star."""
@@ -122,18 +104,6 @@ def dict_adjoint(ct: Any, y: Any, items: Any = (), **entries: Any) -> Any:
     )
 
 
-@registry.adjoint_of(attrs.evolve, dataclasses.replace)
-def evolve_adjoint(ct: Any, y: Any, record: Any, **changes: Any) -> Any:
-    """The derivative of attrs.evolve and dataclasses.replace."""
-    return {k: ct.get(k) for k in ct if k not in changes}, *[ct.get(name) for name in changes]
-
-
-@registry.adjoint_of(runtime.defined, definite=(0,))
-def defined_adjoint(ct: Any, y: Any, value: Any, name: str) -> Any:
-    """The derivative of runtime.defined."""
-    return ct, None
-
-
 @registry.adjoint_of(runtime.enter)
 def enter_adjoint(ct: Any, y: Any, manager: Any) -> Any:
     """The derivative of runtime.enter."""
@@ -141,12 +111,6 @@ def enter_adjoint(ct: Any, y: Any, manager: Any) -> Any:
         f"what a `with` statement binds ({type(manager).__name__}) cannot be differentiated. Use "
         "the value itself."
     )
-
-
-@registry.adjoint_of(runtime.captured)
-def captured_adjoint(ct: Any, y: Any, fun: Any, name: str) -> Any:
-    """The derivative of runtime.captured."""
-    return {name: ct}, None
 
 
 @registry.adjoint_of(runtime.make_functions)
@@ -176,6 +140,12 @@ def untangled(ct: Any, own: list[str]) -> Any:
         totals = [cts.accumulate(t, mine) if i == place else t for i, t in enumerate(totals)]
         waiting = [*rest, *[(own.index(k), part[k]) for k in own if part.get(k) is not None]]
     return totals
+
+
+@registry.adjoint_of(attrs.evolve, dataclasses.replace)
+def evolve_adjoint(ct: Any, y: Any, record: Any, **changes: Any) -> Any:
+    """The derivative of attrs.evolve and dataclasses.replace."""
+    return {k: ct.get(k) for k in ct if k not in changes}, *[ct.get(name) for name in changes]
 
 
 def entry(ct: Any, name: str) -> Any:
@@ -236,12 +206,6 @@ def _is_basic(index: Any) -> bool:
     return index is None or index is Ellipsis or isinstance(index, (int, slice, np.integer))
 
 
-@registry.adjoint_of(placed_item, placed_array)
-def placed_adjoint(ct: Any, y: Any, value: Any, container: Any, index: Any) -> Any:
-    """The derivative of placed_item and placed_array."""
-    return ct[index], None, None
-
-
 def is_method(value: Any) -> bool:
     """Whether a value is a function bound to an object, whose cotangent is then the object's."""
     return isinstance(value, (MethodType, BuiltinFunctionType))
@@ -296,12 +260,6 @@ def zip_adjoint(ct: Any, y: Any, *parts: Any, strict: Any = False) -> Any:
     return cotangents
 
 
-@registry.adjoint_of(builtins.reversed)
-def reversed_adjoint(ct: Any, y: Any, items: Any) -> Any:
-    """The derivative of builtins.reversed."""
-    return (like_items(ct[::-1], items),)
-
-
 @registry.adjoint_of(builtins.sorted)
 def sorted_adjoint(ct: Any, y: Any, items: Any, *, key: Any = None, reverse: Any = False) -> Any:
     """The derivative of builtins.sorted."""
@@ -325,30 +283,12 @@ def partial_adjoint(ct: Any, y: Any, fun: Any, *args: Any, **kwargs: Any) -> Any
     return ct.get("func"), *parts, *keywords
 
 
-@registry.adjoint_of(copy.copy, copy.deepcopy, cts.number, definite=(0,))
-def copy_adjoint(ct: Any, y: Any, x: Any) -> Any:
-    """The derivative of copy.copy, copy.deepcopy and number."""
-    return (ct,)
-
-
 @registry.adjoint_of(cts.gradient_like, definite=(0,))
 def gradient_like_adjoint(ct: Any, y: Any, cotangent: Any, x: Any) -> Any:
     """The derivative of gradient_like."""
     if isinstance(x, (np.ndarray, np.generic, Array)) and cotangent is not None:
         return cts.reduce_to(ct, cotangent), None
     return ct, None
-
-
-@registry.adjoint_of(cts.broadcast_like, definite=(0,))
-def broadcast_like_adjoint(ct: Any, y: Any, x: Any, shape: Any) -> Any:
-    """The derivative of broadcast_like."""
-    return cts.reduce_to(ct, x), None
-
-
-@registry.adjoint_of(cts.reduce_to, definite=(0,))
-def reduce_to_adjoint(ct: Any, y: Any, x: Any, like: Any) -> Any:
-    """The derivative of reduce_to."""
-    return cts.reduce_to(spread_back(ct, x), x), None
 
 
 def spread_back(ct: Any, x: Any) -> Any:
@@ -358,4 +298,26 @@ def spread_back(ct: Any, x: Any) -> Any:
     return cts.broadcast_like(ct, np.broadcast_shapes(np.shape(ct), np.shape(x)))
 
 
+_EXPRESSIONS: Final[registry.Expressions] = {
+    (runtime.make_tuple, runtime.make_list): lambda ct, y, *items: tuple(ct),
+    (list, tuple, runtime.items_of): lambda ct, y, items=(): (like_items(ct, items),),
+    (builtins.reversed,): lambda ct, y, items: (like_items(ct[::-1], items),),
+    (runtime.unpacked,): lambda ct, y, value, count: (like_items(ct, value), None),
+    (runtime.captured,): lambda ct, y, fun, name: ({name: ct}, None),
+    (placed_item, placed_array): lambda ct, y, value, container, index: (ct[index], None, None),
+}
+#: Those whose first cotangent is never None, unless that of the result is.
+_DEFINITE: Final[registry.Expressions] = {
+    (copy.copy, copy.deepcopy, cts.number): lambda ct, y, x: (ct,),
+    (runtime.defined,): lambda ct, y, value, name: (ct, None),
+    (cts.broadcast_like,): lambda ct, y, x, shape: (cts.reduce_to(ct, x), None),
+    (cts.reduce_to,): lambda ct, y, x, like: (cts.reduce_to(spread_back(ct, x), x), None),
+}
+registry.register(globals(), _EXPRESSIONS)
+registry.register(globals(), _DEFINITE, definite=(0,))
 registry.inert.update((place_of, ordering, is_method, runtime.free_names))
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> registry.Function:
+        """The adjoints of the tables, for the texts that import them."""

@@ -9,71 +9,52 @@ from __future__ import annotations
 import builtins
 import cmath
 import math
+import operator
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax.core.names import Array
 from tinyjax.source.adjoint.cotangents import is_complex, reduce_to
-from tinyjax.source.adjoint.rules.registry import Function, Rule, adjoint_of, inert, rules
+from tinyjax.source.adjoint.rules import registry
 from tinyjax.source.ir import find, runtime
 
 
 def formula(
-    functions: Function | Sequence[Function],
+    functions: registry.Function | Sequence[registry.Function],
     parameters: str,
     *formulas: str | None,
     scalar: bool = True,
-    overloaded: bool = False,
 ) -> None:
     """Give functions their derivatives: an expression for each parameter, None for zero.
 
-    They are written by ``write_rules``. Those of operators that are ``overloaded`` ask objects
-    first for the cotangents that these have of their own.
+    Those of operators ask objects first for the cotangents that these have of their own.
     """
-    names = tuple(parameters.split())
+    names, operands = tuple(parameters.split()), ", ".join(parameters.split())
+    parts = [
+        "None" if f is None else f"reduce_to({f}, {n})" if len(names) > 1 else f
+        for n, f in zip(names, formulas, strict=True)
+    ]
     for fun in [functions] if callable(functions) else functions:
-        ufunc = isinstance(fun, np.ufunc)
-        home = "np" if ufunc or fun is np.where else fun.__module__.lstrip("_")
-        name = f"{'' if home in ('operator', 'builtins') else f'{home}_'}{fun.__name__}"
-        parts = [
-            "None" if f is None else f"reduce_to({f}, {n})" if len(names) > 1 else f
-            for n, f in zip(names, formulas, strict=True)
-        ]
-        operands = ", ".join(names)
-        _texts.append(f"def {name}_adjoint(ct, y, {operands}):")
+        overloaded = fun is abs or getattr(operator, fun.__name__, None) is fun
+        definite = [i for i, f in enumerate(formulas) if f is not None and not overloaded]
+        text = f"def {registry.adjoint_name(fun)}(ct, y, {operands}):\n"
         if overloaded:
-            called = name if home == "builtins" else f"operator.{name}"
-            _texts.append(f"    if is_overloaded({operands}):")
-            _texts.append(f"        parts = overloaded({called}, ct, {operands})")
-            items = ", ".join([f"parts[{i}]" for i in range(len(names))])
-            _texts.append(f"        return ({items},)")
-        _texts.append(f"    return ({', '.join(parts)},)")
-        definite = () if overloaded else [i for i, f in enumerate(formulas) if f is not None]
-        _written[fun] = f"{name}_adjoint", names, formulas, scalar, overloaded, tuple(definite)
+            called = fun.__name__ if fun is abs else f"operator.{fun.__name__}"
+            rule = f"registry.rule_adjoint(by_method)(ct, y, {called}, {operands})"
+            text += f"    if is_overloaded({operands}):\n        return {rule}[1:]\n"
+        text += f"    return ({', '.join(parts)},)\n"
+        _written[fun] = text, names, formulas, scalar, overloaded, tuple(definite)
 
 
-def write_rules(**names: Any) -> None:
-    """Write the adjoints of the formulas so far, which may say these names."""
-    globals().update(names)
-    find.run_text("rules", "\n".join(_texts), globals())
-    for fun, (name, *parts) in _written.items():
-        rules[fun] = Rule(globals()[name], *parts)
-    _texts.clear()
-    _written.clear()
+_written: Final[dict[registry.Function, tuple[Any, ...]]] = {}
 
 
-_texts: Final[list[str]] = []
-_written: Final[dict[Function, tuple[Any, ...]]] = {}
-
-
-def also_formula(fun: Function, parameters: str, *formulas: str, overloaded: bool = False) -> None:
-    """Give a function of ``math`` or an operator with a rule formulas, where these do as well."""
-    rule = attrs.evolve(rules[fun], parameters=tuple(parameters.split()), formulas=formulas)
-    rules[fun] = attrs.evolve(rule, scalar=True, overloaded=overloaded)
+def by_method(fun: registry.Function, *operands: Any) -> Any:
+    """Apply an operator to objects that have a method for it; its rule is in ``operators``."""
+    return fun(*operands)
 
 
 #: The types whose operators are known.
@@ -92,7 +73,7 @@ def is_foreign(x: Any) -> bool:
     return not isinstance(x, _OWN)
 
 
-inert.update((is_overloaded, is_foreign))
+registry.inert.update((is_overloaded, is_foreign))
 
 # Helpers of the formulas, for numbers and arrays of all kinds
 
@@ -115,6 +96,12 @@ def unless_zero(y: Any) -> Any:
     return (jnp if isinstance(y, Array) else np).where(y == 0, 1.0, y)
 
 
+def squared_length(a: Any, b: Any) -> Any:
+    """``a * a + b * b``; of numbers NaN in place of zero, by which Python does not divide."""
+    square = a * a + b * b
+    return (square or math.nan) if isinstance(square, float) else square
+
+
 def slope_of_copysign(x: Any, sign: Any) -> Any:
     """The derivative of ``copysign``: 1 where it leaves the sign, -1 where it changes it."""
     if isinstance(x, (np.ndarray, np.generic)) or isinstance(sign, (np.ndarray, np.generic)):
@@ -133,7 +120,7 @@ def share(y: Any, x: Any, other: Any) -> Any:
     return 0.5 if y == other else 1.0
 
 
-inert.update((slope_of_copysign, share))
+registry.inert.update((slope_of_copysign, share))
 
 
 def exponent_slope(ct: Any, y: Any, x: Any) -> Any:
@@ -162,24 +149,31 @@ def power_slope(x: Any, n: Any) -> Any:
     return n * x ** np.where(np.equal(n, 0), 1.0, np.subtract(n, 1))
 
 
-formula(np.negative, "x", "-ct")
-formula(np.positive, "x", "ct")
-formula(np.subtract, "x y_", "ct", "-ct")
-formula(np.divide, "x d", "ct / d", "-ct * y / d")
+formula((operator.neg, np.negative), "x", "-ct")
+formula((operator.pos, np.positive), "x", "ct")
+formula((operator.sub, np.subtract), "x y_", "ct", "-ct")
+formula((operator.truediv, np.divide), "x d", "ct / d", "-ct * y / d")
 formula(
-    (math.pow, np.power, np.float_power),
+    (operator.pow, math.pow, np.power, np.float_power),
     "x n",
     "ct * power_slope(x, n)",
     "exponent_slope(ct, y, x)",
 )
-formula((math.fabs, np.abs, np.fabs), "x", "ct * slope_of_abs(x)")
-formula((math.fmod, math.remainder, np.mod, np.fmod), "x d", "ct", "-ct * ((x - y) / d)")
+formula((abs, math.fabs, np.abs, np.fabs), "x", "ct * slope_of_abs(x)")
+formula(
+    (operator.mod, math.fmod, math.remainder, np.mod, np.fmod), "x d", "ct", "-ct * ((x - y) / d)"
+)
 formula(np.add, "x y_", "ct", "ct")
 formula(np.multiply, "a b", "ct * b", "a * ct")
 formula((math.copysign, np.copysign), "x s", "ct * slope_of_copysign(x, s)", None)
 formula(np.hypot, "a b", "ct * a / unless_zero(y)", "ct * b / unless_zero(y)")
 formula((math.ldexp, np.ldexp), "x i", "ct * 2.0**i", None)
-formula((math.atan2, np.arctan2), "b a", "ct * a / (a * a + b * b)", "-ct * b / (a * a + b * b)")
+formula(
+    (math.atan2, np.arctan2),
+    "b a",
+    "ct * a / squared_length(a, b)",
+    "-ct * b / squared_length(a, b)",
+)
 formula((math.log1p, np.log1p), "x", "ct / (1 + x)")
 formula(math.erf, "x", f"ct * {2 / math.sqrt(math.pi)!r} * math.exp(-x * x)")
 formula(math.erfc, "x", f"-ct * {2 / math.sqrt(math.pi)!r} * math.exp(-x * x)")
@@ -221,10 +215,12 @@ formula(
 )
 formula(np.where, "c a b", None, "np.where(c, ct, 0.0)", "np.where(c, 0.0, ct)", scalar=False)
 formula(np.conj, "x", "np.conj(ct)")
-write_rules()
+find.run_text("rules", "".join([text for text, *_ in _written.values()]), globals())
+for _fun, (_, *_parts) in _written.items():
+    registry.rules[_fun] = registry.Rule(globals()[registry.adjoint_name(_fun)], *_parts)
 
 
-@adjoint_of(math.log, cmath.log, definite=(0,))
+@registry.adjoint_of(math.log, cmath.log, definite=(0,))
 def log_adjoint(ct: Any, y: Any, x: Any, base: Any = None) -> Any:
     """The derivative of math.log and cmath.log."""
     if base is None:
@@ -233,7 +229,7 @@ def log_adjoint(ct: Any, y: Any, x: Any, base: Any = None) -> Any:
     return reduce_to(ct / (x * scale), x), reduce_to(-ct * y / (base * scale), base)
 
 
-@adjoint_of(builtins.pow)
+@registry.adjoint_of(builtins.pow)
 def power_adjoint(ct: Any, y: Any, base: Any, exp: Any, mod: Any = None) -> Any:
     """The derivative of builtins.pow; with a third argument, all are integers."""
     if mod is not None:
@@ -242,7 +238,7 @@ def power_adjoint(ct: Any, y: Any, base: Any, exp: Any, mod: Any = None) -> Any:
     return reduce_to(ct * power_slope(base, exp), base), of_exponent, None
 
 
-@adjoint_of(builtins.divmod, np.divmod)
+@registry.adjoint_of(builtins.divmod, np.divmod)
 def divmod_adjoint(ct: Any, y: Any, x: Any, d: Any) -> Any:
     """The derivative of builtins.divmod and np.divmod: the quotient is a whole number."""
     if ct[1] is None:
@@ -250,28 +246,30 @@ def divmod_adjoint(ct: Any, y: Any, x: Any, d: Any) -> Any:
     return reduce_to(ct[1], x), reduce_to(-ct[1] * y[0], d)
 
 
-@adjoint_of(math.modf, np.modf)
-def modf_adjoint(ct: Any, y: Any, x: Any) -> Any:
-    """The derivative of math.modf and np.modf."""
-    return (ct[0],)
-
-
-@adjoint_of(math.hypot)
+@registry.adjoint_of(
+    math.hypot,
+    parameters=("a", "b"),
+    formulas=("ct * a / unless_zero(y)", "ct * b / unless_zero(y)"),
+    scalar=True,
+)
 def hypot_adjoint(ct: Any, y: Any, *coordinates: Any) -> Any:
     """The derivative of math.hypot."""
     return tuple([ct * x / unless_zero(y) for x in coordinates])
 
 
-also_formula(math.hypot, "a b", "ct * a / unless_zero(y)", "ct * b / unless_zero(y)")
+@registry.adjoint_of(math.modf, np.modf)
+def modf_adjoint(ct: Any, y: Any, x: Any) -> Any:
+    """The derivative of math.modf and np.modf."""
+    return (ct[0],)
 
 
-@adjoint_of(math.fsum, definite=(0,))
+@registry.adjoint_of(math.fsum, definite=(0,))
 def fsum_adjoint(ct: Any, y: Any, items: Any) -> Any:
     """The derivative of math.fsum."""
     return ([ct] * len(items),)
 
 
-@adjoint_of(math.prod, definite=(1,))
+@registry.adjoint_of(math.prod, definite=(1,))
 def prod_adjoint(ct: Any, y: Any, items: Any, start: Any = 1) -> Any:
     """The derivative of math.prod."""
     return (
@@ -280,14 +278,14 @@ def prod_adjoint(ct: Any, y: Any, items: Any, start: Any = 1) -> Any:
     )
 
 
-@adjoint_of(math.dist)
+@registry.adjoint_of(math.dist)
 def dist_adjoint(ct: Any, y: Any, p: Any, q: Any) -> Any:
     """The derivative of math.dist."""
     slopes = [ct * (a - b) / unless_zero(y) for a, b in zip(p, q, strict=True)]
     return slopes, [-part for part in slopes]
 
 
-@adjoint_of(complex, definite=(0, 1))
+@registry.adjoint_of(complex, definite=(0, 1))
 def complex_adjoint(ct: Any, y: Any, real: Any = 0.0, imag: Any = 0.0) -> Any:
     """The derivative of complex."""
     return reduce_to(ct, real), reduce_to(ct * 1j, imag)
@@ -301,7 +299,7 @@ def nested_like(ct: Any, x: Any) -> Any:
     return ct
 
 
-@adjoint_of(np.matmul, definite=(0, 1))
+@registry.adjoint_of(np.matmul, definite=(0, 1))
 def matmul_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
     """The derivative of np.matmul, of arrays."""
     if isinstance(a, (list, tuple)) or isinstance(b, (list, tuple)):
@@ -324,5 +322,5 @@ def matmul_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
 
 if TYPE_CHECKING:
 
-    def __getattr__(name: str) -> Function:
+    def __getattr__(name: str) -> registry.Function:
         """The adjoints that are generated here, for the texts that import them."""

@@ -11,13 +11,12 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any, Final
 
-import attrs
 import numpy as np
 
 from tinyjax.core.names import Array
 from tinyjax.source.adjoint import cotangents as cts, pullbacks
 from tinyjax.source.adjoint.rules import containers, formulas
-from tinyjax.source.adjoint.rules.registry import Function, adjoint_of, inert, rule_adjoint, rules
+from tinyjax.source.adjoint.rules.registry import Function, adjoint_of, inert, rule_adjoint
 from tinyjax.source.ir import find, runtime
 
 _METHODS: Final = {abs: "__abs__", float: "__float__"}
@@ -56,19 +55,18 @@ def method_of(fun: Function, operands: tuple[Any, ...]) -> tuple[Function, bool]
 
 inert.add(method_of)
 
-formulas.formula(operator.neg, "x", "-ct", overloaded=True)
-formulas.formula(operator.pos, "x", "ct", overloaded=True)
-formulas.formula(operator.sub, "x y_", "ct", "-ct", overloaded=True)
-formulas.formula(operator.truediv, "x d", "ct / d", "-ct * y / d", overloaded=True)
-formulas.formula(operator.mod, "x d", "ct", "-ct * ((x - y) / d)", overloaded=True)
-formulas.formula(
-    operator.pow, "x n", "ct * power_slope(x, n)", "exponent_slope(ct, y, x)", overloaded=True
-)
-formulas.formula(abs, "x", "ct * slope_of_abs(x)", overloaded=True)
-formulas.write_rules(overloaded=overloaded, operator=operator)
+
+@adjoint_of(formulas.by_method)
+def by_method_adjoint(ct: Any, y: Any, fun: Any, *operands: Any) -> Any:
+    """The derivative of by_method."""
+    return None, *overloaded(fun, ct, *operands)
 
 
-@adjoint_of(operator.add)
+#: The attributes of rules of operators whose formulas do where nothing is broadcast.
+_BINARY: Final[dict[str, Any]] = {"parameters": ("a", "b"), "scalar": True, "overloaded": True}
+
+
+@adjoint_of(operator.add, formulas=("ct", "ct"), **_BINARY)
 def add_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
     """The derivative of operator.add."""
     if isinstance(y, (list, tuple)):
@@ -78,7 +76,7 @@ def add_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
     return cts.reduce_to(ct, a), cts.reduce_to(ct, b)
 
 
-@adjoint_of(operator.mul)
+@adjoint_of(operator.mul, formulas=("ct * b", "a * ct"), **_BINARY)
 def mul_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
     """The derivative of operator.mul."""
     if isinstance(y, (list, tuple)):
@@ -96,10 +94,6 @@ def repeated_adjoint(ct: Any, items: Any) -> Any:
     for start in range(0, len(ct), max(len(items), 1)):
         total = cts.accumulate(total, ct[start : start + len(items)])
     return total
-
-
-formulas.also_formula(operator.add, "a b", "ct", "ct", overloaded=True)
-formulas.also_formula(operator.mul, "a b", "ct * b", "a * ct", overloaded=True)
 
 
 @adjoint_of(runtime.updated)
@@ -126,14 +120,6 @@ def or_adjoint(ct: Any, y: Any, a: Any, b: Any) -> Any:
     return None, None
 
 
-@adjoint_of(operator.getitem)
-def getitem_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
-    """The derivative of operator.getitem."""
-    if formulas.is_foreign(container):
-        return overloaded(operator.getitem, ct, container, index)
-    return containers.placed(ct, container, index), None
-
-
 def index_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
     """The derivative of operator.getitem by the index, of which some objects compute an item."""
     if not formulas.is_foreign(container) or not holds_float(index):
@@ -141,7 +127,12 @@ def index_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
     return None, overloaded(operator.getitem, ct, container, index)[1]
 
 
-rules[operator.getitem] = attrs.evolve(rules[operator.getitem], of_rest=index_adjoint)
+@adjoint_of(operator.getitem, of_rest=index_adjoint)
+def getitem_adjoint(ct: Any, y: Any, container: Any, index: Any) -> Any:
+    """The derivative of operator.getitem."""
+    if formulas.is_foreign(container):
+        return overloaded(operator.getitem, ct, container, index)
+    return containers.placed(ct, container, index), None
 
 
 def holds_float(index: Any) -> bool:

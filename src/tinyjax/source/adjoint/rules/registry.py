@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
@@ -16,6 +16,8 @@ from tinyjax.source.ir import find, runtime
 
 Function = Callable[..., Any]
 R = TypeVar("R", bound=Function)
+#: Rules that are expressions.
+Expressions: TypeAlias = Mapping[tuple[Function, ...], Function]
 
 
 @attrs.frozen(eq=False)
@@ -128,15 +130,28 @@ def is_elementwise(fun: Any) -> bool:
     return is_known and fun in (ufunc, getattr(jnp, name, None))
 
 
-def adjoint_of(*functions: Function, definite: tuple[int, ...] = ()) -> Callable[[R], R]:
-    """Register a rule that is a function."""
+def adjoint_of(*functions: Function, **attributes: Any) -> Callable[[R], R]:
+    """Register a rule that is a function, with attributes of ``Rule``."""
 
     def register(adjoint: R) -> R:
-        for fun in functions:
-            rules[fun] = Rule(adjoint, definite=definite)
+        rules.update(dict.fromkeys(functions, Rule(adjoint, **attributes)))
         return adjoint
 
     return register
+
+
+def register(home: dict[str, Any], table: Expressions, definite: tuple[int, ...] = ()) -> None:
+    """Register rules that are expressions, and name them in their module: texts import them."""
+    for functions, adjoint in table.items():
+        home[adjoint_name(functions[0])] = adjoint_of(*functions, definite=definite)(adjoint)
+        adjoint.__name__ = adjoint_name(functions[0])
+
+
+def adjoint_name(fun: Function) -> str:
+    """What texts call the adjoint of a function."""
+    module = (getattr(fun, "__module__", None) or "numpy").replace("numpy", "np")
+    prefix = f"{module}_" if module in ("np", "math", "cmath") else ""
+    return f"{prefix}{fun.__name__}_adjoint"
 
 
 def length(adjoint: Function) -> int | None:
