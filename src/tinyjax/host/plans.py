@@ -192,7 +192,7 @@ class Body:
         """Name the one element of a value."""
         constant = self._value(x)
         if constant is not None:
-            return self._add("c", constant.concrete("data").reshape(-1)[0])
+            return self.add("c", constant.concrete("data").reshape(-1)[0])
         if x not in self._numbers:
             if x in self._repeated and x not in self._names:
                 self._numbers[x] = self._number(self._repeated[x][0])
@@ -201,7 +201,7 @@ class Body:
                 of, place = self._elements[x]
                 name = self.read(of)
                 number = f"{name}[{', '.join(map(str, place))}]"
-                name = self._add("e", None)
+                name = self.add("e", None)
             elif x in self._either:  # to take an element of a number would cost more
                 name = self._either[x]
                 number = f"{name}[()] if type({name}) is ndarray else {name}"
@@ -235,9 +235,9 @@ class Body:
 
     def _constant(self, data: HostArray) -> str:
         self.constants.append(data)
-        return self._add("c", data)
+        return self.add("c", data)
 
-    def _add(self, letter: str, value: object) -> str:
+    def add(self, letter: str, value: object) -> str:
         """Give a value a name that begins with a letter."""
         name = f"{letter}{len(self.scope)}"
         self.scope[name] = value
@@ -246,7 +246,7 @@ class Body:
     def _function(self, eqn: jx.JaxprEqn, call: Callable[..., Any]) -> str:
         """Name a function by the primitive that it computes."""
         if call not in self._named:
-            self._named[call] = self._add(f"{_OTHER.sub('_', eqn.primitive.name)}_", call)
+            self._named[call] = self.add(f"{_OTHER.sub('_', eqn.primitive.name)}_", call)
         return self._named[call]
 
     def _view(self, root: jx.Atom, shape: tuple[int, ...]) -> str:
@@ -318,14 +318,14 @@ class Body:
         outs = [f"v{next(self._results)}" for _ in eqn.out_binders]
         if rules.evaluate is not None and self._run:
             operands = ", ".join([self.read(x) for x in eqn.inputs])
-            expression = f"{self._run}({self._add('e', eqn)}, [{operands}])"
+            expression = f"{self._run}({self.add('e', eqn)}, [{operands}])"
         elif rules.evaluate is not None:
             fixed = [self._value(x) for x in eqn.inputs]
             operands = ", ".join(self.read(x) for x in eqn.inputs if self._value(x) is None)
             expression = f"{self._function(eqn, _evaluation(eqn, fixed))}({operands})"
         else:
             operands = ", ".join(self.read(x) for x in eqn.inputs)
-            params = self._add("p", eqn.params)
+            params = self.add("p", eqn.params)
             expression = f"{self._function(eqn, rules.impl)}([{operands}], {params})"
         self.lines.append(f"{', '.join(outs)}, = {expression}" if outs else expression)
         self._bind(eqn, outs)

@@ -1,16 +1,17 @@
-"""Programs of eager calls that are repeated: recorded, written, and compared with a call."""
+"""Eager calls that are repeated, and steps of a linearization: recorded, written, compared."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from tinyjax import dtypes, frames, tree
-from tinyjax.core.names import Array, ConcreteArray, jx, stg, tr
+from tinyjax import dtypes, errors, frames, tree
+from tinyjax.core.names import Array, ConcreteArray, Primitive, jv, jx, lz, stg, tr
+from tinyjax.core.tracing.primitive import ZERO
 from tinyjax.core.values.operands import raw_host
-from tinyjax.host import LARGEST, Program, plans
+from tinyjax.host import LARGEST, Program, plans, replay
 
 
 class Replay(stg.StagingTrace):
@@ -33,10 +34,15 @@ def make_program(
     hosts: Sequence[dtypes.HostArray],
     result: Any,
 ) -> Program | None:
-    """Make the program of calls like one that was made, if it can be made and repeats that one."""
-    leaves = tree.leaves(result)
-    if not all(type(x) is ConcreteArray for x in leaves):
-        return None
+    """Make the program of calls like one that was made, if it can be made and repeats that one.
+
+    Args:
+        fun: the function.
+        args: its arguments.
+        kwargs: those by name.
+        hosts: the data of the arrays in them.
+        result: what it returned.
+    """
     flat, structure = tree.flatten((list(args), list(kwargs.values())))
     trace = Replay(tr.EVAL, fun)
     try:
@@ -48,37 +54,45 @@ def make_program(
             out = fun(*positional, **dict(zip(kwargs, named, strict=True)))
             staged = trace.build(tree.leaves(out))
         body = write_staged(staged)
-        if body is None:
-            return None
         program = _function(body, result, len(staged.jaxpr.in_binders) - len(staged.consts))
         again = tree.leaves(program(*hosts))
+        return program if _repeats(tree.leaves(result), again, body) else None
     except Exception:  # what needs data cannot be staged
         return None
-    if len(again) != len(leaves) or not all(map(same, leaves, again)):
-        return None
-    shared = any(np.may_share_memory(x.concrete("data"), c) for x in again for c in body.constants)
-    return None if shared else program
 
 
-def same(x: Array, y: Array) -> bool:
-    """Say whether two arrays are the same to the last bit."""
-    return x.aval is y.aval and plans.same_bits(x.concrete("data"), y.concrete("data"))
+def _repeats(before: Sequence[Array], again: Sequence[Array], body: plans.Body) -> bool:
+    """Say whether arrays are the same to the last bit, and the second none of a program's own."""
+    return len(before) == len(again) and all(
+        x is y
+        or (
+            type(x) is type(y) is ConcreteArray
+            and x.aval is y.aval
+            and plans.same_bits(x.host, y.host)
+            and not any(np.may_share_memory(y.host, c) for c in body.constants)
+        )
+        for x, y in zip(before, again, strict=True)
+    )
 
 
-def write_staged(staged: stg.Staged) -> plans.Body | None:
-    """Write a program whose results are expressions of arrays, if it can be replayed."""
+def write_staged(staged: stg.Staged) -> plans.Body:
+    """Write a program whose results are expressions of arrays.
+
+    Raises:
+        ConcretizationError: it cannot be replayed.
+    """
     jaxpr = staged.jaxpr
     largest = max(
         (x.aval.nbytes for e in jaxpr.eqns for x in (*e.inputs, *e.out_binders)), default=0
     )
     if staged.notes or jx.effects(jaxpr).any or largest > LARGEST:
-        return None
+        raise errors.ConcretizationError("it is evaluated each time.")
     body = plans.Body(jaxpr, staged.consts)
     if not {f"a{i}" for i in range(len(jaxpr.in_binders))}.isdisjoint(body.results):
-        return None
+        raise errors.ConcretizationError("it gives an operand itself.")
     for i, (x, constant) in enumerate(zip(jaxpr.outs, body.constant_results, strict=True)):
         if constant is not None and not _can_be_copied(constant):
-            return None
+            raise errors.ConcretizationError("it gives a constant itself.")
         body.scope[f"t{i}"] = x.aval
         copied = "" if constant is None else ".copy()"
         body.results[i] = f"ConcreteArray({body.results[i]}{copied}, t{i})"
@@ -107,3 +121,146 @@ def _function(body: plans.Body, result: Any, arity: int) -> Program:
 def _can_be_copied(x: Array) -> bool:
     """Say whether a constant is given out as a copy: of one value everywhere, a copy says less."""
     return isinstance(x, ConcreteArray) and all(raw_host(x).strides) and not hasattr(x, "_number")
+
+
+# The steps of a linearization that are repeated, as Python functions.
+
+
+#: Takes the trace of a linearization and the one that records its tangents, and of each operand the
+#: array and the tangent, which is None if there is none. It returns the results.
+Step: TypeAlias = Callable[..., Sequence[Array]]
+
+
+class _Tangents(lz.LinearTrace):
+    """Records what a rule does to tangents, to be done again."""
+
+    __slots__ = ()
+
+    replays = True
+
+
+def make_step(
+    primitive: Primitive[Any],
+    params: object,
+    operands: Sequence[Array | None],
+    recorder: lz.LinearTrace,
+    start: int,
+    outs: Sequence[Array],
+) -> Step | None:
+    """Make the step of calls like one that was made, if it can be made and repeats that one.
+
+    Args:
+        primitive: what was called.
+        params: its parameters.
+        operands: its operands, each followed by its tangent, or None.
+        recorder: has recorded the call.
+        start: how many equations it had before.
+        outs: the results.
+    """
+    avals = [None if x is None else x.aval for x in operands]
+    again = lz.LinearTrace(tr.EVAL)
+    tangents = {id(t): t for t in operands[1::2] if t is not None}
+    tracers = {key: again.new_input(t.aval) for key, t in tangents.items()}
+    try:
+        step, body = _write_step(primitive, params, avals)
+        results = step(again, again, *[tracers.get(id(x), x) for x in operands])
+        before = _recorded(recorder, recorder.eqns[start:], tangents.values(), outs)
+        after = _recorded(again, again.eqns, tracers.values(), results)
+        repeats = before[:2] == after[:2] and _repeats(before[2], after[2], body)
+    except Exception:  # what needs data cannot be staged
+        return None
+    return step if repeats else None
+
+
+def _recorded(
+    recorder: lz.LinearTrace,
+    eqns: Sequence[jx.JaxprEqn],
+    tangents: Iterable[Array],
+    outs: Sequence[Array],
+) -> tuple[jx.Jaxpr, list[bool], list[Array]]:
+    """Return what a call has recorded.
+
+    Args:
+        recorder: has recorded it.
+        eqns: the equations.
+        tangents: those of the operands.
+        outs: the results.
+
+    Returns:
+        The equations as a program of tangents and of what these are multiplied with; which results
+        have a tangent; and the results and what the tangents are multiplied with.
+    """
+    consts = dict(recorder.consts.values())
+    read = dict.fromkeys([x for eqn in eqns for x in eqn.inputs if x in consts])
+    pairs = [(x.primal, x.tangent) if isinstance(x, jv.JVPTracer) else (x, None) for x in outs]
+    taken, given = [
+        [t.binder for t in some if isinstance(t, stg.StagingTracer)]
+        for some in (tangents, [t for _, t in pairs])
+    ]
+    program = jx.Jaxpr((*taken, *read), tuple(eqns), tuple(given))
+    values = [*[primal for primal, _ in pairs], *[consts[x] for x in read]]
+    return program, [t is None for _, t in pairs], values
+
+
+def _write_step(
+    primitive: Primitive[Any], params: object, avals: Sequence[Any]
+) -> tuple[Step, plans.Body]:
+    """Write what a jvp rule does.
+
+    Args:
+        primitive: what has the rule.
+        params: its parameters.
+        avals: the types of its operands, each followed by that of its tangent, or None.
+    """
+    trace = Replay(tr.EVAL)
+    with frames.STAGING_LEVEL, tr.Running(trace):
+        primals, linear = trace.new_inputs(avals[::2]), _Tangents(trace)
+        tangents = [None if t is None else linear.new_input(t) for t in avals[1::2]]
+        with tr.Running(linear):
+            tangents_in = [ZERO if t is None else t for t in tangents]
+            outs, tangents_out = primitive.rules.jvp(primals, tangents_in, params)
+        names = {id(x): f"x{i}" for i, x in enumerate(primals)}
+        values = [*outs, *[value for _, value in linear.consts.values()]]
+        computed = {id(x): x for x in values if id(x) not in names}
+        body = write_staged(trace.build([*computed.values()]))
+    names |= {key: f"o{i}" for i, key in enumerate(computed)}
+    body.scope |= {"Var": jx.Var, "JaxprEqn": jx.JaxprEqn, "NotHereError": replay.NotHereError}
+    body.scope |= {"JVPTracer": jv.JVPTracer, "Tracer": stg.StagingTracer}
+
+    variables: dict[jx.Atom, str] = {}
+    conditions = [f"type(x{i}) is ConcreteArray" for i in range(len(primals))]
+    for i, t in enumerate(tangents):
+        if t is not None:
+            variables[t.binder] = f"s{i}.binder"
+            conditions.append(f"s{i}._trace is linear")
+    head = [f"if not ({' and '.join(conditions)}): raise NotHereError"]
+    if body.lines:
+        for i in range(len(primals)):
+            head.append(f"a{i} = x{i}._host")
+            head.append(f"if a{i} is None: a{i} = x{i}.host")
+
+    tail = [f"o{i} = {text}" for i, text in enumerate(body.results)]
+    for i, (var, value) in enumerate(linear.consts.values()):
+        variables[var] = f"k{i}"
+        tail.append(f"k{i} = linear.atom({names[id(value)]})")
+    for eqn in linear.eqns:
+        inputs = [body.add("g", x) if isinstance(x, jx.Lit) else variables[x] for x in eqn.inputs]
+        for var in eqn.out_binders:
+            variables[var] = f"w{len(variables)}"
+            tail.append(f"{variables[var]} = Var({body.add('g', var.aval)})")
+        binders = "".join(f"{variables[var]}, " for var in eqn.out_binders)
+        applied, given = body.add("g", eqn.primitive), body.add("g", eqn.params)
+        fields = f"{applied}, ({', '.join(inputs)},), {given}, ({binders})"
+        tail.append(f"linear.eqns.append(JaxprEqn({fields}))")
+    results: list[str] = []
+    for x, tangent in zip(outs, tangents_out, strict=True):
+        result = names[id(x)]
+        if tangent is not ZERO:
+            tracer = (
+                f"Tracer(linear, {variables[linear.atom(tangent)]}, {body.add('g', tangent.aval)})"
+            )
+            result = f"JVPTracer(trace, {result}, {tracer})"
+        results.append(result)
+    tail.append(f"return ({', '.join(results)},)")
+    parameters = ", ".join(["trace, linear", *[f"x{i}, s{i}" for i in range(len(primals))]])
+    return body.function("step", parameters, tail, head), body

@@ -128,38 +128,35 @@ MOST_KINDS: Final = 256
 _PLAIN: Final = frozenset((bool, int, str, type(None)))
 
 
-class _Calls(dict[tuple[object, ...], Iterator[int]]):
-    """How many calls of each kind there have been, as an iterator, which threads share."""
-
-    def __missing__(self, key: tuple[object, ...]) -> Iterator[int]:
-        if len(self) >= MOST_KINDS:
-            self.clear()
-        calls = self[key] = count(1)
-        return calls
-
-
 class Programs:
     """The programs of one function, by what tells its calls apart.
 
     Attributes:
         known: those that were made.
-        calls: the calls of those kinds that have none; at ``CALLS`` one is due.
+        calls: how many calls of each kind there have been, which threads share.
     """
 
     __slots__ = ("__weakref__", "calls", "known")
 
     def __init__(self) -> None:
         self.known: dict[tuple[object, ...], Program] = {}
-        self.calls = _Calls()
+        self.calls: dict[tuple[object, ...], Iterator[int]] = {}
         _all.add(self)
 
-    def keep(self, key: tuple[object, ...], program: Program) -> None:
-        """Keep the program of calls of a kind."""
+    def is_due(self, key: tuple[object, ...]) -> bool:
+        """Note a call of a kind that has no program, and say whether it is to have one."""
+        if key not in self.calls and len(self.calls) >= MOST_KINDS:
+            self.calls.clear()
+        return next(self.calls.setdefault(key, count(1))) in CALLS
+
+    def keep(self, key: tuple[object, ...], program: Program | None) -> None:
+        """Keep the program of calls of a kind, if there is one."""
         if len(self.known) >= MOST_KINDS:
             self.known.clear()
-        self.known[key] = program
+        if program is not None:
+            self.known[key] = program
 
-    def make(
+    def note(
         self,
         key: tuple[object, ...],
         fun: Callable[..., Any],
@@ -168,22 +165,12 @@ class Programs:
         hosts: Sequence[dtypes.HostArray],
         result: Any,
     ) -> None:
-        """Make the program of calls like one that was made, if it repeats that one.
+        """Note a call of a kind that has no program, as ``make_program`` is told of it."""
+        if self.is_due(key):
+            # loaded with what records programs
+            from tinyjax.host.recording import make_program  # noqa: PLC0415
 
-        Args:
-            key: what tells it from others.
-            fun: the function.
-            args: its arguments.
-            kwargs: those by name.
-            hosts: the data of the arrays in them.
-            result: what it returned.
-        """
-        # loaded with what records programs
-        from tinyjax.host.recording import make_program  # noqa: PLC0415
-
-        program = make_program(fun, args, kwargs, hosts, result)
-        if program is not None:
-            self.keep(key, program)
+            self.keep(key, make_program(fun, args, kwargs, hosts, result))
 
 
 #: Where the rules are that are this package's own.
@@ -233,7 +220,7 @@ def replayed(fun: F) -> F:
         2.0
     """
     programs = Programs()
-    known, calls = programs.known.get, programs.calls
+    known = programs.known.get
 
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -282,8 +269,7 @@ def replayed(fun: F) -> F:
                 except Exception:  # let the operations say what is wrong
                     return fun(*args, **kwargs)
             result = fun(*args, **kwargs)
-            if next(calls[signature]) in CALLS:
-                programs.make(signature, fun, args, kwargs, hosts, result)
+            programs.note(signature, fun, args, kwargs, hosts, result)
         except Exception as error:
             try:
                 ck.explain(fun, args, kwargs, error)

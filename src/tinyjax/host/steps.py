@@ -72,7 +72,6 @@ class EagerLinearizeTrace(lz.LinearizeTrace):
         if not steps.repeatable:
             return super().process(primitive, args, params)
         # One or two operands, which nearly all have, cost half of what a loop over them does.
-        due = False
         here = id(local_settings() or Process.settings)
         key: tuple[object, ...]
         operands: Sequence[Array | None]
@@ -113,22 +112,16 @@ class EagerLinearizeTrace(lz.LinearizeTrace):
             if step is not None:
                 results: Sequence[Array] = step(self, linear, *operands)
                 return results
-            due = next(steps.calls[key]) in replay.CALLS and any(
-                t is not None for t in operands[1::2]
-            )
         except Exception:  # parameters without a hash; or let the rule say what is wrong
-            due = False
-        if not due:
             return super().process(primitive, args, params)
         assert isinstance(linear, lz.LinearTrace), "it records the tangents"
         start = len(linear.eqns)
         outs = super().process(primitive, args, params)
-        # loaded with what records programs
-        from tinyjax.host.step_text import make_step  # noqa: PLC0415
+        if steps.is_due(key) and any(t is not None for t in operands[1::2]):
+            # loaded with what records programs
+            from tinyjax.host.recording import make_step  # noqa: PLC0415
 
-        step = make_step(primitive, params, operands, linear, start, outs)
-        if step is not None:
-            steps.keep(key, step)
+            steps.keep(key, make_step(primitive, params, operands, linear, start, outs))
         return outs
 
 
@@ -232,8 +225,7 @@ class EagerTransposer(tp.Transposer):
             return _by_place(again.pull_back(cts))
 
         results = super().pull_back(cotangents)
-        if next(_programs.calls[key_of_call]) in replay.CALLS:
-            _programs.make(key_of_call, pull, operands, {}, hosts, _by_place(results))
+        _programs.note(key_of_call, pull, operands, {}, hosts, _by_place(results))
         return results
 
 
