@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Final
 
 from tinyjax import config, errors, frames, tree
-from tinyjax.core.names import arr, conc, tr
+from tinyjax.core.names import conc, tr
 from tinyjax.nans import origins
 
 
@@ -39,16 +39,13 @@ def _users_function(*candidates: object) -> str | None:
     return None
 
 
-def _check_read(array: conc.ConcreteArray) -> None:
+def check_read(array: conc.ConcreteArray) -> None:
     """Raise where a NaN that was born is read; once, so that it can be looked at afterwards."""
-    if not arr.followed or not config.settings().debugging or tr.current_trace().evaluates:
+    if not config.settings().debugging or tr.current_trace().evaluates:
         return
     birth = origins.first_birth(array)
     if birth is not None and not birth.reported:
         raise _error(birth, f"It was read in an array of type {array.aval}.")
-
-
-conc.on_read.append(_check_read)
 
 
 _PASSES: Final[dict[frames.Direction, str]] = {

@@ -100,10 +100,6 @@ def check_donated_once(
             )
 
 
-#: Called before data is given out to the user's Python: the setting ``debug_nans`` looks at it.
-on_read: list[Callable[[ConcreteArray], None]] = []
-
-
 #: An argument that was not given, where None is one.
 _NOT_SAID: Final = object()
 
@@ -161,6 +157,11 @@ class ConcreteArray(Array):
             raise_donated(self)
         return fetched(buffer, self.aval.dtype)
 
+    def _watch_read(self) -> None:
+        """Let whoever follows the array see it, before its data leave for the user's Python."""
+        if id(self) in followed:
+            lazy.room("debugging").check_read(self)
+
     @property
     def shape(self) -> tuple[int, ...]:
         host = self._host
@@ -181,13 +182,11 @@ class ConcreteArray(Array):
         return self._aval is not None and self._aval.weak_type
 
     def concrete(self, purpose: str) -> HostArray:
-        for look in on_read:
-            look(self)
+        self._watch_read()
         return self.host
 
     def __array__(self, dtype: DTypeLike = None, copy: bool | None = None) -> HostArray:
-        for look in on_read:
-            look(self)
+        self._watch_read()
         host = self.host
         if is_key(host.dtype):
             raise ArgumentError(
@@ -233,8 +232,7 @@ class ConcreteArray(Array):
             BufferError: the dtype or the device is none of DLPack's, or a copy is forbidden and
                 needed.
         """
-        for look in on_read:
-            look(self)
+        self._watch_read()
         data = _exchanged(self.host)
         if stream is not _NOT_SAID and copy is not False:
             data = np.asarray(data, order="C")  # JAX takes no other strides
@@ -266,15 +264,13 @@ class ConcreteArray(Array):
         give_up(self)
 
     def block_until_ready(self) -> Array:
-        for look in on_read:
-            look(self)
+        self._watch_read()
         if self._buffer is not None:
             self._buffer.block_until_ready()
         return self
 
     def __repr__(self) -> str:
-        for look in on_read:
-            look(self)
+        self._watch_read()
         host = self.host
         if is_key(host.dtype):
             words = host[key_tag(host.dtype)]
@@ -291,15 +287,13 @@ class ConcreteArray(Array):
     def __str__(self) -> str:
         if is_key(self.dtype):
             return repr(self)
-        for look in on_read:
-            look(self)
+        self._watch_read()
         return str(self.host)
 
     def __format__(self, spec: str) -> str:
         if is_key(self.dtype):
             return format(repr(self), spec)
-        for look in on_read:
-            look(self)
+        self._watch_read()
         if self.shape and spec:
             raise ArgumentError(
                 f"the format {spec!r} is for one number, but the array is {self.aval}. Use "
@@ -315,7 +309,7 @@ class ConcreteArray(Array):
 
         Both have one buffer until one is donated: ``Executable`` copies it then.
         """
-        if id(self) in followed:  # what is _exchanged of its NaNs is _exchanged of this array alone
+        if id(self) in followed:  # what is known of its NaNs is known of this array alone
             return self
         if self.is_deleted():
             raise_donated(self)
