@@ -21,7 +21,16 @@ import tinyjax.numpy as jnp
 from tinyjax import source
 from tinyjax.errors import ArgumentError, DifferentiationError, JaxprTypeError, SourceError
 from tinyjax.source.ir.assembly import verify
-from tinyjax.source.ir.program import IR, Block, Branch, Call, Constant, Return, Statement, Variable
+from tinyjax.source.ir.program import (
+    IR,
+    Block,
+    Branch,
+    Call,
+    Constant,
+    Statement,
+    Variable,
+    returning,
+)
 
 pytestmark = pytest.mark.usefixtures("double_precision")
 
@@ -330,12 +339,15 @@ def test_ill_formed_programs_are_found() -> None:
     def of(*blocks: Block) -> IR:
         return IR("f", None, blocks, "")
 
-    verify(of(Block((x,), (double,), (Return(y),))))
+    verify(of(Block((x,), (double,), (returning(y),))))
     for blocks, message in [
-        ((Block((x,), (double, double), (Return(y),)),), "defined twice"),
-        ((Block((), (double,), (Return(y),)),), "not defined"),
-        ((Block((x,), (), (Return(y),)), Block((), (double,), (Return(y),))), "may not be defined"),
-        ((Block((x,), (), (Branch(1),)), Block((y,), (), (Return(y),))), "0 values for 1"),
+        ((Block((x,), (double, double), (returning(y),)),), "defined twice"),
+        ((Block((), (double,), (returning(y),)),), "not defined"),
+        (
+            (Block((x,), (), (returning(y),)), Block((), (double,), (returning(y),))),
+            "may not be defined",
+        ),
+        ((Block((x,), (), (Branch(1),)), Block((y,), (), (returning(y),))), "0 values for 1"),
         ((Block((x,), (), ()),), "does not end"),
         ((Block((x,), (), (Branch(0, (x,)),)),), "branches to no block"),
     ]:

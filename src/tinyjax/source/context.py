@@ -23,7 +23,7 @@ from tinyjax.core.names import ck, tr
 from tinyjax.source.adjoint import activity, equivalents, pullbacks
 from tinyjax.source.adjoint.rules import operators, registry
 from tinyjax.source.ir import find, read, runtime
-from tinyjax.source.ir.program import IR, Atom, Return, Statement, Variable
+from tinyjax.source.ir.program import IR, RETURN, Atom, Statement, Variable
 from tinyjax.source.staging import graph, session
 
 C = TypeVar("C", bound="Context")
@@ -334,8 +334,8 @@ def run_program(ir: IR, values: tuple[Any, ...], apply: Apply | None = None) -> 
                 fun(*args, **kwargs) if apply is None else apply(statement, fun, args, kwargs)
             )
         for exit_ in block.exits:
-            if isinstance(exit_, Return):
-                return read(exit_.value)
+            if exit_.target == RETURN:
+                return read(exit_.args[0])
             if exit_.unless is None or not read(exit_.unless):
                 index = exit_.target
                 values = tuple([read(arg) for arg in exit_.args])

@@ -67,14 +67,14 @@ def _forward(activity: act.Activity, name: str, pullback: ir.IR) -> ir.IR:
             tag = (ir.literal(index),) if activity.tagged(index) else ()
             items = (*activity.residuals[index], *below)
             frame = writer.emit(runtime.make_tuple, *tag, *items, name=STACK)
-        exits: list[ir.Branch | ir.Return] = []
+        exits: list[ir.Branch] = []
         for exit_ in block.exits:
-            if isinstance(exit_, ir.Branch):
+            if exit_.target != ir.RETURN:
                 exits.append(attrs.evolve(exit_, args=(*exit_.args, frame)))
                 continue
             marker = ir.Constant(pullback, pullback.name)
             back = writer.emit(activity.callees.pullback, marker, frame, name="back")
-            exits.append(ir.Return(writer.emit(runtime.make_tuple, exit_.value, back)))
+            exits.append(ir.returning(writer.emit(runtime.make_tuple, *exit_.args, back)))
         writer.exits = tuple(exits)
         writers.append(writer)
     return _finished(name, writers, activity.ir.filename)
@@ -143,4 +143,4 @@ class Reversal:
             target = self.writers.index(self.reversed[index].writer)
             here.exits = (ir.Branch(target, (stack, *args(here, index))),)
         if not sources:  # the program never returns: an error was raised before
-            writer.exits = (ir.Return(ir.NONE),)
+            writer.exits = (ir.returning(ir.NONE),)

@@ -26,7 +26,7 @@ class BlockWriter(ir.StatementWriter):
     def __init__(self, arguments: Sequence[ir.Variable] = ()) -> None:
         self.arguments: list[ir.Variable] = list(arguments)
         self.statements: list[ir.Statement] = []
-        self.exits: tuple[ir.Branch | ir.Return, ...] = ()
+        self.exits: tuple[ir.Branch, ...] = ()
         self.line = 0
 
     def block(self) -> ir.Block:
@@ -123,7 +123,7 @@ class ReverseBlock:
         if self.index == 0:
             cts = self.cotangents.found
             gradients = [cts[v].atom if v in cts else ir.NONE for v in self.block.arguments]
-            self.writer.exits = (ir.Return(self.writer.emit(runtime.make_tuple, *gradients)),)
+            self.writer.exits = (ir.returning(self.writer.emit(runtime.make_tuple, *gradients)),)
         return rest
 
     def unpack(self) -> ir.Atom:

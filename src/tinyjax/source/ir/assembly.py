@@ -11,7 +11,7 @@ import attrs
 
 from tinyjax.errors import JaxprTypeError
 from tinyjax.source.ir.analysis import dominators, predecessors
-from tinyjax.source.ir.program import IR, Atom, Block, Branch, Return, Statement, Variable
+from tinyjax.source.ir.program import IR, RETURN, Atom, Block, Branch, Statement, Variable
 
 
 def assembled(name: str, blocks: tuple[Block, ...], filename: str) -> IR:
@@ -24,8 +24,8 @@ def renumbered(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     reached = [0]
     for index in reached:
         reached += [b.target for b in blocks[index].branches if b.target not in reached]
-    order = {old: new for new, old in enumerate(sorted(reached))}
-    rest = [blocks[old] for old in order]
+    rest = [blocks[old] for old in sorted(reached)]
+    order = {RETURN: RETURN} | {old: new for new, old in enumerate(sorted(reached))}
     names: dict[Variable, Variable] = {}
     for variable in [v for block in rest for v in block.defined]:
         names[variable] = Variable(len(names) + 1, variable.name)
@@ -33,16 +33,12 @@ def renumbered(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     def rename(atom: Atom) -> Atom:
         return names[atom] if isinstance(atom, Variable) else atom
 
-    def leave(exit_: Branch | Return) -> Branch | Return:
-        if isinstance(exit_, Return):
-            return exit_
-        return attrs.evolve(exit_, target=order[exit_.target])
-
     results = []
     for block in [block.map(rename) for block in rest]:
         statements = [Statement(names[s.variable], s.call, s.line) for s in block.statements]
         parameters = tuple([names[v] for v in block.arguments])
-        results.append(Block(parameters, tuple(statements), tuple(map(leave, block.exits))))
+        exits = [attrs.evolve(exit_, target=order[exit_.target]) for exit_ in block.exits]
+        results.append(Block(parameters, tuple(statements), tuple(exits)))
     return tuple(results)
 
 
@@ -64,8 +60,8 @@ def _without_jumps(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
     for index, block in enumerate(blocks):
         exits = list(block.exits)
         for place, branch in enumerate(exits):
-            if isinstance(branch, Branch):
-                taken = {index, branch.target, *[e.target for e in exits if isinstance(e, Branch)]}
+            if branch.target != RETURN:
+                taken = {RETURN, index, branch.target, *[e.target for e in exits]}
                 match blocks[branch.target]:
                     case Block((), (), (Branch(target=target, args=args),)) if target not in taken:
                         exits[place], changed = Branch(target, args, branch.unless), True
@@ -100,14 +96,12 @@ def _without_chains(blocks: tuple[Block, ...]) -> tuple[Block, ...]:
         while len(follower := blocks[last].branches) == 1 and only[follower[0].target] == last:
             last = follower[0].target
             statements += blocks[last].statements
-        exits = tuple(
-            [
-                attrs.evolve(e, args=()) if isinstance(e, Branch) and only[e.target] == last else e
-                for e in blocks[last].exits
-            ]
-        )
+        exits = list(blocks[last].exits)
+        for place, branch in enumerate(exits):
+            if branch.target != RETURN and only[branch.target] == last:
+                exits[place] = attrs.evolve(branch, args=())
         arguments = block.arguments if only[index] is None else ()
-        results.append(Block(arguments, statements, exits).map(replace))
+        results.append(Block(arguments, statements, tuple(exits)).map(replace))
     return tuple(results)
 
 
@@ -155,9 +149,9 @@ def verify(ir: IR) -> IR:
 
 def _check_exits(ir: IR, index: int) -> None:
     match ir.blocks[index].exits:
-        case (Return(),) | (Branch(unless=None),):
+        case (Branch(unless=None),):
             pass
-        case (Branch() as first, Branch(unless=None)) if first.unless is not None:
+        case (first, Branch(unless=None)) if first.unless is not None:
             pass
         case _:
             raise JaxprTypeError(f"block {index + 1} does not end as a block must, in\n{ir}")

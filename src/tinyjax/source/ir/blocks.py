@@ -35,7 +35,7 @@ class OpenBlock:
     index: int
     arguments: list[ir.Variable] = attrs.field(factory=list)
     statements: list[ir.Statement] = attrs.field(factory=list)
-    exits: list[ir.Branch | ir.Return] = attrs.field(factory=list)
+    exits: list[ir.Branch] = attrs.field(factory=list)
     predecessors: list[OpenBlock] = attrs.field(factory=list)
     sealed: bool = False
     values: dict[str, ir.Atom] = attrs.field(factory=dict)
@@ -114,8 +114,8 @@ class BlocksBuilder(ir.StatementWriter):
         return tuple([self._finished(draft).map(self.resolve) for draft in self.drafts])
 
     def _finished(self, draft: OpenBlock) -> ir.Block:
-        def with_values(exit_: ir.Branch | ir.Return) -> ir.Branch | ir.Return:
-            if isinstance(exit_, ir.Return):
+        def with_values(exit_: ir.Branch) -> ir.Branch:
+            if exit_.target == ir.RETURN:
                 return exit_
             target = self.drafts[exit_.target]
             args = [target.incoming[p][draft.index] for p in target.arguments]
@@ -216,13 +216,13 @@ class BlocksBuilder(ir.StatementWriter):
         """Go on with a block that all branches lead to already, if any does."""
         self.draft = self.seal(draft) if draft.predecessors else None
 
-    def leave(self, *exits: ir.Branch | ir.Return) -> None:
+    def leave(self, *exits: ir.Branch) -> None:
         """End the current block."""
         if self.draft is None:
             return
         self.draft.exits = [*exits]
         for exit_ in exits:
-            if isinstance(exit_, ir.Branch):
+            if exit_.target != ir.RETURN:
                 self.drafts[exit_.target].predecessors.append(self.draft)
         self.draft = None
 

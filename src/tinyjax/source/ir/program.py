@@ -146,7 +146,7 @@ class Branch:
     """A jump to another block.
 
     Attributes:
-        target: the index of the block.
+        target: the index of the block; ``RETURN`` at the end of the program.
         args: the values of its arguments.
         unless: the jump is taken where this is false; always, where there is None.
     """
@@ -166,20 +166,13 @@ class Branch:
         return Branch(self.target, tuple([of(arg) for arg in self.args]), unless)
 
 
-@attrs.frozen(eq=False)
-class Return:
+#: Stands for the block behind every return, whose argument is the value returned.
+RETURN: Final = -1
+
+
+def returning(value: Atom) -> Branch:
     """The end of a program."""
-
-    value: Atom
-
-    @property
-    def atoms(self) -> tuple[Atom, ...]:
-        """The value that it uses."""
-        return (self.value,)
-
-    def map(self, of: Callable[[Atom], Atom]) -> Return:
-        """The same with another value."""
-        return Return(of(self.value))
+    return Branch(RETURN, (value,))
 
 
 @attrs.frozen(eq=False)
@@ -195,18 +188,18 @@ class Block:
 
     arguments: tuple[Variable, ...]
     statements: tuple[Statement, ...]
-    exits: tuple[Branch | Return, ...]
+    exits: tuple[Branch, ...]
 
     @property
     def branches(self) -> list[Branch]:
         """The branches to other blocks."""
-        return [exit_ for exit_ in self.exits if isinstance(exit_, Branch)]
+        return [exit_ for exit_ in self.exits if exit_.target != RETURN]
 
     @property
     def returned(self) -> Atom | None:
         """The value that it returns, if it ends with a return."""
         last = self.exits[-1]
-        return last.value if isinstance(last, Return) else None
+        return last.args[0] if last.target == RETURN else None
 
     @property
     def defined(self) -> list[Variable]:
@@ -341,15 +334,15 @@ def _listing(blocks: tuple[Block, ...]) -> str:
             continue
         *conditional, last = block.exits
         lines += [f"  {_show_exit(exit_)}" for exit_ in conditional]
-        falls = isinstance(last, Branch) and not last.args and last.target == index + 1
+        falls = not last.args and last.target == index + 1
         if not (conditional and falls):  # a block goes on to the next
             lines.append(f"  {_show_exit(last)}")
     return "\n".join(lines)
 
 
-def _show_exit(exit_: Branch | Return) -> str:
-    if isinstance(exit_, Return):
-        return f"return {exit_.value!r}"
+def _show_exit(exit_: Branch) -> str:
+    if exit_.target == RETURN:
+        return f"return {exit_.args[0]!r}"
     args = f" ({', '.join(map(repr, exit_.args))})" if exit_.args else ""
     unless = "" if exit_.unless is None else f" unless {exit_.unless!r}"
     return f"br {exit_.target + 1}{args}{unless}"

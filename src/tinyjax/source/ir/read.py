@@ -90,10 +90,10 @@ class Builder(expressions.Expressions):
             first.values[name] = self.block_argument(first, name)
         self.draft = first
         if isinstance(self.node, ast.Lambda):
-            self.leave(ir.Return(self.expression(self.node.body)))
+            self.leave(ir.returning(self.expression(self.node.body)))
         else:
             self.body(self.node.body)
-            self.leave(ir.Return(ir.NONE))
+            self.leave(ir.returning(ir.NONE))
         return assembly.assembled(self.code.co_name, self.finished(), self.code.co_filename)
 
     def body(self, statements: Sequence[ast.stmt]) -> None:
@@ -154,7 +154,7 @@ class Builder(expressions.Expressions):
             self.write(self.scope.result, value)
         self.clean_up(0)
         if self.scope.after is None:
-            self.leave(ir.Return(value))
+            self.leave(ir.returning(value))
         else:
             self.jump(self.scope.after)
 
@@ -260,7 +260,7 @@ class Builder(expressions.Expressions):
 
     def raise_(self, error: ir.Atom, cause: ir.Atom | None = None) -> None:
         self.emit(runtime.thrown, error, cause or ir.literal(None))
-        self.leave(ir.Return(ir.NONE))
+        self.leave(ir.returning(ir.NONE))
 
     def clean_up(self, outside: int) -> None:
         """Write what a jump out of ``with`` and ``try`` statements does on its way."""

@@ -304,15 +304,10 @@ def _join(
                 joined.append(a)
                 continue
             shown = [first.describe(a), second.describe(b)]
-            if not all(isinstance(part, Slot) or vals.is_dynamic(part) for part in (a, b)):
+            dynamic = all(isinstance(part, Slot) or vals.is_dynamic(part) for part in (a, b))
+            aval = vals.common_aval([first.aval(a), second.aval(b)]) if dynamic else None
+            if aval is None:
                 raise mismatch(path, shown)
-            avals = first.aval(a), second.aval(b)
-            if avals[0].shape != avals[1].shape:
-                raise mismatch(path, shown)
-            try:
-                aval = vals.join_avals(*avals)
-            except errors.PromotionError:
-                raise mismatch(path, shown) from None
             joined.append(Slot(len(choices)))
             choices.append(Choice(a, b, aval))
         whole = x.whole if x.whole is y.whole else _COMPUTED

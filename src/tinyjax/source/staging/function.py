@@ -18,7 +18,7 @@ from tinyjax.custom_derivatives import closures
 from tinyjax.source.adjoint import equivalents
 from tinyjax.source.ir import find, program as ir, read, runtime
 from tinyjax.source.staging import effects, exits, loops, opaque_calls, operators, values as vals
-from tinyjax.source.staging.graph import RETURN, ControlFlowGraph
+from tinyjax.source.staging.graph import ControlFlowGraph
 from tinyjax.source.staging.run import Run
 from tinyjax.source.staging.session import Entered, Session, current_session, is_read
 
@@ -256,7 +256,7 @@ def _run(fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         finally:
             session.entered.pop()
             session.leave_all(managers)
-    return outcome.arrivals[RETURN][0] if outcome.arrivals else None
+    return outcome.arrivals[ir.RETURN][0] if outcome.arrivals else None
 
 
 def _run_here(

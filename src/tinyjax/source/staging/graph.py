@@ -6,14 +6,10 @@ import itertools
 import operator
 from collections.abc import Callable, Container, Iterable
 from functools import cache
-from typing import Final
 
 import attrs
 
 from tinyjax.source.ir import analysis, program as ir, runtime
-
-#: Stands for the block behind every return, whose parameter is the value returned.
-RETURN: Final = -1
 
 
 @attrs.frozen(eq=False)
@@ -84,7 +80,7 @@ class ControlFlowGraph:
         self.predecessors: list[list[int]] = analysis.predecessors(blocks)
         places = enumerate(analysis.reverse_postorder(blocks))
         self.order: dict[int, int] = {block: place for place, block in places}
-        self.order[RETURN] = len(blocks)
+        self.order[ir.RETURN] = len(blocks)
         self._gone_through = gone_through(program)
         loops = analysis.natural_loops(blocks)
         self.loops: dict[int, Loop] = {head: self._loop(head, body) for head, body in loops.items()}
@@ -133,7 +129,7 @@ class ControlFlowGraph:
         """The blocks that are reached from one, itself included; none is reached through a stop."""
         work = [start]
         for index in work:
-            if index not in stops and index != RETURN:
+            if index not in stops and index != ir.RETURN:
                 targets = [branch.target for branch in self.blocks[index].branches]
                 work += [target for target in targets if target not in work]
         return frozenset(work)
@@ -198,10 +194,7 @@ class ControlFlowGraph:
             used.update([atom for s in block.statements if outside for atom in s.call.atoms])
             for exit_ in block.exits:
                 if id(exit_) not in skipped:
-                    if isinstance(exit_, ir.Branch) and not outside:
-                        used.update(exit_.args)
-                    else:
-                        used.update(exit_.atoms)
+                    used.update(exit_.atoms if outside else exit_.args)
         return used
 
 

@@ -611,11 +611,8 @@ def stacked(values: Sequence[Any]) -> Rows | None:
         if not all(map(vals.is_dynamic, column)):
             return None
         arrays = [vals.as_array(part) for part in column]
-        if any(a.shape != arrays[0].shape for a in arrays):
-            return None
-        try:
-            aval = functools.reduce(vals.join_avals, [a.aval for a in arrays])
-        except errors.PromotionError:
+        aval = vals.common_aval([a.aval for a in arrays])
+        if aval is None:
             return None
         columns.append(jnp.stack([convert(a, aval.dtype, aval.weak_type) for a in arrays]))
     return Rows(tuple(columns), len(values), apart[0][1])

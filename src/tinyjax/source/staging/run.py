@@ -54,7 +54,7 @@ class Run:
         return Location(self.ir.filename, line, self.function.__qualname__)
 
     def name_of(self, block: int, position: int) -> str:
-        if block == cfg.RETURN:
+        if block == ir.RETURN:
             return f"what {self.function.__name__} returns"
         variable = self.graph.live_in(block)[position]
         if self.graph.collects(variable):
@@ -62,7 +62,7 @@ class Run:
         return variable.name or "the value chosen"
 
     def lines_of_sides(self, block: int, position: int, line: int) -> tuple[int, int]:
-        if block == cfg.RETURN:
+        if block == ir.RETURN:
             return find.side_lines(self.function.__code__, line, None)
         name = self.graph.live_in(block)[position].name
         return (line, line) if name is None else find.side_lines(self.function.__code__, line, name)
@@ -172,7 +172,7 @@ class Run:
                 outcome = self.run_block(index, arrival, stops, iteration_of)
             outcome = self.settle(outcome, stops)
             only = outcome.only
-            if only is None or only == cfg.RETURN:
+            if only is None or only == ir.RETURN:
                 return outcome
             within, index, arrival = False, only, outcome.arrivals[only]
 
@@ -183,12 +183,9 @@ class Run:
         self.enter(index, arrival)
         self.run_statements(index)
         first, *others = self.graph.blocks[index].exits
-        if isinstance(first, ir.Return):
-            return Outcome({cfg.RETURN: self.arrival((first.value,))})
         if first.unless is None:
             return self.come_to(first)
         (otherwise,) = others
-        assert isinstance(otherwise, ir.Branch), "verified: a conditional branch and another"
         held = self.truth(first.unless)
         if isinstance(held, bool):
             return self.come_to(otherwise if held else first)
@@ -268,14 +265,14 @@ class Run:
     def settle(self, outcome: Outcome, stops: frozenset[int]) -> Outcome:
         """Run on from the blocks of an outcome until one is left, or none that is no stop."""
         while outcome.only is None:
-            pending = [k for k in outcome.arrivals if k not in stops and k != cfg.RETURN]
+            pending = [k for k in outcome.arrivals if k not in stops and k != ir.RETURN]
             if not pending:
                 return outcome
             pending.sort(key=self.graph.order.__getitem__)
             key = pending[0]
             others = [k for k in outcome.arrivals if k != key]
             chosen = self.chosen(outcome, key)
-            joins = self.graph.joins(key, [k for k in others if k != cfg.RETURN], stops)
+            joins = self.graph.joins(key, [k for k in others if k != ir.RETURN], stops)
             until = stops | joins | frozenset(others)
             yes = self.piece(key, outcome.arrivals[key], until)
             if len(others) == len(pending) - 1 == 1:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from functools import lru_cache, partial
+from functools import lru_cache, partial, reduce
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, Final, NoReturn, TypeAlias
 
@@ -147,6 +147,16 @@ def join_avals(x: av.ShapedArray, y: av.ShapedArray) -> av.ShapedArray:
         return x
     dtype, weak = dtypes.promote([(x.dtype, x.weak_type), (y.dtype, y.weak_type)])
     return av.ShapedArray(x.shape, dtypes.int64 if weak and dtype.kind == "i" else dtype, weak)
+
+
+def common_aval(avals: Sequence[av.ShapedArray]) -> av.ShapedArray | None:
+    """The type of what is one of several; None where shapes or dtypes have nothing in common."""
+    if any(aval.shape != avals[0].shape for aval in avals):
+        return None
+    try:
+        return reduce(join_avals, avals)
+    except errors.PromotionError:
+        return None
 
 
 def is_undecided(x: object) -> bool:

@@ -395,11 +395,11 @@ class Text:
         block = self.ir.blocks[index]
         self.statements(block)
         last = block.exits[-1]
-        if isinstance(last, ir.Return):
-            self.value("return ", last.value)
+        if last.target == ir.RETURN:
+            self.value("return ", last.args[0])
             return False
         first = block.exits[0]
-        if isinstance(first, ir.Branch) and first.unless is not None:
+        if first.unless is not None:
             return self.choice(first.unless, last, first, follow, loop)
         return self.jump(last, follow, loop)
 
