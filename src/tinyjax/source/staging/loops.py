@@ -457,7 +457,7 @@ class Rolled:
         return done.arrival(outs, self.end)
 
     def _leaf(self, place: CarriedPart, iterations: vals.Iterations) -> vals.Known:
-        return vals.Known(iterations, self.changing[place], self.starts[place])
+        return vals.Known(iterations, self.changing[place] or [self.starts[place]])
 
     def _item(self, iterations: vals.Iterations) -> Any:
         """The item of an iteration."""
@@ -489,9 +489,7 @@ class Rolled:
                 self.changing[place] = None
                 again = True
         if not again and self.changing:
-            starts = {place: self.starts[place] for place in self.changing}
-            following = {place: self.following[place] for place in self.changing}
-            carried = simulated(following, self.leaves, starts, self.count)
+            carried = self._simulated()
             for place, values in carried.items():
                 known = self.changing[place]
                 again = again or known is None or not all(map(vals.is_same, known, values))
@@ -499,50 +497,22 @@ class Rolled:
         if again:
             raise AgainError
 
+    def _simulated(self) -> dict[CarriedPart, list[Any]]:
+        """What Python carries: for each place the values at the beginning of each iteration.
 
-def simulated(
-    following: dict[Any, Any], leaves: dict[Any, vals.Known], starts: dict[Any, Any], count: int
-) -> dict[Any, list[Any]]:
-    """What Python carries from iteration to iteration.
-
-    Args:
-        following: for each place what an iteration carries on there, computed of ``leaves`` and
-            others.
-        leaves: what stands for the values that it begins with.
-        starts: those of the first iteration.
-        count: how many iterations there are.
-
-    Returns:
-        For each place the values that the iterations begin with, and that after the last.
-
-    Raises:
-        NotUniformError: an exception is raised, or something else than plain values is carried.
-    """
-    places = {id(leaf): place for place, leaf in leaves.items()}
-    carried = {place: [start] for place, start in starts.items()}
-
-    def value_of(known: vals.Known, iteration: int, done: dict[int, Any]) -> Any:
-        if id(known) in places:
-            return carried[places[id(known)]][iteration]
-        if known.recipe is None:
-            return known.at(iteration)
-        if id(known) not in done:
-            fun, args, kwargs = known.recipe
-            arguments = vals.replaced(
-                (args, kwargs), known.iterations, lambda part: value_of(part, iteration, done)
-            )
-            done[id(known)] = fun(*arguments[0], **arguments[1])
-        return done[id(known)]
-
-    for iteration in range(count):
-        done: dict[int, Any] = {}
-        try:
-            now = {
-                place: value_of(value, iteration, done) if isinstance(value, vals.Known) else value
-                for place, value in following.items()
-            }
-        except Exception as error:
-            raise vals.NotUniformError from error
-        for place, value in now.items():
-            carried[place].append(value)
-    return carried
+        Raises:
+            NotUniformError: an exception is raised.
+        """
+        carried = {
+            place: [self.starts[place]] if leaf.complete else leaf.values  # which grows
+            for place, leaf in self.leaves.items()
+        }
+        for i in range(self.count):
+            following = [self.following[place] for place in carried]
+            try:
+                now = [x.at(i) if isinstance(x, vals.Known) else x for x in following]
+            except Exception as error:
+                raise vals.NotUniformError from error
+            for values, value in zip(carried.values(), now, strict=True):
+                values.append(value)
+        return carried

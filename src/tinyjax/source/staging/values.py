@@ -94,7 +94,7 @@ def is_dynamic(part: Any) -> bool:
     if isinstance(part, (Array, *_NUMBERS)):
         return True
     if isinstance(part, Known):
-        return isinstance(part.sample, _KINDS)
+        return isinstance(part.at(0), _KINDS)
     return isinstance(part, (np.ndarray, np.generic)) and part.dtype.kind in "biufc"
 
 
@@ -273,32 +273,29 @@ class Known:
 
     Attributes:
         iterations: the iterations.
-        values: what it is in each; None where it depends on a value that is carried and not found
-            out yet.
-        sample: what it may be, if it is not found out.
-        recipe: how it is computed in that case: a function and its arguments.
+        values: what it is in the first iteration, and in others as far as that is found out.
+        recipe: how it is computed in the others: a function and its arguments. None where it is
+            carried from iteration to iteration.
     """
 
-    __slots__ = ("iterations", "recipe", "sample", "values")
+    __slots__ = ("iterations", "recipe", "values")
 
     def __init__(
-        self,
-        iterations: Iterations,
-        values: Sequence[Any] | None,
-        sample: Any,
-        recipe: Recipe | None = None,
+        self, iterations: Iterations, values: list[Any], recipe: Recipe | None = None
     ) -> None:
         self.iterations: Iterations = iterations
-        self.values: Sequence[Any] | None = values
-        self.sample: Any = sample
+        self.values: list[Any] = values
         self.recipe: Recipe | None = recipe
+
+    @property
+    def complete(self) -> bool:
+        """Whether it is found out in all iterations."""
+        return len(self.values) >= self.iterations.count
 
     @property
     def aval(self) -> av.ShapedArray:
         """Its type as an array."""
-        numbers = [self.sample] if self.values is None else self.values
-        dtype, weak = _type_of(numbers)
-        return av.ShapedArray((), dtype, weak)
+        return av.ShapedArray((), *_type_of(self.values))
 
     def array(self) -> Array:
         """The value in the iteration that is staged, as an array.
@@ -306,7 +303,7 @@ class Known:
         Raises:
             NotUniformError: it is not a number, or does not fit.
         """
-        numbers = [self.sample] * self.iterations.count if self.values is None else self.values
+        numbers = self.values if self.complete else self.values[:1] * self.iterations.count
         dtype, weak = _type_of(numbers)
         try:
             host = np.array(numbers, dtype)
@@ -316,11 +313,16 @@ class Known:
         return jnp.asarray(conc.ConcreteArray(host, aval))[self.iterations.index]
 
     def at(self, iteration: int) -> Any:
-        """The value in an iteration."""
-        return self.sample if self.values is None else self.values[iteration]
+        """The value in an iteration; if it is carried, that must be found out."""
+        for place in range(len(self.values), iteration + 1):
+            assert self.recipe is not None, "what is carried is found out from the first on"
+            fun, *operands = self.recipe
+            args, kwargs = replaced(operands, self.iterations, operator.methodcaller("at", place))
+            self.values.append(fun(*args, **kwargs))
+        return self.values[iteration]
 
     def __str__(self) -> str:
-        return f"<{self.aval}>" if isinstance(self.sample, _KINDS) else "<a text>"
+        return f"<{self.aval}>" if isinstance(self.at(0), _KINDS) else "<a text>"
 
 
 _OPAQUE: Final = (*_PLAIN, type, ModuleType, np.ndarray, range)
@@ -356,7 +358,7 @@ def known_of(values: Sequence[Any], iterations: Iterations) -> Any:
     first = values[0]
     if all(isinstance(value, _PLAIN) for value in values):
         constant = all(is_same(value, first) for value in values)
-        return first if constant else Known(iterations, values, first)
+        return first if constant else Known(iterations, [*values])
     if all(type(value) is tuple and len(value) == len(first) for value in values):
         columns = [known_of(column, iterations) for column in zip(*values, strict=True)]
         return NOT_KNOWN if NOT_KNOWN in columns else tuple(columns)
@@ -391,26 +393,15 @@ def in_each_iteration(
     Raises:
         NotUniformError: it raises an exception in one.
     """
-    unknown = False
-
-    def note(value: Known) -> Any:
-        nonlocal unknown
-        unknown = unknown or value.values is None
-        return value.sample
-
-    sample = replaced((args, kwargs), iterations, note)
+    operands: list[Known] = []
+    replaced((args, kwargs), iterations, operands.append)
+    known = Known(iterations, [], (fun, args, kwargs))
     try:
-        if unknown:
-            result = fun(*sample[0], **sample[1])
-            plain = isinstance(result, _PLAIN)
-            return Known(iterations, None, result, (fun, args, kwargs)) if plain else NOT_KNOWN
-        values = []
-        for iteration in range(iterations.count):
-            arguments = replaced((args, kwargs), iterations, lambda value: value.at(iteration))  # noqa: B023
-            values.append(fun(*arguments[0], **arguments[1]))
+        if all(operand.complete for operand in operands):
+            return known_of([known.at(i) for i in range(iterations.count)], iterations)
+        return known if isinstance(known.at(0), _PLAIN) else NOT_KNOWN
     except Exception as error:
         raise NotUniformError from error
-    return known_of(values, iterations)
 
 
 # Texts of traced values, which are known when the program runs.
