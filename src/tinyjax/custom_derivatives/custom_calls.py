@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, TypeVar
 
 import attrs
 
@@ -17,6 +17,8 @@ from tinyjax.core.stablehlo import Lowering, Values
 from tinyjax.core.tracing.program_rules import ASKED, INLINED, def_program, depends
 from tinyjax.core.tracing.staging import stage
 from tinyjax.custom_derivatives import closures, differentiated_calls
+
+T = TypeVar("T")
 
 
 @attrs.frozen
@@ -381,34 +383,22 @@ class Call(tr.CustomCall):
         context: Callable[[], AbstractContextManager[object]],
         convert: Callable[[Array], Array] | None = None,
     ) -> Self:
-        change: Callable[[Array], Array] = _unchanged if convert is None else convert
+        def inside(rule: Callable[..., T], changed: Callable[[T], T]) -> Callable[..., T]:
+            def run(*args: Any) -> T:
+                with context():
+                    return changed(rule(*args))
 
-        def fun(*args: Array) -> Sequence[Array]:
-            with context():
-                return [change(out) for out in self.fun(*args)]
+            return run
 
-        def jvp(primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
-            assert self.jvp is not None, "asked only where there is a rule"
-            with context():
-                outs, out_tangents = self.jvp(primals, tangents)
-                return (
-                    [change(out) for out in outs],
-                    [t if t is prim.ZERO else change(t) for t in out_tangents],
-                )
+        def every(values: Sequence[prim.Tangent]) -> list[Any]:
+            return [x if convert is None or x is prim.ZERO else convert(x) for x in values]
 
-        def batch(
-            mapped: prim.MappedAxis, args: Sequence[Array], batched: Sequence[bool]
-        ) -> tuple[Sequence[Array], Sequence[bool]]:
-            assert self.batch is not None, "asked only where there is a rule"
-            with context():
-                outs, out_batched = self.batch(mapped, args, batched)
-                return [change(out) for out in outs], out_batched
-
+        jvp, batch = self.jvp, self.batch
         return attrs.evolve(
             self,
-            fun=fun,
-            jvp=None if self.jvp is None else jvp,
-            batch=None if self.batch is None else batch,
+            fun=inside(self.fun, every),
+            jvp=jvp and inside(jvp, lambda result: (every(result[0]), every(result[1]))),
+            batch=batch and inside(batch, lambda result: (every(result[0]), result[1])),
         )
 
     def batched(self, trace: bt.BatchTrace, args: Sequence[Array]) -> Sequence[Array]:
@@ -419,10 +409,6 @@ class Call(tr.CustomCall):
 
     def record(self, trace: tr.Trace, args: Sequence[Array]) -> Sequence[Array]:
         return _record(trace, self, args)
-
-
-def _unchanged(x: Array) -> Array:
-    return x
 
 
 # Recording

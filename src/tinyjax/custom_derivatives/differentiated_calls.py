@@ -327,11 +327,11 @@ class _PlacedResults:
     """
 
     def __init__(self, trace: bt.BatchTrace) -> None:
-        self.trace = trace
-        self.everything = not trace.parent.evaluates
-        #: Which results have differed from example to example; None before the first run.
-        self.varying: list[bool] | None = None
-        self.axes: list[bt.BatchAxis] = []
+        self.trace, self.size = trace, trace.mapped.size
+        #: Which results have differed from example to example.
+        self.varying: list[bool] = []
+        #: Where their batch axes are; None before the first run.
+        self.axes: list[bt.BatchAxis] | None = None
         #: Which results are the same for all examples, though they are said to differ.
         self.alike: list[bool] = []
 
@@ -344,9 +344,9 @@ class _PlacedResults:
         """
         pairs = [self.trace.split(out) for out in outs]
         varying = [axis is not None for _, axis in pairs]
-        if self.varying is None:
-            self.varying = varying
-            self.axes = [0 if self.everything else axis for _, axis in pairs]
+        if self.axes is None:
+            front = not self.trace.parent.evaluates
+            self.varying, self.axes = varying, [0 if front else axis for _, axis in pairs]
         elif counts:
             self.count(varying)
         return [
@@ -356,7 +356,7 @@ class _PlacedResults:
 
     def results(self, outs: Sequence[Array]) -> list[Array]:
         """The results of the call below, as this trace's."""
-        assert self.varying is not None, "the function or its rule has run"
+        assert self.axes is not None, "the function or its rule has run"
         results: list[Array] = []
         alike = self.alike or [False] * len(outs)
         for out, axis, varies, same in zip(outs, self.axes, self.varying, alike, strict=True):
@@ -375,23 +375,16 @@ class _PlacedResults:
 
     def count(self, varying: Sequence[bool]) -> None:
         """Take some results for ones that may differ from example to example."""
-        assert self.varying is not None, "the function or its rule has run"
         self.varying = [a or b for a, b in zip(self.varying, varying, strict=True)]
 
     @property
     def all_vary(self) -> bool:
-        assert self.varying is not None, "the function or its rule has run"
         return all(self.varying)
 
     def let_all_vary(self) -> None:
         """Take every result for one that may differ from example to example."""
-        assert self.varying is not None, "the function or its rule has run"
         self.alike = [not varies for varies in self.varying]
-        self.varying = [True] * len(self.axes)
-
-    @property
-    def size(self) -> int:
-        return self.trace.mapped.size
+        self.varying = [True] * len(self.varying)
 
 
 def _batched_call(

@@ -848,11 +848,10 @@ def _backward(
             _filled(a, ct, symbolic)
             for a, ct in zip(out_avals, prim.fill_list(marks, cotangents, prim.ZERO), strict=True)
         ]
+        arrays = iter(residuals)
+        leaves = [next(arrays) if number is None else number for number in numbers]
         of_arguments = at_own_lines(
-            bwd,
-            *static,
-            tree.unflatten(saved_tree, _put_in(numbers, residuals)),
-            tree.unflatten(out_tree, list(of_results)),
+            bwd, *static, tree.unflatten(saved_tree, leaves), tree.unflatten(out_tree, of_results)
         )
         logged: Sequence[Array] = ()
         if log_tree is not None:
@@ -868,12 +867,6 @@ def _backward(
         return [*cotangents_in, *logged]
 
     return pull_back
-
-
-def _put_in(numbers: Sequence[Any], arrays: Sequence[Array]) -> list[Any]:
-    """Put an array in for each None."""
-    rest = iter(arrays)
-    return [next(rest) if number is None else number for number in numbers]
 
 
 def _closed(
