@@ -60,31 +60,6 @@ class CellElsewhere(Cell):
         self._put(value)
 
 
-class Reference:
-    """What a reference is to this module."""
-
-    __slots__ = ()
-
-    aval: av.ShapedArray
-
-    @property
-    def contents(self) -> Array:
-        """The array that it holds here."""
-        raise NotImplementedError
-
-    @property
-    def is_written(self) -> bool:
-        """Whether there is something in it that was written."""
-        raise NotImplementedError
-
-    @property
-    def _is_usable(self) -> bool:
-        raise NotImplementedError
-
-    def _write(self, value: Array) -> None:
-        raise NotImplementedError
-
-
 class Form(Hashable, Protocol):
     """What is known of an object that holds arrays in place, but for these."""
 
@@ -103,13 +78,13 @@ class Form(Hashable, Protocol):
 
 
 #: Takes an object apart: references to its contents, and its form.
-Opener: TypeAlias = Callable[[Any], tuple[Sequence[Reference], Form]]
+Opener: TypeAlias = "Callable[[Any], tuple[Sequence[Ref], Form]]"
 
 #: How objects are taken apart, by class.
 OPENERS: Final[dict[type, Opener]] = {}
 
 
-def parts_of(x: Any) -> tuple[Sequence[Reference], Form]:
+def parts_of(x: Any) -> tuple[Sequence[Ref], Form]:
     """Return references to the contents of an object, and its form."""
     return OPENERS[type(x)](x)
 
@@ -143,15 +118,15 @@ class Used(stg.Note):
 
     lasting = False
 
-    def __init__(self, traced: frozenset[Reference] = frozenset()) -> None:
-        self._traced: frozenset[Reference] = traced
-        self._parameters: dict[Reference, jx.Var] = {}
-        self._known: set[Reference] = set()
-        self._closed: tuple[Reference, ...] = ()
-        self.cells: dict[Reference, Cell] = {}
+    def __init__(self, traced: frozenset[Ref] = frozenset()) -> None:
+        self._traced: frozenset[Ref] = traced
+        self._parameters: dict[Ref, jx.Var] = {}
+        self._known: set[Ref] = set()
+        self._closed: tuple[Ref, ...] = ()
+        self.cells: dict[Ref, Cell] = {}
         self.given: dict[int, tuple[Any, Form]] = {}
 
-    def enter(self, ref: Reference, outer: Cell, recorder: stg.Recorder) -> Cell:
+    def enter(self, ref: Ref, outer: Cell, recorder: stg.Recorder) -> Cell:
         """Give a reference a cell in a recorder."""
         value = outer.value
         known = recorder.outside == "data" and not isinstance(value, Tracer)
@@ -161,7 +136,7 @@ class Used(stg.Note):
         cell = self.cells[ref] = Cell(value, recorder)
         return cell
 
-    def taken(self) -> Sequence[tuple[Reference, jx.Var]]:
+    def taken(self) -> Sequence[tuple[Ref, jx.Var]]:
         return [*self._parameters.items()]
 
     def left(self) -> Sequence[tuple[Hashable, Array]]:
@@ -191,7 +166,7 @@ class Used(stg.Note):
     def keep(cls, left: Sequence[tuple[Hashable, Array]], objects: Sequence[Any]) -> None:
         refilled: dict[tuple[int, Form], list[Array]] = {}
         for key, value in left:
-            if isinstance(key, Reference):
+            if isinstance(key, Ref):
                 key._write(value)
             elif isinstance(key, _Part) and key.form is None:
                 parts_of(objects[key.place])[0][key.index]._write(value)
@@ -209,18 +184,13 @@ def used_in(recorder: stg.Recorder) -> Used:
     return note
 
 
-def cells_in(recorder: stg.Recorder) -> Mapping[Reference, Cell]:
+def cells_in(recorder: stg.Recorder) -> Mapping[Ref, Cell]:
     """Return the cells of references that a recorder has."""
     note = recorder.notes.get(Used)
     return note.cells if isinstance(note, Used) else {}
 
 
-def entered(ref: Reference, outer: Cell, recorder: stg.Recorder) -> Cell:
-    """Return a reference's own cell in a recorder, which begins as another cell is."""
-    return used_in(recorder).enter(ref, outer, recorder)
-
-
-def check_given_once(refs: Sequence[Reference], by: str) -> None:
+def check_given_once(refs: Sequence[Ref], by: str) -> None:
     """Raise where a function is given a reference twice, or one that it uses besides."""
     if len({*refs}) < len(refs):
         raise RefError(
@@ -238,7 +208,7 @@ def check_given_once(refs: Sequence[Reference], by: str) -> None:
 # which returns what it wrote (state is discharged).
 
 
-class Ref(av.Typed, Reference):
+class Ref(av.Typed):
     """An array that is written in place; made by ``new_ref``.
 
     It is read by ``ref[index]``, where ``ref[...]`` is all of it, and written by
@@ -264,12 +234,7 @@ class Ref(av.Typed, Reference):
         self._ended = ""
 
     @classmethod
-    def elsewhere(
-        cls,
-        get: Callable[[], Array],
-        put: Callable[[Array], None],
-        home: Trace,
-    ) -> Ref:
+    def elsewhere(cls, get: Callable[[], Array], put: Callable[[Array], None], home: Trace) -> Ref:
         """Make a reference to what an object of another class holds.
 
         Args:
@@ -400,7 +365,7 @@ class Ref(av.Typed, Reference):
                 )
             trace = trace.parent
         for recorder in reversed(crossed):
-            cell = entered(self, cell, recorder)
+            cell = used_in(recorder).enter(self, cell, recorder)
         return cell
 
     @property
