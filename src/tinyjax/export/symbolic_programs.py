@@ -108,7 +108,7 @@ def check(jaxpr: jx.Jaxpr, when: str) -> None:
         for eqn in program.eqns:
             if isinstance(eqn.params, ShardMapParams):  # types within depend on what varies
                 inside = eqn.params
-                with on_axes(inside.sizes, inside.is_partial, inside.checks):
+                with on_axes(inside.mesh, inside.axes, inside.checks):
                     check(inside.jaxpr, when)
             else:
                 pending += jx.subjaxprs(eqn.params)

@@ -27,7 +27,7 @@ from tinyjax.core.values import Array, ShapedArray
 from tinyjax.frames import Source
 from tinyjax.parallel import collective as col, constraint as con, mesh_rule as mr, types as ty
 from tinyjax.parallel.fitting import fit, lifted, varied, with_programs
-from tinyjax.parallel.meshes import get_mesh
+from tinyjax.parallel.meshes import AnyMesh, get_mesh
 from tinyjax.parallel.stand_ins import MeshBatchTrace, MeshJVPTrace, MeshTransposer
 from tinyjax.parallel.types import SHARING, Axes, Share, settled, transposed, with_varying
 
@@ -397,25 +397,21 @@ class _AxisTrace(tr.Trace):
 
 
 @contextmanager
-def on_axes(
-    sizes: Sequence[tuple[str, int]],
-    partly: bool = False,
-    checks: bool = True,
-    own: bool = False,
-    shares: bool = False,
-) -> Iterator[None]:
+def on_axes(mesh: AnyMesh, axes: Sequence[str], checks: bool, own: bool = False) -> Iterator[None]:
     """Stage, within a block, what each device of a mesh runs; collectives may name its axes.
 
     Args:
-        sizes: the axes of the mesh, with their sizes.
-        partly: whether the mesh has other axes, along which it is one program.
+        mesh: the mesh.
+        axes: the axes along which each device runs it; along others it is one program.
         checks: whether it is checked what differs between devices.
         own: whether all values are each device's own, even those that they computed together.
-        shares: whether types say of sums of which devices have parts.
     """
+    partly = len(axes) < len(mesh.axis_names)
+    shares = checks and {*axes} <= {*mesh.explicit_axes}
     trace = tr.current_trace()
-    for name, size in sizes:
-        axis = ty.DeviceAxis(size=size, name=name, partly=partly, checks=checks, shares=shares)
-        trace = _AxisTrace(trace, axis)
+    for name, size in mesh.shape_tuple:
+        if name in axes:
+            axis = ty.DeviceAxis(size=size, name=name, partly=partly, checks=checks, shares=shares)
+            trace = _AxisTrace(trace, axis)
     with tr.assigned(tr.on_devices, _OWN_STAND_INS if own else _STAND_INS), tr.Running(trace):
         yield

@@ -555,6 +555,10 @@ def known_result_types(
     return outs
 
 
+def _all_undivided(_params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
+    return [undivided(out.ndim) for out in outs]
+
+
 def _divided(rule: MeshRule, primitive: Primitive[P], avals: Avals, params: P) -> list[ShapedArray]:
     """Return the types of results, where the types of some operands say how they lie."""
     plain = [aval.plain for aval in avals]
@@ -564,16 +568,10 @@ def _divided(rule: MeshRule, primitive: Primitive[P], avals: Avals, params: P) -
     for other in told[1:]:
         if other.update(spec=sd.PartitionSpec()) != first:
             _refuse(primitive, avals, "they are on different meshes, or axes of other types")
-    if rule.division is not None:
-        try:
-            entries: Sequence[sd.Entries] = rule.division(params, avals, outs)
-        except AmbiguousError as error:
-            _refuse(primitive, avals, str(error))
-    elif outs and any(names for aval in avals for names in ty.entries(aval)):
+    if rule.division is None and outs and any(map(any, map(ty.entries, avals))):
         _refuse(primitive, avals, "it has no rule for operands that are divided")
-    else:
-        entries = [undivided(out.ndim) for out in outs]
     try:
+        entries = (rule.division or _all_undivided)(params, avals, outs)
         summed = (rule.sums or whole_sums)(params, avals, outs)
     except AmbiguousError as error:
         _refuse(primitive, avals, str(error))
@@ -583,14 +581,9 @@ def _divided(rule: MeshRule, primitive: Primitive[P], avals: Avals, params: P) -
         if len({*named}) != len(named):
             shown = sd.PartitionSpec(*entry)
             _refuse(primitive, avals, f"the result would lie by {shown}, which has an axis twice")
-        spec = sd.PartitionSpec(*entry)
-        if unreduced or reduced:
-            try:
-                spec = spec.update(unreduced=unreduced, reduced=reduced.difference(named))
-            except errors.ShardingError as error:
-                _refuse(primitive, avals, str(error).rstrip("."))
-        sharding = first.update(spec=spec)
         try:
+            spec = sd.PartitionSpec(*entry, unreduced=unreduced, reduced=reduced.difference(named))
+            sharding = first.update(spec=spec)
             sharding.check(out.shape, "the result")
         except errors.ShardingError as error:
             _refuse(primitive, avals, str(error).rstrip("."))

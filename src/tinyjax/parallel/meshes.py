@@ -156,23 +156,20 @@ class _Grid:
         types = zip(self.axis_names, self.axis_types, strict=True)
         return tuple([name for name, of in types if of is kind])
 
-    def _are_all(self, kind: AxisType) -> bool:
-        return {*self.axis_types} == {kind}
-
     @property
     def are_all_axes_auto(self) -> bool:
         """Whether XLA chooses along every axis, and there are axes."""
-        return self._are_all(AxisType.Auto)
+        return {*self.axis_types} == {AxisType.Auto}
 
     @property
     def are_all_axes_explicit(self) -> bool:
         """Whether types say how values lie along every axis, and there are axes."""
-        return self._are_all(AxisType.Explicit)
+        return {*self.axis_types} == {AxisType.Explicit}
 
     @property
     def are_all_axes_manual(self) -> bool:
         """Whether a program says what each device does along every axis, and there are axes."""
-        return self._are_all(AxisType.Manual)
+        return {*self.axis_types} == {AxisType.Manual}
 
     def types_with(self, types: Mapping[str, AxisType]) -> list[AxisType]:
         """The types of the axes, some of which are others.

@@ -181,11 +181,8 @@ class NamedSharding(sd.Sharding):
             memory_kind=self.memory_kind if memory_kind is None else memory_kind,
         )
 
-    def _of(self, spec: sd.PartitionSpec) -> NamedSharding:
-        return NamedSharding(self.mesh, spec, memory_kind=self.memory_kind)
-
     def with_memory_kind(self, kind: str) -> NamedSharding:
-        return NamedSharding(self.mesh, self.spec, memory_kind=kind)
+        return self.update(memory_kind=kind)
 
     def stripped(self) -> NamedSharding:
         """The same without what says nothing at the end of the specification.
@@ -198,12 +195,12 @@ class NamedSharding(sd.Sharding):
             P('data',)
         """
         spec = self.spec.stripped()
-        return self if spec is self.spec else self._of(spec)
+        return self if spec is self.spec else self.update(spec=spec)
 
     def batched(self, axis: int, names: tuple[str, ...] = ()) -> NamedSharding:
         # a mesh whose axes types tell of has no others to choose from
         entry = names if names or self.mesh.explicit_axes else sd.PartitionSpec.UNCONSTRAINED
-        return self._of(self.spec.inserted(axis, entry))
+        return self.update(spec=self.spec.inserted(axis, entry))
 
     @property
     def is_decided(self) -> bool:
@@ -220,33 +217,34 @@ class NamedSharding(sd.Sharding):
     @property
     def settled(self) -> NamedSharding:
         spec = self.spec.settled
-        return self if spec is self.spec else self._of(spec)
+        return self if spec is self.spec else self.update(spec=spec)
 
     def within(self, names: Sequence[str]) -> NamedSharding | None:
-        gone = {*names} & {*self.mesh.axis_names}
-        mesh = self.mesh.of_types(self.mesh.types_with(dict.fromkeys(gone, AxisType.Manual)))
-        if mesh.are_all_axes_manual:
+        here = self._with_types(names, AxisType.Manual)
+        if here.mesh.are_all_axes_manual:
             return None
-        if mesh == self.mesh:
+        if here.mesh == self.mesh:
             return self
-        spec = self.spec
         entries = [
-            x if x is sd.PartitionSpec.UNCONSTRAINED else [n for n in spec.axes(i) if n not in gone]
-            for i, x in enumerate(spec)
+            x
+            if x is sd.PartitionSpec.UNCONSTRAINED
+            else [n for n in here.spec.axes(i) if n not in names]
+            for i, x in enumerate(here.spec)
         ]
-        if spec.unreduced or spec.reduced:
-            spec = spec.update(unreduced=spec.unreduced - gone, reduced=spec.reduced - gone)
-        return NamedSharding(mesh, spec.with_partitions(entries), memory_kind=self.memory_kind)
+        return here.update(spec=here.spec.with_partitions(entries))
 
     def hidden(self, names: Sequence[str]) -> NamedSharding:
         told = [name for name in names if name in self.mesh.explicit_axes]
-        if not told:
-            return self
-        mesh = self.mesh.of_types(self.mesh.types_with(dict.fromkeys(told, AxisType.Auto)))
-        spec, gone = self.spec, {*names}
-        if spec.unreduced or spec.reduced:
-            spec = spec.update(unreduced=spec.unreduced - gone, reduced=spec.reduced - gone)
-        return NamedSharding(mesh, spec, memory_kind=self.memory_kind)
+        return self._with_types(told, AxisType.Auto) if told else self
+
+    def _with_types(self, names: Sequence[str], kind: AxisType) -> NamedSharding:
+        """The same with axes of the mesh that types do not tell of any more."""
+        spec = self.spec
+        changed = spec.update(
+            unreduced=spec.unreduced.difference(names), reduced=spec.reduced.difference(names)
+        )
+        mesh = self.mesh.of_types(self.mesh.types_with(dict.fromkeys(names, kind)))
+        return self.update(mesh=mesh, spec=changed)
 
     def constraint_text(self, ndim: int, mesh_name: str) -> str:
         # along axes of the mesh of which types do not tell XLA may divide as it likes
@@ -274,7 +272,7 @@ class NamedSharding(sd.Sharding):
             entry = self.spec[axis] if axis < len(self.spec) else None
             free = entry is sd.PartitionSpec.UNCONSTRAINED and not told
             partitions.append(entry if free else (*told, *self.spec.axes(axis)))
-        return self._of(self.spec.with_partitions(partitions))
+        return self.update(spec=self.spec.with_partitions(partitions))
 
     def decided(self, now: sd.Sharding) -> NamedSharding:
         mesh = now.mesh if isinstance(now, NamedSharding) else None
@@ -289,7 +287,7 @@ class NamedSharding(sd.Sharding):
             free = entry is sd.PartitionSpec.UNCONSTRAINED
             stays = () if kept is None or not free else kept.axes(axis)
             entries.append(entry if not free else () if used & {*stays} else stays)
-        return self._of(self.spec.with_partitions(entries))
+        return self.update(spec=self.spec.with_partitions(entries))
 
     @property
     def mesh_text(self) -> str | None:

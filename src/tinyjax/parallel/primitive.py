@@ -43,11 +43,6 @@ class ShardMapParams(prim.Params):
         return tuple([axis for axis in self.mesh.shape_tuple if axis[0] in self.axes])
 
     @property
-    def shares(self) -> bool:
-        """Whether types inside say of sums of which devices have parts."""
-        return self.checks and {*self.axes} <= {*self.mesh.explicit_axes}
-
-    @property
     def is_partial(self) -> bool:
         """Whether it is one program along some axes of the mesh."""
         return len(self.axes) < len(self.mesh.axis_names)

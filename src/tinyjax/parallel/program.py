@@ -27,7 +27,7 @@ from tinyjax.parallel import (
 from tinyjax.parallel.collective import axis_index, pmin, psum
 from tinyjax.parallel.fitting import refit
 from tinyjax.parallel.mesh_rule import MESH, MeshRule, along, axes_of, joined
-from tinyjax.parallel.meshes import AnyMesh, AxisType
+from tinyjax.parallel.meshes import AxisType
 from tinyjax.parallel.named_sharding import NamedSharding
 from tinyjax.parallel.program_keys import FIRST_CODE, RECORDED_IN
 from tinyjax.parallel.sharding import PartitionSpec
@@ -167,7 +167,7 @@ def bind_shard_map(
 
 
 def _on_axes(params: primitive.ShardMapParams) -> AbstractContextManager[None]:
-    return inside.on_axes(params.sizes, params.is_partial, params.checks, shares=params.shares)
+    return inside.on_axes(params.mesh, params.axes, params.checks)
 
 
 def _axes(specs: Sequence[PartitionSpec], across: Sequence[ty.Axes] | None = None) -> list[ty.Axes]:
@@ -227,11 +227,7 @@ pr.def_program(primitive.shard_map_p, _program)
 
 @primitive.shard_map_p.def_rule(RECORDED_IN)
 def _recorded_in(params: Mapping[str, Any]) -> AbstractContextManager[None]:
-    mesh: AnyMesh = params["mesh"]
-    sizes = [axis for axis in mesh.shape_tuple if axis[0] in params["axes"]]
-    checks = params.get("checks", True)
-    shares = checks and {*params["axes"]} <= {*mesh.explicit_axes}
-    return inside.on_axes(sizes, len(sizes) < len(mesh.axis_names), checks, shares=shares)
+    return inside.on_axes(params["mesh"], params["axes"], params.get("checks", True))
 
 
 @primitive.shard_map_p.def_rule(FIRST_CODE)

@@ -276,28 +276,25 @@ def _call(
     if any(x.aval.told is not None for x in arrays) or any(s is not s.settled for s in specs):
         arrays = [_summed_as(x, mesh, axes, spec) for x, spec in zip(arrays, specs, strict=True)]
     parts = [local_type(x.aval, mesh, axes, spec) for x, spec in zip(arrays, specs, strict=True)]
-    sizes = tuple([axis for axis in mesh.shape_tuple if axis[0] in axes])
     here = frozenset(axes)
-    partly = len(axes) < len(mesh.axis_names)
     inside = (
         meshes.use_mesh(_manual(mesh, axes)) if isinstance(mesh, meshes.Mesh) else nullcontext()
     )
-    shares = checks and here <= {*mesh.explicit_axes}
-    with inside, on_axes(sizes, partly, checks, own=not checks, shares=shares):
+    with inside, on_axes(mesh, axes, checks, own=not checks):
         own = [ty.with_varying(aval, aval.varying | here) for aval in parts]
         staged = stg.stage(flat, parts if checks else own, fun)
     joined = _specs(divided.outs, flat.out_tree, mesh, axes, divided.names[1])
     if checks:
         _check_results(fun, staged, here, joined, flat.out_tree)
     else:
-        with on_axes(sizes, partly, checks):
+        with on_axes(mesh, axes, checks):
             staged = _taken_to_be_shared(staged, parts, here, joined)
     if any(spec.unreduced for spec in joined):
-        with on_axes(sizes, partly, checks, shares=shares):
+        with on_axes(mesh, axes, checks):
             staged = _taken_as_parts(staged, joined)
     like = ShardMapParams(staged.jaxpr, mesh, (), (), axes, checks)
     outs = list(bind_shard_map(staged, arrays, like, specs, joined))
-    if not partly:  # else a result tells how it lies as its type does, or XLA
+    if not like.is_partial:  # else a result tells how it lies as its type does, or XLA
         told = zip(outs, joined, strict=True)
         outs = [_as_written(x, ns.NamedSharding(mesh, spec)) for x, spec in told]
     if any(spec is not spec.settled for spec in joined):  # of the host they lie nowhere yet

@@ -146,9 +146,8 @@ class PartitionSpec(dev.Place, records.Record):
 
     def __add__(self, other: PartitionSpec | tuple[object, ...]) -> PartitionSpec:
         more = other if isinstance(other, PartitionSpec) else PartitionSpec(*other)
-        return PartitionSpec(
-            *self,
-            *more,
+        return more.update(
+            partitions=(*self, *more),
             unreduced=self.unreduced | more.unreduced,
             reduced=self.reduced | more.reduced,
         )
@@ -343,7 +342,7 @@ def holders(sharding: Sharding, shape: Sequence[int]) -> NDArray[np.object_]:
 
 
 class Sharding(dev.Place):
-    """How an array lies on devices.
+    """How an array lies on devices: whole, if the subclass does not say otherwise.
 
     It is a property of a value, not of its type: programs are the same wherever their arguments
     lie, and XLA is told where that is when it compiles them.
@@ -382,7 +381,6 @@ class Sharding(dev.Place):
             ...     print("6 rows are not a multiple of 4")
             6 rows are not a multiple of 4
         """
-        raise NotImplementedError
 
     def divides(self, shape: Sequence[int]) -> bool:
         """Say whether each axis of an array of a shape is a multiple of its parts.
@@ -406,12 +404,12 @@ class Sharding(dev.Place):
             >>> rows.parts((8,))
             ((slice(0, 4, None),), (slice(4, 8, None),))
         """
-        raise NotImplementedError
+        return ((slice(None),) * len(shape),)
 
     @property
     def is_fully_replicated(self) -> bool:
         """Whether every device holds the whole array."""
-        raise NotImplementedError
+        return True
 
     @property
     def summed(self) -> tuple[str, ...]:
@@ -540,7 +538,7 @@ class Sharding(dev.Place):
     @property
     def spec(self) -> PartitionSpec:
         """Over which axes of a mesh each axis of the array is divided."""
-        raise NotImplementedError
+        return UNDIVIDED
 
     def update(self, *, spec: PartitionSpec | None = None) -> Sharding:
         """Return the sharding with another specification.
@@ -752,16 +750,6 @@ class SingleDeviceSharding(Sharding, records.Record):
     def ids(self) -> tuple[int, ...]:
         return (self.device.number,)
 
-    def check(self, shape: Sequence[int], what: str = "the array") -> None:
-        pass
-
-    def parts(self, shape: Sequence[int]) -> tuple[Part, ...]:
-        return ((slice(None),) * len(shape),)
-
-    @property
-    def is_fully_replicated(self) -> bool:
-        return True
-
     def is_equivalent_to(self, other: Sharding, ndim: int) -> bool:
         return (
             self.ids == other.ids
@@ -771,11 +759,6 @@ class SingleDeviceSharding(Sharding, records.Record):
 
     def with_memory_kind(self, kind: str) -> SingleDeviceSharding:
         return SingleDeviceSharding(self.device, memory_kind=kind)
-
-    @property
-    def spec(self) -> PartitionSpec:
-        """Over which axes of a mesh each axis of the array is divided: over none, whichever."""
-        return UNDIVIDED
 
     def update(self, *, spec: object = None) -> SingleDeviceSharding:
         """Return the same sharding: no axis is divided.

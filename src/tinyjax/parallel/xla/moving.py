@@ -166,8 +166,12 @@ def moved(x: Array, sharding: sd.Sharding) -> sa.ShardedArray:
             if x.sharding.summed and sharding.summed and isinstance(sharding, ns.NamedSharding):
                 x = _resharded(x, sharding.update(spec=sharding.spec.settled))
             return _resharded(x, sharding)
-        elif not sharding.is_fully_addressable:
-            x = _replicated(x)
+        elif (
+            isinstance(x.sharding, ns.NamedSharding)
+            and not x.sharding.is_fully_addressable
+            and not sharding.is_fully_addressable
+        ):  # all processes get all of it
+            x = _resharded(x, x.sharding.update(spec=sd.PartitionSpec()))
         x = x.gathered
     if not isinstance(x, ConcreteArray):
         tr.raise_not_concrete(x)
@@ -296,14 +300,6 @@ def _resharded(x: sa.ShardedArray, sharding: sd.Sharding) -> sa.ShardedArray:
     (result,) = executable.compiled(request)([x])
     assert isinstance(result, sa.ShardedArray), "it lies on several devices"
     return result
-
-
-def _replicated(x: sa.ShardedArray) -> sa.ShardedArray:
-    """Return an array of which this process has all, by a program of all that have parts of it."""
-    sharding = x.sharding
-    if isinstance(sharding, ns.NamedSharding) and not sharding.is_fully_addressable:
-        return _resharded(x, sharding.update(spec=sd.PartitionSpec()))
-    return x
 
 
 # Data that every process has, brought to all of them: by a program on one device of each.
