@@ -9,11 +9,11 @@ and so are programs of primitives with a rule for it: bodies of loops, branches 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from typing import Final
+from typing import Any, Final
 
 import attrs
 
-from tinyjax.core.names import jx, pr, prim
+from tinyjax.core.names import cfp, jx, pr, prim
 
 #: Says of an equation whether its results may be kept.
 Saveable = Callable[[jx.JaxprEqn], bool]
@@ -120,76 +120,129 @@ def split_results(jaxpr: jx.Jaxpr, places: tuple[int, ...], saveable: Saveable) 
 
 
 @attrs.frozen(eq=False, repr=False)
-class _SplitProgram:
-    """A called program split by ``_split_program``.
+class _SplitPrograms:
+    """Programs with the same parameters and results, split by ``_split_programs``.
 
     Attributes:
-        forward: the program, with more results where something inside is kept.
-        saved: the results of ``forward`` that are kept.
+        forward: the programs, with more results where something inside is kept.
+        saved: the results of ``forward`` that are kept and not computed again.
         recomputed: the results that are computed again.
-        recomputation: takes some operands and what is kept, and gives those; None for none.
+        again: take some operands and what is kept, and give those; none where there are none.
         kept: those operands.
+        taken: the results of ``forward`` that ``again`` takes.
     """
 
-    forward: jx.Jaxpr
-    saved: tuple[int, ...]
-    recomputed: tuple[int, ...]
-    recomputation: jx.Jaxpr | None
-    kept: tuple[int, ...]
+    forward: tuple[jx.Jaxpr, ...]
+    saved: Sequence[int]
+    recomputed: Sequence[int] = ()
+    again: tuple[jx.Jaxpr, ...] = ()
+    kept: Sequence[int] = ()
+    taken: Sequence[int] = ()
 
 
-def _split_program(jaxpr: jx.Jaxpr, demanded: tuple[int, ...], saveable: Saveable) -> _SplitProgram:
-    """Split a called program into one that also returns what is kept and one that recomputes.
+def _split_programs(
+    programs: tuple[jx.Jaxpr, ...], demanded: tuple[int, ...], saveable: Saveable
+) -> _SplitPrograms:
+    """Split programs into ones that also return what is kept and ones that recompute.
 
-    A program of which nothing more is kept stays itself, so that whatever is derived from it is
-    derived once, however many checkpoints are around it.
+    Programs of which nothing more is kept stay themselves, so that whatever is derived from them is
+    derived once, however many checkpoints are around them.
     """
 
-    def make() -> _SplitProgram:
-        num_outs = len(jaxpr.outs)
-        split = split_jaxpr(jaxpr, [jaxpr.outs[i] for i in demanded], saveable)
-        # what is kept may be a result already
-        place = {atom: i for i, atom in enumerate(jaxpr.outs) if isinstance(atom, jx.Var)}
-        more = [var for var in split.saved if var not in place]
-        place.update((var, num_outs + i) for i, var in enumerate(more))
-        forward = jaxpr
-        if more or not pr.same_eqns(split.forward, jaxpr.eqns):
-            forward = jx.Jaxpr(jaxpr.in_binders, split.forward, (*jaxpr.outs, *more))
-        saved = tuple(place[var] for var in split.saved)
-        recomputed = tuple(i for i in demanded if i not in saved)
-        if not recomputed:
-            return _SplitProgram(forward, saved, (), None, ())
-        binders = (*(jaxpr.in_binders[i] for i in split.kept), *split.saved)
-        again = jaxpr
-        if not (
-            len(recomputed) == num_outs
-            and binders == jaxpr.in_binders
-            and pr.same_eqns(split.recomputed, jaxpr.eqns)
-        ):
-            outs = tuple(jaxpr.outs[i] for i in recomputed)
-            again = jx.Jaxpr(binders, split.recomputed, outs)
-        return _SplitProgram(forward, saved, recomputed, again, split.kept)
+    def make() -> _SplitPrograms:
+        num_outs = len(programs[0].outs)
+        first = [split_results(program, demanded, saveable) for program in programs]
+        # a result that every program keeps; zeros are what one branch has for another's residuals
+        whole = [
+            i
+            for i in demanded
+            if all(
+                isinstance(p.outs[i], jx.Lit) or p.outs[i] in s.saved
+                for p, s in zip(programs, first, strict=True)
+            )
+            and not all(isinstance(p.outs[i], jx.Lit) for p in programs)
+        ]
+        remaining = tuple([i for i in demanded if i not in whole])
+        if not remaining:
+            return _SplitPrograms(programs, whole)
+        splits = [split_results(program, remaining, saveable) for program in programs]
+        # what is kept may be a result already; the rest goes to slots that the programs share
+        at: list[dict[jx.Atom, int]] = [{x: i for i, x in enumerate(p.outs)} for p in programs]
+        more = [[v for v in s.saved if v not in own] for s, own in zip(splits, at, strict=True)]
+        slots, own_slots = cfp.share_slots([[v.aval for v in own] for own in more])
+        forward: list[jx.Jaxpr] = []
+        for p, s, extra, own, own_slot in zip(programs, splits, more, at, own_slots, strict=True):
+            filled: list[jx.Atom] = [jx.zero_literal(aval) for aval in slots]
+            for v, slot in zip(extra, own_slot, strict=True):
+                filled[slot] = v
+                own[v] = num_outs + slot
+            forward.append(jx.Jaxpr(p.in_binders, s.forward, (*p.outs, *filled)))
+        is_same = not slots and all(map(_is_same, forward, programs))
+        kept = sorted({i for s in splits for i in s.kept})
+        taken = sorted({own[v] for s, own in zip(splits, at, strict=True) for v in s.saved})
+        again: list[jx.Jaxpr] = []
+        for p, s, own in zip(programs, splits, at, strict=True):
+            mine = {own[v]: v for v in s.saved}
+            avals = forward[0].out_avals
+            binders = (
+                *(p.in_binders[i] for i in kept),
+                *(mine.get(i) or jx.Var(avals[i]) for i in taken),
+            )
+            again.append(jx.Jaxpr(binders, s.recomputed, tuple([p.outs[i] for i in remaining])))
+        all_again = len(remaining) == num_outs and not taken and all(map(_is_same, again, programs))
+        return _SplitPrograms(
+            programs if is_same else tuple(forward),
+            whole,
+            remaining,
+            programs if all_again else tuple(again),
+            kept,
+            taken,
+        )
 
-    return jaxpr.derive(("split", demanded, saveable), make)
+    return programs[0].derive(("split", programs[1:], demanded, saveable), make)
+
+
+def _is_same(program: jx.Jaxpr, other: jx.Jaxpr) -> bool:
+    """Whether a program takes the parameters, and has the equations, of another."""
+    return program.in_binders == other.in_binders and pr.same_eqns(program.eqns, other.eqns)
+
+
+def split_programs(
+    eqn: jx.JaxprEqn,
+    places: tuple[int, ...],
+    saveable: Saveable,
+    rebuild: Callable[[tuple[jx.Jaxpr, ...]], Any],
+    num_own: int = 0,
+) -> SplitEqn:
+    """Split a call, or a choice among programs.
+
+    Args:
+        eqn: its equation.
+        places: the results that are wanted.
+        saveable: which results of equations may be kept.
+        rebuild: makes its parameters for other programs.
+        num_own: how many operands come before those of the programs.
+    """
+    programs = jx.subjaxprs(eqn.params)
+    split = _split_programs(tuple(programs), places, saveable)
+    forward, again = eqn, None
+    if split.forward[0] is not programs[0]:
+        more = [jx.Var(aval) for aval in split.forward[0].out_avals[len(eqn.out_binders) :]]
+        outs = (*eqn.out_binders, *more)
+        forward = attrs.evolve(eqn, params=rebuild(split.forward), out_binders=outs)
+    taken = [forward.out_binders[i] for i in split.taken]
+    if split.again:
+        again = eqn
+        if split.again[0] is not programs[0]:
+            own, operands = eqn.inputs[:num_own], eqn.inputs[num_own:]
+            inputs = (*own, *[operands[i] for i in split.kept], *taken)
+            outs = tuple([eqn.out_binders[i] for i in split.recomputed])
+            params = rebuild(split.again)
+            again = jx.JaxprEqn(eqn.primitive, inputs, params, outs, eqn.source)
+    saved = dict.fromkeys([*[eqn.out_binders[i] for i in split.saved], *taken])
+    return SplitEqn((forward,), again, tuple(saved))
 
 
 def _split_call(eqn: jx.JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
-    """Split a call into one that also returns what is kept and one that recomputes."""
-    rebuild = eqn.primitive.rule(pr.CALLED)
-    (inner,) = jx.subjaxprs(eqn.params)
-    split = _split_program(inner, places, saveable)
-    called, again = eqn, None
-    if split.forward is not inner:
-        more = tuple(jx.Var(aval) for aval in split.forward.out_avals[len(eqn.out_binders) :])
-        called = attrs.evolve(
-            eqn, params=rebuild(eqn.params, split.forward), out_binders=(*eqn.out_binders, *more)
-        )
-    kept = tuple([called.out_binders[i] for i in split.saved])
-    if split.recomputation is inner:
-        again = eqn
-    elif split.recomputation is not None:
-        inputs = (*(eqn.inputs[i] for i in split.kept), *kept)
-        params = rebuild(eqn.params, split.recomputation)
-        outs = tuple(eqn.out_binders[i] for i in split.recomputed)
-        again = jx.JaxprEqn(eqn.primitive, inputs, params, outs, eqn.source)
-    return SplitEqn((called,), again, kept)
+    rule = eqn.primitive.rule(pr.CALLED)
+    return split_programs(eqn, places, saveable, lambda programs: rule(eqn.params, programs[0]))

@@ -16,9 +16,16 @@ from collections.abc import Sequence
 
 import attrs
 
-from tinyjax.checkpointing.rematerialize import SPLIT, Saveable, Split, SplitEqn, split_results
+from tinyjax.checkpointing.rematerialize import (
+    SPLIT,
+    Saveable,
+    Split,
+    SplitEqn,
+    split_programs,
+    split_results,
+)
 from tinyjax.core.names import cf, cfp, prim
-from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var, zero_literal
+from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Var
 from tinyjax.core.tracing.program_rules import dce, same_eqns
 from tinyjax.core.values.avals import stacked
 
@@ -197,67 +204,4 @@ def split_scan(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> Sp
 @cfp.cond_p.def_rule(SPLIT)
 def split_cond(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
     """Split a choice: the SPLIT rule of cond."""
-    params: cfp.CondParams = eqn.params
-    branches = params.branches
-    first = [split_results(branch, places, saveable) for branch in branches]
-    # a result that every branch keeps; zeros are what one branch has for another's residuals
-    whole = [
-        i
-        for i in places
-        if all(
-            isinstance(b.outs[i], Lit) or b.outs[i] in s.saved
-            for b, s in zip(branches, first, strict=True)
-        )
-        and not all(isinstance(b.outs[i], Lit) for b in branches)
-    ]
-    saved = [eqn.out_binders[i] for i in whole]
-    remaining = tuple([i for i in places if i not in whole])
-    if not remaining:
-        return SplitEqn((eqn,), None, tuple(saved))
-
-    splits = [split_results(branch, remaining, saveable) for branch in branches]
-    # what is kept may be in a result that is kept; the rest goes to slots that the branches share
-    at: list[dict[Atom, int]] = [{b.outs[i]: i for i in whole} for b in branches]
-    more = [[v for v in s.saved if v not in own] for s, own in zip(splits, at, strict=True)]
-    slots, own_slots = cfp.share_slots([[v.aval for v in own] for own in more])
-    num_outs = len(eqn.out_binders)
-    forward = eqn
-    programs: list[Jaxpr] = []
-    for branch, s, extra, own, own_slot in zip(branches, splits, more, at, own_slots, strict=True):
-        filled: list[Atom] = [zero_literal(aval) for aval in slots]
-        for v, slot in zip(extra, own_slot, strict=True):
-            filled[slot] = v
-            own[v] = num_outs + slot
-        programs.append(Jaxpr(branch.in_binders, s.forward, (*branch.outs, *filled)))
-    if slots or not all(
-        same_eqns(s.forward, b.eqns) for s, b in zip(splits, branches, strict=True)
-    ):
-        forward = attrs.evolve(
-            eqn,
-            params=cfp.CondParams(tuple(programs)),
-            out_binders=(*eqn.out_binders, *map(Var, slots)),
-        )
-    kept = sorted({i for s in splits for i in s.kept})
-    taken = sorted({own[v] for s, own in zip(splits, at, strict=True) for v in s.saved})
-    again_branches: list[Jaxpr] = []
-    for branch, s, own in zip(branches, splits, at, strict=True):
-        mine = {own[v]: v for v in s.saved}
-        binders = (
-            *(branch.in_binders[i] for i in kept),
-            *(mine.get(i) or Var(forward.out_binders[i].aval) for i in taken),
-        )
-        outs = tuple([branch.outs[i] for i in remaining])
-        again_branches.append(Jaxpr(binders, s.recomputed, outs))
-    index, *operands = eqn.inputs
-    unchanged = all(same_eqns(s.recomputed, b.eqns) for s, b in zip(splits, branches, strict=True))
-    if unchanged and (len(remaining), len(kept), taken) == (num_outs, len(operands), []):
-        return SplitEqn((forward,), eqn, ())
-    again = JaxprEqn(
-        eqn.primitive,
-        (index, *(operands[i] for i in kept), *(forward.out_binders[i] for i in taken)),
-        cfp.CondParams(tuple(again_branches)),
-        tuple([eqn.out_binders[i] for i in remaining]),
-        eqn.source,
-    )
-    saved += [forward.out_binders[i] for i in taken]
-    return SplitEqn((forward,), again, tuple(dict.fromkeys(saved)))
+    return split_programs(eqn, places, saveable, cfp.CondParams, num_own=1)
