@@ -23,6 +23,7 @@ exponential of float32                 2.1      1.1
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
@@ -41,20 +42,40 @@ def _large_choice(avals: prim.Avals, params: Any) -> prim.HostCall | None:
     return prim.HostCall(_choose, fresh=True) if avals[1].dtype.itemsize <= 8 else None
 
 
+def _by_blocks(
+    compute: Callable[..., object], out: HostArray, *operands: HostArray, block: int = _BLOCK
+) -> HostArray:
+    """Compute a result block by block.
+
+    Args:
+        compute: takes a block of the result, which it computes, and those of the operands. Of one
+            that is not as large it takes the first elements.
+        out: the memory of the result.
+        operands: the operands.
+        block: how many elements are computed at a time.
+    """
+    flat, *flats = [x.reshape(-1) for x in (out, *operands)]
+
+    def work(of: slice) -> None:
+        result = flat[of]
+        compute(result, *[x[of] if x.size == flat.size else x[: result.size] for x in flats])
+
+    cores.over_blocks(out.size, block, work)
+    return out
+
+
 def _choose(predicate: HostArray, x: HostArray, y: HostArray) -> HostArray:
     """Choose elements of at most eight bytes by arithmetic, where NumPy takes branches."""
-    out = np.empty(predicate.shape, x.dtype)
     bits = f"i{x.dtype.itemsize}"
-    mask = predicate.reshape(-1).view("i1")
-    on_true, on_false, chosen = [a.reshape(-1).view(bits) for a in (x, y, out)]
 
-    def choose(block: slice) -> None:
-        part = chosen[block]
-        np.bitwise_xor(on_true[block], on_false[block], part)
-        part *= mask[block]
-        part ^= on_false[block]
+    def choose(chosen: HostArray, mask: HostArray, on_true: HostArray, on_false: HostArray) -> None:
+        np.bitwise_xor(on_true, on_false, chosen)
+        chosen *= mask
+        chosen ^= on_false
 
-    cores.over_blocks(out.size, _BLOCK, choose)
+    out = np.empty(predicate.shape, x.dtype)
+    flats = [a.reshape(-1) for a in (predicate, x, y)]
+    _by_blocks(choose, out.view(bits), flats[0].view("i1"), *[a.view(bits) for a in flats[1:]])
     return out
 
 
@@ -62,31 +83,22 @@ def _extremum(fun: np.ufunc, x: HostArray, y: HostArray) -> HostArray:
     """Compare with one number everywhere by an array of it, which NumPy does four times as fast."""
     if any(x.strides) and any(y.strides):
         return np.asarray(fun(x, y))
-    out = np.empty(x.shape, x.dtype)
-    flat = out.reshape(-1)
-    a, b = [
-        v.reshape(-1) if any(v.strides) else np.full(min(x.size, _BLOCK), v.flat[0]) for v in (x, y)
-    ]
+    a, b = [v if any(v.strides) else np.full(min(x.size, _BLOCK), v.flat[0]) for v in (x, y)]
+    return _by_blocks(_put(fun), np.empty(x.shape, x.dtype), a, b)
 
-    def compare(block: slice) -> None:
-        part = flat[block]
-        here = [v[block] if v.size == flat.size else v[: part.size] for v in (a, b)]
-        fun(*here, out=part)
 
-    cores.over_blocks(out.size, _BLOCK, compare)
-    return out
+def _put(fun: np.ufunc) -> Callable[..., object]:
+    """Let a function of NumPy's take the memory of its result first."""
+    return lambda out, *operands: fun(*operands, out=out)
 
 
 def _in_float32(fun: np.ufunc, *operands: HostArray) -> HostArray:
     """Compute with bfloat16 as float32, and round each result."""
-    out = np.empty(operands[0].shape, dtypes.bfloat16)
-    rounded, *flats = [x.reshape(-1) for x in (out, *operands)]
 
-    def compute(block: slice) -> None:
-        rounded[block] = fun(*[x[block].astype(np.float32) for x in flats])
+    def compute(rounded: HostArray, *parts: HostArray) -> None:
+        rounded[...] = fun(*[x.astype(np.float32) for x in parts])
 
-    cores.over_blocks(out.size, _BLOCK, compute)
-    return out
+    return _by_blocks(compute, np.empty(operands[0].shape, dtypes.bfloat16), *operands)
 
 
 #: Functions whose results float32 holds, to be rounded once more.
@@ -107,12 +119,9 @@ def quotient(x: HostArray, y: HostArray, *, floor: bool = False) -> HostArray:
         floor: whether to round down. What is not whole is farther from the next integer than
             float64 rounds.
     """
-    out = np.empty(x.shape, x.dtype)
-    a, b, flat = x.reshape(-1), y.reshape(-1), out.reshape(-1)
     least = np.iinfo(x.dtype).min
 
-    def divide(block: slice) -> None:
-        dividend, divisor, result = a[block], b[block], flat[block]
+    def divide(result: HostArray, dividend: HostArray, divisor: HostArray) -> None:
         ratio = dividend.astype(np.float64)
         ratio /= divisor.astype(np.float64)
         if floor:
@@ -125,20 +134,14 @@ def quotient(x: HostArray, y: HostArray, *, floor: bool = False) -> HostArray:
         if least and dividend.min() == least:  # its quotient by -1 is itself
             result[(dividend == least) & (divisor == -1)] = least
 
-    cores.over_blocks(flat.size, _BLOCK // 4, divide)
-    return out
+    return _by_blocks(divide, np.empty(x.shape, x.dtype), x, y, block=_BLOCK // 4)
 
 
 def _in_threads(fun: np.ufunc, *operands: HostArray) -> HostArray:
     """Compute a function that takes long, on several cores."""
     if not all(x.flags.c_contiguous or not any(x.strides) for x in operands):
         return np.asarray(fun(*operands))
-    out = np.empty(operands[0].shape, operands[0].dtype)
-    result, *flats = [x.reshape(-1) for x in (out, *operands)]
-    cores.over_blocks(
-        out.size, _BLOCK, lambda block: fun(*[x[block] for x in flats], out=result[block])
-    )
-    return out
+    return _by_blocks(_put(fun), np.empty(operands[0].shape, operands[0].dtype), *operands)
 
 
 def _large_arithmetic(

@@ -141,9 +141,10 @@ class Body:
         self._forms: dict[str, str] = {}
         self._named: dict[object, str] = {}
         self._results = count()
-        places = simplify.reused_operands([eqn for eqn, _ in program.eqns], program.outs)
-        for (eqn, call), place in zip(program.eqns, places, strict=True):
-            self.write(eqn, call, place)
+        eqns = [eqn for eqn, _ in program.eqns]
+        reused = simplify.reused_operands(eqns, simplify.last_reads(eqns, program.outs))
+        for (eqn, call), memory in zip(program.eqns, reused, strict=True):
+            self.write(eqn, call, memory)
         self.results: list[str] = [self.read(x) for x in program.outs]
         self.constant_results: list[Array | None] = [program.value(x) for x in program.outs]
 
@@ -388,7 +389,6 @@ class _Plan:
         steps: the equations.
         places: the list at the start, which holds the literals behind room for the operands.
         outs: the places of the results.
-        checked: whether the types of all results have been compared with those of the program.
         runs: how often it has been followed.
         is_settled: whether it has been decided if it is written.
         written: the program as a Python function of what runs programs in it, and the operands.
@@ -397,7 +397,6 @@ class _Plan:
     steps: tuple[_Step, ...]
     places: list[Any]
     outs: tuple[int, ...]
-    checked: bool = False
     runs: int = 0
     is_settled: bool = False
     written: Callable[..., list[HostArray]] | None = None
@@ -460,8 +459,7 @@ class ProgramEvaluation(jx.ProgramTrace):
         return outs
 
     def _follow(self, plan: _Plan, jaxpr: jx.Jaxpr, hosts: Hosts) -> list[HostArray]:
-        checked = plan.checked
-        places = plan.places.copy()
+        runs, places = plan.runs, plan.places.copy()
         places[: len(jaxpr.in_binders)] = hosts
         token = tr.set_errors(tr.IGNORE)
         try:
@@ -479,13 +477,12 @@ class ProgramEvaluation(jx.ProgramTrace):
                     for i, (out, _) in enumerate(zip(outs, eqn.out_binders, strict=True), place):
                         places[i] = out if type(out) is ndarray else asarray(out)
                     operands.clear()
-                if not checked:
+                if not runs:  # the types of all results agree with those of the program
                     _check_types(eqn, places[place : place + len(eqn.out_binders)])
                 for i in dead:
                     places[i] = None
         finally:
             tr.reset_errors(token)
-        plan.checked = True
         return [places[i] for i in plan.outs]
 
     def _run(self, eqn: jx.JaxprEqn, hosts: Hosts) -> Hosts:
@@ -531,8 +528,9 @@ def _plan(jaxpr: jx.Jaxpr) -> _Plan:
         return len(values) - 1
 
     steps: list[_Step] = []
-    reused = simplify.reused_operands(jaxpr.eqns, jaxpr.outs)
-    for eqn, dead, memory in zip(jaxpr.eqns, _last_reads(jaxpr), reused, strict=True):
+    reads = simplify.last_reads(jaxpr.eqns, jaxpr.outs)
+    reused = simplify.reused_operands(jaxpr.eqns, reads)
+    for eqn, dead, memory in zip(jaxpr.eqns, reads, reused, strict=True):
         rules, inputs, call = eqn.primitive.rules, eqn.inputs, _host_call(eqn)
         exact = call in opd.EXACT and any(type(x) is jx.Var for x in inputs)
         operands = tuple([place_of(x, exact) for x in inputs])
@@ -578,18 +576,6 @@ def _host_call(eqn: jx.JaxprEqn) -> Kernel | None:
         return rules.types[eqn.params, *avals][1]
     except (KeyError, TypeError):  # TypeError: parameters that have no hash
         return eqn.primitive.host_function(avals, eqn.params)
-
-
-def _last_reads(jaxpr: jx.Jaxpr) -> list[list[jx.Var]]:
-    """For each equation, the variables that nothing reads after it."""
-    read: set[jx.Atom] = {*jaxpr.outs}
-    last_reads: list[list[jx.Var]] = []
-    for eqn in reversed(jaxpr.eqns):
-        mentioned = {*eqn.inputs, *eqn.out_binders}
-        last_reads.append([x for x in mentioned if type(x) is jx.Var and x not in read])
-        read |= mentioned
-    last_reads.reverse()
-    return last_reads
 
 
 #: Stands for the rules that there are: plans hold some of them.

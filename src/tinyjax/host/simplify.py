@@ -12,7 +12,7 @@ from typing import Final
 import attrs
 import numpy as np
 
-from tinyjax.core.names import Array, ShapedArray, jx, opd, pr, prim, tr
+from tinyjax.core.names import Array, jx, opd, pr, prim, tr
 
 #: Results of so many bytes are put where an operand was, and are dropped when they are not needed.
 _LARGE: Final = 1 << 12
@@ -110,12 +110,30 @@ def is_large(x: jx.Atom) -> bool:
     return x.aval.nbytes >= _LARGE
 
 
-def reused_operands(eqns: Sequence[jx.JaxprEqn], outs: Sequence[jx.Atom]) -> list[jx.Var | None]:
+def last_reads(eqns: Sequence[jx.JaxprEqn], outs: Sequence[jx.Atom]) -> list[list[jx.Var]]:
+    """For each equation, the variables that nothing reads after it."""
+    read: set[jx.Atom] = {*outs}
+    reads: list[list[jx.Var]] = []
+    for eqn in reversed(eqns):
+        mentioned = dict.fromkeys((*eqn.inputs, *eqn.out_binders))
+        reads.append([x for x in mentioned if isinstance(x, jx.Var) and x not in read])
+        read.update(mentioned)
+    reads.reverse()
+    return reads
+
+
+def reused_operands(
+    eqns: Sequence[jx.JaxprEqn], reads: Sequence[Sequence[jx.Var]]
+) -> list[jx.Var | None]:
     """Find for each equation the operand in whose memory the result is put, if there is one.
 
     It is the result of an equation before. What computed it gave new memory, and so did all that
     read it, so there are no views; nothing reads it later; and a function of NumPy's that works
     element by element reads it now.
+
+    Args:
+        eqns: the equations.
+        reads: the variables that nothing reads after each, as ``last_reads`` says.
     """
     calls = [
         host_call(eqn) if any(map(is_large, (*eqn.inputs, *eqn.out_binders))) else None
@@ -127,21 +145,18 @@ def reused_operands(eqns: Sequence[jx.JaxprEqn], outs: Sequence[jx.Atom]) -> lis
             alone.update(filter(is_large, eqn.out_binders))
         else:
             alone.difference_update(eqn.inputs)
-    read: set[jx.Atom] = {*outs}
-    reused: list[jx.Var | None] = []
-    for eqn, call in zip(reversed(eqns), reversed(calls), strict=True):
-        last = [x for x in eqn.inputs if isinstance(x, jx.Var) and x in alone and x not in read]
-        reused.append(_place(call, eqn.out_binders[0].aval, last) if last else None)
-        read.update(eqn.inputs)
-    reused.reverse()
-    return reused
+    return [
+        _place(call, eqn, [x for x in last if x in alone and x in eqn.inputs])
+        for eqn, call, last in zip(eqns, calls, reads, strict=True)
+    ]
 
 
 def _place(
-    host: prim.HostCall | None, out: ShapedArray, operands: Sequence[jx.Var]
+    host: prim.HostCall | None, eqn: jx.JaxprEqn, operands: Sequence[jx.Var]
 ) -> jx.Var | None:
     call = None if host is None else host.call
     if not isinstance(call, np.ufunc) or call.signature is not None or call in _OF_TWO:
         return None
+    (out,) = eqn.out_avals
     alike = [x for x in operands if x.aval.shape == out.shape and x.aval.dtype == out.dtype]
     return alike[0] if alike else None

@@ -220,24 +220,21 @@ class EagerTransposer(tp.Transposer):
 
         def pull(*values: Array) -> dict[int, Array]:
             left = iter(values)
-            again = _substituted(self, left, choosing)
+            again = _substituted(self, left)
             cts: list[Tangent] = [ZERO if ct is ZERO else next(left) for ct in cotangents]
-            return _by_place(again.pull_back(cts))
+            return _by_place(tp.Transposer.pull_back(again, cts))
 
         results = super().pull_back(cotangents)
         _programs.note(key_of_call, pull, operands, {}, hosts, _by_place(results))
         return results
 
 
-def _substituted(
-    transposer: tp.Transposer, values: Iterator[Array], choosing: bool
-) -> tp.Transposer:
+def _substituted(transposer: tp.Transposer, values: Iterator[Array]) -> tp.Transposer:
     """Return a backward pass through the same equations, with other known values.
 
     Args:
         transposer: the backward pass.
         values: those values, and the literals, in the order in which the equations read them.
-        choosing: whether one of the equations chooses.
     """
     there: dict[Var, Array] = {}
     numbers: set[Atom] = set()
@@ -248,12 +245,11 @@ def _substituted(
             var = Var(x.aval) if isinstance(x, Lit) else x
             if isinstance(x, Lit) or (x in transposer.known and x not in there):
                 there[var] = next(values)
-            if choosing and isinstance(x, Lit) and x.is_regular:
+            if isinstance(x, Lit) and x.is_regular:
                 numbers.add(var)
             inputs.append(var)
         eqns.append(attrs.evolve(eqn, inputs=tuple(inputs)))
-    linear_inputs, outs = transposer.linear_inputs, transposer.outs
-    return tp.Transposer(eqns, there, linear_inputs, outs, numbers=numbers)
+    return attrs.evolve(transposer, eqns=eqns, known=there, numbers=numbers)
 
 
 def _by_place(tangents: Sequence[Tangent]) -> dict[int, Array]:

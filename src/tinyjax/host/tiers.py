@@ -6,9 +6,10 @@ import atexit
 import os
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from contextvars import Context, ContextVar, copy_context
+from contextvars import ContextVar, copy_context
+from functools import partial
 from itertools import count
 from math import inf
 from threading import Condition, RLock, Thread
@@ -146,39 +147,20 @@ _MOST_THREADS: Final = max(1, (os.cpu_count() or 2) - 1)
 _HEAD_START: Final = 0.005
 
 
-@attrs.frozen(eq=False, repr=False)
-class _Job(records.Printed):
-    """A program to be compiled, and the settings for it."""
-
-    wanted: compilation.Compilation
-    context: Context
-
-    def run(self) -> None:
-        with in_background():
-            self.context.run(xla.compiled, self.wanted)  # loads jaxlib, in the thread that needs it
-
-
 class _Workers:
     """Threads that wait for jobs, made when there are more jobs than threads to take them."""
 
-    lock: RLock  # Python's, which an interrupt leaves free or held, and not in between
-    changed: Condition
-    jobs: deque[tuple[float, _Job]]  # and when they may be begun
-    threads: list[Thread]
-    idle: int
-    ending: bool
-
     def __init__(self) -> None:
-        self.begin()
-
-    def begin(self) -> None:
         """Begin without threads, as a forked process must: its parent's are not there."""
-        self.lock = RLock()
-        self.changed = Condition(self.lock)
-        self.jobs = deque()
-        self.threads = []
-        self.idle = 0
-        self.ending = sys.platform == "emscripten"  # a browser's Python can start no threads
+        # Python's lock, which an interrupt leaves free or held, and not in between
+        self.lock: RLock = RLock()
+        self.changed: Condition = Condition(self.lock)
+        #: and when they may be begun
+        self.jobs: deque[tuple[float, Callable[[], object]]] = deque()
+        self.threads: list[Thread] = []
+        self.idle: int = 0
+        #: A browser's Python can start no threads.
+        self.ending: bool = sys.platform == "emscripten"
 
     def prepare(self) -> None:
         """Have a thread for the next job, if there may be one more."""
@@ -192,7 +174,7 @@ class _Workers:
                 self.threads.append(thread)
                 thread.start()
 
-    def submit(self, job: _Job) -> None:
+    def submit(self, job: Callable[[], object]) -> None:
         """Give a thread a job. An interrupt, wherever it comes, loses it, or leaves it there."""
         with self.lock:
             if self.ending:
@@ -211,8 +193,9 @@ class _Workers:
                 begin, job = self.jobs.popleft()
                 if self.changed.wait_for(lambda: self.ending, begin - monotonic()):
                     return
-            with suppress(Exception):  # whoever needs the program compiles it, and is told
-                job.run()
+            # whoever needs the program compiles it, and is told
+            with suppress(Exception), in_background():
+                job()  # loads jaxlib, in the thread that needs it
             del job
 
     def end(self) -> None:
@@ -228,7 +211,7 @@ class _Workers:
 
 _workers = _Workers()
 #: The jobs that there are: one that is lost to an interrupt is not waited for.
-_asked: Final[WeakValueDictionary[compilation.Compilation, _Job]] = WeakValueDictionary()
+_asked: Final[WeakValueDictionary[compilation.Compilation, partial[Any]]] = WeakValueDictionary()
 
 
 @contextmanager
@@ -237,7 +220,7 @@ def compile_afterwards(request: compilation.Compilation) -> Iterator[None]:
 
     From the start of the block the program is under way, so that no other thread waits for it.
     """
-    job = _Job(request, copy_context())
+    job = partial[Any](copy_context().run, xla.compiled, request)
     _asked[request] = job
     # The program in the block may leave threads of BLAS that spin, and keep a new thread, which is
     # waited for, from its core for milliseconds.
@@ -254,7 +237,7 @@ def is_under_way(request: compilation.Compilation) -> bool:
 
 
 def _begin_anew() -> None:
-    _workers.begin()
+    _Workers.__init__(_workers)
     _asked.clear()
 
 
@@ -307,10 +290,11 @@ class Decision(records.Record):
 
 def decide(jaxpr: jx.Jaxpr) -> Decision:
     """Decide how often a program is evaluated before it is compiled."""
-    return jaxpr.derive("tier", lambda: _decide(jaxpr, cost_of(jaxpr)))
+    return jaxpr.derive("tier", lambda: _decide(jaxpr))
 
 
-def _decide(jaxpr: jx.Jaxpr, cost: Cost) -> Decision:
+def _decide(jaxpr: jx.Jaxpr) -> Decision:
+    cost = cost_of(jaxpr)
     compiling, evaluating = cost.seconds_to_compile, _SECONDS_PER_CALL + cost.seconds_to_evaluate
     if not cost.bounded and jx.effects(jaxpr).any:
         # It could not be begun again.
@@ -333,15 +317,13 @@ def _without_rule(jaxpr: jx.Jaxpr) -> prim.Primitive[Any] | None:
     """A primitive in a program that cannot be evaluated, if there is one."""
 
     def find() -> prim.Primitive[Any] | None:
-        for eqn in jaxpr.eqns:
-            primitive = eqn.primitive
-            if primitive.rules.evaluate is None and not primitive.has_rule("impl"):
-                return eqn.primitive
+        own = [eqn.primitive for eqn in jaxpr.eqns]
         inner = [_without_rule(j) for eqn in jaxpr.eqns for j in jx.subjaxprs(eqn.params)]
-        return next((one for one in inner if one is not None), None)
+        lacking = [p for p in own if p.rules.evaluate is None and not p.has_rule("impl")]
+        return next((p for p in (*lacking, *inner) if p is not None), None)
 
-    lacking: prim.Primitive[Any] | None = jaxpr.derive("without rule", find)
-    return lacking
+    unknown: prim.Primitive[Any] | None = jaxpr.derive("without rule", find)
+    return unknown
 
 
 class Progress:
