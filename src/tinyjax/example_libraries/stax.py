@@ -17,22 +17,10 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import errors, frames, lax, lazy, random
+from tinyjax import errors, frames, lax, lazy, nn, random
 from tinyjax.core.names import Array, ArrayLike
 from tinyjax.dtypes import DType
-from tinyjax.nn import (
-    elu,
-    gelu,
-    leaky_relu,
-    log_softmax,
-    relu,
-    selu,
-    sigmoid,
-    softmax,
-    softplus,
-    standardize,
-)
-from tinyjax.nn.initializers import glorot_normal, normal, ones, zeros
+from tinyjax.nn import initializers
 
 Shape: TypeAlias = tuple[int, ...]
 InitFun: TypeAlias = Callable[[ArrayLike, Any], tuple[Any, Any]]
@@ -40,34 +28,33 @@ ApplyFun: TypeAlias = Callable[..., Any]
 Layer: TypeAlias = tuple[InitFun, ApplyFun]
 Initializer: TypeAlias = Callable[..., Array]
 
-__all__ = [
-    "elu",
-    "gelu",
-    "glorot_normal",
-    "leaky_relu",
-    "log_softmax",
-    "normal",
-    "ones",
-    "relu",
-    "selu",
-    "sigmoid",
-    "softmax",
-    "softplus",
-    "standardize",
-    "zeros",
-]
 lazy.answer_for(
     __name__,
     "AvgPool BatchNorm Conv Conv1DTranspose ConvTranspose Dense Dropout Elu Exp FanInConcat "
     "FanInSum FanOut Flatten Gelu GeneralConv GeneralConvTranspose Identity LeakyRelu LogSoftmax "
-    "MaxPool Relu Selu Sigmoid Softmax Softplus SumPool Tanh elementwise glorot logsoftmax "
-    "parallel randn serial shape_dependent",
+    "MaxPool Relu Selu Sigmoid Softmax Softplus SumPool Tanh elementwise elu gelu glorot "
+    "glorot_normal leaky_relu log_softmax logsoftmax normal ones parallel randn relu selu serial "
+    "shape_dependent sigmoid softmax softplus standardize zeros",
 )
 
-#: The older names of functions of :mod:`tinyjax.nn`, by which programs call them here.
-glorot: Final = glorot_normal
-logsoftmax: Final = log_softmax
-randn: Final = normal
+#: Functions of :mod:`tinyjax.nn` that programs call here, some by older names.
+elu: Final = nn.elu
+gelu: Final = nn.gelu
+leaky_relu: Final = nn.leaky_relu
+log_softmax: Final = nn.log_softmax
+logsoftmax: Final = nn.log_softmax
+relu: Final = nn.relu
+selu: Final = nn.selu
+sigmoid: Final = nn.sigmoid
+softmax: Final = nn.softmax
+softplus: Final = nn.softplus
+standardize: Final = nn.standardize
+glorot: Final = initializers.glorot_normal
+glorot_normal: Final = initializers.glorot_normal
+normal: Final = initializers.normal
+ones: Final = initializers.ones
+randn: Final = initializers.normal
+zeros: Final = initializers.zeros
 
 
 def Dense(
