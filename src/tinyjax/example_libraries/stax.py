@@ -14,10 +14,11 @@ from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from typing import Any, Final, TypeAlias
 
+import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import errors, frames, lax, lazy, nn, random
+from tinyjax import errors, lax, lazy, nn, random
 from tinyjax.core.names import Array, ArrayLike
 from tinyjax.dtypes import DType
 from tinyjax.nn import initializers
@@ -89,106 +90,93 @@ def Dense(
     return init, apply
 
 
-def GeneralConv(
-    dimension_numbers: tuple[str, str, str],
-    out_chan: int,
-    filter_shape: Sequence[int],
-    strides: Sequence[int] | None = None,
-    padding: str = "VALID",
-    W_init: Initializer | None = None,
-    b_init: Initializer | None = None,
-) -> Layer:
-    """Make a convolution.
-
-    Args:
-        dimension_numbers: the axes of input, filter and output, such as
-            ``("NHWC", "HWIO", "NHWC")``.
-        out_chan: the number of channels of the output.
-        filter_shape: the spatial sizes of the filter.
-        strides: by default 1.
-        padding: ``"VALID"`` or ``"SAME"``.
-        W_init: draws the filter; Glorot's by default.
-        b_init: draws the offset of each channel; normal by default.
-
-    Example:
-        >>> from tinyjax import random
-        >>> from tinyjax.example_libraries import stax
-        >>> init, apply = stax.GeneralConv(("NHWC", "HWIO", "NHWC"), 8, (3, 3), padding="SAME")
-        >>> shape, params = init(random.key(0), (1, 6, 6, 3))
-        >>> shape, params[0].shape
-        ((1, 6, 6, 8), (3, 3, 3, 8))
-    """
-    return _convolution(
-        False, dimension_numbers, out_chan, filter_shape, strides, padding, W_init, b_init
-    )
+def _extent(n: int, window: int, step: int, padding: str) -> int:
+    """Return how many windows there are along an axis; -1 where its size is not known."""
+    return n if n < 0 else -(-(n if padding == "SAME" else n - window + 1) // step)
 
 
-@frames.like(GeneralConv)
-def GeneralConvTranspose(*args: Any, **kwargs: Any) -> Layer:
-    """Make a transposed convolution; see ``GeneralConv``.
+@attrs.frozen(eq=False)
+class _Convolution:
+    """Makes convolutions, which may be transposed."""
 
-    Example:
-        >>> from tinyjax import random
-        >>> from tinyjax.example_libraries import stax
-        >>> init, apply = stax.GeneralConvTranspose(
-        ...     ("NHWC", "HWIO", "NHWC"), 8, (2, 2), strides=(2, 2), padding="SAME"
-        ... )
-        >>> init(random.key(0), (1, 6, 6, 3))[0]
-        (1, 12, 12, 8)
-    """
-    return _convolution(True, *args, **kwargs)
+    transposed: bool
+
+    def __call__(
+        self,
+        dimension_numbers: tuple[str, str, str],
+        out_chan: int,
+        filter_shape: Sequence[int],
+        strides: Sequence[int] | None = None,
+        padding: str = "VALID",
+        W_init: Initializer | None = None,
+        b_init: Initializer | None = None,
+    ) -> Layer:
+        """Make a layer.
+
+        Args:
+            dimension_numbers: the axes of input, filter and output, such as
+                ``("NHWC", "HWIO", "NHWC")``.
+            out_chan: the number of channels of the output.
+            filter_shape: the spatial sizes of the filter.
+            strides: by default 1.
+            padding: ``"VALID"`` or ``"SAME"``.
+            W_init: draws the filter; Glorot's by default.
+            b_init: draws the offset of each channel; normal by default.
+
+        Example:
+            >>> from tinyjax import random
+            >>> from tinyjax.example_libraries import stax
+            >>> numbers, key = ("NHWC", "HWIO", "NHWC"), random.key(0)
+            >>> init, apply = stax.GeneralConv(numbers, 8, (3, 3), padding="SAME")
+            >>> shape, params = init(key, (1, 6, 6, 3))
+            >>> shape, params[0].shape
+            ((1, 6, 6, 8), (3, 3, 3, 8))
+            >>> init, apply = stax.GeneralConvTranspose(numbers, 8, (2, 2), (2, 2), "SAME")
+            >>> init(key, (1, 6, 6, 3))[0]
+            (1, 12, 12, 8)
+        """
+        lhs, rhs, out = dimension_numbers
+        steps = tuple(strides or (1,) * len(filter_shape))
+        draw_W = W_init or glorot_normal(rhs.index("I"), rhs.index("O"))
+        draw_b = b_init or normal(1e-6)
+
+        def run(x: Array, W: Array) -> Array:
+            if self.transposed:
+                return lax.conv_transpose(x, W, steps, padding, dimension_numbers=dimension_numbers)
+            return lax.conv_general_dilated(
+                x, W, steps, padding, dimension_numbers=dimension_numbers
+            )
+
+        def size(n: int, k: int, step: int) -> int:
+            if self.transposed and n >= 0:
+                return n * step if padding == "SAME" else n * step + max(k - step, 0)
+            return _extent(n, k, step, padding)
+
+        def init(rng: ArrayLike, input_shape: Shape) -> tuple[Shape, tuple[Array, Array]]:
+            spatial = iter(filter_shape)
+            kernel = tuple(
+                out_chan if c == "O" else input_shape[lhs.index("C")] if c == "I" else next(spatial)
+                for c in rhs
+            )
+            places = [c for c in rhs if c not in "OI"]
+            extents = {
+                c: size(input_shape[lhs.index(c)], k, step)
+                for c, k, step in zip(places, filter_shape, steps, strict=True)
+            }
+            extents |= {"N": input_shape[lhs.index("N")], "C": out_chan}
+            k1, k2 = random.split(rng)
+            bias = tuple(out_chan if c == "C" else 1 for c in out)
+            return tuple(extents[c] for c in out), (draw_W(k1, kernel), draw_b(k2, bias))
+
+        def apply(params: tuple[Array, Array], inputs: Array, **kwargs: Any) -> Array:
+            W, b = params
+            return run(inputs, W) + b
+
+        return init, apply
 
 
-def _convolution(
-    transposed: bool,
-    dimension_numbers: tuple[str, str, str],
-    out_chan: int,
-    filter_shape: Sequence[int],
-    strides: Sequence[int] | None = None,
-    padding: str = "VALID",
-    W_init: Initializer | None = None,
-    b_init: Initializer | None = None,
-) -> Layer:
-    lhs, rhs, out = dimension_numbers
-    steps = tuple(strides or (1,) * len(filter_shape))
-    draw_W = W_init or glorot_normal(rhs.index("I"), rhs.index("O"))
-    draw_b = b_init or normal(1e-6)
-
-    def run(x: Array, W: Array) -> Array:
-        if transposed:
-            return lax.conv_transpose(x, W, steps, padding, dimension_numbers=dimension_numbers)
-        return lax.conv_general_dilated(x, W, steps, padding, dimension_numbers=dimension_numbers)
-
-    def size(n: int, k: int, step: int) -> int:
-        if n < 0:
-            return n
-        if transposed:
-            return n * step if padding == "SAME" else n * step + max(k - step, 0)
-        return -(-n // step) if padding == "SAME" else -(-(n - k + 1) // step)
-
-    def init(rng: ArrayLike, input_shape: Shape) -> tuple[Shape, tuple[Array, Array]]:
-        spatial = iter(filter_shape)
-        kernel = tuple(
-            out_chan if c == "O" else input_shape[lhs.index("C")] if c == "I" else next(spatial)
-            for c in rhs
-        )
-        places = [c for c in rhs if c not in "OI"]
-        extents = {
-            c: size(input_shape[lhs.index(c)], k, step)
-            for c, k, step in zip(places, filter_shape, steps, strict=True)
-        }
-        extents |= {"N": input_shape[lhs.index("N")], "C": out_chan}
-        k1, k2 = random.split(rng)
-        bias = tuple(out_chan if c == "C" else 1 for c in out)
-        return tuple(extents[c] for c in out), (draw_W(k1, kernel), draw_b(k2, bias))
-
-    def apply(params: tuple[Array, Array], inputs: Array, **kwargs: Any) -> Array:
-        W, b = params
-        return run(inputs, W) + b
-
-    return init, apply
-
-
+GeneralConv: Final = _Convolution(transposed=False)
+GeneralConvTranspose: Final = _Convolution(transposed=True)
 Conv: Final = partial(GeneralConv, ("NHWC", "HWIO", "NHWC"))
 Conv1DTranspose: Final = partial(GeneralConvTranspose, ("NHC", "HIO", "NHC"))
 ConvTranspose: Final = partial(GeneralConvTranspose, ("NHWC", "HWIO", "NHWC"))
@@ -285,15 +273,13 @@ Gelu: Final = elementwise(gelu)
 Identity: Final = elementwise(lambda x: x)  # of any tree
 
 
+@attrs.frozen(eq=False)
 class _Pooling:
     """Makes layers that reduce windows: by their greatest element, their sum, or their mean."""
 
-    def __init__(
-        self, combine: Callable[[Any, Any], Any], start: Callable[[DType], Any], mean: bool = False
-    ) -> None:
-        self.combine: Callable[[Any, Any], Any] = combine
-        self.start: Callable[[DType], Any] = start
-        self.mean: bool = mean
+    combine: Callable[[Any, Any], Any]
+    start: Callable[[DType], Any]
+    mean: bool = False
 
     def __call__(
         self,
@@ -317,11 +303,8 @@ class _Pooling:
         windows = tuple(sizes), tuple(steps), padding
 
         def reduced(shape: Shape) -> Shape:
-            same = padding == "SAME"
-            return tuple(
-                n if n < 0 else -(-n // s) if same else -(-(n - k + 1) // s)
-                for n, k, s in zip(shape, sizes, steps, strict=True)
-            )
+            extents = zip(shape, sizes, steps, strict=True)
+            return tuple(_extent(n, k, step, padding) for n, k, step in extents)
 
         def pool(x: Array) -> Array:
             out: Array = lax.reduce_window(x, self.start(x.dtype), self.combine, *windows)
