@@ -125,17 +125,15 @@ def test_saved_in_another_thread(tmp_path: Path) -> None:
 def test_several_processes(tmp_path: Path) -> None:
     # two in one process, each of which writes the shards of its own devices
     x = tinyjax.device_put(DATA, NamedSharding(ROW, P("i")))
-    whole = files._snapshot({"x": x, "n": 7}, copy=False)
-    parts = [
-        files._Snapshot(whole.types, [s for i, s in enumerate(whole.shards) if i % 2 == p])
-        for p in range(2)
-    ]
+    types, shards = files._snapshot({"x": x, "n": 7}, copy=False)
     version = "0123456789abcdef"
-    other = threading.Thread(target=files._write, args=(tmp_path, parts[1], version, 1, 2))
+    other = threading.Thread(
+        target=files._write, args=(tmp_path, types, shards[1::2], version, 1, 2)
+    )
     other.start()
     while not (tmp_path / f"data-{version}" / "1.json").exists():
         other.join(0.01)
-    files._write(tmp_path, parts[0], version, 0, 2)
+    files._write(tmp_path, types, shards[::2], version, 0, 2)
     other.join()
     like: Any = {"x": NamedSharding(MESH, P("y", "x")), "n": 0}
     found = checkpoints.restore(tmp_path, like)
@@ -145,9 +143,9 @@ def test_several_processes(tmp_path: Path) -> None:
 
 def test_a_process_that_does_not_come(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "_LONGEST_WAIT", 0.0)
-    snapshot = files._snapshot(DATA, copy=False)
+    content = files._snapshot(DATA, copy=False)
     with pytest.raises(CheckpointError, match="process 1 did not write its part"):
-        files._write(tmp_path, snapshot, "0" * 16, 0, 2)
+        files._write(tmp_path, *content, "0" * 16, 0, 2)
     with pytest.raises(CheckpointError, match="there is no checkpoint"):
         checkpoints.restore(tmp_path)
 

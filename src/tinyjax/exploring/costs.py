@@ -361,26 +361,19 @@ def with_times(hlo: Sequence[Computation], times: CompiledTimes) -> tuple[Comput
     return compiled.changed(hlo, lambda one: attrs.evolve(one, seconds=seconds.get(one.name)))
 
 
-@attrs.frozen
-class LineTimes:
-    """How long lines took in all runs of a program.
-
-    Attributes:
-        lines: by file and number, the seconds.
-        untold: seconds of instructions of which it is not known which line they come from.
-    """
-
-    lines: dict[tuple[str, int], float]
-    untold: float
-
-
-def line_times(events: Sequence[OpEvent], hlo: Sequence[Computation], jaxpr: jx.Jaxpr) -> LineTimes:
+def line_times(
+    events: Sequence[OpEvent], hlo: Sequence[Computation], jaxpr: jx.Jaxpr
+) -> dict[tuple[str, int] | None, float]:
     """Divide the time of a program's instructions among lines.
 
     Args:
         events: their runs, in the order in which they began.
         hlo: the compiled program.
         jaxpr: the program.
+
+    Returns:
+        The seconds of all runs, by file and number; by None those of which it is not known which
+        line they come from.
     """
     programs = numbering.programs_of(jaxpr)
     text, _ = xla.lowered(jaxpr, "f", (), compiled.Marks(programs))
@@ -389,15 +382,12 @@ def line_times(events: Sequence[OpEvent], hlo: Sequence[Computation], jaxpr: jx.
     joined = compiled.with_products(hlo, stablehlo.lines)
     times = compiled_times(events, joined, stablehlo.of_equation, [*map(work_of, eqns)])
     runs = len(runs_of(events))
-    lines: defaultdict[tuple[str, int], float] = defaultdict(float)
-    untold = times.untold
+    lines: dict[tuple[str, int] | None, float] = {None: times.untold * runs}
     for number, seconds in times.equations.items():
         source = eqns[number].source
-        if source is None:
-            untold += seconds
-        else:
-            lines[source.location.filename, source.location.lineno] += seconds * runs
-    return LineTimes(dict(lines), untold * runs)
+        line = None if source is None else (source.location.filename, source.location.lineno)
+        lines[line] = lines.get(line, 0.0) + seconds * runs
+    return lines
 
 
 def read_compiled(hlo: str, compilation: xla.Compilation) -> tuple[Computation, ...]:

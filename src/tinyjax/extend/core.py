@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set as AbstractSet
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import attrs
@@ -390,15 +390,7 @@ def take_current_trace() -> AbstractContextManager[tr.Trace]:
         ...     type(trace).__name__
         'EvalTrace'
     """
-    return _Taken()
-
-
-class _Taken:
-    def __enter__(self) -> tr.Trace:
-        return tr.current_trace()
-
-    def __exit__(self, *exception: object) -> None:
-        pass
+    return nullcontext(tr.current_trace())
 
 
 def set_current_trace(trace: tr.Trace, check_leaks: bool = False) -> AbstractContextManager[None]:

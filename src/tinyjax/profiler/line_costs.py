@@ -95,18 +95,16 @@ def _programs(profile: Profile, notes: Notes, most: int) -> list[str]:
             if candidate.has(ran):
                 candidate.events.extend(events)
                 break
-    total: defaultdict[tuple[str, int], float] = defaultdict(float)
-    untold = 0.0
+    total: defaultdict[tuple[str, int] | None, float] = defaultdict(float)
     heads: list[str] = []
     for candidate in candidates:
         if candidate.events:
             hlo = costs.read_compiled(candidate.text, candidate.compilation)
             times = costs.line_times(candidate.events, hlo, candidate.jaxpr)
-            for line, seconds in times.lines.items():
+            for line, seconds in times.items():
                 total[line] += seconds
-            untold += times.untold
             number = candidate.runs
-            spent = exploration.seconds_text(sum(times.lines.values()) + times.untold)
+            spent = exploration.seconds_text(sum(times.values()))
             heads.append(
                 f"{candidate.compilation.name}: {number} run{'s' * (number > 1)}, {spent} in all"
             )
@@ -115,9 +113,9 @@ def _programs(profile: Profile, notes: Notes, most: int) -> list[str]:
             "No compiled program of a jitted function ran to its end while this was recorded.",
             "NumPy evaluates the first calls of a program, unless the setting tier is 'compiled'.",
         ]
-    whole = sum(total.values()) + untold
+    whole, untold = sum(total.values()), total.pop(None)
     largest = sorted(total.items(), key=lambda item: -item[1])
-    rows = [_row(seconds, whole, _line(*line)) for line, seconds in largest[:most]]
+    rows = [_row(seconds, whole, _line(*line)) for line, seconds in largest[:most] if line]
     rest = sum([seconds for _, seconds in largest[most:]])
     if rest:
         rows.append(_row(rest, whole, f"{len(largest) - most} other lines"))

@@ -353,19 +353,16 @@ class _Field(records.Record):
 def _init_fields(
     cls: type, data_fields: Sequence[str] | None, meta_fields: Sequence[str] | None
 ) -> dict[str, _Field]:
-    if attrs.has(cls):
-        return {
-            field.name: _Field(field.alias or field.name, bool(field.metadata.get("static")))
-            for field in attrs.fields(cls)
-            if field.init
-        }
-    from dataclasses import fields, is_dataclass  # noqa: PLC0415 (few need it)
+    declared: Iterable[Any] | None = attrs.fields(cls) if attrs.has(cls) else None
+    if declared is None:
+        from dataclasses import fields, is_dataclass  # noqa: PLC0415 (few need it)
 
-    if is_dataclass(cls):
+        declared = fields(cls) if is_dataclass(cls) else None
+    if declared is not None:
         return {
-            field.name: _Field(field.name, bool(field.metadata.get("static")))
-            for field in fields(cls)
-            if field.init
+            x.name: _Field(getattr(x, "alias", None) or x.name, bool(x.metadata.get("static")))
+            for x in declared
+            if x.init
         }
     if data_fields is not None and meta_fields is not None:
         return {name: _Field(name, False) for name in (*data_fields, *meta_fields)}

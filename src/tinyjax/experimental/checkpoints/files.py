@@ -417,19 +417,6 @@ _LOOK_EVERY: Final = 0.1
 
 
 @attrs.frozen
-class _Snapshot:
-    """A tree as it is to be written.
-
-    Attributes:
-        types: the type of each array, by its path.
-        shards: what this process writes.
-    """
-
-    types: dict[str, av.ShapeDtypeStruct]
-    shards: _Shards
-
-
-@attrs.frozen
 class Saving:
     """A checkpoint that is being written by another thread.
 
@@ -494,8 +481,9 @@ def save(folder: str | os.PathLike[str], tree: Any) -> None:
         Array(7, dtype=int32)
     """
     safetensors()
-    snapshot, version = _snapshot(tree, copy=False), _agreed_version()
-    _write(Path(folder), snapshot, version, dev.group().process_index, dev.group().size)
+    types, shards = _snapshot(tree, copy=False)
+    group = dev.group()
+    _write(Path(folder), types, shards, _agreed_version(), group.process_index, group.size)
 
 
 @ck.explained
@@ -525,12 +513,13 @@ def save_async(folder: str | os.PathLike[str], tree: Any) -> Saving:
         Array([0, 1, 2], dtype=int32)
     """
     safetensors()
-    snapshot = _snapshot(tree, copy=True)
+    types, shards = _snapshot(tree, copy=True)
     if not _writers:
         _writers.append(ThreadPoolExecutor(1, thread_name_prefix="tinyjax-checkpoints"))
-    where, version = Path(folder), _agreed_version()
-    own, every = dev.group().process_index, dev.group().size
-    return Saving(_writers[0].submit(_write, where, snapshot, version, own, every))
+    where, version, group = Path(folder), _agreed_version(), dev.group()
+    return Saving(
+        _writers[0].submit(_write, where, types, shards, version, group.process_index, group.size)
+    )
 
 
 #: The thread that writes, once there is one.
@@ -558,7 +547,8 @@ def _agreed_version() -> str:
     return multihost_utils.broadcast_one_to_all(words).tobytes().hex()
 
 
-def _snapshot(saved: Any, *, copy: bool) -> _Snapshot:
+def _snapshot(saved: Any, *, copy: bool) -> tuple[dict[str, av.ShapeDtypeStruct], _Shards]:
+    """Return the type of each array, by its path, and the shards that this process writes."""
     types: dict[str, av.ShapeDtypeStruct] = {}
     shards: list[tuple[str, Start, dtypes.HostArray]] = []
     for path, leaf in tree.leaves_with_path(saved):
@@ -566,7 +556,7 @@ def _snapshot(saved: Any, *, copy: bool) -> _Snapshot:
         types[name] = av.ShapeDtypeStruct(array.shape, array.dtype)
         for start, data in _parts(array):
             shards.append((name, start, np.array(data) if copy else data))
-    return _Snapshot(types, shards)
+    return types, shards
 
 
 def _parts(array: Array) -> Iterator[tuple[Start, dtypes.HostArray]]:
@@ -586,13 +576,19 @@ def _parts(array: Array) -> Iterator[tuple[Start, dtypes.HostArray]]:
 
 
 def _write(
-    folder: Path, snapshot: _Snapshot, version: str, process: int = 0, processes: int = 1
+    folder: Path,
+    types: dict[str, av.ShapeDtypeStruct],
+    shards: _Shards,
+    version: str,
+    process: int,
+    processes: int,
 ) -> None:
     """Write a version, and make it the checkpoint.
 
     Args:
         folder: of the checkpoint.
-        snapshot: what is written.
+        types: the type of each array, by its path.
+        shards: what this process writes.
         version: its name, the same in all processes.
         process: the number of this process. The first makes the version the checkpoint, when all
             have written their shards.
@@ -604,12 +600,12 @@ def _write(
     with _writing:
         data = data_folder(folder, version)
         data.mkdir(parents=True, exist_ok=True)
-        write_shards(data, process, snapshot.shards)
+        write_shards(data, process, shards)
         if process == 0:
             for other in range(1, processes):
                 _await(partial(has_shards, data, other), f"process {other}", data)
             others = other_versions(folder, version)  # the next one may begin after the manifest
-            write_manifest(folder, Manifest(version, processes, snapshot.types))
+            write_manifest(folder, Manifest(version, processes, types))
             remove(others)
     if process:
         _await(partial(_is_current, folder, version), "process 0", data)
