@@ -16,7 +16,8 @@ import numpy as np
 
 from tinyjax import errors, frames, tree
 from tinyjax.core.names import Array, ConcreteArray, cl, derivatives
-from tinyjax.dtypes import DType, HostArray, finfo, float0, is_complex, is_inexact, real_part
+from tinyjax.dtypes import DType, HostArray, float0, is_inexact
+from tinyjax.testing import specs as ts
 
 __all__ = ["DerivativeMismatchError", "check_grads", "check_jvp", "check_vjp"]
 
@@ -93,7 +94,7 @@ class _Check:
         """The step that balances rounding against truncation: the cube root of the precision."""
         if self.eps is not None:
             return self.eps
-        return float(max((_precision(d) for d in dtypes), default=1e-16) ** (1 / 3))
+        return float(max((ts.epsilon(d) for d in dtypes), default=1e-16) ** (1 / 3))
 
     def tolerances(
         self, dtypes: Sequence[DType], values: Sequence[HostArray]
@@ -104,7 +105,7 @@ class _Check:
         default step this is the precision to the power 2/3 times the size, and truncation is of
         the same order.
         """
-        default = 10.0 * max((_precision(d) for d in dtypes), default=1e-16) ** (2 / 3)
+        default = 10.0 * max((ts.epsilon(d) for d in dtypes), default=1e-16) ** (2 / 3)
         # each derivative taken adds intermediate values that a difference rounds
         default *= 10.0 ** len(self.history)
         return (
@@ -113,13 +114,9 @@ class _Check:
         )
 
 
-def _precision(dtype: DType) -> float:
-    return float(finfo(real_part(dtype)).eps)
-
-
 def _size(values: Sequence[HostArray]) -> float:
     """The greatest absolute value among the finite elements."""
-    sizes = [np.abs(_wide(x)) for x in values if is_inexact(x.dtype)]
+    sizes = [np.abs(ts.wide(x)) for x in values if is_inexact(x.dtype)]
     return max((float(np.max(x, initial=0.0, where=np.isfinite(x))) for x in sizes), default=0.0)
 
 
@@ -167,16 +164,12 @@ class _Point:
             behind, _ = self.outputs(moved(-eps))
             slopes = [
                 # infinities that stay what they are have no slope
-                np.asarray(np.where(a == b, 0, _wide(a) - _wide(b)) / (2 * eps))
+                np.asarray(np.where(a == b, 0, ts.wide(a) - ts.wide(b)) / (2 * eps))
                 if is_inexact(a.dtype)
                 else np.zeros(a.shape, float0)
                 for a, b in zip(ahead, behind, strict=True)
             ]
         return slopes, out_tree, eps
-
-
-def _wide(x: HostArray) -> HostArray:
-    return np.asarray(x, np.complex128 if is_complex(x.dtype) else np.float64)
 
 
 def _hosts(fun: Callable[..., Any], value: Any) -> tuple[list[HostArray], tree.PyTreeDef]:
@@ -192,21 +185,7 @@ def _point(check: _Check, fun: Callable[..., Any], args: Sequence[Any]) -> _Poin
 
 def _direction(rng: np.random.Generator, like: HostArray) -> HostArray:
     """A random tangent of the type of a primal."""
-    if not is_inexact(like.dtype):
-        return np.zeros(like.shape, float0)
-    direction: HostArray = np.asarray(rng.standard_normal(like.shape))
-    if is_complex(like.dtype):
-        direction = np.asarray(direction + 1j * rng.standard_normal(like.shape))
-    return direction.astype(like.dtype)
-
-
-def _pairing(xs: Sequence[HostArray], ys: Sequence[HostArray]) -> float:
-    """``Re sum(x y)``: the pairing under which a pull-back is the transpose of the derivative."""
-    total = 0.0
-    for x, y in zip(xs, ys, strict=True):
-        if is_inexact(x.dtype) and is_inexact(y.dtype):
-            total += float(np.sum(_wide(x) * _wide(y)).real)
-    return total
+    return ts.tangent_like(rng, like) if is_inexact(like.dtype) else np.zeros(like.shape, float0)
 
 
 def _fail(
@@ -229,25 +208,31 @@ def _fail(
     )
 
 
+def _pushed(
+    point: _Point, f_jvp: Callable[..., tuple[Any, Any]], directions: Sequence[HostArray]
+) -> tuple[list[HostArray], list[HostArray]]:
+    """The results and their tangents, as a forward derivative gives them."""
+    tangents = point.args([ConcreteArray(t) for t in directions])
+    value, tangent = f_jvp(point.args(point.arrays), tangents)
+    return _hosts(point.fun, value)[0], _hosts(point.fun, tangent)[0]
+
+
 def _check_fwd(
     point: _Point, f_jvp: Callable[..., tuple[Any, Any]], directions: Sequence[HostArray]
 ) -> None:
-    tangents = point.args([ConcreteArray(t) for t in directions])
-    value, tangent = f_jvp(point.args(point.arrays), tangents)
-    values, _ = _hosts(point.fun, value)
-    tangents_out, _ = _hosts(point.fun, tangent)
+    values, tangents_out = _pushed(point, f_jvp, directions)
     expected_values, out_tree = point.outputs(point.hosts)
     slopes, _, eps = point.differences(directions)
     used = [x.dtype for x in (*point.hosts, *values) if is_inexact(x.dtype)]
     for i, (got, expected) in enumerate(zip(values, expected_values, strict=True)):
         atol, rtol = point.check.tolerances(used, [got])
-        if not np.allclose(_wide(got), _wide(expected), rtol, atol, equal_nan=True):
+        if not np.allclose(ts.wide(got), ts.wide(expected), rtol, atol, equal_nan=True):
             place = cl.leaf_path("result", out_tree, i)
             _fail(point, "fwd", place, got, expected, "the value itself differs under jvp")
     for i, (value, got, slope) in enumerate(zip(values, tangents_out, slopes, strict=True)):
         atol, rtol = point.check.tolerances(used, [value])
-        if is_inexact(got.dtype) and not np.allclose(_wide(got), slope, rtol, atol):
-            place, x, y = _worst(cl.leaf_path("result", out_tree, i), _wide(got), slope)
+        if is_inexact(got.dtype) and not np.allclose(ts.wide(got), slope, rtol, atol):
+            place, x, y = _worst(cl.leaf_path("result", out_tree, i), ts.wide(got), slope)
             detail = (
                 f"jvp gives {x:.8g}, but a central difference with step {eps:.2g} gives {y:.8g} "
                 f"(off by {abs(x - y):.2g}, allowed {atol:.2g} + {rtol:.2g} |{y:.3g}|)"
@@ -275,14 +260,10 @@ def _blame(
         return ""
     for k in candidates:
         alone = [t if j == k else np.zeros_like(t) for j, t in enumerate(directions)]
-        value, tangent = f_jvp(
-            point.args(point.arrays), point.args([ConcreteArray(t) for t in alone])
-        )
-        values, _ = _hosts(point.fun, value)
-        tangents_out, _ = _hosts(point.fun, tangent)
+        values, tangents_out = _pushed(point, f_jvp, alone)
         slopes, _, _ = point.differences(alone)
         atol, rtol = point.check.tolerances([hosts[k].dtype, tangents_out[i].dtype], [values[i]])
-        if not np.allclose(_wide(tangents_out[i]), slopes[i], rtol, atol):
+        if not np.allclose(ts.wide(tangents_out[i]), slopes[i], rtol, atol):
             wrong.append(point.path(k))
     return f", with respect to {' and '.join(wrong)}" if wrong else ""
 
@@ -317,7 +298,7 @@ def _check_rev(
             continue
         alone = [_direction(rng, x) if j == k else _nothing(y) for j, y in enumerate(hosts)]
         slopes, _, eps = point.differences(alone)
-        expected, got = _pairing(cotangents, slopes), _pairing([cts_in[k]], [alone[k]])
+        expected, got = ts.pairing(cotangents, slopes), ts.pairing([cts_in[k]], [alone[k]])
         scale = atol * max(1.0, float(np.sqrt(sum(ct.size for ct in cotangents))))
         if not np.allclose(got, expected, rtol, scale):
             detail = (

@@ -192,17 +192,9 @@ def _first(tell: Callable[..., None]) -> Stand:
     return stand
 
 
-def _converted(value: object, *_: object) -> None:
-    _to_device(value)
-
-
 def _made(x: object, *_: object) -> None:
     if not all(isinstance(leaf, Array) for leaf in tree.leaves(x)):
         _to_device(x)
-
-
-def _number(name: str, value: object, *_: object) -> None:
-    _to_device(value)
 
 
 def _moved(x: Array, sharding: sd.Sharding) -> None:
@@ -233,12 +225,12 @@ def _put(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _table() -> Iterator[tuple[Any, str, Stand]]:
-    yield opd, "copied", _first(_converted)
-    yield opd, "scalar", _first(_converted)
+    yield opd, "copied", _first(lambda value, *_: _to_device(value))
+    yield opd, "scalar", _first(lambda value, *_: _to_device(value))
     yield creation, "_make", _first(_made)
     yield sh, "full", _first(lambda *_: _own())
     yield keys, "_generator", _first(lambda *_: _own())
-    yield promotion, "_made", _first(_number)
+    yield promotion, "_made", _first(lambda name, value, *_: _to_device(value))
     if not xla.is_absent():
         yield import_module("tinyjax.parallel.xla.moving"), "moved", _first(_moved)
     yield putting, "put", _put

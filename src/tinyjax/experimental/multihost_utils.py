@@ -33,8 +33,9 @@ def _array_of(content: dtypes.HostArray, like: Array, shape: tuple[int, ...]) ->
     return conc.ConcreteArray(host, like.aval.with_shape(shape))
 
 
-def _everyone() -> list[int]:
-    return [*range(dev.group().size)]
+def _exchanged(data: dtypes.HostArray) -> dtypes.HostArray:
+    """The bytes of all processes, a row for each."""
+    return xla.moving.exchanged(data, [*range(dev.group().size)])
 
 
 def broadcast_one_to_all(in_tree: T, is_source: bool | None = None) -> T:
@@ -60,7 +61,7 @@ def broadcast_one_to_all(in_tree: T, is_source: bool | None = None) -> T:
         one: T = tree.map(opd.as_array, in_tree)
         return one
     source = dev.group().process_index == 0 if is_source is None else is_source
-    sources = xla.moving.exchanged(np.array([source], np.uint8), _everyone())[:, 0]
+    sources = _exchanged(np.array([source], np.uint8))[:, 0]
     if sources.sum() != 1:
         raise errors.ArgumentError(
             "broadcast_one_to_all: one process is the source, but is_source is true in the "
@@ -69,9 +70,7 @@ def broadcast_one_to_all(in_tree: T, is_source: bool | None = None) -> T:
 
     def broadcast(leaf: Any) -> Array:
         array = opd.as_array(leaf)
-        content = xla.moving.exchanged(xla.moving.bytes_of(array), _everyone())[
-            int(sources.argmax())
-        ]
+        content = _exchanged(xla.moving.bytes_of(array))[int(sources.argmax())]
         return _array_of(content, array, array.shape)
 
     result: T = tree.map(broadcast, in_tree)
@@ -103,7 +102,7 @@ def process_allgather(in_tree: Any, tiled: bool = False) -> Any:
             return _gathered(array, tiled)
         if dev.group().size == 1:
             return array if tiled else sh.expand_dims(array, (0,))
-        content = xla.moving.exchanged(xla.moving.bytes_of(array), _everyone())
+        content = _exchanged(xla.moving.bytes_of(array))
         each = array.shape
         joined = tiled and array.ndim > 0
         shape = (len(content) * each[0], *each[1:]) if joined else (len(content), *each)
@@ -145,8 +144,9 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
     leaves, treedef = tree.flatten_with_path(in_tree)
     begin = f"{fail_message}: " if fail_message else ""
     digests = [xla.moving.digest_of(opd.as_array(leaf)) for _, leaf in leaves]
-    first = sha256(str(treedef).encode()).digest() + sha256(b"".join(digests)).digest()
-    trees, contents = np.split(_exchanged(first), 2, axis=1)
+    joined = b"".join(digests)
+    first = sha256(str(treedef).encode()).digest() + sha256(joined).digest()
+    trees, contents = np.split(_exchanged(np.frombuffer(first, np.uint8)), 2, axis=1)
     others = _unlike_first(trees)
     if others:
         raise errors.ProcessesDifferError(
@@ -155,7 +155,7 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
         )
     if not _unlike_first(contents):
         return
-    rows = _exchanged(b"".join(digests)).reshape(dev.group().size, len(leaves), -1)
+    rows = _exchanged(np.frombuffer(joined, np.uint8)).reshape(dev.group().size, len(leaves), -1)
     for number, (path, leaf) in enumerate(leaves):
         others = _unlike_first(rows[:, number])
         if others:
@@ -163,10 +163,6 @@ def assert_equal(in_tree: Any, fail_message: str = "") -> None:
                 f"{begin}assert_equal: in processes {others}, in_tree{tree.keystr(path)} is another"
                 f" than in process 0. In process {dev.group().process_index} it is {leaf!r}."
             )
-
-
-def _exchanged(data: bytes) -> dtypes.HostArray:
-    return xla.moving.exchanged(np.frombuffer(data, np.uint8), _everyone())
 
 
 def _unlike_first(rows: dtypes.HostArray) -> list[int]:

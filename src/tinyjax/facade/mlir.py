@@ -51,26 +51,16 @@ def _avals(types: Sequence[hlo.TensorType]) -> tuple[av.ShapedArray, ...]:
 
 
 @attrs.frozen(eq=False)
-class LoweredFunction:
-    """A function whose program is what a primitive lowers to; made by ``lower_fun``.
+class lower_fun:  # noqa: N801 (its name in JAX)
+    """A lowering rule made of a function of arrays: its program is what stands for the primitive.
 
     Attributes:
-        fun: the function, of arrays and parameters.
-        multiple_results: whether it returns several results.
-    """
-
-    fun: Callable[..., Any]
-    multiple_results: bool
-
-
-def lower_fun(fun: Callable[..., Any], multiple_results: bool = True) -> LoweredFunction:
-    """Make a lowering rule of a function of arrays: its program is what stands for the primitive.
-
-    Args:
         fun: takes the operands, and the parameters by keywords.
         multiple_results: whether it returns a sequence of results, or one.
     """
-    return LoweredFunction(fun, multiple_results)
+
+    fun: Callable[..., Any]
+    multiple_results: bool = True
 
 
 def register_lowering(
@@ -87,7 +77,7 @@ def register_lowering(
     """
     if platform not in (None, "cpu"):
         return
-    if isinstance(rule, LoweredFunction):
+    if isinstance(rule, lower_fun):
         primitives.register_lowering_of(prim, rule.fun, rule.multiple_results)
         return
 

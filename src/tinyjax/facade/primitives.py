@@ -116,18 +116,14 @@ class Primitive(prim.Primitive[KeywordParams]):
 
     def bind(self, *args: Any, **params: Any) -> Any:
         outs = bind(self, [opd.as_array(x) for x in args], KeywordParams.of(params))
-        return list(outs) if self.multiple_results else outs[0]
-
-    def results(self, out: Any) -> Sequence[Any]:
-        """Return what a rule returned as a sequence."""
-        return out if self.multiple_results else (out,)
+        return _unpack(self, outs)
 
     def def_impl(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Register how it is evaluated: ``rule(*operands, **params)``."""
         self.impl = rule
 
         def evaluate(args: prim.Arrays, params: KeywordParams) -> prim.Arrays:
-            return [opd.as_array(out) for out in self.results(rule(*args, **params.given))]
+            return [opd.as_array(out) for out in _pack(self, rule(*args, **params.given))]
 
         self.def_evaluate(evaluate)
         return rule
@@ -137,7 +133,7 @@ class Primitive(prim.Primitive[KeywordParams]):
         self.abstract_eval = rule
 
         def types(avals: prim.Avals, params: KeywordParams) -> prim.Avals:
-            return tuple(self.results(rule(*avals, **params.given)))
+            return tuple(_pack(self, rule(*avals, **params.given)))
 
         super().def_abstract_eval(types)
         return rule

@@ -312,17 +312,8 @@ class TypedProgram:
 
 
 def _sample(rng: np.random.Generator, aval: av.ShapedArray) -> Array:
-    values: Any
-    match dtypes.kind(aval.dtype):
-        case "b":
-            values = rng.integers(0, 2, aval.shape)
-        case "i" | "u":
-            values = rng.integers(0, 9, aval.shape)
-        case "f":
-            values = rng.uniform(-2, 2, aval.shape)
-        case _:
-            values = rng.uniform(-2, 2, aval.shape) + 1j * rng.uniform(-2, 2, aval.shape)
-    host = np.asarray(values).astype(aval.dtype)
+    low, high = (0, 8) if dtypes.is_integer(aval.dtype) else (-2, 2)
+    host = ts.ArraySpec(aval.shape, aval.dtype, low, high).sample(rng)
     if aval.weak_type and not aval.shape:
         return opd.splat(host.item(), aval)
     return opd.as_array(host)
@@ -436,8 +427,7 @@ def _moved(args: Sequence[Array], turn: int) -> list[Array]:
     for x in args:
         host = np.asarray(x)
         if dtypes.is_inexact(x.dtype) and not x.weak_type:
-            eps = float(dtypes.finfo(dtypes.real_part(x.dtype)).eps)
-            step = 1 + 4 * eps * rng.choice([-1.0, 1.0], host.shape)
+            step = 1 + 4 * ts.epsilon(x.dtype) * rng.choice([-1.0, 1.0], host.shape)
             result.append(opd.as_array(np.asarray(ts.wide(host) * step).astype(x.dtype)))
         else:
             result.append(x)
@@ -447,10 +437,7 @@ def _moved(args: Sequence[Array], turn: int) -> list[Array]:
 def _epsilon(jaxpr: jx.Jaxpr) -> float:
     """What roundings of the narrowest type in a program may add up to."""
     avals = [*jaxpr.in_avals, *[a for eqn in jaxpr.eqns for a in eqn.out_avals]]
-    used = [
-        dtypes.finfo(dtypes.real_part(a.dtype)).eps for a in avals if dtypes.is_inexact(a.dtype)
-    ]
-    return 200 * float(max(used, default=0.0))
+    return 200 * max([ts.epsilon(a.dtype) for a in avals], default=0.0)
 
 
 def renamed(jaxpr: jx.Jaxpr) -> jx.Jaxpr:

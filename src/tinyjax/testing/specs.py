@@ -100,6 +100,13 @@ def tolerance(dtype: dtypes.DType, tol: float) -> float:
             return 0.0
 
 
+def epsilon(dtype: DType) -> float:
+    """The distance from 1 to the next number of a type; 0 for integers."""
+    if not dtypes.is_inexact(dtype):
+        return 0.0
+    return float(dtypes.finfo(dtypes.real_part(dtype)).eps)
+
+
 def wide(x: dtypes.HostArray) -> dtypes.HostArray:
     """The same numbers in NumPy's own widest type, with which NumPy computes."""
     kind = dtypes.kind(x.dtype)
@@ -217,7 +224,11 @@ def tangent_like(rng: np.random.Generator, x: dtypes.HostArray) -> dtypes.HostAr
 
 def pairing(xs: Sequence[dtypes.HostArray], ys: Sequence[dtypes.HostArray]) -> float:
     """``Re sum(x y)``: the pairing under which a pull-back is the transpose of the derivative."""
-    return sum(float(np.sum(wide(x) * wide(y)).real) for x, y in zip(xs, ys, strict=True))
+    return sum(
+        float(np.sum(wide(x) * wide(y)).real)
+        for x, y in zip(xs, ys, strict=True)
+        if dtypes.is_inexact(x.dtype) and dtypes.is_inexact(y.dtype)
+    )
 
 
 # What ``vmap`` means: a loop. And which operands to map over, along which axes.

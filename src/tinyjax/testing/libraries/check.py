@@ -18,7 +18,7 @@ from tinyjax import dtypes, errors
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.testing.libraries.drawn_calls import Call, Library
 from tinyjax.testing.rules import inexact
-from tinyjax.testing.specs import wide
+from tinyjax.testing.specs import epsilon, wide
 
 #: How many units in the last place two evaluations of one formula may differ by.
 ULPS: Final = 16.0
@@ -108,13 +108,6 @@ def _turned(one: Leaf, other: Leaf) -> Leaf:
         turn = np.sum(x.conj() * y, -2, keepdims=True)
         phase = turn / np.abs(turn)
         return attrs.evolve(one, value=np.where(np.isfinite(phase), x * phase, x).astype(x.dtype))
-
-
-def epsilon(dtype: DType) -> float:
-    """The distance from 1 to the next number of a type; 0 for integers."""
-    if not dtypes.is_inexact(dtype):
-        return 0.0
-    return float(dtypes.finfo(dtypes.real_part(dtype)).eps)
 
 
 def tolerance(dtype: DType) -> float:
