@@ -11,42 +11,31 @@ import numpy as np
 
 from tinyjax import dtypes, errors, lazy
 from tinyjax.core.jit.program import def_call
-from tinyjax.core.names import Array, Primitive, av, jx, low, opd, prim, stg, tr
-from tinyjax.core.tracing.jaxpr import (
-    ClosedJaxpr,
-    Effect,
-    Jaxpr,
-    JaxprEqn,
-    Lit as Literal,
-    Var,
-    subjaxprs,
-)
-from tinyjax.errors import InconclusiveDimensionOperation, JaxprTypeError
-from tinyjax.lax.placement import Token
+from tinyjax.core.names import Array, av, jx, low, opd, prim, stg, tr
+from tinyjax.lax import placement
 
-__all__ = [
-    "ClosedJaxpr",
-    "Effect",
-    "InconclusiveDimensionOperation",
-    "Jaxpr",
-    "JaxprEqn",
-    "JaxprTypeError",
-    "Literal",
-    "Primitive",
-    "Token",
-    "Var",
-    "subjaxprs",
-]
 lazy.answer_for(
     __name__,
-    "CallPrimitive DebugInfo DropVar Effects TraceTag array_types call_impl check_jaxpr "
-    "concrete_or_error find_top_trace gensym get_opaque_trace_state jaxpr_as_fun jaxprs_in_params "
-    "mapped_aval new_jaxpr_eqn no_effects nonempty_axis_env_DO_NOT_USE "
-    "primal_dtype_to_tangent_dtype set_current_trace take_current_trace unmapped_aval "
+    "CallPrimitive ClosedJaxpr DebugInfo DropVar Effect Effects InconclusiveDimensionOperation "
+    "Jaxpr JaxprEqn JaxprTypeError Literal Primitive Token TraceTag Var array_types call_impl "
+    "check_jaxpr concrete_or_error find_top_trace gensym get_opaque_trace_state jaxpr_as_fun "
+    "jaxprs_in_params mapped_aval new_jaxpr_eqn no_effects nonempty_axis_env_DO_NOT_USE "
+    "primal_dtype_to_tangent_dtype set_current_trace subjaxprs take_current_trace unmapped_aval "
     "unsafe_am_i_under_a_jit_DO_NOT_USE unsafe_am_i_under_a_vmap_DO_NOT_USE "
     "unsafe_get_axis_names_DO_NOT_USE valid_jaxtype",
 )
 
+ClosedJaxpr = jx.ClosedJaxpr
+Effect = jx.Effect
+InconclusiveDimensionOperation = errors.InconclusiveDimensionOperation
+Jaxpr = jx.Jaxpr
+JaxprEqn = jx.JaxprEqn
+JaxprTypeError = errors.JaxprTypeError
+Literal = jx.Lit
+Primitive = prim.Primitive
+Token = placement.Token
+Var = jx.Var
+subjaxprs: Final = jx.subjaxprs
 
 Effects: TypeAlias = AbstractSet[Effect]
 no_effects: Final[Effects] = frozenset()

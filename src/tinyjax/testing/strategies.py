@@ -22,15 +22,8 @@ except ImportError as _error:
 from tinyjax import errors
 from tinyjax.core.names import ShapedArray
 from tinyjax.dtypes import DType, DTypeLike, HostArray, kind as kind_of
+from tinyjax.testing import random_programs
 from tinyjax.testing.libraries.drawing import SPECIAL
-from tinyjax.testing.random_programs import (
-    DTYPES,
-    MOST_NUMBER,
-    OPERATIONS,
-    WITH_BODY,
-    Step,
-    TypedProgram,
-)
 from tinyjax.testing.specs import KINDS
 
 __all__ = ["arrays", "dtypes", "programs", "shapes", "trees"]
@@ -153,26 +146,39 @@ def trees(leaves: st.SearchStrategy[Any], most: int = 6) -> st.SearchStrategy[An
     )
 
 
-_NUMBERS: Final = st.integers(0, MOST_NUMBER)
+_NUMBERS: Final = st.integers(0, random_programs.MOST_NUMBER)
 _SHAPES: Final = st.sampled_from([(), (2,), (3,), (2, 3), (1, 2), (0,), (2, 0)])
 _AVALS: Final = st.one_of(
-    st.builds(ShapedArray, _SHAPES, st.sampled_from(DTYPES)),
-    st.sampled_from([dtypes_ for dtypes_ in DTYPES if dtypes_.kind in "fi"]).map(
+    st.builds(ShapedArray, _SHAPES, st.sampled_from(random_programs.DTYPES)),
+    st.sampled_from([dtypes_ for dtypes_ in random_programs.DTYPES if dtypes_.kind in "fi"]).map(
         lambda dtype: ShapedArray((), dtype, True)
     ),
 )
 
 
-def _steps(depth: int, most: int) -> st.SearchStrategy[tuple[Step, ...]]:
-    plain = st.builds(Step, st.sampled_from(sorted(OPERATIONS)), _NUMBERS, _NUMBERS, _NUMBERS)
+def _steps(depth: int, most: int) -> st.SearchStrategy[tuple[random_programs.Step, ...]]:
+    plain = st.builds(
+        random_programs.Step,
+        st.sampled_from(sorted(random_programs.OPERATIONS)),
+        _NUMBERS,
+        _NUMBERS,
+        _NUMBERS,
+    )
     if not depth:
         return st.lists(plain, min_size=1, max_size=most).map(tuple)
     body = _steps(depth - 1, 3)
-    nested = st.builds(Step, st.sampled_from(sorted(WITH_BODY)), _NUMBERS, _NUMBERS, _NUMBERS, body)
+    nested = st.builds(
+        random_programs.Step,
+        st.sampled_from(sorted(random_programs.WITH_BODY)),
+        _NUMBERS,
+        _NUMBERS,
+        _NUMBERS,
+        body,
+    )
     return st.lists(st.one_of(plain, plain, plain, nested), min_size=1, max_size=most).map(tuple)
 
 
-def programs(depth: int = 2, most: int = 8) -> st.SearchStrategy[TypedProgram]:
+def programs(depth: int = 2, most: int = 8) -> st.SearchStrategy[random_programs.TypedProgram]:
     """Draw well-typed programs, of values of all dtypes, weak types and no elements among them.
 
     They are functions of arrays; ``program.jaxpr`` is the program, ``program.inputs()`` are
@@ -193,7 +199,7 @@ def programs(depth: int = 2, most: int = 8) -> st.SearchStrategy[TypedProgram]:
         >>> test()
     """
     avals = st.lists(_AVALS, min_size=1, max_size=3).map(tuple)
-    return st.builds(TypedProgram, avals, _steps(depth, most), st.integers(0, 9))
+    return st.builds(random_programs.TypedProgram, avals, _steps(depth, most), st.integers(0, 9))
 
 
 #: Where doctest looks for what it takes for hypothesis's own.

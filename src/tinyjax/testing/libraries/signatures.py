@@ -11,16 +11,9 @@ import attrs
 
 from tinyjax.core.names import Array, ArrayLike
 from tinyjax.errors import ArgumentError
+from tinyjax.testing.libraries import parameters
 from tinyjax.testing.libraries.drawing import Draw
 from tinyjax.testing.libraries.drawn_calls import Call, Library
-from tinyjax.testing.libraries.parameters import (
-    BY_ANNOTATION,
-    BY_NAME,
-    UNSET,
-    Drawn,
-    Strategy,
-    fixed,
-)
 
 
 @attrs.frozen(eq=False)
@@ -49,8 +42,8 @@ class Catalogue:
 
     modules: Sequence[str] = ("",)
     not_called: Mapping[str, str] = attrs.field(factory=dict)
-    by_function: Mapping[str, Mapping[str, Strategy]] = attrs.field(factory=dict)
-    recipes: Mapping[str, Callable[[Drawn, bool], Call]] = attrs.field(factory=dict)
+    by_function: Mapping[str, Mapping[str, parameters.Strategy]] = attrs.field(factory=dict)
+    recipes: Mapping[str, Callable[[parameters.Drawn, bool], Call]] = attrs.field(factory=dict)
 
     def functions(self, library: Library, reference: Library) -> list[Function]:
         """The public functions of a library that its reference has too; of aliases the first."""
@@ -68,8 +61,8 @@ class Catalogue:
                     and path not in self.not_called
                     and id(fun) not in seen
                 ):
-                    parameters = () if path in self.recipes else _common(fun, other)
-                    functions.append(Function(path, parameters))
+                    common = () if path in self.recipes else _common(fun, other)
+                    functions.append(Function(path, common))
                     seen.add(id(fun))
         return functions
 
@@ -80,7 +73,7 @@ class Catalogue:
             function: which.
             draw: where choices come from.
         """
-        call = Drawn(function.path, draw)
+        call = parameters.Drawn(function.path, draw)
         if function.path in self.recipes:
             return self.recipes[function.path](call, draw.smooth)
         args: list[Any] = []
@@ -93,9 +86,9 @@ class Catalogue:
                     args += [strategy(call) for _ in range(draw.randint(1, 3))]
                 continue
             left_out = p.default is not p.empty and not draw.chance(0.4)
-            value = UNSET if left_out else strategy(call)
+            value = parameters.UNSET if left_out else strategy(call)
             call.values[p.name] = value
-            if value is UNSET:
+            if value is parameters.UNSET:
                 if p.kind is p.POSITIONAL_ONLY:
                     args.append(p.default)
                 else:
@@ -106,13 +99,13 @@ class Catalogue:
                 args.append(value)
         while args and function.parameters[len(args) - 1 : len(args)]:
             last = function.parameters[len(args) - 1]
-            if last.kind is last.POSITIONAL_ONLY and call.values.get(last.name) is UNSET:
+            if last.kind is last.POSITIONAL_ONLY and call.values.get(last.name) is parameters.UNSET:
                 args.pop()
             else:
                 break
         return Call(function.path, tuple(args), kwargs, None, draw.wide, draw.smooth)
 
-    def _strategy_of(self, path: str, parameter: inspect.Parameter) -> Strategy:
+    def _strategy_of(self, path: str, parameter: inspect.Parameter) -> parameters.Strategy:
         """Find the strategy for a parameter of a function."""
         own = self.by_function.get(path, {})
         if parameter.name in own:
@@ -121,17 +114,17 @@ class Catalogue:
         annotation = re.sub(r"\s|\b\w+\.(?=\w)", "", str(parameter.annotation))
         if any(parameter.annotation is kind for kind in (ArrayLike, Array, parameter.empty)):
             annotation = "ArrayLike"  # no text, as in modules without postponed annotations
-        if parameter.name in BY_NAME:
-            return BY_NAME[parameter.name]
+        if parameter.name in parameters.BY_NAME:
+            return parameters.BY_NAME[parameter.name]
         if annotation.startswith("Literal["):
-            return fixed(*_choices(annotation))
-        if annotation in BY_ANNOTATION:
-            return BY_ANNOTATION[annotation]
+            return parameters.fixed(*_choices(annotation))
+        if annotation in parameters.BY_ANNOTATION:
+            return parameters.BY_ANNOTATION[annotation]
         if parameter.default is parameter.empty:
             raise ArgumentError(
                 f"it is not known what to give {parameter} of {path}: name a strategy in `given`."
             )
-        return lambda call: UNSET
+        return lambda call: parameters.UNSET
 
 
 def _common(fun: Any, other: Any) -> tuple[inspect.Parameter, ...]:
