@@ -113,10 +113,7 @@ class Exported(format.Description):
         on_devices = divided
         if devices is not None:
             on_devices = self._once(("on devices", devices), lambda: divided.on(devices))
-        mesh = on_devices.mesh if devices is None else meshes.Mesh(devices, ("devices",))
-        for sharding in (*on_devices.ins, *on_devices.outs):
-            mesh = mesh if sharding is None else sharding.mesh
-        operands = families.laid(operands, on_devices.ins, mesh)
+        operands = families.laid(operands, on_devices.ins, on_devices.mesh)
         program = Program(
             self.fun_name,
             "",
@@ -715,25 +712,22 @@ def _export_vjp(
         return tuple(pull(list(cotangents)))
 
     pull_back.__name__ = f"vjp_{lowered.name}"
-    avals = (*in_avals, *(aval for aval in out_avals if dtypes.is_inexact(aval.dtype)))
-    # lower takes these in place of arrays, which is beyond what the signature of a function says
-    structs: list[Any] = [av.ShapeDtypeStruct(a.shape, a.dtype, a.weak_type) for a in avals]
     placement = lowered.compilation.placement
-    if placement is not None:  # cotangents lie as results do
-        outs = zip(placement.outs, out_avals, strict=True)
-        lie = [
-            *placement.ins[len(lowered.consts) :],
-            *[sharding for sharding, aval in outs if dtypes.is_inexact(aval.dtype)],
-        ]
-        structs = [
-            struct.update(
-                sharding=_of_cotangent(aval, sharding) if i >= len(in_avals) else sharding
-            )
-            for i, (struct, aval, sharding) in enumerate(zip(structs, avals, lie, strict=True))
-        ]
+    lie_in: Sequence[sd.Sharding | None] = [None] * len(in_avals)
+    lie_out: Sequence[sd.Sharding | None] = [None] * len(out_avals)
+    if placement is not None:
+        lie_in, lie_out = placement.ins[len(lowered.consts) :], placement.outs
+    # lower takes these in place of arrays, which is beyond what the signature of a function says
+    structs: list[Any] = [
+        *map(_struct, in_avals, lie_in),
+        *[
+            _struct(aval, sharding if aval.told is None else aval.cotangent().sharding)
+            for aval, sharding in zip(out_avals, lie_out, strict=True)
+            if dtypes.is_inexact(aval.dtype)
+        ],
+    ]
     return exported_of(lambda: jt.jit(pull_back).lower(*structs), platforms, disabled_checks)
 
 
-def _of_cotangent(aval: av.ShapedArray, sharding: sd.Sharding | None) -> sd.Sharding | None:
-    """How the cotangent of a result lies."""
-    return aval.cotangent().sharding if aval.told is not None else sharding
+def _struct(aval: av.ShapedArray, sharding: sd.Sharding | None) -> av.ShapeDtypeStruct:
+    return av.ShapeDtypeStruct(aval.shape, aval.dtype, aval.weak_type, sharding=sharding)

@@ -116,11 +116,11 @@ class Divided:
     outs: Shardings
 
     @property
-    def mesh(self) -> meshes.AbstractMesh:
+    def mesh(self) -> meshes.AnyMesh:
         """The mesh of the first parameter or result that says how it lies."""
         for sharding in (*self.ins, *self.outs):
             if sharding is not None:
-                return sharding.mesh.abstract_mesh
+                return sharding.mesh
         raise errors.ExportError("a program for several devices says of nothing how it lies.")
 
     @property
