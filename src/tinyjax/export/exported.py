@@ -430,15 +430,12 @@ class Exported(format.Description):
                 self.mlir_module,
                 self._pull_back if self.has_vjp() else None,
                 None if self._family is None else self._family.jaxpr,
-                None if self._family is None else self._program_of_sizes,
+                None if self._family is None else lambda sizes: self.with_sizes(sizes).program,
             ),
         )
 
     def _pull_back(self, *primals_and_cotangents: Array) -> Any:
         return self.vjp().call(*primals_and_cotangents)
-
-    def _program_of_sizes(self, sizes: Mapping[str, int]) -> Program:
-        return self.with_sizes(sizes).program
 
     def _once(self, what: object, make: Callable[[], T]) -> T:
         """Return what ``make`` returned the first time."""

@@ -143,12 +143,9 @@ def stop_trace() -> None:
         _recorded[:] = [Recorded(data, recording.notes)]
         recording.session.export(data, str(recording.folder))
     if recording.perfetto:
-        written = max(recording.folder.glob("plugins/profile/*/*.trace.json.gz"), key=_time)
+        traces = recording.folder.glob("plugins/profile/*/*.trace.json.gz")
+        written = max(traces, key=lambda file: file.stat().st_mtime_ns)
         shutil.copyfile(written, written.with_name("perfetto_trace.json.gz"))
-
-
-def _time(file: Path) -> int:
-    return file.stat().st_mtime_ns
 
 
 def last_recorded() -> Recorded:

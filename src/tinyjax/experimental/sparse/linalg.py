@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 from warnings import catch_warnings, simplefilter
 
@@ -66,12 +67,8 @@ def spsolve(
     parts = (matrix.data, matrix.indices, matrix.indptr)
 
     def solve(transposed: bool) -> Callable[[Any, Array], Array]:
-        def call(_: Any, y: Array) -> Array:
-            on_host = _solve_transposed if transposed else _solve
-            result: Array = callbacks.pure_callback(on_host, y, *parts, y, vmap_method="sequential")
-            return result
-
-        return call
+        on_host = partial(_solve, transposed)
+        return lambda _, y: callbacks.pure_callback(on_host, y, *parts, y, vmap_method="sequential")
 
     result: Array = implicit.custom_linear_solve(
         lambda x: matrix @ x, right, solve(transposed=False), solve(transposed=True)
@@ -79,24 +76,15 @@ def spsolve(
     return result
 
 
-def _solve(data: HostArray, indices: HostArray, indptr: HostArray, b: HostArray) -> HostArray:
-    import scipy.sparse  # noqa: PLC0415 (it takes longer to load than all of tinyjax)
-
-    return _eliminate(scipy.sparse.csr_array((data, indices, indptr), (b.size, b.size)), b)
-
-
-def _solve_transposed(
-    data: HostArray, indices: HostArray, indptr: HostArray, b: HostArray
+def _solve(
+    transposed: bool, data: HostArray, indices: HostArray, indptr: HostArray, b: HostArray
 ) -> HostArray:
-    import scipy.sparse  # noqa: PLC0415
-
-    # the rows of a matrix are the columns of its transpose
-    return _eliminate(scipy.sparse.csc_array((data, indices, indptr), (b.size, b.size)), b)
-
-
-def _eliminate(matrix: Any, b: HostArray) -> HostArray:
+    from scipy import sparse  # noqa: PLC0415 (it takes longer to load than all of tinyjax)
     from scipy.sparse.linalg import MatrixRankWarning, spsolve  # noqa: PLC0415
 
+    # the rows of a matrix are the columns of its transpose
+    by_rows = sparse.csc_array if transposed else sparse.csr_array
+    matrix = by_rows((data, indices, indptr), (b.size, b.size))
     with catch_warnings():
         simplefilter("ignore", MatrixRankWarning)
         return np.asarray(spsolve(matrix.tocsc(), b), b.dtype)

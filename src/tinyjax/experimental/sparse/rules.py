@@ -127,14 +127,6 @@ def _add(params: Any, x: Value, y: Value) -> list[Value]:
     return [sparse.added_to(dense)]
 
 
-def _sub(params: Any, x: Value, y: Value) -> list[Value]:
-    return _add(params, x, -y)
-
-
-def _mul(params: Any, x: Value, y: Value) -> list[Value]:
-    return [x * y if isinstance(x, bcoo.BCOO) else y * x]
-
-
 def _div(params: Any, x: Value, y: Value) -> list[Value]:
     if isinstance(y, bcoo.BCOO) or not isinstance(x, bcoo.BCOO):
         raise _refusal("division by an array")
@@ -142,10 +134,6 @@ def _div(params: Any, x: Value, y: Value) -> list[Value]:
 
 
 # Sums, and what rearranges
-
-
-def _sum(params: Any, x: bcoo.BCOO) -> list[Value]:
-    return [x.sum(params.axes)]
 
 
 def _dot(params: Any, x: Value, y: Value) -> list[Value]:
@@ -229,10 +217,10 @@ for _primitive in _ZERO_AT_ZERO:
     _primitive.def_rule(SPARSE)(_of_elements(_primitive, linear=False))
 lxp.integer_pow_p.def_rule(SPARSE)(_integer_pow)
 lxp.add_p.def_rule(SPARSE)(_add)
-lxp.sub_p.def_rule(SPARSE)(_sub)
-lxp.mul_p.def_rule(SPARSE)(_mul)
+lxp.sub_p.def_rule(SPARSE)(lambda params, x, y: _add(params, x, -y))
+lxp.mul_p.def_rule(SPARSE)(lambda params, x, y: [x * y if isinstance(x, bcoo.BCOO) else y * x])
 lxp.div_p.def_rule(SPARSE)(_div)
-lxp.reduce_sum_p.def_rule(SPARSE)(_sum)
+lxp.reduce_sum_p.def_rule(SPARSE)(lambda params, x: [x.sum(params.axes)])
 lxp.dot_general_p.def_rule(SPARSE)(_dot)
 lxp.concatenate_p.def_rule(SPARSE)(_concatenate)
 lxp.slice_p.def_rule(SPARSE)(_slice)
