@@ -31,7 +31,7 @@ def called(fun: Any, *args: HostArray) -> Any:
 
 def held_bytes() -> int:
     """How many bytes of arguments all programs have memory for."""
-    memories = [*call_writer._budget._memories]
+    memories = [*call_writer._memories]
     return sum(m._nbytes * (len(m.free) + len(m.in_use)) for m in memories)
 
 

@@ -45,7 +45,7 @@ def call_key(
         kwargs: the others.
         in_tree: the structure of both, of whose nodes jaxlib is told; None where that was done.
     """
-    if in_tree is not None and not _register_nodes(in_tree):
+    if in_tree is not None and not _register_nodes(in_tree, _DEEPEST):
         return None
     try:
         leaves, structure = _registry.flatten((args, kwargs))
@@ -70,32 +70,25 @@ def call_key(
     return leaves, tuple(key)
 
 
-def _register_nodes(structure: tree.PyTreeDef) -> bool:
+def _register_nodes(structure: tree.PyTreeDef, levels: int) -> bool:
     """Tell jaxlib's tree functions of the node types in a structure that users have registered.
 
     Returns:
-        Whether these functions take such trees. In one that is too deep for Python's stack they
-        fail, and leave Python without the rest of its stack.
+        Whether it has at most so many levels. In a tree that is too deep for Python's stack these
+        functions fail, and leave Python without the rest of its stack.
     """
-    pending = [(structure, 0)]
-    while pending:
-        treedef, depth = pending.pop()
-        if depth > _DEEPEST_TREE:
-            return False
-        pending += [(child, depth + 1) for child in treedef.children()]
-        node_type = treedef.node_type
-        if node_type is None or node_type in _BUILT_IN or node_type in _registered:
-            continue
+    node_type = structure.node_type
+    if node_type is not None and node_type not in _BUILT_IN and node_type not in _registered:
         kind = KINDS[node_type]
         assert kind is not None, "a node has a kind"
         _registered.add(node_type)
         if not hasattr(node_type, "_fields"):  # jaxlib knows named tuples
             _registry.register_node(node_type, kind.flatten, kind.unflatten)
-    return True
+    return levels > 0 and all(_register_nodes(child, levels - 1) for child in structure.children())
 
 
-#: So many levels there may be in trees that jaxlib is given.
-_DEEPEST_TREE: Final = 100
+#: So many levels there may be in a tree. Python's compiler refuses 200 brackets one in another.
+_DEEPEST: Final = 90
 
 _BUILT_IN: Final = frozenset((tuple, list, dict, type(None)))
 
@@ -165,7 +158,7 @@ class ArgumentMemory:
                     token.block_until_ready()
                 self.free += [pieces for _, pieces in earliest]
                 return self.free.pop()
-        _budget.spend(self._nbytes, self)
+        _spend(self._nbytes, self)
         hosts = [opd.aligned(aval.shape, aval.dtype) for aval in self._avals]
         pairs = zip(hosts, self._avals, strict=True)
         return [x for host, aval in pairs for x in (host, self._on.put(host, aval))]
@@ -176,27 +169,22 @@ class ArgumentMemory:
         self.in_use.clear()
 
 
-class _Budget:
-    """What all memory for arguments may take together."""
-
-    def __init__(self) -> None:
-        self._memories: WeakSet[ArgumentMemory] = WeakSet()
-        self._made: int = 0
-        self._lock: Lock = Lock()
-        threads.hold_at_forks(self._lock)
-
-    def spend(self, nbytes: int, by: ArgumentMemory) -> None:
-        """Note that a set is made; where too many were, give up all that were made before."""
-        with self._lock:
-            self._memories.add(by)
-            self._made += nbytes
-            if self._made > _MOST_OF_ALL:
-                self._made = nbytes
-                for memory in self._memories:
-                    memory.clear()
+#: All memories, and how many bytes they have had made since what was made before was given up.
+_memories: Final[WeakSet[ArgumentMemory]] = WeakSet()
+_made: Final = [0]
+_lock: Final = Lock()
+threads.hold_at_forks(_lock)
 
 
-_budget: Final = _Budget()
+def _spend(nbytes: int, by: ArgumentMemory) -> None:
+    """Note that a set is made; where too many were, give up all that were made before."""
+    with _lock:
+        _memories.add(by)
+        _made[0] += nbytes
+        if _made[0] > _MOST_OF_ALL:
+            _made[0] = nbytes
+            for memory in _memories:
+                memory.clear()
 
 
 # Calls of compiled programs that are written out in Python for one signature.
@@ -211,8 +199,6 @@ _budget: Final = _Budget()
 # call that has ended (``argument_memory``).
 
 
-#: So many levels there may be in a tree. Python's compiler refuses 200 brackets one in another.
-_DEEPEST: Final = 90
 #: So many arguments and results there may be together: Python compiles some lines for each, which
 #: takes 20 us, and those for a result in line twice as long.
 _MOST_LEAVES: Final = 4000
@@ -301,7 +287,7 @@ def written_call(
     call: sig.ShortCall = prepare(
         parts,
         [expected for _, *both in compared for expected in both],
-        [x for _, value in static for x in (value, _difference(value, sig.same_value))],
+        [x for _, value in static for x in (value, _difference(value))],
     )
     return call
 
@@ -387,20 +373,16 @@ def _is_itself(value: object) -> bool:
     )
 
 
-def _difference(value: Any, same: Callable[[Any, Any], bool]) -> Callable[[Any], bool]:
+def _difference(value: Any) -> Callable[[Any], bool]:
     """Return what tells whether another value is another."""
     try:
         number = hash(value)
     except TypeError:  # metadata without a hash, which equality alone tells apart
-        return lambda other: not same(other, value)
-    return lambda other: hash(other) != number or not same(other, value)
+        return lambda other: not sig.same_value(other, value)
+    return lambda other: hash(other) != number or not sig.same_value(other, value)
 
 
 # Texts
-
-
-class _TooDeepError(Exception):
-    """A container is nested too deep to be written."""
 
 
 class _Writer:
@@ -462,22 +444,19 @@ class _Writer:
         for name, part in by_name.items():
             self.lines.append(f"{part} = kwargs[{name!r}]")
         for node, name, first in (*positional, *keywords):
-            self.take(node, name, first, 0)
+            self.take(node, name, first)
 
-    def take(self, node: tree.PyTreeDef, name: str, first: int, depth: int) -> None:
+    def take(self, node: tree.PyTreeDef, name: str, first: int) -> None:
         """Take a container apart.
 
         Args:
             node: its structure.
             name: the variable that holds it.
             first: the number of its first leaf.
-            depth: how many containers it is within.
         """
         kind = node.kind
         if kind is None:
             return
-        if depth > _DEEPEST:
-            raise _TooDeepError
         inner = self.children(node, first)
         parts = [part for _, part, _ in inner]
         cls = kind.node_type
@@ -496,23 +475,21 @@ class _Writer:
             self.leave(self.differs("metadata", node.metadata))
             self.bind(parts, "parts")
         for child, part, start in inner:
-            self.take(child, part, start, depth + 1)
+            self.take(child, part, start)
 
     def differs(self, name: str, metadata: object) -> str:
         """Write whether a variable holds other metadata than this."""
-        other = f"{self.constant(_difference(metadata, _is_equal))}({name})"
+        other = f"{self.constant(_difference(metadata))}({name})"
         if not _is_itself(metadata):
             return other
         return f"{name} is not {self.constant(metadata)} and {other}"
 
-    def put(self, node: tree.PyTreeDef, leaves: Iterator[str], depth: int = 0) -> str:
+    def put(self, node: tree.PyTreeDef, leaves: Iterator[str]) -> str:
         """Write an expression for a container whose leaves have these expressions."""
         kind = node.kind
         if kind is None:
             return next(leaves)
-        if depth > _DEEPEST:
-            raise _TooDeepError
-        parts = [self.put(child, leaves, depth + 1) for child in node.children()]
+        parts = [self.put(child, leaves) for child in node.children()]
         cls = kind.node_type
         if cls is NoneType:
             return "None"
@@ -525,10 +502,6 @@ class _Writer:
             return f"{{{', '.join([f'{k}: {x}' for k, x in zip(keys, parts, strict=True)])}}}"
         make, metadata = self.constant(kind.unflatten), self.constant(node.metadata)
         return f"{make}({metadata}, {_tuple(parts)})"
-
-
-def _is_equal(a: Any, b: Any) -> bool:
-    return a is b or bool(a == b)
 
 
 def _tuple(parts: Iterable[str]) -> str:
@@ -551,13 +524,11 @@ def _written(
     """
     writer = _Writer()
     size = out_tree.num_leaves
-    if num_consts + len(operands) + len(static) + size > _MOST_LEAVES:
+    many = num_consts + len(operands) + len(static) + size > _MOST_LEAVES
+    if many or not _register_nodes(out_tree, _DEEPEST):
         return None
-    try:
-        writer.take_arguments(in_tree, [place for place, _ in static])
-        result = writer.put(out_tree, iter([f"r{i}" for i in range(size)]))
-    except _TooDeepError:
-        return None
+    writer.take_arguments(in_tree, [place for place, _ in static])
+    result = writer.put(out_tree, iter(_numbered(["r{0}"] * size)))
     differs = _numbered(conditions)
     for j, (_, is_itself) in enumerate(static):
         differs.append(f"k{j} is not v{j} and d{j}(k{j})" if is_itself else f"d{j}(k{j})")
@@ -673,4 +644,4 @@ def _numbered(texts: Sequence[str]) -> list[str]:
 
 def _names(letters: str, numbers: Iterable[int]) -> str:
     """Write variables as a tuple, of each number one for each letter."""
-    return f"({''.join([f'{letter}{i}, ' for i in numbers for letter in letters])})"
+    return _tuple([f"{letter}{i}" for i in numbers for letter in letters])
