@@ -6,7 +6,7 @@ import functools
 import inspect
 import sys
 from collections.abc import Callable, Hashable
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType
 from typing import Any, Final, NoReturn, TypeAlias, get_args
 
 import attrs
@@ -17,7 +17,7 @@ from tinyjax.core.names import Array, ConcreteArray, api
 from tinyjax.source.adjoint import activity, closures, codegen, cotangents as cts, equivalents
 from tinyjax.source.adjoint.differentiate import Adjoint, differentiate
 from tinyjax.source.adjoint.rules import arrays, containers, registry
-from tinyjax.source.ir import find, program as ir, read, runtime, syntax
+from tinyjax.source.ir import find, read, runtime, syntax
 
 # Functions of tinyjax, and those of NumPy that it has too: pulled through ``tinyjax.vjp``.
 #
@@ -497,7 +497,7 @@ def forward_of(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forwa
     if isinstance(fun, MethodType):
         return method_forward
     if isinstance(fun, FunctionType):
-        plain = find.bound(fun, args, kwargs).places is None
+        plain = not kwargs and find.is_plain(fun, args)
         return plan_of(fun, args).forward if plain else python_forward
     if isinstance(fun, functools.partial):
         return partial_forward
@@ -584,29 +584,21 @@ class Plan:
     forward: FunctionType
 
 
-#: By code object: the program, its adjoints, and how many arguments are simply its parameters.
-_plans: dict[CodeType, tuple[ir.IR, dict[tuple[activity.Kind, ...], Plan], int]] = {}
-
-
 def known_plan(fun: FunctionType, args: tuple[Any, ...]) -> Plan | None:
     """The adjoint of a function if it is there already, for arguments that are its parameters."""
-    entry = _plans.get(fun.__code__)
-    if entry is None or len(args) != entry[2] or read.stale(fun):
-        return None
-    return entry[1].get((activity.kind_of(fun), *map(activity.kind_of, args)))
+    program = read.known_program(fun) if find.is_plain(fun, args) else None
+    return None if program is None else program.derived.get(_kinds(fun, args))
 
 
 def plan_of(fun: FunctionType, values: tuple[Any, ...]) -> Plan:
     """The adjoint of a Python function, generated when first asked for."""
-    entry = _plans.get(fun.__code__)
-    if entry is None or read.stale(fun):
-        # without the function: it may close over arrays, which are not to be kept
-        program, count = attrs.evolve(read.ir_of(fun), function=None), fun.__code__.co_argcount
-        plain = len(program.blocks[0].arguments) == 1 + count
-        entry = _plans[fun.__code__] = (program, {}, count if plain else -1)
-    kinds = (activity.kind_of(fun), *[activity.kind_of(value) for value in values])
-    plan = entry[1].get(kinds)
+    program, kinds = read.program_of(fun), _kinds(fun, values)
+    plan: Plan | None = program.derived.get(kinds)
     if plan is None:
-        adjoint = differentiate(entry[0], kinds, CALLEES)
-        plan = entry[1][kinds] = Plan(adjoint, codegen.compile_adjoint(adjoint, fun))
+        adjoint = differentiate(program, kinds, CALLEES)
+        plan = program.derived[kinds] = Plan(adjoint, codegen.compile_adjoint(adjoint, fun))
     return plan
+
+
+def _kinds(fun: FunctionType, values: tuple[Any, ...]) -> tuple[activity.Kind, ...]:
+    return (activity.kind_of(fun), *map(activity.kind_of, values))

@@ -140,27 +140,23 @@ def verify(ir: IR) -> IR:
         for place, statement in enumerate(block.statements):
             for atom in statement.call.atoms:
                 use(atom, index, place)
-        _check_exits(ir, index)
+        match block.exits:
+            case (Branch(unless=None),):
+                pass
+            case (first, Branch(unless=None)) if first.unless is not None:
+                pass
+            case _:
+                raise JaxprTypeError(f"block {index + 1} does not end as a block must, in\n{ir}")
         for exit_ in block.exits:
             for atom in exit_.atoms:
                 use(atom, index, len(block.statements))
+        for branch in block.branches:
+            if not 0 < branch.target < len(ir.blocks):
+                raise JaxprTypeError(f"block {index + 1} branches to no block, in\n{ir}")
+            expected = len(ir.blocks[branch.target].arguments)
+            if len(branch.args) != expected:
+                raise JaxprTypeError(
+                    f"block {index + 1} gives block {branch.target + 1} {len(branch.args)} values "
+                    f"for {expected} parameters, in\n{ir}"
+                )
     return ir
-
-
-def _check_exits(ir: IR, index: int) -> None:
-    match ir.blocks[index].exits:
-        case (Branch(unless=None),):
-            pass
-        case (first, Branch(unless=None)) if first.unless is not None:
-            pass
-        case _:
-            raise JaxprTypeError(f"block {index + 1} does not end as a block must, in\n{ir}")
-    for branch in ir.blocks[index].branches:
-        if not 0 < branch.target < len(ir.blocks):
-            raise JaxprTypeError(f"block {index + 1} branches to no block, in\n{ir}")
-        expected = len(ir.blocks[branch.target].arguments)
-        if len(branch.args) != expected:
-            raise JaxprTypeError(
-                f"block {index + 1} gives block {branch.target + 1} {len(branch.args)} values for "
-                f"{expected} parameters, in\n{ir}"
-            )

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from tinyjax import errors, frames
+from tinyjax import errors, frames, tree
 
 # Generated functions: their texts, and which of the user's lines each of their lines came from.
 
@@ -256,9 +256,6 @@ def _last(function: FunctionNode, name: str, line: int) -> int:
 # Calls of Python functions, their arguments brought in the order of the parameters.
 
 
-_VARIADIC = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
-
-
 #: For each argument of a call, the number of its parameter, and its place or name in the value of
 #: that; None where it is the value.
 Places: TypeAlias = tuple[tuple[int, int | str | None], ...]
@@ -286,6 +283,16 @@ def parameters_of(code: CodeType) -> tuple[str, ...]:
     return code.co_varnames[:count]
 
 
+def is_plain(fun: FunctionType, args: tuple[Any, ...]) -> bool:
+    """Whether arguments by position are exactly the values of a function's parameters."""
+    code = fun.__code__
+    return (
+        len(args) == code.co_argcount
+        and not code.co_kwonlyargcount
+        and not code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+    )
+
+
 def bound(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
     """Bring the arguments of a call in the order of the parameters.
 
@@ -293,37 +300,23 @@ def bound(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
         TypeError: the arguments do not fit the function.
     """
     assert isinstance(fun, FunctionType), f"{fun!r} is no Python function"
-    code = fun.__code__
-    plain = not kwargs and not code.co_kwonlyargcount and not code.co_flags & _VARIADIC
-    if plain and len(args) == code.co_argcount:
+    if not kwargs and is_plain(fun, args):
         return Bound(args)
     signature = inspect.Signature.from_callable(fun, follow_wrapped=False)
-    arguments = signature.bind(*args, **kwargs)
-    arguments.apply_defaults()
-    names = parameters_of(code)
-    key = code, len(args), tuple(kwargs)
-    if key not in _places:
-        numbers = {name: len(args) + i for i, name in enumerate(kwargs)}
-        numbered = signature.bind(*range(len(args)), **numbers).arguments
-        taken = [(name, i) for i, name in enumerate(names) if name not in numbered]
-        defaults = [d for d in taken if signature.parameters[d[0]].default is not Parameter.empty]
-        _places[key] = _places_in([numbered.get(name, ()) for name in names]), tuple(defaults)
-    return Bound(tuple([arguments.arguments[name] for name in names]), *_places[key])
-
-
-#: By code and arguments: where these are among the values, and which defaults are taken.
-_places: Final[
-    dict[tuple[CodeType, int, tuple[str, ...]], tuple[Places, tuple[tuple[str, int], ...]]]
-] = {}
-
-
-def _places_in(values: list[Any]) -> Places:
-    """Where numbers are among values of parameters that hold all of them."""
+    names, given = parameters_of(fun.__code__), (*args, *kwargs.values())
+    numbers = {name: len(args) + i for i, name in enumerate(kwargs)}
+    arguments = signature.bind(*range(len(args)), **numbers)
     places: dict[int, tuple[int, int | str | None]] = {}
-    for i, value in enumerate(values):
+    for i, name in enumerate(names):
+        value = arguments.arguments.get(name, ())
         if isinstance(value, int):
             places[value] = i, None
         else:
             items = value.items() if isinstance(value, dict) else enumerate(value)
             places.update({number: (i, key) for key, number in items})
-    return tuple([places[number] for number in range(len(places))])
+    taken = [(name, i) for i, name in enumerate(names) if name not in arguments.arguments]
+    defaults = [d for d in taken if signature.parameters[d[0]].default is not Parameter.empty]
+    arguments.arguments.update(tree.map(given.__getitem__, {**arguments.arguments}))
+    arguments.apply_defaults()
+    values = tuple([arguments.arguments[name] for name in names])
+    return Bound(values, tuple([places[n] for n in range(len(given))]), tuple(defaults))

@@ -231,6 +231,7 @@ class IR:
         function: the function.
         blocks: the first is where the program begins; no branch leads there.
         filename: where the function was written.
+        derived: what was made of the program, which is kept with it: its adjoints, its graph.
 
     Example:
         >>> from tinyjax import source
@@ -245,6 +246,7 @@ class IR:
     function: Callable[..., Any] | None
     blocks: tuple[Block, ...]
     filename: str
+    derived: dict[Any, Any] = attrs.field(factory=dict)
 
     @property
     def statements(self) -> list[Statement]:

@@ -57,27 +57,32 @@ def ir_of(fun: Callable[..., Any]) -> ir.IR:
             f"ir_of takes a Python function, but got {type(fun).__name__}. Functions written in C "
             "have no source."
         )
-    entry = _programs.get(fun.__code__)
-    if entry is None or stale(fun):
+    return attrs.evolve(program_of(fun), function=fun)
+
+
+def program_of(fun: FunctionType) -> ir.IR:
+    """The program of a function, without it: it may close over arrays, which are not to be kept."""
+    program = known_program(fun)
+    if program is None:
         builder = Builder(fun, find.find_function(fun.__code__))
-        # without the function: it may close over arrays, which are not to be kept
-        entry = _programs[fun.__code__] = (builder.build(), tuple(builder.resolved.items()))
-    return attrs.evolve(entry[0], function=fun)
+        program = builder.build()
+        _programs[fun.__code__] = program, tuple(builder.resolved.items())
+    return program
 
 
 #: Programs by code object, with the functions and modules that their globals were when read.
 _programs: dict[CodeType, tuple[ir.IR, tuple[tuple[str, Any], ...]]] = {}
 
 
-def stale(fun: FunctionType) -> bool:
-    """Whether a global function or module is another than when the program was read."""
-    scope = fun.__globals__
-    for name, value in _programs[fun.__code__][1]:
+def known_program(fun: FunctionType) -> ir.IR | None:
+    """The program, if it was read; None if a global function or module is another since."""
+    scope, (program, resolved) = fun.__globals__, _programs.get(fun.__code__, (None, ()))
+    for name, value in resolved:
         if scope.get(name, value) is not value or (
             name not in scope and functions.lookup(fun, name) is not value
         ):
-            return True
-    return False
+            return None
+    return program
 
 
 class Builder(expressions.Expressions):

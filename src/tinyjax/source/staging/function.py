@@ -218,23 +218,19 @@ def _in_session() -> Iterator[Session]:
         yield new_session
 
 
-_graphs: dict[CodeType, ControlFlowGraph] = {}
-
-
-def _program_of(fun: FunctionType) -> tuple[ir.IR, ControlFlowGraph]:
-    """The program of a function, and its graph."""
-    program = read.ir_of(fun)
-    graph = _graphs.get(fun.__code__)
-    if graph is None or graph.blocks is not program.blocks:
-        graph = _graphs[fun.__code__] = ControlFlowGraph(program)
-    return program, graph
+def _graph_of(program: ir.IR) -> ControlFlowGraph:
+    if "graph" not in program.derived:
+        program.derived["graph"] = ControlFlowGraph(program)
+    graph: ControlFlowGraph = program.derived["graph"]
+    return graph
 
 
 def _run(fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Read a function and run it."""
     with _in_session() as session:
         try:
-            program, graph = _program_of(fun)
+            program = read.ir_of(fun)
+            graph = _graph_of(program)
         except errors.SourceError as error:
             if not session.entered:
                 raise

@@ -235,17 +235,20 @@ class LoopRun:
         """Make the iterations one by one, until one does not say whether there is another."""
         run, header = self.run, self.header
         count = len(run.graph.blocks[header].arguments)
-        roller = Roller(self, self.items is None or isinstance(self.items, operators.Items))
+        static = self.items is not None and not isinstance(self.items, operators.Items)
+        trace = _recording() if static else None
         while True:
             rewind = run.session.mark()
-            roller.begin()
+            recorded, choices = len(trace.eqns) if trace else 0, run.session.choices
             outcome = None
             with suppress(TracedEndError):
                 outcome = run.execute(header, arrival, self.inner, iteration_of=header, within=True)
             if outcome is not None:
                 if outcome.only == header:
                     arrival = outcome.arrivals[header][:count]
-                    arrival = roller.end(arrival) or arrival
+                    chooses = run.session.choices > choices
+                    if trace and self._is_worth_rolling(trace.eqns[recorded:], chooses, arrival):
+                        trace, arrival = None, self._rolled(arrival) or arrival
                     continue
                 if header not in outcome.arrivals:
                     return outcome
@@ -258,6 +261,28 @@ class LoopRun:
                     raise changed.error from None
             result = self._attempt(partial(self.repeat, arrival), self.static_length)
             return self._unrolled(arrival) if result is None else result
+
+    def _is_worth_rolling(
+        self, eqns: Sequence[jx.JaxprEqn], chooses: bool, after: ex.Arrival
+    ) -> bool:
+        """Whether the iterations after one of these equations are better one program."""
+        counting = self.loop.counting
+        assert counting is not None, "a loop over items counts"
+        left = len(self.items) - after[counting.counter]
+        return bool(_cost(eqns) * left >= (_WORTH_IT if chooses else _WORTH_IT_WITHOUT_CHOICES))
+
+    def _rolled(self, after: ex.Arrival) -> ex.Arrival | None:
+        """Roll up the iterations that follow; None where they are made in Python."""
+        counting, items = self.loop.counting, self.items
+        assert counting is not None, "a loop over items counts"
+        rewind = self.run.session.mark()
+        try:
+            carry = Carry.of(self.run, self.loop, after, counting.counter, True)
+            rest = items[after[counting.counter] :]
+            return Rolled(carry, self.inner, rest, len(items)).made()
+        except Exception:  # Python meets it too, or does without
+            rewind()
+            return None
 
     def _unrolled(self, arrival: ex.Arrival) -> ex.Outcome:
         """Unroll the loop, each iteration under the condition that it was not left before."""
@@ -342,55 +367,6 @@ def _cost(eqns: Sequence[jx.JaxprEqn]) -> int:
     return cost
 
 
-@attrs.define(eq=False)
-class Roller:
-    """Decides when a loop over what is known is rolled up, and does it.
-
-    Attributes:
-        of: the loop.
-        done: whether it was rolled up, or cannot be.
-    """
-
-    of: LoopRun
-    done: bool
-    _recorded: int = 0
-    _choices: int = 0
-
-    def begin(self) -> None:
-        """Remember how far the recording is at the beginning of an iteration."""
-        trace = None if self.done else _recording()
-        self.done = trace is None
-        self._recorded = 0 if trace is None else len(trace.eqns)
-        self._choices = self.of.run.session.choices
-
-    def end(self, after: ex.Arrival) -> ex.Arrival | None:
-        """Roll up the iterations that follow, if that is worth while and possible.
-
-        Args:
-            after: what the iteration that was made has led to.
-
-        Returns:
-            What there is after the last iteration; None if the next one is made in Python.
-        """
-        trace, counting, items = _recording(), self.of.loop.counting, self.of.items
-        if self.done or trace is None or counting is None:
-            return None
-        session, start = self.of.run.session, after[counting.counter]
-        left = len(items) - start
-        choices = session.choices > self._choices
-        worth_it = _WORTH_IT if choices else _WORTH_IT_WITHOUT_CHOICES
-        if _cost(trace.eqns[self._recorded :]) * left < worth_it:
-            return None
-        self.done = True
-        rewind = session.mark()
-        try:
-            carry = Carry.of(self.of.run, self.of.loop, after, counting.counter, True)
-            return Rolled(carry, self.of.inner, items[start:], len(items)).made()
-        except Exception:  # Python meets it too, or does without
-            rewind()
-            return None
-
-
 class AgainError(Exception):
     """An iteration is staged again, with what is known now of what it carries."""
 
@@ -399,9 +375,9 @@ class Rolled:
     """A loop that is rolled up.
 
     Attributes:
-        constant: the numbers that stay what they are.
-        changing: the numbers that Python knows in each iteration, and what they are at the
-            beginning of each and after the last, if that is found out.
+        fixed: the numbers that Python knows in each iteration.
+        changing: those that do not stay what they are, and what they are at the beginning of each
+            iteration and after the last, if that is found out.
     """
 
     def __init__(self, carry: Carry, inner: frozenset[int], items: Any, end: int) -> None:
@@ -411,7 +387,7 @@ class Rolled:
         self.end: int = end
         self.count: int = len(items)
         self.starts: dict[CarriedPart, Any] = carry.parts()
-        self.constant: set[CarriedPart] = {
+        self.fixed: set[CarriedPart] = {
             place
             for place, part in self.starts.items()
             if vals.is_dynamic(part) and not isinstance(part, (Array, np.ndarray))
@@ -432,8 +408,7 @@ class Rolled:
         raise vals.NotUniformError
 
     def _made(self) -> ex.Arrival:
-        fixed = {*self.constant, *self.changing}
-        carry = attrs.evolve(self.carry, fixed={place: self.starts[place] for place in fixed})
+        carry = attrs.evolve(self.carry, fixed={place: self.starts[place] for place in self.fixed})
 
         def iteration(*arrays: Array) -> list[Array]:
             *state, index = arrays
@@ -445,7 +420,7 @@ class Rolled:
                 if outcome.only != carry.loop.header:
                     raise vals.NotUniformError
                 after = here.following(outcome.arrivals[carry.loop.header])
-                self.following = {place: after.parts()[place] for place in fixed}
+                self.following = {place: after.parts()[place] for place in self.fixed}
                 return here.next_arrays(outcome, state)
 
         index = operators.integer(jnp.arange(self.count))
@@ -481,11 +456,10 @@ class Rolled:
         again = False
         for place, value in self.following.items():
             if isinstance(value, (Array, np.ndarray)):
-                self.constant.discard(place)
+                self.fixed.discard(place)
                 self.changing.pop(place, None)
                 again = True
-            elif place in self.constant and not vals.is_same(value, self.starts[place]):
-                self.constant.discard(place)
+            elif place not in self.changing and not vals.is_same(value, self.starts[place]):
                 self.changing[place] = None
                 again = True
         if not again and self.changing:
