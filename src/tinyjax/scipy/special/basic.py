@@ -94,7 +94,7 @@ def ndtr(x: ArrayLike) -> Array:
         '7.620e-24'
     """
     a = pm.inexact(x, "ndtr")
-    return ew.mul(sh.full_like(a, 0.5), sp.erfc(ew.mul(a, sh.full_like(a, -math.sqrt(0.5)))))
+    return 0.5 * sp.erfc(a * -math.sqrt(0.5))
 
 
 def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
@@ -118,24 +118,21 @@ def log_ndtr(x: ArrayLike, series_order: int = 3) -> Array:
         raise ArgumentError(f"series_order of log_ndtr must be 0 to 30, but got {series_order}.")
     a = pm.inexact(x, "log_ndtr")
     double = a.dtype == dtypes.float64
-    lower = sh.full_like(a, -20.0 if double else -10.0)
-    zero, one = sh.full_like(a, 0.0), sh.full_like(a, 1.0)
-    is_low, is_high = ew.lt(a, lower), ew.gt(a, zero)
+    lower = -20.0 if double else -10.0
+    is_low, is_high = a < lower, a > 0
     # each formula sees its own range only, so that no derivative overflows in another's
-    low = ew.select(is_low, a, lower)
-    middle = ew.select(ew.or_(is_low, is_high), zero, a)
-    high = ew.select(is_high, a, zero)
-    inverse = ew.div(one, ew.mul(low, low))
-    series = zero
+    low = uf.pick(is_low, a, lower)
+    middle = uf.pick(is_low | is_high, 0.0, a)
+    high = uf.pick(is_high, a, 0.0)
+    square = low * low
+    inverse, series = 1 / square, sh.full_like(a, 0.0)
     for order in range(10 if double else 6, 0, -1):
-        factor = ew.mul(inverse, sh.full_like(low, 1.0 - 2 * order))
-        series = ew.mul(factor, ew.add(one, series))
-    quadratic = ew.mul(sh.full_like(low, -0.5), ew.mul(low, low))
-    scale = ew.add(ew.log(ew.neg(low)), sh.full_like(low, 0.5 * math.log(2 * math.pi)))
-    tail = ew.add(ew.sub(quadratic, scale), ew.log1p(series))
+        series = inverse * (1.0 - 2 * order) * (1 + series)
+    scale = ew.log(-low) + 0.5 * math.log(2 * math.pi)
+    tail = -0.5 * square - scale + ew.log1p(series)
     # above 0 the complement is small and known to all its digits
-    upper = ew.log1p(ew.neg(ndtr(ew.neg(high))))
-    return ew.select(is_low, tail, ew.select(is_high, upper, ew.log(ndtr(middle))))
+    upper = ew.log1p(-ndtr(-high))
+    return uf.pick(is_low, tail, uf.pick(is_high, upper, ew.log(ndtr(middle))))
 
 
 # The gamma function
@@ -167,15 +164,12 @@ def gammasgn(x: ArrayLike) -> Array:
         -1.0
     """
     a = pm.inexact(x, "gammasgn")
-    zero, one = sh.full_like(a, 0.0), sh.full_like(a, 1.0)
     floor = ew.floor(a)
-    odd = ew.ne(ew.rem(floor, sh.full_like(a, 2.0)), zero)
+    odd = ew.rem(floor, sh.full_like(a, 2.0)) != 0
     # at the pole at 0 the sign is that of the side which the zero's own sign stands for
-    from_below = ew.eq(ew.div(one, a), sh.full_like(a, -math.inf))
-    negative = ew.or_(ew.and_(ew.lt(a, zero), odd), from_below)
-    sign = ew.select(negative, ew.neg(one), one)
-    none = ew.or_(ew.and_(ew.lt(a, zero), ew.eq(a, floor)), ew.ne(a, a))
-    return ew.select(none, sh.full_like(a, math.nan), sign)
+    negative = ((a < 0) & odd) | (1 / a == -math.inf)
+    sign = uf.pick(negative, -1.0, sh.full_like(a, 1.0))
+    return uf.pick(((a < 0) & (a == floor)) | uf.isnan(a), math.nan, sign)
 
 
 def factorial(n: ArrayLike, exact: Literal[False] = False) -> Array:
@@ -191,8 +185,7 @@ def factorial(n: ArrayLike, exact: Literal[False] = False) -> Array:
         720.0
     """
     a = pm.inexact(n, "factorial")
-    value = ew.exp(sp.lgamma(ew.add(a, sh.full_like(a, 1.0))))
-    return ew.select(ew.lt(a, sh.full_like(a, 0.0)), sh.full_like(a, 0.0), value)
+    return uf.pick(a < 0, 0.0, ew.exp(sp.lgamma(a + 1.0)))
 
 
 def digamma(x: ArrayLike) -> Array:
@@ -286,15 +279,13 @@ def logit(x: ArrayLike) -> Array:
         Array([-inf,  inf,  nan], dtype=float32)
     """
     a = pm.inexact(x, "logit")
-    one = sh.full_like(a, 1.0)
     if dtypes.is_complex(a.dtype):
-        return ew.log(ew.div(a, ew.sub(one, a)))
+        return ew.log(a / (1 - a))
     # where both logarithms are near log(1/2), those of 2x and 2 - 2x keep the digits
-    offset = ew.sub(ew.add(a, a), one)
-    near = ew.lt(ew.abs_(offset), sh.full_like(a, 0.5))
-    safe = ew.select(near, offset, sh.full_like(a, 0.0))
-    middle = ew.sub(ew.log1p(safe), ew.log1p(ew.neg(safe)))
-    return ew.select(near, middle, ew.sub(ew.log(a), ew.log1p(ew.neg(a))))
+    offset = a + a - 1
+    near = ew.abs_(offset) < 0.5
+    safe = uf.pick(near, offset, 0.0)
+    return uf.pick(near, ew.log1p(safe) - ew.log1p(-safe), ew.log(a) - ew.log1p(-a))
 
 
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
@@ -311,15 +302,15 @@ def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """
     a, b = pm.inexact_operands("xlogy", x, y)
     # the logarithm is replaced only where it is infinite or none: elsewhere it is the derivative
-    harmless = ew.and_(ew.eq(a, sh.full_like(a, 0.0)), _without_logarithm(b, 0.0))
-    return ew.mul(a, ew.log(ew.select(harmless, sh.full_like(b, 1.0), b)))
+    harmless = (a == 0) & _without_logarithm(b, 0.0)
+    return a * ew.log(uf.pick(harmless, 1.0, b))
 
 
 def _without_logarithm(x: Array, zero: float) -> Array:
     """Where the logarithm of what is zero at ``zero`` is no finite number, though ``x`` is one."""
     if dtypes.is_complex(x.dtype):
-        return ew.or_(ew.eq(x, sh.full_like(x, zero)), uf.isinf(x))
-    return ew.or_(ew.le(x, sh.full_like(x, zero)), ew.eq(x, sh.full_like(x, math.inf)))
+        return (x == zero) | uf.isinf(x)
+    return (x <= zero) | (x == math.inf)
 
 
 def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
@@ -335,8 +326,8 @@ def xlog1py(x: ArrayLike, y: ArrayLike) -> Array:
         0.0
     """
     a, b = pm.inexact_operands("xlog1py", x, y)
-    harmless = ew.and_(ew.eq(a, sh.full_like(a, 0.0)), _without_logarithm(b, -1.0))
-    return ew.mul(a, ew.log1p(ew.select(harmless, sh.full_like(b, 0.0), b)))
+    harmless = (a == 0) & _without_logarithm(b, -1.0)
+    return a * ew.log1p(uf.pick(harmless, 0.0, b))
 
 
 def entr(x: ArrayLike) -> Array:
@@ -357,13 +348,12 @@ def entr(x: ArrayLike) -> Array:
         1.0397
     """
     a = pm.inexact(x, "entr")
-    zero, one = sh.full_like(a, 0.0), sh.full_like(a, 1.0)
-    at_zero = ew.eq(a, zero)
-    safe = ew.select(ew.le(a, zero), one, a)
+    at_zero = a == 0
+    safe = uf.pick(a <= 0, 1.0, a)
     # the root is 0 there too, and as steep
-    root = ew.sqrt(ew.select(at_zero, a, one))
-    value = ew.select(at_zero, root, ew.sub(zero, ew.mul(safe, ew.log(safe))))
-    return ew.select(ew.lt(a, zero), sh.full_like(a, -math.inf), value)
+    root = ew.sqrt(uf.pick(at_zero, a, 1.0))
+    value = uf.pick(at_zero, root, 0.0 - safe * ew.log(safe))
+    return uf.pick(a < 0, -math.inf, value)
 
 
 def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
@@ -379,12 +369,10 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
         0.346574
     """
     a, b = pm.inexact_operands("rel_entr", p, q)
-    zero, one = sh.full_like(a, 0.0), sh.full_like(a, 1.0)
-    positive = ew.and_(ew.gt(a, zero), ew.gt(b, zero))
-    none = ew.and_(ew.eq(a, zero), ew.ge(b, zero))
-    safe_a, safe_b = ew.select(positive, a, one), ew.select(positive, b, one)
-    value = ew.mul(safe_a, ew.log(ew.div(safe_a, safe_b)))
-    value = ew.select(positive, value, ew.select(none, zero, sh.full_like(a, math.inf)))
+    positive = (a > 0) & (b > 0)
+    safe_a, safe_b = uf.pick(positive, a, 1.0), uf.pick(positive, b, 1.0)
+    outside = uf.pick((a == 0) & (b >= 0), 0.0, sh.full_like(a, math.inf))
+    value = uf.pick(positive, safe_a * ew.log(safe_a / safe_b), outside)
     return uf.unless_nan(value, a, b)
 
 
@@ -408,15 +396,14 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
         Array([ 1., inf], dtype=float32)
     """
     a, b = pm.inexact_operands("kl_div", p, q)
-    return ew.add(ew.sub(rel_entr(a, b), a), b)
+    return rel_entr(a, b) - a + b
 
 
 def _with_finite_exponential(x: Array) -> Array:
     """Bound the real part from above; -inf in place of NaN."""
     if not dtypes.is_complex(x.dtype):
         most = float(np.floor(np.log(float(dtypes.finfo(x.dtype).max))))
-        bounded = ew.min_(x, sh.full_like(x, most))
-        return ew.select(ew.eq(x, x), bounded, sh.full_like(x, -math.inf))
+        return uf.pick(ew.eq(x, x), uf.minimum(x, most), -math.inf)
     re, im = ew.real(x), ew.imag(x)
     bounded = _with_finite_exponential(uf.pick(ew.is_finite(im), re, math.nan))
     return ew.complex_(bounded, uf.pick(ew.is_finite(im), im, 0))
@@ -487,13 +474,12 @@ def logsumexp(
         factors = None if factors is None else uf.pick(where, factors, 0)
     axes = ints.canonical_axes(axis, values.ndim)
     real = ew.real(values) if dtypes.is_complex(values.dtype) else values
-    absent = None if factors is None else ew.eq(factors, sh.full_like(factors, 0))
+    absent = None if factors is None else factors == 0
     if absent is not None:
         real = uf.pick(absent, -math.inf, real)
     # before the maximum, so that nothing is computed of a derivative that is dropped
     greatest = red.max(idn.stop_gradient(real), axes, keepdims=True, initial=-math.inf)
-    finite = ew.is_finite(greatest)
-    shift = ew.select(finite, greatest, sh.full_like(greatest, 0.0))
+    shift = uf.pick(ew.is_finite(greatest), greatest, 0.0)
     exponents = values - ew.convert_element_type(shift, values.dtype)
     if absent is not None:
         # a finite exponential, so that its product with 0 is 0, whose derivative in b it is
@@ -519,7 +505,7 @@ def logsumexp(
         sign = sh.squeeze(sign, axes)
     if return_sign:
         return out, sign
-    return ew.select(ew.lt(sign, sh.full_like(sign, 0.0)), sh.full_like(out, math.nan), out)
+    return uf.pick(sign < 0, math.nan, out)
 
 
 def log_softmax(x: ArrayLike, /, *, axis: ints.Axis = None) -> Array:

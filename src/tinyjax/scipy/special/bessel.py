@@ -265,5 +265,5 @@ def sph_harm_y(
 
 
 def _root(x: Array) -> Array:
-    zero = ew.le(x, sh.full_like(x, 0.0))
+    zero = x <= 0
     return uf.pick(zero, 0.0, ew.sqrt(uf.pick(zero, 1.0, x)))

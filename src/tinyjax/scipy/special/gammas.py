@@ -32,11 +32,10 @@ def gamma(x: ArrayLike) -> Array:
     """
     a = pm.inexact(x, "gamma")
     if dtypes.is_complex(a.dtype):
-        x, zero = ew.real(a), sh.full_like(ew.real(a), 0.0)
-        pole = ew.and_(ew.eq(ew.floor(x), x), ew.le(x, zero))
-        pole = ew.and_(pole, ew.eq(ew.imag(a), zero))
-        return ew.select(pole, sh.full_like(a, complex(math.nan, math.nan)), ew.exp(loggamma(a)))
-    return ew.mul(basic.gammasgn(a), ew.exp(sp.lgamma(a)))
+        x = ew.real(a)
+        pole = (ew.floor(x) == x) & (x <= 0) & (ew.imag(a) == 0)
+        return uf.pick(pole, complex(math.nan, math.nan), ew.exp(loggamma(a)))
+    return basic.gammasgn(a) * ew.exp(sp.lgamma(a))
 
 
 def betaln(a: ArrayLike, b: ArrayLike) -> Array:
@@ -56,24 +55,23 @@ def betaln(a: ArrayLike, b: ArrayLike) -> Array:
         -278.642
     """
     x, y = pm.inexact_operands("betaln", a, b)
-    plain = ew.sub(ew.add(sp.lgamma(x), sp.lgamma(y)), sp.lgamma(ew.add(x, y)))
+    plain = sp.lgamma(x) + sp.lgamma(y) - sp.lgamma(x + y)
     # Logarithms of large numbers' gamma functions cancel. There, by Stirling's formula, what is
     # left of them.
-    ten, first = sh.full_like(x, 10.0), ew.lt(x, y)
-    small, large = ew.select(first, x, y), ew.select(first, y, x)
-    total = ew.add(x, y)
-    far = ew.and_(ew.gt(large, ten), ew.gt(total, ten))
-    both = ew.and_(far, ew.gt(small, ten))
-    p, s = ew.select(far, large, ten), ew.select(far, small, sh.full_like(x, 1.0))
+    first = x < y
+    small, large = uf.pick(first, x, y), uf.pick(first, y, x)
+    far = (large > 10) & (x + y > 10)
+    both = far & (small > 10)
+    p, s = uf.pick(far, large, 10.0), uf.pick(far, small, 1.0)
     end = p + s
     rest = sga.stirling_series(p) - sga.stirling_series(end) - (p - 0.5) * ew.log1p(s / p)
     one_large = sp.lgamma(s) + s - s * ew.log(end)
-    q = ew.select(both, small, ten)
+    q = uf.pick(both, small, 10.0)
     log_ratio = ew.log1p(p / q)
     both_large = (
         0.5 * math.log(2 * math.pi) + sga.stirling_series(q) - 0.5 * ew.log(q) - q * log_ratio
     )
-    return ew.select(far, rest + ew.select(both, both_large, one_large), plain)
+    return uf.pick(far, rest + uf.pick(both, both_large, one_large), plain)
 
 
 def beta(a: ArrayLike, b: ArrayLike) -> Array:
@@ -94,8 +92,8 @@ def beta(a: ArrayLike, b: ArrayLike) -> Array:
         (Array(-2., dtype=float32, weak_type=True), Array(inf, dtype=float32, weak_type=True))
     """
     x, y = pm.inexact_operands("beta", a, b)
-    sign = ew.mul(ew.mul(basic.gammasgn(x), basic.gammasgn(y)), basic.gammasgn(ew.add(x, y)))
-    return ew.mul(sign, ew.exp(betaln(x, y)))
+    sign = basic.gammasgn(x) * basic.gammasgn(y) * basic.gammasgn(x + y)
+    return sign * ew.exp(betaln(x, y))
 
 
 def gammainc(a: ArrayLike, x: ArrayLike) -> Array:
@@ -182,15 +180,12 @@ def comb(N: ArrayLike, k: ArrayLike, *, repetition: bool = False) -> Array:
         10.0
     """
     n, chosen = pm.inexact_operands("comb", N, k)
-    one, zero = sh.full_like(n, 1.0), sh.full_like(n, 0.0)
     if repetition:
-        nothing = ew.and_(ew.eq(chosen, zero), ew.ge(n, zero))
-        return ew.select(nothing, one, comb(ew.sub(ew.add(n, chosen), one), chosen))
-    possible = ew.and_(ew.le(chosen, n), ew.and_(ew.ge(n, zero), ew.ge(chosen, zero)))
-    of, some = ew.select(possible, n, zero), ew.select(possible, chosen, zero)
-    rest = ew.sub(of, some)
-    log = sp.lgamma(ew.add(of, one)) - sp.lgamma(ew.add(some, one)) - sp.lgamma(ew.add(rest, one))
-    return ew.select(possible, ew.exp(log), zero)
+        return uf.pick((chosen == 0) & (n >= 0), 1.0, comb(n + chosen - 1, chosen))
+    possible = (chosen <= n) & (n >= 0) & (chosen >= 0)
+    of, some = uf.pick(possible, n, 0.0), uf.pick(possible, chosen, 0.0)
+    log = sp.lgamma(of + 1) - sp.lgamma(some + 1) - sp.lgamma(of - some + 1)
+    return uf.pick(possible, ew.exp(log), 0.0)
 
 
 #: Each is an equation of the program.
@@ -219,7 +214,7 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     x = pm.inexact(a, "multigammaln")
     total = sh.full_like(x, dimension * (dimension - 1) / 4 * math.log(math.pi))
     for i in range(dimension):
-        total = ew.add(total, sp.lgamma(ew.sub(x, sh.full_like(x, i / 2))))
+        total = total + sp.lgamma(x - i / 2)
     return total
 
 
@@ -285,9 +280,9 @@ def boxcox1p(x: ArrayLike, lmbda: ArrayLike) -> Array:
 
 
 def _power_of(log: Array, power: Array) -> Array:
-    none = ew.eq(power, sh.full_like(power, 0.0))
-    safe = ew.select(none, sh.full_like(power, 1.0), power)
-    return ew.select(none, log, ew.div(ew.expm1(ew.mul(safe, log)), safe))
+    none = power == 0
+    safe = uf.pick(none, 1.0, power)
+    return uf.pick(none, log, ew.expm1(safe * log) / safe)
 
 
 def loggamma(x: ArrayLike) -> Array:
@@ -304,8 +299,7 @@ def loggamma(x: ArrayLike) -> Array:
     """
     a = pm.inexact(x, "loggamma")
     if not dtypes.is_complex(a.dtype):
-        positive = ew.gt(a, sh.full_like(a, 0.0))
-        return ew.select(positive, sp.lgamma(a), sh.full_like(a, math.nan))
+        return uf.pick(a > 0, sp.lgamma(a), math.nan)
     below = uf.imag(a) < 0
     upper = uf.pick(below, uf.conjugate(a), a)
     left = uf.real(upper) < 0.5
@@ -514,8 +508,7 @@ def exp1(x: ArrayLike) -> Array:
         0.219384
     """
     a = pm.inexact(x, "exp1")
-    value = ew.neg(si.expi(ew.neg(a)))
-    return ew.select(ew.lt(a, sh.full_like(a, 0.0)), sh.full_like(a, math.nan), value)
+    return uf.pick(a < 0, math.nan, -si.expi(-a))
 
 
 def expn(n: ArrayLike, x: ArrayLike) -> Array:
