@@ -160,14 +160,14 @@ def matmul(
 
 def _batched_matmul(x: Array, y: Array, dtype: dtypes.DType) -> Array:
     # the letters k, n and m stand for the axes of the matrices, others for those before
-    batch = "abcdefgh" if max(x.ndim, y.ndim) <= 10 else _symbols(max(x.ndim, y.ndim))
-    x_batch, y_batch = x.ndim - 2, y.ndim - 2
-    most = max(x_batch, y_batch)
-    x_names = batch[most - x_batch : most] + "nk" if x.ndim > 1 else "k"
-    y_names = batch[most - y_batch : most] + "km" if y.ndim > 1 else "k"
-    out = batch[:most] + ("n" if x.ndim > 1 else "") + ("m" if y.ndim > 1 else "")
-    _sizes("matmul", (x_names, y_names), (x.shape, y.shape))
-    product, names = _contract(x, x_names, y, y_names, out, dtype)
+    most = max(x.ndim, y.ndim) - 2
+    batch = "abcdefgh"[:most] if most <= 8 else _symbols(most)
+    x_names = batch[most - x.ndim + 2 :] + "nk" if x.ndim > 1 else "k"
+    y_names = batch[most - y.ndim + 2 :] + "km" if y.ndim > 1 else "k"
+    out = batch + ("n" if x.ndim > 1 else "") + ("m" if y.ndim > 1 else "")
+    sizes = _sizes("matmul", (x_names, y_names), (x.shape, y.shape))
+    left, right = _simplify(x, x_names, sizes), _simplify(y, y_names, sizes)
+    product, names = _contract(*left, *right, out, dtype)
     return _permute(product, names, out)
 
 
@@ -682,11 +682,9 @@ def _einsum(
 
 def _simplify(x: Array, names: str, sizes: dict[str, int]) -> tuple[Array, str]:
     """Drop axes of size one that broadcast, and take diagonals where a name is repeated."""
-    stretched = tuple(
-        i for i, (n, size) in enumerate(zip(names, x.shape, strict=True)) if size != sizes[n]
-    )
+    stretched = [i for i, n in enumerate(names) if x.shape[i] != sizes[n]]
     if stretched:
-        x = sh.squeeze(x, stretched)
+        x = sh.squeeze(x, tuple(stretched))
         names = "".join(n for i, n in enumerate(names) if i not in stretched)
     while len(set(names)) != len(names):
         name = next(n for n in names if names.count(n) > 1)
@@ -735,9 +733,8 @@ def _cheapest(
 
 @attrs.frozen(eq=False, repr=False)
 class _Product(records.Record):
-    """How two operands are multiplied: which axes are dropped, summed and aligned, and the rest."""
+    """How two operands are multiplied: which axes are summed and aligned, and the rest."""
 
-    drop: tuple[Axes, Axes]
     sums: tuple[Axes, Axes]
     batch: tuple[Axes, Axes]
     contract: tuple[Axes, Axes]
@@ -747,28 +744,15 @@ class _Product(records.Record):
 
 
 @lru_cache(maxsize=1024)
-def _product(
-    x_names: str, x_shape: tuple[int, ...], y_names: str, y_shape: tuple[int, ...], remaining: str
-) -> _Product:
-    x_size = dict(zip(x_names, x_shape, strict=True))
-    y_size = dict(zip(y_names, y_shape, strict=True))
+def _product(x_names: str, y_names: str, remaining: str) -> _Product:
+    """Plan the product of two operands whose axes are named, of which some remain."""
 
-    # an axis of size one that meets a longer one, or that nobody wants, need not be there
-    def dropped(own: dict[str, int], other: dict[str, int]) -> set[str]:
-        return {n for n, size in own.items() if size == 1 and other.get(n, 1) != 1}
+    def parts(names: str, other: str) -> tuple[str, Axes]:
+        sums = tuple(i for i, n in enumerate(names) if n not in other and n not in remaining)
+        return "".join(n for i, n in enumerate(names) if i not in sums), sums
 
-    def parts(
-        names: str, own: dict[str, int], other: dict[str, int]
-    ) -> tuple[str, Axes, str, Axes]:
-        gone = dropped(own, other)
-        drop = tuple(i for i, n in enumerate(names) if n in gone)
-        names = "".join(n for n in names if n not in gone)
-        there = set(other) - dropped(other, own)
-        sums = tuple(i for i, n in enumerate(names) if n not in there and n not in remaining)
-        return names, drop, "".join(n for i, n in enumerate(names) if i not in sums), sums
-
-    _, x_drop, x_left, x_sums = parts(x_names, x_size, y_size)
-    _, y_drop, y_left, y_sums = parts(y_names, y_size, x_size)
+    x_left, x_sums = parts(x_names, y_names)
+    y_left, y_sums = parts(y_names, x_names)
     both = [n for n in x_left if n in y_left]
     batch = "".join(n for n in remaining if n in both)
     contract = "".join(n for n in both if n not in remaining)
@@ -780,7 +764,6 @@ def _product(
     else:
         out = batch + (y_free + x_free if swap else x_free + y_free)
     return _Product(
-        (x_drop, y_drop),
         (x_sums, y_sums),
         (tuple(map(x_left.index, batch)), tuple(map(y_left.index, batch))),
         (tuple(map(x_left.index, contract)), tuple(map(y_left.index, contract))),
@@ -800,11 +783,8 @@ def _contract(
     multiply: Callable[[_Product, Array, Array], tuple[Array, str]] | None = None,
 ) -> tuple[Array, str]:
     """Multiply two operands and sum over the names that are not wanted."""
-    plan = _product(x_names, x.shape, y_names, y.shape, remaining)
-    x, y = (
-        _sum(sh.squeeze(z, drop) if drop else z, sums)
-        for z, drop, sums in zip((x, y), plan.drop, plan.sums, strict=True)
-    )
+    plan = _product(x_names, y_names, remaining)
+    x, y = _sum(x, plan.sums[0]), _sum(y, plan.sums[1])
     if x.dtype != y.dtype:
         x, y = pm.promote_dtypes(x, y)
     if multiply is not None:

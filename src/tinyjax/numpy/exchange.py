@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable
-from typing import IO, Any, Literal, TypeAlias, TypedDict
+from typing import IO, Any, Literal, TypeAlias, TypedDict, get_args
 
 import numpy as np
 from numpy import get_printoptions, iterable, printoptions, set_printoptions
@@ -299,19 +299,6 @@ Kind = Literal[
     "numeric",
 ]
 
-#: The names of the standard's dtypes, by kind.
-_NAMES: dict[str, tuple[str, ...]] = {
-    "bool": ("bool",),
-    "signed integer": ("int8", "int16", "int32", "int64"),
-    "unsigned integer": ("uint8", "uint16", "uint32", "uint64"),
-    "real floating": ("float32", "float64"),
-    "complex floating": ("complex64", "complex128"),
-}
-_TOGETHER: dict[str, tuple[str, ...]] = {
-    "integral": ("signed integer", "unsigned integer"),
-    "numeric": ("signed integer", "unsigned integer", "real floating", "complex floating"),
-}
-
 DefaultDtypes = TypedDict(
     "DefaultDtypes",
     {"real floating": DType, "complex floating": DType, "integral": DType, "indexing": DType},
@@ -371,17 +358,14 @@ class NamespaceInfo:
             ArgumentError: there is no such device, or no such kind.
         """
         _check_device(device)
-        names = tuple(_NAMES) if kind is None else kind if isinstance(kind, tuple) else (kind,)
-        result: dict[str, DType] = {}
-        for name in names:
-            for part in _TOGETHER.get(name, (name,)):
-                if part not in _NAMES:
-                    raise ArgumentError(
-                        f"{name!r} is no kind of dtypes: the kinds are {[*_NAMES, *_TOGETHER]}."
-                    )
-                parts = [np.dtype(text) for text in _NAMES[part]]
-                result |= {dtype.name: dtype for dtype in parts if dtypes.allowed(dtype) is dtype}
-        return result
+        for name in kind if isinstance(kind, tuple) else (kind,):
+            if name is not None and not ints.is_one_of(name, get_args(Kind)):
+                raise ArgumentError(
+                    f"{name!r} is no kind of dtypes: the kinds are {[*get_args(Kind)]}."
+                )
+        info: Any = np.__array_namespace_info__()
+        standard: dict[str, DType] = info.dtypes(kind=kind)
+        return {name: x for name, x in standard.items() if dtypes.allowed(x) is x}
 
 
 def _check_device(device: dev.Placement) -> None:

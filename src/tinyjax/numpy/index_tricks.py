@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, TypeVar
+from typing import Any, Final
+
+import numpy as np
 
 from tinyjax.core.names import Array, ArrayLike, ints, sh
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.numpy import manipulation as mn, promotion as pm
 from tinyjax.numpy.creation import arange, array, asarray, diag_indices, linspace, meshgrid, ones
 from tinyjax.numpy.selection import nonzero
-
-I = TypeVar("I")  # noqa: E741 (an index)
 
 
 def _points(part: slice) -> Array:
@@ -145,25 +145,11 @@ r_: Final = _Joined("r_", 0, 1, -1)
 c_: Final = _Joined("c_", -1, 2, 0)
 
 
-class _Same(_Indexed):
-    __slots__ = ()
-
-    def __getitem__(self, index: I) -> I:
-        return index
-
-
-class _Tuple(_Indexed):
-    __slots__ = ()
-
-    def __getitem__(self, index: Any) -> tuple[Any, ...]:
-        return index if isinstance(index, tuple) else (index,)
-
-
 #: The index itself: ``s_[1:, ::2]`` is ``(slice(1, None), slice(None, None, 2))``.
-s_: Final = _Same("s_")
+s_: Final = np.s_
 
 #: The index as a tuple.
-index_exp: Final = _Tuple("index_exp")
+index_exp: Final = np.index_exp
 
 
 def mask_indices(

@@ -191,6 +191,9 @@ class ufunc:  # noqa: N801 (NumPy's name)
         Array([0, 1, 3, 6], dtype=int32)
     """
 
+    #: Whether other functions of the namespace do at once what it does with many elements.
+    _is_known: bool = False
+
     def __init__(
         self,
         func: Callable[..., Any],
@@ -285,6 +288,9 @@ class ufunc:  # noqa: N801 (NumPy's name)
         """
         self._binary("reduce")
         uf.no_out(self.__name__, out)
+        whole = _REDUCTIONS.get(self.__name__) if self._is_known and dtype is None else None
+        if whole is not None:
+            return whole(a, axis, keepdims=keepdims, where=where, initial=initial)
         x = pm.array_of(self.__name__, a)
         mask = None if where is None else pm.array_of(self.__name__, where)
         if mask is not None:
@@ -361,6 +367,9 @@ class ufunc:  # noqa: N801 (NumPy's name)
         """
         self._binary("accumulate")
         uf.no_out(self.__name__, out)
+        running = _RUNNING.get(self.__name__) if self._is_known else None
+        if running is not None:
+            return running(a, ints.integer(axis, "axis"), dtype)
         x = pm.array_of(self.__name__, a)
         along = ints.canonical_axis(axis, x.ndim)
         result_dtype = self._computed(x, dtype)
@@ -402,9 +411,12 @@ class ufunc:  # noqa: N801 (NumPy's name)
                 f"{self.__name__}.at needs {self.nin} operands, and a function with one result."
             )
         x = pm.array_of(self.__name__, a)
+        more = [] if b is None else [pm.array_of(self.__name__, b)]
+        update = _UPDATES.get(self.__name__) if self._is_known else None
+        if update is not None and dtypes.result_type(x, *more) == x.dtype != dtypes.bool_:
+            return update(x.at[indices], *more)
         places = sh.reshape(sh.iota((x.size,), dtypes.check(int), 0), x.shape)[indices]
         one = sh.full((), 1, x.dtype)
-        more = [] if b is None else [pm.array_of(self.__name__, b)]
         result_dtype = cr.asarray(self._func(one, *[sh.full((), 1, y.dtype) for y in more])).dtype
         start = mn.ravel(pm.convert(x, result_dtype))
         values = [
@@ -487,47 +499,6 @@ class ufunc:  # noqa: N801 (NumPy's name)
         return result
 
 
-class _Known(ufunc):
-    """A function of the namespace; others of it do at once what it does with many elements."""
-
-    def __call__(self, *args: ArrayLike, out: None = None, where: None = None) -> Any:
-        return self._func(*args)
-
-    def reduce(
-        self,
-        a: ArrayLike,
-        axis: ints.Axis = 0,
-        dtype: dtypes.DTypeLike = None,
-        out: None = None,
-        keepdims: bool = False,
-        initial: ArrayLike | None = None,
-        where: ArrayLike | None = None,
-    ) -> Array:
-        whole = _REDUCTIONS.get(self.__name__)
-        if whole is not None and dtype is None:
-            return whole(a, axis, out=out, keepdims=keepdims, where=where, initial=initial)
-        return super().reduce(a, axis, dtype, out, keepdims, initial, where)
-
-    def accumulate(
-        self, a: ArrayLike, axis: int = 0, dtype: dtypes.DTypeLike = None, out: None = None
-    ) -> Array:
-        running = _RUNNING.get(self.__name__)
-        if running is None:
-            return super().accumulate(a, axis, dtype, out)
-        return running(a, ints.integer(axis, "axis"), dtype, out)
-
-    def at(
-        self, a: ArrayLike, indices: Indices, b: ArrayLike | None = None, /, *, inplace: bool = True
-    ) -> Array:
-        update = _UPDATES.get(self.__name__)
-        if inplace or b is None or update is None:
-            return super().at(a, indices, b, inplace=inplace)
-        x, y = pm.array_of(self.__name__, a), pm.array_of(self.__name__, b)
-        if dtypes.result_type(x, y) != x.dtype or x.dtype == dtypes.bool_:
-            return super().at(x, indices, y, inplace=False)
-        return update(x.at[indices], y)
-
-
 def _all(a: ArrayLike, axis: ints.Axis, *, initial: ArrayLike | None, **options: Any) -> Array:
     result = red.all(a, axis, **options)
     return result if initial is None else uf.logical_and(result, initial)
@@ -558,7 +529,9 @@ _UPDATES: Final[dict[str, Callable[[IndexUpdate, Array], Array]]] = {
 
 def known(fun: Any) -> ufunc:
     """Make the universal function that a function of the namespace is."""
-    return _Known(fun, fun.nin, fun.nout, name=fun.__name__, identity=fun.identity)
+    function = ufunc(fun, fun.nin, fun.nout, name=fun.__name__, identity=fun.identity)
+    function._mapped, function._is_known = fun, True
+    return function
 
 
 def frompyfunc(func: Callable[..., Any], /, nin: int, nout: int, *, identity: Any = None) -> ufunc:
