@@ -41,11 +41,6 @@ def _finish(
     return x, information.Info(residual <= 2.0 * least, iterations, residual)
 
 
-def _start(dtype: dtypes.DType) -> tuple[Array, Array]:
-    one = jnp.ones((), dtype)
-    return one, jnp.zeros((), dtypes.int32)
-
-
 class _CG(NamedTuple):
     x: Array
     r: Array
@@ -60,7 +55,7 @@ def cg(
     """Solve a Hermitian positive definite system (Hestenes and Stiefel, 1952)."""
     r = b - matvec(x0)
     z = precondition(r)
-    _, iterations = _start(b.dtype)
+    iterations = jnp.zeros((), dtypes.int32)
 
     def going(s: _CG) -> Array:
         return (norm(s.r) > least) & (s.iterations < maxiter)
@@ -93,7 +88,7 @@ def bicgstab(
 ) -> tuple[Array, information.Info]:
     """Solve a system (van der Vorst, SIAM J. Sci. Stat. Comput. 13(2), 1992)."""
     shadow = b - matvec(x0)
-    one, iterations = _start(b.dtype)
+    one, iterations = jnp.ones((), b.dtype), jnp.zeros((), dtypes.int32)
     zeros = jnp.zeros_like(shadow)
 
     def going(s: _BiCGSTAB) -> Array:

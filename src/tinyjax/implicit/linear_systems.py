@@ -181,7 +181,7 @@ class Settings:
         def solver(
             precondition: Callable[[Any], Any] | None, x0: Array | None
         ) -> Callable[[Callable[[Any], Any], Any], tuple[Any, Info]]:
-            inverse = _same if precondition is None else space.on_vectors(precondition)
+            inverse = space.on_vectors(precondition) if precondition else lambda x: x
 
             def run(multiply: Callable[[Any], Any], b: Any) -> tuple[Any, Info]:
                 matvec, right = space.on_vectors(multiply), space.flatten(b)
@@ -219,10 +219,6 @@ class Settings:
         if self.method == "bicgstab":
             return krylov.bicgstab(matvec, b, start, precondition, least, most)
         return krylov.gmres(matvec, b, start, precondition, least, most, self.restart)
-
-
-def _same(x: Array) -> Array:
-    return x
 
 
 def matrix_of(multiply: krylov.Operator, space: Space) -> Array:

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack, overloa
 import numpy as np
 
 from tinyjax import dtypes, errors, frames, numpy as jnp
-from tinyjax.core.names import Array, ArrayLike, api, ck, loops, mapping, wl
+from tinyjax.core.names import Array, ArrayLike, api, ck, mapping, sc, wl
 from tinyjax.implicit import information, krylov, linear_systems, theorem, vectors
 from tinyjax.numpy.promotion import check_option
 
@@ -116,14 +116,14 @@ def minimize(  # noqa: PLR0913
         )
     least = float(np.finfo(space.dtype).eps) ** (2 / 3) if tol is None else tol
     most = maxiter or (1_000 if method == "lbfgs" else 100_000)
-    depth = history if method == "lbfgs" else 0
 
     def slope(consts: Sequence[Array], x: Array) -> Array:
         derivative: Array = api.grad(lambda x: problem.scalar(consts, x))(x)
         return derivative
 
     def search(consts: Sequence[Array], start: Array) -> tuple[Array, information.Info]:
-        return _descend(lambda x: problem.scalar(consts, x), start, least, most, depth)
+        memory = StepMemory(space.size, space.dtype, history) if method == "lbfgs" else None
+        return _descend(lambda x: problem.scalar(consts, x), start, least, most, memory)
 
     solution, info = theorem.solve_implicitly(problem, search, linear_solver, slope)
     x = space.unflatten(solution)
@@ -134,8 +134,7 @@ class _State(NamedTuple):
     x: Array
     value: Array
     slope: Array
-    steps: Array
-    changes: Array
+    memory: Any
     scale: Array
     iterations: Array
     stuck: Array
@@ -149,9 +148,9 @@ class _Trial(NamedTuple):
 
 
 def _descend(
-    fun: krylov.Operator, x0: Array, tol: float, maxiter: int, depth: int
+    fun: krylov.Operator, x0: Array, tol: float, maxiter: int, memory: StepMemory | None
 ) -> tuple[Array, information.Info]:
-    """L-BFGS that remembers ``depth`` steps; gradient descent for none.
+    """L-BFGS with a memory of steps; gradient descent without one.
 
     A step is halved until the value falls enough (Armijo). Near the minimum, where the value's
     differences are rounding errors, it is enough that the slope does (Hager and Zhang, SIAM J.
@@ -164,9 +163,7 @@ def _descend(
         return (krylov.norm(s.slope) > tol) & ~s.stuck & (s.iterations < maxiter)
 
     def step(s: _State) -> _State:
-        direction = -s.slope
-        if depth:
-            direction = -_product(s.slope, s.steps, s.changes, s.iterations, depth)
+        direction = -(memory.times(s.memory, s.slope) if memory else s.slope)
         fall = s.slope @ direction
         direction = jnp.where(fall < 0, direction, -s.slope)
         fall = jnp.where(fall < 0, fall, -(s.slope @ s.slope))
@@ -183,62 +180,60 @@ def _descend(
 
         accepted = wl.while_loop(too_long, lambda t: trial(t.scale / 2), trial(s.scale))
         stuck = (accepted.scale <= eps * eps) | ~jnp.isfinite(accepted.value)
-        steps, changes = s.steps, s.changes
-        if depth:
-            row = s.iterations % depth
-            steps = steps.at[row].set(accepted.x - s.x)
-            changes = changes.at[row].set(accepted.slope - s.slope)
-            scale = jnp.ones_like(s.scale)
-        else:
-            scale = 2 * accepted.scale
-        return _State(
-            jnp.where(stuck, s.x, accepted.x),
-            jnp.where(stuck, s.value, accepted.value),
-            jnp.where(stuck, s.slope, accepted.slope),
-            steps,
-            changes,
-            scale,
-            s.iterations + 1,
-            stuck,
-        )
+        after, scale = s.memory, 2 * accepted.scale
+        if memory:
+            moved, turned = accepted.x - s.x, accepted.slope - s.slope
+            after = memory.learn(s.memory, moved, turned, jnp.dot(moved, turned))
+            scale = jnp.ones_like(scale)
+        both_ends = zip(s[:3], accepted[1:], strict=True)
+        x, value, slope = [jnp.where(stuck, before, now) for before, now in both_ends]
+        return _State(x, value, slope, after, scale, s.iterations + 1, stuck)
 
     value, slope = both(x0)
-    zeros = jnp.zeros((depth, x0.shape[0]), x0.dtype)
     scale = 1 / jnp.maximum(krylov.norm(slope), 1.0)
     no = jnp.zeros((), dtypes.bool_)
-    first = _State(x0, value, slope, zeros, zeros, scale, jnp.zeros((), dtypes.int32), no)
+    start = memory.start if memory else ()
+    first = _State(x0, value, slope, start, scale, jnp.zeros((), dtypes.int32), no)
     last = wl.while_loop(going, step, first)
     length = krylov.norm(last.slope)
     return last.x, information.Info(length <= tol, last.iterations, length)
 
 
-def _product(slope: Array, steps: Array, changes: Array, iterations: Array, depth: int) -> Array:
-    """The slope times the inverse Hessian that the last steps tell of, by two loops.
+class StepMemory:
+    """L-BFGS: the last steps, the changes of the gradient, and the inverses of their products.
 
-    Steps along which the slope does not rise are left out; so are the rows not filled yet.
+    The last number is the size of the inverse Hessian along the last step. What does not exist yet
+    is zero, and changes nothing.
     """
-    curvature = jnp.sum(steps * changes, axis=1)
-    lengths = jnp.sum(changes * changes, axis=1)
-    eps = float(np.finfo(slope.dtype).eps)
-    good = curvature > eps * lengths
-    inverse = jnp.where(good, 1 / jnp.where(good, curvature, 1), 0)
 
-    def first(k: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
-        q, weights = state
-        row = (iterations - 1 - k) % depth
-        weight = inverse[row] * (steps[row] @ q)
-        return q - weight * changes[row], weights.at[row].set(weight)
+    def __init__(self, size: int, dtype: dtypes.DType, count: int) -> None:
+        vectors = jnp.zeros((count, size), dtype)
+        self.start = vectors, vectors, vectors[:, 0], jnp.ones((), dtype)
 
-    zeros = jnp.zeros((depth,), slope.dtype)
-    q, weights = loops.fori_loop(0, depth, first, (slope, zeros))
-    newest = (iterations - 1) % depth
-    usable = good[newest]
-    scale = curvature[newest] / jnp.where(usable, lengths[newest], 1)
-    r = jnp.where(usable, scale, 1) * q
+    def times(self, memory: tuple[Array, ...], slope: Array) -> Array:
+        """The inverse Hessian times a vector."""
+        *pairs, size = memory
 
-    def second(k: Array, r: Array) -> Array:
-        row = (iterations + k) % depth
-        correction = weights[row] - inverse[row] * (changes[row] @ r)
-        return r + jnp.where(good[row], correction, 0) * steps[row]
+        def back(rest: Array, pair: tuple[Array, ...]) -> tuple[Array, Array]:
+            moved, turned, inverse = pair
+            along = inverse * jnp.dot(moved, rest)
+            return rest - along * turned, along
 
-    return loops.fori_loop(0, depth, second, r)
+        def forth(product: Array, pair: tuple[Array, ...]) -> tuple[Array, None]:
+            moved, turned, inverse, along = pair
+            return product + moved * (along - inverse * jnp.dot(turned, product)), None
+
+        rest, along = sc.scan(back, slope, tuple(pairs), reverse=True)
+        return sc.scan(forth, size * rest, (*pairs, along))[0]
+
+    def learn(
+        self, memory: tuple[Array, ...], moved: Array, turned: Array, curvature: Array
+    ) -> tuple[Array, ...]:
+        """What is remembered after a step, and how the gradient changed by it."""
+        usable = curvature > float(np.finfo(moved.dtype).eps) * jnp.dot(turned, turned)
+        safe = jnp.where(usable, curvature, 1)
+        size = safe / jnp.where(usable, jnp.dot(turned, turned), 1)
+        last = moved, turned, 1 / safe
+        pairs = [jnp.concatenate([x[1:], y[None]]) for x, y in zip(memory, last, strict=False)]
+        after = zip((*pairs, size), memory, strict=True)
+        return tuple([jnp.where(usable, x, y) for x, y in after])

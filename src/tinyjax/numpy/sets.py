@@ -6,9 +6,9 @@ The number of elements of a result depends on data, but the shape of a traced re
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, TypedDict, Unpack, overload
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack, overload
 
-from tinyjax import dtypes
+from tinyjax import dtypes, frames
 from tinyjax.core.names import Array, ArrayLike, ck, conc, ew, ints, sl
 from tinyjax.core.primitives.shape import full, iota, reshape
 from tinyjax.numpy import creation as cr, manipulation as mn, promotion as pm, reductions as red
@@ -264,9 +264,8 @@ def unique_all(
     return UniqueAllResult(*results)
 
 
-def unique_counts(
-    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> UniqueCountsResult:
+@frames.like(unique_all)
+def unique_counts(x: ArrayLike, /, **options: Any) -> UniqueCountsResult:
     """Return distinct elements and how often each occurs: see ``unique``. NaNs are distinct.
 
     The values are sorted and come as a vector, whatever the shape. They cannot be found under
@@ -280,13 +279,11 @@ def unique_counts(
         >>> jnp.unique_counts(jnp.array([jnp.nan, jnp.nan])).counts
         Array([1, 1], dtype=int32)
     """
-    results = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
-    return UniqueCountsResult(*results)
+    return UniqueCountsResult(*unique(x, return_counts=True, equal_nan=False, **options))
 
 
-def unique_inverse(
-    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> UniqueInverseResult:
+@frames.like(unique_all)
+def unique_inverse(x: ArrayLike, /, **options: Any) -> UniqueInverseResult:
     """Return distinct elements, and inverse indices: see ``unique``. NaNs are distinct.
 
     The values are sorted and come as a vector; the indices have the shape of ``x``. They cannot be
@@ -302,13 +299,11 @@ def unique_inverse(
         Array([[1, 0],
                [0, 0]], dtype=int32)
     """
-    results = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
-    return UniqueInverseResult(*results)
+    return UniqueInverseResult(*unique(x, return_inverse=True, equal_nan=False, **options))
 
 
-def unique_values(
-    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
-) -> Array:
+@frames.like(unique_all)
+def unique_values(x: ArrayLike, /, **options: Any) -> Array:
     """Return distinct elements, sorted: see ``unique``. NaNs are distinct from each other.
 
     They come as a vector, whatever the shape. They cannot be found under ``jit``, where shapes must
@@ -319,7 +314,8 @@ def unique_values(
         >>> jnp.unique_values(jnp.array([3.0, 1.0, jnp.nan, 3.0, jnp.nan]))
         Array([ 1.,  3., nan, nan], dtype=float32)
     """
-    return unique(x, equal_nan=False, size=size, fill_value=fill_value)
+    values: Array = unique(x, equal_nan=False, **options)
+    return values
 
 
 @ck.explained
@@ -450,13 +446,9 @@ def setdiff1d(
 
 
 @ck.explained
-def setxor1d(
-    ar1: ArrayLike,
-    ar2: ArrayLike,
-    assume_unique: bool = False,
-    *,
-    size: int | None = None,
-    fill_value: ArrayLike | None = None,
+@frames.like(setdiff1d)
+def setxor1d(  # noqa: D417 (the options are those of setdiff1d)
+    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, **options: Any
 ) -> Array:
     """Return the elements that are in one of two arrays only, in order.
 
@@ -478,7 +470,8 @@ def setxor1d(
     a, b = _two("setxor1d", ar1, ar2)
     rows, first, _ = _ordered(mn.concatenate([a, b]), True, False)
     in_both = logical_and(_member(rows, a), _member(rows, b))
-    return _taken("setxor1d", rows, logical_and(first, logical_not(in_both)), size, fill_value)[0]
+    mask, size = logical_and(first, logical_not(in_both)), options.get("size")
+    return _taken("setxor1d", rows, mask, size, options.get("fill_value"))[0]
 
 
 @overload

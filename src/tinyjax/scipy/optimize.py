@@ -12,7 +12,8 @@ from typing import Any, Final, NamedTuple
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors, frames, lazy
-from tinyjax.core.names import Array, ArrayLike, api, ck, ew, opd, sc, wl
+from tinyjax.core.names import Array, ArrayLike, api, ck, ew, opd, wl
+from tinyjax.implicit.minima import StepMemory
 
 lazy.answer_for(__name__, "OptimizeResults minimize")
 
@@ -139,7 +140,7 @@ def minimize(
     return _descend(
         api.value_and_grad(lambda x: fun(x, *args)),
         x,
-        _Limited(x.size, x.dtype, settings.get("maxcor", 10)) if is_limited else _Full(x),
+        StepMemory(x.size, x.dtype, settings.get("maxcor", 10)) if is_limited else _Full(x),
         _Limits(
             settings.get("gtol", 1e-5),
             settings.get("norm", 2 if is_limited else math.inf),
@@ -200,51 +201,11 @@ class _Full:
         return jnp.where(usable, updated, memory)
 
 
-class _Limited:
-    """Remembers the last steps, the changes of the gradient, and the inverses of their products.
-
-    The last number is the size of the inverse Hessian along the last step. What does not exist yet
-    is zero, and changes nothing.
-    """
-
-    def __init__(self, size: int, dtype: dtypes.DType, count: int) -> None:
-        vectors = jnp.zeros((count, size), dtype)
-        self.start = vectors, vectors, vectors[:, 0], jnp.ones((), dtype)
-
-    def times(self, memory: tuple[Array, ...], slope: Array) -> Array:
-        """The inverse Hessian times a vector."""
-        *pairs, size = memory
-
-        def back(rest: Array, pair: tuple[Array, ...]) -> tuple[Array, Array]:
-            moved, turned, inverse = pair
-            along = inverse * jnp.dot(moved, rest)
-            return rest - along * turned, along
-
-        def forth(product: Array, pair: tuple[Array, ...]) -> tuple[Array, None]:
-            moved, turned, inverse, along = pair
-            return product + moved * (along - inverse * jnp.dot(turned, product)), None
-
-        rest, along = sc.scan(back, slope, tuple(pairs), reverse=True)
-        return sc.scan(forth, size * rest, (*pairs, along))[0]
-
-    def learn(
-        self, memory: tuple[Array, ...], moved: Array, turned: Array, curvature: Array
-    ) -> tuple[Array, ...]:
-        """What is remembered after a step, and how the gradient changed by it."""
-        usable = curvature > 0
-        safe = jnp.where(usable, curvature, 1)
-        size = safe / jnp.where(usable, jnp.dot(turned, turned), 1)
-        last = moved, turned, 1 / safe
-        pairs = [jnp.concatenate([x[1:], y[None]]) for x, y in zip(memory, last, strict=False)]
-        after = zip((*pairs, size), memory, strict=True)
-        return tuple([jnp.where(usable, x, y) for x, y in after])
-
-
 _ValueAndSlope = Callable[[Array], tuple[Array, Array]]
 
 
 def _descend(
-    both: _ValueAndSlope, x0: Array, hessian: _Full | _Limited, limits: _Limits
+    both: _ValueAndSlope, x0: Array, hessian: _Full | StepMemory, limits: _Limits
 ) -> OptimizeResults:
     value, slope = both(x0)
 
