@@ -46,11 +46,24 @@ class Plan:
     results: Sequence[Numbers]
 
 
+@attrs.frozen(eq=False)
+class Call:
+    """What a primitive is applied to.
+
+    Attributes:
+        primals: the operands.
+        numbers: their numbers; None for a constant.
+        outs: the types of the results.
+    """
+
+    primals: Sequence[Array]
+    numbers: Sequence[Numbers | None]
+    outs: Sequence[av.ShapedArray]
+
+
 #: The numbers of the operands, and of the results, of a primitive with these parameters; None where
 #: it cannot be said.
-PlanRule: TypeAlias = Callable[
-    [Any, Sequence[Array], Sequence[Numbers | None], Sequence[av.ShapedArray]], Plan | None
-]
+PlanRule: TypeAlias = Callable[[Any, Call], Plan | None]
 
 
 def column(numbers: Numbers, ndim: int) -> Numbers:
@@ -93,44 +106,33 @@ def _simplified(numbers: Numbers) -> Numbers:
     return numbers
 
 
-def plan_of(
-    primitive: prim.Primitive[Any],
-    params: Any,
-    primals: Sequence[Array],
-    numbers: Sequence[Numbers | None],
-    outs: Sequence[av.ShapedArray],
-) -> Plan:
+def plan_of(primitive: prim.Primitive[Any], params: Any, call: Call) -> Plan:
     """Say which numbers the rows of the operands must have, and those of the results have.
 
     Args:
         primitive: the primitive.
         params: its parameters.
-        primals: its operands.
-        numbers: those of the operands; None for constants.
-        outs: the types of the results.
+        call: what it is applied to.
     """
-    some = [n for n in numbers if n is not None]
+    some = [n for n in call.numbers if n is not None]
     if not all(map(shared, some)):
         rule = _RULES.get(primitive)
         if rule is None and prim.ELEMENTWISE in primitive.rules.extensions:
             rule = elementwise
-        plan = None if rule is None else rule(params, primals, numbers, outs)
+        plan = None if rule is None else rule(params, call)
         if plan is not None:
             return plan
-    return same(primals, numbers, outs)
+    return same(call)
 
 
-def same(
-    primals: Sequence[Array],
-    numbers: Sequence[Numbers | None],
-    outs: Sequence[av.ShapedArray],
-) -> Plan:
+def same(call: Call) -> Plan:
     """Give all elements of all operands and results the same numbers."""
-    every = all_joined(numbers)
+    every = all_joined(call.numbers)
     operands = [
-        None if n is None else column(every, x.ndim) for x, n in zip(primals, numbers, strict=True)
+        None if n is None else column(every, x.ndim)
+        for x, n in zip(call.primals, call.numbers, strict=True)
     ]
-    return Plan(operands, [column(every, out.ndim) for out in outs])
+    return Plan(operands, [column(every, out.ndim) for out in call.outs])
 
 
 def _together(numbers: Sequence[Numbers | None], axes: Sequence[int] = ()) -> Numbers | None:
@@ -164,36 +166,23 @@ def works_elementwise(jaxpr: jx.Jaxpr, skip: int = 0) -> bool:
     return len(shapes) == 1
 
 
-def elementwise(
-    params: Any,
-    primals: Sequence[Array],
-    numbers: Sequence[Numbers | None],
-    outs: Sequence[av.ShapedArray],
-) -> Plan | None:
-    """Join the numbers of operands, all of one shape."""
-    together = _together(numbers)
-    if together is None:
-        return None
-    return Plan([None if n is None else together for n in numbers], [together] * len(outs))
-
-
 def _along(axes_of: Callable[[Any], Sequence[int]], removes: bool = False) -> PlanRule:
     """Make the rule of a primitive that mixes elements along some axes, and may remove these."""
 
-    def rule(
-        params: Any,
-        primals: Sequence[Array],
-        numbers: Sequence[Numbers | None],
-        outs: Sequence[av.ShapedArray],
-    ) -> Plan | None:
+    def rule(params: Any, call: Call) -> Plan | None:
         axes = axes_of(params)
-        together = _together(numbers, axes)
+        together = _together(call.numbers, axes)
         if together is None:
             return None
         result = together.squeeze(tuple([a + 1 for a in axes])) if removes else together
-        return Plan([None if n is None else together for n in numbers], [result] * len(outs))
+        operands = [None if n is None else together for n in call.numbers]
+        return Plan(operands, [result] * len(call.outs))
 
     return rule
+
+
+#: The numbers of what works element by element, on operands of one shape.
+elementwise: Final[PlanRule] = _along(lambda params: ())
 
 
 def addends(
@@ -235,27 +224,22 @@ def addends(
 def _moving(primitive: prim.Primitive[Any]) -> PlanRule:
     """Make the rule of a primitive each element of whose result is one of the operands, or none."""
 
-    def rule(
-        params: Any,
-        primals: Sequence[Array],
-        numbers: Sequence[Numbers | None],
-        outs: Sequence[av.ShapedArray],
-    ) -> Plan | None:
-        places = [x for x in primals if not is_inexact(x.dtype)]
-        size = max(len(n) for n in numbers if n is not None)
+    def rule(params: Any, call: Call) -> Plan | None:
+        places = [x for x in call.primals if not is_inexact(x.dtype)]
+        size = max(len(n) for n in call.numbers if n is not None)
         if any(isinstance(x, tr.Tracer) for x in places) or (
-            size * max([x.size for x in primals] + [x.size for x in outs]) > _MOST
+            size * max([x.size for x in call.primals] + [x.size for x in call.outs]) > _MOST
         ):
             return None
-        operands = [None if n is None else _filled(n, size) for n in numbers]
-        moved: list[list[Numbers]] = [[] for _ in outs]
+        operands = [None if n is None else _filled(n, size) for n in call.numbers]
+        moved: list[list[Numbers]] = [[] for _ in call.outs]
         with tr.use_trace(tr.EVAL):
             for i in range(size):
-                values = [_numbers_at(x, n, i) for x, n in zip(primals, operands, strict=True)]
+                values = [_numbers_at(x, n, i) for x, n in zip(call.primals, operands, strict=True)]
                 results = tr.bind(primitive, values, params)
                 for column_of, result in zip(moved, results, strict=True):
                     column_of.append(np.asarray(result.concrete("numbers of inputs"), np.intp))
-        return Plan(operands, [_simplified(_kept(np.stack(m), numbers)) for m in moved])
+        return Plan(operands, [_simplified(_kept(np.stack(m), call.numbers)) for m in moved])
 
     return rule
 
@@ -279,17 +263,14 @@ def _kept(moved: Numbers, numbers: Sequence[Numbers | None]) -> Numbers:
     return np.where(np.isin(moved, present), moved, NONE)
 
 
-def _dot(
-    params: dot.DotParams,
-    primals: Sequence[Array],
-    numbers: Sequence[Numbers | None],
-    outs: Sequence[av.ShapedArray],
-) -> Plan | None:
+def _dot(params: dot.DotParams, call: Call) -> Plan | None:
     """Of one operand that varies, join along contracted axes; of two along all but batch axes."""
     sides = (params.lhs_contract, params.lhs_batch), (params.rhs_contract, params.rhs_batch)
     results: list[Numbers] = []
-    both = all(n is not None for n in numbers)
-    for i, ((contracted, batch), x, n) in enumerate(zip(sides, primals, numbers, strict=True)):
+    both = all(n is not None for n in call.numbers)
+    for i, ((contracted, batch), x, n) in enumerate(
+        zip(sides, call.primals, call.numbers, strict=True)
+    ):
         if n is None:
             continue
         rest = [a for a in range(x.ndim) if a not in batch and a not in contracted]
@@ -297,7 +278,7 @@ def _dot(
         ordered = np.transpose(mixed, [0, *(a + 1 for a in (*batch, *rest, *contracted))])
         kept = ordered.reshape(ordered.shape[: 1 + len(batch) + len(rest)])
         # the result has the batch axes, then those of the left operand, then of the right
-        after = outs[0].ndim - len(batch) - len(rest)
+        after = call.outs[0].ndim - len(batch) - len(rest)
         before, behind = (0, after) if i == 0 else (after, 0)
         shape = kept.shape
         cut = 1 + len(batch)
@@ -308,11 +289,11 @@ def _dot(
     if not both:
         operands = [
             None if n is None else joined(n, contracted)
-            for n, (contracted, _) in zip(numbers, sides, strict=True)
+            for n, (contracted, _) in zip(call.numbers, sides, strict=True)
         ]
         return Plan(operands, [together])
     placed: list[Numbers | None] = []
-    for (_, batch), x in zip(sides, primals, strict=True):
+    for (_, batch), x in zip(sides, call.primals, strict=True):
         of_batch = together.reshape(together.shape[: 1 + len(batch)])
         spread = np.expand_dims(of_batch, tuple(range(1 + len(batch), 1 + x.ndim)))
         placed.append(np.moveaxis(spread, range(1, 1 + len(batch)), [a + 1 for a in batch]))

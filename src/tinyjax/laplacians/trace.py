@@ -101,7 +101,8 @@ class LaplacianTrace(tr.Trace):
         avals = primitive.check_types([x.aval for x in primals], params)
         if avals is None or primitive is custom_call_p:
             return self._with_rule(rule, args)
-        plan = nb.plan_of(primitive, params, primals, [self.numbers(x) for x in args], avals)
+        call = nb.Call(primals, [self.numbers(x) for x in args], avals)
+        plan = nb.plan_of(primitive, params, call)
         if primitive is bc.reduce_sum_p:
             (x,) = args
             assert isinstance(x, LaplacianTracer), "it has one operand"
@@ -135,9 +136,10 @@ class LaplacianTrace(tr.Trace):
         plan: nb.Plan | None = None
         if not all(n is None or nb.shared(n) for n in numbers):
             outs = _outs_if_elementwise(rule, primals, [n is not None for n in numbers])
-            plan = None if outs is None else nb.elementwise(None, primals, numbers, outs)
+            if outs is not None:
+                plan = nb.elementwise(None, nb.Call(primals, numbers, outs))
         if plan is None:
-            plan = nb.same(primals, numbers, ())
+            plan = nb.same(nb.Call(primals, numbers, ()))
         push = rw.curved if self.second else rw.pushed
         results, rows = push(rule, primals, self._rows(args, plan))
         every = nb.all_joined(plan.operands)
