@@ -52,9 +52,10 @@ def test_what_is_defined_is_exported() -> None:
 def test_a_misspelt_name_is_answered_with_the_public_one(name: str) -> None:
     module = import_module(name)
     for public in module.__all__:
-        absent = f"module '{name}' has no attribute '{public}_'. Did you mean '{public}'"
+        misspelt = public + public[-1]
+        absent = f"module '{name}' has no attribute '{misspelt}'. Did you mean '{public}'"
         with pytest.raises(AttributeError, match=absent):
-            getattr(module, f"{public}_")
+            getattr(module, misspelt)
 
 
 def test_single_files_answer_misspelt_names() -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-import attrs
-
 from tinyjax import dtypes, frames, lazy, numpy as jnp
 from tinyjax.core.names import Array, ArrayLike, dev, ints, opd, rd
 from tinyjax.errors import ArgumentError, ShapeError
@@ -54,9 +52,8 @@ def segment_sum(
         >>> ops.segment_sum(jnp.arange(5.0), jnp.array([0, 0, 1, 1, 3]))
         Array([1., 5., 0., 4.], dtype=float32)
     """
-    kind = _Kind("add", lambda dtype: 0, jnp.sum)
-    promises = indices_are_sorted, unique_indices
-    return kind.reduced(data, segment_ids, num_segments, *promises, bucket_size, mode)
+    options = (num_segments, indices_are_sorted, unique_indices, bucket_size, mode)
+    return _reduced("add", lambda dtype: 0, jnp.sum, data, segment_ids, *options)
 
 
 @placing.placed
@@ -70,7 +67,7 @@ def segment_prod(*args: Any, **kwargs: Any) -> Array:
         >>> ops.segment_prod(jnp.array([2, 3, 5]), jnp.array([0, 0, 2]), num_segments=3)
         Array([6, 1, 5], dtype=int32)
     """
-    return _Kind("multiply", lambda dtype: 1, jnp.prod).reduced(*args, **kwargs)
+    return _reduced("multiply", lambda dtype: 1, jnp.prod, *args, **kwargs)
 
 
 @placing.placed
@@ -89,7 +86,7 @@ def segment_max(*args: Any, **kwargs: Any) -> Array:
         >>> ops.segment_max(jnp.array([2.0]), jnp.array([0]), num_segments=2)
         Array([  2., -inf], dtype=float32)
     """
-    return _Kind("max", rd.lowest, jnp.max).reduced(*args, **kwargs)
+    return _reduced("max", rd.lowest, jnp.max, *args, **kwargs)
 
 
 @placing.placed
@@ -108,51 +105,46 @@ def segment_min(*args: Any, **kwargs: Any) -> Array:
         >>> ops.segment_min(jnp.array([2.0]), jnp.array([0]), num_segments=2)
         Array([ 2., inf], dtype=float32)
     """
-    return _Kind("min", rd.highest, jnp.min).reduced(*args, **kwargs)
+    return _reduced("min", rd.highest, jnp.min, *args, **kwargs)
 
 
-@attrs.frozen
-class _Kind:
-    """A reduction: the update of ``x.at`` that makes it, its start, and its function."""
-
-    update: Literal["add", "multiply", "max", "min"]
-    start: Callable[[dtypes.DType], bool | int | float | complex]
-    reduce: Callable[..., Array]
-
-    def reduced(
-        self,
-        data: ArrayLike,
-        segment_ids: ArrayLike,
-        num_segments: int | None = None,
-        indices_are_sorted: bool = False,
-        unique_indices: bool = False,
-        bucket_size: int | None = None,
-        mode: Any = None,
-        out_sharding: None = None,
-    ) -> Array:
-        rows, ids = opd.as_array(data), opd.as_array(segment_ids)
-        leading = rows.shape[: ids.ndim]
-        if any(n not in (1, m) for n, m in zip(leading, ids.shape, strict=False)):
-            raise ShapeError(
-                f"segment_ids of shape {ids.shape} do not fit data of shape {rows.shape}: give one "
-                f"id for each entry of data, which is ids of shape {leading}."
-            )
-        if num_segments is None:
-            largest = jnp.max(ids).concrete("the number of segments (or give num_segments)")
-            num_segments = ints.integer(largest, "the largest of segment_ids") + 1
-        count = ints.integer(num_segments, "num_segments")
-        if count < 0:
-            raise ArgumentError(f"num_segments must not be negative, but got {count}.")
-        shape: tuple[int, ...] = (count, *rows.shape[ids.ndim :])
-        index: tuple[Array, ...] = (ids,)
-        if bucket_size is not None:
-            if not ids.ndim:
-                raise ShapeError("bucket_size is for segment_ids with axes, but they are a scalar.")
-            length, bucket = ids.shape[0], ints.integer(bucket_size, "bucket_size")
-            shape = (-(-length // bucket), *shape)
-            index = (jnp.arange(length) // bucket, ids)
-        empty = jnp.full(shape, self.start(rows.dtype), rows.dtype)
-        promises = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices}
-        update = getattr(empty.at[index], self.update)
-        result: Array = update(rows, mode=mode, wrap_negative_indices=False, **promises)
-        return result if bucket_size is None else self.reduce(result, axis=0).astype(rows.dtype)
+def _reduced(  # noqa: PLR0913, PLR0917 (the signature of segment_sum)
+    kind: Literal["add", "multiply", "max", "min"],
+    start: Callable[[dtypes.DType], bool | int | float | complex],
+    reduce: Callable[..., Array],
+    data: ArrayLike,
+    segment_ids: ArrayLike,
+    num_segments: int | None = None,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    bucket_size: int | None = None,
+    mode: Any = None,
+    out_sharding: None = None,
+) -> Array:
+    """Reduce by an update of ``x.at``, from a start, and buckets by a function."""
+    rows, ids = opd.as_array(data), opd.as_array(segment_ids)
+    leading = rows.shape[: ids.ndim]
+    if any(n not in (1, m) for n, m in zip(leading, ids.shape, strict=False)):
+        raise ShapeError(
+            f"segment_ids of shape {ids.shape} do not fit data of shape {rows.shape}: give one "
+            f"id for each entry of data, which is ids of shape {leading}."
+        )
+    if num_segments is None:
+        largest = jnp.max(ids).concrete("the number of segments (or give num_segments)")
+        num_segments = ints.integer(largest, "the largest of segment_ids") + 1
+    count = ints.integer(num_segments, "num_segments")
+    if count < 0:
+        raise ArgumentError(f"num_segments must not be negative, but got {count}.")
+    shape: tuple[int, ...] = (count, *rows.shape[ids.ndim :])
+    index: tuple[Array, ...] = (ids,)
+    if bucket_size is not None:
+        if not ids.ndim:
+            raise ShapeError("bucket_size is for segment_ids with axes, but they are a scalar.")
+        length, bucket = ids.shape[0], ints.integer(bucket_size, "bucket_size")
+        shape = (-(-length // bucket), *shape)
+        index = (jnp.arange(length) // bucket, ids)
+    empty = jnp.full(shape, start(rows.dtype), rows.dtype)
+    promises = {"indices_are_sorted": indices_are_sorted, "unique_indices": unique_indices}
+    update = getattr(empty.at[index], kind)
+    result: Array = update(rows, mode=mode, wrap_negative_indices=False, **promises)
+    return result if bucket_size is None else reduce(result, axis=0).astype(rows.dtype)

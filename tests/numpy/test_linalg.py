@@ -289,7 +289,7 @@ NOT_TAKEN_BY = {
         (room, name)
         for room, functions in (
             ("numpy", dir(la)),
-            ("lax", lax.linalg.__all__),
+            ("lax", dir(lax.linalg)),
             ("scipy", sl.__all__),
         )
         for name in functions

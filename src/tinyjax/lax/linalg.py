@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack, overload
+from typing import Any, Final, Literal, TypedDict, Unpack, overload
 
 from tinyjax import dtypes, lazy, numpy as jnp
 from tinyjax.core.names import Array, ArrayLike, ck, ints, sh, sl, wl
@@ -22,61 +22,33 @@ from tinyjax.primitives import (
     spectral,
     triangular,
 )
-from tinyjax.primitives.householder import (
-    cholesky_update_p,
-    hessenberg_p,
-    householder_product_p,
-    ormqr_p,
-    symmetric_product_p,
-    tridiagonal_p,
-    tridiagonal_solve_p,
-)
-from tinyjax.primitives.lu import lu_p, pivots_to_permutation_p as lu_pivots_to_permutation_p
-from tinyjax.primitives.qr import qr_p
-from tinyjax.primitives.spectral import eig_p, eigh_p, schur_p, svd_p
-from tinyjax.primitives.triangular import cholesky_p, triangular_solve_p
 
-__all__ = [
-    "EigImplementation",
-    "EighImplementation",
-    "SvdAlgorithm",
-    "cholesky",
-    "cholesky_p",
-    "cholesky_update",
-    "cholesky_update_p",
-    "eig",
-    "eig_p",
-    "eigh",
-    "eigh_p",
-    "hessenberg",
-    "hessenberg_p",
-    "householder_product",
-    "householder_product_p",
-    "lu",
-    "lu_p",
-    "lu_pivots_to_permutation",
-    "lu_pivots_to_permutation_p",
-    "ormqr",
-    "ormqr_p",
-    "qdwh",
-    "qr",
-    "qr_p",
-    "schur",
-    "schur_p",
-    "svd",
-    "svd_p",
-    "symmetric_product",
-    "symmetric_product_p",
-    "triangular_solve",
-    "triangular_solve_p",
-    "tridiagonal",
-    "tridiagonal_p",
-    "tridiagonal_solve",
+lazy.answer_for(
+    __name__,
+    "EigImplementation EighImplementation SvdAlgorithm cholesky cholesky_p cholesky_update "
+    "cholesky_update_p eig eig_p eigh eigh_p hessenberg hessenberg_p householder_product "
+    "householder_product_p lu lu_p lu_pivots_to_permutation lu_pivots_to_permutation_p ormqr "
+    "ormqr_p qdwh qr qr_p schur schur_p svd svd_p symmetric_product symmetric_product_p "
+    "triangular_solve triangular_solve_p tridiagonal tridiagonal_p tridiagonal_solve "
     "tridiagonal_solve_p",
-]
+)
 
-if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake
-    __getattr__ = lazy.loader(__name__, {})
+cholesky_p: Final = triangular.cholesky_p
+cholesky_update_p: Final = householder.cholesky_update_p
+eig_p: Final = spectral.eig_p
+eigh_p: Final = spectral.eigh_p
+hessenberg_p: Final = householder.hessenberg_p
+householder_product_p: Final = householder.householder_product_p
+lu_p: Final = _lu.lu_p
+lu_pivots_to_permutation_p: Final = _lu.pivots_to_permutation_p
+ormqr_p: Final = householder.ormqr_p
+qr_p: Final = _qr.qr_p
+schur_p: Final = spectral.schur_p
+svd_p: Final = spectral.svd_p
+symmetric_product_p: Final = householder.symmetric_product_p
+triangular_solve_p: Final = triangular.triangular_solve_p
+tridiagonal_p: Final = householder.tridiagonal_p
+tridiagonal_solve_p: Final = householder.tridiagonal_solve_p
 
 
 class EigImplementation(Enum):

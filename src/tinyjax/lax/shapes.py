@@ -753,15 +753,13 @@ def sort(
         >>> lax.sort((jnp.array([2, 1]), jnp.array([5.0, 6.0])))
         (Array([1, 2], dtype=int32), Array([6., 5.], dtype=float32))
     """
-    several = isinstance(operand, tuple | list)
-    xs = (
-        [as_array(x) for x in operand] if isinstance(operand, tuple | list) else [as_array(operand)]
-    )
-    if not xs:
+    several: list[Any] = [*operand] if isinstance(operand, tuple | list) else [operand]
+    if not several:
         raise errors.ArgumentError("sort needs at least one operand.")
+    xs = [as_array(x) for x in several]
     axis = ints.canonical_axis(dimension, xs[0].ndim, "sort: dimension")
     outs = _so.sort(xs, axis, num_keys, is_stable)
-    return tuple(outs) if several else outs[0]
+    return tuple(outs) if isinstance(operand, tuple | list) else outs[0]
 
 
 def sort_key_val(

@@ -8,7 +8,7 @@ gradient grows with the length, not with its square.
 from __future__ import annotations
 
 import math
-from typing import Final, Literal, TypeAlias, TypedDict, Unpack, overload
+from typing import Final, Literal, NamedTuple, TypeAlias, TypedDict, Unpack, overload
 
 import attrs
 
@@ -21,17 +21,13 @@ from tinyjax.numpy.promotion import check_option, whole
 from tinyjax.scipy.special import logsumexp
 
 Window: TypeAlias = int | tuple[int, int]
-#: Queries, bias and mask where they have their own, positions.
-_Block: TypeAlias = tuple[Array, Array | None, Array | None, Array]
-
 #: How many queries a block has; up to twice as many are attended at once.
 _BLOCK: Final = 512
 #: What takes the place of masked logits, over the greatest number of their type.
 _MASKED: Final = -0.7
 
 
-@attrs.frozen(eq=False)
-class _Rows:
+class _Rows(NamedTuple):
     """What belongs to queries: of shapes (B, t, K, G, H), and (., ., ., t or 1, .) or None.
 
     Attributes:
@@ -45,6 +41,10 @@ class _Rows:
     bias: Array | None
     mask: Array | None
     positions: Array
+
+
+#: Along which axis of each the queries are.
+_LENGTHS: Final = (1, 3, 3, 0)
 
 
 @attrs.frozen(eq=False)
@@ -268,37 +268,24 @@ def _by_blocks(attention: _Attention, rows: _Rows) -> tuple[Array, Array]:
     whole = count * _BLOCK
 
     @checkpointing.checkpoint
-    def attend(block: _Block) -> tuple[Array, Array]:
-        query, bias, mask, positions = block
-        bias, mask = rows.bias if bias is None else bias, rows.mask if mask is None else mask
-        return attention.of(_Rows(query, bias, mask, positions))
+    def attend(block: _Rows) -> tuple[Array, Array]:
+        bias = rows.bias if block.bias is None else block.bias
+        mask = rows.mask if block.mask is None else block.mask
+        return attention.of(block._replace(bias=bias, mask=mask))
 
-    def cut(start: int, stop: int) -> _Block:
+    def cut(start: int, stop: int) -> _Rows:
         """Return what belongs to some queries; None where there is none, or one for all."""
-
-        def part(x: Array | None, axis: int) -> Array | None:
-            if x is None or x.shape[axis] == 1:
-                return None
-            return sl.slice_in_dim(x, start, stop, axis=axis)
-
-        return (
-            sl.slice_in_dim(rows.query, start, stop, axis=1),
-            part(rows.bias, 3),
-            part(rows.mask, 3),
-            sl.slice_in_dim(rows.positions, start, stop),
+        return _Rows._make(
+            None if x is None or x.shape[axis] == 1 else sl.slice_in_dim(x, start, stop, axis=axis)
+            for x, axis in zip(rows, _LENGTHS, strict=True)
         )
 
     def blocks(x: Array, axis: int) -> Array:
         parts = (*x.shape[:axis], count, _BLOCK, *x.shape[axis + 1 :])
         return jnp.moveaxis(jnp.reshape(x, parts), axis, 0)
 
-    query, bias, mask, positions = cut(0, whole)
-    stacked = (
-        blocks(query, 1),
-        None if bias is None else blocks(bias, 3),
-        None if mask is None else blocks(mask, 3),
-        blocks(positions, 0),
-    )
+    own = zip(cut(0, whole), _LENGTHS, strict=True)
+    stacked = _Rows._make(None if x is None else blocks(x, axis) for x, axis in own)
     _, outs = sc.scan(lambda carry, block: (carry, attend(block)), None, stacked)
     results = []
     last = attend(cut(whole, length)) if whole < length else (None, None)

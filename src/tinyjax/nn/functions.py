@@ -10,14 +10,14 @@ import math
 from typing import Literal
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, ArrayLike, bc, ew, idn, ints, opd, sh, sl
+from tinyjax.core.names import Array, ArrayLike, bc, ew, ints, opd, sh, sl
 from tinyjax.dtypes import DTypeLike
 from tinyjax.host import replay
 from tinyjax.lax import DotDimensionNumbers, dot_general
 from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm, reductions as red
 from tinyjax.numpy.taking import repeat
 from tinyjax.primitives.special import erfc
-from tinyjax.scipy.special import logsumexp
+from tinyjax.scipy.special.basic import logsumexp, shifted
 
 # Rectifiers
 
@@ -481,17 +481,6 @@ def glu(x: ArrayLike, axis: int = -1) -> Array:
 # Normalisations
 
 
-def _shifted(name: str, x: ArrayLike, axis: ints.Axis, where: ArrayLike | None) -> Array:
-    """Subtract the greatest element, which is a constant to derivatives; -inf where masked out."""
-    a = pm.strong(pm.inexact(x, name))
-    if where is not None:
-        a = uf.pick(where, a, -math.inf)
-    # before the maximum, so that nothing is computed of a derivative that is dropped
-    start = None if type(a.size) is int and a.size else -math.inf
-    greatest = red.max(idn.stop_gradient(a), axis, keepdims=True, initial=start)
-    return uf.subtract(a, greatest)
-
-
 def softmax(x: ArrayLike, axis: ints.Axis = -1, where: ArrayLike | None = None) -> Array:
     """Return ``exp(x) / sum(exp(x))``, without overflow.
 
@@ -509,7 +498,7 @@ def softmax(x: ArrayLike, axis: ints.Axis = -1, where: ArrayLike | None = None) 
         >>> nn.softmax(jnp.array([0.0, 0.0, 1000.0]))
         Array([0., 0., 1.], dtype=float32)
     """
-    unnormalised = ew.exp(_shifted("softmax", x, axis, where))
+    unnormalised = ew.exp(shifted("softmax", x, axis, where))
     out = unnormalised / red.sum(unnormalised, axis, keepdims=True, where=where)
     return out if where is None else uf.pick(where, out, 0.0)
 
@@ -531,9 +520,9 @@ def log_softmax(x: ArrayLike, axis: ints.Axis = -1, where: ArrayLike | None = No
         >>> nn.log_softmax(jnp.array([0.0, 1000.0]))
         Array([-1000.,     0.], dtype=float32)
     """
-    shifted = _shifted("log_softmax", x, axis, where)
-    total = red.sum(ew.exp(shifted), axis, keepdims=True, where=where)
-    out = shifted - ew.log(total)
+    below = shifted("log_softmax", x, axis, where)
+    total = red.sum(ew.exp(below), axis, keepdims=True, where=where)
+    out = below - ew.log(total)
     return out if where is None else uf.pick(where, out, -math.inf)
 
 

@@ -309,18 +309,17 @@ def _krons(parts: Iterable[pt.SparsityPattern]) -> pt.SparsityPattern:
 
 
 def _reduce_window(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequence[Factors]]:
-    params, (out,) = eqn.params, eqn.out_avals
-    fields = zip(
-        operands[0].aval.shape,
+    p, (out,), shape = eqn.params, eqn.out_avals, operands[0].aval.shape
+    axes = map(
+        _windows,
+        shape,
         out.shape,
-        params.window,
-        params.strides,
-        params.padding,
-        params.base_dilation,
-        params.window_dilation,
-        strict=True,
+        p.window,
+        p.strides,
+        p.padding,
+        p.base_dilation,
+        p.window_dilation,
     )
-    axes = [_windows(*along) for along in fields]
     return [[(_krons([seen[0].also(*seen[1:]) for seen in axes]),)] * len(operands)]
 
 
@@ -332,17 +331,9 @@ def _convolution(eqn: jx.JaxprEqn, operands: Sequence[Operand]) -> Sequence[Sequ
     batch, features = [x.aval.shape[i] for i in lhs[:2]]
     groups, out_features = params.feature_groups, kernel.aval.shape[rhs[0]]
     space, sizes = [x.aval.shape[i] for i in lhs[2:]], [out.shape[i] for i in to[2:]]
-    fields = zip(
-        space,
-        sizes,
-        [kernel.aval.shape[i] for i in rhs[2:]],
-        params.strides,
-        params.padding,
-        params.lhs_dilation,
-        params.rhs_dilation,
-        strict=True,
-    )
-    axes = [_windows(*along) for along in fields]
+    window = [kernel.aval.shape[i] for i in rhs[2:]]
+    dilations = params.lhs_dilation, params.rhs_dilation
+    axes = map(_windows, space, sizes, window, params.strides, params.padding, *dilations)
     if kernel.value is None:
         seen = _krons([along[0].also(*along[1:]) for along in axes])
     else:

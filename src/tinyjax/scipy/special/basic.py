@@ -508,6 +508,17 @@ def logsumexp(
     return uf.pick(sign < 0, math.nan, out)
 
 
+def shifted(name: str, x: ArrayLike, axis: ints.Axis, where: ArrayLike | None = None) -> Array:
+    """Subtract the greatest element, which is a constant to derivatives; -inf where masked out."""
+    a = pm.strong(pm.inexact(x, name))
+    if where is not None:
+        a = uf.pick(where, a, -math.inf)
+    # before the maximum, so that nothing is computed of a derivative that is dropped
+    start = None if type(a.size) is int and a.size else -math.inf
+    greatest = red.max(idn.stop_gradient(a), axis, keepdims=True, initial=start)
+    return a - greatest
+
+
 def log_softmax(x: ArrayLike, /, *, axis: ints.Axis = None) -> Array:
     """Return ``log(softmax(x))``, accurate where that is small.
 
@@ -524,10 +535,8 @@ def log_softmax(x: ArrayLike, /, *, axis: ints.Axis = None) -> Array:
         >>> special.log_softmax(jnp.array([0.0, 1000.0]))
         Array([-1000.,     0.], dtype=float32)
     """
-    a = pm.inexact(x, "log_softmax")
-    greatest = idn.stop_gradient(red.max(a, axis, keepdims=True, initial=-math.inf))
-    shifted = a - greatest
-    return shifted - ew.log(red.sum(ew.exp(shifted), axis, keepdims=True))
+    a = shifted("log_softmax", x, axis)
+    return a - ew.log(red.sum(ew.exp(a), axis, keepdims=True))
 
 
 def softmax(x: ArrayLike, /, *, axis: ints.Axis = None) -> Array:
@@ -546,10 +555,8 @@ def softmax(x: ArrayLike, /, *, axis: ints.Axis = None) -> Array:
         >>> special.softmax(jnp.array([0.0, 0.0, 1000.0]))
         Array([0., 0., 1.], dtype=float32)
     """
-    a = pm.inexact(x, "softmax")
-    greatest = idn.stop_gradient(red.max(a, axis, keepdims=True, initial=-math.inf))
-    exponentials = ew.exp(a - greatest)
+    exponentials = ew.exp(shifted("softmax", x, axis))
     return exponentials / red.sum(exponentials, axis, keepdims=True)
 
 
-replay.replay_functions(globals(), plain="erf erfc erfinv gammaln digamma")
+replay.replay_functions(globals(), plain="erf erfc erfinv gammaln digamma shifted")
