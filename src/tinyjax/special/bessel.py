@@ -30,7 +30,7 @@ _FAR = _far(0), _far(1)
 def _scaled(order: int) -> Callable[[Array], Array]:
     def formula(x: Array) -> Array:
         size = jnp.abs(x)
-        near = decl.chebyshev(decl.between(size, 0.0, 8.0), _NEAR[order], 0.0, 8.0)
+        near = decl.chebyshev(jnp.clip(size, 0.0, 8.0), _NEAR[order], 0.0, 8.0)
         # the asymptotic series is one in 1 / x, over the root of x
         far = decl.chebyshev(1 / jnp.maximum(size, 8.0), _FAR[order], 0.0, 0.125)
         far = far / jnp.sqrt(size)
@@ -71,7 +71,7 @@ def _difference(x: Array, zeroth: Array, first: Array) -> Array:
 
 
 def _slope_of_zeroth(t: Array, z: Array, x: Array) -> Array:
-    return ew.neg(ew.mul(t, ew.mul(ew.sign(x), _difference(x, z, bessel_i1e(x)))))
+    return -(t * (ew.sign(x) * _difference(x, z, bessel_i1e(x))))
 
 
 def _slope_of_first(t: Array, z: Array, x: Array) -> Array:
@@ -79,7 +79,7 @@ def _slope_of_first(t: Array, z: Array, x: Array) -> Array:
     small = jnp.where(near, x, 0.0)
     series = jnp.exp(-jnp.abs(small)) * decl.polynomial(small * small / 4, _RATIO)
     over_x = jnp.where(near, series, z / jnp.where(near, 1.0, x))
-    return ew.mul(t, ew.sub(_difference(x, bessel_i0e(x), z), over_x))
+    return t * (_difference(x, bessel_i0e(x), z) - over_x)
 
 
 bessel_i0e: fam.Elementwise = decl.special(

@@ -232,8 +232,3 @@ def chebyshev(
     for c in reversed(others):
         out, before = c + twice * out - before, out
     return first + t * out - before
-
-
-def between(x: Array, low: float, high: float) -> Array:
-    """Bound the argument of a formula to where it stands; NaN stays."""
-    return jnp.clip(x, low, high)

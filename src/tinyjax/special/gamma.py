@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
 import attrs
@@ -355,65 +354,53 @@ def _slope(a: Array, x: Array, of_sample: bool) -> Array:
     return jnp.where(a == 0, math.nan, _outside(a, x, result, 0.0, 0.0))
 
 
-def _of_upper(upper: bool) -> Callable[[Array, Array], Array]:
-    return lambda a, x: _incomplete(a, x, upper)
-
-
-def _of_slope(of_sample: bool) -> Callable[[Array, Array], Array]:
-    return lambda a, x: _slope(a, x, of_sample)
-
-
 # The primitives
 
 
 def gamma_density(a: Array, x: Array) -> Array:
     """``x^(a - 1) exp(-x) / gamma(a)``, the derivative of ``P`` in x."""
-    ten = sh.full_like(a, 10.0)
-    large = ew.gt(a, ten)
-    one, zero = sh.full_like(a, 1.0), sh.full_like(a, 0.0)
-    small = ew.select(large, one, a)
-    flat = ew.and_(ew.eq(small, one), ew.eq(x, zero))  # x^0
-    power = ew.mul(ew.sub(small, one), ew.log(ew.select(flat, one, x)))
-    log = ew.sub(power, x)
-    near = ew.exp(ew.sub(log, sp.lgamma(small)))
+    large = a > 10
+    small = jnp.where(large, 1.0, a)
+    flat = (small == 1) & (x == 0)  # x^0
+    near = ew.exp((small - 1.0) * ew.log(jnp.where(flat, 1.0, x)) - x - sp.lgamma(small))
     # for large a the parts of the logarithm cancel, but for what Stirling's formula leaves
-    big = ew.select(large, a, ten)
-    over = ew.select(ew.eq(x, zero), one, x)
+    big = jnp.where(large, a, 10.0)
+    over = jnp.where(x == 0, 1.0, x)
     far = jnp.exp(_distance(big, x) - stirling_series(big)) * jnp.sqrt(big / (2 * math.pi)) / over
-    return ew.select(large, far, near)
+    return jnp.where(large, far, near)
 
 
 def _grad_a_in_x(t: Array, z: Array, a: Array, x: Array) -> Array:
-    return ew.mul(t, ew.mul(gamma_density(a, x), ew.sub(ew.log(x), sp.digamma(a))))
+    return t * (gamma_density(a, x) * (ew.log(x) - sp.digamma(a)))
 
 
 igamma_grad_a: fam.Elementwise = decl.special(
     "igamma_grad_a",
-    decl.by_formula(_of_slope(False)),
-    _of_slope(False),
+    decl.by_formula(partial(_slope, of_sample=False)),
+    partial(_slope, of_sample=False),
     decl.no_derivative("igamma_grad_a", "parameter"),
     _grad_a_in_x,
 )
 random_gamma_grad: fam.Elementwise = decl.special(
     "random_gamma_grad",
-    decl.by_formula(_of_slope(True)),
-    _of_slope(True),
+    decl.by_formula(partial(_slope, of_sample=True)),
+    partial(_slope, of_sample=True),
     decl.no_derivative("random_gamma_grad", "parameter"),
     decl.no_derivative("random_gamma_grad", "sample"),
 )
 igamma: fam.Elementwise = decl.special(
     "igamma",
     decl.by_scipy("gammainc"),
-    _of_upper(False),
-    lambda t, z, a, x: ew.mul(t, igamma_grad_a(a, x)),
-    lambda t, z, a, x: ew.mul(t, gamma_density(a, x)),
+    partial(_incomplete, upper=False),
+    lambda t, z, a, x: t * igamma_grad_a(a, x),
+    lambda t, z, a, x: t * gamma_density(a, x),
 )
 igammac: fam.Elementwise = decl.special(
     "igammac",
     decl.by_scipy("gammaincc"),
-    _of_upper(True),
-    lambda t, z, a, x: ew.neg(ew.mul(t, igamma_grad_a(a, x))),
-    lambda t, z, a, x: ew.neg(ew.mul(t, gamma_density(a, x))),
+    partial(_incomplete, upper=True),
+    lambda t, z, a, x: -(t * igamma_grad_a(a, x)),
+    lambda t, z, a, x: -(t * gamma_density(a, x)),
 )
 
 
@@ -503,10 +490,8 @@ def _betainc(a: Array, b: Array, x: Array) -> Array:
 
 
 def _beta_density(a: Array, b: Array, x: Array) -> Array:
-    one = sh.full_like(x, 1.0)
-    log = ew.add(ew.mul(ew.sub(a, one), ew.log(x)), ew.mul(ew.sub(b, one), ew.log1p(ew.neg(x))))
-    of_beta = ew.sub(ew.add(sp.lgamma(a), sp.lgamma(b)), sp.lgamma(ew.add(a, b)))
-    return ew.exp(ew.sub(log, of_beta))
+    log = (a - 1.0) * ew.log(x) + (b - 1.0) * ew.log1p(-x)
+    return ew.exp(log - (sp.lgamma(a) + sp.lgamma(b) - sp.lgamma(a + b)))
 
 
 regularized_incomplete_beta: fam.Elementwise = decl.special(
@@ -515,5 +500,5 @@ regularized_incomplete_beta: fam.Elementwise = decl.special(
     _betainc,
     decl.no_derivative("betainc", "first parameter"),
     decl.no_derivative("betainc", "second parameter"),
-    lambda t, z, a, b, x: ew.mul(t, _beta_density(a, b, x)),
+    lambda t, z, a, b, x: t * _beta_density(a, b, x),
 )

@@ -13,7 +13,7 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes
-from tinyjax.core.names import Array, ew, fam, sh
+from tinyjax.core.names import Array, fam
 from tinyjax.primitives import special as sp
 from tinyjax.special import declaring as decl, gamma as sga
 
@@ -86,12 +86,8 @@ hyp1f1: fam.Elementwise = decl.special(
     _hyp1f1,
     decl.no_derivative("hyp1f1", "first parameter"),
     decl.no_derivative("hyp1f1", "second parameter"),
-    lambda t, z, a, b, x: ew.mul(t, ew.mul(ew.div(a, b), hyp1f1(_one_more(a), _one_more(b), x))),
+    lambda t, z, a, b, x: t * (a / b * hyp1f1(a + 1.0, b + 1.0, x)),
 )
-
-
-def _one_more(x: Array) -> Array:
-    return ew.add(x, sh.full_like(x, 1.0))
 
 
 def _gamma(x: Array) -> Array:
@@ -154,9 +150,7 @@ hyp2f1: fam.Elementwise = decl.special(
     decl.no_derivative("hyp2f1", "first parameter"),
     decl.no_derivative("hyp2f1", "second parameter"),
     decl.no_derivative("hyp2f1", "third parameter"),
-    lambda t, z, a, b, c, x: ew.mul(
-        t, ew.mul(ew.div(ew.mul(a, b), c), hyp2f1(_one_more(a), _one_more(b), _one_more(c), x))
-    ),
+    lambda t, z, a, b, c, x: t * (a * b / c * hyp2f1(a + 1.0, b + 1.0, c + 1.0, x)),
 )
 
 
@@ -182,11 +176,11 @@ def _poch(z: Array, m: Array) -> Array:
 
 
 def _in_base(t: Array, value: Array, z: Array, m: Array) -> Array:
-    return ew.mul(t, ew.mul(value, ew.sub(sp.digamma(ew.add(z, m)), sp.digamma(z))))
+    return t * (value * (sp.digamma(z + m) - sp.digamma(z)))
 
 
 def _in_count(t: Array, value: Array, z: Array, m: Array) -> Array:
-    return ew.mul(t, ew.mul(value, sp.digamma(ew.add(z, m))))
+    return t * (value * sp.digamma(z + m))
 
 
 poch: fam.Elementwise = decl.special("poch", decl.by_scipy("poch"), _poch, _in_base, _in_count)

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax.core.names import Array, ew, fam, sh
+from tinyjax.core.names import Array, ew, fam
 from tinyjax.core.primitives.shape import full_like
 from tinyjax.dtypes import HostArray
 from tinyjax.primitives import special as sp
@@ -60,8 +60,7 @@ def _wofz(z: Array) -> Array:
 
 
 def _wofz_slope(t: Array, w: Array, z: Array) -> Array:
-    product = ew.mul(sh.full_like(z, 2.0), ew.mul(z, w))
-    return ew.mul(t, ew.sub(sh.full_like(z, 2j / _ROOT_PI), product))
+    return t * (2j / _ROOT_PI - 2.0 * (z * w))
 
 
 wofz: fam.Elementwise = decl.special("wofz", decl.by_scipy("wofz"), _wofz, _wofz_slope, kinds="c")
@@ -97,8 +96,7 @@ def _ndtri(p: Array) -> Array:
 
 
 def _ndtri_slope(t: Array, z: Array, p: Array) -> Array:
-    slope = ew.exp(ew.mul(full_like(z, 0.5), ew.mul(z, z)))
-    return ew.mul(t, ew.mul(full_like(z, math.sqrt(2 * math.pi)), slope))
+    return t * (math.sqrt(2 * math.pi) * ew.exp(0.5 * (z * z)))
 
 
 ndtri: fam.Elementwise = decl.special("ndtri", decl.by_scipy("ndtri"), _ndtri, _ndtri_slope)
@@ -131,13 +129,13 @@ _ERFCX_SLOPE_FAR: Final = [
 
 
 def _erfcx_slope(t: Array, z: Array, x: Array) -> Array:
-    near = ew.sub(ew.mul(full_like(x, 2.0), ew.mul(x, z)), full_like(x, 2 / math.sqrt(math.pi)))
+    near = 2.0 * (x * z) - 2 / math.sqrt(math.pi)
     # the first two terms of the series are what cancels there
-    far = ew.gt(x, full_like(x, 8.0))
-    inverse = 1 / ew.select(far, x, full_like(x, 8.0))
+    far = x > 8
+    inverse = 1 / jnp.where(far, x, 8.0)
     square = inverse * inverse
     series = square * decl.polynomial(square, _ERFCX_SLOPE_FAR)
-    return ew.mul(t, ew.select(far, series, near))
+    return t * jnp.where(far, series, near)
 
 
 erfcx: fam.Elementwise = decl.special("erfcx", decl.by_scipy("erfcx"), _erfcx, _erfcx_slope)
@@ -153,14 +151,14 @@ def _dawsn_far(u: HostArray) -> HostArray:
 
 def _dawsn(x: Array) -> Array:
     size = jnp.abs(x)
-    near = x * decl.chebyshev(decl.between(size, 0.0, 2.0), _dawsn_near, 0.0, 2.0)
-    middle = x * decl.chebyshev(decl.between(size, 2.0, 6.0), _dawsn_near, 2.0, 6.0)
+    near = x * decl.chebyshev(jnp.clip(size, 0.0, 2.0), _dawsn_near, 0.0, 2.0)
+    middle = x * decl.chebyshev(jnp.clip(size, 2.0, 6.0), _dawsn_near, 2.0, 6.0)
     far = decl.chebyshev(1 / jnp.maximum(size, 6.0), _dawsn_far, 0.0, 1 / 6) / x
     return jnp.where(size > 6, far, jnp.where(size > 2, middle, near))
 
 
 def _dawsn_slope(t: Array, z: Array, x: Array) -> Array:
-    return ew.mul(t, ew.sub(full_like(x, 1.0), ew.mul(full_like(x, 2.0), ew.mul(x, z))))
+    return t * (1.0 - 2.0 * (x * z))
 
 
 dawsn: fam.Elementwise = decl.special("dawsn", decl.by_scipy("dawsn"), _dawsn, _dawsn_slope)
@@ -198,17 +196,13 @@ def _owens_t(h: Array, a: Array) -> Array:
 
 
 def _owens_t_in_h(t: Array, z: Array, h: Array, a: Array) -> Array:
-    half = full_like(h, 0.5)
-    density = ew.exp(ew.neg(ew.mul(half, ew.mul(h, h))))
-    between_ = sp.erf(ew.mul(full_like(h, math.sqrt(0.5)), ew.mul(a, h)))
-    factor = full_like(h, -0.5 / math.sqrt(2 * math.pi))
-    return ew.mul(t, ew.mul(factor, ew.mul(density, between_)))
+    density, between = ew.exp(-0.5 * (h * h)), sp.erf(math.sqrt(0.5) * (a * h))
+    return t * (-0.5 / math.sqrt(2 * math.pi) * (density * between))
 
 
 def _owens_t_in_a(t: Array, z: Array, h: Array, a: Array) -> Array:
-    square = ew.add(full_like(a, 1.0), ew.mul(a, a))
-    density = ew.exp(ew.mul(full_like(h, -0.5), ew.mul(ew.mul(h, h), square)))
-    return ew.mul(t, ew.div(ew.mul(full_like(a, 1 / (2 * math.pi)), density), square))
+    square = 1.0 + a * a
+    return t * (1 / (2 * math.pi) * ew.exp(-0.5 * (h * h * square)) / square)
 
 
 owens_t: fam.Elementwise = decl.special(
@@ -242,14 +236,14 @@ def _expi_far(u: HostArray) -> HostArray:
 
 
 def _expi(x: Array) -> Array:
-    near = jnp.log(jnp.abs(x)) + decl.chebyshev(decl.between(x, -1.0, 3.0), _expi_entire, -1.0, 3.0)
-    scaled = decl.chebyshev(decl.between(x, 3.0, 10.0), _expi_scaled, 3.0, 10.0)
+    near = jnp.log(jnp.abs(x)) + decl.chebyshev(jnp.clip(x, -1.0, 3.0), _expi_entire, -1.0, 3.0)
+    scaled = decl.chebyshev(jnp.clip(x, 3.0, 10.0), _expi_scaled, 3.0, 10.0)
     scaled = jnp.where(
-        x > 10, decl.chebyshev(decl.between(x, 10.0, 45.0), _expi_scaled, 10.0, 45.0), scaled
+        x > 10, decl.chebyshev(jnp.clip(x, 10.0, 45.0), _expi_scaled, 10.0, 45.0), scaled
     )
     far = decl.chebyshev(1 / jnp.maximum(x, 45.0), _expi_far, 0.0, 1 / 45)
     scaled = jnp.where(x > 45, far, scaled)
-    low = decl.chebyshev(decl.between(x, -5.0, -1.0), _expi_scaled, -5.0, -1.0)
+    low = decl.chebyshev(jnp.clip(x, -5.0, -1.0), _expi_scaled, -5.0, -1.0)
     scaled = jnp.where(x < -1, low, scaled)
     deep = decl.chebyshev(1 / jnp.minimum(x, -5.0), _expi_far, -0.2, 0.0)
     scaled = jnp.where(x < -5, deep, scaled)
@@ -258,7 +252,7 @@ def _expi(x: Array) -> Array:
 
 
 expi: fam.Elementwise = decl.special(
-    "expi", decl.by_scipy("expi"), _expi, lambda t, z, x: ew.mul(t, ew.div(ew.exp(x), x))
+    "expi", decl.by_scipy("expi"), _expi, lambda t, z, x: t * (ew.exp(x) / x)
 )
 
 _TINY: Final = 1e-300
@@ -321,16 +315,15 @@ expn: fam.Elementwise = decl.special(
     _expn_by_scipy,
     _expn,
     decl.no_derivative("expn", "order"),
-    lambda t, z, n, x: ew.neg(ew.mul(t, _order_below(n, x, z))),
+    lambda t, z, n, x: -(t * _order_below(n, x, z)),
 )
 
 
 def _order_below(n: Array, x: Array, value: Array) -> Array:
     """``E_{n-1}``, where ``E_n`` is given; below ``E_0`` by DLMF 8.19.12."""
-    zero, one = full_like(n, 0.0), full_like(n, 1.0)
-    at_zero = ew.eq(n, zero)
-    regular = expn(ew.select(at_zero, zero, ew.sub(n, one)), x)
-    return ew.select(at_zero, ew.div(ew.add(ew.exp(ew.neg(x)), value), x), regular)
+    at_zero = n == 0
+    regular = expn(jnp.where(at_zero, 0.0, n - 1.0), x)
+    return jnp.where(at_zero, (ew.exp(-x) + value) / x, regular)
 
 
 # Sine, cosine and Fresnel integrals
@@ -372,8 +365,8 @@ def _ci_far(u: HostArray) -> HostArray:
 def _circular(x: Array) -> tuple[Array, Array]:
     """The auxiliary functions f and g for x of at least 4."""
     u = 1 / x
-    close = decl.between(u, 1 / 12, 1 / 4)
-    distant = decl.between(u, 0.0, 1 / 12)
+    close = jnp.clip(u, 1 / 12, 1 / 4)
+    distant = jnp.clip(u, 0.0, 1 / 12)
     f, g = (
         jnp.where(
             u > 1 / 12,
@@ -387,7 +380,7 @@ def _circular(x: Array) -> tuple[Array, Array]:
 
 def _sine_integral(x: Array) -> Array:
     size = jnp.abs(x)
-    square = decl.between(size, 0.0, 4.0) ** 2
+    square = jnp.clip(size, 0.0, 4.0) ** 2
     near = x * decl.chebyshev(square, _si_near, 0.0, 16.0)
     f, g = _circular(jnp.maximum(size, 4.0))
     far = jnp.sign(x) * (math.pi / 2 - f * jnp.cos(size) - g * jnp.sin(size))
@@ -397,7 +390,7 @@ def _sine_integral(x: Array) -> Array:
 
 def _cosine_integral(x: Array) -> Array:
     size = jnp.abs(x)
-    square = decl.between(size, 0.0, 4.0) ** 2
+    square = jnp.clip(size, 0.0, 4.0) ** 2
     near = jnp.log(size) + decl.chebyshev(square, _ci_near, 0.0, 16.0)
     f, g = _circular(jnp.maximum(size, 4.0))
     far = f * jnp.sin(size) - g * jnp.cos(size)
@@ -406,13 +399,13 @@ def _cosine_integral(x: Array) -> Array:
 
 
 sine_integral: fam.Elementwise = decl.special(
-    "sine_integral", decl.by_scipy("sici", 0), _sine_integral, lambda t, z, x: ew.mul(t, _sinc(x))
+    "sine_integral", decl.by_scipy("sici", 0), _sine_integral, lambda t, z, x: t * _sinc(x)
 )
 cosine_integral: fam.Elementwise = decl.special(
     "cosine_integral",
     decl.by_scipy("sici", 1),
     _cosine_integral,
-    lambda t, z, x: ew.mul(t, ew.div(ew.cos(x), x)),
+    lambda t, z, x: t * (ew.cos(x) / x),
 )
 
 
@@ -454,7 +447,7 @@ def _fresnel_g(u: HostArray) -> HostArray:
 def _fresnel_far(x: Array) -> tuple[Array, Array, Array, Array]:
     """f, g, and the sine and cosine of ``pi x^2 / 2``, for x of at least 1.6."""
     u = 1 / x
-    close, distant = decl.between(u, 0.2, 0.625), decl.between(u, 0.0, 0.2)
+    close, distant = jnp.clip(u, 0.2, 0.625), jnp.clip(u, 0.0, 0.2)
     f, g = (
         jnp.where(
             u > 0.2, decl.chebyshev(close, fun, 0.2, 0.625), decl.chebyshev(distant, fun, 0.0, 0.2)
@@ -471,10 +464,8 @@ def _fresnel_far(x: Array) -> tuple[Array, Array, Array, Array]:
 
 def _fresnel_sine(x: Array) -> Array:
     size = jnp.abs(x)
-    cube = decl.between(size, 0.0, 1.6) ** 3
-    near = cube * decl.chebyshev(
-        cube * decl.between(size, 0.0, 1.6), _fresnel_sine_near, 0.0, 1.6**4
-    )
+    cube = jnp.clip(size, 0.0, 1.6) ** 3
+    near = cube * decl.chebyshev(cube * jnp.clip(size, 0.0, 1.6), _fresnel_sine_near, 0.0, 1.6**4)
     f, g, sine, cosine = _fresnel_far(jnp.maximum(size, 1.6))
     far = jnp.where(size > 1e15, 0.5, 0.5 - f * cosine - g * sine)
     return jnp.sign(x) * jnp.where(size > 1.6, far, near)
@@ -482,7 +473,7 @@ def _fresnel_sine(x: Array) -> Array:
 
 def _fresnel_cosine(x: Array) -> Array:
     size = jnp.abs(x)
-    fourth = decl.between(size, 0.0, 1.6) ** 4
+    fourth = jnp.clip(size, 0.0, 1.6) ** 4
     near = size * decl.chebyshev(fourth, _fresnel_cosine_near, 0.0, 1.6**4)
     f, g, sine, cosine = _fresnel_far(jnp.maximum(size, 1.6))
     far = jnp.where(size > 1e15, 0.5, 0.5 + f * sine - g * cosine)
@@ -490,20 +481,20 @@ def _fresnel_cosine(x: Array) -> Array:
 
 
 def _angle(x: Array) -> Array:
-    return ew.mul(full_like(x, math.pi / 2), ew.mul(x, x))
+    return math.pi / 2 * (x * x)
 
 
 fresnel_sine: fam.Elementwise = decl.special(
     "fresnel_sine",
     decl.by_scipy("fresnel", 0),
     _fresnel_sine,
-    lambda t, z, x: ew.mul(t, ew.sin(_angle(x))),
+    lambda t, z, x: t * ew.sin(_angle(x)),
 )
 fresnel_cosine: fam.Elementwise = decl.special(
     "fresnel_cosine",
     decl.by_scipy("fresnel", 1),
     _fresnel_cosine,
-    lambda t, z, x: ew.mul(t, ew.cos(_angle(x))),
+    lambda t, z, x: t * ew.cos(_angle(x)),
 )
 
 
@@ -518,7 +509,7 @@ def _spence(x: Array) -> Array:
     outside = x > 2
     y = jnp.where(outside, 1 / x, x)
     low = y < 0.5
-    z = decl.between(jnp.where(low, 1 - y, y), 0.5, 2.0)
+    z = jnp.clip(jnp.where(low, 1 - y, y), 0.5, 2.0)
     value = (1 - z) * decl.chebyshev(z, _spence_part, 0.5, 2.0)
     # DLMF 25.12.6, then 25.12.4
     at_zero = jnp.where(y == 0, 0.0, jnp.log(y) * jnp.log1p(-jnp.where(low, y, 0.0)))
@@ -529,13 +520,12 @@ def _spence(x: Array) -> Array:
 
 
 def _spence_slope(t: Array, z: Array, x: Array) -> Array:
-    offset = ew.sub(x, full_like(x, 1.0))
-    near = ew.lt(ew.abs_(offset), full_like(x, 1e-3))
+    offset = x - 1.0
+    near = ew.abs_(offset) < 1e-3
     # log(1 + d) / d = 1 - d / 2 + d^2 / 3 - ...
     series = decl.polynomial(offset, [(-1) ** k / (k + 1) for k in range(7)])
-    safe = ew.select(near, full_like(x, 2.0), x)
-    slope = ew.div(ew.log(safe), ew.sub(safe, full_like(x, 1.0)))
-    return ew.neg(ew.mul(t, ew.select(near, series, slope)))
+    safe = jnp.where(near, 2.0, x)
+    return -(t * jnp.where(near, series, ew.log(safe) / (safe - 1.0)))
 
 
 spence: fam.Elementwise = decl.special("spence", decl.by_scipy("spence"), _spence, _spence_slope)
