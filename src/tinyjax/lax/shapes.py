@@ -707,13 +707,8 @@ def index_take(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
             f"{', '.join(str(i.aval) for i in places)}."
         )
     where = [ints.canonical_axis(axis, x.ndim, "index_take: axis") for axis in axes]
-    inside = []
-    for i, axis in zip(map(wrap_index.canonical_indices, places), where, strict=True):
-        size = sh.full_like(i, x.shape[axis] or 1)
-        left = ew.rem(i, size)
-        below = ew.lt(left, sh.full_like(left, 0))
-        inside.append(ew.select(below, ew.add(left, size), left))
-    return sct.take_front(x, inside, where)
+    at = zip(map(wrap_index.canonical_indices, places), where, strict=True)
+    return sct.take_front(x, [i % (x.shape[axis] or 1) for i, axis in at], where)
 
 
 @overload

@@ -17,7 +17,7 @@ from tinyjax.lax import DotDimensionNumbers, dot_general
 from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm, reductions as red
 from tinyjax.numpy.taking import repeat
 from tinyjax.primitives.special import erfc
-from tinyjax.scipy.special.basic import logsumexp, shifted
+from tinyjax.scipy.special.basic import log_minus_expm1, logsumexp, shifted
 
 # Rectifiers
 
@@ -74,8 +74,7 @@ def relu6(x: ArrayLike) -> Array:
         Array([0., 2., 6.], dtype=float32)
     """
     a = pm.inexact(x, "relu6")
-    six = sh.full_like(a, 6.0)
-    return relu(ew.select(ew.ge(a, six), six, a))
+    return relu(uf.pick(a >= 6, 6.0, a))
 
 
 def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
@@ -118,10 +117,9 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
         Array([-1.,  0.,  2.], dtype=float32)
     """
     a, scale = pm.promote_inexact(*pm.arrays("elu", x, alpha))
-    zero = sh.full_like(a, 0.0)
-    positive = ew.gt(a, zero)
+    positive = a > 0
     # the exponential of a large number would make its derivative inf * 0
-    return uf.pick(positive, a, scale * ew.expm1(ew.select(positive, zero, a)))
+    return uf.pick(positive, a, scale * ew.expm1(uf.pick(positive, 0.0, a)))
 
 
 def selu(x: ArrayLike) -> Array:
@@ -355,11 +353,7 @@ def log1mexp(x: ArrayLike) -> Array:
         >>> round(float(nn.log1mexp(1e-20)), 3)
         -46.052
     """
-    a = pm.inexact(x, "log1mexp")
-    near = ew.lt(a, sh.full_like(a, math.log(2.0)))
-    one = sh.full_like(a, 1.0)  # takes the place of what either formula is not for
-    low = ew.log(ew.neg(ew.expm1(ew.neg(ew.select(near, a, one)))))
-    return ew.select(near, low, ew.log1p(ew.neg(ew.exp(ew.neg(ew.select(near, one, a))))))
+    return log_minus_expm1(pm.inexact(x, "log1mexp"))
 
 
 def silu(x: ArrayLike) -> Array:

@@ -166,9 +166,8 @@ def lcm(x1: ArrayLike, x2: ArrayLike) -> Array:
     a, b = _whole("lcm", x1, x2)
     a, b = uf.abs(a), uf.abs(b)
     divisor = gcd(a, b)
-    none = ew.eq(divisor, sh.full_like(divisor, 0))
-    safe = ew.select(none, sh.full_like(divisor, 1), divisor)
-    return ew.select(none, sh.full_like(a, 0), ew.mul(a, ew.div(b, safe)))
+    none = divisor == 0
+    return uf.pick(none, 0, a * ew.div(b, uf.pick(none, 1, divisor)))
 
 
 @replayed

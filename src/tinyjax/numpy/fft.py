@@ -87,11 +87,9 @@ def _transformed(
     spectrum = _fft.fft(x, kind, lengths)
     inverse, count = kind in (FftKind.IFFT, FftKind.IRFFT), prod(lengths)
     if norm == "ortho":
-        spectrum = ew.mul(
-            spectrum, sh.full_like(spectrum, sqrt(count) if inverse else 1 / sqrt(count))
-        )
+        spectrum = spectrum * (sqrt(count) if inverse else 1 / sqrt(count))
     elif norm == "forward":
-        spectrum = ew.mul(spectrum, sh.full_like(spectrum, count if inverse else 1 / count))
+        spectrum = spectrum * (count if inverse else 1 / count)
     return mn.moveaxis(spectrum, ends, axes)
 
 

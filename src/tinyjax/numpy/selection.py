@@ -147,15 +147,11 @@ def nonzero(a: ArrayLike, *, size: int | None = None, fill_value: Fill = None) -
         return tuple([mn.filled(fill, (size,), index_type) for fill in fills])
     # where the mask holds for the k-th time, the place goes to position k
     counted = primitives.cumsum(ew.convert_element_type(flat, index_type), 0)
-    one = sh.full_like(counted, 1)
-    position = ew.select(flat, ew.sub(counted, one), ew.neg(one))
-    at_position = sh.full((size,), 0, index_type).at[position]
+    at_position = sh.full((size,), 0, index_type).at[uf.pick(flat, counted - 1, -1)]
     numbers = sh.iota((n,), index_type, 0)
     places = at_position.set(numbers, mode="drop", wrap_negative_indices=False)
     count = sh.reshape(sl.slice_in_dim(counted, n - 1, n), ())
-    is_real = ew.lt(
-        sh.iota((size,), index_type, 0), uf.pick(True, count, sh.full((size,), 0, index_type))
-    )
+    is_real = sh.iota((size,), index_type, 0) < count
     along = mn.unravel_index(places, x.shape)
     instead = [mn.filled(fill, (size,), index_type) for fill in fills]
     return tuple([ew.select(is_real, i, j) for i, j in zip(along, instead, strict=True)])

@@ -656,12 +656,9 @@ def _least_with_fraction(line: Array, weights: Array, q: Array, skip_nan: bool) 
     place = reduce_sum(pm.convert(below, dtypes.int32), (1,))
     there = reduce_sum(pm.convert(ew.not_(missing), dtypes.int32), (0,)) if skip_nan else None
     last = sh.full_like(place, n) if there is None else broadcast_in_dim(there, place.shape, others)
-    last = ew.sub(last, sh.full_like(last, 1))
-    out = _take_front(line, ew.max_(ew.min_(place, last), sh.full_like(place, 0)))
+    out = _take_front(line, uf.maximum(uf.minimum(place, last - 1), 0))
     invalid = rd.reduce_or(wrong if skip_nan else ew.or_(wrong, missing), (0,))
-    return ew.select(
-        broadcast_in_dim(invalid, out.shape, others), sh.full_like(out, float("nan")), out
-    )
+    return uf.pick(broadcast_in_dim(invalid, out.shape, others), float("nan"), out)
 
 
 def _known(*arrays: Array) -> AbstractContextManager[object]:
@@ -711,23 +708,20 @@ def _interpolate(line: Array, q: Array, method: Method, skip_nan: bool) -> Array
         case "higher":
             out = at(high)
         case "nearest":
-            half = sh.full_like(weight, 0.5)
-            out = ew.select(ew.le(weight, half), at(low), at(high))
+            out = ew.select(weight <= 0.5, at(low), at(high))
         case _:
             below, above = at(low), at(high)
             if method == "midpoint":
                 weight = sh.full_like(weight, 0.5)
             # equal infinities need no arithmetic, which would make NaN of them
-            mixed = ew.add(
-                ew.mul(below, ew.sub(sh.full_like(weight, 1), weight)), ew.mul(above, weight)
-            )
+            mixed = below * (1 - weight) + above * weight
             infinite = ew.and_(ew.eq(below, above), ew.ne(mixed, mixed))
             out = ew.select(infinite, below, mixed)
     if skip_nan:
         return out
     end = sh.reshape(sl.slice_in_dim(line, n - 1, n), rest)
     invalid = broadcast_in_dim(ew.ne(end, end), shape, others)
-    return ew.select(invalid, sh.full_like(out, float("nan")), out)
+    return uf.pick(invalid, float("nan"), out)
 
 
 #: Elements at so many places, if they are known, are slices.

@@ -266,8 +266,7 @@ def cauchy(
     """
     kind = uniforms.float_dtype("cauchy", dtype)
     sample = uniforms.uniform(key, shape, kind, float(jnp.finfo(kind).eps), 1.0)
-    centred = ew.sub(sample, full_like(sample, 0.5))
-    return ew.tan(ew.mul(full_like(sample, math.pi), centred))
+    return ew.tan(math.pi * (sample - 0.5))
 
 
 @uniforms.sampler

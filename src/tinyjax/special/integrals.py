@@ -196,7 +196,7 @@ def _owens_t(h: Array, a: Array) -> Array:
 
 
 def _owens_t_in_h(t: Array, z: Array, h: Array, a: Array) -> Array:
-    density, between = ew.exp(-0.5 * (h * h)), sp.erf(math.sqrt(0.5) * (a * h))
+    density, between = ew.exp(-(0.5 * (h * h))), sp.erf(math.sqrt(0.5) * (a * h))
     return t * (-0.5 / math.sqrt(2 * math.pi) * (density * between))
 
 

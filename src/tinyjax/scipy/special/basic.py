@@ -288,6 +288,13 @@ def logit(x: ArrayLike) -> Array:
     return uf.pick(near, ew.log1p(safe) - ew.log1p(-safe), ew.log(a) - ew.log1p(-a))
 
 
+def log_minus_expm1(x: Array) -> Array:
+    """``log(1 - exp(-x))`` for positive x, by the better of two forms."""
+    small = x < math.log(2)
+    near, far = uf.pick(small, x, 1.0), uf.pick(small, 1.0, x)
+    return uf.pick(small, ew.log(-ew.expm1(-near)), ew.log1p(-ew.exp(-far)))
+
+
 def xlogy(x: ArrayLike, y: ArrayLike) -> Array:
     """Return ``x log(y)``, which is 0 where ``x`` is 0, whatever ``y`` is but NaN.
 
@@ -559,4 +566,4 @@ def softmax(x: ArrayLike, /, *, axis: ints.Axis = None) -> Array:
     return exponentials / red.sum(exponentials, axis, keepdims=True)
 
 
-replay.replay_functions(globals(), plain="erf erfc erfinv gammaln digamma shifted")
+replay.replay_functions(globals(), plain="erf erfc erfinv gammaln digamma shifted log_minus_expm1")

@@ -18,9 +18,10 @@ from tinyjax.core.names import Array, ArrayLike, ew, sh
 from tinyjax.host.replay import replayed
 from tinyjax.numpy import promotion as pm
 from tinyjax.numpy.elementwise import pick, unless_nan
+from tinyjax.scipy.special.basic import log_minus_expm1
 
 #: What formulas are written with, for the files of distributions.
-__all__ = ["Array", "ArrayLike", "ew", "pick", "sh", "unless_nan"]
+__all__ = ["Array", "ArrayLike", "ew", "log_minus_expm1", "pick", "sh", "unless_nan"]
 
 P = ParamSpec("P")
 Operands: TypeAlias = tuple[ArrayLike, ...]
@@ -206,10 +207,3 @@ def log_of(probability: Array) -> Array:
     """The logarithm, whose derivative where there is no probability is 0."""
     none = probability == 0
     return pick(none, -math.inf, ew.log(pick(none, 1.0, probability)))
-
-
-def log_minus_expm1(x: Array) -> Array:
-    """``log(1 - exp(-x))`` for positive x, by the better of two forms."""
-    small = x < math.log(2)
-    near, far = pick(small, x, 1.0), pick(small, 1.0, x)
-    return pick(small, ew.log(-ew.expm1(-near)), ew.log1p(-ew.exp(-far)))

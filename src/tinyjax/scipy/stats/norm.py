@@ -6,7 +6,7 @@ import math
 from typing import Final
 
 from tinyjax.scipy.special import log_ndtr, ndtr, ndtri
-from tinyjax.scipy.stats.distribution import Array, Family, ew, q_loc_scale, sh, x_loc_scale
+from tinyjax.scipy.stats.distribution import Array, Family, ew, q_loc_scale, x_loc_scale
 
 _LOC: Final = "the mean"
 _SCALE: Final = "the standard deviation"
@@ -15,8 +15,7 @@ _quantile: Final = Family(__name__, q_loc_scale, "0.975", loc=_LOC, scale=_SCALE
 
 
 def _logpdf(z: Array, scale: Array) -> Array:
-    normaliser = ew.add(sh.full_like(z, 0.5 * math.log(2 * math.pi)), ew.log(scale))
-    return ew.neg(ew.add(ew.mul(sh.full_like(z, 0.5), ew.mul(z, z)), normaliser))
+    return -(0.5 * (z * z) + (0.5 * math.log(2 * math.pi) + ew.log(scale)))
 
 
 logpdf: Final = _at.define("logpdf", _logpdf, -0.918939, at="0.0")
