@@ -299,8 +299,7 @@ def checkpoint(
     guarded = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
     chosen = ints.integers(ints.one_or_more(static_argnums, "static_argnums"), "static_argnums")
     names = {static_argnames} if isinstance(static_argnames, str) else {*static_argnames}
-    if names:
-        return _with_names(fun, chosen, names, guarded, policy, memory_budget)
+    places = _places_of(names, fun) if names else ()
     kept = policies.nothing_saveable if policy is None else policy
     policies.check_hashable(kept)
     name = getattr(fun, "__name__", type(fun).__name__)
@@ -308,25 +307,28 @@ def checkpoint(
     @tracebacks.folded
     @frames.wraps(fun)
     def checkpointed(*args: P.args, **kwargs: P.kwargs) -> R:
-        static = _static_places(user_fun, chosen, len(args))
+        by_name = [i for i in places if i < len(args)]
+        static = _static_places(user_fun, chosen, len(args)).union(by_name)
         dynamic = [arg for i, arg in enumerate(args) if i not in static]
+        named: Any = {name: x for name, x in kwargs.items() if name in names}
+        others = {name: x for name, x in kwargs.items() if name not in names}
 
         @frames.wraps(fun)
         def call(*values: Any, **given_kwargs: Any) -> R:
             rest = iter(values)
             full: list[Any] = [args[i] if i in static else next(rest) for i in range(len(args))]
-            return user_fun(*full, **given_kwargs)
+            return user_fun(*full, **named, **given_kwargs)
 
         if memory_budget is not None:
-            within: R = arguments.within_budget(call, memory_budget)(*dynamic, **kwargs)
+            within: R = arguments.within_budget(call, memory_budget)(*dynamic, **others)
             return within
         if cl.HOLDERS:
             both = _of_both(call)
-            (rest,), others = cl.closed_over([both], (dynamic, kwargs))
+            (rest,), held = cl.closed_over([both], (dynamic, others))
             if rest is not both:
-                result: R = checkpoint(rest, prevent_cse=guarded, policy=kept)(*others)
+                result: R = checkpoint(rest, prevent_cse=guarded, policy=kept)(*held)
                 return result
-        leaves, in_tree = tree.flatten((tuple(dynamic), kwargs))
+        leaves, in_tree = tree.flatten((tuple(dynamic), others))
         arrays = cl.as_arrays(leaves, user_fun, in_tree, static)
         flat = cl.FlatFunction(call, in_tree, user_fun=user_fun)
         staged = stage_call(flat, [x.aval for x in arrays], user_fun)
@@ -341,15 +343,8 @@ def checkpoint(
     return checkpointed
 
 
-def _with_names(
-    fun: Callable[P, R],
-    static_argnums: Sequence[int],
-    names: set[str],
-    prevent_cse: bool,
-    policy: policies.Policy | None,
-    memory_budget: int | None,
-) -> Callable[P, R]:
-    """Checkpoint a function some of whose static arguments are known by name."""
+def _places_of(names: set[str], fun: Callable[..., Any]) -> list[int]:
+    """The places of parameters that are known by name."""
     parameters = [*inspect.signature(fun).parameters]
     unknown = sorted(names.difference(parameters))
     if unknown:
@@ -357,25 +352,7 @@ def _with_names(
             f"static_argnames has {', '.join(map(repr, unknown))}, but "
             f"{frames.describe_function(fun)} takes {', '.join(parameters) or 'nothing'}."
         )
-    places = [i for i, name in enumerate(parameters) if name in names]
-
-    @frames.wraps(fun)
-    def checkpointed(*args: P.args, **kwargs: P.kwargs) -> R:
-        static = {name: x for name, x in kwargs.items() if name in names}
-        rest = {name: x for name, x in kwargs.items() if name not in names}
-        with_all: Callable[..., R] = fun
-        call = frames.imitate(partial(with_all, **static), fun)
-        static_places = {*static_argnums, *(i for i in places if i < len(args))}
-        positional: Callable[..., R] = checkpoint(
-            call,
-            prevent_cse=prevent_cse,
-            policy=policy,
-            static_argnums=[*static_places],
-            memory_budget=memory_budget,
-        )
-        return positional(*args, **rest)
-
-    return checkpointed
+    return [i for i, name in enumerate(parameters) if name in names]
 
 
 def _of_both(call: Callable[..., R]) -> Callable[[Sequence[Any], dict[str, Any]], R]:
