@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Hashable, Mapping, Sequence
+from contextlib import AbstractContextManager, ContextDecorator
 from contextvars import ContextVar
 from enum import Enum
-from functools import wraps
 from math import prod
-from typing import Any, Final, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
 import attrs
 import numpy as np
@@ -20,9 +19,6 @@ from tinyjax.core.names import dev
 from tinyjax.core.values.integers import integers, listed
 from tinyjax.errors import ShardingError, shortened
 from tinyjax.parallel import sharding as sd
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 class AxisType(Enum):
@@ -199,7 +195,7 @@ class _Grid:
 
 
 @attrs.frozen(init=False, repr=False)
-class Mesh(_Grid):
+class Mesh(_Grid, ContextDecorator):
     """Devices in a grid whose axes have names.
 
     Attributes:
@@ -358,16 +354,6 @@ class Mesh(_Grid):
             f"Mesh(axis_sizes={self.axis_sizes}, axis_names={self.axis_names}, "
             f"axis_types={self.axis_types})"
         )
-
-    def __call__(self, f: Callable[P, R]) -> Callable[P, R]:
-        """Return a function that is called with this mesh in force: the mesh as a decorator."""
-
-        @wraps(f)
-        def within(*args: P.args, **kwargs: P.kwargs) -> R:
-            with self:
-                return f(*args, **kwargs)
-
-        return within
 
     def __enter__(self) -> Mesh:
         scope = _in_force(self)

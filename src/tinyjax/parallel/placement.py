@@ -30,10 +30,10 @@ class Wishes(records.Record):
     outs: tuple[sd.Sharding | None, ...]
 
 
-def wishes_of(jaxpr: jx.Jaxpr) -> Wishes | None:
-    """What a program says of where it runs; None where it says nothing."""
+def wishes_of(jaxpr: jx.Jaxpr) -> Wishes:
+    """What a program says of where it runs."""
 
-    def find() -> Wishes | None:
+    def find() -> Wishes:
         # in order, and each once
         shardings: dict[sd.Sharding, None] = {}
         used: dict[jx.Atom, sd.Sharding] = {}
@@ -57,18 +57,14 @@ def wishes_of(jaxpr: jx.Jaxpr) -> Wishes | None:
             if rules.evaluate is None:  # it runs no programs, as nearly all do not
                 continue
             with frames.LEVEL:
-                below = [wishes_of(inner) for inner in jx.subjaxprs(eqn.params)]
-            for wishes in below:
-                if wishes is not None:
-                    shardings.update(dict.fromkeys(wishes.all))
+                for inner in jx.subjaxprs(eqn.params):
+                    shardings.update(dict.fromkeys(wishes_of(inner).all))
         for v in jaxpr.in_binders:
             if v.aval.where is not None and v.aval.told is not None:
                 if v.aval.sharding.is_explicit:
                     used[v] = v.aval.sharding
                 shardings[v.aval.sharding] = None
-        if not shardings:
-            return None
-        for x in jaxpr.outs:
+        for x in jaxpr.outs if shardings else ():
             if x.aval.where is not None and x.aval.sharding.is_explicit:
                 defined.setdefault(x, x.aval.sharding)
         return Wishes(
@@ -199,36 +195,15 @@ def placement_by(jaxpr: jx.Jaxpr, shardings: Sequence[sd.Sharding | None]) -> Pl
         ShardingError: arguments, or what the program names, lie on different devices.
     """
     wishes = wishes_of(jaxpr)
-    named: list[sd.Sharding] = [] if wishes is None else [*wishes.all]
-    named += [sharding for sharding in shardings if sharding is not None]
-    if not named:
+    said = [*wishes.all, *[sharding for sharding in shardings if sharding is not None]]
+    if not said:
         return None
-    return agreed(jaxpr, shardings, named, wishes)
-
-
-def agreed(
-    jaxpr: jx.Jaxpr,
-    shardings: Sequence[sd.Sharding | None],
-    named: Sequence[sd.Sharding],
-    wishes: Wishes | None,
-) -> Placement:
-    """Return where a program runs.
-
-    Args:
-        jaxpr: the program.
-        shardings: how its arguments lie; None for those that go where they are wanted.
-        named: all shardings of the program and its arguments, at least one.
-        wishes: what the program says; None where it says nothing.
-
-    Raises:
-        ShardingError: these are of different devices.
-    """
     meshes = {
         x.mesh.abstract_mesh: x.mesh
-        for x in named
+        for x in said
         if isinstance(x, ns.NamedSharding) and not x.is_abstract
     }
-    named = [_with_devices(x, meshes) for x in named]
+    named = [_with_devices(x, meshes) for x in said]
     ids = named[0].ids
     abstract = named[0].is_abstract
     for other in named:
@@ -243,32 +218,23 @@ def agreed(
                 f"one program takes arrays on the devices {here} and on {there}. Put "
                 "them on the same: tinyjax.device_put(x, sharding)."
             )
-        if other.ids != ids and wishes is not None and other in wishes.all:
+        if other.ids != ids and other in wishes.all:
             here, there = _named(ids, other.ids)
             raise errors.ShardingError(
                 f"one program names meshes of the devices {here} and {there}, "
                 "which are the same in another order. Use one order."
             )
     whole = undivided(named, ids)
-    merged = (
-        shardings
-        if wishes is None
-        else [g or w for g, w in zip(shardings, wishes.ins, strict=True)]
-    )
+    merged = [g or w for g, w in zip(shardings, wishes.ins, strict=True)]
     lying = [x and _with_devices(x, meshes) for x in merged]
     ins = [x.stripped() if x is not None and x.ids == ids else whole for x in lying]
-    outs = (None,) * len(jaxpr.outs) if wishes is None else wishes.outs
-    told = tuple([x and _with_devices(x, meshes) for x in outs])
+    told = tuple([x and _with_devices(x, meshes) for x in wishes.outs])
     decided = tuple([x and x.stripped() for x in told])
+    pairs = zip(shardings, jaxpr.in_avals, strict=True)
     on_these = (
-        i for i, x in enumerate(shardings) if isinstance(x, ns.NamedSharding) and x.ids == ids
+        (x, aval.ndim) for x, aval in pairs if isinstance(x, ns.NamedSharding) and x.ids == ids
     )
-    first = next(on_these, None)
-    written = (
-        Written(told)
-        if first is None
-        else Written(told, shardings[first], jaxpr.in_avals[first].ndim)
-    )
+    written = Written(told, *next(on_these, (None, 0)))
     return Placement(ids, tuple(ins), decided, abstract, whole, written)
 
 
