@@ -6,12 +6,12 @@ others (``refit``); how far that goes, in a loop for instance, the primitive's r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 import attrs
 
-from tinyjax import errors, records
+from tinyjax import errors
 from tinyjax.core.names import Array, Primitive, av, jx, opd, prim, stg
 from tinyjax.parallel import collective as col, types as ty
 from tinyjax.parallel.mesh_rule import axes_of, check_reached, is_checked, joined, rule_of, union
@@ -87,20 +87,8 @@ def fit(primitive: Primitive[P], across: Sequence[Axes], params: P) -> tuple[Seq
         together, _ = rule.varies(params, together)
     elif jx.subjaxprs(params):
         together |= union([union(axes_of(jaxpr.in_avals)) for jaxpr in jx.subjaxprs(params)])
-        params = with_programs(params, lambda j: refit(j, [together] * len(j.in_binders)))
+        params = jx.with_subjaxprs(params, lambda j: refit(j, [together] * len(j.in_binders)))
     return [together] * len(across), params
-
-
-def with_programs(params: Any, change: Callable[[jx.Jaxpr], jx.Jaxpr]) -> Any:
-    """The parameters with other programs."""
-    changes: dict[str, Any] = {}
-    for name in records.field_names(type(params)):
-        value = getattr(params, name)
-        if isinstance(value, jx.Jaxpr):
-            changes[name] = change(value)
-        elif isinstance(value, tuple):
-            changes[name] = tuple([change(x) if isinstance(x, jx.Jaxpr) else x for x in value])
-    return attrs.evolve(params, **changes)
 
 
 # Rules of primitives that hold programs

@@ -26,7 +26,7 @@ from tinyjax.core.tracing import Primitive
 from tinyjax.core.values import Array, ShapedArray
 from tinyjax.frames import Source
 from tinyjax.parallel import collective as col, constraint as con, mesh_rule as mr, types as ty
-from tinyjax.parallel.fitting import fit, lifted, varied, with_programs
+from tinyjax.parallel.fitting import fit, lifted, varied
 from tinyjax.parallel.meshes import AnyMesh, get_mesh
 from tinyjax.parallel.stand_ins import MeshBatchTrace, MeshJVPTrace, MeshTransposer
 from tinyjax.parallel.types import SHARING, Axes, Share, settled, transposed, with_varying
@@ -98,7 +98,7 @@ def erased(jaxpr: jx.Jaxpr, on_host: bool = False) -> jx.Jaxpr:
                 continue
             params = eqn.params
             if jx.subjaxprs(params):
-                params = with_programs(params, lambda j: erased(j, on_host))
+                params = jx.with_subjaxprs(params, lambda j: erased(j, on_host))
             if isinstance(params, con.ConstraintParams):
                 params = attrs.evolve(params, sharding=params.sharding.settled)
             outs = tuple(map(define, eqn.out_binders))

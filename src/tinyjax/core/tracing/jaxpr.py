@@ -670,6 +670,18 @@ def subjaxprs(params: Any) -> list[Jaxpr]:
     return jaxprs
 
 
+def with_subjaxprs(params: Any, change: Callable[[Jaxpr], Jaxpr]) -> Any:
+    """Return an equation's parameters with other programs in place of those that they hold."""
+    changes: dict[str, Any] = {}
+    for name in records.field_names(type(params)):
+        value = getattr(params, name)
+        if isinstance(value, Jaxpr):
+            changes[name] = change(value)
+        elif isinstance(value, tuple):
+            changes[name] = tuple([change(x) if isinstance(x, Jaxpr) else x for x in value])
+    return attrs.evolve(params, **changes)
+
+
 class Effect:
     """A kind of side effect.
 

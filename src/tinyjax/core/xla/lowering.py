@@ -40,6 +40,7 @@ from tinyjax.core.tracing.jaxpr import (
     Var,
     effects_of,
     subjaxprs,
+    with_subjaxprs,
     zero_literal,
 )
 from tinyjax.core.values import avals as av, operands as opd
@@ -216,14 +217,7 @@ class _Flattening:
         """Parameters with the programs in them taken apart, those of loops for example."""
         if all(depth(jaxpr) <= self._deepest for jaxpr in subjaxprs(params)):
             return params
-        changes: dict[str, Any] = {}
-        for name in records.field_names(type(params)):
-            value = getattr(params, name)
-            if isinstance(value, Jaxpr):
-                changes[name] = self.of(value)
-            elif isinstance(value, tuple):
-                changes[name] = tuple([self.of(x) if isinstance(x, Jaxpr) else x for x in value])
-        return attrs.evolve(params, **changes)
+        return with_subjaxprs(params, self.of)
 
     def _read_choice(
         self, eqn: JaxprEqn, inputs: Sequence[Atom], items: list[_Item]
