@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, TypedDict, Unpack, overload
+from typing import Any, NoReturn, TypeAlias, TypedDict, Unpack, overload
 
 import attrs
 import numpy as np
@@ -87,75 +87,58 @@ def _declare(primitive: Primitive[ForeignParams]) -> None:
             params.version,
         )
 
-    @primitive.def_jvp
-    def jvp_rule(
-        primals: prim.Arrays, tangents: prim.Tangents, params: ForeignParams
-    ) -> prim.JvpResult:
-        raise _not_differentiable(params)
-
-    @primitive.def_transpose
-    def transpose_rule(
-        cotangents: prim.Tangents, operands: prim.Operands, params: ForeignParams
-    ) -> prim.Cotangents:
-        raise _not_differentiable(params)
+    primitive.def_jvp(_refuse_derivative)
+    primitive.def_transpose(_refuse_derivative)
 
     @primitive.def_batch
     def batch_rule(
         mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: ForeignParams
     ) -> prim.BatchResult:
-        front = sh.batch_axes_in_front(values, axes)
-        outs = _batched(primitive, mapped, front, [a is not None for a in axes], params)
+        values, is_mapped = sh.batch_axes_in_front(values, axes), [a is not None for a in axes]
+        method = common.VmapMethod.SEQUENTIAL if mapped.one_by_one else params.method
+        match method:
+            case common.VmapMethod.SEQUENTIAL | common.VmapMethod.SEQUENTIAL_UNROLLED:
+                outs: Sequence[Array] = _one_by_one(primitive, values, is_mapped, params, method)
+                return outs, [0] * len(outs)
+            case common.VmapMethod.EXPAND_DIMS | common.VmapMethod.BROADCAST_ALL:
+                size = mapped.size if method is common.VmapMethod.BROADCAST_ALL else 1
+                values = [
+                    x
+                    if m
+                    else bc.broadcast_in_dim(x, (size, *x.shape), tuple(range(1, x.ndim + 1)))
+                    for x, m in zip(values, is_mapped, strict=True)
+                ]
+                is_mapped = [True] * len(values)
+            case common.VmapMethod.LEGACY_VECTORIZED:
+                pass
+            case None:
+                raise errors.ForeignCallError(
+                    f"the foreign function '{params.target}' is under vmap, but ffi_call does not "
+                    'say what to do there. Pass vmap_method="sequential" to call it once for each '
+                    'example, "expand_dims" or "broadcast_all" to call it once with one axis more '
+                    "in front."
+                ).at(params.location)
+        layouts = zip(params.in_layouts, is_mapped, strict=True)
+        params = attrs.evolve(
+            params,
+            out_avals=tuple([a.with_shape((mapped.size, *a.shape)) for a in params.out_avals]),
+            in_layouts=tuple([_with_front(x) if m else x for x, m in layouts]),
+            out_layouts=tuple(map(_with_front, params.out_layouts)),
+        )
+        outs = tr.bind(primitive, values, params)
         return outs, [0] * len(outs)
 
 
-_declare(ffi_call_p)
-_declare(ffi_effect_p)
-
-
-def _not_differentiable(params: ForeignParams) -> errors.DifferentiationError:
-    return errors.DifferentiationError(
+def _refuse_derivative(*operands: Any) -> NoReturn:
+    params: ForeignParams = operands[-1]
+    raise errors.DifferentiationError(
         f"the foreign function '{params.target}' has no derivative. Wrap the function that calls "
         "it in custom_jvp or custom_vjp, or put stop_gradient around the arguments."
     ).at(params.location)
 
 
-def _batched(
-    primitive: Primitive[ForeignParams],
-    mapped: prim.MappedAxis,
-    values: Sequence[Array],
-    is_mapped: Sequence[bool],
-    params: ForeignParams,
-) -> list[Array]:
-    """Call it with operands that have the mapped axis in front."""
-    method = common.VmapMethod.SEQUENTIAL if mapped.one_by_one else params.method
-    match method:
-        case common.VmapMethod.SEQUENTIAL | common.VmapMethod.SEQUENTIAL_UNROLLED:
-            return _one_by_one(primitive, values, is_mapped, params, method)
-        case common.VmapMethod.EXPAND_DIMS | common.VmapMethod.BROADCAST_ALL:
-            size = mapped.size if method is common.VmapMethod.BROADCAST_ALL else 1
-            values = [
-                x if m else bc.broadcast_in_dim(x, (size, *x.shape), tuple(range(1, x.ndim + 1)))
-                for x, m in zip(values, is_mapped, strict=True)
-            ]
-            is_mapped = [True] * len(values)
-        case common.VmapMethod.LEGACY_VECTORIZED:
-            pass
-        case None:
-            raise errors.ForeignCallError(
-                f"the foreign function '{params.target}' is under vmap, but ffi_call does not say "
-                'what to do there. Pass vmap_method="sequential" to call it once for each '
-                'example, "expand_dims" or "broadcast_all" to call it once with one axis more in '
-                "front."
-            ).at(params.location)
-    params = attrs.evolve(
-        params,
-        out_avals=tuple([a.with_shape((mapped.size, *a.shape)) for a in params.out_avals]),
-        in_layouts=tuple(
-            [_with_front(x) if m else x for x, m in zip(params.in_layouts, is_mapped, strict=True)]
-        ),
-        out_layouts=tuple(map(_with_front, params.out_layouts)),
-    )
-    return [*tr.bind(primitive, values, params)]
+_declare(ffi_call_p)
+_declare(ffi_effect_p)
 
 
 def _with_front(layout: hlo.Layout) -> hlo.Layout:

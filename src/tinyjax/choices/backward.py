@@ -191,7 +191,7 @@ class Choices:
     def _multiplies(self, eqn: jx.JaxprEqn) -> bool:
         """Say whether a transpose rule may turn a zero into NaN."""
         if not mk.is_elementwise(eqn):
-            return not mk.only_moves(eqn)
+            return prim.MOVES not in eqn.primitive.rules.extensions  # and adds
         return eqn.primitive is not ew.select_p and any(
             not x.is_regular
             if isinstance(x, jx.Lit)

@@ -102,11 +102,6 @@ def carries(eqn: jx.JaxprEqn) -> bool:
     return is_known or _gives_numbers(eqn) or _is_of_vectors(eqn)
 
 
-def only_moves(eqn: jx.JaxprEqn) -> bool:
-    """Say whether elements are moved and added, and not multiplied."""
-    return prim.MOVES in eqn.primitive.rules.extensions
-
-
 def is_product(eqn: jx.JaxprEqn) -> bool:
     """Say whether it is a product of vectors or matrices, or of stacks of them."""
     return eqn.primitive.name == "dot_general"

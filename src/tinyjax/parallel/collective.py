@@ -569,11 +569,11 @@ def _groups(
 def _over_leaves(
     name: str,
     primitive: prim.Primitive[CollectiveParams],
-    x: Any,
+    x: T,
     axis_name: AxisName | Sequence[AxisName],
     axis_index_groups: Sequence[Sequence[int]] | None,
     prepare: Callable[[Array], Array] = lambda x: x,
-) -> Any:
+) -> T:
     names = _names(axis_name)
     groups, _ = _groups(name, names, axis_index_groups, alike=False)
 
@@ -586,7 +586,8 @@ def _over_leaves(
             out = bind1(primitive, (out,), CollectiveParams(axis, groups))
         return out
 
-    return tree.map(one, x)
+    result: T = tree.map(one, x)
+    return result
 
 
 def psum(
@@ -625,8 +626,7 @@ def psum(
             return ew.convert_element_type(leaf, dtypes.default_int())
         return leaf
 
-    result: T = _over_leaves("psum", psum_p, x, axis_name, axis_index_groups, countable)
-    return result
+    return _over_leaves("psum", psum_p, x, axis_name, axis_index_groups, countable)
 
 
 def pmean(
@@ -682,8 +682,7 @@ def pmax(
         >>> slope(jnp.array([1.0, 3.0, 3.0]))
         Array([0. , 1.5, 1.5], dtype=float32)
     """
-    result: T = _over_leaves("pmax", pmax_p, x, axis_name, axis_index_groups)
-    return result
+    return _over_leaves("pmax", pmax_p, x, axis_name, axis_index_groups)
 
 
 def pmin(
@@ -706,8 +705,7 @@ def pmin(
         >>> least(jnp.array([1.0, jnp.nan]))
         Array([nan, nan], dtype=float32)
     """
-    result: T = _over_leaves("pmin", pmin_p, x, axis_name, axis_index_groups)
-    return result
+    return _over_leaves("pmin", pmin_p, x, axis_name, axis_index_groups)
 
 
 # axis_index
@@ -904,11 +902,7 @@ sh.def_simple_batch(psum_scatter_p, _one_further)
 def _psum_scatter_type(avals: prim.Avals, params: GatherAxisParams) -> prim.Avals:
     (x,) = avals
     ru.check_kind("psum_scatter", x, "iufc")
-    if not params.axis < x.ndim or x.shape[params.axis] != params.size:
-        raise ShapeError(
-            f"psum_scatter over {shortened(params.axis_name)} needs axis {params.axis} to have "
-            f"the size of the mapped one, {params.size}, but got {x}."
-        )
+    _check_split("psum_scatter", params, x, params.axis)
     return (x.with_shape(x.shape[: params.axis] + x.shape[params.axis + 1 :]),)
 
 
@@ -1058,6 +1052,17 @@ def _tiles(name: str, x: Array, axis: int, size: int) -> Array:
     return _reshaped(x, shape, _with_entry(ty.entries(x.aval), axis))
 
 
+def _check_split(
+    name: str, params: GatherAxisParams | AllToAllParams, x: av.ShapedArray, axis: int
+) -> None:
+    """Check that examples can share the places along an axis among them."""
+    if not axis < x.ndim or x.shape[axis] != params.size:
+        raise ShapeError(
+            f"{name} over {shortened(params.axis_name)} needs axis {axis} to have the size of the "
+            f"mapped one, {params.size}, but got {x}."
+        )
+
+
 # all_to_all
 
 
@@ -1116,11 +1121,7 @@ sh.def_simple_batch(
 @all_to_all_p.def_abstract_eval
 def _all_to_all_type(avals: prim.Avals, params: AllToAllParams) -> prim.Avals:
     (x,) = avals
-    if not params.split_axis < x.ndim or x.shape[params.split_axis] != params.size:
-        raise ShapeError(
-            f"all_to_all over {shortened(params.axis_name)} needs axis {params.split_axis} to "
-            f"have the size of the mapped one, {params.size}, but got {x}."
-        )
+    _check_split("all_to_all", params, x, params.split_axis)
     shape = list(x.shape)
     del shape[params.split_axis]
     shape.insert(params.concat_axis, params.size)

@@ -297,9 +297,7 @@ class _Axis:
     def __init__(self, sharding: sd.Sharding, axis: int, ndim: int) -> None:
         self._axis = axis
         # an array with one element in each part says by its slices which parts there are
-        counts = [
-            sharding.factor(i) if isinstance(sharding, ns.NamedSharding) else 1 for i in range(ndim)
-        ]
+        counts = [sharding.size_of(sharding.spec.axes(i)) for i in range(ndim)]
         self._count = counts[axis]
         numbers = [part[axis].start or 0 for part in sharding.parts(counts)]
         self._by_process = {

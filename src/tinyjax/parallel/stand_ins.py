@@ -129,32 +129,6 @@ def _jvp(
     return lying, [t if t is prim.ZERO else lie_as(t, aval.tangent()) for t, aval in moved]
 
 
-def _batch(
-    primitive: prim.Primitive[P],
-    mapped: prim.MappedAxis,
-    values: prim.Arrays,
-    axes: prim.BatchAxes,
-    params: P,
-    types: Sequence[av.ShapedArray],
-) -> prim.BatchResult:
-    """Apply a primitive's ``batch`` rule, in which types do not say how all values lie.
-
-    Args:
-        primitive: the primitive.
-        mapped: the axis.
-        values: the operands.
-        axes: which axis of each is the batch.
-        params: the parameters.
-        types: of one example's results.
-    """
-    outs, out_axes = primitive.rules.batch(mapped, [*map(unsaid, values)], axes, params)
-    lying = [
-        lie_as(out, aval if axis is None else aval.inserted(axis, mapped.size, mapped.divided))
-        for out, axis, aval in zip(outs, out_axes, types, strict=True)
-    ]
-    return lying, out_axes
-
-
 # The stand-ins
 
 
@@ -195,13 +169,16 @@ class MeshBatchTrace(bt.BatchTrace):
                 types = primitive.check_types([x.aval for x in args], params)
             if types is None or self.collects(primitive, params):
                 raise
+        size, divided = self.mapped.size, self.mapped.divided
         with tr.use_trace(self.parent):
-            values = [value for value, _ in pairs]
-            outs, out_axes = _batch(primitive, self.mapped, values, axes, params, types)
-        return [
-            out if axis is None else bt.BatchTracer(self, out, axis)
-            for out, axis in zip(outs, out_axes, strict=True)
-        ]
+            values = [unsaid(value) for value, _ in pairs]
+            outs, out_axes = primitive.rules.batch(self.mapped, values, axes, params)
+            return [
+                lie_as(out, aval)
+                if axis is None
+                else bt.BatchTracer(self, lie_as(out, aval.inserted(axis, size, divided)), axis)
+                for out, axis, aval in zip(outs, out_axes, types, strict=True)
+            ]
 
 
 class MeshTransposer(tp.Transposer):

@@ -7,7 +7,7 @@ and a type says along which axes of the mesh values may vary, or are shared (``a
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any, Final, TypeAlias, TypeVar
@@ -322,13 +322,9 @@ def _differing(across: Axes, sharding: Sharding | None = None) -> str:
         spec, axes = sharding.spec, sharding.axis_names
         sorted_names["U"] += [name for name in axes if name in spec.unreduced]
         sorted_names["R"] += [name for name in axes if name in spec.reduced]
-    return _lettered(sorted_names)
-
-
-def _lettered(by_letter: Mapping[str, Sequence[str]]) -> str:
     entries = [
         f"{letter}:{names[0] if len(names) == 1 else '(' + ','.join(names) + ')'}"
-        for letter, names in by_letter.items()
+        for letter, names in sorted_names.items()
         if names
     ]
     return f"{{{', '.join(entries)}}}" if entries else ""

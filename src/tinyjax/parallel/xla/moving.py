@@ -80,8 +80,7 @@ def by_axes(like: ns.NamedSharding, text: str, shape: tuple[int, ...]) -> ns.Nam
     target = HloSharding.from_string(text)
     for candidate in _candidates(like, len(shape)):
         if _hlo_sharding(candidate, len(shape)) == target:
-            divides = all(n % candidate.factor(axis) == 0 for axis, n in enumerate(shape))
-            return candidate if divides else None
+            return candidate if candidate.divides(shape) else None
     return None
 
 
