@@ -198,25 +198,14 @@ class _Writer:
                 return {"size": str(value)}
             case None | bool() | int() | str():
                 return value
-            case float():
-                return {"float": value.hex()}
-            case complex():
-                return {"complex": [value.real.hex(), value.imag.hex()]}
             case tuple():
                 return [self._value(item) for item in value]
-            case np.dtype():
-                return {"dtype": dtypes.dtype_name(value)}
             case jx.Jaxpr():
                 return {"program": self._numbers[id(value)]}
-            case ns.NamedSharding():
-                return {"sharding": encode_sharding(value)}
-            case meshes.AbstractMesh():
-                return {"mesh": _encode_mesh(value)}
-            case sd.PartitionSpec():
-                return {"spec": _encode_spec(value)}
-            case Enum():
-                return {"choice": [type(value).__name__, value.name]}
             case _:
+                for tag, (tagged, write, _) in _TAGS.items():
+                    if isinstance(value, tagged):
+                        return {tag: write(value)}
                 kind = type(value).__name__
                 return {"record": [kind, self._fields(_checked(value, kind))]}
 
@@ -290,13 +279,12 @@ def decode_program(text: str, scope: dims.SymbolicScope | None) -> jx.Jaxpr:
         Exception: likewise; it may be any.
     """
     programs: list[jx.Jaxpr] = []
-    depths: list[int] = []
+    depths: dict[int, int] = {}
     for entry in of_type(list, json.loads(text)):
         program = _Reader(scope, programs).program(entry)
         inner = [p for eqn in program.eqns for p in jx.subjaxprs(eqn.params)]
-        numbers = {id(p): depth for p, depth in zip(programs, depths, strict=True)}
-        depths.append(1 + max([numbers[id(p)] for p in inner], default=0))
-        if depths[-1] > _DEEPEST:
+        depths[id(program)] = 1 + max([depths[id(p)] for p in inner], default=0)
+        if depths[id(program)] > _DEEPEST:
             raise ValueError("programs are nested too deep")
         programs.append(program)
     jaxpr = programs[-1]
@@ -374,32 +362,16 @@ class _Reader:
             return tuple([self._value(item) for item in entry])
         ((tag, value),) = of_type(dict, entry).items()
         match tag:
-            case "sharding":
-                return decode_sharding(value)
-            case "mesh":
-                return _decode_mesh(value)
-            case "spec":
-                return _decode_spec(value)
             case "size" if self._scope is not None:
                 (size,) = parsing.parse_shape(of_type(str, value), self._scope)
                 return size
-            case "float":
-                return float.fromhex(of_type(str, value))
-            case "complex":
-                real, imag = [float.fromhex(of_type(str, part)) for part in of_type(list, value)]
-                return complex(real, imag)
-            case "dtype":
-                return dtypes.named(of_type(str, value))
             case "program":
                 return self._programs[of_type(int, value) if value >= 0 else len(self._programs)]
-            case "choice":
-                kind, name = of_type(list, value)
-                return _CHOICES[kind][name]
             case "record":
                 kind, fields = of_type(list, value)
                 return _checked(_RECORDS[kind](**self._fields(fields)), kind)
             case _:
-                raise ValueError(f"unknown tag {tag!r}")
+                return _TAGS[tag][2](value)
 
 
 def _primitive(module: object, attribute: object) -> prim.Primitive[Any]:
@@ -432,11 +404,8 @@ def decode_aval(entry: object, scope: dims.SymbolicScope | None) -> av.ShapedArr
             raise ValueError(f"{shape!r:.100} is no shape")
         sizes.append(size)
     aval = av.ShapedArray(tuple(sizes), dtypes.named(of_type(str, dtype)), of_type(bool, weak_type))
-    match lies:
-        case [list() as names, *lies]:
-            aval = with_varying(aval, frozenset(map(_differing, names)))
-        case _:
-            pass
+    if lies and type(lies[0]) is list:
+        aval = with_varying(aval, frozenset(map(_differing, lies.pop(0))))
     match lies:
         case []:
             return aval
@@ -474,3 +443,28 @@ def _decode_spec(spec: object) -> sd.PartitionSpec:
         unreduced={of_type(str, name) for name in unreduced},
         reduced={of_type(str, name) for name in reduced},
     )
+
+
+def _decode_float(text: object) -> float:
+    return float.fromhex(of_type(str, text))
+
+
+def _decode_choice(entry: object) -> Enum:
+    kind, name = of_type(list, entry)
+    return _CHOICES[kind][name]
+
+
+#: Values that are written under a tag: of which type they are, how they are written, and read.
+_TAGS: Final[dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]]] = {
+    "float": (float, float.hex, _decode_float),
+    "complex": (
+        complex,
+        lambda x: [x.real.hex(), x.imag.hex()],
+        lambda parts: complex(*map(_decode_float, of_type(list, parts))),
+    ),
+    "dtype": (np.dtype, dtypes.dtype_name, lambda name: dtypes.named(of_type(str, name))),
+    "sharding": (ns.NamedSharding, encode_sharding, decode_sharding),
+    "mesh": (meshes.AbstractMesh, _encode_mesh, _decode_mesh),
+    "spec": (sd.PartitionSpec, _encode_spec, _decode_spec),
+    "choice": (Enum, lambda x: [type(x).__name__, x.name], _decode_choice),
+}
