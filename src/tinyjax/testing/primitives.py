@@ -505,8 +505,6 @@ def check_transform(
         raise ArgumentError(f"there is no way called {unknown}; the ways are {tuple(THROUGH)}.")
     subject = f"a transformation of {getattr(fun, '__name__', 'a function')}"
     rng = np.random.default_rng(0)
-    checked = ["value", "jit"]
-    left_out = {f"through {name}": "not asked for" for name in THROUGH if name not in through}
     for args in examples:
         operands = [np.asarray(x) for x in args]
         on = ts.describe({}, operands)
@@ -531,12 +529,11 @@ def check_transform(
                 ts.compare(got, expected, tol, f"of the function in {name}, against itself")
         if effects:
             _check_effects(transform, fun, operands, subject, on)
-    checked += ["vmap"] if vmap_commutes else []
-    checked += [f"through {name}" for name in through]
-    checked += ["effects"] if effects else []
-    left_out |= {} if vmap_commutes else {"vmap": "vmap_commutes is False"}
-    left_out |= {} if effects else {"effects": "effects is False"}
-    return Report(subject, tuple(checked), {}, left_out)
+    reasons = {f"through {name}": "not asked for" for name in THROUGH if name not in through}
+    reasons |= {} if vmap_commutes else {"vmap": "vmap_commutes is False"}
+    reasons |= {} if effects else {"effects": "effects is False"}
+    checks = ("value", "jit", "vmap", *(f"through {name}" for name in through), "effects")
+    return Report(subject, tuple(x for x in checks if x not in reasons), {}, reasons)
 
 
 def _of_arrays(fun: Function) -> Function:
@@ -557,9 +554,9 @@ def _check_effects(
         callbacks.io_callback(lambda: calls.append(1), None, ordered=True)
         return fun(*args)
 
-    for how, run in (("eagerly", _of_arrays(transform(noting))), ("compiled", None)):
+    for how, compiled in (("eagerly", lambda fun: fun), ("compiled", jt.jit)):
         calls.clear()
         with ts.blaming(subject, f"an effect of the function, {how},", on):
-            ts.hosts((jt.jit(_of_arrays(transform(noting))) if run is None else run)(*operands))
+            ts.hosts(compiled(_of_arrays(transform(noting)))(*operands))
             if len(calls) != 1:
                 raise AssertionError(f"it took place {len(calls)} times, expected once")
