@@ -1,7 +1,7 @@
 """Typed programs drawn by a seed, and mistakes in their types, each of which must be refused."""
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -15,7 +15,6 @@ from tinyjax.testing.random_programs import (
     WITH_BODY,
     Step,
     TypedProgram,
-    substituted,
 )
 
 
@@ -190,3 +189,20 @@ def check_refused(program: TypedProgram, mistake: str, k: int) -> str:
     if mistake not in PERHAPS:
         raise AssertionError(f"{mistake} is taken:\n{wrong}")
     return ""
+
+
+def substituted(jaxpr: jx.Jaxpr, other: Mapping[jx.Var, jx.Var]) -> jx.Jaxpr:
+    """The program with other variables in the places of some."""
+
+    def of(x: Any) -> Any:
+        return other.get(x, x) if isinstance(x, jx.Var) else x
+
+    eqns = tuple(
+        [
+            attrs.evolve(
+                eqn, inputs=tuple(map(of, eqn.inputs)), out_binders=tuple(map(of, eqn.out_binders))
+            )
+            for eqn in jaxpr.eqns
+        ]
+    )
+    return jx.Jaxpr(tuple(map(of, jaxpr.in_binders)), eqns, tuple(map(of, jaxpr.outs)))

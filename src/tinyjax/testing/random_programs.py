@@ -7,7 +7,7 @@ what is left is still a program. It prints as Python that runs (``tinyjax.source
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
@@ -19,6 +19,7 @@ from tinyjax.core.api.staging import make_jaxpr
 from tinyjax.core.jit.program import jit_p
 from tinyjax.core.names import Array, av, bc, ew, jt, jx, opd, pr, rd, sh, sl
 from tinyjax.core.xla.lowering import unnest
+from tinyjax.export.symbolic_programs import Rewriting
 from tinyjax.primitives import arg_extrema, cumulative as cu, dot, sort as so
 from tinyjax.testing import specs as ts
 
@@ -340,7 +341,7 @@ def check_program(program: TypedProgram, compiled: bool = True) -> None:
     """
     jaxpr, args = program.jaxpr, program.inputs()
     jx.typecheck_jaxpr(jaxpr)
-    if program.stage().digest != jaxpr.digest or renamed(jaxpr).digest != jaxpr.digest:
+    if program.stage().digest != jaxpr.digest or Rewriting().program(jaxpr).digest != jaxpr.digest:
         raise AssertionError("its digest depends on the names of variables")
     text = jx.print_jaxpr(jaxpr, colour=False)
     missing = [eqn.primitive.name for eqn in jaxpr.eqns if eqn.primitive.name not in text]
@@ -430,31 +431,3 @@ def _epsilon(jaxpr: jx.Jaxpr) -> float:
     """What roundings of the narrowest type in a program may add up to."""
     avals = [*jaxpr.in_avals, *[a for eqn in jaxpr.eqns for a in eqn.out_avals]]
     return 200 * max([ts.epsilon(a.dtype) for a in avals], default=0.0)
-
-
-def renamed(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
-    """The same program with other variables."""
-    return substituted(jaxpr, {var: jx.Var(var.aval) for var in _binders(jaxpr)})
-
-
-def substituted(jaxpr: jx.Jaxpr, other: Mapping[jx.Var, jx.Var]) -> jx.Jaxpr:
-    """The program with other variables in the places of some."""
-
-    def of(x: Any) -> Any:
-        return other.get(x, x) if isinstance(x, jx.Var) else x
-
-    eqns = tuple(
-        [
-            attrs.evolve(
-                eqn, inputs=tuple(map(of, eqn.inputs)), out_binders=tuple(map(of, eqn.out_binders))
-            )
-            for eqn in jaxpr.eqns
-        ]
-    )
-    return jx.Jaxpr(tuple(map(of, jaxpr.in_binders)), eqns, tuple(map(of, jaxpr.outs)))
-
-
-def _binders(jaxpr: jx.Jaxpr) -> Iterator[jx.Var]:
-    yield from jaxpr.in_binders
-    for eqn in jaxpr.eqns:
-        yield from eqn.out_binders
