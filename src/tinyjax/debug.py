@@ -248,7 +248,7 @@ def _said(
 ) -> None:
     if not isinstance(fmt, str):
         raise errors.ArgumentError(
-            f"debug.{name} takes a format string first, but got {type(fmt).__name__}. Write "
+            f"debug.{name} takes a format string first, but got {errors.type_name(fmt)}. Write "
             f"debug.{name}('x = {{}}', x)."
         )
     if not skip_format_check:

@@ -1498,7 +1498,20 @@ def described(value: object) -> str:
         >>> described(3), described([1.0])
         ('3 (int)', '[1.0] (list)')
     """
-    return "None" if value is None else f"{shortened(value)} ({type(value).__name__})"
+    return "None" if value is None else f"{shortened(value)} ({type_name(value)})"
+
+
+def type_name(value: object) -> str:
+    """Name the type of a value as users know it: that of every array is ``Array``.
+
+    Example:
+        >>> import tinyjax.numpy as jnp
+        >>> from tinyjax.errors import type_name
+        >>> type_name(3), type_name(jnp.ones(2))
+        ('int', 'Array')
+    """
+    names = [kind.__name__ for kind in type(value).__mro__]
+    return "Array" if "Array" in names else names[0]
 
 
 def shortened(value: object) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from tinyjax import lazy, numpy as jnp
 from tinyjax.core.names import Array, ArrayLike, av, ck
-from tinyjax.errors import ArgumentError
+from tinyjax.errors import ArgumentError, type_name
 from tinyjax.state.references import AbstractRef, Ref, RefView, free_ref, freeze, new_ref
 
 __all__ = ["AbstractRef", "Ref", "RefView", "free_ref", "freeze", "new_ref"]
@@ -34,7 +34,7 @@ def empty_ref(ty: av.ShapedArray | av.ShapeDtypeStruct, memory_space: None = Non
 
 def _checked(ref: Ref | RefView) -> Ref | RefView:
     if not isinstance(ref, Ref | RefView):
-        raise ArgumentError(f"expected a Ref, but got {type(ref).__name__}: new_ref makes one.")
+        raise ArgumentError(f"expected a Ref, but got {type_name(ref)}: new_ref makes one.")
     return ref
 
 

@@ -657,7 +657,7 @@ MESSAGES: dict[Fun, tuple[type[Exception], str]] = {
         (
             "Custom JVP rule <lambda> for function <lambda> must produce a pair (list or tuple "
             "of length two) representing primal and tangent outputs, but got a value of type "
-            "ConcreteArray. The rule is <lambda> (HERE)."
+            "Array. The rule is <lambda> (HERE)."
         ),
     ),
     case_tangent_tree: (

@@ -14,7 +14,7 @@ import numpy as np
 from tinyjax import dtypes, frames, tree
 from tinyjax.core.names import av, conc, hlo, ints, lw, prim, sh, tr
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.errors import ArgumentError, CallbackError, DifferentiationError, shortened
+from tinyjax.errors import ArgumentError, CallbackError, DifferentiationError, shortened, type_name
 
 #: What is told apart by identity, as long as something holds it.
 _known: WeakValueDictionary[tuple[object, ...], Identity] = WeakValueDictionary()
@@ -330,7 +330,7 @@ def declared_results(declared: object) -> tuple[tree.PyTreeDef, tuple[av.ShapedA
             raise ArgumentError(
                 "result_shape_dtypes must hold what has a shape and a dtype, such as "
                 f"ShapeDtypeStruct((3,), jnp.float32), but it holds {leaf!r} "
-                f"({type(leaf).__name__})."
+                f"({type_name(leaf)})."
             )
         avals.append(aval)
     return out_tree, tuple(avals)

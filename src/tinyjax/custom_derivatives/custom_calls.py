@@ -171,7 +171,7 @@ def custom_vjp_primal_tree_values(primals: Any) -> Any:
 
 def _value(leaf: object) -> Array:
     if not isinstance(leaf, CustomVJPPrimal):
-        raise errors.ArgumentError(f"expected a CustomVJPPrimal, but got {type(leaf).__name__}.")
+        raise errors.ArgumentError(f"expected a CustomVJPPrimal, but got {errors.type_name(leaf)}.")
     return leaf.value
 
 

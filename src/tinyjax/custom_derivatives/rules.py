@@ -278,7 +278,7 @@ def _pair(
         kind = (
             f"{len(value)} values"
             if isinstance(value, (tuple, list))
-            else f"a value of type {type(value).__name__}"
+            else f"a value of type {errors.type_name(value)}"
         )
         raise errors.DifferentiationError(
             f"{_rule_of(custom, by)} must produce a pair (list or tuple of length two) "

@@ -600,6 +600,6 @@ def pack_optimizer_state(marked_pytree: tree.PyTree) -> OptimizerState:
         if not isinstance(point, JoinPoint):
             raise errors.ArgumentError(
                 "pack_optimizer_state takes what unpack_optimizer_state gives, a tree of "
-                f"JoinPoints, but got one with a {type(point).__name__}."
+                f"JoinPoints, but got one with a {errors.type_name(point)}."
             )
     return OptimizerState([point.subtree for point in points], treedef)

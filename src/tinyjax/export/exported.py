@@ -483,7 +483,7 @@ def deserialize(data: bytes | bytearray, *, key: bytes | None = None) -> Exporte
         Array([2., 4.], dtype=float32)
     """
     if not isinstance(data, bytes | bytearray):
-        raise errors.ArgumentError(f"deserialize takes bytes, but got a {type(data).__name__}.")
+        raise errors.ArgumentError(f"deserialize takes bytes, but got a {errors.type_name(data)}.")
     family, divided = None, None
     with poly.limited(_STEPS_OF_A_BYTE * len(data)):
         content = format.decode(bytes(data), key)

@@ -134,7 +134,8 @@ def argnums_partial(
     for i, x in enumerate(args):
         if require_static_args_hashable and i not in places and not isinstance(x, Hashable):
             raise errors.StaticArgumentError(
-                f"argnums_partial fixes argument {i}, a {type(x).__name__}, which is not hashable."
+                f"argnums_partial fixes argument {i}, a {errors.type_name(x)}, which is not "
+                "hashable."
             )
 
     def call(*values: Any, **kwargs: Any) -> Any:

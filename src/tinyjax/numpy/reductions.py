@@ -17,7 +17,7 @@ import numpy as np
 
 from tinyjax import dtypes, frames, records
 from tinyjax.core.names import Array, ArrayLike, bc, conc, ew, ints, rd, sh
-from tinyjax.errors import ArgumentError, DtypeError, ShapeError
+from tinyjax.errors import ArgumentError, DtypeError, ShapeError, type_name
 from tinyjax.host import LARGEST, data_at_hand, replay
 from tinyjax.numpy import elementwise as uf, promotion as pm
 from tinyjax.primitives import arg_extrema
@@ -587,9 +587,7 @@ def _squared_distance(x: Array, center: Array) -> Array:
 
 def _check_ddof(ddof: object) -> None:
     if not isinstance(ddof, Real | Array):
-        raise ArgumentError(
-            f"var: ddof must be a number, such as 1, but got {type(ddof).__name__}."
-        )
+        raise ArgumentError(f"var: ddof must be a number, such as 1, but got {type_name(ddof)}.")
 
 
 def root(squares: Array) -> Array:

@@ -106,7 +106,7 @@ def start_trace(
     if not isinstance(options, ProfileOptions):
         raise errors.ArgumentError(
             "profiler_options is a tinyjax.profiler.ProfileOptions, or None, but got "
-            f"{type(options).__name__}."
+            f"{errors.type_name(options)}."
         )
     folder = Path(log_dir)
     with _lock:

@@ -18,7 +18,7 @@ from tinyjax import dtypes, frames, records, tree
 from tinyjax.core.names import Array, ArrayLike, Tracer, av, conc, derivatives, jx, opd, stg
 from tinyjax.core.tracing.calling import HOLDERS, Holder, leaf_path, split_aux, whole_places
 from tinyjax.core.tracing.trace import EvalTrace, Trace, current_trace
-from tinyjax.errors import ArgumentError, RefError, described, shortened
+from tinyjax.errors import ArgumentError, RefError, described, shortened, type_name
 from tinyjax.parallel.sharding import Sharding
 
 
@@ -636,7 +636,7 @@ def free_ref(ref: Ref) -> None:
 
 def _end(ref: Ref, name: str) -> Array:
     if not isinstance(ref, Ref):
-        raise ArgumentError(f"{name} takes a Ref, but got {type(ref).__name__}.")
+        raise ArgumentError(f"{name} takes a Ref, but got {type_name(ref)}.")
     cell = ref._own()
     if cell is not ref._cell or current_trace() is not cell.trace:
         raise RefError(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from types import NoneType
 from typing import Any
 
-from tinyjax.errors import shortened
+from tinyjax.errors import shortened, type_name
 from tinyjax.tree.errors import TreeMismatchError
 from tinyjax.tree.keys import DictKey, KeyPath, path_str
 from tinyjax.tree.node import KINDS, NodeKind, show_keys
@@ -37,7 +37,7 @@ def mismatch(
     path, got_kind = path_str(name, keys), KINDS[type(x)]
     parts, metadata = ((), None) if got_kind is None else got_kind.flatten(x)
     if got_kind is None:
-        got = f"a leaf of type {type(x).__qualname__}"
+        got = f"a leaf of type {type_name(x)}"
     else:
         got = got_kind.describe(metadata, len(parts))
     node = "a leaf" if kind is None else kind.describe(expected, size)
@@ -90,7 +90,7 @@ def _as_in_jaxlib(kind: NodeKind, size: int, x: Any, got_size: int) -> str:
     node_type, value = kind.node_type, shortened(x)
     is_long = value.endswith("...")
     if is_long:
-        value = f"a value of type {type(x).__qualname__}"
+        value = f"a value of type {type_name(x)}"
     name = node_type.__name__
     if node_type in (tuple, list, dict, NoneType) and type(x) is not node_type:
         return f"Expected {'None' if node_type is NoneType else name}, got {value}"

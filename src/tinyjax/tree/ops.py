@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, overload
 
-from tinyjax.errors import ArgumentError, check_function, described
+from tinyjax.errors import ArgumentError, check_function, described, type_name
 from tinyjax.frames import Function
 from tinyjax.tree import errors, keys
 from tinyjax.tree.node import KINDS, LEAF_TYPES, TUPLE, Leaf, NodeKind, PyTree
@@ -208,8 +208,8 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Leaf]) -> PyTree:
     """
     if not isinstance(treedef, PyTreeDef):
         raise ArgumentError(
-            f"unflatten takes a PyTreeDef and then the leaves, but got a {type(treedef).__name__} "
-            "first."
+            f"unflatten takes a PyTreeDef and then the leaves, but got a "
+            f"{type_name(treedef)} first."
         )
     return treedef.unflatten(leaves)
 
@@ -430,7 +430,7 @@ def _check_treedef(name: str, treedef: object) -> None:
     if not isinstance(treedef, PyTreeDef):
         raise ArgumentError(
             f"{name} of transpose must be a PyTreeDef, as tree.structure returns it, but got "
-            f"{type(treedef).__name__}."
+            f"{type_name(treedef)}."
         )
 
 

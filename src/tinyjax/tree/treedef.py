@@ -116,7 +116,7 @@ class PyTreeDef:
             if _is_iterable(leaves):  # raised by what makes the leaves
                 raise
             raise errors.ArgumentError(
-                f"unflatten takes an iterable of leaves, but got {type(leaves).__name__}."
+                f"unflatten takes an iterable of leaves, but got {errors.type_name(leaves)}."
             ) from None
         if len(values) != self.num_leaves:
             raise LeafCountError(repr(self), self.num_leaves, len(values))

@@ -13,7 +13,9 @@ from tinyjax.tree import KeyEntry, Leaf, PyTree, PyTreeDef, node, ops
 def _kind_of(tree: PyTree) -> node.NodeKind:
     kind = node.KINDS[type(tree)]
     if kind is None:
-        raise errors.ArgumentError(f"a value of type {type(tree).__name__} is a leaf, not a node.")
+        raise errors.ArgumentError(
+            f"a value of type {errors.type_name(tree)} is a leaf, not a node."
+        )
     return kind
 
 

@@ -247,7 +247,7 @@ def check_per_argument(function: str, **given: object) -> None:
         if not isinstance(values, (tuple, list)):
             raise errors.ArgumentError(
                 f"{name} of {function} must be tuples or lists with one entry per argument, but "
-                f"got {type(values).__name__}. Write ({name},) for one argument."
+                f"got {errors.type_name(values)}. Write ({name},) for one argument."
             )
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from tinyjax import config, frames, lazy, records, tracebacks, tree
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
-from tinyjax.errors import ArgumentError, TinyjaxError, described
+from tinyjax.errors import ArgumentError, TinyjaxError, described, type_name
 from tinyjax.tree import PyTreeDef
 
 P = ParamSpec("P")
@@ -141,7 +141,7 @@ def _describe(value: object) -> str:
         return f"an array of type {value.aval}"
     if isinstance(value, tuple):
         return f"a tuple of length {len(value)}"
-    return f"a value of type {type(value).__name__}"
+    return f"a value of type {type_name(value)}"
 
 
 def leaf_path(name: str, treedef: PyTreeDef, position: int) -> str:

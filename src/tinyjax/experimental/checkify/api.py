@@ -11,7 +11,7 @@ import numpy as np
 from tinyjax import dtypes, frames, tree
 from tinyjax.core.names import Array, ArrayLike, ew, jt, jx, opd, prim, sh, stg
 from tinyjax.core.tracing.calling import FlatFunction, as_argument, is_data
-from tinyjax.errors import ArgumentError, TinyjaxError, check_function, described
+from tinyjax.errors import ArgumentError, TinyjaxError, check_function, described, type_name
 from tinyjax.experimental.checkify import discharge as dis
 from tinyjax.primitives import arg_extrema, dynamic_slice as ds
 
@@ -285,9 +285,7 @@ def check_error(error: Error) -> None:
         'division by zero'
     """
     if not isinstance(error, Error):
-        raise ArgumentError(
-            f"check_error takes an Error of checkify, but got {type(error).__name__}."
-        )
+        raise ArgumentError(f"check_error takes an Error of checkify, but got {type_name(error)}.")
     # an error that went to the host and back has NumPy's arrays
     code, values = opd.as_array(error.code), tuple([opd.as_array(x) for x in error.values])
     if code.ndim:  # of mapped examples the first that failed
