@@ -13,9 +13,9 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax.core.tracing.primitive import registry
 from tinyjax.errors import ArgumentError, MissingRuleError
-from tinyjax.extend.core import Primitive as OwnPrimitive
+from tinyjax.extend.core import Primitive as OwnPrimitive, mapped_aval, unmapped_aval
 from tinyjax.facade import ad, batching, internals, mlir
-from tinyjax.facade.core import eval_jaxpr, mapped_aval, unmapped_aval
+from tinyjax.facade.core import eval_jaxpr
 from tinyjax.facade.ffi import ffi_lowering
 from tinyjax.facade.layout import Layout
 from tinyjax.facade.primitives import KeywordParams, Primitive

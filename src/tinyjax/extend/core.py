@@ -11,7 +11,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors, lazy
 from tinyjax.core.jit.program import def_call
-from tinyjax.core.names import Array, av, jx, low, opd, prim, stg, tr
+from tinyjax.core.names import Array, av, bt, jx, low, opd, prim, stg, tr
 from tinyjax.lax import placement
 
 lazy.answer_for(
@@ -280,13 +280,15 @@ def mapped_aval(size: int, axis: int | None, aval: av.ShapedArray) -> av.ShapedA
         >>> print(mapped_aval(3, 0, ShapedArray((3, 2), np.dtype("float32"))))
         float32[2]
     """
-    if axis is None:
-        return aval
-    return aval.with_shape((*aval.shape[:axis], *aval.shape[axis + 1 :]))
+    return aval if axis is None else bt.unbatched_aval(aval, axis)
 
 
-def unmapped_aval(size: int, axis: int | None, aval: av.ShapedArray) -> av.ShapedArray:
+def unmapped_aval(
+    size: int, axis: int | None, aval: av.ShapedArray, explicit_mesh_axis: object = None
+) -> av.ShapedArray:
     """Return the type of so many examples of a type along a batch axis; see ``mapped_aval``.
+
+    The axis of a mesh is of no account.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -294,9 +296,7 @@ def unmapped_aval(size: int, axis: int | None, aval: av.ShapedArray) -> av.Shape
         >>> core.unmapped_aval(8, 0, jnp.ones((2, 3)).aval)
         ShapedArray(float32[8,2,3])
     """
-    if axis is None:
-        return aval
-    return aval.with_shape((*aval.shape[:axis], size, *aval.shape[axis:]))
+    return aval if axis is None else bt.batched_aval(aval, axis, size)
 
 
 def primal_dtype_to_tangent_dtype(primal_dtype: dtypes.DTypeLike) -> dtypes.DType:
@@ -352,7 +352,7 @@ def concrete_or_error(force: Callable[[Any], Any] | None, val: Any, context: str
         3
     """
     if isinstance(val, tr.Tracer):
-        val.concrete(context or "data")
+        val = opd.as_array(val.concrete(context or "data"))
     return val if force is None else force(val)
 
 

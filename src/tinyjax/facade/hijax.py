@@ -23,13 +23,13 @@ from weakref import WeakValueDictionary
 import attrs
 
 from tinyjax import errors, lazy
-from tinyjax.core.names import Array, opd, prim, tr
+from tinyjax.core.names import Array, opd, tr
 from tinyjax.state import references as rf
 
 lazy.answer_for(
     __name__,
     "HiPrimitive HiType MutableHiType aval_method aval_property "
-    "control_flow_allowed_effects cur_qdd is_undefined_primal register_hitype",
+    "control_flow_allowed_effects cur_qdd register_hitype",
 )
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -345,11 +345,6 @@ def cur_qdd(x: _Value) -> Hashable:
     """Return the state of a value that holds arrays in place."""
     state: Hashable = x.cur_qdd()
     return state
-
-
-def is_undefined_primal(x: object) -> bool:
-    """Say whether an operand of a rule for transposition stands for a value that is not known."""
-    return isinstance(x, prim.UndefinedPrimal)
 
 
 def aval_method(fun: F) -> F:

@@ -79,6 +79,7 @@ MODULES: Final[Mapping[str, Sequence[str]]] = {
 #: Further names, each with its module of tinyjax: what libraries read of JAX's inside.
 _HOMES: Final[Mapping[str, Mapping[str, str]]] = {
     "jax.experimental": {"facade.hijax": "cur_qdd"},
+    "jax.experimental.hijax": {"facade.ad": "is_undefined_primal"},
     "jax.custom_derivatives": {"facade.internals": "custom_jvp_call_p"},
     "jax.api_util": {
         "facade.linear_util": "argnums_partial debug_info flatten_fun flatten_fun_nokwargs",
@@ -86,7 +87,8 @@ _HOMES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "jax.core": {
         "extend.core": (
-            "DropVar Effects gensym get_opaque_trace_state new_jaxpr_eqn no_effects valid_jaxtype"
+            "DropVar Effects concrete_or_error find_top_trace gensym get_opaque_trace_state "
+            "mapped_aval new_jaxpr_eqn no_effects unmapped_aval valid_jaxtype"
         )
     },
     "jax.extend.core.primitives": {"facade.internals": "call_p closed_call_p jit_p"},
