@@ -1192,7 +1192,8 @@ def test_unflatten_with_its_arguments_swapped() -> None:
     with pytest.raises(ArgumentError) as error:
         tree.unflatten(unchecked([1]), unchecked(tree.LEAF))
     assert error.value.message == (
-        "unflatten takes a PyTreeDef and then the leaves, but got a list first."
+        "the first argument of unflatten, before the leaves, must be a PyTreeDef, as "
+        "tree.structure returns it, but got [1] (list)."
     )
 
 

@@ -226,49 +226,44 @@ def _operators(
         p = self._other(other, symbol)
         if p is None:
             return of_arrays(dimension.dim_as_value(self), other)
-        return of_sizes(self, self._polynomial, p)
+        return of_sizes(self, self.polynomial, p)
 
     def reflected(self: SymbolicDim, other: Any) -> Any:
         p = self._other(other, symbol)
         if p is None:
             return of_arrays(other, dimension.dim_as_value(self))
-        return of_sizes(self, p, self._polynomial)
+        return of_sizes(self, p, self.polynomial)
 
     return apply, reflected
 
 
 class SymbolicDim(ints.SymbolicSize):
-    """A size that is known by name only. ``symbolic_shape`` makes them."""
+    """A size that is known by name only. ``symbolic_shape`` makes them.
 
-    __slots__ = ("_polynomial", "_scope", "_token")
+    Attributes:
+        polynomial: the size as a polynomial in variables.
+        scope: the sizes that it may be used with, and what is known of them.
+    """
+
+    __slots__ = ("_token", "polynomial", "scope")
 
     #: NumPy leaves the operators of its arrays and numbers to this class.
     __array_ufunc__: Final = None
 
-    _polynomial: Polynomial
-    _scope: SymbolicScope
+    polynomial: Polynomial
+    scope: SymbolicScope
     _token: int
 
     def __new__(cls, polynomial: Polynomial, scope: SymbolicScope) -> SymbolicDim:
         self = object.__new__(cls)
-        self._polynomial = polynomial
-        self._scope = scope
+        self.polynomial = polynomial
+        self.scope = scope
         self._token = hash((polynomial, scope._number))
         return self
 
     @property
-    def polynomial(self) -> Polynomial:
-        """The size as a polynomial in variables."""
-        return self._polynomial
-
-    @property
-    def scope(self) -> SymbolicScope:
-        """The sizes that it may be used with, and what is known of them."""
-        return self._scope
-
-    @property
     def identity(self) -> str:
-        return f"{self._scope._number}:{self}"
+        return f"{self.scope._number}:{self}"
 
     # Conversions
 
@@ -306,10 +301,9 @@ class SymbolicDim(ints.SymbolicSize):
         return self._token
 
     def __str__(self) -> str:
-        return poly.text(self._polynomial)
+        return poly.text(self.polynomial)
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
 
     def __format__(self, format_spec: str) -> str:
         return format(str(self), format_spec)
@@ -331,14 +325,14 @@ class SymbolicDim(ints.SymbolicSize):
     def _other(self, other: object, what: str) -> Polynomial | None:
         """Return an operand as a polynomial, or None if it is no size."""
         if isinstance(other, SymbolicDim):
-            if other._scope is not self._scope:
+            if other.scope is not self.scope:
                 raise ArgumentError(
                     f"the symbolic sizes '{self}' and '{other}' are of different scopes, and "
-                    f"cannot be used with each other ({what}). The first is of {self._scope}; the "
-                    f"second of {other._scope}. Make both by one call of symbolic_shape, or hand "
+                    f"cannot be used with each other ({what}). The first is of {self.scope}; the "
+                    f"second of {other.scope}. Make both by one call of symbolic_shape, or hand "
                     "the scope of the first on: symbolic_shape(..., scope=a.scope)."
                 )
-            return other._polynomial
+            return other.polynomial
         if isinstance(other, SupportsIndex) and not isinstance(other, Array):
             try:
                 return poly.constant(operator.index(other))
@@ -347,13 +341,13 @@ class SymbolicDim(ints.SymbolicSize):
         return None
 
     __add__, __radd__ = _operators(
-        "+", operator.add, lambda self, x, y: self._scope.dim(poly.add(x, y))
+        "+", operator.add, lambda self, x, y: self.scope.dim(poly.add(x, y))
     )
     __sub__, __rsub__ = _operators(
-        "-", operator.sub, lambda self, x, y: self._scope.dim(poly.add(x, y, -1))
+        "-", operator.sub, lambda self, x, y: self.scope.dim(poly.add(x, y, -1))
     )
     __mul__, __rmul__ = _operators(
-        "*", operator.mul, lambda self, x, y: self._scope.dim(poly.multiply(x, y))
+        "*", operator.mul, lambda self, x, y: self.scope.dim(poly.multiply(x, y))
     )
     __floordiv__, __rfloordiv__ = _operators(
         "//", operator.floordiv, lambda self, x, y: self._divided(x, y)[0]
@@ -374,8 +368,8 @@ class SymbolicDim(ints.SymbolicSize):
             )
         product = poly.constant(1)
         for _ in range(min(power, poly.MOST_POWER + 1)):
-            product = poly.multiply(product, self._polynomial)
-        return self._scope.dim(product)
+            product = poly.multiply(product, self.polynomial)
+        return self.scope.dim(product)
 
     def __rpow__(self, other: Any, modulo: Any = None) -> Any:
         return other ** dimension.dim_as_value(self)
@@ -389,7 +383,7 @@ class SymbolicDim(ints.SymbolicSize):
     def _divided(self, x: Polynomial, y: Polynomial) -> tuple[int, int]:
         if not y:
             raise ZeroDivisionError(f"the symbolic size '{self}' is divided by zero.")
-        scope = self._scope
+        scope = self.scope
         exact = poly.divide(x, y)
         if exact is not None:
             return scope.dim(exact[0]), exact[1]
@@ -397,7 +391,7 @@ class SymbolicDim(ints.SymbolicSize):
         return scope.dim(whole), scope.dim(rest)
 
     def __neg__(self) -> Any:
-        return self._scope.dim(poly.add((), self._polynomial, -1))
+        return self.scope.dim(poly.add((), self.polynomial, -1))
 
     def __pos__(self) -> SymbolicDim:
         return self
@@ -415,13 +409,13 @@ class SymbolicDim(ints.SymbolicSize):
         p = self._other(other, name)
         if p is None:
             raise ArgumentError(f"{name} of sizes needs an int, but got {shortened(other)}.")
-        least, greatest = self._scope.bounds(poly.add(self._polynomial, p, -1))
+        least, greatest = self.scope.bounds(poly.add(self.polynomial, p, -1))
         if least is not None and least >= 0:
             return self if name == "max" else other
         if greatest is not None and greatest <= 0:
             return other if name == "max" else self
-        operands = sorted([self._polynomial, p], key=poly.text, reverse=True)
-        return self._scope.dim(poly.operation(name, *operands))
+        operands = sorted([self.polynomial, p], key=poly.text, reverse=True)
+        return self.scope.dim(poly.operation(name, *operands))
 
     # Comparisons
 
@@ -430,10 +424,10 @@ class SymbolicDim(ints.SymbolicSize):
             return NotImplemented if isinstance(other, Array) else False
         if self is other:
             return True
-        if other._scope is not self._scope:
+        if other.scope is not self.scope:
             return False
         # kept in one form, so that equal sizes are equal polynomials
-        return self._polynomial == other._polynomial
+        return self.polynomial == other.polynomial
 
     def __ne__(self, other: object) -> Any:
         equal = self.__eq__(other)
@@ -455,16 +449,16 @@ class SymbolicDim(ints.SymbolicSize):
         p = self._other(other, how)
         if p is None:
             return NotImplemented
-        difference = poly.add(self._polynomial, p, -1)
+        difference = poly.add(self.polynomial, p, -1)
         difference = poly.multiply(poly.constant(sign), difference)
-        least, greatest = self._scope.bounds(poly.add(difference, poly.constant(slack)))
+        least, greatest = self.scope.bounds(poly.add(difference, poly.constant(slack)))
         if least is not None and least >= 0:
             return True
         if greatest is not None and greatest < 0:
             return False
         raise InconclusiveDimensionOperation(
             f"whether '{self}' {how} '{other}' depends on the sizes, of which is known that they "
-            f"are at least 1{self._scope.told()}. Say more of them where they are made, such as "
+            f"are at least 1{self.scope.told()}. Say more of them where they are made, such as "
             f"constraints=['{self} >= {other}']; or take export.max_dim and export.min_dim in "
             "place of max and min."
         )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, overload
 
-from tinyjax.errors import ArgumentError, check_function, described, type_name
+from tinyjax.errors import ArgumentError, check_function, described
 from tinyjax.frames import Function
 from tinyjax.tree import errors, keys
 from tinyjax.tree.node import KINDS, LEAF_TYPES, TUPLE, Leaf, NodeKind, PyTree
@@ -206,11 +206,7 @@ def unflatten(treedef: PyTreeDef, leaves: Iterable[Leaf]) -> PyTree:
         >>> tree.unflatten(treedef, [10 * leaf for leaf in leaves])
         {'a': 10, 'b': (20, None)}
     """
-    if not isinstance(treedef, PyTreeDef):
-        raise ArgumentError(
-            f"unflatten takes a PyTreeDef and then the leaves, but got a "
-            f"{type_name(treedef)} first."
-        )
+    _check_treedef("the first argument of unflatten, before the leaves,", treedef)
     return treedef.unflatten(leaves)
 
 
@@ -406,9 +402,9 @@ def transpose(
         >>> tree.transpose(tree.structure([0, 0, 0]), tree.structure((0, 0)), pairs)
         ([1, 3, 5], [2, 4, 6])
     """
-    _check_treedef("outer_treedef", outer_treedef)
+    _check_treedef("outer_treedef of transpose", outer_treedef)
     if inner_treedef is not None:
-        _check_treedef("inner_treedef", inner_treedef)
+        _check_treedef("inner_treedef of transpose", inner_treedef)
     else:
         subtrees = outer_treedef.flatten_up_to(pytree_to_transpose)
         if not subtrees:
@@ -426,11 +422,11 @@ def transpose(
     return inner_treedef.unflatten(outer_treedef.unflatten(flat[i::step]) for i in range(step))
 
 
-def _check_treedef(name: str, treedef: object) -> None:
+def _check_treedef(what: str, treedef: object) -> None:
     if not isinstance(treedef, PyTreeDef):
         raise ArgumentError(
-            f"{name} of transpose must be a PyTreeDef, as tree.structure returns it, but got "
-            f"{type_name(treedef)}."
+            f"{what} must be a PyTreeDef, as tree.structure returns it, but got "
+            f"{described(treedef)}."
         )
 
 
@@ -621,8 +617,7 @@ def flatten_prefix(
         >>> tree.flatten_prefix((None, 0), arguments, is_leaf=lambda x: x is None)
         [None, None, 0]
     """
-    if not isinstance(treedef, PyTreeDef):
-        raise ArgumentError(f"treedef must be a PyTreeDef, but got {described(treedef)}.")
+    _check_treedef("treedef", treedef)
     values, prefix_treedef = flatten(prefix, is_leaf)
     if prefix_treedef is LEAF:
         return values * treedef.num_leaves
