@@ -126,8 +126,8 @@ def _can_be_copied(x: Array) -> bool:
 # The steps of a linearization that are repeated, as Python functions.
 
 
-#: Takes the trace of a linearization and the one that records its tangents, and of each operand the
-#: array and the tangent, which is None if there is none. It returns the results.
+#: Takes the trace of a linearization and the one that records its tangents, and the operands. It
+#: returns the results.
 Step: TypeAlias = Callable[..., Sequence[Array]]
 
 
@@ -142,8 +142,8 @@ class _Tangents(lz.LinearTrace):
 def make_step(
     primitive: Primitive[Any],
     params: object,
-    operands: Sequence[Array | None],
-    recorder: lz.LinearTrace,
+    args: Sequence[Array],
+    trace: lz.LinearizeTrace,
     start: int,
     outs: Sequence[Array],
 ) -> Step | None:
@@ -152,24 +152,33 @@ def make_step(
     Args:
         primitive: what was called.
         params: its parameters.
-        operands: its operands, each followed by its tangent, or None.
-        recorder: has recorded the call.
-        start: how many equations it had before.
+        args: its operands.
+        trace: the linearization.
+        start: how many equations it had recorded before.
         outs: the results.
     """
-    avals = [None if x is None else x.aval for x in operands]
-    again = lz.LinearTrace(tr.EVAL)
-    tangents = {id(t): t for t in operands[1::2] if t is not None}
+    recorder, again = trace.parent, lz.LinearTrace(tr.EVAL)
+    assert isinstance(recorder, lz.LinearTrace), "it records the tangents"
+    pairs = [_parts(x) for x in args]
+    tangents = {id(t): t for _, t in pairs if t is not None}
+    if not tangents or not all(type(x) is ConcreteArray for x, _ in pairs):
+        return None
     tracers = {key: again.new_input(t.aval) for key, t in tangents.items()}
     try:
-        step, body = _write_step(primitive, params, avals)
-        results = step(again, again, *[tracers.get(id(x), x) for x in operands])
+        step, body = _write_step(primitive, params, pairs)
+        inputs = [x if t is None else jv.JVPTracer(again, x, tracers[id(t)]) for x, t in pairs]
+        results = step(again, again, *inputs)
         before = _recorded(recorder, recorder.eqns[start:], tangents.values(), outs)
         after = _recorded(again, again.eqns, tracers.values(), results)
         repeats = before[:2] == after[:2] and _repeats(before[2], after[2], body)
     except Exception:  # what needs data cannot be staged
         return None
     return step if repeats else None
+
+
+def _parts(x: Array) -> tuple[Array, Array | None]:
+    """Return a primal and its tangent, if there is one."""
+    return (x.primal, x.tangent) if isinstance(x, jv.JVPTracer) else (x, None)
 
 
 def _recorded(
@@ -192,7 +201,7 @@ def _recorded(
     """
     consts = dict(recorder.consts.values())
     read = dict.fromkeys([x for eqn in eqns for x in eqn.inputs if x in consts])
-    pairs = [(x.primal, x.tangent) if isinstance(x, jv.JVPTracer) else (x, None) for x in outs]
+    pairs = [_parts(x) for x in outs]
     taken, given = [
         [t.binder for t in some if isinstance(t, stg.StagingTracer)]
         for some in (tangents, [t for _, t in pairs])
@@ -203,19 +212,19 @@ def _recorded(
 
 
 def _write_step(
-    primitive: Primitive[Any], params: object, avals: Sequence[Any]
+    primitive: Primitive[Any], params: object, pairs: Sequence[tuple[Array, Array | None]]
 ) -> tuple[Step, plans.Body]:
     """Write what a jvp rule does.
 
     Args:
         primitive: what has the rule.
         params: its parameters.
-        avals: the types of its operands, each followed by that of its tangent, or None.
+        pairs: its operands, and their tangents.
     """
     trace = Replay(tr.EVAL)
     with frames.STAGING_LEVEL, tr.Running(trace):
-        primals, linear = trace.new_inputs(avals[::2]), _Tangents(trace)
-        tangents = [None if t is None else linear.new_input(t) for t in avals[1::2]]
+        primals, linear = trace.new_inputs([x.aval for x, _ in pairs]), _Tangents(trace)
+        tangents = [None if t is None else linear.new_input(t.aval) for _, t in pairs]
         with tr.Running(linear):
             tangents_in = [ZERO if t is None else t for t in tangents]
             outs, tangents_out = primitive.rules.jvp(primals, tangents_in, params)
@@ -228,14 +237,15 @@ def _write_step(
     body.scope |= {"JVPTracer": jv.JVPTracer, "Tracer": stg.StagingTracer}
 
     variables: dict[jx.Atom, str] = {}
-    conditions = [f"type(x{i}) is ConcreteArray" for i in range(len(primals))]
+    head: list[str] = []
     for i, t in enumerate(tangents):
         if t is not None:
             variables[t.binder] = f"s{i}.binder"
-            conditions.append(f"s{i}._trace is linear")
-    head = [f"if not ({' and '.join(conditions)}): raise NotHereError"]
-    if body.lines:
-        for i in range(len(primals)):
+            head.append(f"if x{i}._trace is not trace: raise NotHereError")
+            head.append(f"s{i} = x{i}.tangent; x{i} = x{i}.primal")
+            others = f"s{i}._trace is not linear or s{i}.aval is not {body.add('g', t.aval)}"
+            head.append(f"if type(x{i}) is not ConcreteArray or {others}: raise NotHereError")
+        if body.lines:
             head.append(f"a{i} = x{i}._host")
             head.append(f"if a{i} is None: a{i} = x{i}.host")
 
@@ -262,5 +272,5 @@ def _write_step(
             result = f"JVPTracer(trace, {result}, {tracer})"
         results.append(result)
     tail.append(f"return ({', '.join(results)},)")
-    parameters = ", ".join(["trace, linear", *[f"x{i}, s{i}" for i in range(len(primals))]])
+    parameters = ", ".join(["trace", "linear", *[f"x{i}" for i in range(len(primals))]])
     return body.function("step", parameters, tail, head), body
