@@ -114,7 +114,7 @@ class Body:
                 programs, and their operands. By default these are evaluated as eager operations
                 are.
         """
-        program = simplify.simplify(jaxpr, consts)
+        program, self._known = simplify.simplify(jaxpr, consts)
         self._run = run
         self.lines: list[str] = []
         self.constants: list[HostArray] = []
@@ -127,7 +127,6 @@ class Body:
             "ndarray": ndarray,
             "ConcreteArray": ConcreteArray,
         }
-        self._value = program.value
         #: The names of values as arrays, as numbers, and of what is one or the other.
         self._names: dict[jx.Atom, str] = {
             x: f"a{i}" for i, x in enumerate(jaxpr.in_binders[len(consts) :])
@@ -141,12 +140,15 @@ class Body:
         self._forms: dict[str, str] = {}
         self._named: dict[object, str] = {}
         self._results = count()
-        eqns = [eqn for eqn, _ in program.eqns]
-        reused = simplify.reused_operands(eqns, simplify.last_reads(eqns, program.outs))
-        for (eqn, call), memory in zip(program.eqns, reused, strict=True):
-            self.write(eqn, call, memory)
+        reads = simplify.last_reads(program.eqns, program.outs)
+        reused = simplify.reused_operands(program.eqns, reads)
+        for eqn, memory in zip(program.eqns, reused, strict=True):
+            self.write(eqn, simplify.host_call(eqn), memory)
         self.results: list[str] = [self.read(x) for x in program.outs]
-        self.constant_results: list[Array | None] = [program.value(x) for x in program.outs]
+        self.constant_results: list[Array | None] = [self._value(x) for x in program.outs]
+
+    def _value(self, x: jx.Atom) -> Array | None:
+        return simplify.value_of(x, self._known)
 
     def function(
         self, name: str, parameters: str, after: Sequence[str], before: Sequence[str] = ()

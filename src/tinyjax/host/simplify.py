@@ -7,7 +7,7 @@ computed once, and what depends on no argument is computed now.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import attrs
 import numpy as np
@@ -22,23 +22,13 @@ _OF_TWO: Final = frozenset((np.maximum, np.minimum))
 _LARGEST_CONSTANT: Final = 1 << 16
 
 
-@attrs.frozen(eq=False, repr=False)
-class Simplified:
-    """A program for NumPy.
+#: The values of the variables that depend on no argument.
+Known: TypeAlias = dict[jx.Atom, Array]
 
-    Attributes:
-        eqns: its equations, each with what NumPy does.
-        outs: its results.
-        known: the values of the variables that depend on no argument.
-    """
 
-    eqns: list[tuple[jx.JaxprEqn, prim.HostCall | None]]
-    outs: list[jx.Atom]
-    known: dict[jx.Atom, Array]
-
-    def value(self, x: jx.Atom) -> Array | None:
-        """Return the data of what depends on no argument."""
-        return x.value if isinstance(x, jx.Lit) else self.known.get(x)
+def value_of(x: jx.Atom, known: Known) -> Array | None:
+    """Return the data of what depends on no argument."""
+    return x.value if isinstance(x, jx.Lit) else known.get(x)
 
 
 def host_call(eqn: jx.JaxprEqn) -> prim.HostCall | None:
@@ -48,22 +38,21 @@ def host_call(eqn: jx.JaxprEqn) -> prim.HostCall | None:
     return eqn.primitive.host_call([x.aval for x in eqn.inputs], eqn.params)
 
 
-def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> Simplified:
+def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> tuple[jx.Jaxpr, Known]:
     """Simplify a program.
 
     Args:
         jaxpr: the program.
         consts: the values of its first parameters.
     """
-    known: dict[jx.Atom, Array] = dict(zip(jaxpr.in_binders, consts, strict=False))
-    program, calls = Simplified([], [], known), dict[int, prim.HostCall | None]()
+    known: Known = dict(zip(jaxpr.in_binders, consts, strict=False))
     eqns: list[jx.JaxprEqn] = []
     same: dict[jx.Atom, jx.Atom] = {}
     makers: dict[jx.Atom, jx.JaxprEqn] = {}
     met: dict[tuple[object, ...], tuple[jx.Var, ...]] = {}
 
     def key_of(x: jx.Atom) -> object:
-        value = program.value(x)
+        value = value_of(x, known)
         return x if value is None else (x.aval, opd.as_number(value.concrete("data")).tobytes())
 
     for original in jaxpr.eqns:
@@ -81,7 +70,7 @@ def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> Simplified:
                 if x.aval == eqn.out_binders[0].aval:
                     same[eqn.out_binders[0]] = x
                     continue
-            operands = [value for x in eqn.inputs if (value := program.value(x)) is not None]
+            operands = [value for x in eqn.inputs if (value := value_of(x, known)) is not None]
             if len(operands) == len(eqn.inputs) and _is_small(eqn):
                 outs = tr.EVAL.process(primitive, operands, eqn.params)
                 known.update(zip(eqn.out_binders, outs, strict=True))
@@ -94,11 +83,8 @@ def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> Simplified:
                 same.update(zip(eqn.out_binders, before, strict=True))
                 continue
         eqns.append(eqn)
-        calls[id(eqn)] = call
-    program.outs.extend([same.get(x, x) for x in jaxpr.outs])
-    used = pr.dce(jx.Jaxpr(jaxpr.in_binders, tuple(eqns), tuple(program.outs)))
-    program.eqns.extend([(eqn, calls.get(id(eqn))) for eqn in used.eqns])
-    return program
+    results = tuple([same.get(x, x) for x in jaxpr.outs])
+    return pr.dce(jx.Jaxpr(jaxpr.in_binders, tuple(eqns), results)), known
 
 
 def _is_small(eqn: jx.JaxprEqn) -> bool:

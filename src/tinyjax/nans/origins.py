@@ -6,7 +6,7 @@ its NaNs has the number of a birth, or none where it came in as data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from weakref import ref
 
@@ -91,26 +91,18 @@ class Marks:
     Attributes:
         where: for each element the number of its birth, counted from 1; 0 where there is none.
         births: the births.
+        array: the array.
     """
 
     where: HostArray
     births: tuple[Birth, ...]
-
-
-@attrs.frozen(eq=False)
-class _Followed:
-    """An array, and the births of its NaNs."""
-
     array: ref[ConcreteArray]
-    marks: Marks
 
 
 def marks_of(array: Array) -> Marks | None:
     """The births of an array's NaNs, where it has any that are known."""
-    entry = arr.followed.get(id(array))
-    if not isinstance(entry, _Followed):
-        return None
-    return entry.marks if entry.array() is array else None
+    marks = arr.followed.get(id(array))
+    return marks if isinstance(marks, Marks) and marks.array() is array else None
 
 
 def mark(array: ConcreteArray, where: HostArray, births: Sequence[Birth]) -> None:
@@ -121,7 +113,7 @@ def mark(array: ConcreteArray, where: HostArray, births: Sequence[Birth]) -> Non
         def forget(_: object) -> None:
             arr.followed.pop(key, None)
 
-        arr.followed[key] = _Followed(ref(array, forget), Marks(where, tuple(births)))
+        arr.followed[key] = Marks(where, tuple(births), ref(array, forget))
 
 
 def next_serial() -> int:
@@ -131,24 +123,26 @@ def next_serial() -> int:
 
 def nans_in(array: Array) -> HostArray | None:
     """Where an array has NaNs; None where it has none."""
-    if not is_inexact(array.dtype) or isinstance(array, conc.PlacedArray):  # which are not followed
-        return None
-    assert isinstance(array, ConcreteArray), "evaluation gives arrays with data"
-    mask = np.asarray(np.isnan(array.host))
-    return mask if mask.any() else None
+    return _where(array, np.isnan)
 
 
 def wanted_in(array: Array) -> HostArray | None:
     """Where an array has what the settings follow: NaNs, infinities; None where it has none."""
     current = settings()
     if not current.debug_infs:
-        return nans_in(array)
+        return _where(array, np.isnan)
+    return _where(array, _is_not_finite if current.debug_nans else np.isinf)
+
+
+def _is_not_finite(host: HostArray) -> HostArray:
+    return ~np.isfinite(host)
+
+
+def _where(array: Array, find: Callable[[HostArray], HostArray]) -> HostArray | None:
     if not is_inexact(array.dtype) or isinstance(array, conc.PlacedArray):  # which are not followed
         return None
     assert isinstance(array, ConcreteArray), "evaluation gives arrays with data"
-    find = np.isfinite if current.debug_nans else np.isinf
     mask = np.asarray(find(array.host))
-    mask = ~mask if current.debug_nans else mask
     return mask if mask.any() else None
 
 
@@ -158,11 +152,7 @@ def first_birth(leaf: object) -> Birth | None:
     if marks is None:
         return None
     numbers: list[int] = np.unique(marks.where[marks.where > 0]).tolist()
-    return min([marks.births[i - 1] for i in numbers], key=_serial)
-
-
-def _serial(birth: Birth) -> int:
-    return birth.serial
+    return min([marks.births[i - 1] for i in numbers], key=lambda birth: birth.serial)
 
 
 # Examples

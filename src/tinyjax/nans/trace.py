@@ -287,8 +287,11 @@ def _stepwise(primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequ
     """Run the programs that a primitive holds one equation at a time."""
     if pr.ITERATIONS not in primitive.rules.extensions:
         return pr.evaluate_stepwise(primitive, args, params)
-    if isinstance(params, LinearMapParams):  # the tangent of a loop, which is none itself
-        with _iterate_backward():
+    if isinstance(params, LinearMapParams):
+        # the tangent of a loop, which is none itself; its transpose is a loop that goes back
+        source = tr.evaluated_source()
+        backward = isinstance(source, TracedSource) and source.transposed
+        with tr.assigned(_reversed, backward):
             return pr.evaluate_stepwise(primitive, args, params)
     with _iterate(primitive.name, primitive.rule(pr.ITERATIONS)(params)) as run:
         return pr.evaluate_stepwise(primitive, args, params, run)
@@ -338,15 +341,6 @@ def _iterate(name: str, length: int | None) -> Iterator[pr.Run]:
         _iterations.reset(tokens[0])
         _reversed.reset(tokens[1])
         _recomputed.reset(tokens[2])
-
-
-@contextmanager
-def _iterate_backward() -> Iterator[None]:
-    """Evaluate the tangent of a ``while_loop``, whose transpose is a loop that goes back."""
-    source = tr.evaluated_source()
-    backward = isinstance(source, TracedSource) and source.transposed
-    with tr.assigned(_reversed, backward):
-        yield
 
 
 NANS: Final = NanTrace(False)

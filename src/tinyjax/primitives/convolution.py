@@ -80,18 +80,23 @@ def _conv_flops(params: ConvParams, avals: prim.Avals, outs: prim.Avals) -> floa
     return 10.0 * outs[0].size * kernel.size / max(kernel.shape[params.numbers.rhs_spec[0]], 1)
 
 
-def _dilated(n: int, dilation: int) -> int:
+def dilated(n: int, dilation: int) -> int:
+    """Return how long an axis becomes whose elements are put apart."""
     return ints.larger((n - 1) * dilation + 1, 0)
+
+
+def places(
+    n: int, k: int, stride: int, padding: tuple[int, int], base_dilation: int, dilation: int
+) -> int:
+    """Return how many places a window of size ``k`` has along an axis of size ``n``."""
+    left = dilated(n, base_dilation) + sum(padding) - dilated(k, dilation)
+    return ints.larger(left // stride + 1, 0)
 
 
 def _out_sizes(lhs: Axes, rhs: Axes, params: ConvParams) -> Axes:
     """The spatial sizes of the result, for those of the operands."""
-    sizes = []
-    for i, (n, k) in enumerate(zip(lhs, rhs, strict=True)):
-        padded = _dilated(n, params.lhs_dilation[i]) + sum(params.padding[i])
-        left = padded - _dilated(k, params.rhs_dilation[i])
-        sizes.append(ints.larger(left // params.strides[i] + 1, 0))
-    return tuple(sizes)
+    dilations = params.lhs_dilation, params.rhs_dilation
+    return tuple(map(places, lhs, rhs, params.strides, params.padding, *dilations))
 
 
 @conv_general_dilated_p.def_host
@@ -220,7 +225,7 @@ def _spread_plan(
         The function that does so, and the sizes of the spatial axes after it.
     """
     dilation, padding = params.lhs_dilation, params.padding
-    spans = [_dilated(n, d) for n, d in zip(shape[2:], dilation, strict=True)]
+    spans = [dilated(n, d) for n, d in zip(shape[2:], dilation, strict=True)]
     before = [max(low, 0) for low, _ in padding]
     wide = [a + n + max(b, 0) for a, n, (_, b) in zip(before, spans, padding, strict=True)]
     each = slice(None), slice(None)
@@ -424,9 +429,9 @@ def _spans(
     """For each axis of space the dilated sizes of operands and result, and the padding before."""
     numbers = params.numbers
     return zip(
-        map(_dilated, _spatial(lhs, numbers.lhs_spec), params.lhs_dilation),
-        map(_dilated, _spatial(rhs, numbers.rhs_spec), params.rhs_dilation),
-        map(_dilated, _spatial(ct.shape, numbers.out_spec), params.strides),
+        map(dilated, _spatial(lhs, numbers.lhs_spec), params.lhs_dilation),
+        map(dilated, _spatial(rhs, numbers.rhs_spec), params.rhs_dilation),
+        map(dilated, _spatial(ct.shape, numbers.out_spec), params.strides),
         [before for before, _ in params.padding],
         strict=True,
     )
@@ -726,7 +731,7 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
             ends = ((0, 0),) * space  # the type rule says what is wrong
         else:
             spans = [
-                _dilated(k, d)
+                dilated(k, d)
                 for k, d in zip(_spatial(w.shape, numbers.rhs_spec), right, strict=True)
             ]
             sizes = _spatial(x.shape, numbers.lhs_spec)
@@ -877,7 +882,7 @@ def conv_transpose(  # noqa: PLR0913, PLR0917 (JAX's signature)
             f"and rhs_dilation is {dilation}."
         )
     spans = [
-        _dilated(k, d) for k, d in zip(_spatial(w.shape, numbers.rhs_spec), dilation, strict=True)
+        dilated(k, d) for k, d in zip(_spatial(w.shape, numbers.rhs_spec), dilation, strict=True)
     ]
     if isinstance(padding, str):
         ends = [_fraction_pads(k, s, padding) for k, s in zip(spans, steps, strict=True)]

@@ -229,12 +229,12 @@ ru.def_derivatives(
 
 
 def _into_left(ct: Array, x: prim.UndefinedPrimal, y: Array, params: DotParams) -> Array:
-    moved, perm = _left_plan(params, x.aval.ndim, y.ndim, x.aval.dtype)
+    moved, perm = _transposed(params, x.aval.ndim, y.ndim, x.aval.dtype, True)
     return _product(ct, y, moved, perm)
 
 
 def _into_right(ct: Array, x: Array, y: prim.UndefinedPrimal, params: DotParams) -> Array:
-    moved, perm = _right_plan(params, x.ndim, y.aval.ndim, y.aval.dtype)
+    moved, perm = _transposed(params, x.ndim, y.aval.ndim, y.aval.dtype, False)
     return _product(x, ct, moved, perm)
 
 
@@ -253,35 +253,24 @@ ru.def_transposes(dot_general_p, _into_left, _into_right, bilinear=True)
 
 
 @lru_cache(maxsize=1024)
-def _left_plan(
-    params: DotParams, x_ndim: int, y_ndim: int, dtype: DType
+def _transposed(
+    params: DotParams, x_ndim: int, y_ndim: int, dtype: DType, of_left: bool
 ) -> tuple[DotParams, Axes | None]:
-    """The left operand's cotangent: the result's with the right operand."""
+    """The product of the result's cotangent with one operand that gives that of the other."""
     n = len(params.lhs_batch)
-    x_free = _rest(x_ndim, params.lhs_batch, params.lhs_contract)
-    y_free = _rest(y_ndim, params.rhs_batch, params.rhs_contract)
-    ct_y = tuple(range(n + len(x_free), n + len(x_free) + len(y_free)))
-    moved = DotParams(ct_y, y_free, tuple(range(n)), params.rhs_batch, dtype)
-    # its axes: batch, x's free ones, then those contracted in the order in which y has them
-    order = sorted(range(len(params.rhs_contract)), key=params.rhs_contract.__getitem__)
-    places = (*params.lhs_batch, *x_free, *(params.lhs_contract[i] for i in order))
-    return moved, _restoring_perm(places)
-
-
-@lru_cache(maxsize=1024)
-def _right_plan(
-    params: DotParams, x_ndim: int, y_ndim: int, dtype: DType
-) -> tuple[DotParams, Axes | None]:
-    """The right operand's cotangent: the left operand with the result's."""
-    n = len(params.lhs_batch)
+    batch, contracted = tuple(range(n)), (params.lhs_contract, params.rhs_contract)
     x_free = _rest(x_ndim, params.lhs_batch, params.lhs_contract)
     y_free = _rest(y_ndim, params.rhs_batch, params.rhs_contract)
     ct_x = tuple(range(n, n + len(x_free)))
-    moved = DotParams(x_free, ct_x, params.lhs_batch, tuple(range(n)), dtype)
-    # its axes: batch, those contracted in the order in which x has them, then y's free ones
-    order = sorted(range(len(params.lhs_contract)), key=params.lhs_contract.__getitem__)
-    places = (*params.rhs_batch, *(params.rhs_contract[i] for i in order), *y_free)
-    return moved, _restoring_perm(places)
+    ct_y = tuple(range(n + len(x_free), n + len(x_free) + len(y_free)))
+    # what was contracted comes in the order in which the operand of the new product has it
+    if of_left:
+        moved = DotParams(ct_y, y_free, batch, params.rhs_batch, dtype)
+        of_x = [i for _, i in sorted(zip(*reversed(contracted), strict=True))]
+        return moved, _restoring_perm((*params.lhs_batch, *x_free, *of_x))
+    moved = DotParams(x_free, ct_x, params.lhs_batch, batch, dtype)
+    of_y = [i for _, i in sorted(zip(*contracted, strict=True))]
+    return moved, _restoring_perm((*params.rhs_batch, *of_y, *y_free))
 
 
 def _restoring_perm(places: Axes) -> Axes | None:

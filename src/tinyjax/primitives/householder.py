@@ -256,11 +256,7 @@ def _hessenberg_types(x: av.ShapedArray, params: prim.NoParams) -> prim.Avals:
 ma.def_types(hessenberg_p, _hessenberg_types)
 
 
-def _hessenberg_of_one(a: HostArray, params: prim.NoParams) -> Sequence[HostArray]:
-    return ma.lapack_routine("gehrd", a.dtype)(a)[:2]
-
-
-ma.def_impl_by_one(hessenberg_p, _hessenberg_of_one)
+ma.def_impl_by_one(hessenberg_p, lambda a, params: ma.lapack_routine("gehrd", a.dtype)(a)[:2])
 
 
 @hessenberg_p.def_lowering
@@ -336,11 +332,9 @@ def _tridiagonal_types(x: av.ShapedArray, params: TridiagonalParams) -> prim.Ava
 ma.def_types(tridiagonal_p, _tridiagonal_types)
 
 
-def _tridiagonal_of_one(a: HostArray, params: TridiagonalParams) -> Sequence[HostArray]:
-    return ma.lapack_routine("sytrd", a.dtype)(a, lower=params.lower)[:4]
-
-
-ma.def_impl_by_one(tridiagonal_p, _tridiagonal_of_one)
+ma.def_impl_by_one(
+    tridiagonal_p, lambda a, params: ma.lapack_routine("sytrd", a.dtype)(a, lower=params.lower)[:4]
+)
 
 
 @ma.def_lowering(tridiagonal_p)

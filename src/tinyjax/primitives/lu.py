@@ -33,12 +33,8 @@ def _lu_types(x: av.ShapedArray, params: prim.NoParams) -> prim.Avals:
 ma.def_types(lu_p, _lu_types, square=False)
 
 
-def _lu_of_one(x: dtypes.HostArray, params: prim.NoParams) -> prim.Hosts:
-    # The third result says that a pivot is zero, which is no failure: the factors are right.
-    return ma.lapack_routine("getrf", x.dtype)(x)[:2]
-
-
-ma.def_impl_by_one(lu_p, _lu_of_one)
+# The third result says that a pivot is zero, which is no failure: the factors are right.
+ma.def_impl_by_one(lu_p, lambda x, params: ma.lapack_routine("getrf", x.dtype)(x)[:2])
 
 
 @ma.def_lowering(lu_p)

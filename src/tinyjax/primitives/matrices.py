@@ -472,10 +472,10 @@ def _one_by_one(fun: HostMatrices, operands: Sequence[HostArray]) -> Sequence[Ho
     return outs
 
 
-def def_impl_by_one(
+def impl_by_one(
     primitive: prim.Primitive[P], fun: Callable[..., Sequence[HostArray]], core: int = 2
-) -> None:
-    """Register the evaluation of a primitive by a function of one problem, such as SciPy has.
+) -> Callable[[prim.Hosts, P], prim.Hosts]:
+    """Return the evaluation of a primitive by a function of one problem, such as SciPy has.
 
     Args:
         primitive: whose typing rule is registered already.
@@ -514,6 +514,14 @@ def def_impl_by_one(
                 out[index] = result
         return outs
 
+    return impl
+
+
+def def_impl_by_one(
+    primitive: prim.Primitive[P], fun: Callable[..., Sequence[HostArray]], core: int = 2
+) -> None:
+    """Register the evaluation by a function of one problem, as ``impl_by_one`` takes it."""
+
     def host_rule(avals: prim.Avals, params: P) -> prim.Kernel | None:
         outs = primitive.rules.abstract_eval(avals, params)
         if len(outs) > 1 or avals[0].ndim != core or not outs[0].size:
@@ -528,7 +536,7 @@ def def_impl_by_one(
 
         return evaluate
 
-    primitive.def_impl(impl)
+    primitive.def_impl(impl_by_one(primitive, fun, core))
     primitive.def_host(host_rule)
 
 

@@ -27,7 +27,7 @@ qr_p: prim.Primitive[QrParams] = ma.declare("qr", QrParams)
 def _qr_impl(operands: prim.Hosts, params: QrParams) -> prim.Hosts:
     (x,) = operands
     if params.pivoting:
-        return _pivoted(x, params.full_matrices)
+        return _pivoted(operands, params)
     if x.dtype.kind == "c" or _reflections_of_hosts is None:
         return tuple(np.linalg.qr(x, "complete" if params.full_matrices else "reduced"))
     # what np.linalg.qr does, without its checks, which take long for small ones
@@ -45,22 +45,6 @@ def _qr_impl(operands: prim.Hosts, params: QrParams) -> prim.Hosts:
 _reflections_of_hosts = getattr(_umath_linalg, "qr_r_raw", None)
 
 
-def _pivoted(x: dtypes.HostArray, full_matrices: bool) -> prim.Hosts:
-    from scipy import linalg  # noqa: PLC0415 (SciPy is slow to load)
-
-    types = qr_p.rules.abstract_eval(
-        (av.ShapedArray(x.shape, x.dtype),), QrParams(full_matrices, True)
-    )
-    outs = [np.empty(aval.shape, aval.dtype) for aval in types]
-    outs[2][...] = np.arange(x.shape[-1])
-    mode = "full" if full_matrices else "economic"
-    for index in np.ndindex(*x.shape[:-2]):
-        factors = linalg.qr(x[index], mode=mode, pivoting=True, check_finite=False)
-        for out, part in zip(outs, factors, strict=True):
-            out[index] = part
-    return outs
-
-
 def _qr_types(x: av.ShapedArray, params: QrParams) -> prim.Avals:
     *batch, m, n = x.shape
     k = m if params.full_matrices else min(m, n)
@@ -69,6 +53,16 @@ def _qr_types(x: av.ShapedArray, params: QrParams) -> prim.Avals:
 
 
 ma.def_types(qr_p, _qr_types, square=False)
+
+
+def _pivoted_of_one(x: dtypes.HostArray, params: QrParams) -> prim.Hosts:
+    from scipy import linalg  # noqa: PLC0415 (SciPy is slow to load)
+
+    mode = "full" if params.full_matrices else "economic"
+    return tuple(linalg.qr(x, mode=mode, pivoting=True, check_finite=False))
+
+
+_pivoted = ma.impl_by_one(qr_p, _pivoted_of_one)
 
 
 @qr_p.def_lowering

@@ -357,26 +357,20 @@ def _bits_host(avals: prim.Avals, params: RandomBitsParams) -> prim.Kernel | Non
     constants, counters = _few_counters(size)
     ones = constants[0]
 
-    def hashed(host: HostArray) -> tuple[int, int]:
-        k1, k2 = host.tolist()
-        return _hash_lanes(k1 * ones, k2 * ones, 0, counters, constants)
-
-    def draw_keys(host: HostArray) -> HostArray:
-        first, second = hashed(host)
-        keys = _from_lanes(first | second << 32, size, dtype)
-        return keys if flat else keys.reshape(shape)
-
-    def draw_wide(host: HostArray) -> HostArray:
-        first, second = hashed(host)
-        bits = _from_lanes(first << 32 | second, size)
-        return bits if flat else bits.reshape(shape)
+    is_key, is_wide = dtypes.is_key(dtype), dtype == dtypes.uint64
 
     def draw(host: HostArray) -> HostArray:
-        first, second = hashed(host)
-        bits = _from_lanes(first ^ second, size).astype(dtype)
+        k1, k2 = host.tolist()
+        first, second = _hash_lanes(k1 * ones, k2 * ones, 0, counters, constants)
+        if is_key:
+            bits = _from_lanes(first | second << 32, size, dtype)
+        elif is_wide:
+            bits = _from_lanes(first << 32 | second, size)
+        else:
+            bits = _from_lanes(first ^ second, size).astype(dtype)
         return bits if flat else bits.reshape(shape)
 
-    return draw_keys if dtypes.is_key(dtype) else draw_wide if dtype == dtypes.uint64 else draw
+    return draw
 
 
 @lru_cache(maxsize=256)

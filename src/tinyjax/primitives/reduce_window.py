@@ -16,7 +16,7 @@ from tinyjax import dtypes, errors
 from tinyjax.core.names import Array, av, bc, builder, ew, fam, hlo, idn, ints, lw, prim, ru, sl, tr
 from tinyjax.core.primitives.reduce import highest, lowest
 from tinyjax.core.primitives.shape import def_simple_batch, full, zeros_like
-from tinyjax.primitives.convolution import padtype_to_pads
+from tinyjax.primitives import convolution as cv
 
 Axes: TypeAlias = tuple[int, ...]
 
@@ -32,17 +32,10 @@ class WindowParams(prim.Params):
     window_dilation: Axes
 
 
-def _dilated(n: int, dilation: int) -> int:
-    if isinstance(n, ints.SymbolicSize):
-        return ints.larger((n - 1) * dilation + 1, 0)
-    return (n - 1) * dilation + 1 if n else 0
-
-
 def _count(n: int, axis: int, params: WindowParams) -> int:
     """How many places the window has along an axis of size ``n``."""
-    padded = _dilated(n, params.base_dilation[axis]) + sum(params.padding[axis])
-    left = padded - _dilated(params.window[axis], params.window_dilation[axis])
-    return ints.larger(left // params.strides[axis] + 1, 0)
+    moving = params.window[axis], params.strides[axis], params.padding[axis]
+    return cv.places(n, *moving, params.base_dilation[axis], params.window_dilation[axis])
 
 
 def places(name: str, x: av.ShapedArray, params: WindowParams) -> tuple[int, ...]:
@@ -155,7 +148,7 @@ def _reduce_axis(
     x = np.moveaxis(x, axis, -1)
     n, step = x.shape[-1], params.base_dilation[axis]
     low, high = params.padding[axis]
-    span = _dilated(n, step)
+    span = cv.dilated(n, step)
     padded = np.full((*x.shape[:-1], max(low, 0) + span + max(high, 0)), identity, x.dtype)
     padded[..., max(low, 0) : max(low, 0) + span : step] = x
     padded = padded[..., max(-low, 0) : padded.shape[-1] - max(-high, 0)]
@@ -185,9 +178,9 @@ def _window_sum_transpose(ct: Array, x: prim.UndefinedPrimal, params: WindowPara
     # spread by the strides and summed over the same window, as for a convolution with ones
     padding = []
     for i, (n, m) in enumerate(zip(x.aval.shape, ct.shape, strict=True)):
-        span = _dilated(params.window[i], params.window_dilation[i])
+        span = cv.dilated(params.window[i], params.window_dilation[i])
         low = span - 1 - params.padding[i][0]
-        total = _dilated(n, params.base_dilation[i]) + span - 1 - _dilated(m, params.strides[i])
+        total = cv.dilated(n, params.base_dilation[i]) + span - 1 - cv.dilated(m, params.strides[i])
         padding.append((low, total - low))
     moved = attrs.evolve(
         params, strides=params.base_dilation, padding=tuple(padding), base_dilation=params.strides
@@ -227,13 +220,14 @@ def _follow(
     config = [(0, 0, 0)] * x.ndim
     config[axis] = (*params.padding[axis], params.base_dilation[axis] - 1)
     x, t = sl.pad(x, full((), identity, x.dtype), config), sl.pad(t, full((), 0, t.dtype), config)
-    stride, count = params.strides[axis], _count(x.shape[axis], axis, _plain(params))
+    stride, within = params.strides[axis], params.window_dilation[axis]
+    count = cv.places(x.shape[axis], params.window[axis], stride, (0, 0), 1, within)
     if not count:
         empty = sl.slice_in_dim(x, 0, 0, 1, axis)
         return empty, zeros_like(empty)
 
     def elements(values: Array, i: int) -> Array:
-        start = i * params.window_dilation[axis]
+        start = i * within
         return sl.slice_in_dim(values, start, start + (count - 1) * stride + 1, stride, axis)
 
     best, tangent = elements(x, 0), elements(t, 0)
@@ -244,12 +238,6 @@ def _follow(
         best, tangent = greater, ew.select(won, elements(t, i), tangent)
     # a NaN among them is the result, and has no tangent
     return best, ew.select(ew.eq(best, best), tangent, zeros_like(tangent))
-
-
-def _plain(params: WindowParams) -> WindowParams:
-    """The same window over what is padded already."""
-    ones = (1,) * len(params.window)
-    return attrs.evolve(params, padding=tuple([(0, 0) for _ in ones]), base_dilation=ones)
 
 
 _def_extremum_jvp(reduce_window_max_p, lowest, ew.max_, ew.gt)
@@ -279,9 +267,9 @@ def window_params(
     params = WindowParams(window, strides, ((0, 0),) * x.ndim, base, within)
     _check(name, x.aval, params)
     if isinstance(padding, str):
-        sizes = [_dilated(n, d) for n, d in zip(x.shape, base, strict=True)]
-        spans = [_dilated(n, d) for n, d in zip(window, within, strict=True)]
-        ends = tuple(padtype_to_pads(sizes, spans, strides, padding))
+        sizes = [cv.dilated(n, d) for n, d in zip(x.shape, base, strict=True)]
+        spans = [cv.dilated(n, d) for n, d in zip(window, within, strict=True)]
+        ends = tuple(cv.padtype_to_pads(sizes, spans, strides, padding))
     else:
         ends = ints.int_pairs(padding, "padding")
     params = attrs.evolve(params, padding=ends)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from tinyjax import dtypes, errors
+from tinyjax import dtypes, errors, frames
 from tinyjax.core.names import Array, ArrayLike, arr, ew, ints, opd, prim, sh, sl, tr
 from tinyjax.primitives import gather_scatter as gs, modes, windows as wn
 from tinyjax.primitives.modes import GatherScatterMode, Mode
@@ -127,9 +128,9 @@ def _scatter(
     scatter_indices: ArrayLike,
     updates: ArrayLike,
     dimension_numbers: gs.ScatterDimensionNumbers,
-    indices_are_sorted: bool,
-    unique_indices: bool,
-    mode: Mode,
+    indices_are_sorted: bool = False,
+    unique_indices: bool = False,
+    mode: Mode = None,
 ) -> Array:
     x, indices, values = opd.as_array(operand), opd.as_array(scatter_indices), opd.as_array(updates)
     if values.weak_type and values.dtype != x.dtype:
@@ -185,16 +186,8 @@ def scatter(
     return _scatter(gs.scatter_p, operand, scatter_indices, updates, *options)
 
 
-def scatter_add(
-    operand: ArrayLike,
-    scatter_indices: ArrayLike,
-    updates: ArrayLike,
-    dimension_numbers: gs.ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Mode = None,
-) -> Array:
+@frames.like(scatter)
+def scatter_add(*args: Any, **kwargs: Any) -> Array:
     """Return a copy of an array with updates added to windows; see ``scatter``.
 
     Indices that occur again are added again. Updates out of bounds are dropped, unless ``mode``
@@ -213,20 +206,11 @@ def scatter_add(
         >>> scatter_add(jnp.zeros(3), jnp.array([[7]]), jnp.array([2.0]), elements)
         Array([0., 0., 0.], dtype=float32)
     """
-    options = dimension_numbers, indices_are_sorted, unique_indices, mode
-    return _scatter(gs.scatter_add_p, operand, scatter_indices, updates, *options)
+    return _scatter(gs.scatter_add_p, *args, **kwargs)
 
 
-def scatter_sub(
-    operand: ArrayLike,
-    scatter_indices: ArrayLike,
-    updates: ArrayLike,
-    dimension_numbers: gs.ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Mode = None,
-) -> Array:
+@frames.like(scatter)
+def scatter_sub(*args: Any, **kwargs: Any) -> Array:
     """Subtract windows from an array, at starts that are data; see ``scatter_add``.
 
     Indices that occur again are subtracted again. Updates out of bounds are dropped, unless
@@ -241,20 +225,11 @@ def scatter_sub(
         >>> lax.scatter_sub(jnp.array([10, 20]), jnp.array([[1], [1]]), jnp.array([1, 2]), elements)
         Array([10, 17], dtype=int32)
     """
-    options = dimension_numbers, indices_are_sorted, unique_indices, mode
-    return _scatter(gs.scatter_sub_p, operand, scatter_indices, updates, *options)
+    return _scatter(gs.scatter_sub_p, *args, **kwargs)
 
 
-def scatter_mul(
-    operand: ArrayLike,
-    scatter_indices: ArrayLike,
-    updates: ArrayLike,
-    dimension_numbers: gs.ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Mode = None,
-) -> Array:
+@frames.like(scatter)
+def scatter_mul(*args: Any, **kwargs: Any) -> Array:
     """Return a copy of an array with windows multiplied by updates; see ``scatter``.
 
     There is a derivative in the updates only where no two windows overlap: where
@@ -272,20 +247,11 @@ def scatter_mul(
         DtypeError: the indices are not integers, or the updates are of another dtype.
         DifferentiationError: when differentiated where windows may overlap.
     """
-    options = dimension_numbers, indices_are_sorted, unique_indices, mode
-    return _scatter(gs.scatter_mul_p, operand, scatter_indices, updates, *options)
+    return _scatter(gs.scatter_mul_p, *args, **kwargs)
 
 
-def scatter_min(
-    operand: ArrayLike,
-    scatter_indices: ArrayLike,
-    updates: ArrayLike,
-    dimension_numbers: gs.ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Mode = None,
-) -> Array:
+@frames.like(scatter)
+def scatter_min(*args: Any, **kwargs: Any) -> Array:
     """Return a copy of an array with the minimum of windows and updates; see ``scatter``.
 
     Whatever equals the minimum, in operand and updates, shares its derivative.
@@ -301,20 +267,11 @@ def scatter_min(
         ShapeError: the dimension numbers do not fit.
         DtypeError: the indices are not integers, or the updates are of another dtype.
     """
-    options = dimension_numbers, indices_are_sorted, unique_indices, mode
-    return _scatter(gs.scatter_min_p, operand, scatter_indices, updates, *options)
+    return _scatter(gs.scatter_min_p, *args, **kwargs)
 
 
-def scatter_max(
-    operand: ArrayLike,
-    scatter_indices: ArrayLike,
-    updates: ArrayLike,
-    dimension_numbers: gs.ScatterDimensionNumbers,
-    *,
-    indices_are_sorted: bool = False,
-    unique_indices: bool = False,
-    mode: Mode = None,
-) -> Array:
+@frames.like(scatter)
+def scatter_max(*args: Any, **kwargs: Any) -> Array:
     """Return a copy of an array with the maximum of windows and updates; see ``scatter``.
 
     Whatever equals the maximum, in operand and updates, shares its derivative.
@@ -330,8 +287,7 @@ def scatter_max(
         ShapeError: the dimension numbers do not fit.
         DtypeError: the indices are not integers, or the updates are of another dtype.
     """
-    options = dimension_numbers, indices_are_sorted, unique_indices, mode
-    return _scatter(gs.scatter_max_p, operand, scatter_indices, updates, *options)
+    return _scatter(gs.scatter_max_p, *args, **kwargs)
 
 
 def scatter_apply(

@@ -49,15 +49,9 @@ ma.def_types(eig_p, _eig_types)
 
 @eig_p.def_impl
 def _eig_impl(operands: prim.Hosts, params: EigParams) -> prim.Hosts:
-    (x,) = operands
-    dtype = dtypes.to_complex(x.dtype)
-
-    def one(a: dtypes.HostArray) -> Sequence[dtypes.HostArray]:
-        from scipy import linalg  # noqa: PLC0415 (SciPy is slow to load)
-
-        ma.check_finite(a)
-        outs = linalg.eig(a, left=True, right=params.right, check_finite=False)
-        return [out.astype(dtype) for out in outs]
+    if params.left:
+        return _with_left_vectors(operands, params)
+    dtype = dtypes.to_complex(operands[0].dtype)
 
     def stack(a: dtypes.HostArray) -> Sequence[dtypes.HostArray]:
         if not params.right:
@@ -70,16 +64,17 @@ def _eig_impl(operands: prim.Hosts, params: EigParams) -> prim.Hosts:
             return values.astype(dtype), vectors.astype(dtype)
         return [out.astype(dtype) for out in np.linalg.eig(a)]
 
-    if not params.left:
-        return ma.where_possible(stack, x)
-    if not x.size:
-        vectors = np.zeros(x.shape, dtype)
-        return (np.zeros(x.shape[:-1], dtype), *[vectors] * (params.left + params.right))
-    flat = x.reshape(-1, *x.shape[-2:])
-    each = [ma.where_possible(one, a) for a in flat]
-    return [
-        np.stack(outs).reshape(*x.shape[:-2], *outs[0].shape) for outs in zip(*each, strict=True)
-    ]
+    return ma.where_possible(stack, *operands)
+
+
+def _eig_of_one(a: dtypes.HostArray, params: EigParams) -> Sequence[dtypes.HostArray]:
+    from scipy import linalg  # noqa: PLC0415 (SciPy is slow to load)
+
+    ma.check_finite(a)
+    return tuple(linalg.eig(a, left=True, right=params.right, check_finite=False))
+
+
+_with_left_vectors = ma.impl_by_one(eig_p, _eig_of_one)
 
 
 @ma.def_lowering(eig_p)
