@@ -31,15 +31,11 @@ def _keep(out: Array, x: Array, axes: tuple[int, ...]) -> Array:
 def _accumulator(dtype: dtypes.DType) -> dtypes.DType:
     """The type in which sums and products of bools or integers are returned: no small integers."""
     default = dtypes.default_int()
-    match dtype.kind:
-        case "b":
-            return default
-        case "i" if dtype.itemsize < default.itemsize:
-            return default
-        case "u" if dtype.itemsize < default.itemsize:
-            return dtypes.uint32 if default == dtypes.int32 else dtypes.uint64
-        case _:
-            return dtype
+    if dtype.kind not in "biu" or dtype.itemsize >= default.itemsize:
+        return dtype
+    if dtype.kind == "u":
+        return dtypes.uint32 if default == dtypes.int32 else dtypes.uint64
+    return default
 
 
 def _masked(name: str, x: Array, where: ArrayLike | None, instead: ArrayLike) -> Array:
@@ -63,6 +59,16 @@ class _Reduction(records.Record):
     reduce: Callable[[Array, tuple[int, ...]], Array]
     combine: Callable[[Array, Array], Array]
     identity: Callable[[dtypes.DType], bool | int | float | complex]
+    skips_nan: bool = False
+
+    def operand(self, a: ArrayLike) -> tuple[Array, Array | None]:
+        """The array to reduce, and where it has NaN that is left out, if it may."""
+        if self.skips_nan:
+            return _without_nan(self.name, a, self.identity)
+        return pm.array_of(self.name, a), None
+
+    def leaving_out_nan(self) -> _Reduction:
+        return attrs.evolve(self, name=f"nan{self.name}", skips_nan=True)
 
 
 _SUM = _Reduction("sum", bc.reduce_sum, ew.add, lambda _: 0)
@@ -86,7 +92,7 @@ def _accumulate(  # noqa: PLR0913, PLR0917 (the signature of sum)
 ) -> Array:
     name = kind.name
     uf.no_out(name, out)
-    x = pm.array_of(name, a)
+    x, _ = kind.operand(a)
     aval = x._aval or x.aval
     axes = ints.canonical_axes(axis, len(aval.shape))
     result_dtype = dtypes.check(dtype) if dtype is not None else aval.dtype
@@ -172,7 +178,8 @@ def _extremum(
 ) -> Array:
     name = kind.name
     uf.no_out(name, out)
-    x = pm.strong(pm.array_of(name, a))
+    x, nan = kind.operand(a)
+    x = pm.strong(x)
     axes = ints.canonical_axes(axis, x.ndim)
     if initial is None:
         if where is not None:
@@ -185,6 +192,8 @@ def _extremum(
                 f"{name} over axes {axes} of {x.aval}: there is no element. Give an initial value."
             )
         result = kind.reduce(x, axes)
+        if nan is not None:
+            result = uf.pick(rd.reduce_and(nan, axes), math.nan, result)
     else:
         result = kind.reduce(_masked(name, x, where, kind.identity(x.dtype)), axes)
         start = pm.convert(pm.array_of(name, initial), x.dtype)
@@ -449,7 +458,7 @@ def _shared(
     x: Array,
     axes: tuple[int, ...],
     where: ArrayLike | None,
-    less: int | float = 0,
+    less: Any = 0,
     nothing: float = math.nan,
 ) -> Array:
     """Divide a sum by the number of elements in it, less so many.
@@ -543,29 +552,47 @@ def var(  # noqa: PLR0913 (JAX's signature)
         >>> jnp.var(jnp.array([1.0, 2.0, 3.0, 4.0]))
         Array(1.25, dtype=float32)
     """
-    uf.no_out("var", out)
+    options: Any = {"where": where, "mean": mean, "correction": correction}
+    return _variance("var", a, axis, dtype, out, ddof, keepdims, **options)
+
+
+def _variance(  # noqa: PLR0913 (the arguments of var)
+    name: str,
+    a: ArrayLike,
+    axis: ints.Axis = None,
+    dtype: dtypes.DTypeLike = None,
+    out: None = None,
+    ddof: int = 0,
+    keepdims: bool = False,
+    *,
+    where: ArrayLike | None = None,
+    mean: ArrayLike | None = None,
+    correction: int | float | None = None,
+) -> Array:
+    uf.no_out(name, out)
     if correction is not None and ddof:
-        raise ArgumentError("var: ddof and correction mean the same. Give only one of them.")
-    less = ddof if correction is None else correction
-    _check_ddof(less)
-    x = pm.array_of("var", a)
+        raise ArgumentError(f"{name}: ddof and correction mean the same. Give only one of them.")
+    less: Any = ddof if correction is None else correction
+    if not isinstance(less, Real | Array):
+        raise ArgumentError(f"{name}: ddof must be a number, such as 1, but got {type_name(less)}.")
+    x, where = _numbers(name, a, where) if name[:3] == "nan" else (pm.array_of(name, a), where)
     axes = ints.canonical_axes(axis, x.ndim)
     result = dtypes.real_part(_result_type(dtype, x))
     inner = _computation_type(dtypes.to_inexact(result))
     x = pm.convert(x, dtypes.to_complex(inner) if dtypes.is_complex(x.dtype) else inner)
     if mean is None:
         # not NaN where there is no element: its distances would have NaN for derivatives
-        sums = bc.reduce_sum(_masked("var", x, where, 0), axes)
-        center = _keep(_shared("var", sums, x, axes, where, nothing=0.0), x, axes)
+        sums = bc.reduce_sum(_masked(name, x, where, 0), axes)
+        center = _keep(_shared(name, sums, x, axes, where, nothing=0.0), x, axes)
     else:
-        center = pm.array_of("var", mean)
+        center = pm.array_of(name, mean)
     if pm.broadcast_shapes(center.shape, x.shape) != x.shape:
         raise ShapeError(
-            f"var: mean must broadcast to the array's shape {x.shape}, but has {center.shape}."
+            f"{name}: mean must broadcast to the array's shape {x.shape}, but has {center.shape}."
         )
     squares = _squared_distance(x, pm.convert(center, x.dtype))
-    total = bc.reduce_sum(_masked("var", squares, where, 0), axes)
-    variance = _shared("var", total, x, axes, where, less)
+    total = bc.reduce_sum(_masked(name, squares, where, 0), axes)
+    variance = _shared(name, total, x, axes, where, less)
     return pm.convert(_keep(variance, x, axes) if keepdims else variance, result)
 
 
@@ -583,11 +610,6 @@ def _squared_distance(x: Array, center: Array) -> Array:
         return ew.mul(distance, distance)
     re, im = ew.real(distance), ew.imag(distance)
     return ew.add(ew.mul(re, re), ew.mul(im, im))
-
-
-def _check_ddof(ddof: object) -> None:
-    if not isinstance(ddof, Real | Array):
-        raise ArgumentError(f"var: ddof must be a number, such as 1, but got {type_name(ddof)}.")
 
 
 def root(squares: Array) -> Array:
@@ -614,7 +636,7 @@ def std(*args: Any, **kwargs: Any) -> Array:
         >>> jnp.std(jnp.array([1, 3, 5]), ddof=1)
         Array(2., dtype=float32)
     """
-    return root(var(*args, **kwargs))
+    return root(_variance("std", *args, **kwargs))
 
 
 @overload
@@ -734,6 +756,10 @@ def _without_nan(
     return uf.pick(nan, instead(x.dtype), x), nan
 
 
+_NANSUM, _NANPROD = _SUM.leaving_out_nan(), _PROD.leaving_out_nan()
+_NANMAX, _NANMIN = _MAX.leaving_out_nan(), _MIN.leaving_out_nan()
+
+
 def nansum(
     a: ArrayLike,
     axis: ints.Axis = None,
@@ -752,12 +778,11 @@ def nansum(
         >>> jnp.nansum(jnp.array([[1.0, jnp.nan], [jnp.nan, jnp.nan]]), axis=1)
         Array([1., 0.], dtype=float32)
     """
-    x, _ = _without_nan("nansum", a, lambda _: 0)
-    return sum(x, axis, dtype, out, keepdims, initial, where)
+    return _accumulate(_NANSUM, a, axis, dtype, out, keepdims, initial, where)
 
 
 @frames.like(nansum)
-def nanprod(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
+def nanprod(*args: Any, **kwargs: Any) -> Array:
     """Multiply over axes, taking NaN as one; the arguments are those of ``prod``.
 
     Where all elements are NaN, the product is 1.
@@ -767,8 +792,7 @@ def nanprod(a: ArrayLike, *args: Any, **kwargs: Any) -> Array:
         >>> jnp.nanprod(jnp.array([[2.0, jnp.nan], [jnp.nan, jnp.nan]]), axis=1)
         Array([2., 1.], dtype=float32)
     """
-    x, _ = _without_nan("nanprod", a, lambda _: 1)
-    return prod(x, *args, **kwargs)
+    return _accumulate(_NANPROD, *args, **kwargs)
 
 
 def nanmax(
@@ -788,19 +812,11 @@ def nanmax(
         >>> jnp.nanmax(jnp.array([[1.0, jnp.nan], [jnp.nan, jnp.nan]]), axis=1)
         Array([ 1., nan], dtype=float32)
     """
-    x, nan = _without_nan("nanmax", a, rd.lowest)
-    result = max(x, axis, out, keepdims, initial, where)
-    return _nan_where_all(result, nan, axis, keepdims) if initial is None else result
+    return _extremum(_NANMAX, a, axis, out, keepdims, initial, where)
 
 
-def nanmin(
-    a: ArrayLike,
-    axis: ints.Axis = None,
-    out: None = None,
-    keepdims: bool = False,
-    initial: ArrayLike | None = None,
-    where: ArrayLike | None = None,
-) -> Array:
+@frames.like(nanmax)
+def nanmin(*args: Any, **kwargs: Any) -> Array:
     """Return the smallest element over axes that is not NaN; NaN where there is none.
 
     The arguments are those of ``min``, whose result is NaN where an element is.
@@ -810,15 +826,7 @@ def nanmin(
         >>> jnp.nanmin(jnp.array([[1.0, jnp.nan], [jnp.nan, jnp.nan]]), axis=1)
         Array([ 1., nan], dtype=float32)
     """
-    x, nan = _without_nan("nanmin", a, rd.highest)
-    result = min(x, axis, out, keepdims, initial, where)
-    return _nan_where_all(result, nan, axis, keepdims) if initial is None else result
-
-
-def _nan_where_all(result: Array, nan: Array | None, axis: ints.Axis, keepdims: bool) -> Array:
-    if nan is None:
-        return result
-    return uf.pick(all(nan, axis, keepdims=keepdims), math.nan, result)
+    return _extremum(_NANMIN, *args, **kwargs)
 
 
 def _numbers(name: str, a: ArrayLike, where: ArrayLike | None) -> tuple[Array, ArrayLike | None]:
@@ -847,8 +855,9 @@ def nanmean(
         >>> jnp.nanmean(jnp.array([[1.0, jnp.nan], [2.0, 4.0]]), axis=1)
         Array([1., 3.], dtype=float32)
     """
+    uf.no_out("nanmean", out)
     x, mask = _numbers("nanmean", a, where)
-    return mean(x, axis, dtype, out, keepdims, where=mask)
+    return mean(x, axis, dtype, None, keepdims, where=mask)
 
 
 def nanvar(
@@ -873,12 +882,18 @@ def nanvar(
         >>> jnp.nanvar(jnp.array([1.0, jnp.nan]), ddof=1)
         Array(nan, dtype=float32)
     """
-    x, mask = _numbers("nanvar", a, where)
-    return var(x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean)
+    return _variance("nanvar", a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
 
 
 @frames.like(nanvar)
-def nanstd(*args: Any, **kwargs: Any) -> Array:
+def nanstd(
+    a: ArrayLike,
+    axis: ints.Axis = None,
+    dtype: dtypes.DTypeLike = None,
+    out: None = None,
+    *args: Any,
+    **kwargs: Any,
+) -> Array:
     """Return the standard deviation over axes of the elements that are not NaN.
 
     It is the root of ``nanvar``. The arguments are those of ``nanvar``.
@@ -888,7 +903,8 @@ def nanstd(*args: Any, **kwargs: Any) -> Array:
         >>> jnp.nanstd(jnp.array([1.0, jnp.nan, 5.0]))
         Array(2., dtype=float32)
     """
-    return root(nanvar(*args, **kwargs))
+    uf.no_out("nanstd", out)
+    return root(nanvar(a, axis, dtype, None, *args, **kwargs))
 
 
 # Agreement of whole arrays
