@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable
-from typing import IO, Any, Literal, TypeAlias, TypedDict, get_args
+from typing import IO, Any, Final, Literal, TypeAlias, TypedDict, get_args
 
 import numpy as np
 from numpy import get_printoptions, iterable, printoptions, set_printoptions
@@ -299,6 +299,23 @@ Kind = Literal[
     "numeric",
 ]
 
+#: The standard's dtypes.
+_DTYPES: Final = (
+    *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("float32", "float64", "complex64", "complex128"),
+)
+#: The letters of NumPy's kinds.
+_KINDS: Final[dict[Kind | None, str]] = {
+    None: "biufc",
+    "bool": "b",
+    "signed integer": "i",
+    "unsigned integer": "u",
+    "integral": "iu",
+    "real floating": "f",
+    "complex floating": "c",
+    "numeric": "iufc",
+}
+
 DefaultDtypes = TypedDict(
     "DefaultDtypes",
     {"real floating": DType, "complex floating": DType, "integral": DType, "indexing": DType},
@@ -358,14 +375,15 @@ class NamespaceInfo:
             ArgumentError: there is no such device, or no such kind.
         """
         _check_device(device)
+        letters = ""
         for name in kind if isinstance(kind, tuple) else (kind,):
-            if name is not None and not ints.is_one_of(name, get_args(Kind)):
+            if not ints.is_one_of(name, _KINDS):
                 raise ArgumentError(
                     f"{name!r} is no kind of dtypes: the kinds are {[*get_args(Kind)]}."
                 )
-        info: Any = np.__array_namespace_info__()
-        standard: dict[str, DType] = info.dtypes(kind=kind)
-        return {name: x for name, x in standard.items() if dtypes.allowed(x) is x}
+            letters += _KINDS[name]
+        standard = [x for x in map(np.dtype, _DTYPES) if x.kind in letters]
+        return {x.name: x for x in standard if dtypes.allowed(x) is x}
 
 
 def _check_device(device: dev.Placement) -> None:
