@@ -212,7 +212,10 @@ def enter(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
         if getter is not None and not is_leaf(getter):
             return meet(layer, getter, args[:1], {})
     if is_leaf(fun):
-        return run_leaf(layer, fun, args, kwargs)
+        if layer.outer is not None:
+            return ask(layer.outer, fun, args, kwargs)
+        with tr.assigned(_current, None):
+            return fun(*args, **kwargs)
     if not isinstance(fun, FunctionType):
         return enter(layer, type(fun).__call__, (fun, *args), kwargs)
     ir = read.ir_of(fun)
@@ -222,14 +225,6 @@ def enter(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
         return run_program(ir, values, Interpreter(layer, ir))
     finally:
         _line.set(before)
-
-
-def run_leaf(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Run a function that is not looked into."""
-    if layer.outer is not None:
-        return ask(layer.outer, fun, args, kwargs)
-    with tr.assigned(_current, None):
-        return fun(*args, **kwargs)
 
 
 def meet(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -13,7 +13,7 @@ import operator
 from collections.abc import Callable, Iterable
 from enum import IntEnum
 from types import BuiltinFunctionType, FunctionType, ModuleType
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import attrs
 import numpy as np
@@ -88,9 +88,7 @@ def kind_of(value: Any) -> Kind:
     if isinstance(value, _INERT_TYPES) or value is Ellipsis or value is runtime.UNDEFINED:
         return Kind.INERT
     if isinstance(value, BuiltinFunctionType):
-        owner = value.__self__
-        return Kind.ACTIVE if owner is not None and kind_of(owner).active else Kind.INERT
-
+        return Kind.ACTIVE if kind_of(value.__self__).active else Kind.INERT
     if isinstance(value, (tuple, list)):
         few = len(value) <= _FEW and not any(isinstance(item, (tuple, list)) for item in value)
         return Kind.INERT if few and not any(kind_of(i).active for i in value) else Kind.ACTIVE
@@ -213,16 +211,14 @@ class Activity:
         self.live_in: list[list[ir.Variable]] = list(map(ir.in_order, live.entry))
         self.live_out: list[list[ir.Variable]] = list(map(ir.in_order, out))
 
-    def kind(self, atom: ir.Atom) -> Kind:
-        if isinstance(atom, ir.Variable):
-            return self.kinds.get(atom, Kind.INERT)
-        return literal_kind(atom.value)
+    def kind(self, variable: ir.Variable) -> Kind:
+        return self.kinds.get(variable, Kind.INERT)
 
-    def active(self, atom: ir.Atom) -> bool:
+    def active(self, atom: ir.Atom) -> TypeGuard[ir.Variable]:
         return isinstance(atom, ir.Variable) and self.kind(atom).active
 
     def _active(self, atoms: Iterable[ir.Atom]) -> list[ir.Variable]:
-        return [atom for atom in atoms if isinstance(atom, ir.Variable) and self.active(atom)]
+        return [atom for atom in atoms if self.active(atom)]
 
     def _used(self, statement: ir.Statement) -> list[ir.Variable]:
         return self._active(statement.call.atoms) if self.active(statement.variable) else []

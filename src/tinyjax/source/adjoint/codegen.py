@@ -69,7 +69,7 @@ def adjoint_text(adjoint: differentiate.Adjoint, fun: FunctionType, values: tupl
     """Write both halves of an adjoint as a module, annotated for arguments such as these."""
     scope = scope_of(fun)
     kinds = nm.annotated(adjoint.forward, [nm.ANY, *map(nm.type_of, values)], "", CONVENTIONS)
-    value = _value_type(kinds)
+    value = nm.joined([kinds.of(items[0]) for items in _returned(kinds.ir)])
     result = _cotangents(adjoint, fun, values)
     back = nm.annotated(adjoint.pullback, [_stack_type(kinds), value], result, CONVENTIONS)
     pullback, namespace, _ = structure.write(adjoint.pullback, scope, {}, CONVENTIONS, back)
@@ -87,11 +87,6 @@ def _returned(program: ir.IR) -> list[tuple[ir.Atom, ...]]:
     tuples = {s.variable: s.call.args for s in statements if s.function is runtime.make_tuple}
     values = [block.returned for block in program.blocks]
     return [tuples[v] for v in values if isinstance(v, ir.Variable) and v in tuples]
-
-
-def _value_type(forward: nm.Annotations) -> str:
-    """The type of the value that the forward half gives with its pullback."""
-    return nm.joined([forward.of(items[0]) for items in _returned(forward.ir)])
 
 
 def _cotangents(adjoint: differentiate.Adjoint, fun: FunctionType, values: tuple[Any, ...]) -> str:

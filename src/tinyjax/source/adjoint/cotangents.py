@@ -88,9 +88,7 @@ def _sum_to(ct: Any, shape: tuple[int, ...]) -> Any:
 
 def broadcast_like(ct: Any, shape: tuple[int, ...]) -> Any:
     """Repeat a cotangent so that it has a shape."""
-    if isinstance(ct, Array):
-        return jnp.broadcast_to(ct, shape)
-    return np.broadcast_to(ct, shape)
+    return (jnp if isinstance(ct, Array) else np).broadcast_to(ct, shape)
 
 
 _ONE: Final = np.float64(1)

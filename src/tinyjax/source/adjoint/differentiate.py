@@ -11,15 +11,19 @@ changes anything in place, so both can be differentiated in their turn.
 
 from __future__ import annotations
 
+import ast
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Final
 
 import attrs
 
 from tinyjax.source.adjoint import activity as act, choices
-from tinyjax.source.adjoint.reversal import EMPTY, BlockWriter, ReverseBlock
-from tinyjax.source.ir import assembly, program as ir, runtime
-from tinyjax.source.text.names import STACK, TAG
+from tinyjax.source.adjoint.activity import Activity, Kind
+from tinyjax.source.adjoint.cotangents import accumulate, number
+from tinyjax.source.adjoint.rules import formulas, registry
+from tinyjax.source.ir import assembly, program as ir, runtime, syntax
+from tinyjax.source.text import names as nm
 
 
 @attrs.frozen(eq=False)
@@ -54,7 +58,7 @@ def _finished(name: str, writers: list[BlockWriter], filename: str) -> ir.IR:
 def _forward(activity: act.Activity, name: str, pullback: ir.IR) -> ir.IR:
     writers = []
     for index, block in enumerate(activity.ir.blocks):
-        below = [ir.Variable(0, STACK)] if index else []
+        below = [ir.Variable(0, nm.STACK)] if index else []
         writer = BlockWriter([*block.arguments, *below])
         for statement in block.statements:
             writer.line = statement.line
@@ -66,7 +70,7 @@ def _forward(activity: act.Activity, name: str, pullback: ir.IR) -> ir.IR:
         if activity.framed(index):
             tag = (ir.literal(index),) if activity.tagged(index) else ()
             items = (*activity.residuals[index], *below)
-            frame = writer.emit(runtime.make_tuple, *tag, *items, name=STACK)
+            frame = writer.emit(runtime.make_tuple, *tag, *items, name=nm.STACK)
         exits: list[ir.Branch] = []
         for exit_ in block.exits:
             if exit_.target != ir.RETURN:
@@ -89,7 +93,257 @@ def _pull(activity: act.Activity, writer: BlockWriter, statement: ir.Statement) 
         writer.statements.append(ir.Statement(variable, ir.item_of(pair, i), line))
 
 
-# The pullback
+# The pullback, block by block: the statements of each last to first
+
+
+ZERO: Final = ir.literal(0.0)
+#: The stack at the beginning.
+EMPTY: Final = ir.literal(())
+
+
+class BlockWriter(ir.StatementWriter):
+    """Writes the statements of one block."""
+
+    def __init__(self, arguments: Sequence[ir.Variable] = ()) -> None:
+        self.arguments: list[ir.Variable] = list(arguments)
+        self.statements: list[ir.Statement] = []
+        self.exits: tuple[ir.Branch, ...] = ()
+        self.line = 0
+
+    def block(self) -> ir.Block:
+        return ir.Block(tuple(self.arguments), tuple(self.statements), self.exits)
+
+
+@attrs.frozen(eq=False)
+class Cotangent:
+    """A cotangent in a pullback.
+
+    Attributes:
+        atom: where it is.
+        definite: whether it is certainly not None.
+    """
+
+    atom: ir.Atom
+    definite: bool
+
+
+@attrs.frozen(eq=False)
+class Cotangents:
+    """The cotangents of variables, to which more is added.
+
+    Attributes:
+        activity: of the program.
+        writer: writes the sums.
+        found: what they are so far.
+    """
+
+    activity: Activity
+    writer: BlockWriter
+    found: dict[ir.Variable, Cotangent] = attrs.field(factory=dict)
+
+    def atom(self, v: ir.Variable) -> ir.Atom:
+        """The cotangent of a variable: zero, if there was none."""
+        if v in self.found:
+            return self.found[v].atom
+        return ZERO if self.activity.kind(v) is Kind.FLOAT else ir.NONE
+
+    def give(
+        self, target: ir.Variable, atom: ir.Atom, definite: bool, negative: bool = False
+    ) -> None:
+        """Add to the cotangent of a variable, or subtract from it."""
+        scalar, name = self.activity.kind(target) is Kind.FLOAT, cotangent_name(target)
+        if scalar and not definite:
+            atom, definite = self.writer.emit(number, atom, name=name), True
+        before = self.found.get(target)
+        first = before is None or before.atom in (ir.NONE, ZERO)
+        if negative and (first or not scalar):
+            atom, negative = self.writer.emit(operator.neg, atom, name=name), False
+        if before is not None and not first:
+            add = operator.sub if negative else operator.add if scalar else accumulate
+            atom = self.writer.emit(add, before.atom, atom, name=name)
+            definite = definite or before.definite
+        self.found[target] = Cotangent(atom, definite)
+
+
+class ReverseBlock:
+    """The reverse of one block.
+
+    Attributes:
+        activity: of the program.
+        index: of the block.
+        writer: writes the reverse.
+        stack: holds the residuals.
+        cotangents: of the variables.
+        residuals: the variables of the reverse that hold values of the forward program.
+    """
+
+    def __init__(self, activity: Activity, index: int, writer: BlockWriter) -> None:
+        self.activity = activity
+        self.index = index
+        self.block: ir.Block = activity.ir.blocks[index]
+        self.writer = writer
+        self.stack: ir.Variable = ir.Variable(0, nm.STACK)
+        self.cotangents: Cotangents = Cotangents(activity, writer)
+        self.residuals: dict[ir.Variable, ir.Variable] = {}
+
+        writer.arguments = [self.stack]
+        returns = self.block.returned is not None  # whose cotangent is given
+        for v in activity.live_out[index]:
+            writer.arguments.append(ct := ir.Variable(0, cotangent_name(v)))
+            definite = returns or activity.kind(v) is Kind.FLOAT
+            self.cotangents.found[v] = Cotangent(ct, definite)
+
+    def write(self) -> ir.Atom:
+        """Write the reverse but for its exits; give the rest of the stack."""
+        for statement in reversed(self.block.statements):
+            ct = self.cotangents.found.pop(statement.variable, None)
+            if ct is not None:
+                self.writer.line = statement.line
+                self.statement(statement, ct)
+        rest = self.unpack()
+        if self.index == 0:
+            cts = self.cotangents.found
+            gradients = [cts[v].atom if v in cts else ir.NONE for v in self.block.arguments]
+            self.writer.exits = (ir.returning(self.writer.emit(runtime.make_tuple, *gradients)),)
+        return rest
+
+    def unpack(self) -> ir.Atom:
+        """Read the residuals, before everything else."""
+        self.activity.residuals[self.index] = [*self.residuals]
+        if not self.activity.framed(self.index):
+            return self.stack
+        rest = ir.Variable(0, nm.STACK)
+        variables = [*self.residuals.values(), *([rest] if self.index else [])]
+        first = int(self.activity.tagged(self.index))
+        self.writer.line = 0
+        self.writer.statements[:0] = [
+            ir.Statement(v, ir.item_of(self.stack, i)) for i, v in enumerate(variables, first)
+        ]
+        return rest
+
+    def handed_back(self, writer: BlockWriter, source: int) -> list[ir.Atom]:
+        """The cotangents that the reverse of a block before this one takes."""
+        activity, found = self.activity, self.cotangents.found
+        branches = activity.ir.blocks[source].branches
+        passed = activity.ir.passed(next(b for b in branches if b.target == self.index))
+        live, cotangents = activity.live_out[source], Cotangents(activity, writer)
+        for v, arg in [*[(v, v) for v in activity.live_in[self.index]], *passed]:
+            if arg in live and v in found and found[v].atom not in (ZERO, ir.NONE):
+                cotangents.give(arg, found[v].atom, found[v].definite)
+        return [cotangents.atom(v) for v in live]
+
+    # One statement
+
+    def local(self, atom: ir.Atom) -> ir.Atom:
+        """A value of the forward program, which is kept for here."""
+        if isinstance(atom, ir.Constant):
+            return atom
+        if atom not in self.residuals:
+            self.residuals[atom] = ir.Variable(0, atom.name)
+        return self.residuals[atom]
+
+    def statement(self, statement: ir.Statement, ct: Cotangent) -> None:
+        call = statement.call
+        if self.activity.pulled(statement):
+            self.pulled(statement, ct)
+            return
+        rule = self.activity.rule(call)
+        assert rule is not None, "an active call has a rule or a pullback"
+        if self.written_out(statement, rule, ct):
+            return
+        places = self.activity.places(statement)
+        operands = [self.local(statement.variable), *[self.local(arg) for arg in call.args]]
+        keywords = tuple([(name, self.local(value)) for name, value in call.keywords])
+        of_first = rule.of_rest is None or self.activity.active(call.args[0])
+        adjoint = ir.function(rule.adjoint if of_first else rule.of_rest)
+        function, args = adjoint, (ct.atom, *operands)
+        if not ct.definite:
+            count = max([len(call.args), *[i + 1 for i in places if i is not None]])
+            function = ir.function(self.activity.callees.guarded)
+            args = (adjoint, ir.literal(count), *args)
+        parts = self.writer.emit_call(ir.Call(function, args, keywords))
+        named = zip(places, [v for _, v in call.keywords], strict=True)
+        definite = rule.definite if ct.definite else ()
+        self.distribute(parts, [*enumerate(call.args), *named], definite)
+
+    def distribute(
+        self,
+        parts: ir.Variable,
+        targets: Sequence[tuple[int | None, ir.Atom]],
+        definite: tuple[int, ...] = (),
+    ) -> None:
+        items = [
+            (i, target, self.writer.emit_call(ir.item_of(parts, i), cotangent_name(target)))
+            for i, target in targets
+            if i is not None and self.activity.active(target)
+        ]
+        for i, target, item in items:
+            self.cotangents.give(target, item, definite=i in definite)
+
+    def pulled(self, statement: ir.Statement, ct: Cotangent) -> None:
+        targets = statement.call.atoms
+        back = self.local(self.activity.back_of(statement.variable))
+        count = ir.literal(len(targets))
+        parts = self.writer.emit(self.activity.callees.pull_back, back, ct.atom, count)
+        self.distribute(parts, [*enumerate(targets)])
+
+    def written_out(self, statement: ir.Statement, rule: registry.Rule, ct: Cotangent) -> bool:
+        """Write the formulas of a rule themselves, where nothing can have been broadcast."""
+        call = statement.call
+        if (
+            not rule.formulas
+            or call.keywords
+            or len(call.args) != len(rule.parameters)
+            or not ct.definite
+        ):
+            return False
+        floats = self.activity.kind(statement.variable) is Kind.FLOAT
+        if not floats and (len(call.args) > 1 or rule.overloaded):
+            return False
+        atoms = {**dict(zip(rule.parameters, call.args, strict=True)), "y": statement.variable}
+        cotangents: list[tuple[ir.Variable, ir.Atom, bool]] = []
+        for target, text in zip(call.args, rule.formulas, strict=True):
+            if text is not None and self.activity.active(target):
+                negative = text == "-ct"
+                tree = ast.parse("ct" if negative else text, mode="eval").body
+                atom = self.formula(tree, atoms, ct.atom)
+                if isinstance(atom, ir.Variable) and atom is not ct.atom:
+                    name = cotangent_name(target)
+                    atom = ir.name_last(self.writer.statements, atom, name)
+                cotangents.append((target, atom, negative))
+        for target, atom, negative in cotangents:
+            self.cotangents.give(target, atom, definite=True, negative=negative)
+        return True
+
+    def formula(self, node: ast.expr, atoms: dict[str, ir.Atom], ct: ir.Atom) -> ir.Atom:
+        """Write an expression of a formula."""
+
+        def write(part: ast.expr) -> ir.Atom:
+            return self.formula(part, atoms, ct)
+
+        match node:
+            case ast.Name(id="ct"):
+                return ct
+            case ast.Name(id=name):
+                return self.local(atoms[name])
+            case ast.Constant(value=value):
+                return ir.literal(value)
+            case ast.UnaryOp(op=op, operand=operand):
+                return self.writer.emit(syntax.UNARY[type(op)], write(operand))
+            case ast.BinOp(left=left, op=op, right=right):
+                return self.writer.emit(syntax.BINARY[type(op)], write(left), write(right))
+            case ast.Call(func=func, args=args):
+                name = ast.unparse(func)
+                function = ir.Constant(operator.attrgetter(name)(formulas), name)
+                return self.writer.emit_call(ir.Call(function, tuple(map(write, args))))
+            case _:
+                raise AssertionError(f"a formula does not contain {ast.dump(node)}")
+
+
+def cotangent_name(target: ir.Atom) -> str:
+    """What the cotangent of a variable is called."""
+    name = target.name if isinstance(target, ir.Variable) else None
+    return f"{nm.COTANGENT}{name or nm.TEMPORARY}"
 
 
 class Reversal:
@@ -98,7 +352,7 @@ class Reversal:
     def __init__(self, activity: act.Activity) -> None:
         self.activity = activity
         self.writers: list[BlockWriter] = [
-            BlockWriter([ir.Variable(0, STACK), ir.Variable(0, "ct")])
+            BlockWriter([ir.Variable(0, nm.STACK), ir.Variable(0, "ct")])
         ]
         self.reversed: list[ReverseBlock] = []
 
@@ -134,7 +388,7 @@ class Reversal:
         for index in sources:
             here = writer
             if index != sources[-1]:
-                tag = writer.emit_call(ir.item_of(stack, 0), TAG)
+                tag = writer.emit_call(ir.item_of(stack, 0), nm.TAG)
                 same = writer.emit(operator.eq, tag, ir.literal(index))
                 here, rest = self.new_writer(), self.new_writer()
                 places = self.writers.index(rest), self.writers.index(here)

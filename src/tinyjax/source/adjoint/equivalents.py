@@ -170,22 +170,12 @@ def einsum(subscripts: Any, /, *operands: Any, **options: Any) -> Any:
     return jnp.einsum(subscripts, *operands, **options)
 
 
-def own_rows(index: Any) -> Any:
-    """As ``np.r_[index]``."""
-    return jnp.r_[index]
-
-
-def own_columns(index: Any) -> Any:
-    """As ``np.c_[index]``."""
-    return jnp.c_[index]
-
-
 #: What is no function of ``tinyjax.numpy`` as it is.
 _WRITTEN: Final[dict[Any, Callable[..., Any]]] = {
     np.convolve: convolve,
     np.einsum: einsum,
-    runtime.by_rows: own_rows,
-    runtime.by_columns: own_columns,
+    runtime.by_rows: lambda index: jnp.r_[index],
+    runtime.by_columns: lambda index: jnp.c_[index],
 }
 #: What calls a function that may close over active values, writes to an array, or gives no array.
 _NONE: Final = frozenset(

@@ -138,12 +138,13 @@ def library_pullback(back: Any, transpose: Any, args: Any, kwargs: Any) -> Any:
         args: the arguments of the call.
         kwargs: those by keyword.
     """
+    return lambda ct: in_order(transposed(back, transpose, ct, args, kwargs), kwargs)
 
-    def pullback(ct: Any) -> Any:
-        of_args, of_kwargs = transposed(back, transpose, ct, args, kwargs)
-        return (None, *of_args, *[of_kwargs[name] for name in kwargs])
 
-    return pullback
+def in_order(cotangents: Any, kwargs: Any) -> Any:
+    """The cotangents of a function without one, of its arguments, and of those by keyword."""
+    of_args, of_kwargs = cotangents
+    return (None, *of_args, *[containers.entry(of_kwargs, name) for name in kwargs])
 
 
 def transposed(back: Any, transpose: Any, ct: Any, args: Any, kwargs: Any) -> Any:
@@ -196,21 +197,11 @@ def library_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
             value = fun(*args, **kwargs)
             if callable(value):
                 transformed = functools.partial(closures.Transformed(fun), args, kwargs)
-                return transformed, transformation_pullback(tuple(kwargs))
+                return transformed, lambda ct: in_order(ct["args"], kwargs)
         fun = closures.Closing(fun, args, kwargs)
         args, kwargs = tree.map(closures.opened, (args, kwargs))
     value, back = value_and_pullback(fun, args, kwargs)
     return value, library_pullback(back, LibraryTranspose(fun), args, kwargs)
-
-
-def transformation_pullback(names: tuple[str, ...]) -> Any:
-    """The pullback of a transformation's call with keywords of some names."""
-
-    def pullback(ct: Any) -> Any:
-        of_args, of_kwargs = ct["args"]
-        return (None, *of_args, *[containers.entry(of_kwargs, name) for name in names])
-
-    return pullback
 
 
 # Functions of NumPy
@@ -255,15 +246,10 @@ def numpy_forward(fun: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
 
 @registry.adjoint_of(library_forward, numpy_forward)
 def _library_adjoint(ct: Any, pair: Any, fun: Any, *args: Any, **kwargs: Any) -> Any:
-    back = pair[1]
-    count = 1 + len(args) + len(kwargs)
-    parts = (None,) * count if ct[0] is None else back(ct[0])
-    of_args, of_kwargs = containers.entry(ct[1], "args"), containers.entry(ct[1], "kwargs")
-    more = [
-        *([None for _ in args] if of_args is None else of_args),
-        *[containers.entry(of_kwargs, name) for name in kwargs],
-    ]
-    return (None, *[cts.accumulate(a, b) for a, b in zip(parts[1:], more, strict=True)])
+    parts = pull_back(pair[1], ct[0], 1 + len(args) + len(kwargs))
+    of_args = containers.entry(ct[1], "args") or [None for _ in args]
+    more = in_order((of_args, containers.entry(ct[1], "kwargs")), kwargs)
+    return tuple([cts.accumulate(a, b) for a, b in zip(parts, more, strict=True)])
 
 
 # Values with their pullbacks: what a call gives whose function is known only when it runs.

@@ -114,15 +114,13 @@ class BlocksBuilder(ir.StatementWriter):
         return tuple([self._finished(draft).map(self.resolve) for draft in self.drafts])
 
     def _finished(self, draft: OpenBlock) -> ir.Block:
-        def with_values(exit_: ir.Branch) -> ir.Branch:
-            if exit_.target == ir.RETURN:
-                return exit_
-            target = self.drafts[exit_.target]
-            args = [target.incoming[p][draft.index] for p in target.arguments]
-            return attrs.evolve(exit_, args=tuple(args))
-
-        exits = tuple(map(with_values, draft.exits))
-        return ir.Block(tuple(draft.arguments), tuple(draft.statements), exits)
+        exits = list(draft.exits)
+        for i, exit_ in enumerate(exits):
+            if exit_.target != ir.RETURN:
+                target = self.drafts[exit_.target]
+                args = [target.incoming[p][draft.index] for p in target.arguments]
+                exits[i] = attrs.evolve(exit_, args=tuple(args))
+        return ir.Block(tuple(draft.arguments), tuple(draft.statements), tuple(exits))
 
     def _drop_needless_checks(self) -> None:
         """Take out the checks of variables that every path gives a value."""

@@ -268,11 +268,7 @@ class Body:
     def is_made(self, node: ast.expr | None) -> bool:
         """Whether an expression makes something, rather than naming what there is."""
         match node:
-            case ast.Constant() | ast.List() | ast.Tuple() | ast.Dict() | ast.Set():
-                return True
-            case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.JoinedStr():
-                return True
-            case ast.BinOp() | ast.UnaryOp() | ast.Compare():
+            case _ if isinstance(node, _FRESH):
                 return True
             case ast.IfExp():
                 return self.is_made(node.body) and self.is_made(node.orelse)
@@ -344,6 +340,11 @@ class Body:
         return value if isinstance(value, ModuleType) or callable(value) else None
 
 
+#: Expressions that make something.
+_FRESH: Final = (
+    ast.Constant, ast.List, ast.Tuple, ast.Dict, ast.Set, ast.ListComp, ast.SetComp, ast.DictComp,
+    ast.JoinedStr, ast.BinOp, ast.UnaryOp, ast.Compare,
+)  # fmt: skip
 #: ``x.at[i].add(v)`` changes nothing.
 _UPDATES: Final = frozenset(("add", "subtract"))
 _MAKING: Final[frozenset[Any]] = frozenset(

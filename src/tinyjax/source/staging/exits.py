@@ -355,16 +355,12 @@ def _take(pred: Array, first: Piece, second: Piece, choices: Sequence[Choice]) -
     avals = [w.aval for w in choices]
     no = second.with_results([w.second for w in choices], avals)
     yes = first.with_results([w.first for w in choices], avals)
-    if not no.jaxpr.eqns and not yes.jaxpr.eqns and not choices:
-        return []
     return cond.bind_branches(ew.convert_element_type(pred, dtypes.int32), [no, yes], [])
 
 
 def _select(pred: Array, choice: Choice) -> Array:
     """A part of which both pieces know the value."""
-    parts = [vals.as_array(x) for x in (choice.first, choice.second) if x is not None]
-    values = cf.convert_all(parts, [choice.aval] * len(parts))
-    if len(values) == 1:
-        return values[0]
+    parts = [vals.as_array(x) for x in (choice.first, choice.second)]
+    values = cf.convert_all(parts, [choice.aval] * 2)
     shape = choice.aval.shape
     return ew.select(bc.broadcast_in_dim(pred, shape, ()) if shape else pred, *values)

@@ -248,17 +248,11 @@ def _run(fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
             if again and not _closes_over_tracers(fun, values):
                 outcome = _run_shared(session, program, graph, values)
             else:
-                outcome = _run_here(session, program, graph, values)
+                outcome = Run(session, program, graph).execute(0, values)
         finally:
             session.entered.pop()
             session.leave_all(managers)
     return outcome.arrivals[ir.RETURN][0] if outcome.arrivals else None
-
-
-def _run_here(
-    session: Session, program: ir.IR, graph: ControlFlowGraph, values: tuple[Any, ...]
-) -> exits.Outcome:
-    return Run(session, program, graph).execute(0, values)
 
 
 def _closes_over_tracers(fun: FunctionType, values: tuple[Any, ...]) -> bool:
@@ -311,7 +305,8 @@ def _run_shared(
         def again(*arrays: Array) -> exits.Outcome:
             rest = iter(arrays)
             filled = [next(rest) if isinstance(part, Array) else part for part in parts]
-            return _run_here(session, program, graph, (fun, *tree.unflatten(structure, filled)))
+            values = (fun, *tree.unflatten(structure, filled))
+            return Run(session, program, graph).execute(0, values)
 
         piece = exits.stage_piece(session.conditional(again), fun, [x.aval for x in arrays])
         session.shared.append(Shared(fun.__code__, structure, known, piece))

@@ -154,23 +154,19 @@ class ControlFlowGraph:
 
     def _test(self, header: int, body: frozenset[int], exits: frozenset[int]) -> Test | None:
         region = {header}
-        while True:
-            more = [i for i in self._leading_out(region, body) if self._is_mere_test(i)]
-            if not more:
-                break
+        while more := [i for i in self._leading_out(region, body) if self._is_mere_test(i)]:
             region.add(more[0])
         edges = [b for i in region for b in self.blocks[i].branches if b.target not in region]
         outs = [b for b in edges if b.target in exits]
-        ins = [b for b in edges if b.target in body and b.target != header]
-        if len(outs) + len(ins) != len(edges) or not outs or not ins:
+        ins = [b for b in edges if b.target in body]
+        if (
+            len({(b.target, b.args) for b in outs}) != 1
+            or len({(b.target, b.args) for b in ins}) != 1
+        ):
             return None
         inner = {s.variable for i in region - {header} for s in self.blocks[i].statements}
-        for branches in (outs, ins):
-            first = branches[0]
-            if any(b.target != first.target or b.args != first.args for b in branches):
-                return None
-            if inner & set(first.args):
-                return None
+        if not inner.isdisjoint((*outs[0].args, *ins[0].args)):
+            return None
         own = {s.variable for s in self.blocks[header].statements}
         return Test(outs[0], ins[0], bool(own & self._used_outside(region, outs)))
 

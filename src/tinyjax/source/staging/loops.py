@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import partial, reduce
 from typing import Any, Final
 
 import attrs
@@ -118,7 +118,7 @@ class LoopRun:
             aside = self.run.aside()
             start = carry.arrival(arrays)
             first, *others = graph.blocks[self.header].branches
-            if {first.target, *(branch.target for branch in others)} == {out, inside}:
+            if {first.target, *[branch.target for branch in others]} == {out, inside}:
                 aside.enter(self.header, start)
                 aside.run_statements(self.header)
                 assert first.unless is not None, "a test is a conditional branch"
@@ -143,14 +143,12 @@ class LoopRun:
         staged = None if test is None else self._stage_test(carry, test, avals[:m])
 
         def goes_on(*state: Array) -> list[Array]:
-            condition = None
+            conditions = []
             if exit_part is not None:
-                condition = ew.eq(state[m + exit_part], opd.as_array(np.int32(self.header)))
+                conditions = [ew.eq(state[m + exit_part], opd.as_array(np.int32(self.header)))]
             if staged is not None:
-                (holds,) = jx.eval_jaxpr(staged.jaxpr, (*staged.consts, *state[:m]))
-                condition = holds if condition is None else ew.and_(condition, holds)
-            assert condition is not None, "a loop ends by its condition or is left"
-            return [condition]
+                conditions += jx.eval_jaxpr(staged.jaxpr, (*staged.consts, *state[:m]))
+            return [reduce(ew.and_, conditions)]
 
         return ex.pruned(stg.stage(goes_on, avals))
 

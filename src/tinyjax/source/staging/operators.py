@@ -486,16 +486,12 @@ def total(values: Any, start: Any = 0) -> Any:
     """``sum``."""
     if isinstance(values, Array) and values.shape:
         return add(start, jnp.sum(values, axis=0))
-    for value in runtime.items_of(values):
-        start = add(start, value)
-    return start
+    return functools.reduce(add, runtime.items_of(values), start)
 
 
 def product(values: Any, *, start: Any = 1) -> Any:
     """``math.prod``."""
-    for value in runtime.items_of(values):
-        start = multiply(start, value)
-    return start
+    return functools.reduce(multiply, runtime.items_of(values), start)
 
 
 # Conversions
@@ -660,9 +656,7 @@ def zipped(*values: Any, strict: bool = False) -> Any:
         return zip(*values, strict=strict)
     lengths = [part.length for part in known]
     if any(map(vals.is_undecided, lengths)):
-        length = lengths[0]
-        for other in lengths[1:]:
-            length = jnp.minimum(length, other)
+        length = functools.reduce(jnp.minimum, lengths)
     else:
         length = min(lengths)
         if strict and length != max(lengths):

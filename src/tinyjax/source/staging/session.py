@@ -70,14 +70,6 @@ class Entered:
     conditions: int
 
 
-@attrs.frozen(eq=False)
-class Managed:
-    """A context manager, and how many traced conditions there were around its ``with``."""
-
-    manager: AbstractContextManager[Any]
-    conditions: int
-
-
 # Shared data
 
 #: Attributes, methods and functions that give views, if not the array itself.
@@ -224,7 +216,8 @@ class Session:
         conditions: how many traced conditions and loops there are around.
         choices: how often a traced condition has chosen.
         failures: where the checks so far failed, of which the first is to be told.
-        managers: the context managers that were entered and not left.
+        managers: the context managers that were entered and not left, each with how many traced
+            conditions there were around its ``with``.
         shared: the programs of functions that call themselves.
         aliases: which arrays share data.
         frames: the statements that are being run, outermost first.
@@ -236,7 +229,7 @@ class Session:
     conditions: int = 0
     choices: int = 0
     failures: list[Array] = attrs.field(factory=list)
-    managers: list[Managed] = attrs.field(factory=list)
+    managers: list[tuple[AbstractContextManager[Any], int]] = attrs.field(factory=list)
     shared: list[Any] = attrs.field(factory=list)
     aliases: Aliases = attrs.field(factory=Aliases)
     frames: list[Frame] = attrs.field(factory=list)
@@ -280,14 +273,14 @@ class Session:
     def enter(self, manager: AbstractContextManager[Any]) -> Any:
         """Enter a context manager of the program's."""
         value = runtime.enter(manager)
-        self.managers.append(Managed(manager, self.conditions))
+        self.managers.append((manager, self.conditions))
         return value
 
     def leave(self, manager: AbstractContextManager[Any]) -> None:
         """Leave one, unless that depends on a traced condition: then the end of the run does."""
-        for place in range(len(self.managers) - 1, -1, -1):
-            entry = self.managers[place]
-            if entry.manager is manager and entry.conditions == self.conditions:
+        for place in reversed(range(len(self.managers))):
+            entered, conditions = self.managers[place]
+            if entered is manager and conditions == self.conditions:
                 del self.managers[place]
                 runtime.leave(manager)
                 return
@@ -295,7 +288,7 @@ class Session:
     def leave_all(self, first: int) -> None:
         """Leave all context managers from one on."""
         while len(self.managers) > first:
-            runtime.leave(self.managers.pop().manager)
+            runtime.leave(self.managers.pop()[0])
 
     def check_recursion(self, now: Entered) -> None:
         """See that a function that calls itself comes to an end.

@@ -436,7 +436,7 @@ class TracedText:
     def __str__(self) -> str:
         """What messages say: types in place of values."""
         try:
-            return self.with_values(Placeholder)
+            return self.with_values(lambda value: Placeholder(f"<{value.aval}>"))
         except (TypeError, ValueError):  # of "%.2f" % x and its like
             return "<a text of traced values>"
 
@@ -468,17 +468,15 @@ def _refused() -> errors.SourceError:
     )
 
 
-class Placeholder:
-    """Stands for a traced value in the text of an exception."""
+class Placeholder(str):
+    """Stands for a traced value in the text of an exception, whatever the format asked for."""
 
-    def __init__(self, value: Array) -> None:
-        self.text: str = f"<{value.aval}>"
+    __slots__ = ()
 
     def __format__(self, spec: str) -> str:
-        return self.text
+        return str(self)
 
-    def __repr__(self) -> str:
-        return self.text
+    __repr__ = str.__str__
 
 
 def python_number(value: Any) -> Any:

@@ -10,7 +10,8 @@ import operator
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from importlib import import_module
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
@@ -291,10 +292,12 @@ class Coalescing:
         """Give every variable its name."""
         called: dict[Variable, str] = {}
         shades: dict[tuple[str, int], str] = {}
-        wishes = self._wishes()
-        for v in self._defined():
-            wish = wishes.get(v) or (v.name or TEMPORARY).lstrip(".")
-            if not self._shares(v):
+        wishes = {s.variable: "items" for s in self.ir.statements if s.function is runtime.items_of}
+        wishes[self.ir.blocks[0].arguments[0]] = "fun"
+        defined = [v for block in self.ir.blocks for v in block.defined]
+        for v in [v for v in defined if v not in self.inlined and v not in self.apart]:
+            wish = v.name.lstrip(".") if v.name else wishes.get(v, TEMPORARY)
+            if v.name in (None, f"{COTANGENT}{TEMPORARY}", "back"):  # it shares no other's name
                 called[v] = names.fresh(wish)
                 continue
             others = {called[o] for o in self.conflicts.get(v, ()) if o in called}
@@ -305,24 +308,6 @@ class Coalescing:
                 shades[wish, shade] = names.fresh(wish)
             called[v] = shades[wish, shade]
         return called
-
-    def _shares(self, v: Variable) -> bool:
-        """Whether a variable takes a name that another one has had."""
-        return v.name not in (None, f"{COTANGENT}{TEMPORARY}", "back")
-
-    def _wishes(self) -> dict[Variable, str]:
-        """What some variables without names stand for."""
-        items = [s.variable for s in self.ir.statements if s.function is runtime.items_of]
-        wishes = {v: "items" for v in items if v.name is None}
-        own = self.ir.blocks[0].arguments[0]
-        return wishes if own.name is not None else {**wishes, own: "fun"}
-
-    def _defined(self) -> Iterator[Variable]:
-        for block in self.ir.blocks:
-            yield from block.arguments
-            for statement in block.statements:
-                if statement.variable not in self.inlined and statement.variable not in self.apart:
-                    yield statement.variable
 
     def used(self, variables: list[Variable]) -> set[Variable]:
         """The variables with names that are read where some variables are written."""
@@ -413,7 +398,7 @@ class Names:
         for known_value in (self.namespace.get(root), self.scope(root), _STANDARD.get(root)):
             if (
                 known_value is not None
-                and _follow(known_value, rest) is value
+                and reduce(lambda x, name: getattr(x, name, None), rest, known_value) is value
                 and self._free(root, known_value)
             ):
                 if not (hasattr(builtins, root) and getattr(builtins, root) is known_value):
@@ -462,12 +447,6 @@ def quoted(text: str) -> str:
     return f'"{literal[1:-1]}"' if literal[0] == "'" and '"' not in text else literal
 
 
-def _follow(value: Any, names: list[str]) -> Any:
-    for name in names:
-        value = getattr(value, name, None)
-    return value
-
-
 # The import statements of generated modules
 
 #: What annotations may name.
@@ -497,7 +476,8 @@ def header(names: dict[str, Any], body: str, fun: FunctionType) -> str:
         if code is not None:
             declared += laid_out(prefixed(f"{name}: Any = ", code))
         elif home is None:
-            declared.append(f"{name}: Any  # {_described(value)}")
+            described = getattr(value, "__qualname__", None) or type(value).__name__
+            declared.append(f"{name}: Any  # given when the text is run: {described}")
         elif home != "builtins" or real != name:
             named.add((home, real if real == name else f"{real} as {name}"))
     whole = "\n".join([*declared, body])
@@ -542,11 +522,6 @@ def code_of(value: Any, fun: FunctionType) -> Doc | None:
         inner = enumerate(code.co_consts)
         todo += [(c, f"{text}.co_consts[{i}]") for i, c in inner if isinstance(c, CodeType)]
     return None
-
-
-def _described(value: Any) -> str:
-    name = getattr(value, "__qualname__", None) or type(value).__name__
-    return f"given when the text is run: {name}"
 
 
 def import_block(plain: set[str], named: set[tuple[str, str]]) -> str:

@@ -250,13 +250,10 @@ class Text:
             if count:
                 i += count
                 continue
-            statement = statements[i]
-            name = self.called[statement.variable]
-            if statement.variable in self.coalescing.unused:
-                self.put(self.written.doc("", statement.call), statement.line)
-            else:
-                text = self.written.doc(f"{name} = ", statement.call)
-                self.put(text, statement.line, [name])
+            v = statements[i].variable
+            names = [] if v in self.coalescing.unused else [self.called[v]]
+            prefix = f"{names[0]} = " if names else ""
+            self.put(self.written.doc(prefix, statements[i].call), statements[i].line, names)
             i += 1
 
     def _taken_apart(self, statements: list[ir.Statement], start: int) -> int:
@@ -314,10 +311,8 @@ class Text:
     def value(self, prefix: str, atom: ir.Atom, targets: Sequence[str] = ()) -> None:
         """Write a value behind something, so that it can be broken over lines."""
         call = self.written.inlined.get(atom) if isinstance(atom, ir.Variable) else None
-        if call is None:
-            self.put(prefix + self.written.atom(atom), 0, targets)
-        else:
-            self.put(self.written.doc(prefix, call), 0, targets)
+        plain = prefix + self.written.atom(atom)
+        self.put(plain if call is None else self.written.doc(prefix, call), 0, targets)
 
     def _read(self, atom: ir.Atom) -> set[str]:
         """The names that the value of an atom is written with."""

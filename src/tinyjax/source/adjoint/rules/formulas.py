@@ -111,10 +111,9 @@ def slope_of_copysign(x: Any, sign: Any) -> Any:
 
 def share(y: Any, x: Any, other: Any) -> Any:
     """How much of the greater, or the smaller, of two numbers is the first: a half if they tie."""
-    if isinstance(y, Array):
-        return jnp.where(y == x, jnp.where(y == other, 0.5, 1.0), 0.0)
-    if isinstance(y, np.ndarray):
-        return np.where(y == x, np.where(y == other, 0.5, 1.0), 0.0)
+    if isinstance(y, (Array, np.ndarray)):
+        where: Any = jnp.where if isinstance(y, Array) else np.where
+        return where(y == x, where(y == other, 0.5, 1.0), 0.0)
     if y != x:
         return 0.0
     return 0.5 if y == other else 1.0
