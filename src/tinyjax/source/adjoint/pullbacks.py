@@ -60,40 +60,33 @@ Route: TypeAlias = tuple[Forward, tuple[Any, ...], dict[str, Any]]
 _WORDS: Final = frozenset((int, float, bool, str, type(None)))
 
 
-def _modes_of(fun: Any) -> frozenset[int | str]:
+@functools.lru_cache(maxsize=1024)
+def _modes_of(fun: Callable[..., Any]) -> frozenset[str]:
     """Which parameters, by position and by name, may be texts: they say which function is meant.
 
     A number in such a place, as the order of a norm, has no derivative, and is not an array.
     """
-    if isinstance(fun, _OF_LIBRARY) or not isinstance(fun, Hashable):
-        return frozenset()
-    return _found_modes(fun)
-
-
-@functools.lru_cache(maxsize=1024)
-def _found_modes(fun: Callable[..., Any]) -> frozenset[int | str]:
     try:
         parameters = inspect.signature(fun, eval_str=True).parameters.values()
     except (NameError, TypeError, ValueError):
         return frozenset()
-    modes: set[int | str] = set()
+    modes: set[str] = set()
     for i, parameter in enumerate(parameters):
         kinds = set(get_args(parameter.annotation))
         if str in kinds and kinds <= _WORDS:
-            modes |= {i, parameter.name}
+            modes |= {str(i), parameter.name}
     return frozenset(modes)
 
 
 def value_and_pullback(
-    fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[Any, Callable[[Any], tuple[Any, ...]]]:
     """A call's value, and a map from its cotangent to those of ``args`` and ``kwargs``."""
-    modes = _modes_of(fun)
-    given_args, given_kwargs = args, kwargs
-    args = tuple([None if i in modes else arg for i, arg in enumerate(args)])
-    kwargs = {name: None if name in modes else arg for name, arg in kwargs.items()}
     leaves, treedef = tree.flatten_arguments(args, kwargs)
     places = [i for i, leaf in enumerate(leaves) if cts.is_differentiable(leaf)]
+    if isinstance(fun, Hashable) and not isinstance(fun, _OF_LIBRARY) and (modes := _modes_of(fun)):
+        paths = [path for path, _ in tree.leaves_with_path((args, kwargs))]
+        places = [i for i in places if tree.keystr(paths[i][1:2], simple=True) not in modes]
 
     def filled(others: list[Any], values: tuple[Any, ...]) -> Any:
         merged = list(others)
@@ -103,8 +96,6 @@ def value_and_pullback(
 
     def call(*values: Any) -> Any:
         args, kwargs = filled(leaves, values)
-        args = [given_args[i] if i in modes else arg for i, arg in enumerate(args)]
-        kwargs = {name: given_kwargs[name] if name in modes else x for name, x in kwargs.items()}
         return fun(*args, **kwargs)
 
     value, back = api.vjp(call, *[leaves[place] for place in places])

@@ -46,14 +46,12 @@ def dominators(blocks: tuple[Block, ...]) -> list[set[int]]:
     everything = set(range(len(blocks)))
     dominating = [{0}] + [set(everything) for _ in blocks[1:]]
     order = [index for index in reverse_postorder(blocks) if index]
-    changed = True
-    while changed:
-        changed = False
+    known: list[set[int]] = []
+    while known != dominating:
+        known = [*dominating]
         for index in order:  # so that few rounds are needed
             paths = [dominating[p] for p in before[index]]
-            now = {index} | (set.intersection(*paths) if paths else set())
-            if now != dominating[index]:
-                dominating[index], changed = now, True
+            dominating[index] = {index} | (set.intersection(*paths) if paths else set())
     return dominating
 
 
@@ -62,16 +60,12 @@ def natural_loops(blocks: tuple[Block, ...]) -> dict[int, frozenset[int]]:
     before, dominating = predecessors(blocks), dominators(blocks)
     loops: dict[int, frozenset[int]] = {}
     for head, leading in enumerate(before):
-        work = [index for index in leading if head in dominating[index]]
-        body = {head}
-        if not work:
-            continue
-        while work:
-            index = work.pop()
-            if index not in body:
-                body.add(index)
-                work += before[index]
-        loops[head] = frozenset(body)
+        body = [index for index in leading if head in dominating[index]]
+        for index in body:
+            if index != head:
+                body += [p for p in before[index] if p not in body]
+        if body:
+            loops[head] = frozenset((head, *body))
     return loops
 
 
@@ -103,9 +97,9 @@ def liveness(
     entry: list[set[Variable]] = [set() for _ in blocks]
     exit_: list[set[Variable]] = [set() for _ in blocks]
     order = reverse_postorder(blocks)[::-1]
-    changed = True
-    while changed:
-        changed = False
+    known: list[set[Variable]] | None = None
+    while known != entry:
+        known = [*entry]
         for index in order:
             block = blocks[index]
             exit_[index] = {v for b in block.branches for v in entry[b.target]}
@@ -114,8 +108,7 @@ def liveness(
                 live.discard(statement.variable)
                 live.update(used(statement))
             live.difference_update(block.arguments)
-            if live != entry[index]:
-                entry[index], changed = live, True
+            entry[index] = live
     return Liveness(entry, exit_)
 
 

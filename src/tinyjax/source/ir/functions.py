@@ -386,17 +386,14 @@ def shared_names(code: CodeType, is_shared: Callable[[str], bool]) -> tuple[set[
     variables = {name for inner in nested for name in assigned_outside(inner)}
     variables.intersection_update(code.co_cellvars)
     functions: set[str] = set()
-    while True:
-        names = variables | functions
-        more = {
-            inner.co_name
-            for inner in nested
-            if inner.co_name != "<lambda>"
-            and any(
-                name in names if name in code.co_cellvars else is_shared(name)
-                for name in inner.co_freevars
-            )
-        }
-        if more <= functions:
-            return variables, functions
+    while more := {
+        inner.co_name
+        for inner in nested
+        if inner.co_name not in (*functions, "<lambda>")
+        and any(
+            name in variables | functions if name in code.co_cellvars else is_shared(name)
+            for name in inner.co_freevars
+        )
+    }:
         functions |= more
+    return variables, functions

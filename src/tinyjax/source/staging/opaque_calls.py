@@ -78,7 +78,7 @@ def item_of(value: Any, index: Any) -> Any:
     match value:
         case operators.Current():
             return value.value
-        case operators.Rows() | operators.Steps() | operators.Together():
+        case operators.Items():
             return value.at(index)
         case tuple() | list() | range() if is_undecided(index):
             return operators.item_at(value, index)
@@ -214,7 +214,6 @@ _DECIDING: Final = frozenset(
 #: Those that take something to go through, which is traced only if that is itself an array.
 _GOING_THROUGH: Final = frozenset((enumerate, zip, reversed, len, runtime.items_of))
 _NUMPYS: Final = (Array, np.ndarray)
-_ITEMS: Final = (operators.Rows, operators.Steps, operators.Together, operators.Current)
 
 
 def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Leaf | None:
@@ -256,7 +255,7 @@ def _has_axes(value: Any) -> bool:
 
 def _concerns(function: Any, operands: tuple[Any, ...]) -> bool:
     """Whether a function that has a replacement is given something traced that needs it."""
-    if any(isinstance(x, _ITEMS) for x in operands):
+    if any(isinstance(x, (operators.Items, operators.Current)) for x in operands):
         return True
     if function in _TEXTS:
         return any(map(_holds_array, operands)) or holds_tracer(operands)

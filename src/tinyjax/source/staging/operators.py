@@ -53,9 +53,8 @@ def compare(operation: Binary) -> Binary:
     """A comparison, of sequences item by item."""
 
     def applied(x: Any, y: Any) -> Any:
-        for kind in (tuple, list):
-            if isinstance(x, kind) and isinstance(y, kind):
-                return _compare_items(operation, x, y)
+        if any(isinstance(x, kind) and isinstance(y, kind) for kind in (tuple, list)):
+            return _compare_items(operation, x, y)
         if type(x) is int:
             return operation(as_number(x, y), y)
         return operation(x, as_number(y, x)) if type(y) is int else operation(x, y)
@@ -512,8 +511,26 @@ def rounded(value: Any, ndigits: int | None = None) -> Any:
 # What a ``for`` loop goes over, where it is traced.
 
 
+class Items:
+    """What a loop goes over: so many items, made of rows of arrays and their places."""
+
+    length: Any
+
+    @property
+    def arrays(self) -> tuple[Array, ...]:
+        raise NotImplementedError
+
+    def row(self, slices: Sequence[Array], index: Any) -> Any:
+        """The item at a place, from the rows there."""
+        raise NotImplementedError
+
+    def at(self, index: Any) -> Any:
+        """The item at a place."""
+        return self.row([array[index] for array in self.arrays], index)
+
+
 @attrs.frozen(eq=False)
-class Rows:
+class Rows(Items):
     """Values of one structure, their parts stacked along the first axes of arrays.
 
     Attributes:
@@ -526,15 +543,12 @@ class Rows:
     length: int
     structure: tree.PyTreeDef
 
-    def at(self, index: Any) -> Any:
-        return tree.unflatten(self.structure, [array[index] for array in self.arrays])
-
     def row(self, slices: Sequence[Array], index: Any) -> Any:
         return tree.unflatten(self.structure, slices)
 
 
 @attrs.frozen(eq=False)
-class Steps:
+class Steps(Items):
     """A range, its bounds traced or not."""
 
     start: Any
@@ -542,16 +556,13 @@ class Steps:
     length: Any
     arrays: tuple[Array, ...] = ()
 
-    def at(self, index: Any) -> Any:
+    def row(self, slices: Sequence[Array], index: Any) -> Any:
         distance = index if vals.is_same(self.step, 1) else self.step * index
         return distance if vals.is_same(self.start, 0) else self.start + distance
 
-    def row(self, slices: Sequence[Array], index: Any) -> Any:
-        return self.at(index)
-
 
 @attrs.frozen(eq=False)
-class Together:
+class Together(Items):
     """The items of several, at the same place (``zip``)."""
 
     parts: tuple[Items, ...]
@@ -561,9 +572,6 @@ class Together:
     def arrays(self) -> tuple[Array, ...]:
         return tuple([array for part in self.parts for array in part.arrays])
 
-    def at(self, index: Any) -> Any:
-        return tuple([part.at(index) for part in self.parts])
-
     def row(self, slices: Sequence[Array], index: Any) -> Any:
         row, rest = [], list(slices)
         for part in self.parts:
@@ -571,9 +579,6 @@ class Together:
             row.append(part.row(rest[:n], index))
             rest = rest[n:]
         return tuple(row)
-
-
-Items = Rows | Steps | Together
 
 
 @attrs.frozen(eq=False)
@@ -617,7 +622,7 @@ def stacked(values: Sequence[Any]) -> Rows | None:
 def as_items(value: Any) -> Items | None:
     """Something that a loop goes over, as items that a traced index may be applied to."""
     match value:
-        case Rows() | Steps() | Together():
+        case Items():
             return value
         case range():
             return Steps(value.start, value.step, len(value))

@@ -311,8 +311,8 @@ class Text:
     def value(self, prefix: str, atom: ir.Atom, targets: Sequence[str] = ()) -> None:
         """Write a value behind something, so that it can be broken over lines."""
         call = self.written.inlined.get(atom) if isinstance(atom, ir.Variable) else None
-        plain = prefix + self.written.atom(atom)
-        self.put(plain if call is None else self.written.doc(prefix, call), 0, targets)
+        text = self.written.doc(prefix, call) if call else prefix + self.written.atom(atom)
+        self.put(text, 0, targets)
 
     def _read(self, atom: ir.Atom) -> set[str]:
         """The names that the value of an atom is written with."""
