@@ -222,6 +222,29 @@ def tangent_like(rng: np.random.Generator, x: dtypes.HostArray) -> dtypes.HostAr
     return direction.astype(x.dtype)
 
 
+def rounded(
+    hosts: Sequence[dtypes.HostArray], relative: float, turn: int
+) -> list[dtypes.HostArray]:
+    """The operands, each element moved by about so much in a direction of its own."""
+    rng = np.random.default_rng(turn)
+    result: list[dtypes.HostArray] = []
+    for x in hosts:
+        if not dtypes.is_inexact(x.dtype):
+            result.append(x)
+            continue
+        by = max(relative, epsilon(x.dtype))
+        with np.errstate(all="ignore"):
+            values = wide(x)
+            step = rng.choice([-1.0, 1.0], x.shape) * by
+            if x.dtype.kind == "c":
+                step = step + 1j * rng.choice([-1.0, 1.0], x.shape) * by
+                moved = values + np.abs(values) * step
+            else:
+                moved = values * (1 + step)
+            result.append(np.where(np.isfinite(values), moved, values).astype(x.dtype))
+    return result
+
+
 def pairing(xs: Sequence[dtypes.HostArray], ys: Sequence[dtypes.HostArray]) -> float:
     """``Re sum(x y)``: the pairing under which a pull-back is the transpose of the derivative."""
     return sum(

@@ -18,7 +18,7 @@ from tinyjax import dtypes, errors
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.testing.libraries.drawn_calls import Call, Library
 from tinyjax.testing.rules import inexact
-from tinyjax.testing.specs import epsilon, wide
+from tinyjax.testing.specs import epsilon, rounded, wide
 
 #: How many units in the last place two evaluations of one formula may differ by.
 ULPS: Final = 16.0
@@ -215,27 +215,6 @@ def unequal(
             # what infinities and NaN become depends on how a product is associated
             differing &= np.isfinite(wide(x)) | np.isfinite(wide(y))
     return differing
-
-
-def rounded(hosts: Sequence[HostArray], relative: float, turn: int) -> list[HostArray]:
-    """The operands, each element moved by about so much in a direction of its own."""
-    rng = np.random.default_rng(turn)
-    result: list[HostArray] = []
-    for x in hosts:
-        if not dtypes.is_inexact(x.dtype):
-            result.append(x)
-            continue
-        by = max(relative, epsilon(x.dtype))
-        with np.errstate(all="ignore"):
-            values = wide(x)
-            step = rng.choice([-1.0, 1.0], x.shape) * by
-            if x.dtype.kind == "c":
-                step = step + 1j * rng.choice([-1.0, 1.0], x.shape) * by
-                moved = values + np.abs(values) * step
-            else:
-                moved = values * (1 + step)
-            result.append(np.where(np.isfinite(values), moved, values).astype(x.dtype))
-    return result
 
 
 def movement(
