@@ -426,14 +426,12 @@ class _Own(_Flat):
         self, primals: prim.Arrays, tangents: prim.Tangents
     ) -> tuple[list[Array], list[prim.Tangent]]:
         """Compute the results and their tangents."""
-        own = self.primitive
+        own, tangents_in = self.primitive, self._args([*_zeros(tangents, self.in_avals)])
         if own._has("lin") and not own._has("jvp"):
             out, saved, _ = self._parts("lin", prim.nonzeros(tangents), primals)
-            tangents_in = self._args([*_zeros(tangents, self.in_avals)])
             return out, self._tangents(
                 tr.at_own_lines(own.linearized, *saved, *tangents_in), "linearized"
             )
-        tangents_in = self._args([*_zeros(tangents, self.in_avals)])
         pair = tr.at_own_lines(own.jvp, self._args(primals), tangents_in)
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise DifferentiationError(f"{self.name}.jvp must return a result and its tangent.")

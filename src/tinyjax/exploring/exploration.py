@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar, get_args
 
 import attrs
 
@@ -225,7 +225,6 @@ def _quoted(text: str) -> str:
 T = TypeVar("T")
 
 Measure = Literal["flops", "bytes", "seconds", "xla_seconds"]
-
 _MOST_SHOWN: Final = 8
 _MOST_PROFILED: Final = 10
 _SECONDS_PROFILED: Final = 0.3
@@ -299,25 +298,17 @@ def amount(work: model.Work, measure: Measure) -> float:
     Raises:
         ArgumentError: it was not measured.
     """
-    match measure:
-        case "flops":
-            return work.flops
-        case "bytes":
-            return work.nbytes
-        case "seconds":
-            seconds = work.seconds
-        case "xla_seconds":
-            seconds = work.xla_seconds
-        case _:
-            raise errors.ArgumentError(
-                "measure is 'flops', 'bytes', 'seconds' or 'xla_seconds', "
-                f"but got {errors.shortened(measure)}."
-            )
-    if seconds is None:
+    measures = get_args(Measure)
+    if measure not in measures:
+        raise errors.ArgumentError(
+            f"measure is {', '.join(map(repr, measures))}, but got {errors.shortened(measure)}."
+        )
+    value: float | None = getattr(work, "nbytes" if measure == "bytes" else measure)
+    if value is None:
         raise errors.ArgumentError(
             "the time of equations was not measured: explore(f, measured=True)(...) does."
         )
-    return seconds
+    return value
 
 
 def seconds_text(seconds: float) -> str:
@@ -372,10 +363,8 @@ def explore(
     @tracebacks.folded
     def look(*args: Any, **kwargs: Any) -> Exploration:
         timings: list[model.Timing] = []
-        fresh = jt.jit(wrapped.__wrapped__) if wrapped is not fun else None
-        lowered = _timed(
-            timings, "trace", lambda: (wrapped if fresh is None else fresh).lower(*args, **kwargs)
-        )
+        fresh = wrapped if wrapped is fun else jt.jit(fun)
+        lowered = _timed(timings, "trace", lambda: fresh.lower(*args, **kwargs))
         # The debugger of NaNs has equations of backward passes say which line they belong to.
         with config.scoped(debug_nans=True):
             traced = wrapped.lower(*args, **kwargs)

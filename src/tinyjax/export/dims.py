@@ -366,10 +366,7 @@ class SymbolicDim(ints.SymbolicSize):
             raise ArgumentError(
                 f"the symbolic size '{self}' cannot be raised to the negative power {power}."
             )
-        product = poly.constant(1)
-        for _ in range(min(power, poly.MOST_POWER + 1)):
-            product = poly.multiply(product, self.polynomial)
-        return self.scope.dim(product)
+        return self.scope.dim(poly.power(self.polynomial, power))
 
     def __rpow__(self, other: Any, modulo: Any = None) -> Any:
         return other ** dimension.dim_as_value(self)

@@ -111,7 +111,7 @@ class _Parser:
         self._depth += 1
         if self._depth > _DEEPEST:
             self._fail(f"its parentheses are nested deeper than {_DEEPEST}")
-        self._next()
+        self._take("(")
 
     def _given(self, placeholder: str) -> Sequence[int | None]:
         if self._like is None:
@@ -150,15 +150,14 @@ class _Parser:
         return product
 
     def _power(self) -> poly.Polynomial:
-        product = factor = self._factor()
-        if self._token == "^":
-            self._next()
-            power = self._number()
-            if not 1 <= power <= poly.MOST_POWER:
-                self._fail(f"powers are from 1 to {poly.MOST_POWER}")
-            for _ in range(power - 1):
-                product = poly.multiply(product, factor)
-        return product
+        factor = self._factor()
+        if self._token != "^":
+            return factor
+        self._next()
+        power = self._number()
+        if not 1 <= power <= poly.MOST_POWER:
+            self._fail(f"powers are from 1 to {poly.MOST_POWER}")
+        return poly.power(factor, power)
 
     def _number(self) -> int:
         if not self._token.isdecimal():
@@ -185,8 +184,6 @@ class _Parser:
     def _operation(self) -> poly.Polynomial:
         name = self._token
         self._next()
-        if self._token != "(":
-            self._fail("'(' is expected")
         self._enter()
         x = self._scope.dim(self.sum())
         self._take(",")

@@ -160,6 +160,14 @@ def multiply(x: Polynomial, y: Polynomial) -> Polynomial:
     return _sorted(coefficients)
 
 
+def power(p: Polynomial, n: int) -> Polynomial:
+    """Return ``p ** n``; a number too large is refused as soon as it is."""
+    product = constant(1)
+    for _ in range(min(n, MOST_POWER + 1)):
+        product = multiply(product, p)
+    return product
+
+
 def multiply_terms(a: Term, b: Term, sign: int = 1) -> Term:
     """Return the product of two terms, or with ``sign=-1`` their quotient, as far as it is one.
 
