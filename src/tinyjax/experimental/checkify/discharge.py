@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from enum import Enum
 from functools import cache, reduce
+from itertools import accumulate
 from typing import Any, Final
 
 import attrs
@@ -444,26 +445,21 @@ def _run_choice(
     eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
 ) -> Sequence[Array]:
     sites = [site for program in inner for site in program.sites]
-    count, start = len(eqn.out_binders), 0
-    branches: list[jx.Jaxpr] = []
-    for program in inner:
-        first, before = start, sites[:start]
-        after = sites[start + len(program.sites) :]
-        start += len(program.sites)
+    count = len(eqn.out_binders)
 
-        def run(
-            *operands: Array,
-            program: Discharged = program,
-            first: int = first,
-            before: Sequence[Site] = before,
-            after: Sequence[Site] = after,
-        ) -> list[Array]:
+    def numbered(program: Discharged, first: int) -> jx.Jaxpr:
+        """A branch that gives the values of all sites, and has the number of its own first."""
+        before, after = sites[:first], sites[first + len(program.sites) :]
+
+        def run(*operands: Array) -> list[Array]:
             outs = jx.eval_jaxpr(program.jaxpr, operands)
             results, (code,), values = prim.split_list(outs, count, 1)
             return [*results, _shifted(code, first), *_zeros(before), *values, *_zeros(after)]
 
-        branches.append(stage(run, program.jaxpr.in_avals).jaxpr)
-    params = eqn.primitive.rule(pr.CHOICE)(tuple(branches))
+        return stage(run, program.jaxpr.in_avals).jaxpr
+
+    firsts = accumulate([len(program.sites) for program in inner[:-1]], initial=0)
+    params = eqn.primitive.rule(pr.CHOICE)(tuple(map(numbered, inner, firsts)))
     return _take(tr.bind(eqn.primitive, args, params), count, sites, outcome)
 
 
