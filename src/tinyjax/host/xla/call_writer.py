@@ -14,15 +14,14 @@ from functools import lru_cache, partial
 from itertools import count
 from threading import Lock
 from types import NoneType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 from weakref import WeakSet
 
-import attrs
 import numpy as np
 from jaxlib._jax import ShardedToken, collect_garbage, pytree
 from numpy import ndarray
 
-from tinyjax import config, dtypes, frames, records, tree
+from tinyjax import config, dtypes, frames, tree
 from tinyjax.core.names import Array, ConcreteArray, av, dev, opd, sig
 from tinyjax.core.values.concrete import PlacedArray
 from tinyjax.core.xla import backend, executable, threads
@@ -208,34 +207,19 @@ _ARRAY: Final = frozenset((ConcreteArray,))
 _TAKEN: Final = "(m{0}(x{0}))"
 
 
-@attrs.frozen(eq=False, repr=False)
-class CallParts(records.Printed):
-    """What a written call needs of a compiled program.
+#: What a written call needs of a compiled program: the texts of the operands that are no constants,
+#: in which {0} is an argument's number; and what names in the call stand for. ``run`` runs it, and
+#: ``finish`` makes results of what it returns and of ``u0``, ... ``c0``, ... are the constants, and
+#: ``m0``, ... make operands of arguments. On one device there are ``memory``, what NumPy arguments
+#: are copied into; ``run_noted``, which tells when a run has ended, too; ``lend``, which makes the
+#: buffers that arrays lack, and says whether there were any such; and ``is_twice``: whether one of
+#: the arrays that are donated, which are the first of these, is another of them, or closed over.
+Parts: TypeAlias = tuple[tuple[str, ...], dict[str, Any]]
 
-    Attributes:
-        run: runs it.
-        finish: makes results of what it returns.
-        consts: its first operands.
-        results: what the results are made with.
-        operands: the texts of the others; what is {0} in them is an argument's number.
-        senders: what makes operands of arguments, where these texts name it.
-        run_noted: runs it, and gives what tells when it has ended, too.
-        memory: what NumPy arguments are copied into; None where it is on several devices.
-        lend: makes the buffers that arrays lack, and says whether there were any such.
-        is_twice: whether one of the arrays that are donated, which are the first of these, is
-            another of them, or closed over.
-    """
 
-    run: Callable[..., Any]
-    finish: Any
-    consts: Sequence[Any]
-    results: Sequence[Any]
-    operands: tuple[str, ...]
-    senders: Sequence[object]
-    run_noted: Callable[..., Any] | None = None
-    memory: ArgumentMemory | None = None
-    lend: Callable[..., bool] | None = None
-    is_twice: Callable[..., bool] | None = None
+def numbered(letter: str, values: Iterable[object]) -> dict[str, Any]:
+    """Name values by a letter and their numbers."""
+    return {f"{letter}{i}": x for i, x in enumerate(values)}
 
 
 def written_call(
@@ -262,15 +246,18 @@ def written_call(
         leaves: the arguments: arrays of ours, NumPy arrays and numbers.
         static: the static arguments, which ``in_tree`` is without, with their positions and names.
     """
+    on_several = not isinstance(program, executable.DeviceExecutable)
     if isinstance(program, executable.DeviceExecutable):
         donated = program.donated and [leaves[i - len(consts)] for i in program.donated]
         if not _ARRAY.issuperset(map(type, donated)):
             return None
-        parts = _on_one(program, consts, leaves)
+        operands, parts = _on_one(program, consts, leaves)
     else:
-        parts = dev.plane().call_parts(program, consts, leaves)
-    on_several = parts.memory is None
+        operands, parts = dev.plane().call_parts(program, consts, leaves)
     compared = [_compared(x, on_several) for x in leaves]
+    values = [value for _, value in static]
+    parts |= numbered("t", [x for _, x, _ in compared]) | numbered("l", [x for *_, x in compared])
+    parts |= numbered("v", values) | numbered("d", map(_difference, values))
     # Of one structure are equal trees whose metadata is plain: their texts hold the same.
     write = _written if in_tree._shared and out_tree._shared else _written.__wrapped__
     prepare = write(
@@ -278,18 +265,12 @@ def written_call(
         out_tree,
         len(consts),
         tuple([condition for condition, *_ in compared]),
-        parts.operands,
+        operands,
         on_several,
         tuple([(place, _is_itself(value)) for place, value in static]),
+        (*parts,),
     )
-    if prepare is None:
-        return None
-    call: sig.ShortCall = prepare(
-        parts,
-        [expected for _, *both in compared for expected in both],
-        [x for _, value in static for x in (value, _difference(value))],
-    )
-    return call
+    return None if prepare is None else prepare(**parts)
 
 
 def _compared(leaf: Any, may_be_elsewhere: bool) -> tuple[str, object, object]:
@@ -310,7 +291,7 @@ def _compared(leaf: Any, may_be_elsewhere: bool) -> tuple[str, object, object]:
 
 def _on_one(
     program: executable.DeviceExecutable, consts: Sequence[Array], leaves: Sequence[Any]
-) -> CallParts:
+) -> Parts:
     on = program.backend
     memory = ArgumentMemory(on)
     operands: list[str] = []
@@ -338,18 +319,17 @@ def _on_one(
     run_noted: Callable[..., Any] = partial(run, with_tokens=True)
     if config.settings().interruptible:
         run, run_noted = threads.interruptible(run), threads.interruptible(run_noted)
-    return CallParts(
-        run,
-        on.handlers(program.out_avals),
-        [backend.buffer_of(c, on) for c in consts],
-        program.out_avals,
-        tuple(operands),
-        [program.take if operand == _TAKEN else send for operand in operands],
-        run_noted,
-        memory,
-        lend,
-        is_twice,
-    )
+    parts = {
+        "run": run,
+        "run_noted": run_noted,
+        "finish": on.handlers(program.out_avals),
+        "memory": memory,
+        "lend": lend,
+        "is_twice": is_twice,
+    }
+    parts |= numbered("c", [backend.buffer_of(c, on) for c in consts])
+    parts |= numbered("m", [program.take if text == _TAKEN else send for text in operands])
+    return tuple(operands), parts | numbered("u", program.out_avals)
 
 
 # What is compared by value
@@ -517,10 +497,11 @@ def _written(
     operands: tuple[str, ...],
     on_several: bool,
     static: tuple[tuple[int | str, bool], ...],
-) -> Callable[[CallParts, Sequence[object], Sequence[object]], sig.ShortCall] | None:
-    """Write what makes calls of these structures, given a program and what is expected.
+    names: tuple[str, ...],
+) -> Callable[..., sig.ShortCall] | None:
+    """Write what makes calls of these structures, given what the names stand for.
 
-    Of static arguments it is given where they are, and whether one object is always the same.
+    Of static arguments it is told where they are, and whether one object is always the same.
     """
     writer = _Writer()
     size = out_tree.num_leaves
@@ -534,18 +515,9 @@ def _written(
         differs.append(f"k{j} is not v{j} and d{j}(k{j})" if is_itself else f"d{j}(k{j})")
     if differs:
         writer.leave(" or ".join(differs))
-    numbers = range(len(operands))
     run = _run_on_several if on_several else _run_on_one
     lines = [
-        "def prepare(program, expected, static):",
-        "    run, finish = program.run, program.finish",
-        "    run_noted, memory = program.run_noted, program.memory",
-        "    lend, is_twice = program.lend, program.is_twice",
-        f"    {_names('c', range(num_consts))} = program.consts",
-        f"    {_names('u', range(size))} = program.results",
-        f"    {_names('m', numbers)} = program.senders",
-        f"    {_names('tl', numbers)} = expected",
-        f"    {_names('vd', range(len(static)))} = static",
+        f"def prepare({', '.join(names)}):",
         "    def call(args, kwargs):",
         "        try:",
         *[f"            {line}" for line in writer.lines],

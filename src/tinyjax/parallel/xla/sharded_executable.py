@@ -25,7 +25,7 @@ from tinyjax.core.xla import backend, compilation, executable, threads
 from tinyjax.core.xla.compilation import Compilation, Flags
 from tinyjax.core.xla.executable import Executable, compiled
 from tinyjax.core.xla.options import compile_options, flags_for
-from tinyjax.host.xla.call_writer import CallParts
+from tinyjax.host.xla import call_writer
 from tinyjax.parallel import named_sharding as ns, sharded_array as sa
 from tinyjax.parallel.communication import COLLECTIVES
 from tinyjax.parallel.placement import (
@@ -318,7 +318,7 @@ def _read_back(
 
 def call_parts(
     program: ShardedExecutable, consts: Sequence[Array], leaves: Sequence[Any]
-) -> CallParts:
+) -> call_writer.Parts:
     """Return what a written call needs of a program."""
 
     def sender(to: Any) -> Callable[[object], Array]:
@@ -326,14 +326,11 @@ def call_parts(
 
     ins = program.placement.ins
     targets = program.moves([getattr(x, "_sharding", None) for x in leaves])
-    return CallParts(
-        program.execute,
-        result_of,
-        [moving.moved(x, to).shards for x, to in zip(consts, ins, strict=False)],
-        program.results,
-        tuple(["x{0}" if to is None else "m{0}(x{0})" for to in targets]),
-        [sender(to) for to in targets],
-    )
+    moved = [moving.moved(x, to).shards for x, to in zip(consts, ins, strict=False)]
+    parts = {"run": program.execute, "finish": result_of} | call_writer.numbered("c", moved)
+    parts |= call_writer.numbered("m", map(sender, targets))
+    parts |= call_writer.numbered("u", program.results)
+    return tuple(["x{0}" if to is None else "m{0}(x{0})" for to in targets]), parts
 
 
 # Programs compiled for meshes without devices: what they would take, and no more.
