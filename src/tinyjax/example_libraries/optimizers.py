@@ -28,8 +28,10 @@ from tinyjax.core.names import Array, ArrayLike
 
 P = ParamSpec("P")
 Schedule: TypeAlias = Callable[[Any], Any]
-#: A step, a gradient, an array of parameters and what is kept of the steps before: the new ones.
-Update: TypeAlias = Callable[..., tuple[Array, ...]]
+Arrays: TypeAlias = tuple[Array, ...]
+#: A step, its size, a gradient, an array of parameters and what is kept of the steps before: the
+#: new ones.
+Update: TypeAlias = Callable[..., Arrays]
 
 lazy.answer_for(
     __name__,
@@ -116,14 +118,15 @@ def optimizer(
 
 @optimizer
 def _keeping(
-    moments: int, update: Update
+    step_size: float | Schedule, moments: int, update: Update
 ) -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
     """An optimizer that keeps so many arrays beside each array of parameters."""
 
-    def init(x: Array) -> tuple[Array, ...]:
+    def init(x: Array) -> Arrays:
         return (x, *[jnp.zeros_like(x) for _ in range(moments)])
 
-    return init, lambda i, g, state: update(i, g, *state), lambda state: state[0]
+    size = make_schedule(step_size)
+    return init, lambda i, g, state: update(i, size(i), g, *state), lambda state: state[0]
 
 
 def sgd(step_size: float | Schedule) -> Optimizer:
@@ -142,8 +145,7 @@ def sgd(step_size: float | Schedule) -> Optimizer:
         >>> jnp.round(params_of(state), 3)
         Array([ 0.25, 25.  ], dtype=float32)
     """
-    size = make_schedule(step_size)
-    return _keeping(0, lambda i, g, x: (x - size(i) * g,))
+    return _keeping(step_size, 0, lambda i, size, g, x: (x - size * g,))
 
 
 def momentum(step_size: float | Schedule, mass: float) -> Optimizer:
@@ -163,13 +165,12 @@ def momentum(step_size: float | Schedule, mass: float) -> Optimizer:
         >>> jnp.round(params_of(state), 3)
         Array([ -0.2, -20. ], dtype=float32)
     """
-    size = make_schedule(step_size)
 
-    def update(i: Any, g: Array, x: Array, velocity: Array) -> tuple[Array, ...]:
+    def update(i: Any, size: Any, g: Array, x: Array, velocity: Array) -> Arrays:
         velocity = mass * velocity + g
-        return x - size(i) * velocity, velocity
+        return x - size * velocity, velocity
 
-    return _keeping(1, update)
+    return _keeping(step_size, 1, update)
 
 
 def nesterov(step_size: float | Schedule, mass: float) -> Optimizer:
@@ -189,13 +190,12 @@ def nesterov(step_size: float | Schedule, mass: float) -> Optimizer:
         >>> jnp.round(params_of(state), 3)
         Array([ -0.402, -40.25 ], dtype=float32)
     """
-    size = make_schedule(step_size)
 
-    def update(i: Any, g: Array, x: Array, velocity: Array) -> tuple[Array, ...]:
+    def update(i: Any, size: Any, g: Array, x: Array, velocity: Array) -> Arrays:
         velocity = mass * velocity + g
-        return x - size(i) * (mass * velocity + g), velocity
+        return x - size * (mass * velocity + g), velocity
 
-    return _keeping(1, update)
+    return _keeping(step_size, 1, update)
 
 
 def adagrad(step_size: float | Schedule, momentum: float = 0.9) -> Optimizer:
@@ -215,14 +215,13 @@ def adagrad(step_size: float | Schedule, momentum: float = 0.9) -> Optimizer:
         >>> jnp.round(params_of(state), 3)
         Array([ 0.276, 99.147], dtype=float32)
     """
-    size = make_schedule(step_size)
 
-    def update(i: Any, g: Array, x: Array, squares: Array, m: Array) -> tuple[Array, ...]:
+    def update(i: Any, size: Any, g: Array, x: Array, squares: Array, m: Array) -> Arrays:
         squares = squares + jnp.square(g)
         m = (1.0 - momentum) * (g * _inverse_root(squares)) + momentum * m
-        return x - size(i) * m, squares, m
+        return x - size * m, squares, m
 
-    return _keeping(2, update)
+    return _keeping(step_size, 2, update)
 
 
 def _inverse_root(squares: Array) -> Array:
@@ -249,13 +248,12 @@ def rmsprop(step_size: float | Schedule, gamma: float = 0.9, eps: float = 1e-8) 
         >>> jnp.round(params_of(state), 3)
         Array([ 0.499, 99.455], dtype=float32)
     """
-    size = make_schedule(step_size)
 
-    def update(i: Any, g: Array, x: Array, average: Array) -> tuple[Array, ...]:
+    def update(i: Any, size: Any, g: Array, x: Array, average: Array) -> Arrays:
         average = average * gamma + jnp.square(g) * (1.0 - gamma)
-        return x - size(i) * g / jnp.sqrt(average + eps), average
+        return x - size * g / jnp.sqrt(average + eps), average
 
-    return _keeping(1, update)
+    return _keeping(step_size, 1, update)
 
 
 def rmsprop_momentum(
@@ -279,14 +277,13 @@ def rmsprop_momentum(
         >>> jnp.round(params_of(state), 3)
         Array([ 0.214, 99.17 ], dtype=float32)
     """
-    size = make_schedule(step_size)
 
-    def update(i: Any, g: Array, x: Array, average: Array, m: Array) -> tuple[Array, ...]:
+    def update(i: Any, size: Any, g: Array, x: Array, average: Array, m: Array) -> Arrays:
         average = average * gamma + jnp.square(g) * (1.0 - gamma)
-        m = momentum * m + size(i) * g / jnp.sqrt(average + eps)
+        m = momentum * m + size * g / jnp.sqrt(average + eps)
         return x - m, average, m
 
-    return _keeping(2, update)
+    return _keeping(step_size, 2, update)
 
 
 def adam(
@@ -310,16 +307,15 @@ def adam(
         >>> jnp.round(params_of(state), 3)
         Array([ 0.8, 99.8], dtype=float32)
     """
-    size = make_schedule(step_size)
 
-    def update(i: Any, g: Array, x: Array, m: Array, v: Array) -> tuple[Array, ...]:
+    def update(i: Any, size: Any, g: Array, x: Array, m: Array, v: Array) -> Arrays:
         m = (1 - b1) * g + b1 * m
         v = (1 - b2) * jnp.square(g) + b2 * v
         unbiased_m = m / (1 - jnp.asarray(b1, m.dtype) ** (i + 1))
         unbiased_v = v / (1 - jnp.asarray(b2, m.dtype) ** (i + 1))
-        return x - size(i) * unbiased_m / (jnp.sqrt(unbiased_v) + eps), m, v
+        return x - size * unbiased_m / (jnp.sqrt(unbiased_v) + eps), m, v
 
-    return _keeping(2, update)
+    return _keeping(step_size, 2, update)
 
 
 def adamax(
@@ -343,15 +339,14 @@ def adamax(
         >>> jnp.round(params_of(state), 3)
         Array([ 0.805, 99.8  ], dtype=float32)
     """
-    size = make_schedule(step_size)
 
-    def update(i: Any, g: Array, x: Array, m: Array, u: Array) -> tuple[Array, ...]:
+    def update(i: Any, size: Any, g: Array, x: Array, m: Array, u: Array) -> Arrays:
         m = (1 - b1) * g + b1 * m
         u = jnp.maximum(b2 * u, jnp.abs(g))
-        scale = size(i) / (1 - jnp.asarray(b1, m.dtype) ** (i + 1))
+        scale = size / (1 - jnp.asarray(b1, m.dtype) ** (i + 1))
         return x - scale * m / (u + eps), m, u
 
-    return _keeping(2, update)
+    return _keeping(step_size, 2, update)
 
 
 @optimizer
