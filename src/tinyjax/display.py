@@ -40,8 +40,7 @@ def shown(type_: str, host: dtypes.HostArray | None, more: str = "") -> str:
     phrases = [f"<b>{escape(type_)}</b>"]
     text = picture = ""
     if host is not None and host.dtype.names is None:
-        sample = sampled(host)
-        phrases += [size_text(host.nbytes), *ranges(sample, sample.size < host.size)]
+        phrases += [size_text(host.nbytes), *ranges(host)]
         text = _values(host)
         picture = _picture(host)
     if more:
@@ -75,10 +74,10 @@ def sampled(host: dtypes.HostArray) -> dtypes.HostArray:
     return host[tuple(steps)]
 
 
-def ranges(sample: dtypes.HostArray, is_part: bool) -> list[str]:
+def ranges(host: dtypes.HostArray) -> list[str]:
     """Return what the elements are, in words: their range and how many are not finite."""
-    kind = dtypes.kind(sample.dtype)
-    about = " of a sample" if is_part else ""
+    sample, kind = sampled(host), dtypes.kind(host.dtype)
+    about = " of a sample" if sample.size < host.size else ""
     if not sample.size:
         return ["empty"]
     if kind == "b":
@@ -200,19 +199,19 @@ class Shown:
 
     def __repr__(self) -> str:
         host = self._host
-        head = [_type_text(host), size_text(host.nbytes)]
+        head = [type_text(host), size_text(host.nbytes)]
         if host.dtype.names is not None:  # keys of random numbers
             return ", ".join(head)
-        sample = sampled(host)
-        head += ranges(sample, sample.size < host.size)
+        head += ranges(host)
         matrix = host[(0,) * (host.ndim - 2)] if host.ndim > 2 else np.atleast_2d(host)
         return "\n".join([", ".join(head), *_letters(matrix)])
 
     def _repr_html_(self) -> str:
-        return shown(_type_text(self._host), self._host)
+        return shown(type_text(self._host), self._host)
 
 
-def _type_text(host: dtypes.HostArray) -> str:
+def type_text(host: dtypes.HostArray) -> str:
+    """Return the type of an array: ``float32[2,3]``."""
     return f"{host.dtype.name}[{','.join(map(str, host.shape))}]"
 
 

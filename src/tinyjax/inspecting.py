@@ -38,9 +38,7 @@ def value_text(x: dtypes.HostArray) -> str:
     """Return a value on one line: whole, or its type and its range."""
     if x.size <= _SHORT or x.dtype.names is not None:
         return " ".join(np.array2string(x, separator=", ", precision=5).split())
-    sample = display.sampled(x)
-    shape = ",".join(map(str, x.shape))
-    return f"{x.dtype.name}[{shape}] {', '.join(display.ranges(sample, sample.size < x.size))}"
+    return f"{display.type_text(x)} {', '.join(display.ranges(x))}"
 
 
 def run_printing(jaxpr: jx.Jaxpr, args: Sequence[Array], printer: Printer) -> list[Array]:

@@ -109,11 +109,6 @@ def safetensors() -> ModuleType:
     return module
 
 
-def new_version() -> str:
-    """Return the name of a version that there has not been."""
-    return secrets.token_hex(8)
-
-
 def data_folder(folder: Path, version: str) -> Path:
     """The folder of a version."""
     return folder / f"data-{version}"
@@ -540,7 +535,7 @@ os.register_at_fork(
 
 def _agreed_version() -> str:
     """Return the name of a new version, the same in all processes."""
-    version = new_version()
+    version = secrets.token_hex(8)
     if dev.group().size == 1:
         return version
     words = np.frombuffer(bytes.fromhex(version), np.uint8)
