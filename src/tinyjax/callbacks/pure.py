@@ -9,7 +9,7 @@ import attrs
 
 from tinyjax import dtypes, errors, frames, tree
 from tinyjax.callbacks import common
-from tinyjax.core.names import Array, av, bt, jx, opd, prim, sh, stg, tr
+from tinyjax.core.names import Array, av, bt, opd, prim, sh, tr
 from tinyjax.custom_derivatives import closures
 
 
@@ -178,31 +178,9 @@ def pure_callback(
     if derivative is not None:
         consts: Sequence[Array] = ()
         if closures.holds_tracer(derivative):  # which may be gone when a derivative is taken
-            derivative, consts = _closed(derivative, in_tree, [x.aval for x in operands])
+            primals, _ = tree.unflatten(in_tree, operands)
+            derivative, consts = closures.opened(derivative, primals, primals)
         params = attrs.evolve(params, derivative=common.Identity(derivative))
         operands += consts
     outs = tr.bind(pure_callback_p, operands, params)
     return tree.unflatten(out_tree, outs)
-
-
-def _closed(
-    derivative: Callable[..., Any], in_tree: tree.PyTreeDef, avals: Sequence[av.ShapedArray]
-) -> tuple[Callable[..., Any], Sequence[Array]]:
-    """Stage a declared derivative; what it closes over becomes its last arguments."""
-    n = len(avals)
-    out_trees: list[tree.PyTreeDef] = []
-
-    def run(*flat: Array) -> list[Array]:
-        (primals, _), (tangents, _) = (tree.unflatten(in_tree, x) for x in (flat[:n], flat[n:]))
-        leaves, out_tree = tree.flatten(derivative(primals, tangents))
-        out_trees.append(out_tree)
-        return [opd.as_array(leaf) for leaf in leaves]
-
-    staged = stg.stage(run, [*avals, *avals], derivative)
-    jaxpr = staged.jaxpr  # the derivative outlives the trace, whose tracers it must not hold
-
-    def closed(primals: Any, tangents: Any, *consts: Array) -> Any:
-        outs = jx.eval_jaxpr(jaxpr, [*consts, *tree.leaves((primals, tangents))])
-        return tree.unflatten(out_trees[0], outs)
-
-    return closed, staged.consts
