@@ -524,7 +524,12 @@ def flat_jvp(
 def _closed_rule(
     call: Call, jvp: tr.DerivativeRule, avals: Sequence[av.ShapedArray], skip: int
 ) -> tuple[_ClosedJvp, Sequence[Array]]:
-    """Stage the rule of a call; one that cannot be staged raises when it is applied."""
+    """Stage the rule of a call; return it as a function of what it closes over, and that.
+
+    One that cannot be staged raises when it is applied.
+    """
+    nonzero = [dtypes.is_inexact(a.dtype) for a in avals]
+    run, nonzero_out = flat_jvp(jvp, len(avals), nonzero)
     levels, key = _staging.get(), call.key
     if key is not None and levels.count(key) == _MOST_LEVELS:
         error = errors.DifferentiationError(
@@ -535,18 +540,9 @@ def _closed_rule(
         return _failed(error), ()
     try:
         with tr.assigned(_staging, levels if key is None else (*levels, key)):
-            return _stage_rule(jvp, avals, skip)
+            staged = stage(run, [*avals, *prim.marked(avals, nonzero)])
     except Exception as reason:  # said where a derivative is taken, if one is
         return _failed(reason), ()
-
-
-def _stage_rule(
-    jvp: tr.DerivativeRule, avals: Sequence[av.ShapedArray], skip: int
-) -> tuple[_ClosedJvp, tuple[Array, ...]]:
-    """Stage a rule; return it as a function of what it closes over, and that."""
-    nonzero = [dtypes.is_inexact(a.dtype) for a in avals]
-    run, nonzero_out = flat_jvp(jvp, len(avals), nonzero)
-    staged = stage(run, [*avals, *prim.marked(avals, nonzero)])
     jaxpr = staged.jaxpr  # the rule outlives the trace, whose tracers it must not hold
 
     def rule(consts: prim.Arrays, primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:

@@ -36,7 +36,16 @@ def differentiated(
     stripped = _PrimalTrace(trace.parent, trace, touched).strip(call)
     out_tangents: Sequence[prim.Tangent]
     if active and stripped.jvp is not None:
-        outs, out_tangents = _apply_rule(trace.parent, stripped.jvp, primals, tangents)
+        parent = trace.parent
+        start = len(parent.eqns) if isinstance(parent, lz.LinearTrace) else 0
+        with tr.use_trace(parent):
+            outs, out_tangents = stripped.jvp(primals, tangents)
+        if isinstance(parent, lz.LinearTrace):
+            # What a linear map gives without regard to its argument is zero.
+            out_tangents = [
+                t if t is prim.ZERO or parent.owns(t) else prim.ZERO for t in out_tangents
+            ]
+            outs = _untangle(parent, start, outs)
     elif active and stripped.batch is not None and not trace.records(tangents):
         outs, out_tangents = _push_through(trace.parent, stripped, primals, tangents)
         if not touched[0]:
@@ -97,23 +106,6 @@ def _applying_rules(call: tr.CustomCall) -> tr.CustomCall:
         return lz.linearize_flat(call.fun, args).primals_out
 
     return attrs.evolve(call, fun=fun, batch=batch)
-
-
-def _apply_rule(
-    trace: tr.Trace,
-    rule: tr.DerivativeRule,
-    primals: Sequence[Array],
-    tangents: Sequence[prim.Tangent],
-) -> tuple[Sequence[Array], Sequence[prim.Tangent]]:
-    """Apply the derivative rule of a call whose tangents a trace computes, or records."""
-    start = len(trace.eqns) if isinstance(trace, lz.LinearTrace) else 0
-    with tr.use_trace(trace):
-        outs, out_tangents = rule(primals, tangents)
-    if not isinstance(trace, lz.LinearTrace):
-        return outs, out_tangents
-    # What a linear map gives without regard to its argument is zero.
-    dependent = [t if t is not prim.ZERO and trace.owns(t) else prim.ZERO for t in out_tangents]
-    return _untangle(trace, start, outs), dependent
 
 
 def _untangle(trace: lz.LinearTrace, start: int, outs: Sequence[Array]) -> Sequence[Array]:

@@ -441,9 +441,6 @@ _WHAT_TO_DO: Final = (
     "tinyjax.sharding.auto_axes(f, out_sharding=P(...)), within which XLA chooses."
 )
 
-#: So many types are remembered of each primitive.
-_MOST_TYPES: Final = 1024
-
 
 @attrs.frozen(eq=False, repr=False)
 class MeshRule(records.Printed):
@@ -538,21 +535,14 @@ def known_result_types(
     rule: MeshRule, primitive: Primitive[P], avals: Avals, params: P
 ) -> Sequence[ShapedArray]:
     """Return the types of results of a primitive whose operands vary alike, and remember them."""
-    rules = primitive.rules
-    if rules.collective is not None:
+    if primitive.rules.collective is not None:
         return rule(primitive, avals, params)
-    # as at every other equation; nothing but the types counts here either
-    try:
-        return rules.types[params, *avals][0]
-    except TypeError:  # parameters that have no hash
-        return rule(primitive, avals, params)
-    except KeyError:
-        pass
-    outs = tuple(rule(primitive, avals, params))
-    if len(rules.types) >= _MOST_TYPES:
-        rules.types.clear()
-    rules.types[params, *avals] = outs, None
-    return outs
+    try:  # as at every other equation; nothing but the types counts here either
+        return primitive.rules.types[params, *avals][0]
+    except (KeyError, TypeError):  # of parameters that have no hash
+        types = primitive.check_types(avals, params)
+    assert types is not None, "it has no programs"
+    return types
 
 
 def _all_undivided(_params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:
