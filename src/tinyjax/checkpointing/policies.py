@@ -86,9 +86,8 @@ def _strings(names: Iterable[str]) -> frozenset[str]:
     for name in listed:
         if not isinstance(name, str):
             raise errors.ArgumentError(
-                "a policy takes names as given to checkpoint_name, "
-                f"but got {errors.shortened(name)}. Write "
-                "save_only_these_names('a', 'b')."
+                f"a policy takes names as given to checkpoint_name, but got "
+                f"{errors.shortened(name)}. Write save_only_these_names('a', 'b')."
             )
     return frozenset(listed)
 

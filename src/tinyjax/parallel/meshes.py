@@ -56,8 +56,7 @@ def _device_ids(devices: object) -> NDArray[np.int64]:
         if not dev.is_device(device):
             raise ShardingError(
                 f"a mesh is made of tinyjax.devices(), which are {list(dev.all_devices())}, but "
-                "got "
-                f"{shortened(device)}." + MORE_DEVICES
+                f"got {shortened(device)}." + MORE_DEVICES
             )
         ids.append(device.number)
     if len({*ids}) != len(ids):

@@ -298,8 +298,7 @@ def _memory_kind(kind: object) -> str:
     if not isinstance(kind, str) or kind not in dev.MEMORIES:
         raise errors.ShardingError(
             f"memory_kind must be {', '.join(map(repr, dev.MEMORIES))} or None, "
-            f"but got {errors.shortened(kind)}: "
-            "devices have no other memories."
+            f"but got {errors.shortened(kind)}: devices have no other memories."
         )
     return kind
 

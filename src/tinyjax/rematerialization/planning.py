@@ -8,6 +8,7 @@ the block's results, and its temporary values end with it.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from math import comb
 from typing import Any, Final
@@ -107,7 +108,7 @@ class MemoryPlan:
             f"  {self.work:.0%} of the forward pass is computed again",
             f"  the least possible budget is {_size(self.least)}",
         ]
-        for part, times in _counted(self.again):
+        for part, times in Counter(self.again).items():
             where = "" if part.location is None else f" to {part.location}: {part.location.text}"
             count = f"{times} x " if times > 1 else ""
             lines.append(
@@ -120,12 +121,6 @@ def _size(count: int) -> str:
     if count < 10_000:
         return f"{count:,} bytes"
     return f"{count / 1e6:,.2f} MB" if count >= 100_000 else f"{count / 1e3:.1f} kB"
-
-
-def _counted(parts: Sequence[Again]) -> Iterator[tuple[Again, int]]:
-    """Equal parts, and how many there are."""
-    counts = {part: parts.count(part) for part in parts}
-    yield from counts.items()
 
 
 # Blocks

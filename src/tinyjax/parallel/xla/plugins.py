@@ -27,31 +27,28 @@ _NAMES: Final = (dev.ACCELERATOR, CUDA)
 
 #: Nvidia's libraries that XLA and the extensions load, by the packages that have them, for each
 #: version of CUDA. They are found under their names once they are loaded.
-_LIBRARIES: Final[dict[int, tuple[tuple[str, tuple[str, ...]], ...]]] = {
-    12: (
-        ("cuda_runtime", ("libcudart.so.12",)),
-        ("cuda_nvrtc", ("libnvrtc.so.12",)),
-        ("cublas", ("libcublas.so.12", "libcublasLt.so.12")),
-        ("nccl", ("libnccl.so.2",)),
-        ("cuda_cupti", ("libcupti.so.12",)),
-        ("cusparse", ("libcusparse.so.12",)),
-        ("cusolver", ("libcusolver.so.11",)),
-        ("cufft", ("libcufft.so.11",)),
-        ("nvshmem", ("libnvshmem_host.so.3",)),
-        ("cudnn", ("libcudnn.so.9",)),
-    ),
-    13: (
-        (
-            "cu13",
-            (
-                *("libcudart.so.13", "libnvrtc.so.13", "libcublas.so.13", "libcublasLt.so.13"),
-                *("libcupti.so.13", "libcusparse.so.12", "libcusolver.so.12", "libcufft.so.12"),
-            ),
+_LIBRARIES: Final[dict[int, dict[str, str]]] = {
+    12: {
+        "cuda_runtime": "libcudart.so.12",
+        "cuda_nvrtc": "libnvrtc.so.12",
+        "cublas": "libcublas.so.12 libcublasLt.so.12",
+        "nccl": "libnccl.so.2",
+        "cuda_cupti": "libcupti.so.12",
+        "cusparse": "libcusparse.so.12",
+        "cusolver": "libcusolver.so.11",
+        "cufft": "libcufft.so.11",
+        "nvshmem": "libnvshmem_host.so.3",
+        "cudnn": "libcudnn.so.9",
+    },
+    13: {
+        "cu13": (
+            "libcudart.so.13 libnvrtc.so.13 libcublas.so.13 libcublasLt.so.13 libcupti.so.13 "
+            "libcusparse.so.12 libcusolver.so.12 libcufft.so.12"
         ),
-        ("nccl", ("libnccl.so.2",)),
-        ("nvshmem", ("libnvshmem_host.so.3",)),
-        ("cudnn", ("libcudnn.so.9",)),
-    ),
+        "nccl": "libnccl.so.2",
+        "nvshmem": "libnvshmem_host.so.3",
+        "cudnn": "libcudnn.so.9",
+    },
 }
 #: jaxlib's modules that list functions of the plugin's for programs.
 _LISTS: Final = ("gpu_solver", "gpu_linalg", "gpu_prng", "gpu_sparse")
@@ -119,9 +116,9 @@ def _wrong_version(plugin: discovery.Plugin) -> str:
 
 def load_libraries(plugin: discovery.Plugin) -> None:
     """Load Nvidia's libraries from their packages; the system looks for those not there."""
-    for package, names in _LIBRARIES[plugin.cuda]:
+    for package, names in _LIBRARIES[plugin.cuda].items():
         folder = discovery.folder_of(f"nvidia.{package}")
-        for name in names if folder is not None else ():
+        for name in names.split() if folder is not None else ():
             with suppress(OSError):
                 ctypes.CDLL(os.path.join(str(folder), "lib", name), mode=ctypes.RTLD_GLOBAL)
 
