@@ -785,14 +785,8 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             outs = flat.results(out, fwd)
             leaves, saved_tree = tree.flatten(saved)
             # numbers come as they are: a rule may ask Python about them; references, too
-            numbers = [
-                x
-                if type(x) in opd.PYTHON_NUMBERS
-                or isinstance(x, WholeNumber)
-                or type(x) in cl.HOLDERS
-                else None
-                for x in leaves
-            ]
+            kept = {*opd.PYTHON_NUMBERS, WholeNumber, *cl.HOLDERS}
+            numbers = [x if type(x) in kept else None for x in leaves]
             residuals = [
                 x if isinstance(x, Array) else _convert(x, fwd)
                 for x, number in zip(leaves, numbers, strict=True)
