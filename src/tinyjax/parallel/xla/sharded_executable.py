@@ -77,18 +77,6 @@ class ShardedExecutable(Executable):
         results: the types of the results, and how they lie; None on the first device.
     """
 
-    __slots__ = (
-        "_calls_python",
-        "_devices",
-        "_handlers",
-        "_waits",
-        "donated",
-        "in_avals",
-        "out_avals",
-        "placement",
-        "results",
-    )
-
     def __init__(
         self,
         loaded: LoadedExecutable,
@@ -363,8 +351,6 @@ class PlannedExecutable(Executable):
     Attributes:
         placement: how parameters and results would lie.
     """
-
-    __slots__ = ("placement",)
 
     def __init__(self, name: str, plan: Plan, placement: Placement) -> None:
         self.name: str = name
