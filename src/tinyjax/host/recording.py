@@ -11,7 +11,7 @@ from tinyjax import dtypes, errors, frames, tree
 from tinyjax.core.names import Array, ConcreteArray, Primitive, jv, jx, lz, stg, tr
 from tinyjax.core.tracing.primitive import ZERO
 from tinyjax.core.values.operands import raw_host
-from tinyjax.host import LARGEST, Program, plans, replay
+from tinyjax.host import LARGEST, Program, plans
 
 
 class Replay(stg.StagingTrace):
@@ -127,7 +127,7 @@ def _can_be_copied(x: Array) -> bool:
 
 
 #: Takes the trace of a linearization and the one that records its tangents, and the operands. It
-#: returns the results.
+#: returns the results, or raises ``LookupError`` where it is not for these operands.
 Step: TypeAlias = Callable[..., Sequence[Array]]
 
 
@@ -233,7 +233,7 @@ def _write_step(
         computed = {id(x): x for x in values if id(x) not in names}
         body = write_staged(trace.build([*computed.values()]))
     names |= {key: f"o{i}" for i, key in enumerate(computed)}
-    body.scope |= {"Var": jx.Var, "JaxprEqn": jx.JaxprEqn, "NotHereError": replay.NotHereError}
+    body.scope |= {"Var": jx.Var, "JaxprEqn": jx.JaxprEqn}
     body.scope |= {"JVPTracer": jv.JVPTracer, "Tracer": stg.StagingTracer}
 
     variables: dict[jx.Atom, str] = {}
@@ -241,10 +241,10 @@ def _write_step(
     for i, t in enumerate(tangents):
         if t is not None:
             variables[t.binder] = f"s{i}.binder"
-            head.append(f"if x{i}._trace is not trace: raise NotHereError")
+            head.append(f"if x{i}._trace is not trace: raise LookupError")
             head.append(f"s{i} = x{i}.tangent; x{i} = x{i}.primal")
             others = f"s{i}._trace is not linear or s{i}.aval is not {body.add('g', t.aval)}"
-            head.append(f"if type(x{i}) is not ConcreteArray or {others}: raise NotHereError")
+            head.append(f"if type(x{i}) is not ConcreteArray or {others}: raise LookupError")
         if body.lines:
             head.append(f"a{i} = x{i}._host")
             head.append(f"if a{i} is None: a{i} = x{i}.host")

@@ -46,6 +46,30 @@ def at_once(
     """
     types: dict[ShapedArray, tuple[Kernel, ShapedArray]] = {}
 
+    def learn(x: Array, other: object) -> bool:
+        """Note what is needed at once for the operands' type, if both are floats of one plain type.
+
+        Returns:
+            Whether it is known now; it was not before.
+        """
+        aval = x.aval
+        if aval.where is not None or aval.dtype not in _FLOATS or aval.weak_type:
+            return False
+        if type(other) is float:
+            beside(primitive.name, other, aval)
+        elif type(other) is not ConcreteArray or other.aval is not aval:
+            return False
+        if aval in types:  # x was of no known type until now
+            return True
+        call = primitive.host_function((aval, aval), NO_PARAMS)
+        if call is None:
+            return False
+        (aval_out,) = primitive.rules.abstract_eval((aval, aval), NO_PARAMS)
+        if len(types) >= _MOST_TYPES:
+            types.clear()
+        types[aval] = call, aval_out
+        return True
+
     def operator(x: Array, other: object) -> Array:
         aval = x._aval
         if aval is not None and aval in types and current_trace() is EVAL:
@@ -61,7 +85,7 @@ def at_once(
                     finally:
                         reset_errors(token)
                     return ConcreteArray(out if type(out) is ndarray else asarray(out), aval_out)
-        elif current_trace() is EVAL and _learn(types, primitive, beside, x, other):
+        elif current_trace() is EVAL and learn(x, other):
             return operator(x, other)
         try:
             return usual(x, other)
@@ -70,37 +94,6 @@ def at_once(
             raise
 
     return frames.imitate(operator, usual)
-
-
-def _learn(
-    types: dict[ShapedArray, tuple[Kernel, ShapedArray]],
-    primitive: Primitive[Any],
-    beside: Beside,
-    x: Array,
-    other: object,
-) -> bool:
-    """Note what is needed at once for the operands' type, if both are floats of one plain type.
-
-    Returns:
-        Whether it is known now; it was not before.
-    """
-    aval = x.aval
-    if aval.where is not None or aval.dtype not in _FLOATS or aval.weak_type:
-        return False
-    if type(other) is float:
-        beside(primitive.name, other, aval)
-    elif type(other) is not ConcreteArray or other.aval is not aval:
-        return False
-    if aval in types:  # x was of no known type until now
-        return True
-    call = primitive.host_function((aval, aval), NO_PARAMS)
-    if call is None:
-        return False
-    (aval_out,) = primitive.rules.abstract_eval((aval, aval), NO_PARAMS)
-    if len(types) >= _MOST_TYPES:
-        types.clear()
-    types[aval] = call, aval_out
-    return True
 
 
 # Replaying: repeated eager calls of a function as one pass over NumPy.

@@ -71,7 +71,8 @@ def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> tuple[jx.Jaxpr, K
                     same[eqn.out_binders[0]] = x
                     continue
             operands = [value for x in eqn.inputs if (value := value_of(x, known)) is not None]
-            if len(operands) == len(eqn.inputs) and _is_small(eqn):
+            nbytes = sum(x.aval.nbytes for x in eqn.out_binders)
+            if len(operands) == len(eqn.inputs) and nbytes <= _LARGEST_CONSTANT:
                 outs = tr.EVAL.process(primitive, operands, eqn.params)
                 known.update(zip(eqn.out_binders, outs, strict=True))
                 continue
@@ -85,10 +86,6 @@ def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> tuple[jx.Jaxpr, K
         eqns.append(eqn)
     results = tuple([same.get(x, x) for x in jaxpr.outs])
     return pr.dce(jx.Jaxpr(jaxpr.in_binders, tuple(eqns), results)), known
-
-
-def _is_small(eqn: jx.JaxprEqn) -> bool:
-    return sum(x.aval.nbytes for x in eqn.out_binders) <= _LARGEST_CONSTANT
 
 
 def is_large(x: jx.Atom) -> bool:

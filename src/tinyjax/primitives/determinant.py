@@ -226,16 +226,10 @@ def _between(u: Array, inner: Array, vh: Array) -> Array:
     return ew.mul(bc.broadcast_in_dim(phase, turned.shape, tuple(range(phase.ndim))), turned)
 
 
-def _products_before(s: Array) -> Array:
-    """The products of the values before each."""
-    axis = s.ndim - 1
-    return cu.cumprod(sl.pad_in_dim(s, 1, -1, axis, 1), axis)
-
-
-def _products_after(s: Array) -> Array:
-    """The products of the values after each."""
-    axis = s.ndim - 1
-    return cu.cumprod(sl.pad_in_dim(s, -1, 1, axis, 1), axis, reverse=True)
+def _products(s: Array, after: bool) -> Array:
+    """The products of the values before each, or after each."""
+    axis, by = s.ndim - 1, -1 if after else 1
+    return cu.cumprod(sl.pad_in_dim(s, by, -by, axis, 1), axis, reverse=after)
 
 
 def _adjugate_by_vectors(x: Array) -> Array:
@@ -243,7 +237,7 @@ def _adjugate_by_vectors(x: Array) -> Array:
     if not x.size:
         return x
     s, u, vh = tr.bind(spectral.svd_p, (x,), spectral.SvdParams(False, True))
-    products = ew.mul(_products_before(s), _products_after(s))
+    products = ew.mul(_products(s, False), _products(s, True))
     inner = ma.on_diagonal(ma.along_columns(products, x), sh.zeros_like(x))
     return _between(u, inner, vh)
 
@@ -309,8 +303,8 @@ def _adjugate_change_by_vectors(a: Array, ta: Array) -> Array:
     row, column = (sh.iota(shape, dtypes.int32, i) for i in (axis - 1, axis))
     after_next = ew.gt(column, ew.add(row, sh.full_like(row, 1)))
     between = cu.cumprod(ew.select(after_next, previous, sh.full_like(previous, 1)), axis)
-    before = bc.broadcast_in_dim(_products_before(s), shape, tuple(range(axis)))
-    after = bc.broadcast_in_dim(_products_after(s), shape, (*range(axis - 1), axis))
+    before = bc.broadcast_in_dim(_products(s, False), shape, tuple(range(axis)))
+    after = bc.broadcast_in_dim(_products(s, True), shape, (*range(axis - 1), axis))
     above = ew.mul(ew.mul(before, between), after)
     above = ew.select(ew.lt(row, column), above, sh.zeros_like(above))
     products = ma.same_kind(ew.add(above, ma.mT(above)), inner)

@@ -94,10 +94,6 @@ def _total_order(x: dtypes.HostArray) -> dtypes.HostArray:
     return _invert_negative(x.view(f"i{x.dtype.itemsize}"))
 
 
-def _from_total_order(bits: dtypes.HostArray, dtype: dtypes.DType) -> dtypes.HostArray:
-    return _invert_negative(bits).view(dtype)
-
-
 def _invert_negative(bits: dtypes.HostArray) -> dtypes.HostArray:
     """Invert all bits but the sign of negative integers; done twice, it does nothing."""
     inverted = bits >> (8 * bits.dtype.itemsize - 1)  # a choice takes ten times as long
@@ -123,7 +119,7 @@ def _sort_impl(operands: prim.Hosts, params: SortParams) -> prim.Hosts:
         if x.dtype.kind == "f" and _has_negative_zero(x):
             one_nan = np.where(np.isnan(x), x.dtype.type(np.nan), x)
             ordered = np.sort(_total_order(one_nan), params.axis)
-            out = _from_total_order(ordered, x.dtype)
+            out = _invert_negative(ordered).view(x.dtype)
         else:
             out = np.sort(x, params.axis)
         return (out.astype(operands[0].dtype, copy=False),)
