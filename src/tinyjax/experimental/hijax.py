@@ -640,15 +640,15 @@ _Rules: TypeAlias = _Own | _Mapped
 _numbers: Final = itertools.count()
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=4096, typed=True)  # 1 and True differ
 def _number_of(key: Hashable) -> int:
     return next(_numbers)
 
 
-def _number(rules: _Rules) -> int:
-    """Return a number that equal rules share, where their parameters have hashes."""
+def number_of(key: object) -> int:
+    """Return a number that equal keys share; one of its own for what has no hash."""
     try:
-        return _number_of((rules.key(), tuple(rules.in_avals)))
+        return _number_of(key)
     except TypeError:
         return next(_numbers)
 
@@ -670,7 +670,9 @@ hi_call_p: prim.Primitive[HiParams] = prim.Primitive("hi_call", HiParams)
 
 
 def _bind(rules: _Rules, args: Sequence[Array]) -> list[Array]:
-    return [*tr.bind(hi_call_p, args, HiParams(_number(rules), rules))]
+    return [
+        *tr.bind(hi_call_p, args, HiParams(number_of((rules.key(), tuple(rules.in_avals))), rules))
+    ]
 
 
 hi_call_p.def_evaluate(lambda args, params: params.rules.expand(*args))

@@ -6,10 +6,8 @@ way is one of tinyjax's that converts operands and results.
 
 from __future__ import annotations
 
-import itertools
 from collections import UserDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import attrs
@@ -18,13 +16,7 @@ import numpy as np
 from tinyjax import errors, tree
 from tinyjax.core.names import Array, av, bind, encoding, hlo, low, lw, opd, prim, stg
 from tinyjax.custom_derivatives.custom_calls import Zero
-
-_counter: Final = itertools.count()
-
-
-@lru_cache(maxsize=4096, typed=True)  # parameters such as 1 and True differ
-def _number_of(value: Hashable) -> int:
-    return next(_counter)
+from tinyjax.experimental.hijax import number_of
 
 
 def _key(value: object) -> bytes:
@@ -34,11 +26,7 @@ def _key(value: object) -> bytes:
     try:
         return encoding.encode(value)
     except (errors.ArgumentError, TypeError):
-        pass
-    try:
-        return b"v%d;" % _number_of(value)
-    except TypeError:  # unhashable
-        return b"u%d;" % next(_counter)
+        return b"v%d;" % number_of(value)
 
 
 @attrs.frozen(eq=False, repr=False)
