@@ -67,11 +67,19 @@ def examples_of(name: str) -> list[doctest.DocTest]:
     return doctest.DocTestFinder().find(module, name)
 
 
+#: The sections of a docstring, in their order.
+SECTIONS = ["Args:", "Attributes:", "Returns:", "Raises:", "Example:"]
+
+
 @pytest.mark.usefixtures("own_primitives")
 @pytest.mark.parametrize("module", modules())
 def test_docstrings(module: str) -> None:
-    if failed := "".join(failures_of(test) for test in examples_of(module)):
+    tests = examples_of(module)
+    if failed := "".join(map(failures_of, tests)):
         pytest.fail(failed, pytrace=False)
+    for test in tests:
+        sections = [x for x in map(str.strip, (test.docstring or "").splitlines()) if x in SECTIONS]
+        assert sections == sorted(sections, key=SECTIONS.index), test.name
 
 
 def shown() -> set[str | None]:

@@ -507,12 +507,12 @@ def update(name: str, value: object) -> None:
         name: the setting, or one of JAX's, such as "jax_enable_x64".
         value: what to set it to.
 
+    Raises:
+        ArgumentError: there is no such setting, or it does not take this value.
+
     Example:
         >>> from tinyjax import config
         >>> config.update("threefry_partitionable", True)
-
-    Raises:
-        ArgumentError: there is no such setting, or it does not take this value.
     """
     changes = _own(name, value)
     Process.settings = _evolve(Process.settings, changes)
@@ -529,14 +529,14 @@ def scoped(**changes: object) -> AbstractContextManager[Settings]:
     They are back as they were when the block ends, whatever ends it. Threads that are started
     within have the settings of the process. Several may be given at once.
 
+    Raises:
+        ArgumentError: there is no such setting, or it does not take this value.
+
     Example:
         >>> from tinyjax import config
         >>> with config.scoped(default_dtypes="float64") as settings:
         ...     settings.default_dtypes
         'float64'
-
-    Raises:
-        ArgumentError: there is no such setting, or it does not take this value.
     """
     return _scope(lambda: _evolve(settings(), changes))
 

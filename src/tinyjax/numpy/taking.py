@@ -407,14 +407,14 @@ def extract(
     Both are flattened first. The condition may be shorter than the array; bools, or numbers of
     which any but 0 is true. Under ``jit`` give ``size``, since shapes cannot depend on data.
 
+    Raises:
+        ConcretizationError: the condition is not known, and no size is given.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> x = jnp.array([[1, 2], [3, 4]])
         >>> jnp.extract(x > 2, x)
         Array([3, 4], dtype=int32)
-
-    Raises:
-        ConcretizationError: the condition is not known, and no size is given.
         >>> jnp.extract(x > 2, x, size=3, fill_value=-1)
         Array([ 3,  4, -1], dtype=int32)
     """

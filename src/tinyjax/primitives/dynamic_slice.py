@@ -409,15 +409,15 @@ def dynamic_slice_in_dim(
     that would run over the edge is moved back until it fits, where indexing in Python would shorten
     it.
 
+    Raises:
+        AxisError: there is no such axis.
+        ShapeError: the size is larger than the axis.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax.primitives.dynamic_slice import dynamic_slice_in_dim
         >>> dynamic_slice_in_dim(jnp.arange(5), 1, 3)
         Array([1, 2, 3], dtype=int32)
-
-    Raises:
-        AxisError: there is no such axis.
-        ShapeError: the size is larger than the axis.
         >>> dynamic_slice_in_dim(jnp.arange(5), 4, 3)
         Array([2, 3, 4], dtype=int32)
     """
@@ -444,14 +444,14 @@ def dynamic_index_in_dim(
     The index may be traced. Negative ones count from the end; one out of range takes the nearest
     element there is, and raises nothing.
 
+    Raises:
+        AxisError: there is no such axis.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax.primitives.dynamic_slice import dynamic_index_in_dim
         >>> dynamic_index_in_dim(jnp.arange(5), 2)
         Array([2], dtype=int32)
-
-    Raises:
-        AxisError: there is no such axis.
         >>> dynamic_index_in_dim(jnp.arange(5), 9, keepdims=False)
         Array(4, dtype=int32)
     """
@@ -473,15 +473,15 @@ def dynamic_update_slice_in_dim(
     The start may be traced; an update that would run over the edge is moved back until it fits. The
     array itself stays as it is.
 
+    Raises:
+        AxisError: there is no such axis.
+        ShapeError: the update does not fit.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax.primitives.dynamic_slice import dynamic_update_slice_in_dim
         >>> dynamic_update_slice_in_dim(jnp.zeros(4), jnp.ones(2), 1, axis=0)
         Array([0., 1., 1., 0.], dtype=float32)
-
-    Raises:
-        AxisError: there is no such axis.
-        ShapeError: the update does not fit.
         >>> dynamic_update_slice_in_dim(jnp.zeros(4), jnp.ones(2), 3, axis=0)
         Array([0., 0., 1., 1.], dtype=float32)
     """
@@ -504,16 +504,16 @@ def dynamic_update_index_in_dim(
     itself stays as it is. In both modes the derivative is that of a selection: nothing flows to
     what was replaced.
 
+    Raises:
+        AxisError: there is no such axis.
+        ShapeError: the update does not fit.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax.primitives.dynamic_slice import dynamic_update_index_in_dim
         >>> dynamic_update_index_in_dim(jnp.zeros((2, 3)), jnp.ones(3), 1, axis=0)
         Array([[0., 0., 0.],
                [1., 1., 1.]], dtype=float32)
-
-    Raises:
-        AxisError: there is no such axis.
-        ShapeError: the update does not fit.
     """
     x, value = opd.as_array(operand), opd.as_array(update)
     axis = ints.canonical_axis(axis, x.ndim)

@@ -193,16 +193,16 @@ def scatter_add(*args: Any, **kwargs: Any) -> Array:
     Indices that occur again are added again. Updates out of bounds are dropped, unless ``mode``
     says otherwise. ``x.at[index].add(y)`` says the same of an index as in NumPy.
 
+    Raises:
+        ShapeError: the dimension numbers do not fit.
+        DtypeError: the indices are not integers, or the updates are of another dtype.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax.lax import ScatterDimensionNumbers, scatter_add
         >>> elements = ScatterDimensionNumbers((), (0,), (0,))
         >>> scatter_add(jnp.zeros(3), jnp.array([[1], [1]]), jnp.array([2.0, 3.0]), elements)
         Array([0., 5., 0.], dtype=float32)
-
-    Raises:
-        ShapeError: the dimension numbers do not fit.
-        DtypeError: the indices are not integers, or the updates are of another dtype.
         >>> scatter_add(jnp.zeros(3), jnp.array([[7]]), jnp.array([2.0]), elements)
         Array([0., 0., 0.], dtype=float32)
     """
@@ -235,17 +235,17 @@ def scatter_mul(*args: Any, **kwargs: Any) -> Array:
     There is a derivative in the updates only where no two windows overlap: where
     ``unique_indices`` says so, or the indices are known when the derivative is taken.
 
+    Raises:
+        ShapeError: the dimension numbers do not fit.
+        DtypeError: the indices are not integers, or the updates are of another dtype.
+        DifferentiationError: when differentiated where windows may overlap.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax.lax import ScatterDimensionNumbers, scatter_mul
         >>> elements = ScatterDimensionNumbers((), (0,), (0,))
         >>> scatter_mul(jnp.ones(3), jnp.array([[1], [1]]), jnp.array([2.0, 3.0]), elements)
         Array([1., 6., 1.], dtype=float32)
-
-    Raises:
-        ShapeError: the dimension numbers do not fit.
-        DtypeError: the indices are not integers, or the updates are of another dtype.
-        DifferentiationError: when differentiated where windows may overlap.
     """
     return _scatter(gs.scatter_mul_p, *args, **kwargs)
 
@@ -256,16 +256,16 @@ def scatter_min(*args: Any, **kwargs: Any) -> Array:
 
     Whatever equals the minimum, in operand and updates, shares its derivative.
 
+    Raises:
+        ShapeError: the dimension numbers do not fit.
+        DtypeError: the indices are not integers, or the updates are of another dtype.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax.lax import ScatterDimensionNumbers, scatter_min
         >>> elements = ScatterDimensionNumbers((), (0,), (0,))
         >>> scatter_min(jnp.ones(3), jnp.array([[1], [1]]), jnp.array([0.0, -3.0]), elements)
         Array([ 1., -3.,  1.], dtype=float32)
-
-    Raises:
-        ShapeError: the dimension numbers do not fit.
-        DtypeError: the indices are not integers, or the updates are of another dtype.
     """
     return _scatter(gs.scatter_min_p, *args, **kwargs)
 
@@ -276,16 +276,16 @@ def scatter_max(*args: Any, **kwargs: Any) -> Array:
 
     Whatever equals the maximum, in operand and updates, shares its derivative.
 
+    Raises:
+        ShapeError: the dimension numbers do not fit.
+        DtypeError: the indices are not integers, or the updates are of another dtype.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax.lax import ScatterDimensionNumbers, scatter_max
         >>> elements = ScatterDimensionNumbers((), (0,), (0,))
         >>> scatter_max(jnp.ones(3), jnp.array([[1], [1]]), jnp.array([0.0, 3.0]), elements)
         Array([1., 3., 1.], dtype=float32)
-
-    Raises:
-        ShapeError: the dimension numbers do not fit.
-        DtypeError: the indices are not integers, or the updates are of another dtype.
     """
     return _scatter(gs.scatter_max_p, *args, **kwargs)
 

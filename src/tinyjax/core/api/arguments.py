@@ -131,15 +131,15 @@ def within_budget(
 class Chosen:
     """A call, of whose arguments some are differentiated.
 
-    Raises:
-        ArgumentError: there are not so many arguments as were chosen, or one is named twice.
-
     Attributes:
         choice: which.
         args: all positional arguments.
         kwargs: all keyword arguments.
         in_tree: the structure of ``(the chosen ones, {})``.
         primals: their leaves.
+
+    Raises:
+        ArgumentError: there are not so many arguments as were chosen, or one is named twice.
     """
 
     __slots__ = ("args", "choice", "in_tree", "kwargs", "primals")

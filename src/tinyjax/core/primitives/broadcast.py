@@ -129,15 +129,15 @@ def broadcast_in_dim(x: Array, shape: tuple[int, ...], dims: tuple[int, ...]) ->
     Returns:
         An array of the given shape and of ``x``'s dtype.
 
+    Raises:
+        ShapeError: shape and dims do not fit ``x``.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax import lax
         >>> lax.broadcast_in_dim(jnp.array([1, 2]), (2, 3), (0,))
         Array([[1, 1, 1],
                [2, 2, 2]], dtype=int32)
-
-    Raises:
-        ShapeError: shape and dims do not fit ``x``.
     """
     shape = tuple(shape)
     if x.shape == shape:

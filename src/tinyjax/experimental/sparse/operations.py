@@ -73,14 +73,14 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike) -> BCOO:
     It is the transpose of ``bcoo_todense``. The places stay, so that the result has the sparsity of
     the first.
 
+    Raises:
+        ShapeError: the arrays have different shapes.
+
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax.experimental import sparse
         >>> sparse.bcoo_extract(sparse.eye(2), jnp.array([[1.0, 2.0], [3.0, 4.0]])).data
         Array([1., 4.], dtype=float32)
-
-    Raises:
-        ShapeError: the arrays have different shapes.
     """
     dense = opd.as_array(arr)
     if dense.shape != sparr.shape:
