@@ -134,9 +134,7 @@ class _Point:
         return [x.concrete("a finite difference") for x in self.arrays]
 
     def args(self, leaves: Sequence[Any]) -> tuple[Any, ...]:
-        args, _ = tree.unflatten(self.in_tree, leaves)
-        result: tuple[Any, ...] = args
-        return result
+        return tree.unflatten_arguments(self.in_tree, leaves)[0]
 
     def path(self, i: int) -> str:
         return cl.argument_path(self.fun, self.in_tree, i)

@@ -366,30 +366,21 @@ def _holder(primitive: prim.Primitive[Any]) -> Holder | None:
         return _run_scan
     if primitive is cfp.while_p:
         return _run_while
-    if pr.CALLED in primitive.rules.extensions:
-        return _run_call
     if pr.CHOICE in primitive.rules.extensions:
         return _run_choice
-    if FIRST_CODE in primitive.rules.extensions:
-        return _run_on_devices
+    if {pr.CALLED, FIRST_CODE} & primitive.rules.extensions.keys():
+        return _run_call
     return _run_custom if primitive is custom_call_p else None
 
 
 def _run_call(
     eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
 ) -> Sequence[Array]:
-    (program,) = inner
-    rebuild = eqn.primitive.rule(pr.CALLED)
-    outs = tr.bind(eqn.primitive, args, rebuild(eqn.params, program.jaxpr))
-    return _take(outs, len(eqn.out_binders), program.sites, outcome)
-
-
-def _run_on_devices(
-    eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
-) -> Sequence[Array]:
-    (program,) = inner
-    count = len(eqn.out_binders)
-    outs = eqn.primitive.rule(FIRST_CODE)(eqn.params, args, program.jaxpr, count)
+    (program,), primitive, count = inner, eqn.primitive, len(eqn.out_binders)
+    if pr.CALLED in primitive.rules.extensions:
+        outs = tr.bind(primitive, args, primitive.rule(pr.CALLED)(eqn.params, program.jaxpr))
+    else:  # each device has a code of its own
+        outs = primitive.rule(FIRST_CODE)(eqn.params, args, program.jaxpr, count)
     return _take(outs, count, program.sites, outcome)
 
 
