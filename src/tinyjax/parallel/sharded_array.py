@@ -61,20 +61,18 @@ class ShardedArray(conc.PlacedArray):
 
     _sharding: sd.Sharding
 
-    def __init__(self, aval: av.ShapedArray, sharding: sd.Sharding, shards: ShardedBuffer) -> None:
-        self._aval = sharding.typed(aval)
+    def __init__(
+        self,
+        aval: av.ShapedArray,
+        sharding: sd.Sharding,
+        shards: ShardedBuffer,
+        is_typed: bool = False,
+    ) -> None:
+        # a type may say already how values lie, where it is to say it
+        self._aval = aval if is_typed else sharding.typed(aval)
         self._sharding = sharding
         self._gathered: conc.ConcreteArray | None = None
         self.shards: ShardedBuffer = shards
-
-    @classmethod
-    def of_type(
-        cls, aval: av.ShapedArray, sharding: sd.Sharding, shards: ShardedBuffer
-    ) -> ShardedArray:
-        """Make an array whose type says already how it lies, where it is to say it."""
-        array = cls.__new__(cls)
-        array._aval, array._sharding, array._gathered, array.shards = aval, sharding, None, shards
-        return array
 
     @property
     def sharding(self) -> sd.Sharding:

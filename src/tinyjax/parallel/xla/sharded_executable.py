@@ -213,7 +213,7 @@ def result_of(how: tuple[ShapedArray, Sharding | None], buffer: Any) -> Array:
     if 0 in aval.shape:  # XLA makes what has no elements without dividing it
         part = np.empty(sharding.shard_shape(aval.shape), backend.physical(aval).dtype)
         return moving.of_parts(aval, sharding, [part] * len(sharding.addressable_places))
-    return sa.ShardedArray.of_type(aval, sharding, buffer)
+    return sa.ShardedArray(aval, sharding, buffer, is_typed=True)
 
 
 def compile_sharded(
