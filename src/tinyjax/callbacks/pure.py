@@ -9,7 +9,7 @@ import attrs
 
 from tinyjax import dtypes, errors, frames, tree
 from tinyjax.callbacks import common
-from tinyjax.core.names import Array, av, bt, opd, prim, sh, tr
+from tinyjax.core.names import Array, av, bt, cl, jx, opd, prim, sh, stg, tr
 from tinyjax.custom_derivatives import closures
 
 
@@ -178,9 +178,25 @@ def pure_callback(
     if derivative is not None:
         consts: Sequence[Array] = ()
         if closures.holds_tracer(derivative):  # which may be gone when a derivative is taken
-            primals, _ = tree.unflatten(in_tree, operands)
-            derivative, consts = closures.opened(derivative, primals, primals)
+            derivative, consts = _closed(derivative, in_tree, operands)
         params = attrs.evolve(params, derivative=common.Identity(derivative))
         operands += consts
     outs = tr.bind(pure_callback_p, operands, params)
     return tree.unflatten(out_tree, outs)
+
+
+def _closed(
+    derivative: Callable[..., Any], in_tree: tree.PyTreeDef, operands: Sequence[Array]
+) -> tuple[Callable[..., Any], Sequence[Array]]:
+    """Stage a declared derivative; what it closes over becomes its last arguments."""
+    primals, _ = tree.unflatten(in_tree, operands)
+    flat = cl.FlatFunction(derivative, tree.structure(((primals, primals), {})))
+    staged = stg.stage(flat, [x.aval for x in (*operands, *operands)], derivative)
+    # the derivative outlives the trace, whose tracers it must not hold
+    jaxpr, out_tree = staged.jaxpr, flat.out_tree
+
+    def closed(primals: Any, tangents: Any, *consts: Array) -> Any:
+        outs = jx.eval_jaxpr(jaxpr, [*consts, *tree.leaves((primals, tangents))])
+        return tree.unflatten(out_tree, outs)
+
+    return closed, staged.consts

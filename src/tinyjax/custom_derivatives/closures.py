@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -152,11 +152,15 @@ def closure_convert(
         >>> float(tinyjax.jit(slope_of_product)(3.0))
         2.0
     """
-    run, consts = opened(fun, *example_args)
+    leaves, in_tree = tree.flatten((example_args, {}))
+    flat = cl.FlatFunction(fun, in_tree)
+    avals = cl.as_avals(leaves, fun, in_tree)
+    staged = stg.stage(flat, avals, fun)
+    jaxpr, consts = staged.jaxpr, staged.consts
     traced = [isinstance(x, tr.Tracer) and dtypes.is_inexact(x.dtype) for x in consts]
     closed_over = [x for x, is_traced in zip(consts, traced, strict=True) if is_traced]
     constants = [None if is_traced else x for x, is_traced in zip(consts, traced, strict=True)]
-    n = len(example_args)
+    out_tree, n = flat.out_tree, len(example_args)
 
     def converted(*args: Any) -> Any:
         if len(args) != n + len(closed_over):
@@ -166,24 +170,6 @@ def closure_convert(
                 f"arguments and the {len(closed_over)} values that it closed over, but got "
                 f"{len(args)}."
             )
-        rest = iter(cl.as_arrays(args[n:], fun, tree.structure((args[n:], {}))))
-        return run(*args[:n], *[next(rest) if x is None else x for x in constants])
-
-    return converted, closed_over
-
-
-def opened(
-    fun: Callable[..., Any], *example_args: Any
-) -> tuple[Callable[..., Any], Sequence[Array]]:
-    """Stage a function; return one that takes after its arguments what it closes over, and that."""
-    leaves, in_tree = tree.flatten((example_args, {}))
-    flat = cl.FlatFunction(fun, in_tree)
-    avals = cl.as_avals(leaves, fun, in_tree)
-    staged = stg.stage(flat, avals, fun)
-    jaxpr = staged.jaxpr  # the function outlives the trace, whose tracers it must not hold
-    out_tree, n = flat.out_tree, len(example_args)
-
-    def run(*args: Any) -> Any:
         own_leaves = in_tree.flatten_up_to((args[:n], {}), "args")
         arrays = cl.as_arrays(own_leaves, fun, in_tree)
         for i, (x, aval) in enumerate(zip(arrays, avals, strict=True)):
@@ -192,6 +178,8 @@ def opened(
                     f"{cl.argument_path(fun, in_tree, i)} of {frames.describe_function(fun)}, "
                     f"converted by closure_convert for {aval}, is {x.aval}."
                 )
-        return tree.unflatten(out_tree, jx.eval_jaxpr(jaxpr, [*args[n:], *arrays]))
+        rest = iter(cl.as_arrays(args[n:], fun, tree.structure((args[n:], {}))))
+        values = [next(rest) if x is None else x for x in constants]
+        return tree.unflatten(out_tree, jx.eval_jaxpr(jaxpr, [*values, *arrays]))
 
-    return run, staged.consts
+    return converted, closed_over
