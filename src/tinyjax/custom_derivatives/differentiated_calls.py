@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
 
@@ -384,9 +384,9 @@ def _batched_call(
 ) -> tr.CustomCall:
     """Return a call whose callables take batches, for the traces below."""
 
-    def wrap(values: Sequence[Array]) -> list[Array]:
+    def wrap(values: Sequence[prim.Tangent]) -> list[Any]:
         return [
-            x if axis is None else bt.BatchTracer(trace, x, axis)
+            x if x is prim.ZERO or axis is None else bt.BatchTracer(trace, x, axis)
             for x, axis in zip(values, axes, strict=True)
         ]
 
@@ -399,15 +399,10 @@ def _batched_call(
         primals: Sequence[Array], tangents: Sequence[prim.Tangent]
     ) -> tuple[Sequence[Array], Sequence[prim.Tangent]]:
         assert call.jvp is not None, "asked only where there is a rule"
-        asking: AbstractContextManager[Sequence[_Varying]] = (
-            _asking(trace.mapped) if call.reverse else nullcontext(())
-        )
-        with tr.on_top(trace), asking as told:
-            wrapped = [
-                t if t is prim.ZERO or axis is None else bt.BatchTracer(trace, t, axis)
-                for t, axis in zip(tangents, axes, strict=True)
-            ]
-            outs, out_tangents = call.jvp(wrap(primals), wrapped)
+        told: list[_Varying] = []
+        asked = ((trace.mapped, told),) if call.reverse else ()
+        with tr.on_top(trace), tr.assigned(_asked, (*_asked.get(), *asked)):
+            outs, out_tangents = call.jvp(wrap(primals), wrap(tangents))
         primals_out = placed.place(outs)
         filled = [out if t is prim.ZERO else t for out, t in zip(outs, out_tangents, strict=True)]
         moved = placed.place(filled, counts=not call.reverse)
@@ -429,13 +424,6 @@ _Varying: TypeAlias = Callable[[], Sequence[bool]]
 _asked: ContextVar[tuple[tuple[prim.MappedAxis, list[_Varying]], ...]] = ContextVar(
     "tinyjax_axes_asked_for", default=()
 )
-
-
-@contextmanager
-def _asking(mapped: prim.MappedAxis) -> Iterator[Sequence[_Varying]]:
-    told: list[_Varying] = []
-    with tr.assigned(_asked, (*_asked.get(), (mapped, told))):
-        yield told
 
 
 def tell(mapped: prim.MappedAxis, varying: _Varying) -> None:
