@@ -289,29 +289,6 @@ def with_column(x: Array, j: Array, column: Array) -> Array:
     return ds.dynamic_update_slice_in_dim(x, column, j, x.ndim - 1, allow_negative_indices=False)
 
 
-def solve_all(solve: Callable[[Array], Array], b: Array, axis: int, left_side: bool) -> Array:
-    """Solve the same systems for many right-hand sides at once, as more columns (or rows) of one.
-
-    Args:
-        solve: takes right-hand sides of shape ``(..., n, m)``, for matrices on the left, or else
-            ``(..., m, n)``, with any ``m``.
-        b: such right-hand sides, with one more axis.
-        axis: that axis.
-        left_side: whether the matrices are on the left.
-
-    Returns:
-        What solves them, with the axis in front.
-    """
-    last = b.ndim - 1
-    b = sh.moveaxis(b, axis, last if left_side else last - 2)
-    shape = b.shape
-    if left_side:
-        x = solve(sh.reshape(b, (*shape[:-2], shape[-2] * shape[-1])))
-    else:
-        x = solve(sh.reshape(b, (*shape[:-3], shape[-3] * shape[-2], shape[-1])))
-    return sh.moveaxis(sh.reshape(x, shape), last if left_side else last - 2, 0)
-
-
 def def_system(primitive: prim.Primitive[P], *products: Callable[[Array, Array, P], Array]) -> None:
     """Register the derivative of a system ``a x = b``: from it follows ``a x' = b' - a' x``.
 
@@ -350,11 +327,13 @@ def def_system_batch(
     ) -> prim.BatchResult:
         (*matrices, b), (*shared, b_axis) = values, axes
         if b_axis is not None and all(axis is None for axis in shared):
-
-            def solve(x: Array) -> Array:
-                return tr.bind1(primitive, (*matrices, x), params)
-
-            return (solve_all(solve, b, b_axis, left_side(params)),), (0,)
+            is_left = left_side(params)
+            place = b.ndim - 1 if is_left else b.ndim - 3
+            b = sh.moveaxis(b, b_axis, place)
+            *batch, n, m, k = shape = b.shape
+            b = sh.reshape(b, (*batch, n, m * k) if is_left else (*batch, n * m, k))
+            x = tr.bind1(primitive, (*matrices, b), params)
+            return (sh.moveaxis(sh.reshape(x, shape), place, 0),), (0,)
         size = mapped.size
         moved = [sh.move_batch_axis(x, axis, 0, size) for x, axis in zip(values, axes, strict=True)]
         return (tr.bind1(primitive, moved, params),), (0,)
