@@ -433,12 +433,12 @@ def _track(
 ) -> None:
     """Remember the births of the NaNs in an operation's results."""
     masks = [origins.wanted_in(x) for x in args]
-    known = [_known(x, mask) for x, mask in zip(args, masks, strict=True)]
-    births = list(dict.fromkeys(b for _, of_arg in known for b in of_arg))
+    known = [
+        None if mask is None else origins.marks_of(x) for x, mask in zip(args, masks, strict=True)
+    ]
+    births = list(dict.fromkeys(b for marks in known if marks for b in marks.births))
     dirty = any(mask is not None for mask in masks)
-    alone = len(births) == 1 and not any(
-        _has_data(mask, where) for mask, (where, _) in zip(masks, known, strict=True)
-    )
+    alone = len(births) == 1 and not any(map(_has_data, masks, known))
     # numbers made of none, or of integers' bits, are data
     computes = primitive.rules.evaluate is not None or any(is_inexact(x.dtype) for x in args)
     for i, out in enumerate(outs):
@@ -454,7 +454,7 @@ def _track(
             if alone:
                 where[inherited] = k
                 break
-            own = [_of_birth(w, of_arg, birth) for w, of_arg in known]
+            own = [_of_birth(marks, birth) for marks in known]
             reached = _depends(primitive, args, own, params, i, mask.shape)
             where[inherited & reached & (where == 0)] = k
         all_births = list(births)
@@ -466,30 +466,20 @@ def _track(
         origins.mark(out, where, all_births)
         if primitive.chooses:
             for k, birth in enumerate(births, start=1):
-                before = [_of_birth(inside, of_arg, birth) for inside, of_arg in known]
+                before = [_of_birth(marks, birth) for marks in known]
                 origins.choose_examples(birth, before, np.asarray(where == k))
 
 
-_Known = tuple[HostArray | None, tuple[origins.Birth, ...]]
-
-
-def _known(array: Array, mask: HostArray | None) -> _Known:
-    marks = origins.marks_of(array)
-    return (None, ()) if mask is None or marks is None else (marks.where, marks.births)
-
-
-def _has_data(mask: HostArray | None, where: HostArray | None) -> bool:
+def _has_data(mask: HostArray | None, marks: origins.Marks | None) -> bool:
     """Whether some of an operand's NaNs have no birth."""
-    return mask is not None and (where is None or bool((mask & (where == 0)).any()))
+    return mask is not None and (marks is None or bool((mask & (marks.where == 0)).any()))
 
 
-def _of_birth(
-    where: HostArray | None, births: Sequence[origins.Birth], birth: origins.Birth
-) -> HostArray | None:
+def _of_birth(marks: origins.Marks | None, birth: origins.Birth) -> HostArray | None:
     """Where an operand's NaNs come from one birth."""
-    if where is None or birth not in births:
+    if marks is None or birth not in marks.births:
         return None
-    return np.asarray(where == births.index(birth) + 1)
+    return np.asarray(marks.where == marks.births.index(birth) + 1)
 
 
 def _depends(
