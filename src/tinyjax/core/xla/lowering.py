@@ -31,18 +31,7 @@ import attrs
 from tinyjax import frames, records
 from tinyjax.core.lowering import Locate, write_module
 from tinyjax.core.stablehlo.lowering import HostFunction
-from tinyjax.core.tracing import primitive as prim, program_rules as pr
-from tinyjax.core.tracing.jaxpr import (
-    Atom,
-    Jaxpr,
-    JaxprEqn,
-    Lit,
-    Var,
-    effects_of,
-    subjaxprs,
-    with_subjaxprs,
-    zero_literal,
-)
+from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.xla import compilation
 
@@ -55,7 +44,7 @@ DEEPEST: Final = 16
 LARGEST: Final = 16_384
 
 
-def unnest(jaxpr: Jaxpr, deepest: int | None = None) -> Jaxpr:
+def unnest(jaxpr: jx.Jaxpr, deepest: int | None = None) -> jx.Jaxpr:
     """Take deep nests apart.
 
     Args:
@@ -70,20 +59,20 @@ def unnest(jaxpr: Jaxpr, deepest: int | None = None) -> Jaxpr:
     return _Flattening(jaxpr, most).of(jaxpr) if depth(jaxpr) > most else jaxpr
 
 
-def depth(jaxpr: Jaxpr) -> int:
+def depth(jaxpr: jx.Jaxpr) -> int:
     """How many choices and calls are within each other, at most."""
     return jaxpr.derive(
-        "depth", lambda: max([_depth(e) for e in jaxpr.eqns if subjaxprs(e.params)], default=0)
+        "depth", lambda: max([_depth(e) for e in jaxpr.eqns if jx.subjaxprs(e.params)], default=0)
     )
 
 
-def _depth(eqn: JaxprEqn) -> int:
-    inner = max(map(depth, subjaxprs(eqn.params)))
+def _depth(eqn: jx.JaxprEqn) -> int:
+    inner = max(map(depth, jx.subjaxprs(eqn.params)))
     rules = eqn.primitive.rules.extensions
     return inner + 1 if pr.INLINED in rules or pr.CHOICE in rules else inner
 
 
-def _is_small(eqn: JaxprEqn) -> bool:
+def _is_small(eqn: jx.JaxprEqn) -> bool:
     avals = [x.aval for x in (*eqn.inputs, *eqn.out_binders)]
     return all(aval.nbytes <= LARGEST for aval in avals)
 
@@ -92,7 +81,7 @@ def _is_small(eqn: JaxprEqn) -> bool:
 class _Arm(records.Printed):
     """A branch, taken apart: what to run before each of the choices in it, and after the last."""
 
-    segments: list[list[JaxprEqn]]
+    segments: list[list[jx.JaxprEqn]]
     choices: list[_Choice]
 
 
@@ -109,10 +98,10 @@ class _Choice(records.Printed):
         end: the number of the first variable that is made after it.
     """
 
-    eqn: JaxprEqn
-    index: Atom
+    eqn: jx.JaxprEqn
+    index: jx.Atom
     arms: list[_Arm]
-    results: list[tuple[Var, list[Atom]]]
+    results: list[tuple[jx.Var, list[jx.Atom]]]
     end: int
 
 
@@ -128,29 +117,29 @@ class _Step(records.Printed):
             the segments bind.
     """
 
-    eqn: JaxprEqn
-    index: Atom
-    segments: list[Sequence[JaxprEqn]]
-    results: list[tuple[Var, list[Atom]]]
+    eqn: jx.JaxprEqn
+    index: jx.Atom
+    segments: list[Sequence[jx.JaxprEqn]]
+    results: list[tuple[jx.Var, list[jx.Atom]]]
 
 
-_Item: TypeAlias = JaxprEqn | _Choice
+_Item: TypeAlias = jx.JaxprEqn | _Choice
 
 
 class _Flattening:
     """Programs being taken apart; every variable of theirs gets a new one."""
 
-    def __init__(self, program: Jaxpr, deepest: int) -> None:
+    def __init__(self, program: jx.Jaxpr, deepest: int) -> None:
         self._deepest = deepest
         self._calls = _call_sites(program)
-        self._done: dict[bytes, Jaxpr] = {}
+        self._done: dict[bytes, jx.Jaxpr] = {}
         # Views are equations that are written where they are used. They are handed on through a
         # nest like what they show.
-        self._views: dict[Atom, JaxprEqn] = {}
+        self._views: dict[jx.Atom, jx.JaxprEqn] = {}
         # the variables in the order of their making: those of a branch are next to each other
-        self._numbers: dict[Atom, int] = {}
+        self._numbers: dict[jx.Atom, int] = {}
 
-    def of(self, jaxpr: Jaxpr) -> Jaxpr:
+    def of(self, jaxpr: jx.Jaxpr) -> jx.Jaxpr:
         """Take a program apart that nothing is handed to but its parameters."""
         if depth(jaxpr) <= self._deepest:
             return jaxpr
@@ -158,27 +147,29 @@ class _Flattening:
         if flat is None:
             items: list[_Item] = []
             outs = [self._seen(x, items) for x in self._read(jaxpr, jaxpr.in_binders, items)]
-            flat = Jaxpr(jaxpr.in_binders, tuple(_written(_listed(items), outs)), tuple(outs))
+            flat = jx.Jaxpr(jaxpr.in_binders, tuple(_written(_listed(items), outs)), tuple(outs))
             self._done[jaxpr.digest] = flat
         return flat
 
-    def _new(self, aval: av.ShapedArray) -> Var:
-        var = Var(aval)
+    def _new(self, aval: av.ShapedArray) -> jx.Var:
+        var = jx.Var(aval)
         self._numbers[var] = len(self._numbers)
         return var
 
-    def _seen(self, x: Atom, items: list[_Item]) -> Atom:
+    def _seen(self, x: jx.Atom, items: list[_Item]) -> jx.Atom:
         """What stands for an atom in an equation."""
         view = self._views.get(x)
         if view is None:
             return x
         var = self._new(x.aval)
-        items.append(JaxprEqn(view.primitive, view.inputs, view.params, (var,), view.source))
+        items.append(jx.JaxprEqn(view.primitive, view.inputs, view.params, (var,), view.source))
         return var
 
-    def _read(self, jaxpr: Jaxpr, operands: Sequence[Atom], items: list[_Item]) -> list[Atom]:
+    def _read(
+        self, jaxpr: jx.Jaxpr, operands: Sequence[jx.Atom], items: list[_Item]
+    ) -> list[jx.Atom]:
         """Append what a program does with some operands, and return its results."""
-        env: dict[Atom, Atom] = dict(zip(jaxpr.in_binders, operands, strict=True))
+        env: dict[jx.Atom, jx.Atom] = dict(zip(jaxpr.in_binders, operands, strict=True))
         with frames.LEVEL:
             for eqn in jaxpr.eqns:
                 inputs = [env.get(x, x) for x in eqn.inputs]
@@ -186,16 +177,16 @@ class _Flattening:
         return [env.get(x, x) for x in jaxpr.outs]
 
     def _read_eqn(
-        self, eqn: JaxprEqn, inputs: Sequence[Atom], items: list[_Item]
-    ) -> Sequence[Atom]:
+        self, eqn: jx.JaxprEqn, inputs: Sequence[jx.Atom], items: list[_Item]
+    ) -> Sequence[jx.Atom]:
         primitive, params = eqn.primitive, eqn.params
         rules = primitive.rules.extensions
         if prim.VIEW in rules:
             first = self._views.get(inputs[0])
             if first is not None:
                 inputs, params = first.inputs, primitive.rule(prim.VIEW)(first.params, params)
-            var = Var(eqn.out_binders[0].aval)
-            self._views[var] = JaxprEqn(primitive, tuple(inputs), params, (var,), eqn.source)
+            var = jx.Var(eqn.out_binders[0].aval)
+            self._views[var] = jx.JaxprEqn(primitive, tuple(inputs), params, (var,), eqn.source)
             return (var,)
         if pr.INLINED in rules:
             body = primitive.rule(pr.INLINED)(params)
@@ -205,37 +196,37 @@ class _Flattening:
             return self._read_choice(eqn, inputs, items)
         operands = tuple([self._seen(x, items) for x in inputs])
         binders = tuple([self._new(v.aval) for v in eqn.out_binders])
-        items.append(JaxprEqn(primitive, operands, self._of_params(params), binders, eqn.source))
+        items.append(jx.JaxprEqn(primitive, operands, self._of_params(params), binders, eqn.source))
         return binders
 
-    def _is_shared(self, body: Jaxpr, params: Any) -> bool:
+    def _is_shared(self, body: jx.Jaxpr, params: Any) -> bool:
         """Whether a program is called at several places: a function, which is written once."""
         # one that a rule has made is not, and its digest would be computed for this alone
-        return any(body is x for x in subjaxprs(params)) and self._calls[body.digest] > 1
+        return any(body is x for x in jx.subjaxprs(params)) and self._calls[body.digest] > 1
 
     def _of_params(self, params: Any) -> Any:
         """Parameters with the programs in them taken apart, those of loops for example."""
-        if all(depth(jaxpr) <= self._deepest for jaxpr in subjaxprs(params)):
+        if all(depth(jaxpr) <= self._deepest for jaxpr in jx.subjaxprs(params)):
             return params
-        return with_subjaxprs(params, self.of)
+        return jx.with_subjaxprs(params, self.of)
 
     def _read_choice(
-        self, eqn: JaxprEqn, inputs: Sequence[Atom], items: list[_Item]
-    ) -> Sequence[Atom]:
+        self, eqn: jx.JaxprEqn, inputs: Sequence[jx.Atom], items: list[_Item]
+    ) -> Sequence[jx.Atom]:
         index = self._seen(inputs[0], items)
         read: list[list[_Item]] = []
-        columns: list[list[Atom]] = []
+        columns: list[list[jx.Atom]] = []
         # the variables of each branch that are zero where it is not taken: all before the last step
         zero_elsewhere: list[range] = []
-        for branch in subjaxprs(eqn.params):
+        for branch in jx.subjaxprs(eqn.params):
             first = len(self._numbers)
             inner: list[_Item] = []
             columns.append(self._read(branch, inputs[1:], inner))
             read.append(inner)
             ends = [item.end for item in inner if isinstance(item, _Choice)]
             zero_elsewhere.append(range(first, ends[-1] if ends else first))
-        atoms: list[Atom] = []
-        results: list[tuple[Var, list[Atom]]] = []
+        atoms: list[jx.Atom] = []
+        results: list[tuple[jx.Var, list[jx.Atom]]] = []
         for row in zip(*columns, strict=True):
             others = [i for i, x in enumerate(row) if not _is_zero(x)]
             if not others:
@@ -252,13 +243,13 @@ class _Flattening:
         items.append(_Choice(eqn, index, arms, results, len(self._numbers)))
         return atoms
 
-    def _number(self, x: Atom) -> int:
+    def _number(self, x: jx.Atom) -> int:
         """The number of a variable, or of what a view shows; -1 for what has none."""
         view = self._views.get(x)
         return self._numbers.get(x if view is None else view.inputs[0], -1)
 
 
-def _call_sites(program: Jaxpr) -> Counter[bytes]:
+def _call_sites(program: jx.Jaxpr) -> Counter[bytes]:
     """How many equations stand for each program, by its digest."""
     sites: Counter[bytes] = Counter()
     seen: set[bytes] = set()
@@ -269,15 +260,15 @@ def _call_sites(program: Jaxpr) -> Counter[bytes]:
             continue
         seen.add(jaxpr.digest)
         for eqn in jaxpr.eqns:
-            inner = subjaxprs(eqn.params)
+            inner = jx.subjaxprs(eqn.params)
             if pr.INLINED in eqn.primitive.rules.extensions:
                 sites.update([called.digest for called in inner])
             pending += inner
     return sites
 
 
-def _is_zero(x: Atom) -> bool:
-    if isinstance(x, Var):
+def _is_zero(x: jx.Atom) -> bool:
+    if isinstance(x, jx.Var):
         return False
     host = x.value.host
     # by its bits, so that -0.0 is none
@@ -285,7 +276,7 @@ def _is_zero(x: Atom) -> bool:
 
 
 def _arm(items: Sequence[_Item]) -> _Arm:
-    segments: list[list[JaxprEqn]] = [[]]
+    segments: list[list[jx.JaxprEqn]] = [[]]
     choices: list[_Choice] = []
     for item in items:
         if isinstance(item, _Choice):
@@ -296,9 +287,9 @@ def _arm(items: Sequence[_Item]) -> _Arm:
     return _Arm(segments, choices)
 
 
-def _listed(items: Iterable[_Item]) -> list[JaxprEqn | _Step]:
+def _listed(items: Iterable[_Item]) -> list[jx.JaxprEqn | _Step]:
     """Write choices one after another."""
-    steps: list[JaxprEqn | _Step] = []
+    steps: list[jx.JaxprEqn | _Step] = []
     for item in items:
         if isinstance(item, _Choice):
             _list_choice(item, item.index, False, steps)
@@ -307,16 +298,18 @@ def _listed(items: Iterable[_Item]) -> list[JaxprEqn | _Step]:
     return steps
 
 
-def _list_choice(choice: _Choice, index: Atom, within: bool, steps: list[JaxprEqn | _Step]) -> None:
+def _list_choice(
+    choice: _Choice, index: jx.Atom, within: bool, steps: list[jx.JaxprEqn | _Step]
+) -> None:
     """Append the steps of a choice; one that was within another has a further branch, of zeros."""
     arms = choice.arms
     rounds = max(len(arm.choices) for arm in arms)
-    nothing: list[list[JaxprEqn]] = [[]] * within
+    nothing: list[list[jx.JaxprEqn]] = [[]] * within
     with frames.LEVEL:
         for position in range(rounds):
-            segments: list[list[JaxprEqn]] = []
-            inner: list[tuple[_Choice, Var]] = []
-            chosen: list[tuple[Var, list[Atom]]] = []
+            segments: list[list[jx.JaxprEqn]] = []
+            inner: list[tuple[_Choice, jx.Var]] = []
+            chosen: list[tuple[jx.Var, list[jx.Atom]]] = []
             for i, arm in enumerate(arms):
                 if position >= len(arm.choices):
                     segments.append([])
@@ -324,10 +317,10 @@ def _list_choice(choice: _Choice, index: Atom, within: bool, steps: list[JaxprEq
                 segments.append(arm.segments[position])
                 other = arm.choices[position]
                 aval = other.index.aval
-                column: list[Atom] = [Lit(opd.splat(len(other.arms), aval), aval)]
+                column: list[jx.Atom] = [jx.Lit(opd.splat(len(other.arms), aval), aval)]
                 column *= len(arms) + within
                 column[i] = other.index
-                selector = Var(aval)
+                selector = jx.Var(aval)
                 inner.append((other, selector))
                 chosen.append((selector, column))
             steps.append(_Step(choice.eqn, index, [*segments, *nothing], chosen))
@@ -335,42 +328,42 @@ def _list_choice(choice: _Choice, index: Atom, within: bool, steps: list[JaxprEq
                 _list_choice(other, selector, True, steps)
     last = [arm.segments[-1] for arm in arms]
     results = [
-        (var, [*column, zero_literal(var.aval)] if within else column)
+        (var, [*column, jx.zero_literal(var.aval)] if within else column)
         for var, column in choice.results
     ]
     steps.append(_Step(choice.eqn, index, [*last, *nothing], results))
 
 
-def _written(steps: Sequence[JaxprEqn | _Step], outs: Iterable[Atom]) -> list[JaxprEqn]:
+def _written(steps: Sequence[jx.JaxprEqn | _Step], outs: Iterable[jx.Atom]) -> list[jx.JaxprEqn]:
     """The equations for steps, without what is not used; every step returns what later ones use."""
-    live = {x for x in outs if isinstance(x, Var)}
-    eqns: list[JaxprEqn] = []
+    live = {x for x in outs if isinstance(x, jx.Var)}
+    eqns: list[jx.JaxprEqn] = []
     for step in reversed(steps):
-        written = step if isinstance(step, JaxprEqn) else _written_step(step, live)
-        if not live.isdisjoint(written.out_binders) or effects_of(written).any:
+        written = step if isinstance(step, jx.JaxprEqn) else _written_step(step, live)
+        if not live.isdisjoint(written.out_binders) or jx.effects_of(written).any:
             eqns.append(written)
-            live.update(x for x in written.inputs if isinstance(x, Var))
+            live.update(x for x in written.inputs if isinstance(x, jx.Var))
     eqns.reverse()
     return eqns
 
 
-def _written_step(step: _Step, live: set[Var]) -> JaxprEqn:
+def _written_step(step: _Step, live: set[jx.Var]) -> jx.JaxprEqn:
     results = [(var, column) for var, column in step.results if var in live]
-    binders: list[Var] = [var for var, _ in results]
+    binders: list[jx.Var] = [var for var, _ in results]
     columns = [column for _, column in results]
-    kept: list[list[JaxprEqn]] = []
-    operands: dict[Var, None] = {}
+    kept: list[list[jx.JaxprEqn]] = []
+    operands: dict[jx.Var, None] = {}
     for i, segment in enumerate(step.segments):
         used = {column[i] for column in columns}
-        eqns: list[JaxprEqn] = []
+        eqns: list[jx.JaxprEqn] = []
         for eqn in reversed(segment):
             exported = [v for v in eqn.out_binders if v in live]
-            if exported or not used.isdisjoint(eqn.out_binders) or effects_of(eqn).any:
+            if exported or not used.isdisjoint(eqn.out_binders) or jx.effects_of(eqn).any:
                 eqns.append(eqn)
                 used.update(eqn.inputs)
             for var in exported:
                 binders.append(var)
-                column: list[Atom] = [zero_literal(var.aval)] * len(step.segments)
+                column: list[jx.Atom] = [jx.zero_literal(var.aval)] * len(step.segments)
                 column[i] = var
                 columns.append(column)
         eqns.reverse()
@@ -378,17 +371,17 @@ def _written_step(step: _Step, live: set[Var]) -> JaxprEqn:
         bound = {v for eqn in eqns for v in eqn.out_binders}
         # in the order of use, which is the same in every process
         mentioned = [x for eqn in eqns for x in eqn.inputs] + [column[i] for column in columns]
-        operands.update({x: None for x in mentioned if isinstance(x, Var) and x not in bound})
+        operands.update({x: None for x in mentioned if isinstance(x, jx.Var) and x not in bound})
     in_binders = tuple(operands)
     branches = tuple(
         [
-            Jaxpr(in_binders, tuple(eqns), tuple([column[i] for column in columns]))
+            jx.Jaxpr(in_binders, tuple(eqns), tuple([column[i] for column in columns]))
             for i, eqns in enumerate(kept)
         ]
     )
     params = step.eqn.primitive.rule(pr.CHOICE)(branches)
     inputs = (step.index, *in_binders)
-    return JaxprEqn(step.eqn.primitive, inputs, params, tuple(binders), step.eqn.source)
+    return jx.JaxprEqn(step.eqn.primitive, inputs, params, tuple(binders), step.eqn.source)
 
 
 #: What programs without a placement run on.
@@ -396,7 +389,7 @@ PLATFORM: Final = "cpu"
 
 
 def lowered(
-    jaxpr: Jaxpr,
+    jaxpr: jx.Jaxpr,
     name: str,
     aliases: Sequence[int | None] = (),
     locate: Locate | None = None,
