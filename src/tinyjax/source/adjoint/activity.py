@@ -171,14 +171,12 @@ class Callees:
 
     Attributes:
         pull: a call with its pullback.
-        pull_back: applies a pullback, unless the cotangent is zero.
-        guarded: applies a rule, unless the cotangent is zero.
+        pull_back: applies a pullback or a rule, unless the cotangent is zero.
         pullback: makes a pullback of its program and the residuals.
     """
 
     pull: Callable[..., Any]
     pull_back: Callable[..., Any]
-    guarded: Callable[..., Any]
     pullback: type
 
 

@@ -30,9 +30,9 @@ def _count(call: ir.Call) -> int | None:
     home, name = getattr(function, "__module__", None) or "", getattr(function, "__name__", "")
     if home == _CALLEES and name == "pull":
         return 2
-    if home == _CALLEES and name == "guarded":
-        count = length(ir.value_of(call.args[0]))
-        return count if count == ir.value_of(call.args[1]) else None
+    if home == _CALLEES and name == "pull_back" and isinstance(call.args[0], ir.Constant):
+        count = length(call.args[0].value)
+        return count if count == ir.value_of(call.args[2]) else None
     is_rule = home.startswith("tinyjax.source.") and name.endswith("_adjoint")
     return length(function) if is_rule else None
 

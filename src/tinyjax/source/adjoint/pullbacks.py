@@ -280,17 +280,12 @@ def of_pull(back: Any) -> Any:
     return lambda ct: (None, *back(ct)[1:])
 
 
-def pull_back(back: Any, ct: Any, count: int) -> Any:
-    """Apply a pullback, unless the cotangent is zero."""
-    return (None,) * count if ct is None else back(ct)
+def pull_back(back: Any, ct: Any, count: int, *values: Any, **kwargs: Any) -> Any:
+    """Apply a pullback, or a rule to what the call was of, unless the cotangent is zero."""
+    return (None,) * count if ct is None else back(ct, *values, **kwargs)
 
 
-def guarded(adjoint: Any, count: int, ct: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
-    """Apply a rule, unless the cotangent is zero."""
-    return (None,) * count if ct is None else adjoint(ct, y, *args, **kwargs)
-
-
-CALLEES: Final = activity.Callees(pull, pull_back, guarded, Pullback)
+CALLEES: Final = activity.Callees(pull, pull_back, Pullback)
 
 
 # What ``pull`` runs

@@ -59,7 +59,7 @@ def check_effects(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> No
     if getattr(fun, "__module__", None) == runtime.__name__:
         return
     handed = () if fun is functools.partial else (*args, *kwargs.values())
-    reasons = [_effect_with(fun, args), *map(effect_of_argument, handed)]
+    reasons = [effect_with(fun, args), *map(effect_of_argument, handed)]
     reason = next(filter(None, reasons), None)
     if reason is not None:
         raise SourceError(
@@ -80,12 +80,8 @@ def check_manager(manager: Any) -> None:
         check_effects(getattr(type(manager), name, None), (), {})
 
 
-def is_pure(fun: FunctionType, args: tuple[Any, ...]) -> bool:
-    """Whether a function of the user's is known to have no effects."""
-    return _effect_with(fun, args) is None
-
-
-def _effect_with(fun: Any, args: tuple[Any, ...]) -> str | None:
+def effect_with(fun: Any, args: tuple[Any, ...]) -> str | None:
+    """What a call of a function with some arguments does; None if nothing."""
     if not is_read(fun):
         return effect_of(fun)
     arguments = dict(zip(fun.__code__.co_varnames[: fun.__code__.co_argcount], args, strict=False))
@@ -106,7 +102,8 @@ def effect_of(fun: Any, seen: frozenset[object] = frozenset()) -> str | None:
             return _effect_of_class(fun, seen)
         case BuiltinFunctionType() if not isinstance(fun.__self__, (ModuleType, type(None))):
             if fun.__name__ in syntax.WRITING:
-                return f"changes {_article(type(fun.__self__))}"
+                name = type(fun.__self__).__name__
+                return f"changes {'an' if name[0] in 'aeiou' else 'a'} {name}"
             return _effect_of_module(type(fun.__self__).__module__)
         case _ if isinstance(fun, _DESCRIPTORS):
             return "changes an object" if fun.__name__ in syntax.WRITING else None
@@ -158,11 +155,6 @@ def _is_generated(fun: Any) -> bool:
     """Whether a method was made by attrs, dataclasses or NamedTuple."""
     filename = fun.__code__.co_filename if isinstance(fun, FunctionType) else ""
     return filename.startswith(("<attrs generated", "<string>"))
-
-
-def _article(kind: type) -> str:
-    name = kind.__name__
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
 def _name_of(fun: Any) -> str:

@@ -113,7 +113,7 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return call(fun.__func__, (fun.__self__, *args), kwargs)
         case _ if is_read(fun):
             traced = vals.holds_tracer((args, kwargs)) or vals.holds_tracer(fun)
-            if traced or (_is_conditional() and not effects.is_pure(fun, args)):
+            if traced or (_is_conditional() and effects.effect_with(fun, args)):
                 return _run(fun, args, kwargs)
             return fun(*args, **kwargs)
         case _ if fun is runtime.enter or fun is runtime.leave:

@@ -96,7 +96,18 @@ class LoopRun:
             opd.as_array(np.int32(self.header)) if place == exits.exit_slot else opd.splat(0, aval)
             for place, aval in enumerate(more)
         ]
-        cond = self._condition(carry, test, [x.aval for x in state], m, exits.exit_slot)
+        avals, exit_slot = [x.aval for x in state], exits.exit_slot
+        staged = None if test is None else self._stage_test(carry, test, avals[:m])
+
+        def goes_on(*state: Array) -> list[Array]:
+            conditions = []
+            if exit_slot is not None:
+                conditions = [ew.eq(state[m + exit_slot], opd.as_array(np.int32(self.header)))]
+            if staged is not None:
+                conditions += jx.eval_jaxpr(staged.jaxpr, (*staged.consts, *state[:m]))
+            return [reduce(ew.and_, conditions)]
+
+        cond = ex.pruned(stg.stage(goes_on, avals))
         binders = (*body.jaxpr.in_binders, *map(jx.Var, more))
         whole = jx.Jaxpr(binders, body.jaxpr.eqns, body.jaxpr.outs)
         outs = wl.bind_while(cond.jaxpr, cond.consts, whole, body.consts, state, _CHECKPOINTS)
@@ -130,27 +141,6 @@ class LoopRun:
             return [ew.eq(outcome.exit_index, opd.as_array(np.int32(inside)))]
 
         return ex.pruned(stg.stage(self.run.session.conditional(goes_on), avals))
-
-    def _condition(
-        self,
-        carry: Carry,
-        test: Test | None,
-        avals: Sequence[av.ShapedArray],
-        m: int,
-        exit_part: int | None,
-    ) -> stg.Staged:
-        """The program that says whether there is another iteration."""
-        staged = None if test is None else self._stage_test(carry, test, avals[:m])
-
-        def goes_on(*state: Array) -> list[Array]:
-            conditions = []
-            if exit_part is not None:
-                conditions = [ew.eq(state[m + exit_part], opd.as_array(np.int32(self.header)))]
-            if staged is not None:
-                conditions += jx.eval_jaxpr(staged.jaxpr, (*staged.consts, *state[:m]))
-            return [reduce(ew.and_, conditions)]
-
-        return ex.pruned(stg.stage(goes_on, avals))
 
     def _after(self, last: ex.Arrival, test: Test | None, left: ex.Outcome) -> ex.Outcome:
         """Where the loop leads to: by its condition, or because it was left."""

@@ -124,7 +124,8 @@ def make_functions_adjoint(
     for i, code in enumerate(codes):
         if totals[i] is not None:
             whole = cts.accumulate(whole, {k: totals[i].get(k) for k in code.co_freevars})
-    own = [defaults_entry(totals[i], code, defaults[i]) for i, code in enumerate(codes)]
+    names = [runtime.optional_names(code, len(defaults[i])) for i, code in enumerate(codes)]
+    own = [tuple([entry(totals[i], k) for k in ks]) for i, ks in enumerate(names)]
     by_keyword = [{k: entry(totals[i], k) for k in ks} for i, ks in enumerate(keyword_defaults)]
     closure = [entry(whole, name) for name in runtime.free_names(codes)]
     return None, None, tuple(own), tuple(by_keyword), *closure
@@ -151,11 +152,6 @@ def evolve_adjoint(ct: Any, y: Any, record: Any, **changes: Any) -> Any:
 def entry(ct: Any, name: str) -> Any:
     """An entry of a cotangent that is a dict or zero."""
     return None if ct is None else ct.get(name)
-
-
-def defaults_entry(ct: Any, code: Any, defaults: Any) -> Any:
-    """The cotangents of the parameters that have defaults, those by keyword only aside."""
-    return tuple([entry(ct, name) for name in runtime.optional_names(code, len(defaults))])
 
 
 def placed(ct: Any, container: Any, index: Any) -> Any:
