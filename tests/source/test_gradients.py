@@ -323,6 +323,12 @@ def test_lengths_of_zero(fun: Any) -> None:
     assert tinyjax.grad(lambda x: jnp.hypot(x, 2 * x))(0.0) == 0.0
 
 
+def test_keywords_keep_their_order() -> None:
+    cube = source.grad(lambda x: Pair(b=x**3, a=x).b)
+    assert cube(2.0) == 12.0
+    assert source.grad(cube)(2.0) == 12.0
+
+
 @pytest.mark.parametrize("arctan2", [math.atan2, np.arctan2])
 def test_the_angle_of_nothing_is_zero_and_has_no_slope(arctan2: Any) -> None:
     """As ``tinyjax.grad`` says of ``jnp.arctan2``."""

@@ -299,10 +299,8 @@ def evaluate(ir: IR, *args: Any, **kwargs: Any) -> Any:
         >>> source.evaluate(source.ir_of(power), 2.0, 5)
         32.0
     """
-    if ir.function is None:
-        values: tuple[Any, ...] = args
-    else:
-        values = (ir.function, *find.bound(ir.function, args, kwargs).values)
+    fun = ir.function
+    values = args if fun is None else (fun, *find.bound(fun, args, kwargs).values)
     return run_program(ir, values)
 
 

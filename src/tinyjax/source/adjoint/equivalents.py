@@ -25,7 +25,7 @@ from tinyjax.source.adjoint.rules import arrays, registry
 from tinyjax.source.ir import runtime
 
 
-def method_function(method: Any) -> Callable[..., Any]:
+def method_function(method: Any) -> Any:
     """The function that does what a method of an object does."""
     owner, name = method.__self__, method.__name__
     if isinstance(method, MethodType):
@@ -33,8 +33,7 @@ def method_function(method: Any) -> Callable[..., Any]:
         return tuple_replace if written else method.__func__
     if not isinstance(owner, (np.ndarray, np.generic)):
         return CONTAINER_METHODS[type(owner), name]
-    function: Callable[..., Any] = arrays.METHODS.get(name) or getattr(np, name)
-    return function
+    return arrays.METHODS.get(name) or getattr(np, name)
 
 
 def tuple_replace(value: Any, **changes: Any) -> Any:
@@ -170,12 +169,22 @@ def einsum(subscripts: Any, /, *operands: Any, **options: Any) -> Any:
     return jnp.einsum(subscripts, *operands, **options)
 
 
+def own_rows(index: Any) -> Any:
+    """As ``np.r_[index]``."""
+    return jnp.r_[index]
+
+
+def own_columns(index: Any) -> Any:
+    """As ``np.c_[index]``."""
+    return jnp.c_[index]
+
+
 #: What is no function of ``tinyjax.numpy`` as it is.
 _WRITTEN: Final[dict[Any, Callable[..., Any]]] = {
     np.convolve: convolve,
     np.einsum: einsum,
-    runtime.by_rows: lambda index: jnp.r_[index],
-    runtime.by_columns: lambda index: jnp.c_[index],
+    runtime.by_rows: own_rows,
+    runtime.by_columns: own_columns,
 }
 #: What calls a function that may close over active values, writes to an array, or gives no array.
 _NONE: Final = frozenset(
@@ -186,7 +195,7 @@ _NONE: Final = frozenset(
 )  # fmt: skip
 
 
-def counterpart(fun: Any) -> Callable[..., Any] | None:
+def counterpart(fun: Any) -> Any:
     """The function of tinyjax that does what one of NumPy or ``scipy.special`` does, if any."""
     name = getattr(fun, "__name__", None)
     if not isinstance(name, str) or isinstance(fun, type):
@@ -200,8 +209,7 @@ def counterpart(fun: Any) -> Callable[..., Any] | None:
         (sys.modules.get("scipy.special"), special),
     ):
         if getattr(theirs, name, None) is fun and fun not in _NONE:
-            replacement: Callable[..., Any] | None = getattr(ours, name, None)
-            return replacement
+            return getattr(ours, name, None)
     return None
 
 

@@ -100,11 +100,7 @@ def value_and_pullback(
 
     value, back = api.vjp(call, *[leaves[place] for place in places])
 
-    def pull_back(ct: Any) -> tuple[Any, ...]:
-        cotangents: tuple[Any, ...] = filled([None] * len(leaves), back(_conforming(ct, value)))
-        return cotangents
-
-    return value, pull_back
+    return value, lambda ct: filled([None] * len(leaves), back(_conforming(ct, value)))
 
 
 @attrs.frozen
@@ -401,10 +397,9 @@ def partial_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
     return y, pullback
 
 
-def call_of(instance: Any) -> Callable[..., Any]:
+def call_of(instance: Any) -> Any:
     """The function that runs when an object is called."""
-    method: Callable[..., Any] = type(instance).__call__
-    return method
+    return type(instance).__call__
 
 
 registry.inert.update((generated, find.bound, registry.places, find.program_location, call_of))

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
-from tinyjax import errors, frames, tree
+from tinyjax import errors, frames
 
 # Generated functions: their texts, and which of the user's lines each of their lines came from.
 
@@ -303,20 +303,20 @@ def bound(fun: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     if not kwargs and is_plain(fun, args):
         return Bound(args)
     signature = inspect.Signature.from_callable(fun, follow_wrapped=False)
-    names, given = parameters_of(fun.__code__), (*args, *kwargs.values())
+    names = parameters_of(fun.__code__)
     numbers = {name: len(args) + i for i, name in enumerate(kwargs)}
-    arguments = signature.bind(*range(len(args)), **numbers)
+    numbered = signature.bind(*range(len(args)), **numbers).arguments
     places: dict[int, tuple[int, int | str | None]] = {}
     for i, name in enumerate(names):
-        value = arguments.arguments.get(name, ())
+        value = numbered.get(name, ())
         if isinstance(value, int):
             places[value] = i, None
         else:
             items = value.items() if isinstance(value, dict) else enumerate(value)
             places.update({number: (i, key) for key, number in items})
-    taken = [(name, i) for i, name in enumerate(names) if name not in arguments.arguments]
+    taken = [(name, i) for i, name in enumerate(names) if name not in numbered]
     defaults = [d for d in taken if signature.parameters[d[0]].default is not Parameter.empty]
-    arguments.arguments.update(tree.map(given.__getitem__, {**arguments.arguments}))
+    arguments = signature.bind(*args, **kwargs)
     arguments.apply_defaults()
     values = tuple([arguments.arguments[name] for name in names])
-    return Bound(values, tuple([places[n] for n in range(len(given))]), tuple(defaults))
+    return Bound(values, tuple([places[n] for n in range(len(places))]), tuple(defaults))

@@ -146,7 +146,7 @@ class Builder(expressions.Expressions):
                 self.guarded(node)
             case ast.FunctionDef():
                 self.nested([node])
-            case ast.Nonlocal() if all(self.is_local(name) for name in node.names):
+            case ast.Nonlocal(names=names) if all(map(self.is_local, names)):
                 pass
             case ast.Pass():
                 pass

@@ -44,11 +44,6 @@ class Outcome:
         """The block, where there is no choice."""
         return next(iter(self.arrivals)) if len(self.arrivals) == 1 else None
 
-    def exit_part(self) -> Any:
-        """The block it is, as a number or an array."""
-        index = self.exit_index
-        return np.int32(next(iter(self.arrivals), 0)) if index is None else index
-
 
 class Places(Protocol):
     """What an outcome's values are called in the program, for messages."""
@@ -198,7 +193,8 @@ def flatten_outcome(outcome: Outcome) -> tuple[list[Array], Callable[[stg.Staged
         return Value(parts, structure, _COMPUTED if computed else value)
 
     values = {k: [*map(as_value, arrival)] for k, arrival in outcome.arrivals.items()}
-    exit_part = hold(outcome.exit_part())
+    first = np.int32(next(iter(outcome.arrivals), 0))
+    exit_part = first if outcome.exit_index is None else hold(outcome.exit_index)
     return arrays, lambda staged: Piece(staged, values, exit_part)
 
 

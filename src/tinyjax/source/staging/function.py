@@ -218,23 +218,18 @@ def _in_session() -> Iterator[Session]:
         yield new_session
 
 
-def _graph_of(program: ir.IR) -> ControlFlowGraph:
-    if "graph" not in program.derived:
-        program.derived["graph"] = ControlFlowGraph(program)
-    graph: ControlFlowGraph = program.derived["graph"]
-    return graph
-
-
 def _run(fun: FunctionType, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Read a function and run it."""
     with _in_session() as session:
         try:
             program = read.ir_of(fun)
-            graph = _graph_of(program)
+            if "graph" not in program.derived:
+                program.derived["graph"] = ControlFlowGraph(program)
         except errors.SourceError as error:
             if not session.entered:
                 raise
             return _run_plainly(fun, args, kwargs, error)
+        graph: ControlFlowGraph = program.derived["graph"]
         values = (fun, *find.bound(fun, args, kwargs).values)
         if not session.entered:
             values = tuple(map(operators.widened, values))

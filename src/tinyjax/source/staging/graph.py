@@ -86,9 +86,13 @@ class ControlFlowGraph:
         self.loops: dict[int, Loop] = {head: self._loop(head, body) for head, body in loops.items()}
         #: The blocks that are reached from one, before some at which to stop.
         self.reach: Callable[[int, frozenset[int]], frozenset[int]] = cache(self._reach)
-        self._collecting = _collecting_variables(program)
-        live = analysis.liveness(blocks).entry
-        self._live = [(*b.arguments, *ir.in_order(v)) for b, v in zip(blocks, live, strict=True)]
+        #: The variables that hold the items of a comprehension so far.
+        self.collecting: set[ir.Atom] = _collecting_variables(program)
+        live = zip(blocks, analysis.liveness(blocks).entry, strict=True)
+        #: What a block needs to be run from: its parameters, and what is used from there on.
+        self.live_in: list[tuple[ir.Variable, ...]] = [
+            (*b.arguments, *ir.in_order(v)) for b, v in live
+        ]
         self._lines: dict[ir.Atom, int] = {s.variable: s.line for s in program.statements}
         for block in sorted(self.order, key=self.order.__getitem__)[:-1]:
             for parameter, atom in itertools.chain(*map(program.passed, blocks[block].branches)):
@@ -98,14 +102,6 @@ class ControlFlowGraph:
         """The line where a value is computed; 0 where it is not known."""
         return self._lines.get(atom, 0)
 
-    def collects(self, variable: ir.Variable) -> bool:
-        """Whether a variable holds the items of a comprehension so far."""
-        return variable in self._collecting
-
-    def live_in(self, index: int) -> tuple[ir.Variable, ...]:
-        """What a block needs to be run from: its parameters, and what is used from there on."""
-        return self._live[index]
-
     def live_after(self, index: int, place: int) -> frozenset[ir.Variable]:
         """The variables with a value at a statement of a block that are used after it."""
         block = self.blocks[index]
@@ -113,7 +109,7 @@ class ControlFlowGraph:
         used = {*rest.uses}
         for branch in block.branches:
             target = branch.target
-            used.update(self.live_in(target)[len(self.blocks[target].arguments) :])
+            used.update(self.live_in[target][len(self.blocks[target].arguments) :])
         used -= {s.variable for s in block.statements[place:]}
         return frozenset(used - self._gone_through)  # each item once
 

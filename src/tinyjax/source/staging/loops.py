@@ -150,7 +150,7 @@ class LoopRun:
         aside.enter(self.header, last)
         graph, out = self.run.graph, test.out.target
         computed = {s.variable for s in graph.blocks[self.header].statements}
-        if not computed.isdisjoint((*test.out.args, *graph.live_in(out))):
+        if not computed.isdisjoint((*test.out.args, *graph.live_in[out])):
             aside.run_statements(self.header)  # as they are when the condition no longer holds
         ended = ex.Outcome({out: aside.complete(out, aside.arrival(test.out.args))})
         if left.exit_index is None:

@@ -56,19 +56,19 @@ class Run:
     def name_of(self, block: int, position: int) -> str:
         if block == ir.RETURN:
             return f"what {self.function.__name__} returns"
-        variable = self.graph.live_in(block)[position]
-        if self.graph.collects(variable):
+        variable = self.graph.live_in[block][position]
+        if variable in self.graph.collecting:
             return COLLECTED
         return variable.name or "the value chosen"
 
     def lines_of_sides(self, block: int, position: int, line: int) -> tuple[int, int]:
         if block == ir.RETURN:
             return find.side_lines(self.function.__code__, line, None)
-        name = self.graph.live_in(block)[position].name
+        name = self.graph.live_in[block][position].name
         return (line, line) if name is None else find.side_lines(self.function.__code__, line, name)
 
     def lines_of_loop(self, block: int, position: int, line: int) -> tuple[int, int]:
-        name = self.graph.live_in(block)[position].name
+        name = self.graph.live_in[block][position].name
         return (0, 0) if name is None else find.loop_lines(self.function.__code__, line, name)
 
     # Values
@@ -81,11 +81,11 @@ class Run:
 
     def enter(self, block: int, arrival: Arrival) -> None:
         """Give the parameters of a block their values, and what else the arrival brings along."""
-        self.env.update(zip(self.graph.live_in(block), arrival, strict=False))
+        self.env.update(zip(self.graph.live_in[block], arrival, strict=False))
 
     def complete(self, block: int, arrival: Arrival) -> Arrival:
         """Bring along what is used from a block on, so that it can be run from somewhere else."""
-        return (*arrival, *self.arrival(self.graph.live_in(block)[len(arrival) :]))
+        return (*arrival, *self.arrival(self.graph.live_in[block][len(arrival) :]))
 
     def aside(self) -> Run:
         """A run of the same function that goes on from here by itself."""

@@ -65,11 +65,9 @@ def joined_adjoint(ct: Any, y: Any, *parts: Any) -> Any:
 @registry.adjoint_of(runtime.merged)
 def merged_adjoint(ct: Any, y: Any, *parts: Any) -> Any:
     """The derivative of runtime.merged."""
-    cotangents: Any = ()
-    for i, part in enumerate(parts):
-        later = runtime.merged(*parts[i + 1 :])
-        cotangents = (*cotangents, {k: ct.get(k) for k in part if k not in later})
-    return cotangents
+    laters = [runtime.merged(*parts[i + 1 :]) for i in range(len(parts))]
+    pairs = zip(parts, laters, strict=True)
+    return tuple([{k: ct.get(k) for k in part if k not in later} for part, later in pairs])
 
 
 @registry.adjoint_of(runtime.unpacked_star)
@@ -246,14 +244,15 @@ def enumerate_adjoint(ct: Any, y: Any, items: Any, start: int = 0) -> Any:
 @registry.adjoint_of(builtins.zip)
 def zip_adjoint(ct: Any, y: Any, *parts: Any, strict: Any = False) -> Any:
     """The derivative of builtins.zip."""
-    cotangents: Any = ()
-    for i, part in enumerate(parts):
-        items = [None if item is None else item[i] for item in ct]
-        if hasattr(part, "__len__"):
-            cotangents = (*cotangents, like_items([*items, *[None] * (len(part) - len(ct))], part))
-        else:  # an iterator, such as itertools.count(), which was given nothing differentiated
-            cotangents = (*cotangents, None)
-    return cotangents
+    columns = [[None if item is None else item[i] for item in ct] for i in range(len(parts))]
+    pairs = zip(columns, parts, strict=True)
+    # an iterator, such as itertools.count(), was given nothing differentiated
+    return tuple([of_zipped(c, part) if hasattr(part, "__len__") else None for c, part in pairs])
+
+
+def of_zipped(column: Any, part: Any) -> Any:
+    """The cotangent of a sequence, of which zip has perhaps not taken all items."""
+    return like_items([*column, *[None] * (len(part) - len(column))], part)
 
 
 @registry.adjoint_of(builtins.sorted)

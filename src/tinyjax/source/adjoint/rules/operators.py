@@ -224,10 +224,9 @@ def is_plain_attribute(value: Any, name: str) -> bool:
     return known
 
 
-def tuple_fields(value: Any) -> tuple[str, ...]:
+def tuple_fields(value: Any) -> Any:
     """The names of a named tuple's fields."""
-    names: tuple[str, ...] = type(value)._fields
-    return names
+    return type(value)._fields
 
 
 inert.update((getter_of, is_plain_attribute, tuple_fields))
