@@ -47,10 +47,6 @@ class ShardMapParams(prim.Params):
         """Whether it is one program along some axes of the mesh."""
         return len(self.axes) < len(self.mesh.axis_names)
 
-    def with_program(self, jaxpr: jx.Jaxpr, in_specs: Specs, out_specs: Specs) -> ShardMapParams:
-        """The same of another program."""
-        return attrs.evolve(self, jaxpr=jaxpr, in_specs=in_specs, out_specs=out_specs)
-
 
 shard_map_p: prim.Primitive[ShardMapParams] = prim.Primitive("shard_map", ShardMapParams)
 

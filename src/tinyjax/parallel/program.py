@@ -163,7 +163,8 @@ def bind_shard_map(
         jaxpr = refit(
             staged.jaxpr, _axes(specs, axes_of([x.aval for x in operands])), _axes(out_specs)
         )
-    return bind(primitive.shard_map_p, operands, like.with_program(jaxpr, specs, tuple(out_specs)))
+    params = attrs.evolve(like, jaxpr=jaxpr, in_specs=specs, out_specs=tuple(out_specs))
+    return bind(primitive.shard_map_p, operands, params)
 
 
 def _on_axes(params: primitive.ShardMapParams) -> AbstractContextManager[None]:

@@ -273,8 +273,7 @@ def _call(
         what = f"{tree.path_str('args', path)} of {describe_function(fun)}, given to shard_map"
         ns.NamedSharding(mesh, spec).check(x.shape, what)
     flat = cl.FlatFunction(fun, in_tree)
-    if any(x.aval.told is not None for x in arrays) or any(s is not s.settled for s in specs):
-        arrays = [_summed_as(x, mesh, axes, spec) for x, spec in zip(arrays, specs, strict=True)]
+    arrays = [_summed_as(x, mesh, axes, spec) for x, spec in zip(arrays, specs, strict=True)]
     parts = [local_type(x.aval, mesh, axes, spec) for x, spec in zip(arrays, specs, strict=True)]
     here = frozenset(axes)
     inside = (
