@@ -172,35 +172,10 @@ def gather(here: socket.socket, mine: Hello, seconds: float) -> Gathered:
     """
     lines: dict[int, Line] = {}
     devices = {0: mine.devices}
-    with here:
-        wrong = _wait_for_all(here, mine, seconds, lines, devices)
-    if wrong:
-        wrong = f"distributed.initialize: {wrong}"
-        for line in lines.values():
-            line.send({"error": wrong})
-            line.close()
-        raise DistributedError(wrong)
-    return Gathered(lines, [devices[i] for i in range(mine.num_processes)])
-
-
-def begin(gathered: Gathered) -> None:
-    """Tell the others that all are there, and that the service is."""
-    for line in gathered.lines.values():
-        line.send({"devices": gathered.devices})
-
-
-def _wait_for_all(
-    here: socket.socket,
-    mine: Hello,
-    seconds: float,
-    lines: dict[int, Line],
-    devices: dict[int, int],
-) -> str:
-    """Take the processes that come into ``found``; say what is wrong, or nothing."""
     ends = time.monotonic() + seconds
     strangers: list[Line] = []
     wrong = ""
-    with DefaultSelector() as waiting:
+    with here, DefaultSelector() as waiting:
         waiting.register(here, EVENT_READ)
         while len(lines) < mine.num_processes - 1 and not wrong:
             left = ends - time.monotonic()
@@ -233,7 +208,19 @@ def _wait_for_all(
                 devices[hello.process_id] = hello.devices
     for line in strangers:
         line.close()
-    return wrong
+    if wrong:
+        wrong = f"distributed.initialize: {wrong}"
+        for line in lines.values():
+            line.send({"error": wrong})
+            line.close()
+        raise DistributedError(wrong)
+    return Gathered(lines, [devices[i] for i in range(mine.num_processes)])
+
+
+def begin(gathered: Gathered) -> None:
+    """Tell the others that all are there, and that the service is."""
+    for line in gathered.lines.values():
+        line.send({"devices": gathered.devices})
 
 
 def _read_hello(line: Line) -> Hello | None:
