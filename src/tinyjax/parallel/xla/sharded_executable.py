@@ -216,22 +216,6 @@ def result_of(how: tuple[ShapedArray, Sharding | None], buffer: Any) -> Array:
     return sa.ShardedArray(aval, sharding, buffer, is_typed=True)
 
 
-def compile_sharded(
-    request: compilation.Compilation,
-    flags: compilation.Flags,
-    locate: low.Locate | None = None,
-) -> ShardedExecutable:
-    """Compile a program for where its arguments lie.
-
-    What XLA chooses of its results is given the names of a mesh's axes. Where they do not express
-    it, or an axis is not divisible, the program is compiled again with that result undivided.
-    """
-    placement = placement_in(request)
-    on = backend.backend_of(placement.ids)
-    loaded, decided, calls_python = compile_placed(on, request, placement, flags, locate)
-    return ShardedExecutable(loaded, request, decided, calls_python)
-
-
 def compile_placed(
     on: backend.Backend,
     request: compilation.Compilation,
@@ -364,15 +348,20 @@ class PlannedExecutable(Executable):
         )
 
 
-def compile_planned(
-    request: Compilation, flags: Flags, locate: low.Locate | None = None
-) -> PlannedExecutable:
-    """Compile a program for a mesh without devices.
+def compile_request(request: Compilation, flags: Flags, locate: low.Locate | None) -> Executable:
+    """Compile a program for where its arguments lie, or for a mesh without devices.
+
+    What XLA chooses of its results is given the names of a mesh's axes. Where they do not express
+    it, or an axis is not divisible, the program is compiled again with that result undivided.
 
     Raises:
         ShardingError: the mesh is larger than what XLA compiles for.
     """
     placement = placement_in(request)
+    if not placement.is_abstract:
+        on = backend.backend_of(placement.ids)
+        loaded, decided, calls_python = compile_placed(on, request, placement, flags, locate)
+        return ShardedExecutable(loaded, request, decided, calls_python)
     count = len(placement.ids)  # those with higher numbers XLA takes for another process's
     if count > dev.PER_PROCESS:
         raise errors.ShardingError(
@@ -446,12 +435,6 @@ def _run_on_host(request: Compilation, args: Sequence[Array]) -> list[Array]:
             outs = jx.eval_jaxpr(request.jaxpr, hosts)
     whole = undivided(placement.ins, placement.ids)
     return [moving.put(x, lie or whole) for x, lie in zip(outs, placement.outs, strict=True)]
-
-
-def compile_request(request: Compilation, flags: Flags, locate: low.Locate | None) -> Executable:
-    """Compile a program that has a placement."""
-    compile_for = compile_planned if placement_in(request).is_abstract else compile_sharded
-    return compile_for(request, flags, locate)
 
 
 def flags_of(request: Compilation) -> Flags:
