@@ -128,6 +128,8 @@ def reused_operands(
             alone.update(filter(is_large, eqn.out_binders))
         else:
             alone.difference_update(eqn.inputs)
+    if not alone:  # in programs of small arrays
+        return [None] * len(eqns)
     return [
         _place(call, eqn, [x for x in last if x in alone and x in eqn.inputs])
         for eqn, call, last in zip(eqns, calls, reads, strict=True)
