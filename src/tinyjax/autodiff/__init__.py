@@ -10,9 +10,8 @@ from tinyjax.lazy import namespace
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
-        "accumulation": "Order Sparse jacobian multiplications",
+        "accumulation": "Order Sparse hessian jacobian multiplications",
         "products": "gauss_newton_vp hutchinson_trace hvp jvp_from_vjp vjp_from_jvp",
-        "second_derivatives": "hessian",
         "taylor": "jet",
         "tinyjax.laplacians.functions": "Laplacian directional_derivatives divergence laplacian",
         "tinyjax.rematerialization.planning": "MemoryPlan",

@@ -2,6 +2,7 @@
 
 from tinyjax.autodiff.accumulation import Order as Order
 from tinyjax.autodiff.accumulation import Sparse as Sparse
+from tinyjax.autodiff.accumulation import hessian as hessian
 from tinyjax.autodiff.accumulation import jacobian as jacobian
 from tinyjax.autodiff.accumulation import multiplications as multiplications
 from tinyjax.autodiff.products import gauss_newton_vp as gauss_newton_vp
@@ -9,7 +10,6 @@ from tinyjax.autodiff.products import hutchinson_trace as hutchinson_trace
 from tinyjax.autodiff.products import hvp as hvp
 from tinyjax.autodiff.products import jvp_from_vjp as jvp_from_vjp
 from tinyjax.autodiff.products import vjp_from_jvp as vjp_from_jvp
-from tinyjax.autodiff.second_derivatives import hessian as hessian
 from tinyjax.autodiff.taylor import jet as jet
 from tinyjax.laplacians.functions import Laplacian as Laplacian
 from tinyjax.laplacians.functions import directional_derivatives as directional_derivatives

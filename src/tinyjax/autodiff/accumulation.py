@@ -1,4 +1,4 @@
-"""Jacobians by vertex elimination: ``jacobian``, and what an order of elimination costs.
+"""Jacobians by vertex elimination, and what an order costs; and ``hessian``.
 
 The tangent map that ``linearize`` records is the graph: its values are the vertices, its equations
 give the edges (``autodiff.local_jacobians``). The order is chosen from the patterns alone
@@ -11,24 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from typing import Any, Final, Literal, ParamSpec, TypeAlias
+from typing import Any, Final, Literal, Never, ParamSpec, TypeAlias
 
 import attrs
 import numpy as np
 
 from tinyjax import errors, frames, numpy as jnp, tree
-from tinyjax.autodiff.elimination import (
-    Elimination,
-    Ends,
-    Graph,
-    Pattern,
-    cheapest,
-    count,
-    identity,
-    multiplications_of,
-    product,
-    total,
-)
+from tinyjax.autodiff import elimination as el
+from tinyjax.autodiff.elimination import Ends, Graph, Pattern
 from tinyjax.autodiff.local_jacobians import Block, Tangents, flat_size
 from tinyjax.core.api.arguments import Choice, Chosen, without_tracers
 from tinyjax.core.names import Array, av, ck, cl, conc, jacobians, jt, jx, lz, mapping, tr, typed
@@ -147,6 +137,56 @@ def jacobian(
     return computed
 
 
+def _of_second_order(function: Callable[..., Any]) -> typed.Jacobians[Never, Never, Sparse, Never]:
+    transform: Callable[..., Any] = ck.checked(function)
+    return transform
+
+
+@_of_second_order
+def hessian(
+    fun: Callable[..., Any],
+    argnums: int | Sequence[int] = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    *,
+    chunk_size: int | None = None,
+    sparse: Sparse = False,
+) -> Callable[..., Any]:
+    """Return a function that computes the matrix of second derivatives, forward over reverse.
+
+    Args:
+        fun: takes and returns arrays in any containers.
+        argnums: which positional arguments to differentiate; an int, or several.
+        has_aux: whether ``fun`` returns ``(value, aux)``; ``aux`` is not differentiated.
+        holomorphic: whether ``fun`` is a complex-differentiable function of complex arguments.
+        chunk_size: how many columns to compute at once, and how many rows of each where ``fun`` is
+            no scalar, to save memory.
+        sparse: whether to return sparse arrays, as ``jacobian`` does, from products with few
+            vectors. ``fun`` must return one float. Its second derivatives are taken to be symmetric
+            unless functions with rules for derivatives are in it.
+
+    Returns:
+        A function of the same signature. For a scalar ``fun`` of one array ``x``, its result has
+        shape ``x.shape + x.shape``.
+
+    Raises:
+        ArgumentError: ``chunk_size`` is not positive; or the Hessian is not sparse.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> tinyjax.hessian(lambda x: jnp.sum(x**3))(jnp.array([1.0, 2.0]))
+        Array([[ 6.,  0.],
+               [ 0., 12.]], dtype=float32)
+        >>> tinyjax.hessian(lambda x: jnp.sum(x**3), sparse=True)(jnp.ones(1000))
+        BCOO(float32[1000, 1000], nse=1000)
+    """
+    mapping.check_positive("hessian", chunk_size=chunk_size)
+    if sparse:
+        return sparse_derivative("hessian", fun, argnums, has_aux, holomorphic, chunk_size, sparse)
+    rows = jacobians.jacrev(fun, argnums, has_aux, holomorphic, chunk_size=chunk_size)
+    return jacobians.jacfwd(rows, argnums, has_aux, holomorphic, chunk_size=chunk_size)
+
+
 def sparse_derivative(name: str, *options: object) -> Callable[..., Any]:
     """Return what computes a sparse derivative, from the module for that, which is loaded late."""
     derivatives: Any = import_module("tinyjax.sparsity.derivatives")
@@ -198,7 +238,7 @@ def multiplications(
                 "kept track of. Count for smaller arrays."
             )
         graph = call.graph(call.blocks())
-        return count(graph, _order(graph, order))
+        return el.count(graph, _order(graph, order))
 
     return computed
 
@@ -206,7 +246,7 @@ def multiplications(
 def _order(graph: Graph, order: Order) -> Iterable[int]:
     match order:
         case "auto":
-            return cheapest(graph)
+            return el.cheapest(graph)
         case "forward":
             return graph.inner
         case "reverse":
@@ -283,7 +323,7 @@ class _Call:
             edges[u, v] = equation[0].block(u, equation[1])
         for i, out in enumerate(self.outputs):
             if out is not None:
-                edges[out, _result(i)] = Block(identity(flat_size(self.types[out])), None)
+                edges[out, _result(i)] = Block(el.identity(flat_size(self.types[out])), None)
         return edges
 
     def graph(self, blocks: Mapping[Ends, Block]) -> Graph:
@@ -375,7 +415,7 @@ def _placed(block: Block | None, x: Array, out: Array) -> Array:
 
 
 def _accumulate(blocks: Mapping[Ends, Block], order: Iterable[int]) -> Mapping[Ends, Block]:
-    elimination = Elimination(blocks, _multiply, _add)
+    elimination = el.Elimination(blocks, _multiply, _add)
     for v in order:
         elimination.eliminate(v)
     return elimination.edges
@@ -383,7 +423,7 @@ def _accumulate(blocks: Mapping[Ends, Block], order: Iterable[int]) -> Mapping[E
 
 def _multiply(left: Block, right: Block) -> Block:
     a, b = left.pattern, right.pattern
-    pattern = product(a, b)
+    pattern = el.product(a, b)
     if pattern.sign:
         return Block(pattern, None)
     # a product over nothing is zero, though both are full
@@ -396,7 +436,7 @@ def _multiply(left: Block, right: Block) -> Block:
     first, second, places = _terms(a, b, pattern)
     terms: Array
     if left.values is not None and right.values is not None:
-        assert multiplications_of(a, b) == len(places), "what is counted is what is done"
+        assert el.multiplications_of(a, b) == len(places), "what is counted is what is done"
         terms = left.values[first] * right.values[second]
     elif right.values is not None:
         terms = _signed(right.values[second], a.sign)
@@ -408,7 +448,7 @@ def _multiply(left: Block, right: Block) -> Block:
 
 
 def _add(left: Block, right: Block) -> Block:
-    pattern = total(left.pattern, right.pattern)
+    pattern = el.total(left.pattern, right.pattern)
     if pattern.sign:
         return Block(pattern, None)
     a, b = _values(left), _values(right)

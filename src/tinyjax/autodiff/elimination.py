@@ -182,11 +182,10 @@ class Elimination(Generic[E]):
 class _Plan(Elimination[Pattern]):
     """An elimination of patterns, which counts."""
 
-    __slots__ = ("graph",)
+    __slots__ = ()
 
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph.edges, product, total)
-        self.graph = graph
 
     def price(self, v: int) -> int:
         """How many multiplications the elimination of a vertex takes now."""

@@ -124,13 +124,14 @@ class SeriesTrace(tr.Trace):
         outs = self.parent.process(primitive, [self.split(x) for x in args], params)
         direct = _DIRECT.get(primitive)
         if direct is None:
-            return self._with_rule(key, args, outs, partial(self._rule, primitive, params))
-        operation = partial(_apply, primitive, params)
+            rule = primitive.rules.jvp
+            return self._with_rule(key, args, outs, lambda xs, ts: rule(xs, ts, params))
 
         def later(_: int, out: SeriesTracer, k: int) -> Array:
             x, y = (self.terms(arg, k) for arg in args)
             with tr.use_trace(self.parent):
-                return direct(operation, x, y, out.terms, k)
+                of: Operation = lambda a, b: tr.bind(primitive, (a, b), params)[0]  # noqa: E731
+                return direct(of, x, y, out.terms, k)
 
         return self._complete(key, args, outs, later)
 
@@ -143,11 +144,6 @@ class SeriesTrace(tr.Trace):
             return super().process_custom_call(call, args)
         outs = self.parent.process_custom_call(call.under(self), [self.split(x) for x in args])
         return self._with_rule(object(), args, [self.split(x) for x in outs], call.jvp)
-
-    def _rule(
-        self, primitive: Primitive[P], params: P, primals: Sequence[Array], ts: Sequence[Tangent]
-    ) -> tuple[Sequence[Array], Sequence[Tangent]]:
-        return primitive.rules.jvp(primals, ts, params)
 
     def _with_rule(
         self,
@@ -234,10 +230,6 @@ def _identity(params: object) -> Hashable:
 
 Operation: TypeAlias = Callable[[Array, Array], Array]
 Terms: TypeAlias = Sequence[Array | None]
-
-
-def _apply(primitive: Primitive[P], params: P, x: Array, y: Array) -> Array:
-    return tr.bind(primitive, (x, y), params)[0]
 
 
 def _leibniz(of: Operation, x: Terms, y: Terms, orders: Sequence[int], k: int) -> Array | None:

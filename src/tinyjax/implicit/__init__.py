@@ -15,7 +15,7 @@ __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
         "fixed_points": "fixed_point",
-        "information": "Info",
+        "krylov": "Info",
         "linear_operators": "custom_linear_solve",
         "linear_systems": "linear_solve",
         "minima": "minimize",

@@ -1,7 +1,7 @@
 # Written by `python -m exports` in tests/, from the table of the module beside it.
 
 from tinyjax.implicit.fixed_points import fixed_point as fixed_point
-from tinyjax.implicit.information import Info as Info
+from tinyjax.implicit.krylov import Info as Info
 from tinyjax.implicit.linear_operators import custom_linear_solve as custom_linear_solve
 from tinyjax.implicit.linear_systems import linear_solve as linear_solve
 from tinyjax.implicit.minima import minimize as minimize

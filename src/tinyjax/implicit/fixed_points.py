@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, TypeVar, Unpack, overloa
 
 from tinyjax import dtypes, frames, numpy as jnp
 from tinyjax.core.names import Array, ArrayLike, ck, mapping, wl
-from tinyjax.implicit import information, krylov, linear_systems, theorem, vectors
+from tinyjax.implicit import krylov, linear_systems, theorem, vectors
 from tinyjax.implicit.newton import newton
 from tinyjax.numpy.promotion import check_option
 
@@ -109,13 +109,13 @@ def fixed_point(  # noqa: PLR0913
     check_option("fixed_point", "method", method, ("iteration", "anderson", "newton"))
     problem = vectors.equation("fixed_point", f, x0, args)
     space = problem.space
-    least = information.default_tolerance(space.dtype) if tol is None else tol
+    least = krylov.default_tolerance(space.dtype) if tol is None else tol
     most = maxiter or (50 if method == "newton" else 10_000)
 
     def residual(consts: Sequence[Array], x: Array) -> Array:
         return x - problem.values(consts, x)
 
-    def search(consts: Sequence[Array], start: Array) -> tuple[Array, information.Info]:
+    def search(consts: Sequence[Array], start: Array) -> tuple[Array, krylov.Info]:
         if method == "newton":
             return newton(
                 lambda x: residual(consts, x),
@@ -142,7 +142,7 @@ class _State(NamedTuple):
 
 def _iterate(
     fun: krylov.Operator, x0: Array, tol: float, maxiter: int, depth: int
-) -> tuple[Array, information.Info]:
+) -> tuple[Array, krylov.Info]:
     """Iterate, combining the last ``depth`` results."""
 
     def error(s: _State) -> Array:
@@ -176,4 +176,4 @@ def _iterate(
     first = _State(x0, fun(x0), zeros, zeros, jnp.zeros((), dtypes.int32))
     last = wl.while_loop(going, step, first)
     # the value is one application nearer than its argument
-    return last.value, information.Info(~far(last), last.iterations, error(last))
+    return last.value, krylov.Info(~far(last), last.iterations, error(last))

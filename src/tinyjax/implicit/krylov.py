@@ -6,6 +6,7 @@ iterations are used up, or when they can make no progress.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -13,9 +14,34 @@ import numpy as np
 
 from tinyjax import dtypes, numpy as jnp
 from tinyjax.core.names import Array, loops, wl
-from tinyjax.implicit import information
 
 Operator = Callable[[Array], Array]
+
+
+class Info(NamedTuple):
+    """Say how an iteration ended, in arrays, so that ``jit`` and ``vmap`` can return it.
+
+    Attributes:
+        converged: whether the tolerance was met.
+        iterations: how many iterations, or steps, were made.
+        residual: the Euclidean norm of the residual.
+
+    Example:
+        >>> from tinyjax import implicit
+        >>> x, info = implicit.root(lambda x: x**2 - 2.0, 1.0, has_aux=True)
+        >>> info.converged, bool(info.iterations < 10)
+        (Array(True, dtype=bool), True)
+    """
+
+    converged: Array
+    iterations: Array
+    residual: Array
+
+
+def default_tolerance(dtype: dtypes.DType) -> float:
+    """The machine epsilon to the power 3/4: 1.8e-12 for float64, 6.4e-6 for float32."""
+    eps = float(np.finfo(dtype).eps)
+    return math.pow(eps, 0.75)
 
 
 def norm(x: Array) -> Array:
@@ -35,10 +61,10 @@ def _ratio(a: Array, b: Array) -> Array:
 
 def _finish(
     matvec: Operator, b: Array, x: Array, iterations: Array, least: Array
-) -> tuple[Array, information.Info]:
+) -> tuple[Array, Info]:
     residual = norm(b - matvec(x))
     # what recurrences say of the residual, and what it is, may differ by rounding
-    return x, information.Info(residual <= 2.0 * least, iterations, residual)
+    return x, Info(residual <= 2.0 * least, iterations, residual)
 
 
 class _CG(NamedTuple):
@@ -51,7 +77,7 @@ class _CG(NamedTuple):
 
 def cg(
     matvec: Operator, b: Array, x0: Array, precondition: Operator, least: Array, maxiter: int
-) -> tuple[Array, information.Info]:
+) -> tuple[Array, Info]:
     """Solve a Hermitian positive definite system (Hestenes and Stiefel, 1952)."""
     r = b - matvec(x0)
     z = precondition(r)
@@ -85,7 +111,7 @@ class _BiCGSTAB(NamedTuple):
 
 def bicgstab(
     matvec: Operator, b: Array, x0: Array, precondition: Operator, least: Array, maxiter: int
-) -> tuple[Array, information.Info]:
+) -> tuple[Array, Info]:
     """Solve a system (van der Vorst, SIAM J. Sci. Stat. Comput. 13(2), 1992)."""
     shadow = b - matvec(x0)
     one, iterations = jnp.ones((), b.dtype), jnp.zeros((), dtypes.int32)
@@ -134,7 +160,7 @@ def gmres(
     least: Array,
     maxiter: int,
     restart: int,
-) -> tuple[Array, information.Info]:
+) -> tuple[Array, Info]:
     """Solve a system (Saad and Schultz, SIAM J. Sci. Stat. Comput. 7(3), 1986).
 
     It is preconditioned on the right, so it minimises the true residual.

@@ -12,7 +12,6 @@ from tinyjax import dtypes, numpy as jnp, tree
 from tinyjax.core.names import Array, ArrayLike, api, arr, ck, cl, idn, mapping, opd
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.implicit import krylov, linear_operators
-from tinyjax.implicit.information import Info, default_tolerance
 from tinyjax.implicit.vectors import Space, space_of, strong
 
 T = TypeVar("T")
@@ -172,7 +171,7 @@ class Settings:
 
     def solve(
         self, multiply: Callable[[Any], Any], b: Any, space: Space, x0: Array | None = None
-    ) -> tuple[Any, Info]:
+    ) -> tuple[Any, krylov.Info]:
         """Solve a system of trees."""
         if self.method == "dense":
             return _dense(multiply, b, space)
@@ -180,10 +179,10 @@ class Settings:
 
         def solver(
             precondition: Callable[[Any], Any] | None, x0: Array | None
-        ) -> Callable[[Callable[[Any], Any], Any], tuple[Any, Info]]:
+        ) -> Callable[[Callable[[Any], Any], Any], tuple[Any, krylov.Info]]:
             inverse = space.on_vectors(precondition) if precondition else lambda x: x
 
-            def run(multiply: Callable[[Any], Any], b: Any) -> tuple[Any, Info]:
+            def run(multiply: Callable[[Any], Any], b: Any) -> tuple[Any, krylov.Info]:
                 matvec, right = space.on_vectors(multiply), space.flatten(b)
                 x, info = self._iterate(matvec, right, inverse, x0)
                 return space.unflatten(x), info
@@ -197,7 +196,7 @@ class Settings:
 
         # a real Hermitian matrix is its transpose; a guess is near one solution alone
         symmetric = self.method == "cg" and x0 is None and not dtypes.is_complex(space.dtype)
-        result: tuple[Any, Info] = linear_operators.custom_linear_solve(
+        result: tuple[Any, krylov.Info] = linear_operators.custom_linear_solve(
             multiply,
             b,
             solver(precondition, x0),
@@ -209,8 +208,8 @@ class Settings:
 
     def _iterate(
         self, matvec: krylov.Operator, b: Array, precondition: krylov.Operator, x0: Array | None
-    ) -> tuple[Array, Info]:
-        tol = default_tolerance(b.dtype) if self.tol is None else self.tol
+    ) -> tuple[Array, krylov.Info]:
+        tol = krylov.default_tolerance(b.dtype) if self.tol is None else self.tol
         least = jnp.maximum(jnp.multiply(tol, krylov.norm(b)), self.atol)
         start = jnp.zeros_like(b) if x0 is None else x0
         most = 10 * b.shape[0] if self.maxiter is None else self.maxiter
@@ -226,12 +225,14 @@ def matrix_of(multiply: krylov.Operator, space: Space) -> Array:
     return api.vmap(multiply, out_axes=1)(jnp.eye(space.size, dtype=space.dtype))
 
 
-def _dense(multiply: Callable[[Any], Any], b: Any, space: Space) -> tuple[Any, Info]:
+def _dense(multiply: Callable[[Any], Any], b: Any, space: Space) -> tuple[Any, krylov.Info]:
     right = space.flatten(b)
     matrix = matrix_of(space.on_vectors(multiply), space)
     x = jnp.linalg.solve(matrix, right)
     residual = krylov.norm(right - matrix @ x)
-    return space.unflatten(x), Info(jnp.isfinite(residual), jnp.ones((), dtypes.int32), residual)
+    return space.unflatten(x), krylov.Info(
+        jnp.isfinite(residual), jnp.ones((), dtypes.int32), residual
+    )
 
 
 def prepared(solver: LinearSolver, multiply: krylov.Operator, space: Space) -> krylov.Operator:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors, frames, numpy as jnp
 from tinyjax.core.names import Array, ArrayLike, api, ck, mapping, sc, wl
-from tinyjax.implicit import information, krylov, linear_systems, theorem, vectors
+from tinyjax.implicit import krylov, linear_systems, theorem, vectors
 from tinyjax.numpy.promotion import check_option
 
 T = TypeVar("T")
@@ -121,7 +121,7 @@ def minimize(  # noqa: PLR0913
         derivative: Array = api.grad(lambda x: problem.scalar(consts, x))(x)
         return derivative
 
-    def search(consts: Sequence[Array], start: Array) -> tuple[Array, information.Info]:
+    def search(consts: Sequence[Array], start: Array) -> tuple[Array, krylov.Info]:
         memory = StepMemory(space.size, space.dtype, history) if method == "lbfgs" else None
         return _descend(lambda x: problem.scalar(consts, x), start, least, most, memory)
 
@@ -149,7 +149,7 @@ class _Trial(NamedTuple):
 
 def _descend(
     fun: krylov.Operator, x0: Array, tol: float, maxiter: int, memory: StepMemory | None
-) -> tuple[Array, information.Info]:
+) -> tuple[Array, krylov.Info]:
     """L-BFGS with a memory of steps; gradient descent without one.
 
     A step is halved until the value falls enough (Armijo). Near the minimum, where the value's
@@ -196,7 +196,7 @@ def _descend(
     first = _State(x0, value, slope, start, scale, jnp.zeros((), dtypes.int32), no)
     last = wl.while_loop(going, step, first)
     length = krylov.norm(last.slope)
-    return last.x, information.Info(length <= tol, last.iterations, length)
+    return last.x, krylov.Info(length <= tol, last.iterations, length)
 
 
 class StepMemory:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tinyjax import dtypes, numpy as jnp
 from tinyjax.core.names import Array, api, wl
-from tinyjax.implicit import information, krylov
+from tinyjax.implicit import krylov
 
 
 class _State(NamedTuple):
@@ -26,7 +26,7 @@ def newton(
     solver: Callable[[krylov.Operator], krylov.Operator],
     tol: float,
     maxiter: int,
-) -> tuple[Array, information.Info]:
+) -> tuple[Array, krylov.Info]:
     """Find a zero of a function of vectors.
 
     A step is halved until the residual's norm is less by a part of what the step promises
@@ -75,7 +75,7 @@ def newton(
     no = jnp.zeros((), dtypes.bool_)
     first = _State(x0, fun(x0), jnp.zeros((), dtypes.int32), no, no)
     last = wl.while_loop(going, step, first)
-    return last.x, information.Info(last.converged, last.iterations, krylov.norm(last.value))
+    return last.x, krylov.Info(last.converged, last.iterations, krylov.norm(last.value))
 
 
 class _Bracket(NamedTuple):
@@ -87,7 +87,7 @@ class _Bracket(NamedTuple):
 
 def bisection(
     fun: krylov.Operator, low: Array, high: Array, tol: float | None, maxiter: int
-) -> tuple[Array, information.Info]:
+) -> tuple[Array, krylov.Info]:
     """Find a zero of a scalar function between two points where its signs differ; else NaN."""
     least = 2.0 * float(np.finfo(low.dtype).eps) if tol is None else tol
     at_low, at_high = fun(low), fun(high)
@@ -112,6 +112,6 @@ def bisection(
     valid = jnp.sign(at_low) * jnp.sign(at_high) <= 0
     x = jnp.where(valid, x, float("nan"))
     short = ~going(last._replace(iterations=jnp.zeros_like(last.iterations)))
-    return x, information.Info(
+    return x, krylov.Info(
         valid & (short | (at_low == 0) | (at_high == 0)), last.iterations, jnp.abs(fun(x))
     )

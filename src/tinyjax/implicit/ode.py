@@ -10,7 +10,7 @@ from tinyjax import custom_derivatives, dtypes, frames, numpy as jnp, tree
 from tinyjax.core.names import Array, ArrayLike, api, ck, ew, ints, prim, sc, tr
 from tinyjax.errors import ArgumentError
 from tinyjax.implicit import runge_kutta, taylor_series, vectors
-from tinyjax.implicit.information import Info
+from tinyjax.implicit.krylov import Info
 from tinyjax.implicit.vectors import strong
 from tinyjax.numpy.promotion import check_option
 from tinyjax.parallel import collective as col, mesh_rule as mr

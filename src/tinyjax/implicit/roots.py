@@ -8,7 +8,7 @@ from typing import Any, Literal, TypedDict, TypeVar, Unpack, overload
 from tinyjax import custom_derivatives, dtypes, frames, numpy as jnp, tree
 from tinyjax.core.names import Array, ArrayLike, api, ck, cl, idn, mapping, opd
 from tinyjax.errors import ArgumentError, ConcretizationError
-from tinyjax.implicit import constant, information, theorem, vectors
+from tinyjax.implicit import constant, krylov, theorem, vectors
 from tinyjax.implicit.linear_systems import LinearSolver, prepared
 from tinyjax.implicit.newton import bisection, newton
 from tinyjax.numpy.promotion import check_option
@@ -218,12 +218,12 @@ def _constant(leaf: Any) -> Array:
 
 def newton_root(
     problem: vectors.Equation, linear_solver: LinearSolver, tol: float | None, maxiter: int | None
-) -> tuple[Array, information.Info]:
+) -> tuple[Array, krylov.Info]:
     """Find a root by Newton's method."""
     space = problem.space
-    least = information.default_tolerance(space.dtype) if tol is None else tol
+    least = krylov.default_tolerance(space.dtype) if tol is None else tol
 
-    def search(consts: Sequence[Array], start: Array) -> tuple[Array, information.Info]:
+    def search(consts: Sequence[Array], start: Array) -> tuple[Array, krylov.Info]:
         return newton(
             lambda x: problem.values(consts, x),
             start,
@@ -242,7 +242,7 @@ def _bisect(
     linear_solver: LinearSolver,
     tol: float | None,
     maxiter: int | None,
-) -> tuple[Array, information.Info]:
+) -> tuple[Array, krylov.Info]:
     low, high = (jnp.asarray(end) for end in bracket)
     if low.shape or high.shape:
         raise ArgumentError(
@@ -267,7 +267,7 @@ def _bisect(
             "two numbers where its signs differ."
         )
 
-    def search(consts: Sequence[Array], ends: Array) -> tuple[Array, information.Info]:
+    def search(consts: Sequence[Array], ends: Array) -> tuple[Array, krylov.Info]:
         most = 2000 if maxiter is None else maxiter
         x, info = bisection(lambda x: scalar(consts, x), ends[0], ends[1], tol, most)
         return x.reshape(1), info

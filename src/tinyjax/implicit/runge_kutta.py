@@ -16,7 +16,7 @@ import numpy as np
 
 from tinyjax import dtypes, numpy as jnp
 from tinyjax.core.names import Array, idn, loops, sc, wl
-from tinyjax.implicit.information import Info
+from tinyjax.implicit.krylov import Info
 
 #: The derivative of a state, a vector, at a time.
 Field = Callable[[Array, Array], Array]

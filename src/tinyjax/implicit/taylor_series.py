@@ -15,7 +15,7 @@ from typing import NamedTuple
 from tinyjax import dtypes, numpy as jnp
 from tinyjax.autodiff import taylor
 from tinyjax.core.names import Array, idn
-from tinyjax.implicit import information, runge_kutta
+from tinyjax.implicit import krylov, runge_kutta
 
 
 class _State(NamedTuple):
@@ -35,7 +35,7 @@ class _State(NamedTuple):
 
 def integrate(
     field: runge_kutta.Field, y0: Array, times: Array, order: int, steps: runge_kutta.Steps
-) -> tuple[Array, information.Info]:
+) -> tuple[Array, krylov.Info]:
     """Integrate as ``runge_kutta.integrate`` does."""
     zero = jnp.zeros((), dtypes.int32)
     still = jnp.zeros((order, *y0.shape), y0.dtype)

@@ -14,7 +14,7 @@ from tinyjax import tree
 from tinyjax.core.names import Array, api, prim
 from tinyjax.custom_derivatives import SymbolicZero, custom_derivative
 from tinyjax.implicit import linear_systems, vectors
-from tinyjax.implicit.information import Info
+from tinyjax.implicit.krylov import Info
 
 #: A tangent, which may be known to be zero.
 Direction: TypeAlias = Array | SymbolicZero

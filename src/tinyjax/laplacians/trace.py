@@ -10,7 +10,6 @@ network-based variational Monte Carlo with Forward Laplacian*, 2023).
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, Final, TypeVar
 
 from tinyjax import checkpointing, errors
@@ -94,7 +93,7 @@ class LaplacianTrace(tr.Trace):
         self, primitive: prim.Primitive[P], args: Sequence[Array], params: P
     ) -> Sequence[Array]:
         primals = [self.primal(x) for x in args]
-        rule: rw.Rule = partial(_jvp, primitive, params)
+        rule: rw.Rule = lambda xs, ts: primitive.rules.jvp(xs, ts, params)  # noqa: E731
         asked = primitive.rules.extensions.get(ASKED)
         if asked is not None and asked(params):
             rule = _by_reverse_mode(lambda *xs: tr.bind(primitive, xs, params))
@@ -182,12 +181,6 @@ class LaplacianTrace(tr.Trace):
 
 #: What is linear in each operand, but not in both.
 _BILINEAR: Final = frozenset((dot.dot_general_p, cv.conv_general_dilated_p))
-
-
-def _jvp(
-    primitive: prim.Primitive[P], params: P, primals: prim.Arrays, tangents: prim.Tangents
-) -> prim.JvpResult:
-    return primitive.rules.jvp(primals, tangents, params)
 
 
 def _outs_if_elementwise(
