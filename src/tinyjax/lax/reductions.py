@@ -199,8 +199,8 @@ def _arg_params(x: Array, axis: int, index_dtype: DTypeLike) -> arg_extrema.ArgP
 
 def _only_operation(
     computation: Callable[[Any, Any], Any], dtype: DType
-) -> tuple[prim.Primitive[Any] | None, jx.Jaxpr]:
-    """The primitive that a function of two scalars consists in, if it does, and its program."""
+) -> prim.Primitive[Any] | None:
+    """The primitive that a function of two scalars consists in, if it does."""
     scalar = av.ShapedArray((), dtype)
     staged = stg.stage(lambda x, y: [as_array(computation(x, y))], (scalar, scalar))
     jaxpr = staged.jaxpr
@@ -209,8 +209,8 @@ def _only_operation(
         (out,) = jaxpr.outs
         plain = all(not isinstance(x, jx.Lit) for x in eqn.inputs)
         if plain and set(eqn.inputs) == set(jaxpr.in_binders) and (out,) == eqn.out_binders:
-            return eqn.primitive, jaxpr
-    return None, jaxpr
+            return eqn.primitive
+    return None
 
 
 _REDUCTIONS: dict[prim.Primitive[prim.NoParams], prim.Primitive[bc.ReduceParams]] = {
@@ -286,7 +286,7 @@ def reduce(
         return treedef.unflatten(x for x, _ in pairs)
     if treedef is tree.LEAF:
         ((x, start),) = pairs
-        operation, _ = _only_operation(computation, x.dtype)
+        operation = _only_operation(computation, x.dtype)
         if operation in _REDUCTIONS:
             out = bind1(_REDUCTIONS[operation], (x,), bc.ReduceParams(axes))
             return bind1(operation, pair("reduce", start, out), prim.NO_PARAMS)
@@ -399,7 +399,7 @@ def reduce_window(
     moved = [(x, start, wi.window_params("reduce_window", x, *moves)) for x, start in pairs]
     if treedef is tree.LEAF:
         ((x, start, params),) = moved
-        operation, _ = _only_operation(computation, x.dtype)
+        operation = _only_operation(computation, x.dtype)
         primitive = None if operation is None else _WINDOW_REDUCTIONS.get(operation)
         if operation is not None and primitive is not None:
             out = bind1(primitive, (x,), params)

@@ -74,7 +74,7 @@ def _gradient(x: Array, h: Array, axis: int) -> Array:
     steps = _at(x, 1, 0, axis) - _at(x, 0, -1, axis)
     if not h.shape:
         first, last = _at(steps, 0, 1, axis) / h, _at(steps, -1, 0, axis) / h
-        inner = (_at(x, 2, 0, axis) - _at(x, 0, -2, axis)) / (h * 2) if n > 2 else None
+        inner = (_at(x, 2, 0, axis) - _at(x, 0, -2, axis)) / (h * 2)
     else:
         if h.shape != (n,):
             raise ShapeError.got(f"gradient needs {n} coordinates along axis {axis}", h)
@@ -86,12 +86,9 @@ def _gradient(x: Array, h: Array, axis: int) -> Array:
         first, last = _at(slopes, 0, 1, axis), _at(slopes, -1, 0, axis)
         # the mean of the slopes on either side, each weighted by the width of the other side
         left, right = _at(widths, 0, -1, axis), _at(widths, 1, 0, axis)
-        inner = (
-            (_at(slopes, 0, -1, axis) * right + _at(slopes, 1, 0, axis) * left) / (left + right)
-            if n > 2
-            else None
-        )
-    return mn.concatenate([first, *([] if inner is None else [inner]), last], axis)
+        sides = _at(slopes, 0, -1, axis) * right + _at(slopes, 1, 0, axis) * left
+        inner = sides / (left + right)
+    return mn.concatenate([first, inner, last], axis)
 
 
 def unwrap(

@@ -377,16 +377,8 @@ def histogram(
         (Array([1., 2., 1.], dtype=float32), Array([1., 2., 3., 4.], dtype=float32))
     """
     x = array_of("histogram", a)
-    if weights is None:
-        (x,) = promote_inexact(x)
-        each = cr.ones_like(x)
-    else:
-        each = array_of("histogram", weights)
-        if each.shape != x.shape:
-            raise ShapeError(
-                f"histogram needs a weight for each of {x.aval}, but got weights {each.aval}."
-            )
-        x, each = promote_inexact(x, each)
+    x, given = _with_weights("histogram", x, weights, x.shape)
+    each = cr.ones_like(x) if given is None else given
     edges = _edges("histogram", x, bins, range, x.dtype)
     place = searchsorted(edges, x, side="right")
     place = uf.pick(uf.equal(x, edges[-1]), edges.size - 1, place)
@@ -394,6 +386,19 @@ def histogram(
     if density:
         counts = counts / mn.diff(edges) / red.sum(counts)
     return counts, edges
+
+
+def _with_weights(
+    name: str, x: Array, weights: ArrayLike | None, shape: tuple[int, ...]
+) -> tuple[Array, Array | None]:
+    """Bring values and the weights of those along the first axes, if any, to one inexact dtype."""
+    if weights is None:
+        return promote_inexact(x)[0], None
+    each = array_of(name, weights)
+    if each.shape != shape:
+        raise ShapeError.got(f"{name} needs a weight for each of {x.aval}", each)
+    x, each = promote_inexact(x, each)
+    return x, each
 
 
 def _rank(bins: Any) -> int:
@@ -471,16 +476,7 @@ def histogramdd(
     points = array_of("histogramdd", sample)
     if points.ndim != 2:
         raise ShapeError.got("histogramdd needs a point in each row", points)
-    if weights is None:
-        (points,) = promote_inexact(points)
-        each: Array | None = None
-    else:
-        each = array_of("histogramdd", weights)
-        if each.shape != points.shape[:1]:
-            raise ShapeError.got(
-                f"histogramdd needs a weight for each of {points.shape[0]} points", each
-            )
-        points, each = promote_inexact(points, each)
+    points, each = _with_weights("histogramdd", points, weights, points.shape[:1])
     d = points.shape[1]
     along: list[Any] = list(ints.listed(bins, "bins")) if _rank(bins) else [bins] * d
     limits: list[Any] = [None] * d if range is None else list(ints.listed(range, "range"))

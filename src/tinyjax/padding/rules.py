@@ -47,43 +47,25 @@ def _is_varying(n: object) -> bool:
     return isinstance(n, dims.SymbolicDim)
 
 
-def _same(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
-    return p.bind(eqn, xs)
-
-
 def _filling(
-    value: Callable[[dtypes.DType], Scalar], axes: Callable[[Any, av.ShapedArray], Sequence[int]]
+    value: Scalar | Callable[[dtypes.DType], Scalar],
+    axes: Callable[[Any, av.ShapedArray], Sequence[int]],
 ) -> PaddingRule:
     """Make the rule of a primitive that puts together the elements along some axes.
 
     Args:
-        value: what changes nothing, by dtype.
+        value: what changes nothing, by dtype where it is not the same for all.
         axes: of the parameters and the operand's type, those along which it is filled.
     """
 
     def rule(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
-        avals = [x.aval for x in eqn.inputs]
-        return p.bind(
-            eqn,
-            [
-                p.filled(x, aval, value(aval.dtype), axes(eqn.params, aval))
-                for x, aval in zip(xs, avals, strict=True)
-            ],
-        )
+        filled: list[Array] = []
+        for x, aval in zip(xs, [x.aval for x in eqn.inputs], strict=True):
+            instead = value(aval.dtype) if callable(value) else value
+            filled.append(p.filled(x, aval, instead, axes(eqn.params, aval)))
+        return p.bind(eqn, filled)
 
     return rule
-
-
-def _zero(dtype: dtypes.DType) -> Scalar:
-    return 0
-
-
-def _one(dtype: dtypes.DType) -> Scalar:
-    return 1
-
-
-def _ones(dtype: dtypes.DType) -> Scalar:
-    return rd.all_ones(dtype)
 
 
 def _least(dtype: dtypes.DType) -> Scalar:
@@ -360,7 +342,7 @@ def _convolution(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[
     grouped += [features, out] if params.feature_groups > 1 else []
     if any(map(_is_varying, grouped)):
         raise no_rule(eqn, "an axis that is divided into groups varies in length")
-    return _windowed(_filling(_zero, _all))(p, eqn, xs)
+    return _windowed(_filling(0, _all))(p, eqn, xs)
 
 
 def _all(params: object, aval: av.ShapedArray) -> Sequence[int]:
@@ -481,24 +463,24 @@ def _last(params: object, aval: av.ShapedArray) -> Sequence[int]:
 
 _RULES: Final[Sequence[tuple[PaddingRule, Sequence[prim.Primitive[Any]]]]] = (
     (
-        _same,
+        Padding.bind,
         (
             *(ew.select_p, bc.broadcast_in_dim_p, sh.transpose_p, sh.iota_p),
             *(idn.optimization_barrier_p, idn.stop_gradient_p, idn.name_p, rb.random_wrap_p),
             *(rb.random_unwrap_p, bitcast.bitcast_convert_type_p),
         ),
     ),
-    (_filling(_zero, _axes), (bc.reduce_sum_p, rd.reduce_xor_p)),
-    (_filling(_one, _axes), (rd.reduce_prod_p,)),
+    (_filling(0, _axes), (bc.reduce_sum_p, rd.reduce_xor_p)),
+    (_filling(1, _axes), (rd.reduce_prod_p,)),
     (_filling(rd.lowest, _axes), (rd.reduce_max_p,)),
     (_filling(rd.highest, _axes), (rd.reduce_min_p,)),
-    (_filling(_ones, _axes), (rd.reduce_and_p,)),
-    (_filling(_zero, _axes), (rd.reduce_or_p,)),
+    (_filling(rd.all_ones, _axes), (rd.reduce_and_p,)),
+    (_filling(0, _axes), (rd.reduce_or_p,)),
     (_filling(rd.lowest, _axis), (arg_extrema.argmax_p,)),
     (_filling(rd.highest, _axis), (arg_extrema.argmin_p,)),
     (_filling(_least, _last), (so.top_k_p,)),
-    (_filling(_zero, _behind), (cu.cumsum_p, cu.linear_recurrence_p)),
-    (_filling(_one, _behind), (cu.cumprod_p,)),
+    (_filling(0, _behind), (cu.cumsum_p, cu.linear_recurrence_p)),
+    (_filling(1, _behind), (cu.cumprod_p,)),
     (_filling(rd.lowest, _behind), (cu.cummax_p, cu.cumlogsumexp_p)),
     (_filling(rd.highest, _behind), (cu.cummin_p,)),
     (_dot, (dot.dot_general_p,)),
@@ -522,7 +504,7 @@ _RULES: Final[Sequence[tuple[PaddingRule, Sequence[prim.Primitive[Any]]]]] = (
     (_dimension, (dimension.dim_as_value_p,)),
     (_wrap_index, (wrap_index.wrap_index_p,)),
     (_random_bits, (rb.random_bits_p,)),
-    (_windowed(_filling(_zero, _all)), (wi.reduce_window_sum_p,)),
+    (_windowed(_filling(0, _all)), (wi.reduce_window_sum_p,)),
     (_windowed(_filling(rd.lowest, _all)), (wi.reduce_window_max_p,)),
     (_windowed(_filling(rd.highest, _all)), (wi.reduce_window_min_p,)),
     (_convolution, (cv.conv_general_dilated_p,)),

@@ -29,18 +29,9 @@ _FEW_ARRIVALS: Final = 10
 #: Up to this mean, successes are counted one by one.
 _FEW_SUCCESSES: Final = 10.0
 #: What Stirling's formula for the logarithm of k! lacks, for k up to 9.
-_STIRLING_TAILS: Final = (
-    0.0810614667953272,
-    0.0413406959554092,
-    0.0276779256849983,
-    0.02079067210376509,
-    0.0166446911898211,
-    0.0138761288230707,
-    0.0118967099458917,
-    0.010411265261972,
-    0.00925546218271273,
-    0.00833056343336287,
-)
+_STIRLING_TAILS: Final = [
+    math.lgamma(n) - (n - 0.5) * math.log(n) + n - 0.5 * math.log(2 * math.pi) for n in range(1, 11)
+]
 
 
 @uniforms.sampler
