@@ -594,10 +594,8 @@ def _by_group(x: Array, axis: int, sizes: Array, outer: Axes) -> Array:
     if sizes.ndim == 1:
         outer = ()
     elif sizes.shape[:-1] != tuple(x.shape[i] for i in outer):
-        raise errors.ShapeError(
-            f"ragged_dot_general: group_sizes has one axis, or those of shape "
-            f"{tuple(x.shape[i] for i in outer)} before it, but got {sizes.aval}."
-        )
+        needs = f"one axis, or those of shape {tuple(x.shape[i] for i in outer)} before it"
+        raise errors.ShapeError.got(f"ragged_dot_general: group_sizes has {needs}", sizes)
     count = sizes.shape[-1]
     shape = (count, *x.shape)
     order = sorted(range(len(outer)), key=lambda i: outer[i])

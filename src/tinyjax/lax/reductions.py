@@ -569,10 +569,8 @@ ConvGeneralDilatedDimensionNumbers: TypeAlias = (
 
 def _check_axes(name: str, operand: Array, sizes: Sequence[int]) -> None:
     if operand.ndim != len(sizes) + 2:
-        raise ShapeError(
-            f"an operand of {name} has two axes more than filter_shape has sizes, which are "
-            f"{shortened(tuple(sizes))}, but got {operand.aval}."
-        )
+        needs = f"two axes more than filter_shape has sizes, which are {shortened(tuple(sizes))}"
+        raise ShapeError.got(f"an operand of {name} has {needs}", operand)
 
 
 def conv_general_dilated_patches(  # noqa: PLR0913, PLR0917 (JAX's signature)

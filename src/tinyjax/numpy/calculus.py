@@ -206,10 +206,8 @@ def interp(
     if dtypes.is_complex(at.dtype):
         at, points = ew.real(at), ew.real(points)
     if points.ndim != 1 or points.shape != values.shape or not points.size:
-        raise ShapeError(
-            "interp needs points and values with one axis of the same size, at least 1, but got "
-            f"shapes {points.shape} and {values.shape}."
-        )
+        needs = "interp needs points and values with one axis of the same size, at least 1"
+        raise ShapeError.got(needs, points, values)
     if period is not None:
         width = uf.abs(pm.convert(pm.array_of("interp", period), at.dtype))
         if width.shape:

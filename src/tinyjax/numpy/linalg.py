@@ -671,8 +671,7 @@ def lstsq(
     if x.ndim != 2 or y.ndim not in (1, 2) or x.shape[0] != y.shape[0]:
         raise ShapeError(
             "lstsq takes a matrix and a vector or matrix, whose leading dimensions must match, "
-            "but got "
-            f"shapes {x.shape} and {y.shape}. Map over further axes with vmap."
+            f"but got shapes {x.shape} and {y.shape}. Map over further axes with vmap."
         )
     ma.check_matrices("lstsq", x.aval)
     rtol = _relative_tolerance(x, rcond, 1.0)
@@ -718,10 +717,8 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: Sequence[int] | None = None) -
     shape = x.shape[y.ndim :]
     n = math.prod(shape)
     if x.shape[: y.ndim] != y.shape or n != y.size:
-        raise ShapeError(
-            f"tensorsolve needs a first operand with the axes of the second and then others with "
-            f"as many elements, but got shapes {x.shape} and {y.shape}."
-        )
+        needs = "the axes of the second and then others with as many elements"
+        raise ShapeError.got(f"tensorsolve needs a first operand with {needs}", x, y)
     return solve(x.reshape(n, n), y.reshape(n)).reshape(shape)
 
 

@@ -443,9 +443,8 @@ def concatenate(
     rest = first.shape[:place] + first.shape[place + 1 :]
     for x in xs:
         if x.ndim != first.ndim or x.shape[:place] + x.shape[place + 1 :] != rest:
-            raise ShapeError(
-                f"concatenate along axis {axis} needs arrays that agree in all other axes, but got "
-                f"shapes {' and '.join(str(y.shape) for y in (first, x))}."
+            raise ShapeError.got(
+                f"concatenate along axis {axis} needs arrays that agree in all other axes", first, x
             )
     return sl.concatenate(xs, place)
 

@@ -284,9 +284,7 @@ def bincount(
     (length,) = cr.canonical_shape((length,), "length")
     each = full((), 1, dtypes.default_int()) if weights is None else array_of("bincount", weights)
     if weights is not None and each.shape != values.shape:
-        raise ShapeError(
-            f"bincount needs a weight for each of {values.aval}, but got weights {each.aval}."
-        )
+        raise ShapeError.got(f"bincount needs a weight for each of {values.aval}", each)
     if values.dtype == dtypes.bool_:
         values = convert(values, dtypes.int32)
     return cr.zeros(length, each.dtype).at[uf.clip(values, 0)].add(each, mode="drop")

@@ -115,10 +115,7 @@ def _along(
             )
         x, axis = sh.reshape(x, (x.size,)), 0
     if x.ndim != places.ndim:
-        raise ShapeError(
-            f"{name} needs indices with as many axes as the array, but got {places.aval} for "
-            f"{x.aval}."
-        )
+        raise ShapeError.got(f"{name} needs an array and indices with as many axes", x, places)
     axis = ints.canonical_axis(axis, x.ndim)
     return x, places, axis
 

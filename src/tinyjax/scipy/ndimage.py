@@ -111,13 +111,7 @@ def _found_by_scipy(
     a: Array, places: Sequence[Array], order: int, mode: str, outside: Array
 ) -> Array | None:
     """Let SciPy interpolate real numbers, if they are there."""
-    if (
-        not replay.is_evaluating()
-        or a.dtype not in _REAL
-        or not a.size
-        or not places
-        or not places[0].size
-    ):
+    if not (replay.is_evaluating() and a.dtype in _REAL and a.size and places and places[0].size):
         return None
     if any(p.dtype not in _REAL or p.shape != places[0].shape for p in places):
         return None

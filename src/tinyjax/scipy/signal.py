@@ -48,10 +48,8 @@ def _larger_first(
     if mode != "valid" or all(x.shape[i] >= y.shape[i] for i in axes):
         return x, y
     if any(x.shape[i] > y.shape[i] for i in axes):
-        raise ShapeError(
-            f"{name} with mode='valid' needs one array that is as large as the other along every "
-            f"axis, but got shapes {x.shape} and {y.shape}."
-        )
+        needs = "one array that is as large as the other along every axis"
+        raise ShapeError.got(f"{name} with mode='valid' needs {needs}", x, y)
     return y, x
 
 

@@ -32,10 +32,8 @@ def vq(obs: ArrayLike, code_book: ArrayLike, check_finite: bool = True) -> tuple
     """
     x, codes = promote_inexact(array_of("vq", obs), array_of("vq", code_book))
     if x.ndim != codes.ndim or x.ndim not in (1, 2) or x.shape[1:] != codes.shape[1:]:
-        raise errors.ShapeError(
-            "vq takes observations of shape (m, n) and codes of shape (k, n), or (m,) and (k,), "
-            f"but got {x.shape} and {codes.shape}."
-        )
+        needs = "observations of shape (m, n) and codes of shape (k, n), or (m,) and (k,)"
+        raise errors.ShapeError.got(f"vq takes {needs}", x, codes)
     if x.ndim == 1:
         x, codes = x[:, None], codes[:, None]
     distances = jnp.linalg.norm(x[:, None] - codes[None], axis=-1)

@@ -458,9 +458,8 @@ class Slerp:
             raise ShapeError("Slerp.init takes two rotations at least.")
         at = jnp.asarray(times, rotations.quat.dtype)
         if at.shape != (len(rotations),):
-            raise ShapeError(
-                f"Slerp.init takes a time for each of {len(rotations)} rotations, but got times of "
-                f"shape {at.shape}."
+            raise ShapeError.got(
+                f"Slerp.init takes a time for each of {len(rotations)} rotations", at
             )
         starts = rotations[:-1]
         return cls(at, jnp.diff(at), starts, (starts.inv() * rotations[1:]).as_rotvec())

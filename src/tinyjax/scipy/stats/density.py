@@ -62,10 +62,8 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
         data = pm.strong(_real("dataset", dataset))
         data = data if data.ndim > 1 else data.reshape(1, -1)
         if data.ndim > 2 or data.size < 2:
-            raise ShapeError(
-                "gaussian_kde needs a dataset of shape (n,) or (d, n), of two numbers at least, "
-                f"but got {data.aval}."
-            )
+            needs = "a dataset of shape (n,) or (d, n), of two numbers at least"
+            raise ShapeError.got(f"gaussian_kde needs {needs}", data)
         if weights is None:
             shares = jnp.full(data.shape[1], 1 / data.shape[1], data.dtype)
         else:
@@ -192,9 +190,9 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
             if array.shape[1] == self.d > 1:
                 array = array.T
         if array.ndim != 2 or array.shape[0] != self.d:
-            raise ShapeError(
-                f"gaussian_kde of {self.d} coordinates is evaluated at points of shape "
-                f"({self.d}, m), but got {array.aval}."
+            needs = f"points of shape ({self.d}, m)"
+            raise ShapeError.got(
+                f"gaussian_kde of {self.d} coordinates is evaluated at {needs}", array
             )
         return array
 
@@ -227,10 +225,8 @@ class gaussian_kde:  # noqa: N801 (SciPy's name)
         centre = centre if centre.shape else centre.reshape(1)
         spread = spread if spread.ndim > 1 else spread.reshape(1, -1)
         if centre.shape != (self.d,) or spread.shape != (self.d, self.d):
-            raise ShapeError(
-                f"integrate_gaussian takes a mean of shape ({self.d},) and a covariance of shape "
-                f"({self.d}, {self.d}), but got {centre.aval} and {spread.aval}."
-            )
+            needs = f"a mean of shape ({self.d},) and a covariance of shape ({self.d}, {self.d})"
+            raise ShapeError.got(f"integrate_gaussian takes {needs}", centre, spread)
         return self._overlap(centre[:, None], self.covariance + spread)[0]
 
     def _overlap(self, points: Array, covariance: Array) -> Array:

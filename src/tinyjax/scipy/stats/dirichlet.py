@@ -41,9 +41,8 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
         raise errors.ShapeError(f"alpha of dirichlet must have one axis, but it is {power.aval}.")
     count = power.shape[0]
     if not shares.ndim or shares.shape[0] not in (count, count - 1):
-        raise errors.ShapeError(
-            f"x of dirichlet must have as many entries as alpha, {count}, or one fewer, but it is "
-            f"{shares.aval}."
+        raise errors.ShapeError.got(
+            f"x of dirichlet must have as many entries as alpha, {count}, or one fewer", shares
         )
     if shares.shape[0] != count:
         shares = mn.concatenate([shares, 1 - red.sum(shares, 0, keepdims=True)], 0)

@@ -46,10 +46,7 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
         distance = red.sum(offset * offset, -1) / spread
         return -0.5 * (distance + n * ew.log(2 * math.pi * spread))
     if spread.ndim < 2 or spread.shape[-2:] != (n, n):
-        raise ShapeError(
-            f"cov of multivariate_normal must have the shape (..., {n}, {n}) for a mean of {n}, "
-            f"but it is {spread.aval}."
-        )
+        raise ShapeError.got(f"cov of multivariate_normal needs shape (..., {n}, {n})", spread)
     factor = numpy_linalg.cholesky(spread)
     shape = broadcast_shapes(offset.shape[:-1], factor.shape[:-2])
     whole = broadcast_to_shape(factor, (*shape, n, n))
