@@ -17,7 +17,7 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, frames, numpy as jnp, tree
-from tinyjax.autodiff import elimination as el
+from tinyjax.autodiff import elimination
 from tinyjax.autodiff.elimination import Ends, Graph, Pattern
 from tinyjax.autodiff.local_jacobians import Block, Tangents, flat_size
 from tinyjax.core.api.arguments import Choice, Chosen, without_tracers
@@ -238,7 +238,7 @@ def multiplications(
                 "kept track of. Count for smaller arrays."
             )
         graph = call.graph(call.blocks())
-        return el.count(graph, _order(graph, order))
+        return elimination.count(graph, _order(graph, order))
 
     return computed
 
@@ -246,7 +246,7 @@ def multiplications(
 def _order(graph: Graph, order: Order) -> Iterable[int]:
     match order:
         case "auto":
-            return el.cheapest(graph)
+            return elimination.cheapest(graph)
         case "forward":
             return graph.inner
         case "reverse":
@@ -323,7 +323,9 @@ class _Call:
             edges[u, v] = equation[0].block(u, equation[1])
         for i, out in enumerate(self.outputs):
             if out is not None:
-                edges[out, _result(i)] = Block(el.identity(flat_size(self.types[out])), None)
+                edges[out, _result(i)] = Block(
+                    elimination.identity(flat_size(self.types[out])), None
+                )
         return edges
 
     def graph(self, blocks: Mapping[Ends, Block]) -> Graph:
@@ -415,15 +417,15 @@ def _placed(block: Block | None, x: Array, out: Array) -> Array:
 
 
 def _accumulate(blocks: Mapping[Ends, Block], order: Iterable[int]) -> Mapping[Ends, Block]:
-    elimination = el.Elimination(blocks, _multiply, _add)
+    graph = elimination.Elimination(blocks, _multiply, _add)
     for v in order:
-        elimination.eliminate(v)
-    return elimination.edges
+        graph.eliminate(v)
+    return graph.edges
 
 
 def _multiply(left: Block, right: Block) -> Block:
     a, b = left.pattern, right.pattern
-    pattern = el.product(a, b)
+    pattern = elimination.product(a, b)
     if pattern.sign:
         return Block(pattern, None)
     # a product over nothing is zero, though both are full
@@ -436,7 +438,9 @@ def _multiply(left: Block, right: Block) -> Block:
     first, second, places = _terms(a, b, pattern)
     terms: Array
     if left.values is not None and right.values is not None:
-        assert el.multiplications_of(a, b) == len(places), "what is counted is what is done"
+        assert elimination.multiplications_of(a, b) == len(places), (
+            "what is counted is what is done"
+        )
         terms = left.values[first] * right.values[second]
     elif right.values is not None:
         terms = _signed(right.values[second], a.sign)
@@ -448,7 +452,7 @@ def _multiply(left: Block, right: Block) -> Block:
 
 
 def _add(left: Block, right: Block) -> Block:
-    pattern = el.total(left.pattern, right.pattern)
+    pattern = elimination.total(left.pattern, right.pattern)
     if pattern.sign:
         return Block(pattern, None)
     a, b = _values(left), _values(right)
