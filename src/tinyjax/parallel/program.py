@@ -344,27 +344,6 @@ def _jvp(
     return outs[:n], prim.with_zeros(nonzero_out, outs[n:])
 
 
-@attrs.frozen(eq=False)
-class _Linearized:
-    """A program of parts in two halves.
-
-    Attributes:
-        primal: returns the results and then residuals. One that varies has an axis in front, which
-            is divided over the axes along which it does, by name.
-        tangent: takes residuals, those that vary and that ``primal`` returns with that axis, and
-            tangents.
-        forwarded: for each residual, the parameter that it is, or None where it is computed.
-        computed: how those residuals are joined that ``primal`` returns.
-        nonzero_out: which results have a tangent.
-    """
-
-    primal: stg.Staged
-    tangent: stg.Staged
-    forwarded: tuple[int | None, ...]
-    computed: tuple[PartitionSpec, ...]
-    nonzero_out: tuple[bool, ...]
-
-
 def _within(across: ty.Axes, axes: tuple[str, ...]) -> PartitionSpec:
     """How parts are joined, with an axis in front if they vary, that differ so between devices."""
     varies = tuple([name for name in axes if name in across])
@@ -372,13 +351,22 @@ def _within(across: ty.Axes, axes: tuple[str, ...]) -> PartitionSpec:
     return PartitionSpec(*[varies] if varies else [], unreduced={*unreduced}, reduced={*reduced})
 
 
-def _linearized(jaxpr: jx.Jaxpr, axes: tuple[str, ...], nonzero: tuple[bool, ...]) -> _Linearized:
-    def make() -> _Linearized:
+def _linearized(
+    jaxpr: jx.Jaxpr, axes: tuple[str, ...], nonzero: tuple[bool, ...]
+) -> tuple[lz.LinearizedJaxpr, Sequence[PartitionSpec]]:
+    """Split a program of parts in two halves, and say how computed residuals are joined.
+
+    One that varies has an axis in front, which is divided over the axes along which it does, by
+    name.
+    """
+
+    def make() -> tuple[lz.LinearizedJaxpr, Sequence[PartitionSpec]]:
         halves = lz.linearize_jaxpr(jaxpr, nonzero)
-        primal, n, k = halves.primal, len(jaxpr.outs), len(halves.forwarded)
+        primal, n, avals = halves.primal, len(jaxpr.outs), halves.tangent.in_avals
         computed = [_within(own, axes) for own in axes_of(primal.jaxpr.out_avals)[n:]]
         places = iter(computed)
         divided = [i is None and bool(next(places).partitions) for i in halves.forwarded]
+        divided += [False] * (len(avals) - len(divided))
 
         def with_axis(*outs: Array) -> list[Array]:
             return [
@@ -390,23 +378,15 @@ def _linearized(jaxpr: jx.Jaxpr, axes: tuple[str, ...], nonzero: tuple[bool, ...
             ]
 
         def tangent(*args: Array) -> list[Array]:
-            residuals = [
-                sh.reshape(x, x.shape[1:]) if mark else x
-                for x, mark in zip(args, divided, strict=False)
-            ]
-            return jx.eval_jaxpr(halves.tangent, [*residuals, *args[k:]])
+            pairs = zip(args, divided, strict=True)
+            own = [sh.reshape(x, x.shape[1:]) if mark else x for x, mark in pairs]
+            return jx.eval_jaxpr(halves.tangent, own)
 
-        avals = list(halves.tangent.in_avals)
-        for place, mark in enumerate(divided):
-            if mark:
-                avals[place] = avals[place].stacked(1)
-        return _Linearized(
-            stg.Staged(stg.extend(primal.jaxpr, with_axis), primal.consts),
-            stg.stage(tangent, avals),
-            halves.forwarded,
-            tuple(computed),
-            halves.nonzero_out,
-        )
+        pairs = zip(avals, divided, strict=True)
+        staged = stg.stage(tangent, [a.stacked(1) if mark else a for a, mark in pairs])
+        assert not staged.consts, "a program is closed"
+        whole = stg.Staged(stg.extend(primal.jaxpr, with_axis), primal.consts)
+        return attrs.evolve(halves, primal=whole, tangent=staged.jaxpr), computed
 
     return jaxpr.derive(("shard_map", axes, nonzero), make)
 
@@ -417,17 +397,15 @@ def _linearize(
 ) -> prim.LinearizeResult:
     in_specs, out_specs = params.in_specs, params.out_specs
     with _on_axes(params):
-        halves = _linearized(params.jaxpr, params.axes, tuple(nonzero))
+        halves, computed = _linearized(params.jaxpr, params.axes, tuple(nonzero))
     n = len(out_specs)
-    computed = halves.computed
     outs = bind_shard_map(halves.primal, primals, params, in_specs, (*out_specs, *computed))
-    rest, rest_specs = iter(outs[n:]), iter(computed)
-    residuals = [next(rest) if i is None else primals[i] for i in halves.forwarded]
-    specs = [next(rest_specs) if i is None else in_specs[i] for i in halves.forwarded]
+    residuals, rest = halves.residuals(primals, outs[n:]), iter(computed)
+    specs = [next(rest) if i is None else in_specs[i] for i in halves.forwarded]
 
     def tangent_map(tangents: prim.Arrays) -> prim.Arrays:
         return bind_shard_map(
-            halves.tangent,
+            stg.Staged(halves.tangent, ()),
             [*residuals, *tangents],
             params,
             (*specs, *prim.marked(in_specs, nonzero)),
