@@ -262,7 +262,7 @@ def batched(trace: bt.BatchTrace, call: tr.CustomCall, args: Sequence[Array]) ->
     outs = trace.parent.process_custom_call(below, values)
     with tr.use_trace(trace.parent):
         recorded = any(t.recording for t in tr.enclosing_traces())
-        if below.jvp is not None and not placed.all_vary and recorded:
+        if below.jvp is not None and not all(placed.varying) and recorded:
             # The rule comes later, and its tangent may vary where the result does not.
             pattern = call.key, tuple([axis is not None for axis in axes])
             if not _probe(below, values, pattern):
@@ -369,10 +369,6 @@ class _PlacedResults:
         """Take some results for ones that may differ from example to example."""
         self.varying = [a or b for a, b in zip(self.varying, varying, strict=True)]
 
-    @property
-    def all_vary(self) -> bool:
-        return all(self.varying)
-
     def let_all_vary(self) -> None:
         """Take every result for one that may differ from example to example."""
         self.alike = [not varies for varies in self.varying]
@@ -406,7 +402,7 @@ def _batched_call(
         primals_out = placed.place(outs)
         filled = [out if t is prim.ZERO else t for out, t in zip(outs, out_tangents, strict=True)]
         moved = placed.place(filled, counts=not call.reverse)
-        if told and not placed.all_vary:
+        if told and not all(placed.varying):
             inexact = [dtypes.is_inexact(out.dtype) for out in outs]
             placed.count(prim.fill_list(inexact, told[0](), False))
         return primals_out, [
