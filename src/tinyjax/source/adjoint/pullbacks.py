@@ -553,19 +553,18 @@ class Plan:
 
 def known_plan(fun: FunctionType, args: tuple[Any, ...]) -> Plan | None:
     """The adjoint of a function if it is there already, for arguments that are its parameters."""
-    program = read.known_program(fun) if find.is_plain(fun, args) else None
-    return None if program is None else program.derived.get(_kinds(fun, args))
+    program = read.known_program(fun)
+    if program is None:
+        return None
+    return program.derived.get((activity.kind_of(fun), *map(activity.kind_of, args)))
 
 
 def plan_of(fun: FunctionType, values: tuple[Any, ...]) -> Plan:
     """The adjoint of a Python function, generated when first asked for."""
-    program, kinds = read.program_of(fun), _kinds(fun, values)
-    plan: Plan | None = program.derived.get(kinds)
+    program, kinds = read.program_of(fun), (*map(activity.kind_of, (fun, *values)),)
+    key = kinds if find.is_plain(fun, values) else (None, *kinds)  # which is not asked for above
+    plan: Plan | None = program.derived.get(key)
     if plan is None:
         adjoint = differentiate(program, kinds, CALLEES)
-        plan = program.derived[kinds] = Plan(adjoint, codegen.compile_adjoint(adjoint, fun))
+        plan = program.derived[key] = Plan(adjoint, codegen.compile_adjoint(adjoint, fun))
     return plan
-
-
-def _kinds(fun: FunctionType, values: tuple[Any, ...]) -> tuple[activity.Kind, ...]:
-    return (activity.kind_of(fun), *map(activity.kind_of, values))
