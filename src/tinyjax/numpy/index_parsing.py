@@ -333,7 +333,7 @@ def _parse_entry(entry: Index, axis: int, n: int, arrays: bool, wrap: bool) -> E
         )
     raise errors.IndexingError(
         "an index must be made of integers, slices, None, '...', and arrays of integers or bools, "
-        f"but got {type(entry).__name__}: {errors.shortened(entry)}."
+        f"but got {errors.type_name(entry)}: {errors.shortened(entry)}."
         f"{' Convert it with jnp.asarray(...).' if hasattr(entry, '__array__') else ''}"
     )
 

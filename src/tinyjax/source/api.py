@@ -263,7 +263,7 @@ def check_arguments(fun: Callable[..., Any], argnums: Any, args: tuple[Any, ...]
         if not (is_differentiable(x) or isinstance(x, (tuple, list, dict)) or is_record(x)):
             raise errors.DifferentiationError(
                 f"argument {i} of {frames.describe_function(fun)} is of type "
-                f"{type(x).__name__}, "
+                f"{errors.type_name(x)}, "
                 "which has no derivative. Give a float, or an array of floats."
             )
 
@@ -319,7 +319,7 @@ def adjoint_source(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> str:
         return adjoint_source(fun.__func__, fun.__self__, *args, **kwargs)
     if not isinstance(fun, FunctionType):
         raise errors.ArgumentError(
-            f"adjoint_source takes a Python function, but got {type(fun).__name__}."
+            f"adjoint_source takes a Python function, but got {errors.type_name(fun)}."
         )
     if not args and not kwargs:
         args = codegen.sample_arguments(fun)

@@ -153,7 +153,7 @@ def with_context(context: Context, fun: Callable[..., Any]) -> Contextual:
     """
     if not isinstance(context, Context):
         raise errors.ArgumentError(
-            f"with_context takes a Context first, but got {type(context).__name__}. Give an "
+            f"with_context takes a Context first, but got {errors.type_name(context)}. Give an "
             "instance of a subclass of tinyjax.source.Context."
         )
     errors.check_function("with_context", fun)

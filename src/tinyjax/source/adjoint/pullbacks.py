@@ -162,8 +162,8 @@ def _conforming(ct: Any, value: Any) -> Any:
     if value is None:
         return None
     raise find.refusal(
-        f"a function of tinyjax returned a {type(value).__name__}, whose derivative is not taken "
-        "here. Let it return arrays in tuples, lists or dicts."
+        f"a function of tinyjax returned a {errors.type_name(value)}, whose derivative is not "
+        "taken here. Let it return arrays in tuples, lists or dicts."
     )
 
 

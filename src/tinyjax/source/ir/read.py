@@ -54,8 +54,8 @@ def ir_of(fun: Callable[..., Any]) -> ir.IR:
         fun = fun.__func__
     if not isinstance(fun, FunctionType):
         raise errors.ArgumentError(
-            f"ir_of takes a Python function, but got {type(fun).__name__}. Functions written in C "
-            "have no source."
+            f"ir_of takes a Python function, but got {errors.type_name(fun)}. Functions written in "
+            "C have no source."
         )
     return attrs.evolve(program_of(fun), function=fun)
 

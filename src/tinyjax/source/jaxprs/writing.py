@@ -72,8 +72,8 @@ def jaxpr_source(
     if isinstance(jaxpr, jx.Jaxpr):
         return writer.module(jaxpr, None)
     raise errors.ArgumentError(
-        f"jaxpr_source takes a jaxpr, but got {type(jaxpr).__name__}. Make one of a function with "
-        "tinyjax.make_jaxpr."
+        f"jaxpr_source takes a jaxpr, but got {errors.type_name(jaxpr)}. Make one of a function "
+        "with tinyjax.make_jaxpr."
     )
 
 

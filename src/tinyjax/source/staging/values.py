@@ -203,7 +203,7 @@ def describe(value: Any) -> str:
         return repr(value)
     if isinstance(value, (FunctionType, BuiltinFunctionType)):
         return f"the function {value.__name__}"
-    return f"of type {type(value).__name__}"
+    return f"of type {errors.type_name(value)}"
 
 
 def holds_tracer(value: object, undecided: bool = False, seen: set[int] | None = None) -> bool:
