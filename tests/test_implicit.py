@@ -443,6 +443,13 @@ def test_minima_whose_value_is_not_zero_to_the_last_digit(method: Any) -> None:
     np.testing.assert_allclose(found + 0.3 * np.sin(found), t, 0, 1e-13)
 
 
+@pytest.mark.parametrize("method", ["lbfgs", "gradient_descent"])
+def test_a_minimum_of_no_parameters(method: Any) -> None:
+    x, info = minimize(lambda x: jnp.sum(x * x), jnp.zeros(0), method=method, has_aux=True)
+    assert x.shape == (0,)
+    assert bool(info.converged)
+
+
 def test_lbfgs_on_a_curved_valley() -> None:
     def valley(x: Array) -> Array:
         return jnp.sum(100 * (x[1:] - x[:-1] ** 2) ** 2 + (1 - x[:-1]) ** 2)

@@ -207,8 +207,8 @@ class StepMemory:
     """
 
     def __init__(self, size: int, dtype: dtypes.DType, count: int) -> None:
-        vectors = jnp.zeros((count, size), dtype)
-        self.start = vectors, vectors, vectors[:, 0], jnp.ones((), dtype)
+        vectors, numbers = jnp.zeros((count, size), dtype), jnp.zeros(count, dtype)
+        self.start = vectors, vectors, numbers, jnp.ones((), dtype)
 
     def times(self, memory: tuple[Array, ...], slope: Array) -> Array:
         """The inverse Hessian times a vector."""
