@@ -37,6 +37,7 @@ from tinyjax.errors import (
     TinyjaxError,
 )
 from tinyjax.tree import RegistrationError
+from website import reference
 
 
 def on_mesh(run: Callable[[], Any]) -> Any:
@@ -430,6 +431,34 @@ def test_wrong_calls(name: str) -> None:
     error, said, call = WRONG[name]
     with pytest.raises(error, match=said):
         call()
+
+
+def signature_of(fun: Any) -> inspect.Signature | None:
+    try:
+        return inspect.signature(fun)
+    except ValueError:  # written in C
+        return None
+
+
+def test_functions_refuse_arguments_that_they_do_not_have() -> None:
+    """Also those that have the parameters of others, and hand on what they are given."""
+    entries = [entry for rows in reference.entries().values() for entry in rows]
+    functions = {x.path: x.value for x in entries if inspect.isroutine(x.value)}
+    refused = set()
+    for path, fun in functions.items():
+        signature = signature_of(fun)
+        parameters = [] if signature is None else [*signature.parameters.values()]
+        if signature is None or any(p.kind is p.VAR_KEYWORD for p in parameters):
+            continue
+        required = [
+            p for p in parameters if p.default is p.empty and p.kind is not p.VAR_POSITIONAL
+        ]
+        options = {p.name: jnp.ones((2, 2)) for p in required if p.kind is p.KEYWORD_ONLY}
+        positional = [jnp.ones((2, 2))] * (len(required) - len(options))
+        with pytest.raises((TypeError, TinyjaxError)):  # of the placeholders, or of this
+            fun(*positional, **options, nonsense=1)
+        refused.add(path)
+    assert len(refused) > 1000
 
 
 def test_programs_of_more_than_memory_has_are_written_at_once() -> None:

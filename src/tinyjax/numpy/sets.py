@@ -6,9 +6,9 @@ The number of elements of a result depends on data, but the shape of a traced re
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, TypedDict, Unpack, overload
+from typing import Literal, NamedTuple, TypedDict, Unpack, overload
 
-from tinyjax import dtypes, frames
+from tinyjax import dtypes
 from tinyjax.core.names import Array, ArrayLike, ck, conc, ew, ints, sl
 from tinyjax.core.primitives.shape import full, iota, reshape
 from tinyjax.numpy import creation as cr, manipulation as mn, promotion as pm, reductions as red
@@ -264,8 +264,9 @@ def unique_all(
     return UniqueAllResult(*results)
 
 
-@frames.like(unique_all)
-def unique_counts(x: ArrayLike, /, **options: Any) -> UniqueCountsResult:
+def unique_counts(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueCountsResult:
     """Return distinct elements and how often each occurs: see ``unique``. NaNs are distinct.
 
     The values are sorted and come as a vector, whatever the shape. They cannot be found under
@@ -279,11 +280,13 @@ def unique_counts(x: ArrayLike, /, **options: Any) -> UniqueCountsResult:
         >>> jnp.unique_counts(jnp.array([jnp.nan, jnp.nan])).counts
         Array([1, 1], dtype=int32)
     """
-    return UniqueCountsResult(*unique(x, return_counts=True, equal_nan=False, **options))
+    results = unique(x, return_counts=True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueCountsResult(*results)
 
 
-@frames.like(unique_all)
-def unique_inverse(x: ArrayLike, /, **options: Any) -> UniqueInverseResult:
+def unique_inverse(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> UniqueInverseResult:
     """Return distinct elements, and inverse indices: see ``unique``. NaNs are distinct.
 
     The values are sorted and come as a vector; the indices have the shape of ``x``. They cannot be
@@ -299,11 +302,13 @@ def unique_inverse(x: ArrayLike, /, **options: Any) -> UniqueInverseResult:
         Array([[1, 0],
                [0, 0]], dtype=int32)
     """
-    return UniqueInverseResult(*unique(x, return_inverse=True, equal_nan=False, **options))
+    results = unique(x, return_inverse=True, equal_nan=False, size=size, fill_value=fill_value)
+    return UniqueInverseResult(*results)
 
 
-@frames.like(unique_all)
-def unique_values(x: ArrayLike, /, **options: Any) -> Array:
+def unique_values(
+    x: ArrayLike, /, *, size: int | None = None, fill_value: ArrayLike | None = None
+) -> Array:
     """Return distinct elements, sorted: see ``unique``. NaNs are distinct from each other.
 
     They come as a vector, whatever the shape. They cannot be found under ``jit``, where shapes must
@@ -314,8 +319,7 @@ def unique_values(x: ArrayLike, /, **options: Any) -> Array:
         >>> jnp.unique_values(jnp.array([3.0, 1.0, jnp.nan, 3.0, jnp.nan]))
         Array([ 1.,  3., nan, nan], dtype=float32)
     """
-    values: Array = unique(x, equal_nan=False, **options)
-    return values
+    return unique(x, equal_nan=False, size=size, fill_value=fill_value)
 
 
 @ck.explained
@@ -446,9 +450,13 @@ def setdiff1d(
 
 
 @ck.explained
-@frames.like(setdiff1d)
-def setxor1d(  # noqa: D417 (the options are those of setdiff1d)
-    ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, **options: Any
+def setxor1d(
+    ar1: ArrayLike,
+    ar2: ArrayLike,
+    assume_unique: bool = False,
+    *,
+    size: int | None = None,
+    fill_value: ArrayLike | None = None,
 ) -> Array:
     """Return the elements that are in one of two arrays only, in order.
 
@@ -470,8 +478,7 @@ def setxor1d(  # noqa: D417 (the options are those of setdiff1d)
     a, b = _two("setxor1d", ar1, ar2)
     rows, first, _ = _ordered(mn.concatenate([a, b]), True, False)
     in_both = logical_and(_member(rows, a), _member(rows, b))
-    mask, size = logical_and(first, logical_not(in_both)), options.get("size")
-    return _taken("setxor1d", rows, mask, size, options.get("fill_value"))[0]
+    return _taken("setxor1d", rows, logical_and(first, logical_not(in_both)), size, fill_value)[0]
 
 
 @overload

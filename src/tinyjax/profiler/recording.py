@@ -164,10 +164,20 @@ def last_recorded() -> Recorded:
     return _recorded[0]
 
 
-@frames.like(start_trace)
 @contextmanager
-def trace(*args: Any, **kwargs: Any) -> Iterator[None]:
-    """Record a profile of a block, and write it; it takes what ``start_trace`` does.
+def trace(
+    log_dir: os.PathLike[str] | str,
+    create_perfetto_link: bool = False,
+    create_perfetto_trace: bool = False,
+    profiler_options: ProfileOptions | None = None,
+) -> Iterator[None]:
+    """Record a profile of a block, and write it.
+
+    Args:
+        log_dir: the folder to write to.
+        create_perfetto_link: False, as in ``start_trace``.
+        create_perfetto_trace: whether to write ``perfetto_trace.json.gz``, too.
+        profiler_options: what to record, as in ``start_trace``.
 
     Raises:
         ArgumentError: as in ``start_trace``.
@@ -184,7 +194,7 @@ def trace(*args: Any, **kwargs: Any) -> Iterator[None]:
         ['trace.json.gz', 'xplane.pb']
         >>> folder.cleanup()
     """
-    start_trace(*args, **kwargs)
+    start_trace(log_dir, create_perfetto_link, create_perfetto_trace, profiler_options)
     try:
         yield
     finally:
