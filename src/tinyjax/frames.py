@@ -22,7 +22,7 @@ import os
 import sys
 import warnings
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial, update_wrapper
 from itertools import count, islice
 from threading import Lock, local
@@ -225,9 +225,27 @@ def _parameter(value: object) -> str:
         for parameter in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
             if frame.f_locals.get(parameter) is value and parameter not in passed_over:
                 return parameter if is_inner else f"{parameter} of {code.co_name}"
+        if code.co_qualname == _LENT:
+            for parameter, x in _lent_arguments(**frame.f_locals):
+                if x is value:
+                    return f"{parameter} of {frame.f_locals['call'].__name__}"
         if not is_inner:
             break
     return ""
+
+
+#: The call of a function that has the parameters of another (``like``).
+_LENT: Final = "like.<locals>.give.<locals>.call"
+
+
+def _lent_arguments(
+    signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any], **others: object
+) -> Iterable[tuple[str, Any]]:
+    """Pair the arguments of a call that fits a signature with their names."""
+    try:
+        return signature.bind(*args, **kwargs).arguments.items()
+    except TypeError:
+        return ()
 
 
 def _optional(frame: FrameType) -> Iterator[str]:

@@ -117,7 +117,7 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
         Array([-1.,  0.,  2.], dtype=float32)
     """
     a, scale = pm.promote_inexact(*pm.arrays("elu", x, alpha))
-    positive = a > 0
+    positive = ew.gt(a, sh.full_like(a, 0.0))
     # the exponential of a large number would make its derivative inf * 0
     return uf.pick(positive, a, scale * ew.expm1(uf.pick(positive, 0.0, a)))
 

@@ -77,9 +77,6 @@ class Form(Hashable, Protocol):
         ...
 
 
-#: Takes an object apart: references to its contents, and its form.
-Opener: TypeAlias = "Callable[[Any], tuple[Sequence[Ref], Form]]"
-
 #: How objects are taken apart, by class.
 OPENERS: Final[dict[type, Opener]] = {}
 
@@ -726,6 +723,10 @@ class OfRefs(Holder):
 
     def check_once(self, objects: Sequence[Any], by: str) -> None:
         check_given_once([ref for x in objects for ref in parts_of(x)[0]], by)
+
+
+#: Takes an object apart: references to its contents, and its form.
+Opener: TypeAlias = Callable[[Any], tuple[Sequence[Ref], Form]]
 
 
 def hold(kind: type, opener: Opener, holder: Holder | None = None) -> None:

@@ -290,7 +290,7 @@ def logit(x: ArrayLike) -> Array:
 
 def log_minus_expm1(x: Array) -> Array:
     """``log(1 - exp(-x))`` for positive x, by the better of two forms."""
-    small = x < math.log(2)
+    small = ew.lt(x, sh.full_like(x, math.log(2)))
     near, far = uf.pick(small, x, 1.0), uf.pick(small, 1.0, x)
     return uf.pick(small, ew.log(-ew.expm1(-near)), ew.log1p(-ew.exp(-far)))
 
@@ -356,7 +356,7 @@ def entr(x: ArrayLike) -> Array:
     """
     a = pm.inexact(x, "entr")
     at_zero = a == 0
-    safe = uf.pick(a <= 0, 1.0, a)
+    safe = uf.pick(ew.le(a, sh.full_like(a, 0.0)), 1.0, a)
     # the root is 0 there too, and as steep
     root = ew.sqrt(uf.pick(at_zero, a, 1.0))
     value = uf.pick(at_zero, root, 0.0 - safe * ew.log(safe))
@@ -376,7 +376,8 @@ def rel_entr(p: ArrayLike, q: ArrayLike) -> Array:
         0.346574
     """
     a, b = pm.inexact_operands("rel_entr", p, q)
-    positive = (a > 0) & (b > 0)
+    zero = sh.full_like(a, 0.0)
+    positive = ew.gt(a, zero) & ew.gt(b, zero)
     safe_a, safe_b = uf.pick(positive, a, 1.0), uf.pick(positive, b, 1.0)
     outside = uf.pick((a == 0) & (b >= 0), 0.0, sh.full_like(a, math.inf))
     value = uf.pick(positive, safe_a * ew.log(safe_a / safe_b), outside)
