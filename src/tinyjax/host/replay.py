@@ -138,9 +138,12 @@ class Programs:
 
     def is_due(self, key: tuple[object, ...]) -> bool:
         """Note a call of a kind that has no program, and say whether it is to have one."""
-        if key not in self.calls and len(self.calls) >= MOST_KINDS:
-            self.calls.clear()
-        return next(self.calls.setdefault(key, count(1))) in CALLS
+        calls = self.calls.get(key)
+        if calls is None:
+            if len(self.calls) >= MOST_KINDS:
+                self.calls.clear()
+            calls = self.calls.setdefault(key, count(1))
+        return next(calls) in CALLS
 
     def keep(self, key: tuple[object, ...], program: Program | None) -> None:
         """Keep the program of calls of a kind, if there is one."""
@@ -149,7 +152,7 @@ class Programs:
         if program is not None:
             self.known[key] = program
 
-    def note(
+    def make(
         self,
         key: tuple[object, ...],
         fun: Callable[..., Any],
@@ -158,12 +161,11 @@ class Programs:
         hosts: Sequence[dtypes.HostArray],
         result: Any,
     ) -> None:
-        """Note a call of a kind that has no program, as ``make_program`` is told of it."""
-        if self.is_due(key):
-            # loaded with what records programs
-            from tinyjax.host.recording import make_program  # noqa: PLC0415
+        """Make the program of calls of a kind; see ``make_program``."""
+        # loaded with what records programs
+        from tinyjax.host.recording import make_program  # noqa: PLC0415
 
-            self.keep(key, make_program(fun, args, kwargs, hosts, result))
+        self.keep(key, make_program(fun, args, kwargs, hosts, result))
 
 
 #: Where the rules are that are this package's own.
@@ -262,7 +264,8 @@ def replayed(fun: F) -> F:
                 except Exception:  # let the operations say what is wrong
                     return fun(*args, **kwargs)
             result = fun(*args, **kwargs)
-            programs.note(signature, fun, args, kwargs, hosts, result)
+            if programs.is_due(signature):
+                programs.make(signature, fun, args, kwargs, hosts, result)
         except Exception as error:
             try:
                 ck.explain(fun, args, kwargs, error)

@@ -198,7 +198,8 @@ class EagerTransposer(tp.Transposer):
             return _by_place(tp.Transposer.pull_back(again, cts))
 
         results = super().pull_back(cotangents)
-        _programs.note(key_of_call, pull, operands, {}, hosts, _by_place(results))
+        if _programs.is_due(key_of_call):
+            _programs.make(key_of_call, pull, operands, {}, hosts, _by_place(results))
         return results
 
 
