@@ -177,13 +177,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
 
         return decorate
     _check_function(fun)
-    if backend is not None:
-        first, *_ = dev.devices_on(backend)
-        device = first if device is None and first != dev.first_device() else device
-    if device is not None and (in_shardings is not None or out_shardings is not None):
-        raise ArgumentError("jit takes a device or shardings of arguments and results, not both.")
-    if isinstance(in_shardings, list):  # as in JAX, for the tuple of arguments
-        in_shardings = tuple(in_shardings)
+    placed = _placed(in_shardings, out_shardings, device, backend)
     if control_flow != "python":
         read: Callable[P, R] = lazy.room(control_flow).stage(fun)
         fun = read
@@ -199,7 +193,7 @@ def jit(  # noqa: PLR0913 (JAX's signature)
         static_argnums is not None and static_argnames is not None,
         tier,
         xla.as_flags(compiler_options, "jit") if compiler_options else (),
-        _placed(in_shardings, out_shardings, device),
+        placed,
         inline,
     )
     if pad_to is not None:
@@ -229,8 +223,17 @@ def _names(names: str | Sequence[str] | None) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names or ())
 
 
-def _placed(ins: Any, outs: Any, device: dev.Placement) -> dev.PlacedCall | None:
+def _placed(
+    ins: Any, outs: Any, device: dev.Placement, backend: str | None
+) -> dev.PlacedCall | None:
     """Where arguments and results lie; None where nothing is said of it."""
+    if backend is not None:
+        first, *_ = dev.devices_on(backend)
+        device = first if device is None and first != dev.first_device() else device
+    if device is not None and (ins is not None or outs is not None):
+        raise ArgumentError("jit takes a device or shardings of arguments and results, not both.")
+    if isinstance(ins, list):  # as in JAX, for the tuple of arguments
+        ins = tuple(ins)
     if ins is outs is device is None:
         return None
     ins, outs = (device if places is None else places for places in (ins, outs))
