@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable
-from typing import IO, Any, Final, Literal, TypeAlias, TypedDict, get_args
+from typing import IO, Any, Final, Literal, TypeAlias, TypedDict
 
 import numpy as np
 from numpy import get_printoptions, iterable, printoptions, set_printoptions
@@ -16,6 +16,7 @@ from tinyjax.core.names import Array, ArrayLike, ConcreteArray, arr, ck, conc, d
 from tinyjax.dtypes import DType, DTypeLike, HostArray, bfloat16
 from tinyjax.errors import ArgumentError, DtypeError, shortened
 from tinyjax.numpy import creation as cr
+from tinyjax.numpy.scalar_types import KINDS
 
 # Arrays in files, in NumPy's format.
 
@@ -304,17 +305,6 @@ _DTYPES: Final = (
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float32", "float64", "complex64", "complex128"),
 )
-#: The letters of NumPy's kinds.
-_KINDS: Final[dict[Kind | None, str]] = {
-    None: "biufc",
-    "bool": "b",
-    "signed integer": "i",
-    "unsigned integer": "u",
-    "integral": "iu",
-    "real floating": "f",
-    "complex floating": "c",
-    "numeric": "iufc",
-}
 
 DefaultDtypes = TypedDict(
     "DefaultDtypes",
@@ -376,12 +366,11 @@ class NamespaceInfo:
         """
         _check_device(device)
         letters = ""
-        for name in kind if isinstance(kind, tuple) else (kind,):
-            if not ints.is_one_of(name, _KINDS):
-                raise ArgumentError(
-                    f"{name!r} is no kind of dtypes: the kinds are {[*get_args(Kind)]}."
-                )
-            letters += _KINDS[name]
+        names = KINDS if kind is None else kind if isinstance(kind, tuple) else (kind,)
+        for name in names:
+            if not ints.is_one_of(name, KINDS):
+                raise ArgumentError(f"{name!r} is no kind of dtypes: the kinds are {[*KINDS]}.")
+            letters += KINDS[name]
         standard = [x for x in map(np.dtype, _DTYPES) if x.kind in letters]
         return {x.name: x for x in standard if dtypes.allowed(x) is x}
 

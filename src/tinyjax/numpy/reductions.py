@@ -575,7 +575,7 @@ def _variance(  # noqa: PLR0913 (the arguments of var)
     less: Any = ddof if correction is None else correction
     if not isinstance(less, Real | Array):
         raise ArgumentError(f"{name}: ddof must be a number, such as 1, but got {type_name(less)}.")
-    x, where = _numbers(name, a, where) if name[:3] == "nan" else (pm.array_of(name, a), where)
+    x = pm.array_of(name, a)
     axes = ints.canonical_axes(axis, x.ndim)
     result = dtypes.real_part(_result_type(dtype, x))
     inner = _computation_type(dtypes.to_inexact(result))
@@ -882,7 +882,8 @@ def nanvar(
         >>> jnp.nanvar(jnp.array([1.0, jnp.nan]), ddof=1)
         Array(nan, dtype=float32)
     """
-    return _variance("nanvar", a, axis, dtype, out, ddof, keepdims, where=where, mean=mean)
+    x, mask = _numbers("nanvar", a, where)
+    return _variance("nanvar", x, axis, dtype, out, ddof, keepdims, where=mask, mean=mean)
 
 
 @frames.like(nanvar)

@@ -218,12 +218,13 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[DTypeLike | str, ...
     kinds = kind if isinstance(kind, tuple) else (kind,)
     letter = dtypes.iinfo(parsed).kind if parsed in dtypes.STORED else dtypes.kind(parsed)
     return any(
-        letter in _KINDS[k] if isinstance(k, str) and k in _KINDS else parsed == dtypes.parse(k)
+        letter in KINDS[k] if isinstance(k, str) and k in KINDS else parsed == dtypes.parse(k)
         for k in kinds
     )
 
 
-_KINDS = {
+#: The letters of NumPy's kinds, by the names of the array API standard.
+KINDS: Final = {
     "bool": "b",
     "signed integer": "i",
     "unsigned integer": "u",
