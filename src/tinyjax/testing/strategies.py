@@ -6,8 +6,8 @@ array or program; a program is printed as Python that runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -156,25 +156,18 @@ _AVALS: Final = st.one_of(
 )
 
 
-def _steps(depth: int, most: int) -> st.SearchStrategy[tuple[random_programs.Step, ...]]:
-    plain = st.builds(
-        random_programs.Step,
-        st.sampled_from(sorted(random_programs.OPERATIONS)),
-        _NUMBERS,
-        _NUMBERS,
-        _NUMBERS,
-    )
+_Steps: TypeAlias = st.SearchStrategy[tuple[random_programs.Step, ...]]
+
+
+def _steps(depth: int, most: int) -> _Steps:
+    def of(operations: Iterable[str], *body: _Steps) -> st.SearchStrategy[random_programs.Step]:
+        names, numbers = st.sampled_from(sorted(operations)), (_NUMBERS, _NUMBERS, _NUMBERS)
+        return st.builds(random_programs.Step, names, *numbers, *body)
+
+    plain = of(random_programs.OPERATIONS)
     if not depth:
         return st.lists(plain, min_size=1, max_size=most).map(tuple)
-    body = _steps(depth - 1, 3)
-    nested = st.builds(
-        random_programs.Step,
-        st.sampled_from(sorted(random_programs.WITH_BODY)),
-        _NUMBERS,
-        _NUMBERS,
-        _NUMBERS,
-        body,
-    )
+    nested = of(random_programs.WITH_BODY, _steps(depth - 1, 3))
     return st.lists(st.one_of(plain, plain, plain, nested), min_size=1, max_size=most).map(tuple)
 
 
