@@ -1,9 +1,10 @@
 """``python -m benchmarks.loops``: memory and work of differentiated loops and of nested programs.
 
-Four tables, each with a bar, and whether it is met:
+Five tables, each with a bar, and whether it is met:
 
 - the peak of temporary memory of a gradient, from a hundred iterations to a hundred thousand;
 - how many iterations reverse mode runs, beside the fewest it could run if it knew their number;
+- the time of a compiled gradient of a ``while_loop``, beside that of a ``scan``;
 - how much longer it takes to transform, and to compile, a program nested twice as deep.
 
 And three without: how long nests take from the call of ``jit`` to the compiled program, loops of
@@ -25,7 +26,7 @@ from functools import partial
 from importlib import import_module
 from math import comb
 from statistics import median
-from time import perf_counter
+from time import perf_counter, process_time
 from types import FrameType
 from typing import Any, Final
 
@@ -173,6 +174,65 @@ def schedules() -> Findings:
         "number is known. Of a short while_loop: also what not knowing it costs at least, at the "
         "worst end.",
         ("", "fewest", *(f"{name}, at most {bar}" for name, bar in SCHEDULE_BARS.items())),
+        rows,
+    )
+
+
+# Reverse mode beside scan's
+
+#: A compiled gradient of a ``while_loop`` over that of a ``scan`` of as many iterations.
+REVERSE_BAR: Final = 2.0
+_WEIGHTS: Final = np.random.default_rng(0).normal(size=(64, 64)).astype(np.float32) / 8
+#: The body of a loop, the shape of its state, and the number of iterations.
+BODIES: Final[dict[str, tuple[Callable[[Any], Any], tuple[int, ...], int]]] = {
+    "a number": (lambda x: x + 0.001 * jnp.cos(x), (), 10_000),
+    "16 numbers": (lambda x: jnp.sin(x) + x, (16,), 1_000),
+    "logistic map of 100": (lambda x: 3.7 * x * (1 - x), (100,), 300),
+    "linear, of 1,000": (lambda x: 0.99 * x + 0.01 * jnp.roll(x, 1), (1_000,), 500),
+    "10,000 numbers": (lambda x: 0.9 * jnp.sin(x) + 0.1 * x, (10_000,), 200),
+    "recurrent network of 64": (lambda x: jnp.tanh(_WEIGHTS @ x), (64,), 1_000),
+    "64 such networks": (lambda x: jnp.tanh(_WEIGHTS @ x), (64, 64), 100),
+    "stencil of 100,000": (
+        lambda x: x + 0.1 * (jnp.roll(x, 1) - 2 * x + jnp.roll(x, -1)) * x,
+        (100_000,),
+        50,
+    ),
+}
+
+
+def _run(fun: Callable[..., Any], *args: Any) -> None:
+    tinyjax.block_until_ready(fun(*args))
+
+
+def reverse() -> Findings:
+    """Measure the time of compiled gradients of loops that keep every state."""
+    rows = []
+    for title, (body, shape, iterations) in BODIES.items():
+
+        def scanned(x: Any, n: int, body: Function = body, length: int = iterations) -> Any:
+            return jnp.sum(lax.scan(lambda c, _: (body(c), None), x, None, length)[0])
+
+        def repeated(x: Any, n: Any, body: Function = body) -> Any:
+            def step(state: Any) -> Any:
+                return state[0] + 1, body(state[1])
+
+            return jnp.sum(lax.while_loop(lambda s: s[0] < n, step, (0, x))[1])
+
+        start = np.full(shape, 0.3, np.float32)
+        calls = {
+            fun.__name__: partial(
+                _run, tinyjax.jit(tinyjax.grad(fun), tier="compiled"), start, iterations
+            )
+            for fun in (scanned, repeated)
+        }
+        samples = interleaved(calls, THOROUGH, False, process_time)
+        ratio = Spread.of_ratios(samples["repeated"], samples["scanned"]).median
+        row = [f"{title}, {iterations:,} iterations"]
+        row += [duration(Spread.of(samples[name]).median) for name in calls]
+        rows.append([*row, f"{factor(ratio)} {verdict(ratio <= REVERSE_BAR)}"])
+    return Findings(
+        "Compiled gradients of loops, of a number of iterations that the compiler knows or not.",
+        ("", "scan", "while_loop", f"at most {REVERSE_BAR:g} of scan"),
         rows,
     )
 
@@ -452,6 +512,7 @@ def small_steps(programs: Sequence[small.Steps]) -> Findings:
 PARTS: Final[dict[str, Callable[[], Findings]]] = {
     "memory": memory,
     "schedules": schedules,
+    "reverse": reverse,
     "tracing": tracing,
     "compiling": compiling,
     "beside jax": beside_jax,
