@@ -707,3 +707,34 @@ def test_many_programs_are_compiled_at_once() -> None:
     assert compiled() == 5
     with pytest.raises(ArgumentError, match="No such compile option"):
         tinyjax.precompile(funs[0].lower(X), jit(chain, compiler_options={"xla_no": 1}).lower(X))
+
+
+def test_programs_of_the_first_device_are_evaluated_where_they_name_it() -> None:
+    mesh = tinyjax.make_mesh((1,), ("x",))
+    rows = tinyjax.NamedSharding(mesh, tinyjax.P("x"))
+    summed = tinyjax.shard_map(
+        lambda x: lax.psum(x, "x"), mesh=mesh, in_specs=tinyjax.P("x"), out_specs=tinyjax.P()
+    )
+    on_mesh = tinyjax.device_put(X, rows)
+    programs: list[tuple[Callable[[Any], Any], Any]] = [
+        (lambda x: jnp.asarray(x, device=tinyjax.devices()[0]) * 2, X),
+        (lambda x: jnp.sin(lax.with_sharding_constraint(x, rows)), X),
+        (lambda x: (2 * x, x.sum(), x[None] * 3, {}), on_mesh),
+        (summed, on_mesh),
+        (grad(lambda x: summed(jnp.sin(x)).sum()), on_mesh),
+        (vmap(lambda x: x * on_mesh), np.ones((2, 5), "float32")),
+    ]
+    for fun, x in programs:
+        outs = tinyjax.tree.leaves(jit(fun, tier="first")(x))
+        assert compiled() == 0
+        for out, expected in zip(
+            outs, tinyjax.tree.leaves(jit(fun, tier="compiled")(x)), strict=True
+        ):
+            np.testing.assert_allclose(out, expected, rtol=1e-6)
+            assert type(out) is type(expected)
+            assert (out.aval, out.sharding) == (expected.aval, expected.sharding)
+        tinyjax.cache.clear()
+    given = tinyjax.device_put(X, rows)
+    doubled = jit(lambda x: 2 * x, tier="first", donate_argnums=0)(given)
+    assert given.is_deleted()
+    assert doubled.sharding == rows

@@ -567,6 +567,15 @@ class Plane(Protocol):
     def run(self, request: Any, args: Sequence[Any]) -> Any:
         """Run a program that has a placement; return what ``xla.run`` does."""
 
+    def is_on_host(self, request: Any) -> bool:
+        """Return whether a program that has a placement runs on the first device alone."""
+
+    def on_host(self, args: Sequence[Any]) -> Sequence[Any]:
+        """Return arrays with their data on the host."""
+
+    def put_results(self, request: Any, outs: Sequence[Any]) -> Sequence[Any]:
+        """Put results that the host has computed where a program that has a placement says."""
+
     def compile(self, request: Any, flags: Any, locate: Any) -> Any:
         """Compile a program that has a placement."""
 

@@ -20,7 +20,7 @@ from weakref import WeakValueDictionary
 import attrs
 
 from tinyjax import blas, config, records
-from tinyjax.core.names import Array, ConcreteArray, conc, jx, pr, prim, tr, xla
+from tinyjax.core.names import Array, ConcreteArray, conc, dev, jx, pr, prim, tr, xla
 from tinyjax.core.xla import compilation, threads
 from tinyjax.core.xla.threads import in_background
 
@@ -351,7 +351,8 @@ class TieredRunner(compilation.Runner):
         args: Sequence[Array],
         tier: config.Tier,
     ) -> tuple[Sequence[Array], xla.Executable | None]:
-        if tier != "compiled" and _depth.get() < _DEEPEST:
+        is_here = request.placement is None or dev.plane().is_on_host(request)
+        if tier != "compiled" and is_here and _depth.get() < _DEEPEST:
             progress = _progress_of(request)
             times, calls = progress.decision.evaluations, next(progress.calls)
             try:
@@ -402,19 +403,20 @@ def _progress_of(request: compilation.Compilation) -> Progress:
 
 def _evaluate(
     request: compilation.Compilation, args: Sequence[Array], progress: Progress
-) -> list[Array]:
+) -> Sequence[Array]:
     jaxpr = request.jaxpr
     tr.check_concrete(args)
     conc.check_donated(args)
     taken = request.given_up
     if taken:
         conc.check_donated_once(args, taken, jaxpr.in_avals, request.name)
+    hosts = args if request.placement is None else dev.plane().on_host(args)
     trace = tr.eager[jx.ProgramTrace](progress.left)
     divided = cost_of(jaxpr).flops > _DIVIDED
     token = _depth.set(_depth.get() + 1)
     try:
         with blas.one_thread() if divided else nullcontext(), tr.use_trace(trace):
-            outs = jx.eval_jaxpr(jaxpr, args)
+            outs = jx.eval_jaxpr(jaxpr, hosts)
     finally:
         _depth.reset(token)
     progress.left = trace.left
@@ -423,8 +425,8 @@ def _evaluate(
         assert isinstance(out, ConcreteArray), "evaluation gives data"
         results.append(ConcreteArray(out._host, aval, out._buffer))
     for i in taken:
-        conc.give_up(args[i])
-    return results
+        args[i].delete()
+    return results if request.placement is None else dev.plane().put_results(request, results)
 
 
 tr.eager[compilation.Runner] = TieredRunner

@@ -97,7 +97,7 @@ def _sharding_of(x: object) -> sd.Sharding | None:
 
 
 def on_host(args: Sequence[Any]) -> list[Any]:
-    """Return arrays that were put nowhere with their data on the host, for its first device."""
+    """Return arrays with their data on the host, for its first device."""
     return [x.gathered if isinstance(x, sa.ShardedArray) else x for x in args]
 
 
@@ -144,6 +144,12 @@ class Placement(records.Printed):
     whole: sd.Sharding | None = attrs.field(default=None, eq=False)
     written: Written | None = attrs.field(default=None, eq=False)
 
+    @property
+    def is_default(self) -> bool:
+        """Whether all lies on the processor's first device, as what is put nowhere does."""
+        lie = (*self.ins, *[x for x in self.outs if x is not None], self.whole)
+        return all(x == sd.on_first() for x in lie)
+
 
 def place(request: Compilation, args: Sequence[Any]) -> tuple[Compilation, Sequence[Any]]:
     """Return a program as it is compiled for arguments that lie as these do, and these.
@@ -151,7 +157,7 @@ def place(request: Compilation, args: Sequence[Any]) -> tuple[Compilation, Seque
     Where it runs on the first device it has no placement, and all arguments are there.
     """
     placement = placement_of(request.jaxpr, on_devices(args))
-    if placement is None:
+    if placement is None or placement.is_default:
         return request, on_host(args)
     return attrs.evolve(request, placement=placement), args
 
@@ -161,6 +167,12 @@ def placement_in(request: Compilation) -> Placement:
     placement = request.placement
     assert isinstance(placement, Placement), "it runs elsewhere"
     return placement
+
+
+def is_on_host(request: Compilation) -> bool:
+    """Return whether a program that has a placement runs on the first device alone."""
+    placement = placement_in(request)
+    return placement.ids == sd.on_first().ids and not placement.is_abstract
 
 
 def placement_of(jaxpr: jx.Jaxpr, shardings: Sequence[sd.Sharding | None]) -> Placement | None:

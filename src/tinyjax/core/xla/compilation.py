@@ -90,7 +90,10 @@ class Runner:
         args: Sequence[Array],
         tier: config.Tier,
     ) -> tuple[Sequence[Array], xla.Executable | None]:
-        """Run a program, as ``run`` does."""
+        """Run a program, as ``run`` does, that says where it runs."""
+        if request.placement is not None:
+            outcome: tuple[Sequence[Array], xla.Executable | None] = dev.plane().run(request, args)
+            return outcome
         executable = xla.compiled(request)
         return executable(args), executable
 
@@ -145,6 +148,7 @@ def run(
     """Run a program: evaluate it, or compile it and run that.
 
     One that runs on other devices than the first is always compiled, for where its arguments lie.
+    Where only the first device is named, it may be evaluated.
 
     Args:
         request: the program, without a placement.
@@ -155,9 +159,6 @@ def run(
         The results, and the compiled program that was run.
     """
     request, args = place(request, args)
-    if request.placement is not None:
-        outcome: tuple[Sequence[Array], xla.Executable | None] = dev.plane().run(request, args)
-        return outcome
     runner: type[Runner] = tr.eager[Runner]
     return runner.run(request, args, tier)
 

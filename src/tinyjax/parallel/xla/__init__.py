@@ -9,7 +9,8 @@ __all__, __getattr__, __dir__ = checked_namespace(
         "lowering": "lowered",
         "plugins": "load",
         "sharded_executable": (
-            "call_parts compile=compile_request evaluate flags_for=flags_of run=run_sharded"
+            "call_parts compile=compile_request evaluate flags_for=flags_of put_results "
+            "run=run_sharded"
         ),
     },
     "lowering",

@@ -10,6 +10,7 @@ from tinyjax.parallel.xla.sharded_executable import call_parts as call_parts
 from tinyjax.parallel.xla.sharded_executable import compile_request as compile
 from tinyjax.parallel.xla.sharded_executable import evaluate as evaluate
 from tinyjax.parallel.xla.sharded_executable import flags_of as flags_for
+from tinyjax.parallel.xla.sharded_executable import put_results as put_results
 from tinyjax.parallel.xla.sharded_executable import run_sharded as run
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     'lowering',
     'moving',
     'plugins',
+    'put_results',
     'run',
     'sharded_executable',
 ]

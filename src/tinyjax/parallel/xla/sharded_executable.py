@@ -111,13 +111,7 @@ class ShardedExecutable(Executable):
 
         What was not said is written like the first argument, where it lies so, as in JAX.
         """
-        how = placement_in(request).written
-        if how is None:
-            return self
-        outs = [
-            _written(x, said, how, aval)
-            for x, said, aval in zip(self.placement.outs, how.outs, self.out_avals, strict=True)
-        ]
+        outs = _as_written(self.placement.outs, request)
         if all(x is y for x, y in zip(outs, self.placement.outs, strict=True)):
             return self
         result = copy(self)
@@ -187,6 +181,17 @@ class ShardedExecutable(Executable):
             results = self.loaded.execute_sharded(buffers, with_tokens=True)
             _under_way.append((results.consume_token(), self._devices))
             return results.consume_with_handlers(self._handlers)
+
+
+def _as_written(outs: Sequence[Sharding | None], request: Compilation) -> Sequence[Sharding | None]:
+    """Return how results lie, as arguments and the program write it."""
+    how = placement_in(request).written
+    if how is None:
+        return outs
+    avals = request.jaxpr.out_avals
+    return [
+        _written(x, said, how, aval) for x, said, aval in zip(outs, how.outs, avals, strict=True)
+    ]
 
 
 def _written(
@@ -426,15 +431,24 @@ def _run_on_host(request: Compilation, args: Sequence[Array]) -> list[Array]:
 
     Functions are called once, with whole arrays, or within ``shard_map`` once for each device.
     """
-    placement = placement_in(request)
     hosts = on_host(args)
     if placement_by(request.jaxpr, [None] * len(hosts)) is None:
         outs = compiled(attrs.evolve(request, donated=(), placement=None))(hosts)
     else:  # it has parts for each device, of which NumPy computes one after the other
         with tr.use_trace(tr.eager[jx.ProgramTrace](inf)):
             outs = jx.eval_jaxpr(request.jaxpr, hosts)
+    return put_results(request, outs)
+
+
+def put_results(request: Compilation, outs: Sequence[Array]) -> list[Array]:
+    """Put results that the host has computed where a program that has a placement says."""
+    placement, first = placement_in(request), on_first()
     whole = undivided(placement.ins, placement.ids)
-    return [moving.put(x, lie or whole) for x, lie in zip(outs, placement.outs, strict=True)]
+    lie = _as_written([x or whole for x in placement.outs], request)
+    return [
+        x if to is None or to == first else moving.put(x, to)
+        for x, to in zip(outs, lie, strict=True)
+    ]
 
 
 def flags_of(request: Compilation) -> Flags:
