@@ -255,6 +255,85 @@ def test_what_is_empty_in_the_environment_is_not_set() -> None:
     assert subprocess.check_output(command, env={**os.environ, **empty}) == b"first\n"
 
 
+SWITCHES = {"1": True, "true": True, "T": True, "off": False, "n": False}
+#: What variables of JAX's may be, where that is no switch, and what ``update`` takes for it.
+TEXTS: dict[str, dict[str, object]] = {
+    "jax_numpy_dtype_promotion": {"standard": "standard", "strict": "strict"},
+    "jax_numpy_rank_promotion": {"allow": "allow", "warn": "warn", "raise": "raise"},
+    "jax_compilation_cache_dir": {"/nowhere": "/nowhere"},
+    "jax_compilation_cache_max_size": {"-1": -1, "12345": 12345},
+    "jax_default_prng_impl": {"rbg": "rbg", "threefry2x32": "threefry2x32"},
+    "jax_num_cpu_devices": {},  # it has been read
+    "jax_default_device": {"cpu": "cpu"},
+    "jax_platforms": {"cpu": "cpu"},
+    "jax_traceback_filtering": {"off": "off", "auto": "auto"},
+    **{
+        name: {"log": "log", "disallow": "disallow"}
+        for name in jax_settings.RENAMED
+        if "transfer_guard" in name
+    },
+    **{
+        name: {str(value): value for value in taken if value is not None}
+        for name, (taken, _) in jax_settings.FIXED.items()
+        if not isinstance(taken[0], bool)
+    },
+    **{name: {"1": 1, "something": "something"} for name in jax_settings.IDLE},
+}
+
+
+def test_variables_of_jax_do_what_update_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = config.Process.settings
+    tried = 0
+    for name in (*jax_settings.RENAMED, *jax_settings.FIXED, *jax_settings.IDLE):
+        taken = jax_settings.FIXED.get(name, ((True, False),))[0]
+        for text, value in TEXTS.get(name, SWITCHES).items():
+            if name not in TEXTS and value not in taken:
+                continue
+            try:
+                unchecked(config.update)(name, value)
+                expected, config.Process.settings = config.Process.settings, before
+                monkeypatch.setenv(name.upper(), text)
+                config.heed_environment(warn=False)
+                assert config.Process.settings is expected, (name, text)
+            finally:
+                config.Process.settings = before
+                config.update("tier", before.tier)  # so that whoever follows settings hears of it
+                tried += 1
+        monkeypatch.delenv(name.upper(), raising=False)
+    assert tried > 250
+
+
+@pytest.mark.parametrize(
+    ("variable", "text", "natively", "as_jax"),
+    [
+        ("JAX_DEBUG_NANS", "yes", "debug_nans=True", "debug_nans=True"),
+        ("JAX_ENABLE_X64", "1", "float64", "float64"),
+        ("JAX_DISABLE_JIT", "maybe", "ArgumentError: JAX_DISABLE_JIT=maybe", "JAX_DISABLE_JIT"),
+        ("TINYJAX_TIER", "last", "ArgumentError: TINYJAX_TIER=last in", "TINYJAX_TIER=last"),
+        ("JAX_RANDOM_SEED_OFFSET", "x", "ArgumentError: JAX_RANDOM_SEED_OFFSET=x", "OFFSET=x"),
+        ("JAX_DEFAULT_MATMUL_PRECISION", "highest", "first", "first"),
+        ("JAX_DEFAULT_MATMUL_PRECISION", "much", "ArgumentError.*PRECISION=much", "much"),
+        ("JAX_DUMP_IR_TO", "/x", "Warning: JAX_DUMP_IR_TO=/x.*as_text", "ArgumentError.*_IR_TO"),
+        ("JAX_PALLAS_VERBOSE_ERRORS", "1", "Warning.*has no Pallas", "Warning.*has no Pallas"),
+    ],
+)
+def test_a_variable_when_the_package_is_imported(
+    variable: str, text: str, natively: str, as_jax: str
+) -> None:
+    kept = {key: x for key, x in os.environ.items() if not key.startswith(("JAX", "TINYJAX"))}
+    for module, expected in (("tinyjax", natively), ("tinyjax.as_jax", as_jax)):
+        program = f"import {module}, sys; print(tinyjax.config.settings())"
+        done = subprocess.run(
+            [sys.executable, "-c", program],
+            env={**kept, variable: text},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert re.search(expected, done.stdout + done.stderr), done
+        assert done.stderr.count(variable) <= 3  # a warning comes once
+
+
 @pytest.mark.skipif("TINYJAX_TYPECHECK" in os.environ, reason="typeguard removes the overloads")
 def test_type_checkers_know_every_setting() -> None:
     names = {

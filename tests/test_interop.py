@@ -102,7 +102,8 @@ def test_jax_in_the_same_process(order: str, x64: bool) -> None:
         "assert tnp.asarray(np.asarray(theirs)).shape == (3,)\n"
         "np.testing.assert_array_equal(jnp.asarray(np.asarray(ours)), theirs)\n"
     )
-    succeeds(program, JAX_ENABLE_X64=str(int(x64)), JAX_PLATFORMS="cpu")
+    own = {"TINYJAX_DEFAULT_DTYPES": "float32"}  # which is heeded rather than JAX's variable
+    succeeds(program, JAX_ENABLE_X64=str(int(x64)), JAX_PLATFORMS="cpu", **own)
 
 
 @pytest.mark.slow

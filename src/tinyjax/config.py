@@ -1,7 +1,8 @@
 """Settings: process-wide by ``update``, local to a block by ``scoped``, or from the environment.
 
-A setting called ``name`` is read from ``TINYJAX_NAME`` when the package is imported. All settings
-form one frozen record, so that a compiled function can remember the record it was traced under.
+A setting called ``name`` is read from ``TINYJAX_NAME`` when the package is imported, or else from
+JAX's variable for it. All settings form one frozen record, so that a compiled function can remember
+the record it was traced under.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias, TypeVar, get_a
 import attrs
 
 from tinyjax.errors import ArgumentError, shortened
-from tinyjax.jax_settings import FIXED, IDLE, RENAMED, TRANSFERS, OneMeaning
+from tinyjax.frames import warn_user
+from tinyjax.jax_settings import ABSENT, FIXED, IDLE, PRECISIONS, RENAMED, TRANSFERS, OneMeaning
 from tinyjax.lazy import did_you_mean
 from tinyjax.records import Printed
 from tinyjax.tracebacks import shown_whole
@@ -39,8 +41,8 @@ Generator = Literal["threefry2x32", "rbg", "unsafe_rbg"]
 
 
 _TRUTHS: Final = {
-    **dict.fromkeys(("1", "true", "on", "yes"), True),
-    **dict.fromkeys(("0", "false", "off", "no", ""), False),
+    **dict.fromkeys(("1", "true", "t", "on", "yes", "y"), True),
+    **dict.fromkeys(("0", "false", "f", "off", "no", "n", ""), False),
 }
 
 
@@ -184,7 +186,7 @@ class Settings(Printed):
             ``platforms``.
         platforms: the platforms of devices, with commas between them, the default one first. Where
             it is ``""``, that is a GPU, if there are one and the plugin for it, or else the
-            processor. In the environment it is ``JAX_PLATFORMS`` as well.
+            processor.
         transfers_to_device: what becomes of data of NumPy's or Python's that is made an array
             without ``device_put`` having been asked for it; see ``transfer_guard``.
         transfers_between_devices: the same of arrays that are moved.
@@ -247,16 +249,6 @@ class Settings(Printed):
 _NAMES = tuple(field.name for field in attrs.fields(Settings) if field.init)
 
 
-def _from_environment() -> Settings:
-    values: dict[str, Any] = {}
-    for name in _NAMES:
-        value = os.environ.get(f"TINYJAX_{name.upper()}")
-        if value:  # what is empty is not set, as in the shell's ${NAME:-...}
-            values[name] = value
-    values.setdefault("platforms", os.environ.get("JAX_PLATFORMS", ""))
-    return Settings(**values)
-
-
 class Process:
     """What holds for the whole process, where no block and no thread has its own.
 
@@ -266,7 +258,7 @@ class Process:
         'Settings'
     """
 
-    settings: Settings = _from_environment()
+    settings: Settings = Settings()
 
 
 _local: ContextVar[Settings | None] = ContextVar("tinyjax_settings", default=None)
@@ -326,7 +318,7 @@ def _own(name: str, value: object) -> dict[str, object]:
     if name in RENAMED:
         if name == "jax_traceback_filtering":
             value = _TRACEBACKS_OF_JAX.get(value, value)
-        if name == "jax_compilation_cache_max_size" and value == -1:
+        if name == "jax_compilation_cache_max_size" and value in (-1, "-1"):
             value = sys.maxsize
         return {RENAMED[name]: "" if value is None else value}
     if name == "jax_enable_compilation_cache":
@@ -338,6 +330,8 @@ def _own(name: str, value: object) -> dict[str, object]:
         if value not in taken:
             raise ArgumentError(f"'{name}' cannot be {value!r}: {why}.")
         return {}
+    if name in ABSENT:
+        raise ArgumentError(f"there is no setting '{name}': {ABSENT[name]}.")
     if name.startswith("jax_"):
         raise ArgumentError(
             f"there is no setting '{name}': if JAX has it, it is for what tinyjax does not have, "
@@ -521,6 +515,55 @@ def update(name: str, value: object) -> None:
         _local.set(_evolve(local, changes))
     for follower in _followers:
         follower(settings())
+
+
+#: Variables of JAX's that have been heeded, and their values.
+_heeded: Final[dict[str, str]] = {}
+
+
+def heed_environment(warn: bool = True) -> None:
+    """Put into force what JAX's variables in the environment ask for, as ``update`` does.
+
+    A variable changes nothing if it is empty, if it was heeded before with this value, or if our
+    own variable of the same setting is set.
+
+    Args:
+        warn: warn of values that have no effect here; otherwise they raise, as in ``update``.
+
+    Raises:
+        ArgumentError: a variable has a value that its setting does not take.
+
+    Example:
+        >>> from tinyjax import config
+        >>> config.heed_environment()
+    """
+    found = {name.lower(): x for name, x in os.environ.items() if name.startswith("JAX") and x}
+    # the last one undoes what others say of the cache
+    for name in (*RENAMED, *FIXED, *ABSENT, "jax_enable_compilation_cache") if found else ():
+        if name not in found or _heeded.get(name) == found[name]:
+            continue
+        own = os.environ.get(f"TINYJAX_{RENAMED.get(name, name).upper()}")
+        if own or _heed(name.upper(), name, found[name], warn):
+            _heeded[name] = found[name]
+
+
+def _heed(variable: str, name: str, text: str, warn: bool) -> bool:
+    """Set what a variable asks for; return whether all has been said of it."""
+    value: Any = text
+    known: Any = name
+    try:
+        taken, why = FIXED.get(name) or ((text,), ABSENT.get(name, ""))
+        if isinstance(taken[0], bool):
+            value = _boolean(text)
+        elif isinstance(taken[0], int):
+            value = _read(name, text, int, "a whole number")
+        if name in ABSENT or (warn and value not in taken and taken is not PRECISIONS):
+            warn_user(f"{variable}={text} in the environment has no effect: {why}.")
+            return name in ABSENT
+        update(known, value)
+    except ArgumentError as error:
+        raise ArgumentError(f"{variable}={text} in the environment: {error.message}") from None
+    return True
 
 
 def scoped(**changes: object) -> AbstractContextManager[Settings]:
@@ -1190,6 +1233,13 @@ def _set_as_flags() -> None:
         if flag.present:
             known: Any = name
             update(known, flag.value)
+
+
+heed_environment()
+for _name in _NAMES:
+    # what is empty is not set, as in the shell's ${NAME:-...}
+    if _text := os.environ.get(_variable := f"TINYJAX_{_name.upper()}"):
+        _heed(_variable, _name, _text, warn=False)
 
 
 if not TYPE_CHECKING:  # to a type checker a name that is not declared is a mistake

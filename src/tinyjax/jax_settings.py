@@ -88,6 +88,16 @@ RENAMED: Final = {
 #: The settings that ``jax_transfer_guard`` changes.
 TRANSFERS: Final = ("transfers_to_device", "transfers_between_devices", "transfers_to_host")
 
+#: What ``jax_default_matmul_precision`` may be in JAX.
+PRECISIONS: Final[tuple[object, ...]] = (
+    *(None, "default", "high", "highest", "fastest", "bfloat16", "bfloat16_3x"),
+    *("tensorfloat32", "float32", "DEFAULT", "F16_F16_F16", "F16_F16_F32"),
+    *("BF16_BF16_BF16", "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6"),
+    *("BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32"),
+    *("F64_F64_F64", "ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM"),
+    *("ANY_F8_ANY_F8_ANY", "ANY_F8_ANY_F8_ANY_FAST_ACCUM"),
+)
+
 #: JAX's settings that have one meaning here: what they may be set to, and why nothing else.
 FIXED: Final[dict[str, tuple[tuple[object, ...], str]]] = {
     "jax_platform_name": (("cpu", "", None), "it is an old name of jax_platforms"),
@@ -117,16 +127,23 @@ FIXED: Final[dict[str, tuple[tuple[object, ...], str]]] = {
     "jax_log_checkpoint_residuals": ((False,), "print_saved_residuals prints them"),
     "jax_dump_ir_to": (("", None), "jit(f).lower(...).as_text() is a program's text"),
     "jax_default_matmul_precision": (
-        (
-            *(None, "default", "high", "highest", "fastest", "bfloat16", "bfloat16_3x"),
-            *("tensorfloat32", "float32", "DEFAULT", "F16_F16_F16", "F16_F16_F32"),
-            *("BF16_BF16_BF16", "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6"),
-            *("BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32"),
-            *("F64_F64_F64", "ANY_F8_ANY_F8_F32", "ANY_F8_ANY_F8_F32_FAST_ACCUM"),
-            *("ANY_F8_ANY_F8_ANY", "ANY_F8_ANY_F8_ANY_FAST_ACCUM"),
-        ),
+        PRECISIONS,
         "products are computed in the full precision of their dtype",
     ),
+}
+
+#: JAX's settings that have no meaning here, and why.
+ABSENT: Final = {
+    **dict.fromkeys(
+        (
+            *("jax_pallas_enable_debug_checks", "jax_pallas_poison_buffers"),
+            *("jax_pallas_use_mosaic_gpu", "jax_pallas_verbose_errors"),
+            *("jax_mosaic_allow_hlo", "jax_use_emit_pipeline_primitive"),
+        ),
+        "tinyjax has no Pallas",
+    ),
+    "jax_mock_gpu_topology": "num_cpu_devices divides the processor into devices",
+    "jax_pjrt_client_create_options": "XLA_FLAGS has options of XLA's",
 }
 
 #: JAX's settings that may be anything: what they choose makes no difference here.

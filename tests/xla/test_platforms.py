@@ -253,7 +253,12 @@ def test_the_plugin_is_found_without_running_it(
     with pytest.raises(PlatformError, match="jax-cuda12-plugin is not installed: pip install"):
         tinyjax.devices("cuda")
     monkeypatch.setenv("JAX_PLATFORMS", "cuda, CPU")
-    assert config._from_environment().platforms == "cuda,cpu"
+    before = config.Process.settings
+    config.heed_environment()
+    try:
+        assert config.settings().platforms == "cuda,cpu"
+    finally:
+        config.Process.settings = before
 
 
 def test_the_default() -> None:

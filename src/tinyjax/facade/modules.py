@@ -6,7 +6,6 @@ a module that is not there is an error that says that this is tinyjax.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import import_module
@@ -337,8 +336,9 @@ def name_namespace() -> None:
 def install() -> None:
     """Make ``import jax`` mean tinyjax from here on; once it does, do nothing.
 
-    As in JAX there are no 64-bit types then, unless JAX_ENABLE_X64 is set, or the settings say that
-    they are the default.
+    JAX's variables in the environment are heeded as ``config.update`` heeds its settings. As in JAX
+    there are no 64-bit types then, unless JAX_ENABLE_X64 is set, or the settings say that they are
+    the default.
 
     Raises:
         ImportError: jax has been imported.
@@ -351,9 +351,9 @@ def install() -> None:
             "whoever imported them keeps them. Import tinyjax.as_jax first, before any library "
             "that imports jax."
         )
+    config.heed_environment(warn=False)
     if config.settings().default_dtypes != "float64":
-        wide: Any = os.environ.get("JAX_ENABLE_X64", "0")
-        config.update("jax_enable_x64", wide)
+        config.update("jax_enable_x64", False)
     give_attributes()
     for module in _OF_TRACERS:
         import_module(f"tinyjax.{module}")
