@@ -6,7 +6,7 @@ import functools
 import pickle
 import sys
 from collections import OrderedDict, defaultdict, namedtuple
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -18,8 +18,11 @@ from hypothesis import given, strategies as st
 from jax import tree_util as oracle
 from unchecked import unchecked
 
-from tinyjax import jit, tree
+import tinyjax
+import tinyjax.numpy as jnp
+from tinyjax import jit, records, tree
 from tinyjax.errors import ArgumentError, TinyjaxError
+from tinyjax.experimental import sparse
 from tinyjax.tree import node, treedef
 
 
@@ -567,6 +570,9 @@ def test_keys() -> None:
     assert tree.keystr(path, simple=True, separator=".") == "w.0.bias"
     assert tree.leaves_with_path({"w": [1]}) == [((tree.DictKey("w"), tree.SequenceKey(0)), 1)]
     assert len({tree.SequenceKey(0), tree.SequenceKey(0), tree.FlattenedIndexKey(0)}) == 2
+    unlike = [tree.SequenceKey(1), tree.DictKey(1), tree.FlattenedIndexKey(1), tree.DictKey(True)]
+    assert [unlike.index(key) for key in unlike] == [0, 1, 2, 1]
+    assert len(set(map(hash, unlike))) == 3
 
 
 def test_the_keys_of_a_partial_are_its_attributes() -> None:
@@ -1399,3 +1405,28 @@ def test_a_class_that_flattens_with_keys_alone() -> None:
 def test_the_first_difference_of_two_structures(a: Any, b: Any, expected: Any) -> None:
     found = treedef.first_difference(tree.structure(a), tree.structure(b), "x")
     assert found == expected
+
+
+def test_values_that_trees_hold_look_like_no_containers() -> None:
+    """Libraries know containers by these marks; tests/libraries asks dm-tree and optree."""
+    mesh = tinyjax.make_mesh((1,), ("x",), devices=tinyjax.devices()[:1])
+    place = tinyjax.NamedSharding(mesh, tinyjax.P("x"))
+    x, matrix = jnp.ones(2), jnp.eye(2)
+    traced: list[object] = []
+    jit(lambda x: traced.append(x) or x)(x)
+    values: list[Any] = [
+        *(x, tinyjax.random.key(0), tinyjax.device_put(x, place), tinyjax.new_ref(x), *traced),
+        *(tinyjax.ShapeDtypeStruct((2,), "float32"), x.aval, x.format, x.format.layout),
+        *(place, place.spec, mesh, mesh.abstract_mesh, x.sharding, tinyjax.devices()[0]),
+        *(sparse.BCOO.fromdense(matrix), sparse.BCSR.fromdense(matrix)),
+    ]
+    for value in values:
+        kind = type(value)
+        assert not isinstance(value, (Mapping, Sequence, tuple, list, dict)), kind
+        for mark in ("_fields", "__attrs_attrs__", "__dataclass_fields__"):
+            assert not hasattr(kind, mark), (kind, mark)
+        if records.has_fields(kind):
+            assert len(records.fields(kind)) == len(records.field_names(kind))
+    for value in (place, place.spec, mesh.abstract_mesh, values[5], x.format):
+        again = pickle.loads(pickle.dumps(value))
+        assert (again, hash(again)) == (value, hash(value))

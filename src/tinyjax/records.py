@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import attrs
+
+T = TypeVar("T")
 
 
 class Printed:
@@ -51,7 +53,8 @@ class Record(Printed):
             return
         kind: type = cls
         compared = [field.name for field in attrs.fields(kind) if field.eq]
-        for name, method in zip(("__eq__", "__hash__"), _methods(compared), strict=True):
+        methods = _methods(compared, hash(cls.__qualname__))
+        for name, method in zip(("__eq__", "__hash__"), methods, strict=True):
             setattr(cls, name, method)
 
 
@@ -59,19 +62,58 @@ def field_names(kind: type) -> tuple[str, ...]:
     """The names of the fields of an attrs class, which are asked for at every equation."""
     names = _field_names.get(kind)
     if names is None:
-        assert attrs.has(kind), f"{kind} is no attrs class"
-        names = _field_names[kind] = tuple([field.name for field in attrs.fields(kind)])
+        names = _field_names[kind] = tuple([field.name for field in fields(kind)])
     return names
 
 
 _field_names: Final[dict[type, tuple[str, ...]]] = {}
 
 
-def _methods(compared: Sequence[str]) -> tuple[Callable[[Any, Any], Any], Callable[[Any], int]]:
-    """Make ``==`` and ``hash`` of the fields that are compared."""
+def leaf(kind: type[T]) -> type[T]:
+    """Hide from other libraries that a class is attrs'.
+
+    Some, such as dm-tree, take the instances of every attrs class apart as containers. Those of
+    this class are leaves to them. Its fields are told by ``fields``.
+
+    Example:
+        >>> import attrs
+        >>> from tinyjax import records
+        >>> @records.leaf
+        ... @attrs.frozen
+        ... class Point:
+        ...     x: int
+        >>> attrs.has(Point), [field.name for field in records.fields(Point)]
+        (False, ['x'])
+    """
+    declared: Any = kind
+    _hidden[kind] = attrs.fields(declared)
+    del declared.__attrs_attrs__
+    return kind
+
+
+_hidden: Final[dict[type, tuple[attrs.Attribute[Any], ...]]] = {}
+
+
+def has_fields(kind: type) -> bool:
+    """Say whether a class is attrs', or was before ``leaf``."""
+    return attrs.has(kind) or not _hidden.keys().isdisjoint(kind.__mro__)
+
+
+def fields(kind: Any) -> tuple[attrs.Attribute[Any], ...]:
+    """Return the fields of an attrs class, ``leaf`` or not."""
+    if attrs.has(kind):
+        return tuple(attrs.fields(kind))
+    assert has_fields(kind), f"{kind} is no attrs class"
+    return next(_hidden[base] for base in kind.__mro__ if base in _hidden)
+
+
+def _methods(
+    compared: Sequence[str], seed: int
+) -> tuple[Callable[[Any, Any], Any], Callable[[Any], int]]:
+    """Make ``==`` and ``hash`` of the fields that are compared; ``seed`` is the class's own."""
     get = attrgetter(*compared) if compared else lambda self: ()
 
     def equal(self: Any, other: Any) -> Any:
         return get(self) == get(other) if self.__class__ is other.__class__ else NotImplemented
 
-    return equal, lambda self: hash(get(self))
+    return equal, lambda self: hash(get(self)) ^ seed

@@ -165,6 +165,7 @@ class Place:
     __slots__ = ()
 
 
+@records.leaf
 @attrs.frozen(eq=False, repr=False)
 class Device(Place, records.Record):
     """A device that holds arrays and runs programs.
@@ -265,6 +266,7 @@ MEMORY: Final = "device"
 MEMORIES: Final = (MEMORY, "pinned_host", "unpinned_host")
 
 
+@records.leaf
 @attrs.frozen(eq=False, repr=False)
 class Memory(records.Record):
     """The memory of a device.

@@ -19,10 +19,9 @@ from importlib import import_module
 from math import prod
 from typing import Any, Final, TypeVar
 
-import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors
+from tinyjax import dtypes, errors, records
 from tinyjax.core.names import av, ints, jx, opd, prim
 from tinyjax.export import dims, parsing, symbolic_programs, unsized
 from tinyjax.parallel import meshes, named_sharding as ns, sharding as sd, types as ty
@@ -106,7 +105,7 @@ def _checked(record: Any, owner: str) -> Any:
     Raises:
         ExportError: one does not.
     """
-    for field in attrs.fields(type(record)):
+    for field in records.fields(type(record)):
         value = getattr(record, field.name)
         kind = field.type
         said = kind.__name__ if isinstance(kind, type) else str(kind)
@@ -189,7 +188,7 @@ class _Writer:
     def _fields(self, record: Any) -> dict[str, Any]:
         return {
             field.alias or field.name: self._value(getattr(record, field.name))
-            for field in attrs.fields(type(record))
+            for field in records.fields(type(record))
         }
 
     def _value(self, value: Any) -> Any:

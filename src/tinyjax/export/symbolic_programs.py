@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax import errors, frames, tree
+from tinyjax import errors, frames, records, tree
 from tinyjax.core.names import av, ints, jt, jx, opd, pr, prim
 from tinyjax.export import dims, polynomials as poly, unsized
 from tinyjax.parallel.inside import on_axes
@@ -172,7 +172,7 @@ class Rewriting:
         if isinstance(value, Program):
             return self.sized(value)
         if isinstance(value, prim.Params) or (
-            attrs.has(type(value)) and not isinstance(value, tree.PyTreeDef)
+            records.has_fields(type(value)) and not isinstance(value, tree.PyTreeDef)
         ):
             return self._record(value)
         return self.size(value) if isinstance(value, dims.SymbolicDim) else value
@@ -187,7 +187,7 @@ class Rewriting:
 
     def _record(self, record: Any) -> Any:
         changes: dict[str, Any] = {}
-        for field in attrs.fields(type(record)):
+        for field in records.fields(type(record)):
             if field.init:
                 before = getattr(record, field.name)
                 after = self.value(before)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import attrs
 
+from tinyjax import records
 from tinyjax.core.names import Array, dev
 from tinyjax.parallel.sharding import Sharding
 
@@ -14,6 +15,7 @@ def _listed(axes: Iterable[int]) -> tuple[int, ...]:
     return tuple(axes)
 
 
+@records.leaf
 @attrs.frozen
 class Layout:
     """An order of the axes of an array in memory.
@@ -29,6 +31,7 @@ class Layout:
     sub_byte_element_size_in_bits: int = 0
 
 
+@records.leaf
 @attrs.frozen
 class Format:
     """How an array lies in memory, and on which devices.

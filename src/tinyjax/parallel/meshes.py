@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 from numpy.typing import NDArray
 
-from tinyjax import config, lazy
+from tinyjax import config, lazy, records
 from tinyjax.core.names import dev
 from tinyjax.core.values.integers import integers, listed
 from tinyjax.errors import ShardingError, shortened
@@ -193,6 +193,7 @@ class _Grid:
         return f"{type(self).__name__}({shape or ()}, axis_types={self.axis_types})"
 
 
+@records.leaf
 @attrs.frozen(init=False, repr=False)
 class Mesh(_Grid, ContextDecorator):
     """Devices in a grid whose axes have names.
@@ -366,6 +367,7 @@ class Mesh(_Grid, ContextDecorator):
         scope.__exit__(*exception)
 
 
+@records.leaf
 @attrs.frozen(init=False)
 class AbstractMesh(_Grid):
     """The grid of a mesh without its devices, of which there need not be so many.

@@ -8,13 +8,14 @@ from functools import lru_cache
 import attrs
 import numpy as np
 
-from tinyjax import errors, lazy
+from tinyjax import errors, lazy, records
 from tinyjax.core.names import ShapedArray, dev
 from tinyjax.parallel import sharding as sd
 from tinyjax.parallel.meshes import MORE_DEVICES, AbstractMesh, AnyMesh, AxisType, Mesh, get_mesh
 from tinyjax.parallel.types import typed
 
 
+@records.leaf
 @attrs.frozen(repr=False, cache_hash=True)  # calls of programs are found by it
 class NamedSharding(sd.Sharding):
     """The axes of an array are divided over the axes of a mesh.

@@ -77,6 +77,7 @@ def _names_set(names: object, argument: str) -> NamesSet:
     )
 
 
+@records.leaf
 @attrs.frozen(eq=False, init=False, repr=False)
 class PartitionSpec(dev.Place, records.Record):
     """Over which axes of a mesh of devices each axis of an array is divided.
@@ -728,6 +729,7 @@ class Sharding(dev.Place):
         raise NotImplementedError
 
 
+@records.leaf
 @attrs.frozen(eq=False, repr=False)
 class SingleDeviceSharding(Sharding, records.Record):
     """The whole array lies on one device.

@@ -141,8 +141,8 @@ def _compared(kind: type[Any]) -> tuple[str, ...]:
 
             if is_dataclass(kind):
                 names = tuple([field.name for field in fields(kind) if field.compare])
-            elif attrs.has(kind):
-                names = tuple([field.name for field in attrs.fields(kind) if field.eq])
+            elif records.has_fields(kind):
+                names = tuple([field.name for field in records.fields(kind) if field.eq])
         _known[kind] = names
     return names
 

@@ -16,10 +16,9 @@ from types import NoneType
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors, tree
+from tinyjax import dtypes, errors, records, tree
 from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.core.values.concrete import ConcreteArray
 
@@ -76,14 +75,14 @@ def _rule(kind: type) -> Callable[[Any], bytes]:
     for base, rule in _RULES:
         if issubclass(kind, base):
             return rule
-    if attrs.has(kind):
+    if records.has_fields(kind):
         return _record(kind)
     return _token
 
 
-def _record(kind: type[attrs.AttrsInstance]) -> Callable[[Any], bytes]:
+def _record(kind: type) -> Callable[[Any], bytes]:
     """Return what encodes records of a class, field by field."""
-    names = [field.name for field in attrs.fields(kind) if field.eq]
+    names = [field.name for field in records.fields(kind) if field.eq]
     head = b"r%s(" % kind.__qualname__.encode()
     if not names:
         whole = head + b")"

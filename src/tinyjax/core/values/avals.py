@@ -27,7 +27,7 @@ from tinyjax.dtypes import (
     result_type,
 )
 from tinyjax.errors import ArgumentError, described
-from tinyjax.records import Record
+from tinyjax.records import Record, leaf
 
 if TYPE_CHECKING:
     from tinyjax.core import answers
@@ -146,6 +146,7 @@ _MOST_UNUSED: Final = 1 << 16
 _DTYPES: Final[tuple[type, ...]] = (np.dtype,)
 
 
+@leaf
 @attrs.frozen(init=False, eq=False, slots=True, repr=False)
 class ShapedArray:
     """A shape, a dtype, and whether the dtype is weak: the type of a value in a jaxpr.
@@ -608,6 +609,7 @@ def _lies(where: Any) -> answers.Sharding | None:
     return None if where is None else dev.plane().declared(where)
 
 
+@leaf
 @attrs.frozen(eq=False, repr=False)
 class ShapeDtypeStruct(Record):
     """A shape and a dtype, in place of an array where only its type matters.
@@ -658,7 +660,8 @@ class ShapeDtypeStruct(Record):
             >>> tinyjax.ShapeDtypeStruct((2,), "float32").update(shape=(3, 4))
             ShapeDtypeStruct(shape=(3, 4), dtype=float32)
         """
-        return attrs.evolve(self, **changes)
+        names = ("shape", "dtype", "weak_type", "sharding")
+        return ShapeDtypeStruct(**{name: getattr(self, name) for name in names} | changes)
 
     @classmethod
     def like(cls, value: Any) -> ShapeDtypeStruct:

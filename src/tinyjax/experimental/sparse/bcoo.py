@@ -11,13 +11,14 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, tree
+from tinyjax import dtypes, records, tree
 from tinyjax.core.names import Array, ArrayLike, api, ints, opd
 from tinyjax.errors import ArgumentError, ShapeError, SparseRuleError, shortened
 from tinyjax.experimental.sparse.base import JAXSparse, arrays_of, of_each
 
 
 @tree.register_pytree_node_class
+@records.leaf
 @attrs.frozen(init=False, eq=False, repr=False)
 class BCOO(JAXSparse):
     """A sparse array: elements, and where they are.

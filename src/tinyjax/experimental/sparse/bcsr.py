@@ -8,12 +8,13 @@ from typing import Any
 import attrs
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, errors, tree
+from tinyjax import dtypes, errors, records, tree
 from tinyjax.core.names import Array, ArrayLike, ints
 from tinyjax.experimental.sparse import base, bcoo
 
 
 @tree.register_pytree_node_class
+@records.leaf
 @attrs.frozen(init=False, eq=False, repr=False)
 class BCSR(base.JAXSparse):
     """A sparse matrix: elements row by row, their columns, and where each row begins.

@@ -11,11 +11,10 @@ import copy
 from types import FunctionType, MethodType
 from typing import Any, Final
 
-import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, errors
+from tinyjax import dtypes, errors, records
 from tinyjax.core.names import Array
 
 
@@ -127,14 +126,14 @@ def is_differentiable(x: Any) -> bool:
 def is_record(x: Any) -> bool:
     """Whether a value is an object with declared fields."""
     return not isinstance(x, type) and (
-        attrs.has(type(x)) or hasattr(type(x), "__dataclass_fields__")
+        records.has_fields(type(x)) or hasattr(type(x), "__dataclass_fields__")
     )
 
 
 def field_names(kind: type) -> tuple[str, ...]:
     """The names of the fields of an attrs class or a dataclass."""
-    if attrs.has(kind):
-        return tuple([field.name for field in attrs.fields(kind)])
+    if records.has_fields(kind):
+        return records.field_names(kind)
     return tuple(getattr(kind, "__dataclass_fields__"))  # noqa: B009 - typeshed's is an instance's
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors, tree
+from tinyjax import dtypes, errors, records, tree
 from tinyjax.core.names import Array, av, ck, conc, jx, opd, prim, tr
 from tinyjax.source.ir.find import run_text
 from tinyjax.source.jaxprs.text_runtime import WEAK, TypedFunction, bits_of, literal
@@ -345,13 +345,13 @@ class Parameter:
 
     def record(self, value: Any) -> Doc:
         make: Any = type(value)
-        if not (attrs.has(make) and "__eq__" in vars(make)):
+        if not (records.has_fields(make) and "__eq__" in vars(make)):
             return self.imported(value, value)
         if "__attrs_init__" in vars(make):  # it is made of other arguments than its fields
             make, arguments = value.__reduce__()
             parts = [self.write(item) for item in arguments]
         else:
-            fields = [(field, getattr(value, field.name)) for field in attrs.fields(make)]
+            fields = [(field, getattr(value, field.name)) for field in records.fields(make)]
             parts = [
                 prefixed(f"{field.alias}=", self.write(item))
                 for field, item in fields
