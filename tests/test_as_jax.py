@@ -42,6 +42,99 @@ CASES = [
         ),
         r"float64 float32 int32 int32 int32 float64 int64 \[0.969948\d* +0.31518186",
     ),
+    (
+        "import jax.lib, jaxlib; print(jax.lib.__version__ == jaxlib.__version__)",
+        "True",
+    ),
+    (
+        (
+            "import jax, jax.extend.core as core\n"
+            "class Own(core.Primitive): pass\n"
+            "eqns = jax.make_jaxpr(lambda x: jax.numpy.sin(x) + 1)(1.0).eqns\n"
+            "print([isinstance(eqn.primitive, core.Primitive) for eqn in eqns],"
+            "isinstance(eqns[0].primitive, Own), isinstance(Own('own'), Own), isinstance(1, Own))"
+        ),
+        r"\[True, True\] False True False",
+    ),
+    (  # whether a number made inside is traced tells array_api_extra whether it is
+        (
+            "import jax, jax.numpy as jnp; from jax.extend.core import "
+            "unsafe_am_i_under_a_jit_DO_NOT_USE as under_jit\n"
+            "def asks(x):\n"
+            "    for make in (jnp.asarray, jnp.array):\n"
+            "        try: found.append(not make(False))\n"
+            "        except jax.errors.TracerBoolConversionError: found.append('traced')\n"
+            "    found.append(under_jit())\n"
+            "    return x * jnp.asarray(2.0)\n"
+            "found = []; asks(1.0); jax.grad(asks)(1.0); print(found)\n"
+            "found = []; print(jax.jit(asks)(1.0), jax.jit(jax.grad(asks))(1.0), found)\n"
+            "x = jnp.ones(()); print(jax.jit(lambda y: y if jnp.asarray(x) else 0)(1.0))"
+        ),
+        (
+            r"\[True, True, False, True, True, False\]\n"
+            r"2.0 2.0 \['traced', 'traced', True, 'traced', 'traced', True\]\n1.0"
+        ),
+    ),
+    (
+        (
+            "import jax, pickle, numpy as np, jax.numpy as jnp\n"
+            "key = jax.random.key(0); dtype = key.dtype; struct = jax.eval_shape(lambda: key)\n"
+            "same = jax.jit(lambda x: print(x.dtype) or x)\n"
+            "print(dtype.name, dtype, struct.dtype, same(key).dtype)\n"
+            "other = jax.random.key(0, impl='rbg').dtype\n"
+            "print(dtype == jax.random.split(key).dtype, dtype == other,"
+            "jnp.issubdtype(dtype, jax.dtypes.prng_key), "
+            "pickle.loads(pickle.dumps(dtype)) == dtype,"
+            "jnp.empty(2, dtype).dtype, jax.random.key(1, impl=dtype).dtype,"
+            "np.dtype(dtype) == dtype,"
+            "isinstance(dtype, jax._src.dtypes.ExtendedDType))"
+        ),
+        r"key<fry>\n(key<fry> ?){4}\nTrue False True True key<fry> key<fry> True True",
+    ),
+    (
+        (
+            "import jax, jax.numpy as jnp; from jax.sharding import PartitionSpec as P\n"
+            "mesh = jax.make_mesh((1,), ('m',))\n"
+            "for spec in (P(), P(None), P(None, None), P('m'), P('m', None)):\n"
+            "    options = {'in_specs': P('m'), 'out_specs': spec, 'check_vma': False}\n"
+            "    found = jax.shard_map(abs, mesh=mesh, **options)(jnp.ones((4, 3)))\n"
+            "    print(found.sharding.spec == spec)"
+        ),
+        r"^\s*(True\s*){5}$",
+    ),
+    (
+        (
+            "import jax, warnings, numpy as np, jax.numpy as jnp\n"
+            "x, some = jnp.arange(3), np.array([0.5, 1.5, 2.5], np.float32)\n"
+            "with warnings.catch_warnings(record=True) as said:\n"
+            "    warnings.simplefilter('always')\n"
+            "    print(x.at[:].set(some), x.at[0].set(7.9), x.at[:].add(some),"
+            "x.at[:].multiply(2.5),"
+            "jax.jit(lambda x, y: x.at[jnp.array([0, 0, 1])].add(y))(x, some))\n"
+            "print([x.category.__name__ for x in said])"
+        ),
+        r"\[0 1 2\] \[7 1 2\] \[0 2 4\] \[0 2 5\] \[2 3 2\]\n\[('FutureWarning'(, )?){5}\]",
+    ),
+    (  # by which numpyro sees that values are known
+        (
+            "import jax, numpy as np, jax.numpy as jnp; x = np.ones((2, 3))\n"
+            "look = lambda: [type(jnp.reshape(y, (3, 2))).__name__ for y in (x, jnp.ones(6))]\n"
+            "print(look(), jax.jit(lambda: print(look()))())"
+        ),
+        r"'ndarray', 'StagingTracer'\]\n\['ndarray', 'ConcreteArray'\]",
+    ),
+    (
+        (
+            "import jax, jax.numpy as jnp\n"
+            "class Step:\n"
+            "    def __init__(self, rate): self.rate, self.traced = rate, []\n"
+            "    def __call__(self, c, x): self.traced.append(1); return c + self.rate * x, x\n"
+            "step = Step(2.0)\n"
+            "run = lambda: jax.lax.scan(step, 0.0, jnp.ones(2))[0]\n"
+            "print(run(), run(), len(step.traced)); step.rate = 3.0; print(run(), len(step.traced))"
+        ),
+        r"4.0 4.0 1\n6.0 2",
+    ),
     ("import jax; print('numpy' in dir(jax), 'sin' in dir(jax.numpy))", "True True"),
     ("from jax import lax; print(lax.switch(1, [abs, lambda x: 2 * x], operand=3.0))", "6"),
     ("import jax; print(isinstance(1, jax.sharding.Mesh))", "False"),

@@ -261,6 +261,9 @@ class Process:
     settings: Settings = Settings()
 
 
+#: Whether ``import jax`` means tinyjax (``tinyjax.as_jax``): a few operations then do as JAX does.
+follows_jax = False
+
 _local: ContextVar[Settings | None] = ContextVar("tinyjax_settings", default=None)
 
 

@@ -324,15 +324,15 @@ class Source:
         )
 
 
-def warn_user(message: str) -> None:
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the user's line, once for each line unless Python's filters say otherwise."""
     frame = user_frame()
     if frame is None:
-        warnings.warn(message, UserWarning, stacklevel=2)
+        warnings.warn(message, category, stacklevel=2)
         return
     registry = frame.f_globals.setdefault("__warningregistry__", {})
     warnings.warn_explicit(
-        message, UserWarning, frame.f_code.co_filename, frame.f_lineno, registry=registry
+        message, category, frame.f_code.co_filename, frame.f_lineno, registry=registry
     )
 
 

@@ -519,8 +519,19 @@ def test_updates_keep_the_dtype() -> None:
     assert jnp.zeros(2, jnp.int8).at[0].add(True).dtype == jnp.int8
     assert jnp.arange(3).at[0].divide(2).dtype == jnp.float32
     assert jnp.arange(3, dtype=jnp.uint8).at[0].subtract(1).tolist() == [255, 1, 2]
-    with pytest.raises(DtypeError, match="int32 cannot hold an update of float32"):
-        jnp.arange(3).at[0].set(1.5)
+    for value in (1.5, np.float32(0.5), np.nan, 2.0**31, np.ones(3), jnp.float32(1.0)):
+        with pytest.raises(DtypeError, match="int32 cannot hold an update of float"):
+            jnp.arange(3).at[:].set(value)
+    # numbers that integers have are no loss
+    for number in (0.0, -0.0, 3.0, np.float32(2.0), np.float64(-(2.0**31))):
+        for method in ("set", "add", "subtract", "multiply", "min", "max"):
+            ours = getattr(jnp.arange(3).at[1:], method)(number)
+            theirs = getattr(jnp.arange(3).at[1:], method)(int(number))
+            assert (ours.dtype, ours.tolist()) == (theirs.dtype, theirs.tolist())
+    assert tj.jit(lambda x, i: x.at[i].set(0.0))(jnp.ones(2, jnp.int4), 0).tolist() == [0, 1]
+    assert jnp.zeros(2, jnp.bool_).at[0].set(1.0).tolist() == [True, False]
+    with pytest.raises(DtypeError, match="bool cannot hold an update of float32"):
+        jnp.zeros(2, jnp.bool_).at[0].set(2.0)
     with pytest.raises(DtypeError, match="complex64"):
         jnp.zeros(3).at[0].add(1j)
     with pytest.raises(ArgumentError, match="does not fit in int8"):

@@ -425,7 +425,7 @@ def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:
         >>> _ = tinyjax.make_jaxpr(lambda: print(core.unsafe_am_i_under_a_jit_DO_NOT_USE()))()
         True
     """
-    return any(isinstance(trace, stg.Recorder) for trace in tr.enclosing_traces())
+    return any(isinstance(trace, stg.StagingTrace) for trace in tr.enclosing_traces())
 
 
 def unsafe_am_i_under_a_vmap_DO_NOT_USE() -> bool:

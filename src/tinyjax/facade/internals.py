@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
 from typing import Any, Final, Protocol, TypeVar
@@ -23,6 +24,9 @@ F = TypeVar("F", bound=Callable[..., object])
 S = TypeVar("S")
 T = TypeVar("T")
 
+
+#: The version of jaxlib: ``jax.lib.__version__``.
+__version__: Final = version("jaxlib")
 
 #: What XLA says against a program.
 XlaRuntimeError: Final = errors.JaxRuntimeError
@@ -49,10 +53,6 @@ class SupportsDType(Protocol):
     def dtype(self) -> Any:
         """The dtype."""
         ...
-
-
-class ExtendedDType:
-    """The base of dtypes of one's own: there are such classes, and no arrays of them."""
 
 
 class _GlobalState:

@@ -18,6 +18,7 @@ import tinyjax
 from tinyjax import config, lazy, missing_names
 from tinyjax.core.names import Array
 from tinyjax.facade.backend import give_attributes
+from tinyjax.facade.key_types import show_key_types
 
 _DISTRIBUTIONS: Final = (
     *("bernoulli", "beta", "betabinom", "binom", "cauchy", "chi2", "dirichlet", "expon", "gamma"),
@@ -96,6 +97,7 @@ _HOMES: Final[Mapping[str, Mapping[str, str]]] = {
         "facade.linear_util": "WrappedFun transformation transformation_with_aux wrap_init"
     },
     "jax.lax": {"core.primitives.identities": "stop_gradient_p"},
+    "jax.lib": {"facade.internals": "__version__"},
     "jax.version": {"facade.toplevel": "_version"},
     "jax._src.api": {"facade.internals": "_dtype"},
     "jax._src.api_util": {"facade.internals": "infer_argnums_and_argnames"},
@@ -105,7 +107,7 @@ _HOMES: Final[Mapping[str, Mapping[str, str]]] = {
     "jax._src.distributed": {"facade.internals": "global_state"},
     "jax._src.dispatch": {"facade.xla": "apply_primitive", "facade.internals": "wait_for_tokens"},
     "jax._src.dtypes": {
-        "facade.internals": "ExtendedDType",
+        "facade.key_types": "ExtendedDType",
         "dtypes": "DType TypePromotionError canonicalize_dtype extended finfo",
     },
     "jax._src.flatten_util": {"flatten_util": "ravel_pytree"},
@@ -359,4 +361,6 @@ def install() -> None:
         import_module(f"tinyjax.{module}")
     name_modules(Array)
     name_namespace()
+    show_key_types()
+    config.follows_jax = True
     sys.meta_path.insert(0, Finder())

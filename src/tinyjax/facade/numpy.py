@@ -1,7 +1,8 @@
 """What ``jax.numpy`` takes or gives otherwise than ``tinyjax.numpy``.
 
 It still takes what ``tinyjax.numpy`` refuses as later versions of JAX will, and some results are of
-32 bits where the array API standard wants the default dtype.
+32 bits where the array API standard wants the default dtype. A number becomes a traced array where
+a function is staged: so libraries ask whether they are traced.
 """
 
 from __future__ import annotations
@@ -9,10 +10,24 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, ParamSpec
 
-from tinyjax import dtypes, frames, numpy as jnp
-from tinyjax.core.names import Array
+import numpy as np
 
-__all__ = ["argpartition", "digitize", "ndim", "searchsorted", "shape", "size", "tri"]
+from tinyjax import dtypes, frames, numpy as jnp
+from tinyjax.core.names import Array, idn, prim, tr
+from tinyjax.extend import core
+
+__all__ = [
+    "argpartition",
+    "array",
+    "asarray",
+    "digitize",
+    "ndim",
+    "reshape",
+    "searchsorted",
+    "shape",
+    "size",
+    "tri",
+]
 
 P = ParamSpec("P")
 
@@ -30,6 +45,41 @@ def _of_int32(function: Callable[P, Array]) -> Callable[P, Array]:
 argpartition: Final = _of_int32(jnp.argpartition)
 digitize: Final = _of_int32(jnp.digitize)
 searchsorted: Final = _of_int32(jnp.searchsorted)
+
+
+def _staged(function: Callable[P, Array]) -> Callable[P, Array]:
+    """Return a function whose scalars are traced where a program is recorded, as in JAX."""
+
+    @frames.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> Array:
+        result = function(*args, **kwargs)
+        is_given = any(x is result for x in (*args, *kwargs.values()))
+        if result.shape or is_given or not core.unsafe_am_i_under_a_jit_DO_NOT_USE():
+            return result
+        return tr.bind(idn.copy_p, [result], prim.NO_PARAMS)[0]
+
+    return call
+
+
+array: Final = _staged(jnp.array)
+asarray: Final = _staged(jnp.asarray)
+
+
+def reshape(
+    a: Any, shape: Any, order: Any = "C", *, copy: bool | None = None, out_sharding: Any = None
+) -> Any:
+    """Return the elements of an array in another shape; an array of NumPy's stays one, as in JAX.
+
+    Args:
+        a: as of ``tinyjax.numpy.reshape``.
+        shape: likewise.
+        order: likewise.
+        copy: likewise.
+        out_sharding: likewise; with it the result is no array of NumPy's.
+    """
+    if isinstance(a, np.ndarray | np.generic) and out_sharding is None:
+        return a.reshape(shape, order=order)
+    return jnp.reshape(a, shape, order, copy=copy, out_sharding=out_sharding)
 
 
 def tri(N: int, M: int | None = None, k: int | Array = 0, dtype: dtypes.DTypeLike = None) -> Array:

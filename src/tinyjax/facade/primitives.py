@@ -62,7 +62,15 @@ tree.register_pytree_node(
 )
 
 
-class Primitive(prim.Primitive[KeywordParams]):
+class _OfJax(type):
+    """Makes every primitive an instance of ``Primitive``, as equations' primitives are in JAX."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        kind = prim.Primitive if cls is Primitive else cls
+        return issubclass(type(instance), kind)
+
+
+class Primitive(prim.Primitive[KeywordParams], metaclass=_OfJax):
     """An operation with JAX's way of writing rules.
 
     Attributes:
@@ -129,7 +137,7 @@ class Primitive(prim.Primitive[KeywordParams]):
 
 def several(primitive: prim.Primitive[Any]) -> bool:
     """Say whether rules of a primitive have a list of results."""
-    return primitive.multiple_results if isinstance(primitive, Primitive) else False
+    return issubclass(type(primitive), Primitive) and primitive.multiple_results
 
 
 def _mapping(params: Any) -> Mapping[str, Any]:

@@ -20,7 +20,7 @@ from typing import Any, Final, TypeAlias, TypeGuard
 
 import numpy as np
 
-from tinyjax import dtypes, errors
+from tinyjax import config, dtypes, errors, frames
 from tinyjax.core.names import arr, av, ck, dev, ew, ints, opd, prim, sh, sl, tr
 from tinyjax.core.values import Array, ArrayLike, ConcreteArray
 from tinyjax.dtypes import HostArray
@@ -264,7 +264,8 @@ def update_at(  # noqa: PLR0913 (JAX's options)
         x: any dtype.
         index: what NumPy takes, without lists.
         value: broadcasts to the shape of ``x[index]``, and is converted to ``x``'s dtype within its
-            kind: float64 to float32 is, a float to an integer is not.
+            kind: float64 to float32 is, a float to an integer only where it is a number, such as
+            0.0, that the integers have.
         kind: ``"set"``, ``"add"``, ``"sub"``, ``"mul"``, ``"min"``, ``"max"``, ``"div"`` or
             ``"pow"``. For repeated indices, ``"set"`` applies the last update, and the others apply
             every update.
@@ -312,7 +313,19 @@ def update_at(  # noqa: PLR0913 (JAX's options)
         raise errors.DtypeError(
             f"x.at[...] of bools cannot {kind}: it can set, min (which is and) and max (or)."
         )
-    update = _converted(x, value)
+    update = _converted(x, value, kind)
+    if update.dtype != x.dtype:
+        changed = update_at(
+            pm.convert(x, update.dtype),
+            index,
+            update,
+            kind,
+            mode=mode,
+            indices_are_sorted=indices_are_sorted,
+            unique_indices=unique_indices,
+            wrap_negative_indices=wrap_negative_indices,
+        )
+        return pm.convert(changed, x.dtype)
     plain = mode is None and wrap_negative_indices
     host, data = data_at_hand(x), data_at_hand(update)
     if plain and host is not None and data is not None:
@@ -345,8 +358,8 @@ def update_at(  # noqa: PLR0913 (JAX's options)
     return _update_places(x, parsed, update, kind, how, indices_are_sorted, unique_indices)
 
 
-def _converted(x: Array, value: ArrayLike) -> Array:
-    """The value in ``x``'s dtype."""
+def _converted(x: Array, value: ArrayLike, kind: str) -> Array:
+    """Return the value in ``x``'s dtype, or in that to compute in where the result loses some."""
     dtype = x.dtype
     if isinstance(value, int) and dtypes.is_integer(dtype):
         return opd.scalar(int(value), dtype)
@@ -356,14 +369,31 @@ def _converted(x: Array, value: ArrayLike) -> Array:
     if dtypes.is_key(dtype) or dtypes.is_key(update.dtype):
         return pm.convert(update, dtype)  # which says why not
     if _RANK[dtypes.kind(update.dtype)] > _RANK[dtypes.kind(dtype)]:
-        raise errors.DtypeError(
-            f"an array of {dtype.name} cannot hold an update of {update.dtype.name} without loss. "
-            f"Convert the value with .astype({dtype.name!r}), or the array beforehand."
-        )
+        number = _whole(value, dtype)
+        if number is not None:
+            return opd.scalar(number, dtype)
+        said = f"an array of {dtype.name} cannot hold an update of {update.dtype.name} without loss"
+        if not config.follows_jax:
+            raise errors.DtypeError(
+                f"{said}. Convert the value with .astype({dtype.name!r}), or the array beforehand."
+            )
+        frames.warn_user(f"{said}: in future JAX releases this will be an error.", FutureWarning)
+        return pm.convert(update, dtype) if kind == "set" else pm.promote_dtypes(update, x)[0]
     if _is_constant(update):
         element = opd.first_element(opd.given_number(update)).astype(dtype)
         return opd.splat(element, av.ShapedArray(update.shape, dtype))
     return pm.convert(update, dtype)
+
+
+def _whole(value: ArrayLike, dtype: dtypes.DType) -> int | None:
+    """Return a number, such as 2.0, as an integer, if a dtype of integers or bools has it."""
+    if not isinstance(value, int | float | np.integer | np.floating) or not np.isfinite(value):
+        return None
+    number = int(value)
+    if dtype == dtypes.bool_:
+        return number if value in (0, 1) else None
+    limits = dtypes.iinfo(dtype)
+    return number if number == value and limits.min <= number <= limits.max else None
 
 
 def _fitted(update: Array, shape: tuple[int, ...]) -> Array:

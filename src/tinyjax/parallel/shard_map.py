@@ -10,8 +10,8 @@ from typing import Any, Final, ParamSpec, Required, TypedDict, TypeVar, Unpack, 
 import attrs
 import numpy as np
 
-from tinyjax import tree
-from tinyjax.core.names import Array, av, ck, cl, dev, hlo, jx, prim, stg
+from tinyjax import config, tree
+from tinyjax.core.names import Array, ConcreteArray, av, ck, cl, dev, hlo, jx, prim, stg
 from tinyjax.errors import ArgumentError, ShardingError, check_function, shortened
 from tinyjax.frames import describe_function, imitate
 from tinyjax.parallel import (
@@ -19,6 +19,7 @@ from tinyjax.parallel import (
     constraint as con,
     meshes,
     named_sharding as ns,
+    putting,
     sharding as sd,
     types as ty,
 )
@@ -30,6 +31,7 @@ from tinyjax.parallel.sharded_array import ShardedArray
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
 M = TypeVar("M", meshes.Mesh, meshes.AbstractMesh)
 
 
@@ -348,6 +350,9 @@ def _summed_as(
 
 def _as_written(x: Array, sharding: ns.NamedSharding) -> Array:
     """Return a result that tells where it lies as its specification does, if it lies so."""
+    on_host = isinstance(x, ConcreteArray) and isinstance(sharding.mesh, meshes.Mesh)
+    if on_host and config.follows_jax:
+        return putting.put(x, sharding, "shard_map")
     if not isinstance(x, ShardedArray) or not x.sharding.is_equivalent_to(sharding, x.ndim):
         return x
     return ShardedArray(x.aval, sharding, x.shards)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,8 +18,8 @@ from tinyjax.random import generators, threefry, uniforms
 _WORD: Final = 0xFFFFFFFF
 
 
-def _generator(impl: object) -> generators.Generator:
-    if isinstance(impl, np.dtype) and dtypes.is_key(impl):
+def _generator(impl: Any) -> generators.Generator:
+    if getattr(impl, "type", None) is dtypes.prng_key:
         return generators.of_keys(impl)
     return uniforms.default_generator() if impl is None else generators.named(impl)
 

@@ -83,8 +83,8 @@ def stage_function(
     known: dict[Hashable, _Kept] | None = None
     key: Hashable = None
     cells: Sequence[object] = ()
-    if type(fun) is FunctionType:  # one that is made for the call dies with it
-        cells = [cell.cell_contents for cell in fun.__closure__ or () if is_filled(cell)]
+    if type(fun) is FunctionType or _is_kept_object(fun):  # made for the call, it dies with it
+        cells = _held_by(fun)
         key = (in_tree, *avals, config.settings(), tr.enclosing_axes(), *map(id, cells))
         known = _kept.setdefault(fun, {})
         cached = known.get(key)
@@ -101,11 +101,25 @@ def stage_function(
     return staged, flat.out_tree
 
 
+def _is_kept_object(fun: Callable[..., Any]) -> bool:
+    """Say whether a callable object is the same for JAX only where it is the same object."""
+    kind: Any = type(fun)
+    by_identity = config.follows_jax and kind.__hash__ is object.__hash__
+    return by_identity and bool(kind.__weakrefoffset__)
+
+
+def _held_by(fun: Callable[..., Any]) -> list[object]:
+    """Return what a function closes over, or what an object that is called as one holds."""
+    if type(fun) is not FunctionType:
+        return [*getattr(fun, "__dict__", {}).values()]
+    return [cell.cell_contents for cell in fun.__closure__ or () if is_filled(cell)]
+
+
 #: What a function was staged as, with the structure of its results; and what it closed over then,
 #: whose identities are the key.
 _Kept: TypeAlias = tuple[stg.Staged, tree.PyTreeDef, Sequence[object]]
 #: By function, what it was staged as, where it used no array that it closes over.
-_kept: Final[WeakKeyDictionary[FunctionType, dict[Hashable, _Kept]]] = WeakKeyDictionary()
+_kept: Final[WeakKeyDictionary[Callable[..., Any], dict[Hashable, _Kept]]] = WeakKeyDictionary()
 _MOST_KEPT: Final = 64
 
 
