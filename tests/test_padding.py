@@ -88,6 +88,12 @@ ROWS: dict[str, Callable[[Array], Any]] = {
     "differences": lambda x: jnp.diff(x, axis=0),
     "reversed": lambda x: (x[::-1], jnp.flip(x)),
     "rolled": lambda x: jnp.roll(x, 1, axis=0),
+    "rotated": lambda x: (
+        jnp.concatenate([x[1:], x[:1]]),
+        jnp.concatenate([x[-1:], x[:-1]]),
+        jnp.concatenate([x[::-1][1:], x[::-1][:1]]),
+        jnp.hstack([x[1:].T, x[:1].T]),
+    ),
     "joined": lambda x: (
         jnp.concatenate([x, x * 2, x[:1]]),
         jnp.stack([x, x]),
@@ -281,6 +287,23 @@ def test_results_of_vectors_are_those_of_the_function(name: str) -> None:
     for k in (2, 7):
         x = jnp.asarray(data(k))
         same(padded(x), LINES[name](x))
+
+
+def sum_of(f: Callable[[Array], Any]) -> Callable[[Array], Array]:
+    """Return a function of one number, in which each result of ``f`` counts."""
+
+    def total(x: Array) -> Array:
+        leaves = [y for y in tinyjax.tree.leaves(f(x)) if jnp.issubdtype(y.dtype, jnp.inexact)]
+        return sum([jnp.sum(jnp.sin(y).real) for y in leaves], jnp.zeros(()))
+
+    return total
+
+
+@pytest.mark.parametrize("name", [name for name in ROWS if name != "products"])
+def test_gradients_are_those_of_the_function(name: str) -> None:
+    x = jnp.asarray(data(5, 3))
+    padded = tinyjax.jit(tinyjax.grad(sum_of(ROWS[name])), pad_to=8)
+    same(padded(x), tinyjax.grad(sum_of(ROWS[name]))(x))
 
 
 @pytest.mark.parametrize(

@@ -516,7 +516,13 @@ _RULES: Final[Sequence[tuple[PaddingRule, Sequence[prim.Primitive[Any]]]]] = (
             *(spectral.svd_p, spectral.eig_p),
         ),
     ),
-    (_square, (triangular.cholesky_p, lu.lu_p, determinant.det_p, determinant.slogdet_p)),
+    (
+        _square,
+        (
+            *(triangular.cholesky_p, lu.lu_p, determinant.det_p, determinant.slogdet_p),
+            determinant.adjugate_p,
+        ),
+    ),
     (_solve, (triangular.triangular_solve_p, lu.solve_p)),
     (_permutation, (lu.pivots_to_permutation_p,)),
     (_scan, (cfp.scan_p,)),

@@ -411,7 +411,12 @@ def _split_host(avals: prim.Avals, params: SplitParams) -> prim.HostCall:
 def _split_type(avals: prim.Avals, params: SplitParams) -> prim.Avals:
     (x,) = avals
     sizes, axis = params.sizes, params.axis
-    if not 0 <= axis < x.ndim or sum(sizes) != x.shape[axis] or min(sizes, default=-1) < 0:
+    if (
+        not 0 <= axis < x.ndim
+        or not sizes
+        or sum(sizes) != x.shape[axis]
+        or any(n < 0 for n in sizes)
+    ):
         raise ShapeError(
             f"split needs an axis of {x} and sizes that add up to it, but got axis {axis} and "
             f"sizes {sizes}."
