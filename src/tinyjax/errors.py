@@ -1462,15 +1462,15 @@ class SourceError(TinyjaxError, NotImplementedError):
 
     Example:
         >>> from tinyjax.errors import SourceError
-        >>> import math
+        >>> import math, numpy as np
         >>> from tinyjax import source
         >>> def energy(x):
-        ...     return math.gamma(x) * x
+        ...     return np.fromiter((x, x), float).sum()
         >>> try:
         ...     source.grad(energy)(2.0)
         ... except SourceError as error:
         ...     print(error.message)
-        no derivative is known of math.gamma. Write it with operators and the functions of math,
+        no derivative is known of numpy.fromiter. Write it with operators and the functions of math,
         NumPy and tinyjax.numpy that are known, or give it a derivative with tinyjax.custom_vjp.
 
         Write it with functions whose derivatives are known, or give one with ``custom_vjp``:

@@ -4,6 +4,7 @@ import functools
 import itertools
 import math
 import operator
+import struct
 import sys
 from dataclasses import dataclass
 from functools import partial
@@ -260,7 +261,7 @@ def test_a_refusal_at_run_time_names_the_line_of_the_program() -> None:
     def program(x: float) -> float:
         for _ in range(2):
             x = math.sin(x)
-            x = math.gamma(x)  # here
+            x = struct.unpack("d", struct.pack("d", x))[0]  # here
         return x
 
     def adds(x: Any) -> Any:
@@ -366,8 +367,8 @@ def test_what_has_no_program() -> None:
         source.ir_of(math.sin)
     with pytest.raises(SourceError, match=r"no derivative is known of .*Converted"):
         source.grad(lambda x: Converted(x).value)(1.0)
-    with pytest.raises(SourceError, match=r"no derivative is known of math\.gamma"):
-        source.grad(math.gamma)(1.0)
+    with pytest.raises(SourceError, match=r"no derivative is known of _struct\.pack"):
+        source.grad(lambda x: struct.unpack("d", struct.pack("d", x))[0])(1.0)
 
 
 class Corner(NamedTuple):

@@ -1,10 +1,14 @@
 """Idioms of programs: searches, tables, functions of functions, containers of containers."""
 
+import cmath
+import contextlib
+import dataclasses
 import functools
 import itertools
 import math
 import operator
-from typing import Any
+import types
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -636,6 +640,88 @@ def bit_ops(x: Any) -> Any:
 @program
 def floor_mod_neg(x: Any) -> Any:
     return -7 // 2 * x + -7 % 3 * x + x * 10 % 3 + -x % 1.0
+
+
+@program
+def special_numbers(x: Any) -> Any:
+    m, e = math.frexp(x)
+    return math.gamma(x) * math.lgamma(x + 1) + math.ldexp(m * m, e) + math.nextafter(x, 1.0) * 2
+
+
+@program
+def polar_numbers(x: Any) -> Any:
+    z = complex(x, 2 * x).conjugate()
+    r, phi = cmath.polar(z * 1j)
+    turned = cmath.rect(r, cmath.phase(z) * phi) + cmath.sqrt(-x) * cmath.exp(1j)
+    return turned.real * turned.imag + x.conjugate() + cmath.log(x - 3).real
+
+
+@program
+def getters(x: Any) -> Any:
+    values = types.SimpleNamespace(a=types.SimpleNamespace(b=x), c=2 * x)
+    a, c = operator.attrgetter("a.b", "c")(values)
+    d = {"a": a, "b": c}
+    first = operator.itemgetter(1)([x, x * a]) + sum(operator.itemgetter("a", "b")(d))
+    return first * operator.methodcaller("get", "b", 0.0)(d) * operator.attrgetter("real")(x)
+
+
+@program
+def functions_of_operators(x: Any) -> Any:
+    in_place: Any = operator
+    total = in_place.iadd(operator.abs(-x), in_place.imul(x, 2.0))
+    joined = operator.concat([x], [2 * x])
+    found = operator.indexOf(joined, x) + operator.countOf(joined, x) + operator.truth(x)
+    return total * found + operator.call(math.sin, x) + operator.call(lambda v: v * v, joined[1])
+
+
+@program
+def iterators(x: Any) -> Any:
+    values = [0.1, x, 2 * x, 3.0]
+    total = sum(itertools.islice(values, 1, None, 2)) + sum(itertools.islice(values, 2))
+    total += sum(itertools.takewhile(lambda v: v < 1, values)) * x
+    total += sum(itertools.dropwhile(lambda v: v < 1, values)) * x
+    total += sum(itertools.filterfalse(lambda v: v < 1, values))
+    total += sum(itertools.compress(values, [1, 0, x > 0, 0]))
+    total += sum(a * b for a, b in itertools.zip_longest(values, [x], fillvalue=x))
+    total += sum(a * a * b for a, b in itertools.permutations(values, 2))
+    total += sum(a * a * b for a, b in itertools.combinations_with_replacement(values, 2))
+    total += sum(k * sum(v) for k, v in itertools.groupby(values, key=lambda v: v > 1))
+    total += sum(a * b for a, b in zip(*itertools.tee(values), strict=True))
+    total += sum(itertools.repeat(x, 3)) + sum(itertools.chain.from_iterable([[x], values]))
+    return total + dict.fromkeys("ab", x)["b"]
+
+
+def twice(fun: Any) -> Any:
+    @functools.wraps(fun)
+    def called(*args: Any) -> Any:
+        return 2 * fun(*args)
+
+    return called
+
+
+@dataclasses.dataclass
+class Two:
+    a: Any
+    b: Any = 2.0
+
+
+@program
+def helpers_of_the_library(x: Any) -> Any:
+    @twice
+    def square(v: Any) -> Any:
+        return v * v * x
+
+    record = dataclasses.replace(Two([x, Two(x)]), b=x)
+    inner = dataclasses.asdict(record)["a"][1]["a"] * dataclasses.astuple(record)[1]
+    with contextlib.nullcontext(2 * x) as y, contextlib.nullcontext():
+        cached = functools.lru_cache(lambda v: v * v)(y)
+    pair = Pair._make([x, y])._asdict()
+    return square(x) + inner + cached + pair["a"] * pair["b"]
+
+
+class Pair(NamedTuple):
+    a: Any
+    b: Any
 
 
 @pytest.mark.parametrize("fun", PROGRAMS)

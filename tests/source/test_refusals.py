@@ -9,6 +9,7 @@ import functools
 import itertools
 import math
 import re
+import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -558,12 +559,12 @@ def advanced_iterator(x: float) -> float:
 
 
 @refused(
-    "no derivative is known of math.gamma. Write it with operators and the functions of math,"
+    "no derivative is known of _struct.pack. Write it with operators and the functions of math,"
     " NumPy and tinyjax.numpy that are known, or give it a derivative with "
     "tinyjax.custom_vjp."
 )
-def built_in_without_a_derivative(x: float) -> float:
-    return math.gamma(x)  # here
+def built_in_without_a_derivative(x: float) -> Any:
+    return struct.unpack("d", struct.pack("d", x))[0]  # here
 
 
 @refused(
@@ -612,20 +613,6 @@ def method_without_a_derivative(x: float) -> float:
 )
 def container_without_a_derivative(x: float) -> float:
     return collections.deque([x])[0]  # here
-
-
-@functools.cache
-def remembered(x: float) -> float:
-    return x * x
-
-
-@refused(
-    "no derivative is known of test_refusals.remembered. Write it with operators and the "
-    "functions of math, NumPy and tinyjax.numpy that are known, or give it a derivative with "
-    "tinyjax.custom_vjp."
-)
-def cached_function(x: float) -> float:
-    return remembered(x)  # here
 
 
 class Plain:

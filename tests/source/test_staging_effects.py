@@ -172,7 +172,7 @@ EFFECTS: list[tuple[Function, str]] = [
     (managed_by_a_generator, "noting() depends .* and calls .append()"),
     (lambda x: x + hit_elsewhere(), "hit() depends .* and assigns a nonlocal variable"),
     (lambda x: x + max([1, 2], key=lambda _: counter.hit()), "max() depends .* calls .hit()"),
-    (lambda x: x + len([*filter(noted, [1, 2])]), "filter() depends .* calls .append()"),
+    (lambda x: x + len([*filter(noted, [1, 2])]), "noted() depends .* calls .append()"),
     (lambda x: x + sum(map(noted, [1, 2])), "noted() depends .* calls .append()"),
     (lambda x: x + functools.partial(noted, 1)(), "noted() depends .* calls .append()"),
     (lambda x: x + log.pop(), "list.pop() depends .* and changes a list"),

@@ -11,7 +11,7 @@ import numpy as np
 
 from tinyjax import errors, frames
 from tinyjax.core.names import ArrayLike, arguments, ck, typed
-from tinyjax.source.adjoint import codegen, equivalents, pullbacks
+from tinyjax.source.adjoint import codegen, pullbacks, standard_library
 from tinyjax.source.adjoint.cotangents import gradient_like, is_differentiable, is_record, one_like
 from tinyjax.source.adjoint.rules import arrays, containers, formulas, operators, registry
 from tinyjax.source.ir import find
@@ -75,7 +75,7 @@ def vjp(fun: Callable[..., R], *primals: Any) -> tuple[R, Callable[[Any], tuple[
         >>> pull_back(1.0)
         (3.0, 2.0)
     """
-    value, back = equivalents.with_room(pullbacks.pull, fun, *primals)
+    value, back = standard_library.with_room(pullbacks.pull, fun, *primals)
     return value, Transpose(back, primals)
 
 
@@ -87,7 +87,7 @@ class Transpose:
     primals: tuple[Any, ...]
 
     def __call__(self, ct: Any) -> tuple[Any, ...]:
-        parts = equivalents.with_room(self.back, ct)[1:]
+        parts = standard_library.with_room(self.back, ct)[1:]
         return tuple([gradient_like(parts[i], self.primals[i]) for i in range(len(self.primals))])
 
 
@@ -218,7 +218,7 @@ class Gradient:
     with_value: bool
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        value, gradient = equivalents.with_room(
+        value, gradient = standard_library.with_room(
             value_and_gradient, self.fun, self.argnums, self.has_aux, args, kwargs
         )
         if self.with_value:
@@ -236,8 +236,8 @@ def _value_and_gradient_of(fun: Any, argnums: Any = 0, has_aux: Any = False) -> 
     return Gradient(fun, argnums if isinstance(argnums, int) else tuple(argnums), has_aux, True)
 
 
-equivalents.WRITTEN[grad] = _gradient_of
-equivalents.WRITTEN[value_and_grad] = _value_and_gradient_of
+standard_library.WRITTEN[grad] = _gradient_of
+standard_library.WRITTEN[value_and_grad] = _value_and_gradient_of
 
 
 def value_and_gradient(

@@ -20,7 +20,7 @@ import attrs
 
 from tinyjax import errors, frames
 from tinyjax.core.names import ck, tr
-from tinyjax.source.adjoint import activity, equivalents, pullbacks
+from tinyjax.source.adjoint import activity, pullbacks, standard_library
 from tinyjax.source.adjoint.rules import operators, registry
 from tinyjax.source.ir import find, read, runtime
 from tinyjax.source.ir.program import IR, RETURN, Atom, Statement, Variable
@@ -205,8 +205,8 @@ def enter(layer: Layer, fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
         return enter(layer, fun.__func__, (fun.__self__, *args), kwargs)
     if isinstance(fun, functools.partial):
         return meet(layer, fun.func, (*fun.args, *args), {**fun.keywords, **kwargs})
-    if equivalents.is_written(fun):
-        return enter(layer, equivalents.WRITTEN[fun], args, kwargs)
+    if (written := standard_library.equivalent(fun)) is not None:
+        return enter(layer, written, args, kwargs)
     if fun is getattr and len(args) == 2:
         getter = operators.getter_of(*args)
         if getter is not None and not is_leaf(getter):
@@ -260,7 +260,7 @@ def is_leaf(fun: Any) -> bool:
     """Whether a function is not looked into: it is a library's, or not written in Python."""
     if isinstance(fun, MethodType):
         return is_leaf(fun.__func__)
-    if isinstance(fun, functools.partial) or equivalents.is_written(fun):
+    if isinstance(fun, functools.partial) or standard_library.equivalent(fun) is not None:
         return False
     if isinstance(fun, FunctionType):
         filename = fun.__code__.co_filename

@@ -1,16 +1,15 @@
 """What is taken in the place of functions without a derivative of their own.
 
-Functions of Python's and methods are written in Python, so that they can be differentiated.
-Functions of NumPy and ``scipy.special`` have counterparts in tinyjax.
+Methods are written in Python, so that they can be differentiated. Functions of NumPy,
+``scipy.special`` and some of ``math`` have counterparts in tinyjax.
 """
 
 from __future__ import annotations
 
 import functools
 import inspect
-import itertools
+import math
 import sys
-import threading
 from collections.abc import Callable
 from types import MethodType
 from typing import Any, Final
@@ -19,7 +18,6 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import frames
 from tinyjax.scipy import special
 from tinyjax.source.adjoint.rules import arrays, registry
 from tinyjax.source.ir import runtime
@@ -29,8 +27,8 @@ def method_function(method: Any) -> Any:
     """The function that does what a method of an object does."""
     owner, name = method.__self__, method.__name__
     if isinstance(method, MethodType):
-        written = isinstance(owner, tuple) and name == "_replace"
-        return tuple_replace if written else method.__func__
+        written = isinstance(owner, tuple) or (isinstance(owner, type) and issubclass(owner, tuple))
+        return (_NAMED.get(name) if written else None) or method.__func__
     if not isinstance(owner, (np.ndarray, np.generic)):
         return CONTAINER_METHODS[type(owner), name]
     return arrays.METHODS.get(name) or getattr(np, name)
@@ -40,6 +38,14 @@ def tuple_replace(value: Any, **changes: Any) -> Any:
     """``value._replace(**changes)`` of a named tuple."""
     names = value._fields
     return type(value)(*[changes.get(name, value[i]) for i, name in enumerate(names)])
+
+
+#: Methods of named tuples.
+_NAMED: Final[dict[str, Callable[..., Any]]] = {
+    "_replace": tuple_replace,
+    "_asdict": lambda value: {name: getattr(value, name) for name in value._fields},
+    "_make": lambda kind, items: kind(*items),
+}
 
 
 def dict_get(d: Any, key: Any, default: Any = None) -> Any:
@@ -56,98 +62,9 @@ CONTAINER_METHODS: Final[dict[tuple[type, str], Callable[..., Any]]] = {
     (dict, "items"): lambda d: [(key, d[key]) for key in d],
     (dict, "copy"): lambda d: {**d},
     (list, "copy"): lambda items: [*items],
+    **{(kind, "conjugate"): lambda number: number for kind in (int, float)},
+    (complex, "conjugate"): lambda number: complex(number.real, -number.imag),
 }
-
-
-def reduced(fun: Any, items: Any, *start: Any) -> Any:
-    """``functools.reduce(fun, items, *start)``."""
-    everything = runtime.joined(start, runtime.items_of(items))
-    if not everything:
-        raise TypeError("reduce() of empty iterable with no initial value")
-    total = everything[0]
-    for item in everything[1:]:
-        total = fun(total, item)
-    return total
-
-
-def paired(items: Any) -> Any:
-    """``itertools.pairwise(items)``, at once."""
-    values = [*items]
-    return [(values[i], values[i + 1]) for i in range(len(values) - 1)]
-
-
-def accumulated(items: Any, func: Any = None, *, initial: Any = None) -> Any:
-    """``itertools.accumulate(items, func)``, at once."""
-    total = initial
-    chain: Any = None if initial is None else (None, initial)
-    for item in items:
-        total = item if chain is None else total + item if func is None else func(total, item)
-        chain = (chain, total)
-    return runtime.collected(chain)
-
-
-def with_room(fun: Any, *args: Any) -> Any:
-    """``fun(*args)``, once more with a higher recursion limit if Python's is not enough.
-
-    A level of the user's recursion is three of its derivative, and programs have no effects.
-    """
-    try:
-        return fun(*args)
-    except RecursionError:
-        if _room.given:
-            raise
-    _room.given = True
-    frames.raise_limit(_FRAMES)
-    try:
-        return fun(*args)
-    finally:
-        frames.raise_limit(-_FRAMES)
-        _room.given = False
-
-
-class _Room(threading.local):
-    given = False
-
-
-_room: Final = _Room()
-
-
-_FRAMES: Final = 9000
-
-
-def multiplied(*parts: Any, repeat: int = 1) -> Any:
-    """``itertools.product(*parts, repeat=repeat)``, at once."""
-    tuples: Any = [()]
-    for part in parts * repeat:
-        tuples = [(*before, item) for before in tuples for item in part]
-    return tuples
-
-
-def combined(items: Any, r: int) -> Any:
-    """``itertools.combinations(items, r)``, at once."""
-    values = [*items]
-    places = [*itertools.combinations(range(len(values)), r)]
-    return [tuple([values[i] for i in chosen]) for chosen in places]
-
-
-#: Functions of Python's that take functions or go through iterators, written in Python.
-WRITTEN: Final[dict[Callable[..., Any], Callable[..., Any]]] = {
-    map: lambda fun, *parts: [fun(*items) for items in zip(*parts, strict=False)],
-    filter: lambda fun, items: [x for x in items if (x if fun is None else fun(x))],
-    functools.reduce: reduced,
-    with_room: lambda fun, *args: fun(*args),  # inside of a call of it
-    itertools.chain: lambda *parts: [item for part in parts for item in part],
-    itertools.pairwise: paired,
-    itertools.accumulate: accumulated,
-    itertools.starmap: lambda fun, items: [fun(*arguments) for arguments in items],
-    itertools.product: multiplied,
-    itertools.combinations: combined,
-}
-
-
-def is_written(fun: Any) -> bool:
-    """Whether a function is taken as another one, which is written in Python."""
-    return runtime.is_in(fun, WRITTEN)
 
 
 registry.inert.add(method_function)
@@ -185,6 +102,8 @@ _WRITTEN: Final[dict[Any, Callable[..., Any]]] = {
     np.einsum: einsum,
     runtime.by_rows: own_rows,
     runtime.by_columns: own_columns,
+    math.gamma: special.gamma,
+    math.lgamma: special.gammaln,
 }
 #: What calls a function that may close over active values, writes to an array, or gives no array.
 _NONE: Final = frozenset(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import sys
 from collections.abc import Callable, Hashable
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType, SimpleNamespace
 from typing import Any, Final, NoReturn, TypeAlias, get_args
 
 import attrs
@@ -14,7 +15,14 @@ import numpy as np
 
 from tinyjax import config, dtypes, errors, frames, tree
 from tinyjax.core.names import Array, ConcreteArray, api
-from tinyjax.source.adjoint import activity, closures, codegen, cotangents as cts, equivalents
+from tinyjax.source.adjoint import (
+    activity,
+    closures,
+    codegen,
+    cotangents as cts,
+    equivalents,
+    standard_library,
+)
 from tinyjax.source.adjoint.differentiate import Adjoint, differentiate
 from tinyjax.source.adjoint.rules import arrays, containers, registry
 from tinyjax.source.ir import find, read, runtime, syntax
@@ -444,8 +452,10 @@ def route(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Route:
     if fun is pull:
         forward, inputs, keywords = route(args[0], args[1:], kwargs)
         return pull, (forward, *inputs), keywords
-    if equivalents.is_written(fun):
-        return route(equivalents.WRITTEN[fun], args, kwargs)
+    if (written := standard_library.equivalent(fun)) is not None:
+        return route(written, args, kwargs)
+    if isinstance(fun, functools._lru_cache_wrapper) and _is_active(*args, *kwargs.values()):
+        return route(fun.__wrapped__, args, kwargs)
     return forward_of(fun, args, kwargs), (fun, *args), kwargs
 
 
@@ -481,9 +491,13 @@ def forward_of(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Forwa
             return method_forward
     elif isinstance(getattr(type(fun), "__call__", None), FunctionType):  # noqa: B004 - its type
         return instance_forward
-    if not any(activity.kind_of(x).active for x in (fun, *args, *kwargs.values())):
+    if not _is_active(fun, *args, *kwargs.values()):
         return zero_forward
     _refuse(fun, _AS_RECORD if isinstance(fun, type) and is_written_class(fun) else _INSTEAD)
+
+
+def _is_active(*values: Any) -> bool:
+    return any(activity.kind_of(x).active for x in values)
 
 
 def _has_method(owner: Any, name: str) -> bool:
@@ -505,7 +519,7 @@ def constructor_forward(fun: Any, *args: Any, **kwargs: Any) -> Any:
 
 def constructed(kind: Any, count: int, names: tuple[str, ...]) -> tuple[str | int, ...]:
     """Which field, or item, each argument of a constructor becomes."""
-    parameters = (*[*inspect.signature(kind).parameters][:count], *names)
+    parameters = (*([*inspect.signature(kind).parameters][:count] if count else ()), *names)
     if issubclass(kind, tuple):
         return tuple([kind._fields.index(name) for name in parameters])
     aliases = {field.alias: field.name for field in attrs.fields(kind)} if attrs.has(kind) else {}
@@ -522,6 +536,8 @@ def is_record_class(kind: Any) -> bool:
     """Whether the constructor of a class only keeps its arguments."""
     if issubclass(kind, tuple):
         return hasattr(kind, "_fields")
+    if kind in (contextlib.nullcontext, SimpleNamespace):
+        return True
     if any(hasattr(kind, name) for name in ("__attrs_post_init__", "__post_init__")):
         return False
     if "__attrs_attrs__" in vars(kind):
@@ -561,7 +577,13 @@ def known_plan(fun: FunctionType, args: tuple[Any, ...]) -> Plan | None:
 
 def plan_of(fun: FunctionType, values: tuple[Any, ...]) -> Plan:
     """The adjoint of a Python function, generated when first asked for."""
-    program, kinds = read.program_of(fun), (*map(activity.kind_of, (fun, *values)),)
+    kinds = (*map(activity.kind_of, (fun, *values)),)
+    try:
+        program = read.program_of(fun)
+    except errors.SourceError:
+        if find.is_library(fun.__code__.co_filename):  # which nobody can write otherwise
+            _refuse(fun, _INSTEAD)
+        raise
     key = kinds if find.is_plain(fun, values) else (None, *kinds)  # which is not asked for above
     plan: Plan | None = program.derived.get(key)
     if plan is None:

@@ -91,6 +91,8 @@ def items_of(iterable: Any) -> Any:
             f"a loop over itertools.{type(iterable).__name__} has no end that can be known. Write "
             "while True and count."
         )
+    if isinstance(iterable, itertools.groupby):  # whose groups end where the next one begins
+        return tuple([(key, [*group]) for key, group in iterable])
     return tuple(iterable)
 
 

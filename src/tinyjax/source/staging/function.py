@@ -15,9 +15,16 @@ import attrs
 from tinyjax import errors, frames, tree
 from tinyjax.core.names import Array, jt, tr
 from tinyjax.custom_derivatives import closures
-from tinyjax.source.adjoint import equivalents
+from tinyjax.source.adjoint import standard_library
 from tinyjax.source.ir import find, program as ir, read, runtime
-from tinyjax.source.staging import effects, exits, loops, opaque_calls, operators, values as vals
+from tinyjax.source.staging import (
+    effects,
+    exits,
+    loops,
+    opaque_calls,
+    operators,
+    values as vals,
+)
 from tinyjax.source.staging.graph import ControlFlowGraph
 from tinyjax.source.staging.run import Run
 from tinyjax.source.staging.session import Entered, Session, current_session, is_read
@@ -111,6 +118,8 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return call(fun.func, (*fun.args, *args), {**fun.keywords, **kwargs})
         case MethodType():
             return call(fun.__func__, (fun.__self__, *args), kwargs)
+        case functools._lru_cache_wrapper() if vals.holds_tracer((args, kwargs)):
+            return call(fun.__wrapped__, args, kwargs)
         case _ if is_read(fun):
             traced = vals.holds_tracer((args, kwargs)) or vals.holds_tracer(fun)
             if traced or (_is_conditional() and effects.effect_with(fun, args)):
@@ -125,24 +134,52 @@ def call(fun: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
             return vals.print_when_run(tuple(opaque_calls.plain_arguments(args)), kwargs)
         case _ if fun is getattr and is_read(getter := effects.property_of(*args[:2])):
             return call(getter, args[:1], {})
-        case _ if runtime.is_in(fun, _CALLING) and (
-            is_read(args[0]) or vals.holds_tracer((args, kwargs))
-        ):
-            return _run(_CALLING[fun], args, kwargs)
+        case _ if (written := _written(fun)) is not None:
+            if any(map(is_read, args)) or vals.holds_tracer((args, kwargs)):
+                return _run_written(fun, written, args, kwargs)
+            return _call_unread(fun, args, kwargs)
         case _:
             return _call_unread(fun, args, kwargs)
 
 
-#: Functions of Python's that call others, in Python.
-_CALLING: Final[dict[Any, Any]] = {
-    fun: equivalents.WRITTEN[fun] for fun in (map, functools.reduce, itertools.accumulate)
-}
+#: Functions of Python's library that call others, or decide by what they are given.
+_CALLING: Final = frozenset(
+    (map, filter, functools.reduce, itertools.accumulate, itertools.compress, itertools.dropwhile,
+     itertools.filterfalse, itertools.groupby, itertools.starmap, itertools.takewhile,
+     operator.call)
+)  # fmt: skip
+
+
+def _written(fun: Any) -> Any:
+    """The function in Python that is staged in place of one of Python's library; None: none."""
+    known = runtime.is_in(fun, _CALLING) or isinstance(fun, staticmethod)
+    return standard_library.equivalent(fun) if known else None
+
+
 #: What makes containers, or takes them apart.
 _CONTAINERS: Final = frozenset(
     (runtime.make_tuple, runtime.make_list, runtime.make_dict, runtime.joined,
      runtime.merged, runtime.unpacked, runtime.unpacked_star, runtime.collected,
      runtime.defined, runtime.make_functions)
 )  # fmt: skip
+
+
+def _run_written(fun: Any, written: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Make a call of a function of Python's library as that of one in Python."""
+    if isinstance(fun, staticmethod):
+        return call(written, args, kwargs)
+    try:
+        return _run(written, args, kwargs)
+    except (errors.BranchTypeError, errors.CarryTypeError) as error:
+        if error.location is None or error.location.filename != standard_library.__file__:
+            raise
+        if not error.message.startswith(exits.COLLECTED):
+            raise type(error)(error.message) from None
+        raise type(error)(
+            f"how many items {fun.__qualname__} gives depends on traced values, but arrays have "
+            "fixed shapes. Choose each item by a conditional expression in a list comprehension, "
+            "as in sum([x if x > 0 else 0 for x in xs]), or with jnp.where."
+        ) from None
 
 
 def _passes_on(fun: Any) -> bool:

@@ -8,6 +8,7 @@ takes its place.
 from __future__ import annotations
 
 import builtins
+import cmath
 import functools
 import math
 import operator
@@ -22,7 +23,7 @@ from tinyjax.core.names import Array
 from tinyjax.scipy import special as sps
 from tinyjax.source.adjoint.equivalents import counterpart, taking_lists
 from tinyjax.source.ir import runtime
-from tinyjax.source.staging import operators, values as vals
+from tinyjax.source.staging import number_functions, operators, values as vals
 from tinyjax.source.staging.values import holds_tracer, is_undecided, truth
 
 Leaf = Callable[..., Any]
@@ -47,6 +48,11 @@ def of_floats(function: Leaf) -> Leaf:
     return lambda *args, **options: function(*map(operators.floating, args), **options)
 
 
+def of_complex(function: Leaf) -> Leaf:
+    """A function of ``cmath``, which takes real numbers for complex ones."""
+    return lambda *args: function(*[x + 0j for x in args])
+
+
 def log_of(value: Any, base: Any = None) -> Any:
     """``math.log``."""
     return jnp.log(value) if base is None else jnp.log(value) / jnp.log(base)
@@ -58,21 +64,6 @@ def close(a: Any, b: Any, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> Any
     return jnp.abs(a - b) <= jnp.maximum(rel_tol * most, abs_tol)
 
 
-def factorial(n: Any) -> Any:
-    """``math.factorial``, as far as it fits 64 bits."""
-    if not operators.is_integer(n):
-        raise TypeError(f"math.factorial takes an integer, but got {n.aval}")
-    n = operators.integer(n)
-    operators.check(n < 0, ValueError("factorial() not defined for negative values"))
-    operators.check(
-        n >= len(_FACTORIALS), OverflowError("factorial() of more than 20 is too large")
-    )
-    return operators.integer(jnp.asarray(_FACTORIALS)[n])
-
-
-_FACTORIALS: Final = np.array([math.factorial(n) for n in range(21)])
-
-
 def item_of(value: Any, index: Any) -> Any:
     """``value[index]`` where either is traced."""
     match value:
@@ -80,10 +71,13 @@ def item_of(value: Any, index: Any) -> Any:
             return value.value
         case operators.Items():
             return value.at(index)
-        case tuple() | list() | range() if is_undecided(index):
+        case tuple() | list() | range() | dict() if is_undecided(index):
             return operators.item_at(value, index)
         case np.ndarray() | Array():
             return jnp.asarray(value)[_of_arrays(index)]
+        case tuple() | list() | range() | dict() if operators.is_scalar(index):
+            known: Any = index.item()
+            return value[known]
         case _:
             return value[index]
 
@@ -128,6 +122,14 @@ def _by_name(names: str, module: Any) -> dict[Any, Leaf]:
     return {getattr(math, name): getattr(module, name) for name in names.split()}
 
 
+_COMPLEX: Final = (
+    *(cmath.acos, cmath.acosh, cmath.asin, cmath.asinh, cmath.atan, cmath.atanh, cmath.cos),
+    *(cmath.cosh, cmath.exp, cmath.isfinite, cmath.isinf, cmath.isnan, cmath.log10, cmath.sin),
+    *(cmath.sinh, cmath.sqrt, cmath.tan, cmath.tanh),
+)
+operators.METHODS.update(
+    bit_length=number_functions.bit_length, bit_count=number_functions.bit_count
+)
 #: What takes the place of a function of numbers, where one of them is an array.
 NUMERIC: Final[dict[Any, Leaf]] = {
     operator.add: operators.add,
@@ -161,6 +163,10 @@ _TEXTS: Final[frozenset[Callable[..., str]]] = frozenset(
 #: What takes the place of a function, where one of its arguments is traced.
 REPLACED: Final[dict[Any, Leaf]] = {
     operator.not_: operators.negated,
+    operator.truth: truth,
+    operator.countOf: operators.count_of,
+    operator.indexOf: operators.index_of,
+    operator.index: number_functions.of_integers(lambda n: n),
     operator.getitem: item_of,
     operator.matmul: matrix_product,
     Array.item: single,
@@ -180,7 +186,7 @@ REPLACED: Final[dict[Any, Leaf]] = {
     builtins.float: operators.floating,
     builtins.complex: lambda real=0, imag=0: real + imag * 1j,
     builtins.bool: truth,
-    builtins.round: operators.rounded,
+    builtins.round: number_functions.rounded,
     builtins.len: lambda value: value.length if isinstance(value, operators.Items) else len(value),
     builtins.range: operators.traced_range,
     builtins.enumerate: operators.enumerated,
@@ -188,11 +194,27 @@ REPLACED: Final[dict[Any, Leaf]] = {
     builtins.reversed: operators.in_reverse,
     **_by_name(
         "acos acosh asin asinh atan atan2 atanh cbrt copysign cos cosh degrees exp exp2 expm1 fabs "
-        "hypot isfinite isinf isnan ldexp log10 log1p log2 radians sin sinh sqrt tan tanh",
+        "isfinite isinf isnan ldexp log10 log1p log2 radians sin sinh sqrt tan tanh",
         jnp,
     ),
     **_by_name("erf erfc gamma", sps),
-    math.factorial: factorial,
+    **{f: of_complex(getattr(jnp, f.__name__)) for f in _COMPLEX},
+    cmath.log: of_complex(log_of),
+    cmath.isclose: of_floats(close),
+    cmath.phase: of_complex(jnp.angle),
+    cmath.polar: of_complex(lambda z: (jnp.abs(z), jnp.angle(z))),
+    cmath.rect: lambda r, phi: r * (jnp.cos(phi) + 1j * jnp.sin(phi)),
+    math.comb: number_functions.combinations,
+    math.factorial: number_functions.factorial,
+    math.gcd: number_functions.greatest_divisor,
+    math.isqrt: number_functions.integer_root,
+    math.lcm: number_functions.least_multiple,
+    math.perm: number_functions.arrangements,
+    math.frexp: of_floats(jnp.frexp),
+    math.hypot: of_floats(number_functions.length),
+    math.modf: of_floats(jnp.modf),
+    math.nextafter: of_floats(number_functions.next_float),
+    math.ulp: of_floats(number_functions.unit),
     math.fmod: of_floats(jnp.fmod),
     math.pow: of_floats(jnp.pow),
     math.lgamma: sps.gammaln,
@@ -208,8 +230,8 @@ REPLACED: Final[dict[Any, Leaf]] = {
 }
 #: Those that a tracer whose data is known does not keep from doing what they do.
 _DECIDING: Final = frozenset(
-    (operator.not_, operator.contains, runtime.contains, runtime.lacks, any, all, min, max, sorted,
-     bool, range, math.floor, math.ceil, math.trunc, int)
+    (operator.not_, operator.truth, operator.contains, runtime.contains, runtime.lacks, any, all,
+     min, max, sorted, bool, range, math.floor, math.ceil, math.trunc, int)
 )  # fmt: skip
 #: Those that take something to go through, which is traced only if that is itself an array.
 _GOING_THROUGH: Final = frozenset((enumerate, zip, reversed, len, runtime.items_of))
@@ -234,6 +256,12 @@ def replacement(function: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> L
     if isinstance(function, BuiltinFunctionType) and isinstance(function.__self__, str):
         is_text = function.__name__ in ("format", "format_map", "join") and holds_tracer(operands)
         return vals.text_of(function) if is_text else None
+    if isinstance(function, BuiltinFunctionType) and isinstance(function.__self__, (list, tuple)):
+        compared = function.__name__ in ("count", "index") and len(operands) == 1
+        if not compared or not holds_tracer((function.__self__, operands), undecided=True):
+            return None
+        of_items = operators.count_of if function.__name__ == "count" else operators.index_of
+        return functools.partial(of_items, function.__self__)
     if isinstance(function, BuiltinFunctionType) and isinstance(function.__self__, np.ndarray):
         own = jnp.asarray(function.__self__)
         return getattr(own, function.__name__) if holds_tracer(operands) else None
@@ -263,6 +291,8 @@ def _concerns(function: Any, operands: tuple[Any, ...]) -> bool:
         return any(is_undecided(x) and x.shape for x in operands)
     if function is operator.getitem:
         if isinstance(operands[0], Array) and _has_list(operands[1]):
+            return True
+        if operators.is_scalar(operands[1]) and operands[1].dtype.kind == "b":
             return True
         return holds_tracer(operands[1], undecided=not isinstance(operands[0], np.ndarray))
     return holds_tracer(operands, undecided=function in _DECIDING)

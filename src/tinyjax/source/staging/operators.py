@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import UnionType
 from typing import Any, Final, TypeGuard
 
@@ -158,14 +158,28 @@ def greatest(*values: Any, **options: Any) -> Any:
 
 
 def in_order(values: Any, **options: Any) -> Any:
-    """``sorted`` of scalars."""
+    """``sorted``, by numbers or by tuples of them.
+
+    Raises:
+        SourceError: the order depends on traced values, and they are something else.
+    """
     values = [*runtime.items_of(values)]
-    if options.get("key") is not None or not any(map(vals.is_undecided, values)):
-        return sorted(values, **options)
-    ordered = jnp.sort(jnp.stack([vals.as_array(value) for value in values]))
-    if options.get("reverse"):
-        ordered = ordered[::-1]
-    return [ordered[i] for i in range(ordered.shape[0])]
+    keys, reverse = [_measured(options, value) for value in values], bool(options.get("reverse"))
+    if not vals.holds_tracer(keys, undecided=True):
+        places = sorted(range(len(values)), key=keys.__getitem__, reverse=reverse)
+        return [values[i] for i in places]
+    columns, rows = stacked(keys), stacked(values)
+    if columns is None or rows is None or any(column.ndim != 1 for column in columns.arrays):
+        raise errors.SourceError(
+            "the order of sorted depends on traced values, so the keys must be numbers, or tuples "
+            "of numbers, and the items arrays or numbers of one shape, in containers of one "
+            "structure. Sort an array by jnp.argsort instead."
+        )
+    # equal ones keep their order, also in reverse
+    step = -1 if reverse else 1
+    order = jnp.lexsort([column[::step] for column in reversed(columns.arrays)])[::step]
+    ordered = [array[::step][order] for array in rows.arrays]
+    return [Rows(tuple(ordered), rows.length, rows.structure).at(i) for i in range(rows.length)]
 
 
 # Classes
@@ -244,14 +258,19 @@ def attribute_of(value: Any, name: str, *default: Any) -> Any:
     if is_scalar(value):
         if default:
             return getattr(value, name) if has_attribute(value, name) else default[0]
-        if name in _METHODS and hasattr(number_class(value), name) and not hasattr(value, name):
-            method = _METHODS[name]
-            return lambda: method(value)
+        kind = number_class(value)
+        if hasattr(kind, name) and not hasattr(value, name):
+            if name not in METHODS:
+                raise errors.SourceError(
+                    f".{name} of a traced {kind.__name__} ({value.aval}) is not known. Compute it "
+                    "of a number that is static, or with functions of tinyjax.numpy."
+                )
+            return functools.partial(METHODS[name], value)
     return getattr(value, name, *default)
 
 
 #: Methods of Python numbers that arrays lack.
-_METHODS: Final[dict[str, Callable[..., Any]]] = {
+METHODS: Final[dict[str, Callable[..., Any]]] = {
     "is_integer": lambda value: is_integer(value) or jnp.floor(value) == value,
     "conjugate": jnp.conj,
 }
@@ -501,13 +520,6 @@ def to_integer(rounding: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda value: integer(value if is_integer(value) else rounding(value))
 
 
-def rounded(value: Any, ndigits: int | None = None) -> Any:
-    """``round`` of a scalar."""
-    as_is = is_integer(value) and not (ndigits and ndigits < 0)
-    result = value if as_is else jnp.round(value, ndigits or 0)
-    return integer(result) if ndigits is None or is_integer(value) else result
-
-
 # What a ``for`` loop goes over, where it is traced.
 
 
@@ -695,7 +707,9 @@ def expanded(value: Items) -> list[Any]:
 
 
 def item_at(value: Any, index: Any) -> Any:
-    """The item at a traced index of a sequence."""
+    """The item at a traced index of a sequence or a dict."""
+    if isinstance(value, dict):
+        return _entry_at(value, index)
     if index.dtype.kind == "b":
         index = integer(index)
     items = as_items(value) if isinstance(value, (tuple, list, range)) else None
@@ -704,3 +718,35 @@ def item_at(value: Any, index: Any) -> Any:
             index = jnp.where(index < 0, index + items.length, index)
         return items.at(index)
     return value[index]
+
+
+def _entry_at(entries: dict[Any, Any], key: Any) -> Any:
+    """The entry of a dict at a traced key."""
+    return _first(key, entries.items(), KeyError("the key is not in the dict"))
+
+
+def index_of(values: Any, value: Any) -> Any:
+    """``values.index(value)``."""
+    pairs = [(item, i) for i, item in enumerate(runtime.items_of(values))]
+    return _first(value, pairs, ValueError("sequence.index(x): x not in sequence"))
+
+
+def count_of(values: Any, value: Any) -> Any:
+    """``values.count(value)``."""
+    return total([compare(operator.eq)(item, value) for item in runtime.items_of(values)])
+
+
+def _first(value: Any, pairs: Iterable[tuple[Any, Any]], error: Exception) -> Any:
+    """The second of the first pair whose first is equal to a value."""
+    found = [(vals.truth(compare(operator.eq)(value, item)), result) for item, result in pairs]
+    check(negated(any_of([equal for equal, _ in found])), error)
+    chosen = found[-1][1]
+    for equal, result in reversed(found[:-1]):
+        chosen = (
+            _chosen(equal, result, chosen)
+            if isinstance(equal, Array)
+            else result
+            if equal
+            else chosen
+        )
+    return chosen

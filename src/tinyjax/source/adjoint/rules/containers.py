@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import copy
 import dataclasses
 from functools import partial
@@ -105,6 +106,8 @@ def dict_adjoint(ct: Any, y: Any, items: Any = (), **entries: Any) -> Any:
 @registry.adjoint_of(runtime.enter)
 def enter_adjoint(ct: Any, y: Any, manager: Any) -> Any:
     """The derivative of runtime.enter."""
+    if isinstance(manager, contextlib.nullcontext):
+        return ({"enter_result": ct},)
     raise find.refusal(
         f"what a `with` statement binds ({type(manager).__name__}) cannot be differentiated. Use "
         "the value itself."

@@ -167,6 +167,7 @@ formula(np.multiply, "a b", "ct * b", "a * ct")
 formula((math.copysign, np.copysign), "x s", "ct * slope_of_copysign(x, s)", None)
 formula(np.hypot, "a b", "ct * a / unless_zero(y)", "ct * b / unless_zero(y)")
 formula((math.ldexp, np.ldexp), "x i", "ct * 2.0**i", None)
+formula(math.nextafter, "x y_", "ct", None)
 formula(
     (math.atan2, np.arctan2),
     "b a",
@@ -201,6 +202,8 @@ for _home, _prefix in (("math", "a"), ("cmath", "a"), ("np", "arc")):
         (f"{_prefix}tanh", "ct / (1 - x * x)"),
     ):
         if hasattr(globals()[_home], _names):
+            if _home == "cmath":  # of a float, too
+                _formula = f"reduce_to({_formula}, x)"
             formula(getattr(globals()[_home], _names), "x", _formula)
 formula(np.rad2deg, "x", f"ct * {180 / math.pi!r}")
 formula(np.deg2rad, "x", f"ct * {math.pi / 180!r}")
@@ -260,6 +263,12 @@ def hypot_adjoint(ct: Any, y: Any, *coordinates: Any) -> Any:
 def modf_adjoint(ct: Any, y: Any, x: Any) -> Any:
     """The derivative of math.modf and np.modf."""
     return (ct[0],)
+
+
+@registry.adjoint_of(math.frexp)
+def frexp_adjoint(ct: Any, y: Any, x: Any) -> Any:
+    """The derivative of math.frexp."""
+    return (None if ct[0] is None else ct[0] / 2.0 ** y[1],)
 
 
 @registry.adjoint_of(math.fsum, definite=(0,))

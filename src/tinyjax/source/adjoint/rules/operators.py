@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import builtins
+import cmath
+import dataclasses
 import functools
 import inspect
 import math
@@ -235,6 +237,8 @@ inert.update((getter_of, is_plain_attribute, tuple_fields))
 inert.update(
     (len, range, isinstance, issubclass, int, bool, str, repr, format, type, id, callable, hasattr,
      print, ascii, chr, ord, any, all, hash, slice, round, bin, hex, oct,
+     dataclasses.fields, dataclasses.is_dataclass, operator.truth, operator.index,
+     operator.contains, operator.length_hint, operator.ifloordiv,
      operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne, operator.is_,
      operator.is_not, operator.not_, operator.floordiv, operator.invert, operator.lshift,
      operator.rshift, operator.and_, operator.xor,
@@ -244,5 +248,6 @@ inert.update(
      NotImplementedError, StopIteration, Exception,
      math.floor, math.ceil, math.trunc, math.isnan, math.isinf, math.isfinite, math.isclose,
      math.factorial, math.comb, math.perm, math.gcd, math.lcm, math.isqrt, math.ulp,
+     cmath.isnan, cmath.isinf, cmath.isfinite, cmath.isclose,
      cts.is_complex, cts.is_record, cts.one_like, find.program_location, find.refusal)
 )  # fmt: skip
