@@ -6,7 +6,8 @@ On the left is what the message must hold, on the right the call.
 import io
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -317,3 +318,51 @@ def test_messages() -> None:
             except Exception as error:
                 wrong.append(f"{call} raises {error!r}")
     assert not wrong, "\n".join(wrong)
+
+
+class Mixed:
+    """A container that flattens by the kinds of its items, and cannot hold anything else."""
+
+    def __init__(self, *items: Any) -> None:
+        assert not any(type(item) is object for item in items), "a message builds it"
+        self.items = items
+
+
+def opened(box: Mixed) -> tuple[list[Any], tuple[Any, ...]]:
+    arrays = [x for x in box.items if isinstance(x, tinyjax.Array)]
+    return arrays, tuple([None if isinstance(x, tinyjax.Array) else x for x in box.items])
+
+
+def closed(metadata: tuple[Any, ...], arrays: Any) -> Mixed:
+    rest = iter(arrays)
+    return Mixed(*[next(rest) if x is None else x for x in metadata])
+
+
+tinyjax.tree.register_pytree_node(Mixed, opened, closed)
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        tinyjax.jit,
+        tinyjax.vmap,
+        tinyjax.make_jaxpr,
+        tinyjax.checkpoint,
+        lambda f: tinyjax.jit(tinyjax.grad(f)),
+        lambda f: tinyjax.lax.scan(lambda box, _: (f(box), None), Mixed(jnp.ones(3), 2), length=2),
+    ],
+)
+def test_messages_build_no_object_of_the_user(transform: Any) -> None:
+    box = Mixed(jnp.ones((3, 2)), 2)
+    uses: list[Callable[[Any], Any]] = [
+        lambda b: np.asarray(b.items[0]),
+        lambda b: bool(b.items[0].sum() > 0),
+        lambda b: float(b.items[0][0]),
+        lambda b: jnp.zeros(b.items[0].sum().astype(int)),
+        lambda b: (b, b),
+    ]
+    for use in uses:
+        with suppress(TinyjaxError):  # no other error
+            result = transform(use)
+            if callable(result):
+                result(box)

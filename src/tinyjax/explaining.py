@@ -102,14 +102,13 @@ _Arguments = dict[str, tree.PyTreeDef]
 def _arguments(fun: Callable[..., Any], signature: sig.Signature) -> tuple[_Arguments, _Arguments]:
     """The structures of the dynamic arguments, by name."""
     treedef = signature.in_tree
-    args, kwargs = tree.unflatten(treedef, range(treedef.num_leaves))
     arg_defs, kwarg_defs = treedef.children()
     positions = signature.static.positions
-    free = [i for i in range(len(args) + len(positions)) if i not in positions]
+    free = [i for i in range(len(arg_defs.children()) + len(positions)) if i not in positions]
     positional = {
         cl.parameter_name(fun, i): child for i, child in zip(free, arg_defs.children(), strict=True)
     }
-    return positional, dict(zip(map(str, sorted(kwargs)), kwarg_defs.children(), strict=True))
+    return positional, dict(zip(map(str, kwarg_defs.metadata), kwarg_defs.children(), strict=True))
 
 
 def _keywords(kwargs: _Arguments) -> str:

@@ -15,6 +15,7 @@ from tinyjax import dtypes, frames, tree
 from tinyjax.core.names import av, conc, hlo, ints, lw, prim, sh, tr
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, CallbackError, DifferentiationError, shortened, type_name
+from tinyjax.tree.treedef import leaf_paths
 
 #: What is told apart by identity, as long as something holds it.
 _known: WeakValueDictionary[tuple[object, ...], Identity] = WeakValueDictionary()
@@ -217,7 +218,7 @@ def _results(
         expected = aval.with_shape((*sizes, *aval.shape))
         value = _as_declared(leaf, expected.dtype)
         if value.shape != expected.shape or value.dtype != expected.dtype:
-            path, _ = tree.leaves_with_path(tree.unflatten(out_tree, range(len(leaves))))[i]
+            path = leaf_paths(out_tree)[i]
             under = f" under vmap over axes of length {sizes}" if sizes else ""
             raise CallbackError(
                 f"callback {name} returned at {tree.path_str('result', path)} an array of type "

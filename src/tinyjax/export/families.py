@@ -22,6 +22,7 @@ from tinyjax.parallel.constraint import constrain
 from tinyjax.parallel.placement import Placement
 from tinyjax.parallel.sharding import PartitionSpec, on_first
 from tinyjax.parallel.xla.lowering import CallsPythonError, lowered_for
+from tinyjax.tree.treedef import leaf_paths
 
 # The platforms that programs are exported for, and their portable form on each.
 
@@ -263,9 +264,8 @@ def family_of(name: str, jaxpr: Jaxpr, in_tree: tree.PyTreeDef, num_consts: int)
         raise calls_python(name)
     avals = jaxpr.in_avals[num_consts:]
     scope = scope_of(avals, name)
-    leaves = tree.leaves_with_path(tree.unflatten(in_tree, range(in_tree.num_leaves)))
     places: list[Place] = []
-    for i, ((which, *rest), _) in enumerate(leaves):
+    for i, (which, *rest) in enumerate(leaf_paths(in_tree)):
         at = tree.path_str("args" if which == tree.SequenceKey(0) else "kwargs", rest)
         places += [
             Place(f"{at}.shape[{axis}]", i, axis, n)

@@ -28,6 +28,7 @@ from tinyjax.parallel.mesh_rule import named
 from tinyjax.parallel.primitive import COPIES, ShardMapParams, local_type
 from tinyjax.parallel.program import bind_shard_map
 from tinyjax.parallel.sharded_array import ShardedArray
+from tinyjax.tree.treedef import leaf_paths
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -452,8 +453,8 @@ def _check_results(
     Raises:
         ShardingError: it may.
     """
-    paths = tree.leaves_with_path(tree.unflatten(out_tree, range(out_tree.num_leaves)))
-    for (path, _), spec, aval in zip(paths, out_specs, staged.jaxpr.out_avals, strict=True):
+    paths = leaf_paths(out_tree)
+    for path, spec, aval in zip(paths, out_specs, staged.jaxpr.out_avals, strict=True):
         what = tree.path_str("result", path)
         if len(spec) > aval.ndim:
             raise ShardingError(

@@ -169,7 +169,7 @@ def _add(
     def keys(x: T, metadata: A) -> Iterable[KeyEntry]:
         return [key for key, _ in flatten_with_keys(x)[0]]
 
-    add_kind(NodeKind(cls, flatten, unflatten_func, describe, keys))
+    add_kind(NodeKind(cls, flatten, unflatten_func, describe, keys, keys_of_node=True))
 
 
 def _bracketed(name: str, metadata: object) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice, repeat
 from types import NoneType
 from typing import Any, Final, NoReturn, TypeVar
@@ -18,7 +19,7 @@ import attrs
 
 from tinyjax import errors, lazy
 from tinyjax.tree.errors import LeafCountError, MetadataError, RegistrationError
-from tinyjax.tree.keys import KeyPath, path_str
+from tinyjax.tree.keys import FlattenedIndexKey, KeyEntry, KeyPath, path_str
 from tinyjax.tree.mismatches import mismatch
 from tinyjax.tree.node import KINDS, NONE_KIND, TUPLE, Leaf, NodeKind, PyTree, StrKeys, show_keys
 
@@ -615,19 +616,47 @@ def first_difference(a: PyTreeDef, b: PyTreeDef, name: str) -> tuple[str, str, s
     Returns:
         The path of the first node that differs, and what each structure has there, in words.
     """
-    stack: list[tuple[PyTreeDef, PyTreeDef, PyTree, KeyPath]]
-    stack = [(a, b, a.unflatten(range(a.num_leaves)), ())]
+    stack: list[tuple[PyTreeDef, PyTreeDef, KeyPath]] = [(a, b, ())]
     while stack:
-        one, other, x, path = stack.pop()
+        one, other, path = stack.pop()
         if one is other:
             continue
         if one.kind is None or not one.same_node(other):
             return path_str(name, path), *_in_words(one, other)
-        parts, _ = one.kind.flatten(x)
-        keys = one.kind.keys(x, one.metadata)
-        below = zip(one._children, other._children, parts, keys, strict=False)
-        stack.extend(reversed([(c, d, part, (*path, key)) for c, d, part, key in below]))
+        below = zip(one._children, other._children, _keys_below(one, one.kind), strict=True)
+        stack.extend(reversed([(c, d, (*path, key)) for c, d, key in below]))
     raise AssertionError(f"{a} and {b} are equal")
+
+
+def leaf_paths(treedef: PyTreeDef) -> list[KeyPath]:
+    """Return the path of each leaf, for messages: no tree is made."""
+    paths: list[KeyPath] = []
+    stack: list[tuple[PyTreeDef, KeyPath]] = [(treedef, ())]
+    while stack:
+        node, path = stack.pop()
+        if node.kind is None:
+            paths.append(path)
+            continue
+        below = zip(node._children, _keys_below(node, node.kind), strict=True)
+        stack.extend(reversed([(child, (*path, key)) for child, key in below]))
+    return paths
+
+
+def _keys_below(treedef: PyTreeDef, kind: NodeKind) -> Sequence[KeyEntry]:
+    """Return the keys of a node's children.
+
+    A class that names them by ``register_pytree_with_keys`` is asked of a node that holds no data.
+    They are numbered where it makes none, or another number of keys.
+    """
+    size = len(treedef._children)
+    if not kind.keys_of_node:
+        return [*islice(kind.keys(None, treedef.metadata), size)]
+    with suppress(Exception):
+        node = kind.unflatten(treedef.metadata, tuple([object() for _ in range(size)]))
+        keys = [*kind.keys(node, treedef.metadata)]
+        if len(keys) == size:
+            return keys
+    return [FlattenedIndexKey(i) for i in range(size)]
 
 
 def _in_words(one: PyTreeDef, other: PyTreeDef) -> tuple[str, str]:

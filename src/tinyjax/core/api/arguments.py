@@ -19,7 +19,7 @@ from tinyjax.core.transforms.jvp import JVPTracer
 from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
-from tinyjax.tree.treedef import in_words
+from tinyjax.tree.treedef import in_words, leaf_paths
 
 # The two classes are written out, since the first derivative of a process waits for them: attrs
 # would have to compile each.
@@ -226,8 +226,7 @@ class Chosen:
             )
 
     def _path(self, position: int) -> str:
-        numbered = tree.unflatten(self.in_tree, range(self.in_tree.num_leaves))
-        (_, first, *rest), _ = tree.leaves_with_path(numbered)[position]
+        _, first, *rest = leaf_paths(self.in_tree)[position]
         number = self.choice.numbers[getattr(first, "idx", 0)]
         if number < 0:
             number += len(self.args)

@@ -374,21 +374,24 @@ class Parameters:
         static: StaticArguments,
     ) -> list[int]:
         """Which leaves of ``(args, kwargs)``, less the static ones, are of some arguments."""
-        args, kwargs = tree.unflatten(in_tree, range(in_tree.num_leaves))
+        args, kwargs = in_tree.children()
         positions = static.positions
-        total = len(args) + len(positions)
+        total = len(args.children()) + len(positions)
         nums = {i + total if i < 0 else i for i in numbers}
         dynamic = [i for i in range(total) if i not in positions]
         leaves: list[int] = []
-        for i, value in zip(dynamic, args, strict=True):
+        first = 0
+        for i, value in zip(dynamic, args.children(), strict=True):
             name = self._names[i] if i < len(self._names) else None
             if i in nums or name in names:
-                leaves += tree.leaves(value)
-        for name, value in kwargs.items():
+                leaves += range(first, first + value.num_leaves)
+            first += value.num_leaves
+        for name, value in zip(kwargs.metadata, kwargs.children(), strict=True):
             position = self._names.index(name) if name in self._names else None
             if name in names or position in nums:
-                leaves += tree.leaves(value)
-        return sorted(leaves)
+                leaves += range(first, first + value.num_leaves)
+            first += value.num_leaves
+        return leaves
 
 
 # What calls of a function have become

@@ -25,7 +25,7 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import PlacedArray, any_placed
 from tinyjax.core.values.integers import is_one_of
 from tinyjax.errors import ArgumentError, PlatformError, RefError, described, shortened
-from tinyjax.tree.treedef import first_difference
+from tinyjax.tree.treedef import first_difference, leaf_paths
 
 if TYPE_CHECKING:
     from tinyjax.core import answers
@@ -682,6 +682,5 @@ def check_arguments(
 
 def _place(in_tree: tree.PyTreeDef, position: int) -> str:
     """Name a leaf of ``(args, kwargs)``, such as ``args[0]['w']``."""
-    numbered = tree.unflatten(in_tree, range(in_tree.num_leaves))
-    (which, *rest), _ = tree.leaves_with_path(numbered)[position]
+    which, *rest = leaf_paths(in_tree)[position]
     return tree.path_str("args" if which == tree.SequenceKey(0) else "kwargs", rest)

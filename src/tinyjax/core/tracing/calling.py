@@ -24,6 +24,7 @@ from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.errors import ArgumentError, TinyjaxError, described, type_name
 from tinyjax.tree import PyTreeDef
+from tinyjax.tree.treedef import leaf_paths
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -146,9 +147,7 @@ def _describe(value: object) -> str:
 
 def leaf_path(name: str, treedef: PyTreeDef, position: int) -> str:
     """Name a leaf by its place in a tree, such as ``params['w'][0]``."""
-    numbered = tree.unflatten(treedef, range(treedef.num_leaves))
-    path, _ = tree.leaves_with_path(numbered)[position]
-    return tree.path_str(name, path)
+    return tree.path_str(name, leaf_paths(treedef)[position])
 
 
 def argument_path(
@@ -162,8 +161,7 @@ def argument_path(
         position: which of its leaves.
         static: the positional arguments that were taken out of ``args``.
     """
-    numbered = tree.unflatten(in_tree, range(in_tree.num_leaves))
-    path, _ = tree.leaves_with_path(numbered)[position]
+    path = leaf_paths(in_tree)[position]
     if len(path) < 2:  # only positional arguments were flattened
         return tree.path_str("args", path)
     kind, which, *rest = path
