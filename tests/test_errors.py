@@ -6,7 +6,6 @@ with this file's path and line numbers taken out.
 
 import cmath
 import math
-import pickle
 import re
 from collections.abc import Callable
 from typing import Any
@@ -1540,10 +1539,3 @@ def test_patterns_of_tests_are_not_found_in_that_line() -> None:
         pytest.raises(ShapeError, match=operands),
     ):
         operator_shapes()
-
-
-@pytest.mark.parametrize("error", [ArgumentError("a"), ShapeError("b"), DtypeError("c")])
-def test_errors_can_be_pickled(error: TinyjaxError) -> None:
-    again = pickle.loads(pickle.dumps(error))
-    assert type(again) is type(error)
-    assert again.message == error.message

@@ -414,7 +414,11 @@ Follower = Callable[[Settings], Callable[[], None]]
 _followers: list[Follower] = []
 
 
-shown_whole[:] = [lambda: settings().tracebacks == "full"]
+def _shows_whole_tracebacks() -> bool:
+    return settings().tracebacks == "full"
+
+
+shown_whole[:] = [_shows_whole_tracebacks]
 
 
 def follow(follower: Follower) -> None:

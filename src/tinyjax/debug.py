@@ -379,8 +379,7 @@ def inspect(fun: Callable[P, R]) -> Callable[P, R]:
                → [0., 0., 0.]
     """
 
-    @tracebacks.folded
-    @frames.wraps(fun)
+    @partial(tracebacks.folded, named=fun)
     def inspected(*args: P.args, **kwargs: P.kwargs) -> R:
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
         arrays = cl.as_arrays(leaves, fun, in_tree)

@@ -56,6 +56,10 @@ class TinyjaxError(Exception):
         self.location: frames.Location | None = frames.user_location()
         tracebacks.hide(sys._getframe(1))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle and copy what the error holds: few classes are made of their message alone."""
+        return _made_again, (type(self), self.args), self.__dict__
+
     def at(self, location: frames.Location | None) -> Self:
         """Return the error, with the line that it is about.
 
@@ -72,6 +76,10 @@ class TinyjaxError(Exception):
             return self.message
         line = self.location.text  # empty where the source is not at hand, as in python -c
         return f"{self.message}\n  at {self.location}{line and f': {line}'}"
+
+
+def _made_again(kind: type[TinyjaxError], args: tuple[object, ...]) -> TinyjaxError:
+    return kind.__new__(kind, *args)
 
 
 class ArgumentError(TinyjaxError, TypeError, ValueError):
@@ -1065,10 +1073,6 @@ class NanError(TinyjaxError, FloatingPointError):
         self.iterations = iterations
         self.examples = examples
 
-    def __reduce__(self) -> tuple[type[NanError], tuple[object, ...]]:
-        rest = (self.location, self.primitive, self.direction, self.iterations, self.examples)
-        return type(self), (self.message, *rest)
-
 
 class DifferentiationError(TinyjaxError, TypeError, ValueError, NotImplementedError):
     """A derivative was asked for that does not exist: of an integer, or of a non-scalar.
@@ -1485,9 +1489,6 @@ class SourceError(TinyjaxError, NotImplementedError):
         super().__init__(message)
         if location is not None:
             self.location: frames.Location | None = location
-
-    def __reduce__(self) -> tuple[type[SourceError], tuple[object, ...]]:
-        return type(self), (self.message, self.location)
 
 
 def described(value: object) -> str:

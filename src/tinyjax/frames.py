@@ -299,11 +299,16 @@ class Source:
     code: CodeType
     instruction: int
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the line; another process has no use for the code."""
+        where = self.location
+        return _source_at, (where.filename, where.lineno, where.function)
+
     @property
     def span(self) -> Span:
         """The lines and columns of the expression; those of the line's start where not known."""
-        where = next(islice(self.code.co_positions(), self.instruction // 2, None))
-        line, end_line, column, end_column = where
+        positions = islice(self.code.co_positions(), self.instruction // 2, None)
+        line, end_line, column, end_column = next(positions, (None,) * 4)
         if line is None:
             line = self.location.lineno
         if end_line is None or column is None or end_column is None:
@@ -322,6 +327,11 @@ class Source:
             next(lines, self.code.co_firstlineno),
             self.code.co_qualname,
         )
+
+
+def _source_at(filename: str, line: int, function: str) -> Source:
+    code = compile("None", filename, "eval")
+    return Source(code.replace(co_firstlineno=line, co_qualname=function, co_linetable=b""), 0)
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
@@ -397,14 +407,19 @@ def traced_source(
     return None if frame is None else TracedSource(frame.f_code, frame.f_lasti, direction)
 
 
+def stands_in(wrapper: Callable[..., object]) -> None:
+    """Note that a function does what another does: no arithmetic of its own."""
+    if isinstance(wrapper, FunctionType):
+        _stand_ins.add(wrapper.__code__)
+
+
 def imitate(wrapper: F, fun: Callable[..., object]) -> F:
     """Give a function the name, documentation and signature of the one that it stands for.
 
     As ``functools.update_wrapper``; but the one may be an object that has an attribute where a
     function has its name, which is left out.
     """
-    if isinstance(wrapper, FunctionType):
-        _stand_ins.add(wrapper.__code__)
+    stands_in(wrapper)
     try:
         update_wrapper(wrapper, fun)
     except TypeError:

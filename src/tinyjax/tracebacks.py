@@ -14,7 +14,7 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Final, ParamSpec, TypeVar
 
-from tinyjax.frames import is_ours, wraps
+from tinyjax.frames import imitate, is_ours, stands_in
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -66,10 +66,14 @@ def shorten(error: BaseException, boundary: FrameType) -> None:
         link = link.__cause__ or (None if link.__suppress_context__ else link.__context__)
 
 
-def folded(call: Callable[P, R]) -> Callable[P, R]:
-    """Fold the tracebacks of what a function raises."""
+def folded(call: Callable[P, R], named: Callable[..., object] | None = None) -> Callable[P, R]:
+    """Fold the tracebacks of what a function raises.
 
-    @wraps(call)
+    Args:
+        call: the function.
+        named: the function whose name and signature it gets; by default its own.
+    """
+
     def fold_what_it_raises(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return call(*args, **kwargs)
@@ -77,7 +81,8 @@ def folded(call: Callable[P, R]) -> Callable[P, R]:
             fold(error, sys._getframe())
             raise
 
-    return fold_what_it_raises
+    stands_in(call)
+    return imitate(fold_what_it_raises, call if named is None else named)
 
 
 def _without_ours(entry: TracebackType | None) -> TracebackType | None:

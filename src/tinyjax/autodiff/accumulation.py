@@ -16,12 +16,13 @@ from typing import Any, Final, Literal, Never, ParamSpec, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import errors, frames, numpy as jnp, tree
+from tinyjax import errors, frames, numpy as jnp, tracebacks, tree
 from tinyjax.autodiff import elimination
 from tinyjax.autodiff.elimination import Ends, Graph, Pattern
 from tinyjax.autodiff.local_jacobians import Block, Tangents, flat_size
 from tinyjax.core.api.arguments import Choice, Chosen, without_tracers
 from tinyjax.core.names import Array, av, ck, cl, conc, jacobians, jt, jx, lz, mapping, tr, typed
+from tinyjax.core.tracing.watching import watched
 from tinyjax.dtypes import HostArray, float0, is_complex, is_inexact
 
 P = ParamSpec("P")
@@ -109,7 +110,7 @@ def jacobian(
         return sparse_derivative("jacobian", fun, argnums, has_aux, holomorphic, chunk_size, sparse)
     choice = Choice("jacobian", fun, argnums, holomorphic)
 
-    @partial(cl.watched, named=fun)
+    @partial(watched, named=fun)
     def computed(*args: Any, **kwargs: Any) -> Any:
         call = _linearize(choice, args, kwargs, has_aux, allow_int)
         if chunk_size is not None or call.elements > _MOST_ELEMENTS:
@@ -228,7 +229,7 @@ def multiplications(
     """
     choice = Choice("multiplications", fun, argnums)
 
-    @frames.wraps(fun)
+    @partial(tracebacks.folded, named=fun)
     def computed(*args: P.args, **kwargs: P.kwargs) -> int:
         call = _linearize(choice, args, kwargs, False, True)
         if call.elements > _MOST_ELEMENTS:

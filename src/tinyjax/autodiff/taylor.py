@@ -24,6 +24,7 @@ from tinyjax import checkpointing, errors, frames, tree
 from tinyjax.core.api.arguments import as_tangents, check_per_argument
 from tinyjax.core.names import Array, Primitive, av, cl, cond, ew, jt, jx, prim, sc, sh, tr, wl
 from tinyjax.core.tracing.primitive import ZERO, Tangent
+from tinyjax.core.tracing.watching import watched
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.primitives import convolution as cv, dot
 
@@ -392,7 +393,7 @@ def solution(
         return terms
 
 
-@cl.watched
+@watched
 def jet(
     fun: Callable[..., Any],
     primals: Sequence[Any],

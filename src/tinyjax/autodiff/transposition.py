@@ -9,6 +9,7 @@ import attrs
 
 from tinyjax import dtypes, errors, frames, records, tree
 from tinyjax.core.names import Array, arguments, cl, jx, lz, prim, sh, tp, tr
+from tinyjax.core.tracing.watching import watched
 
 
 def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], tuple[Any, ...]]:
@@ -85,7 +86,7 @@ class Transpose:
     consts: tuple[Any, ...]
     of: _Linear
 
-    @cl.watched
+    @watched
     def __call__(self, cotangent: Any) -> tuple[Any, ...]:
         jaxpr, fun, out_tree = self.of.jaxpr, self.of.fun, self.of.out_tree
         cotangents_out = arguments.as_cotangents(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack, overload
+from typing import Any, Generic, ParamSpec, TypedDict, TypeVar, Unpack, overload
 
 import attrs
 
@@ -290,57 +290,86 @@ def checkpoint(
             static_argnames=static_argnames,
             memory_budget=memory_budget,
         )
-    user_fun = fun
     if memory_budget is not None and policy is not None:
         raise errors.ArgumentError(
             "checkpoint was given both a policy and a memory_budget, for which the library chooses "
             "what is kept. Leave out one of them."
         )
-    guarded = prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse)
-    chosen = ints.integers(ints.one_or_more(static_argnums, "static_argnums"), "static_argnums")
-    names = {static_argnames} if isinstance(static_argnames, str) else {*static_argnames}
-    places = _places_of(names, fun) if names else ()
     kept = policies.nothing_saveable if policy is None else policy
     policies.check_hashable(kept)
-    name = getattr(fun, "__name__", type(fun).__name__)
+    names = {static_argnames} if isinstance(static_argnames, str) else {*static_argnames}
+    checkpointed = _Checkpointed(
+        fun,
+        kept,
+        prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse),
+        ints.integers(ints.one_or_more(static_argnums, "static_argnums"), "static_argnums"),
+        names,
+        _places_of(names, fun) if names else [],
+        memory_budget,
+    )
+    return tracebacks.folded(checkpointed, fun)
 
-    @tracebacks.folded
-    @frames.wraps(fun)
-    def checkpointed(*args: P.args, **kwargs: P.kwargs) -> R:
-        by_name = [i for i in places if i < len(args)]
-        static = _static_places(user_fun, chosen, len(args)).union(by_name)
+
+@attrs.frozen(eq=False, repr=False)
+class _Checkpointed(Generic[P, R]):
+    """A function that ``checkpoint`` was given, with the options.
+
+    Attributes:
+        fun: the function.
+        policy: what may be kept.
+        prevent_cse: whether nothing else is merged with what is computed again.
+        argnums: static arguments by position, as they were given.
+        argnames: static arguments by name.
+        places: the positions of these.
+        memory_budget: the bytes that the derivative may need.
+    """
+
+    fun: Callable[P, R]
+    policy: policies.Policy
+    prevent_cse: bool
+    argnums: tuple[int, ...]
+    argnames: set[str]
+    places: list[int]
+    memory_budget: int | None
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        fun = self.fun
+        by_name = [i for i in self.places if i < len(args)]
+        static = _static_places(fun, self.argnums, len(args)).union(by_name)
         dynamic = [arg for i, arg in enumerate(args) if i not in static]
-        named: Any = {name: x for name, x in kwargs.items() if name in names}
-        others = {name: x for name, x in kwargs.items() if name not in names}
+        named: Any = {name: x for name, x in kwargs.items() if name in self.argnames}
+        others = {name: x for name, x in kwargs.items() if name not in self.argnames}
 
         @frames.wraps(fun)
         def call(*values: Any, **given_kwargs: Any) -> R:
             rest = iter(values)
             full: list[Any] = [args[i] if i in static else next(rest) for i in range(len(args))]
+            user_fun: Callable[..., R] = fun
             return user_fun(*full, **named, **given_kwargs)
 
-        if memory_budget is not None:
-            within: R = arguments.within_budget(call, memory_budget)(*dynamic, **others)
+        if self.memory_budget is not None:
+            within: R = arguments.within_budget(call, self.memory_budget)(*dynamic, **others)
             return within
         if cl.HOLDERS:
             both = _of_both(call)
             (rest,), held = cl.closed_over([both], (dynamic, others))
             if rest is not both:
-                result: R = checkpoint(rest, prevent_cse=guarded, policy=kept)(*held)
+                result: R = checkpoint(rest, prevent_cse=self.prevent_cse, policy=self.policy)(
+                    *held
+                )
                 return result
         leaves, in_tree = tree.flatten((tuple(dynamic), others))
-        arrays = cl.as_arrays(leaves, user_fun, in_tree, static)
-        flat = cl.FlatFunction(call, in_tree, user_fun=user_fun)
-        staged = stage_call(flat, [x.aval for x in arrays], user_fun)
-        params = CheckpointParams(staged.jaxpr, kept, guarded, name=name)
+        arrays = cl.as_arrays(leaves, fun, in_tree, static)
+        flat = cl.FlatFunction(call, in_tree, user_fun=fun)
+        staged = stage_call(flat, [x.aval for x in arrays], fun)
+        name = getattr(fun, "__name__", type(fun).__name__)
+        params = CheckpointParams(staged.jaxpr, self.policy, self.prevent_cse, name=name)
 
         outs = call_staged(
             staged, arrays, lambda staged, args: bind_checkpoint(staged, args, params)
         )
         result = tree.unflatten(flat.out_tree, outs)
         return result
-
-    return checkpointed
 
 
 def _places_of(names: set[str], fun: Callable[..., Any]) -> list[int]:

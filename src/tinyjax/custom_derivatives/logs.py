@@ -15,7 +15,8 @@ import attrs
 
 from tinyjax import dtypes, errors, tree
 from tinyjax.core.api.pullbacks import GradValue, PullBack
-from tinyjax.core.names import cfp, cl, jx, pr, prim, stg
+from tinyjax.core.names import cfp, jx, pr, prim, stg
+from tinyjax.core.tracing.watching import watched
 from tinyjax.custom_derivatives.custom_calls import PullBackParams
 
 
@@ -122,7 +123,7 @@ class LoggingPullBack:
 
     pull_back: PullBack[Any, *tuple[Any, ...]]
 
-    @cl.watched
+    @watched
     def __call__(self, cotangent: Any, /) -> tuple[tuple[Any, ...], dict[str, Any]]:
         *cotangents, logs = self._tapped()(cotangent)
         return tuple(cotangents), logs

@@ -29,6 +29,7 @@ from tinyjax.custom_derivatives import closures, custom_calls
 from tinyjax.custom_derivatives.custom_calls import Call, CustomVJPPrimal, SymbolicZero
 from tinyjax.dtypes import DType, is_inexact, kind
 from tinyjax.frames import Function, describe_function, imitate, wraps
+from tinyjax.pickling import PickledAsFunction
 from tinyjax.tree.treedef import in_words
 
 P = ParamSpec("P")
@@ -322,7 +323,7 @@ _SETTERS: Final = (
 )
 
 
-class _Custom(Generic[P, R]):
+class _Custom(Generic[P, R], PickledAsFunction):
     """A function with a rule of its own."""
 
     kind: ClassVar[str]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, Final, ParamSpec, TypeVar
 
 import attrs
 import numpy as np
 
-from tinyjax import config, dtypes, errors, frames, tree
+from tinyjax import config, dtypes, errors, frames, tracebacks, tree
 from tinyjax.core.jit.stages import check_arguments
 from tinyjax.core.names import Array, api, av, cl, conc, dev, jt, jx, low, stages, tr
 from tinyjax.export import families, format, polynomials as poly, symbolic_programs, xla
@@ -579,7 +580,7 @@ def export(
             f"got {[*targets]!r:.100}."
         )
 
-    @frames.wraps(fun)
+    @partial(tracebacks.folded, named=fun)
     def exporter(*args: P.args, **kwargs: P.kwargs) -> Exported:
         def lower() -> stages.Lowered:
             return program.lower(*args, **kwargs)

@@ -10,6 +10,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors, frames, tree
 from tinyjax.core.names import arguments, av, bc, ck, cl, conc, ints, jacobians, prim, sh, sl, tr
+from tinyjax.core.tracing.watching import watched
 from tinyjax.core.values import Array
 from tinyjax.laplacians import numbering as nb, rows as rw
 from tinyjax.laplacians.trace import LaplacianTrace, run
@@ -82,7 +83,7 @@ def laplacian(
     """
     choice = arguments.Choice("laplacian", fun, argnums)
 
-    @partial(cl.watched, named=fun)
+    @partial(watched, named=fun)
     def laplacian_at(*args: Any, **kwargs: Any) -> Laplacian:
         chosen, flat = _chosen(choice, args, kwargs)
         trace, outs = _forward(chosen, flat, True, sparse)
@@ -146,7 +147,7 @@ def divergence(
     """
     choice = arguments.Choice("divergence", fun, argnums)
 
-    @partial(cl.watched, named=fun)
+    @partial(watched, named=fun)
     def divergence_at(*args: Any, **kwargs: Any) -> Array:
         chosen, flat = _chosen(choice, args, kwargs)
         trace, outs = _forward(chosen, flat, False, sparse)

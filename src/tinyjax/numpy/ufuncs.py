@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from math import prod
 from typing import Any, Final, TypeAlias
 
-from tinyjax import dtypes, errors, frames
+from tinyjax import dtypes, errors, tracebacks
 from tinyjax.core.names import Array, ArrayLike, ck, ints, loops, mapping, sc, sh, sl
 from tinyjax.core.values.array import IndexUpdate, Indices
 from tinyjax.errors import ArgumentError
@@ -82,7 +83,7 @@ def vectorize(
         )
     cores = None if signature is None else _parse(signature)
 
-    @frames.wraps(pyfunc)
+    @partial(tracebacks.folded, named=pyfunc)
     def vectorized(*args: Any, **kwargs: Any) -> Any:
         mapped = [i for i in range(len(args)) if i not in excluded]
         names = [name for name in kwargs if name not in excluded]

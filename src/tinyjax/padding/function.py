@@ -12,6 +12,7 @@ import attrs
 
 from tinyjax import config, errors, frames, tree
 from tinyjax.core.names import av, cl, ints, jt, sig, stg, tr
+from tinyjax.core.tracing.watching import watched
 from tinyjax.export import dims, polynomials as poly, symbolic_programs
 from tinyjax.padding import programs, rules
 
@@ -170,7 +171,7 @@ class PaddedFunction(jt.JitFunction[P, R]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         return self._call(args, kwargs)
 
-    @cl.watched
+    @watched
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         # the debugger of NaNs would find those in what pads
         if stg.is_called() or tr.is_in_program() or config.settings().debugging:

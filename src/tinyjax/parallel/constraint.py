@@ -12,7 +12,7 @@ from tinyjax import errors, tree
 from tinyjax.core.names import Array, Lowering, Values, av, dev, opd, pr, prim, ru, stg, tr
 from tinyjax.core.tracing import bind, bind1
 from tinyjax.errors import ArgumentError, ShardingError, check_function, described
-from tinyjax.frames import describe_function, imitate
+from tinyjax.frames import describe_function
 from tinyjax.parallel import (
     named_sharding as ns,
     sharded_array as sa,
@@ -23,6 +23,7 @@ from tinyjax.parallel import (
 from tinyjax.parallel.lowering import sharding_text
 from tinyjax.parallel.meshes import AbstractMesh, AxisType, Mesh, get_mesh, mesh_of_ids, use_mesh
 from tinyjax.parallel.types import hidden, is_hidden, manual_axes, settled, with_varying
+from tinyjax.tracebacks import folded
 
 # Where a value lies, said inside a program; and where XLA is to choose it again.
 
@@ -492,8 +493,7 @@ def auto_axes(
             result: R = fun(*args, **kwargs)
         return constrained(result, out_sharding, "auto_axes", "result", written="typed")
 
-    imitate(call, fun)
-    return call
+    return folded(call, fun)
 
 
 @overload
@@ -557,8 +557,7 @@ def explicit_axes(
         hidden: R = tree.map(lambda x: _hidden(x, names or mesh.axis_names), result)
         return hidden
 
-    imitate(call, fun)
-    return call
+    return folded(call, fun)
 
 
 def _function(f: Callable[..., R], name: str) -> Callable[..., R]:

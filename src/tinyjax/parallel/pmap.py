@@ -10,6 +10,7 @@ from tinyjax.core.api.mapping import vmap
 from tinyjax.core.names import av, ck, dev, ints, jt, opd, stages
 from tinyjax.frames import imitate, wraps
 from tinyjax.parallel import constraint as con, meshes, named_sharding as ns, sharding as sd
+from tinyjax.tracebacks import folded
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -122,7 +123,7 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
         result: R = program_of(args, kwargs)(*args, **kwargs)
         return result
 
-    imitation: Any = imitate(call, fun)
+    imitation: Any = folded(call, fun)
     imitation.lower = lower
     mapped: PmapFunction[P, R] = imitation
     return mapped

@@ -28,6 +28,7 @@ from tinyjax.parallel.mesh_rule import named
 from tinyjax.parallel.primitive import COPIES, ShardMapParams, local_type
 from tinyjax.parallel.program import bind_shard_map
 from tinyjax.parallel.sharded_array import ShardedArray
+from tinyjax.tracebacks import folded
 from tinyjax.tree.treedef import leaf_paths
 
 P = ParamSpec("P")
@@ -145,8 +146,7 @@ def _mapped(
         result: R = _call(fun, args, grid, _axes(grid, axis_names), divided, checks)
         return result
 
-    imitate(call, fun)
-    return call
+    return folded(call, fun)
 
 
 #: The arguments of ``smap`` are divided as their types say.

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -13,7 +14,7 @@ from typing import Any, Final, ParamSpec, TypeVar
 
 import attrs
 
-from tinyjax import errors, frames
+from tinyjax import errors, frames, tracebacks
 from tinyjax.profiler import xla
 from tinyjax.profiler.notes import Notes
 
@@ -275,7 +276,7 @@ def annotate_function(
     """
     shown = frames.describe_function(func) if name is None else name
 
-    @frames.wraps(func)
+    @partial(tracebacks.folded, named=func)
     def annotated(*args: P.args, **kwargs: P.kwargs) -> R:
         with TraceAnnotation(shown, **decorator_kwargs):
             return func(*args, **kwargs)

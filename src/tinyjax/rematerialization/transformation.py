@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 import attrs
 
-from tinyjax import dtypes, errors, frames, tracebacks, tree
+from tinyjax import dtypes, errors, tracebacks, tree
 from tinyjax.core.names import Lowering, arguments, ck, cl, hlo, ints, low, pr, prim, program
 from tinyjax.core.tracing.staging import call_staged, stage_call
 from tinyjax.rematerialization.planning import BudgetParams, MemoryPlan, chains, cheapest_within
@@ -55,8 +56,7 @@ def budgeted(fun: Callable[P, R], memory_budget: int, value: bool = True) -> Cal
     _check(memory_budget)
     name = getattr(fun, "__name__", type(fun).__name__)
 
-    @tracebacks.folded
-    @frames.wraps(fun)
+    @partial(tracebacks.folded, named=fun)
     def within_budget(*args: P.args, **kwargs: P.kwargs) -> R:
         leaves, in_tree = tree.flatten((args, kwargs))
         arrays = cl.as_arrays(leaves, fun, in_tree)

@@ -14,6 +14,7 @@ from tinyjax import errors, frames, numpy as jnp, tree
 from tinyjax.autodiff.accumulation import Sparse
 from tinyjax.core.jit.decorator import jit
 from tinyjax.core.names import Array, arguments, av, cl, conc, idn, lz, mapping, prim, sh, tr
+from tinyjax.core.tracing.watching import watched
 from tinyjax.dtypes import HostArray
 from tinyjax.sparsity import colouring as co, detection, pattern as pt
 
@@ -155,10 +156,10 @@ def _of_kind(
 ) -> Callable[..., Any]:
     """Return a function whose sparse arrays are of the kind asked for."""
     if sparse != "scipy":
-        return partial(cl.watched, named=fun)(computed)
+        return partial(watched, named=fun)(computed)
     compiled = jit(frames.imitate(computed, fun))
 
-    @partial(cl.watched, named=fun)
+    @partial(watched, named=fun)
     def converted(*args: Any, **kwargs: Any) -> Any:
         result = compiled(*args, **kwargs)
         matrices, aux = result if has_aux else (result, None)

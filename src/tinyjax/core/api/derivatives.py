@@ -23,10 +23,10 @@ from tinyjax.core.tracing.calling import (
     FlatFunction,
     argument_path,
     as_arrays,
-    watched,
     whole_places,
 )
 from tinyjax.core.tracing.primitive import ZERO
+from tinyjax.core.tracing.watching import watched
 from tinyjax.core.transforms import jvp as jv, linearize as lz
 from tinyjax.core.values.array import Array, ArrayLike
 

@@ -11,6 +11,7 @@ from tinyjax import errors, frames, tree
 from tinyjax.core.api import arguments, typed
 from tinyjax.core.primitives import shape as sh
 from tinyjax.core.tracing import calling, checking, primitive as prim
+from tinyjax.core.tracing.watching import watched
 from tinyjax.core.transforms.linearize import linearize_flat
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
@@ -137,7 +138,7 @@ def value_and_grad(
         raise _axes_are_not_reduced("value_and_grad", reduce_axes)
     choice = arguments.Choice("value_and_grad", fun, argnums, holomorphic, memory_budget)
 
-    @partial(calling.watched, named=fun)
+    @partial(watched, named=fun)
     def value_and_gradient(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         value, gradient, aux = _gradient(choice, args, kwargs, has_aux, allow_int)
         result: Any = (value, aux) if has_aux else value
@@ -256,7 +257,7 @@ def grad(
         raise _axes_are_not_reduced("grad", reduce_axes)
     choice = arguments.Choice("grad", fun, argnums, holomorphic, memory_budget)
 
-    @partial(calling.watched, named=fun)
+    @partial(watched, named=fun)
     def gradient_at(*args: Any, **kwargs: Any) -> Any:
         _, gradient, aux = _gradient(choice, args, kwargs, has_aux, allow_int)
         return (gradient, aux) if has_aux else gradient

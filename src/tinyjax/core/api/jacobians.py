@@ -12,7 +12,8 @@ import numpy as np
 from tinyjax import dtypes, tree
 from tinyjax.core.api import arguments, derivatives, mapping, typed
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.tracing import calling, checking
+from tinyjax.core.tracing import checking
+from tinyjax.core.tracing.watching import watched
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
@@ -78,7 +79,7 @@ def jacfwd(
     mapping.check_positive("jacfwd", chunk_size=chunk_size)
     choice = arguments.Choice("jacfwd", fun, argnums, holomorphic)
 
-    @partial(calling.watched, named=fun)
+    @partial(watched, named=fun)
     def jacobian_at(*args: Any, **kwargs: Any) -> Any:
         chosen = arguments.Chosen(choice, args, kwargs)
         chosen.check(allow_complex=False)
@@ -143,7 +144,7 @@ def jacrev(
     mapping.check_positive("jacrev", chunk_size=chunk_size)
     choice = arguments.Choice("jacrev", fun, argnums, holomorphic)
 
-    @partial(calling.watched, named=fun)
+    @partial(watched, named=fun)
     def jacobian_at(*args: Any, **kwargs: Any) -> Any:
         chosen = arguments.Chosen(choice, args, kwargs)
         chosen.check(allow_int)

@@ -14,6 +14,7 @@ from tinyjax.core.tracing import calling, trace as tr
 from tinyjax.core.tracing.calling import HOLDERS, whole_places
 from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.primitive import MappedAxis
+from tinyjax.core.tracing.watching import watched
 from tinyjax.core.transforms.batching import batch_flat
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array
@@ -174,7 +175,7 @@ def _mapped(
     of_basis: bool = False,
     spmd: tuple[str, ...] = (),
 ) -> Callable[P, R]:
-    @partial(calling.watched, named=fun)
+    @partial(watched, named=fun)
     def mapped(*args: P.args, **kwargs: P.kwargs) -> R:
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
         axes = _argument_axes(fun, in_axes, args, kwargs, in_tree)

@@ -18,6 +18,7 @@ from tinyjax.core.primitives.shape import zero_tangent
 from tinyjax.core.tracing import calling, jaxpr as jx
 from tinyjax.core.tracing.calling import whole_places
 from tinyjax.core.tracing.primitive import ZERO, Tangent
+from tinyjax.core.tracing.watching import watched
 from tinyjax.core.transforms.linearize import Linearized
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
@@ -231,7 +232,7 @@ class TangentMap:
     residuals: tuple[Any, ...]
     structure: Structure
 
-    @calling.watched
+    @watched
     def __call__(self, *tangents: Any) -> Any:
         known = self.structure
         args_tree, in_avals, fun = known.args_tree, known.in_avals, known.fun
@@ -361,7 +362,7 @@ class PullBack(Generic[R, *Ts]):
                     f"but got {errors.described(leaf)}."
                 )
 
-        @calling.watched
+        @watched
         def pull_back(cotangent: Any, /) -> tuple[Any, ...]:
             required = [not isinstance(leaf, DontWant) for leaf in leaves]
             cotangents = self._cotangents(cotangent, None if all(required) else required)
@@ -384,7 +385,7 @@ class PullBack(Generic[R, *Ts]):
     def __call__(self: PullBack[float, *Ts], cotangent: ArrayLike, /) -> tuple[*Ts]: ...
     @overload
     def __call__(self, cotangent: R, /) -> tuple[*Ts]: ...
-    @calling.watched
+    @watched
     def __call__(self, cotangent: Any, /, *others: Any) -> Any:
         known = self.structure
         if others:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, Literal, ParamSpec, TypeAlias, TypeVar, overload
 
 from tinyjax import tree
@@ -18,7 +19,7 @@ from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.values.operands import of_type, splat
 from tinyjax.errors import ArgumentError
-from tinyjax.frames import imitate, wraps
+from tinyjax.frames import imitate
 from tinyjax.tracebacks import folded
 
 P = ParamSpec("P")
@@ -114,8 +115,7 @@ def make_jaxpr(
     static = (static_argnums,) if isinstance(static_argnums, int) else tuple(static_argnums)
     parameters = Parameters(fun, static)
 
-    @folded
-    @wraps(fun)
+    @partial(folded, named=fun)
     def make(*args: P.args, **kwargs: P.kwargs) -> Any:
         if axis_env:
             staged, flat = _stage_within(axis_env, parameters, args, kwargs)

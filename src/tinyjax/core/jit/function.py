@@ -7,12 +7,10 @@ the settings); a signature seen before runs the compiled program at once.
 from __future__ import annotations
 
 import inspect
-import sys
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
 from contextlib import suppress
 from copy import deepcopy
-from operator import attrgetter
 from types import MethodType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, overload
 
@@ -27,9 +25,11 @@ from tinyjax.core.jit.signatures import NO_TRACES, Entry, Traces, traces_of
 from tinyjax.core.tracing import calling, jaxpr as jx, staging as stg, trace as tr
 from tinyjax.core.tracing.calling import HOLDERS, held, opened
 from tinyjax.core.tracing.staging import call_staged, is_called, stage_call
+from tinyjax.core.tracing.watching import watched
 from tinyjax.core.values.array import Array
 from tinyjax.core.xla.compilation import timed
 from tinyjax.frames import describe_function, imitate, warn_user
+from tinyjax.pickling import PickledAsFunction
 
 P = ParamSpec("P")
 Q = ParamSpec("Q")
@@ -48,7 +48,7 @@ class _SignatureOfFunction:
             return None
 
 
-class JitFunction(sig.Called[P, R]):
+class JitFunction(sig.Called[P, R], PickledAsFunction):
     """Compile a function when it is called; made by ``jit``."""
 
     __name__: str
@@ -62,16 +62,6 @@ class JitFunction(sig.Called[P, R]):
         name = getattr(fun, "__name__", None)
         self._name = name if isinstance(name, str) else type(fun).__name__
         self._parameters = parameters
-        self._traces: Traces = NO_TRACES
-
-    def __reduce__(self) -> str | tuple[Any, ...]:
-        """Pickle by name, as functions are, or else the function with what ``jit`` was told."""
-        name: str = getattr(self, "__qualname__", self._name)
-        try:
-            named = attrgetter(name)(sys.modules[self.__module__])
-        except (AttributeError, KeyError):
-            named = None
-        return name if named is self else (type(self), (self._parameters,))
 
     def __copy__(self) -> JitFunction[P, R]:
         return self
@@ -81,7 +71,7 @@ class JitFunction(sig.Called[P, R]):
         fun = deepcopy(self._fun, memo)
         return self if fun is self._fun else type(self)(attrs.evolve(self._parameters, fun=fun))
 
-    @calling.watched
+    @watched
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
         if is_called():
             return self._run(args, kwargs)

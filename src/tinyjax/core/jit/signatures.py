@@ -26,7 +26,7 @@ from contextlib import suppress
 from itertools import count
 from operator import attrgetter, is_
 from types import MethodType, NoneType
-from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, Protocol, Self, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 import attrs
@@ -541,8 +541,16 @@ class Traces:
 class Called(Generic[P, R]):
     """What is called in short where a call like it was made before."""
 
+    # Not among the attributes, which functions made of this one copy, and which are pickled.
+    __slots__ = ("__dict__", "__weakref__", "_traces")
+
     _parameters: Parameters
     _traces: Traces
+
+    def __new__(cls, *_args: object, **_kwargs: object) -> Self:
+        called = super().__new__(cls)
+        called._traces = NO_TRACES
+        return called
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         try:

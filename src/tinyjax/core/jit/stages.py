@@ -20,6 +20,7 @@ from tinyjax.core.lowering import location_text
 from tinyjax.core.tracing import calling, checking, jaxpr as jx, trace as tr
 from tinyjax.core.tracing.primitive import split_list
 from tinyjax.core.tracing.staging import Staged, call_staged
+from tinyjax.core.tracing.watching import watched
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import PlacedArray, any_placed
@@ -448,7 +449,7 @@ class Compiled(sig.Called[..., Any], _Stage):
         """Where the program runs, with what XLA has chosen; None for the first device."""
         return self._executable.placement
 
-    @calling.watched
+    @watched
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         lowered = self.lowered
         leaves, in_tree = tree.flatten_arguments(args, kwargs)

@@ -11,7 +11,6 @@ object, of the same form.
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Collection, Hashable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
@@ -19,7 +18,7 @@ from typing import Any, Final, ParamSpec, Protocol, TypeVar
 import attrs
 import numpy as np
 
-from tinyjax import config, frames, lazy, records, tracebacks, tree
+from tinyjax import frames, records, tree
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.errors import ArgumentError, TinyjaxError, described, type_name
@@ -36,28 +35,6 @@ class BoundMethod(Protocol[Q, S_co]):
     """A method of an object, made of a transformed function; to be called with the rest."""
 
     def __call__(self, *args: Q.args, **kwargs: Q.kwargs) -> S_co: ...
-
-
-def watched(call: Callable[P, R], named: Callable[..., Any] | None = None) -> Callable[P, R]:
-    """Fold the tracebacks of a transformed function, and have its results looked at if asked to.
-
-    Args:
-        call: the transformed function.
-        named: the function whose name and signature it has; by default its own.
-    """
-    shown: Callable[..., Any] = call if named is None else named
-
-    def watch(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            if not config.settings().debugging:
-                return call(*args, **kwargs)
-            watch_results: Callable[..., R] = lazy.room("debugging").watch
-            return watch_results(call, shown, args, kwargs)
-        except (Exception, KeyboardInterrupt) as error:
-            tracebacks.fold(error, sys._getframe())
-            raise
-
-    return frames.imitate(watch, shown)
 
 
 class FlatFunction:

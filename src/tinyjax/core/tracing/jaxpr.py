@@ -301,6 +301,9 @@ class Jaxpr(_Shown, encoding.Digested):
     num_consts: int = 0
     _derived: dict[Any, Any] = attrs.field(init=False, factory=dict)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Jaxpr, (self.in_binders, self.eqns, self.outs, self.num_consts)
+
     @property
     def jaxpr(self) -> Jaxpr:
         """The program itself: programs in parameters are read as closed ones are."""

@@ -37,6 +37,7 @@ from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
+from tinyjax.pickling import PickledByName
 
 P = TypeVar("P")
 T = TypeVar("T")
@@ -327,7 +328,7 @@ NO_PARAMS: Final = NoParams()
 
 
 @attrs.frozen(eq=False, repr=False)
-class RuleKey(records.Printed, Generic[R]):
+class RuleKey(records.Printed, PickledByName, Generic[R]):
     """A transformation's own kind of rule, of type ``R``; two keys are never the same.
 
     Primitives register rules under it by ``def_rule``, and ``Primitive.rule`` gives them back.
@@ -460,7 +461,7 @@ def _next_revision(name: str) -> int:
 
 
 @attrs.frozen(eq=False, repr=False)
-class Primitive(Generic[P]):
+class Primitive(PickledByName, Generic[P]):
     """An operation that transformations interpret, compared by identity.
 
     Its jvp and transpose rules are asked only where not every tangent, or cotangent, is known to be
@@ -527,6 +528,9 @@ class Primitive(Generic[P]):
         if self.rules_in:
             import_module(self.rules_in)
         return self
+
+    def _ready(self) -> Primitive[P]:
+        return self.with_rules()
 
     #: Whether it calls a function that is one of its operands, or maps it over devices.
     call_primitive: ClassVar[bool] = False

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any, Final, ParamSpec, TypeVar
 
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, frames, tree
+from tinyjax import dtypes, frames, tracebacks, tree
 from tinyjax.core.names import Array, ArrayLike, ew, jt, jx, opd, prim, sh, stg
 from tinyjax.core.tracing.calling import FlatFunction, as_argument, is_data
 from tinyjax.errors import ArgumentError, TinyjaxError, check_function, described, type_name
@@ -153,7 +154,7 @@ def checkify(
 
     dis.register()
 
-    @frames.wraps(f)
+    @partial(tracebacks.folded, named=f)
     def returning(*args: P.args, **kwargs: P.kwargs) -> tuple[Error, R]:
         fun: Callable[..., Any] = f
         positional: tuple[Any, ...] = args

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, errors, frames, lax, tree
+from tinyjax import dtypes, errors, lax, tracebacks, tree
 from tinyjax.checkpointing.transformation import checkpoint_p
 from tinyjax.core.names import api, arguments, av, bind, cfp, ck, cl, ints, jt, jx, opd, prim, stg
 from tinyjax.core.values import Array, ArrayLike
@@ -54,7 +55,7 @@ def sparsify(f: F, use_tracer: bool = False) -> F:
         Array([0.9092974, 1.8185948], dtype=float32)
     """
 
-    @frames.wraps(f)
+    @partial(tracebacks.folded, named=f)
     def sparsified(*args: Any, **kwargs: Any) -> Any:
         def is_sparse(x: object) -> bool:
             return isinstance(x, base.JAXSparse)

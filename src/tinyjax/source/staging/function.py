@@ -15,6 +15,7 @@ import attrs
 from tinyjax import errors, frames, tree
 from tinyjax.core.names import Array, jt, tr
 from tinyjax.custom_derivatives import closures
+from tinyjax.pickling import PickledAsFunction
 from tinyjax.source.adjoint import standard_library
 from tinyjax.source.ir import find, program as ir, read, runtime
 from tinyjax.source.staging import (
@@ -33,7 +34,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class StagedFunction(Generic[P, R]):
+class StagedFunction(Generic[P, R], PickledAsFunction):
     """A function whose control flow may depend on traced values; made by ``stage``.
 
     Example:
