@@ -38,6 +38,7 @@ WHY_ANY_IN_A_CALL = {
     "tree.unflatten": OF_A_LEAF,
     "tree_util.tree_flatten": OF_A_LEAF,
     "tree_util.tree_unflatten": OF_A_LEAF,
+    "x[0].item": "the type of a number is that of the dtype, which types do not know",
 }
 
 
@@ -51,7 +52,7 @@ def test_few_calls_give_any_to_mypy() -> None:
     others = [call for call in of_any if "lambda" not in call]
     assert len(types) > 300
     assert {call.split("(")[0] for call in others} == set(WHY_ANY_IN_A_CALL)
-    assert len(others) <= 10
+    assert len(others) <= 11
     assert len(of_any) - len(others) <= 23
 
 

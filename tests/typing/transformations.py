@@ -101,6 +101,14 @@ assert_type(primal, Array)
 assert_type(tangent, Array)
 
 
+def of_three(params: Params, x: Array, y: Array) -> Array:
+    return jnp.mean(params["w"] * x - y)
+
+
+assert_type(grad(of_three, (0, 2))(params, x, x), tuple[Params, Array])
+assert_type(value_and_grad(of_three, (0, 2))(params, x, x), tuple[Array, tuple[Params, Array]])
+
+
 # vmap and staging
 
 
@@ -139,6 +147,9 @@ assert_type(x.shape, tuple[int, ...])
 assert_type(x.sum(axis=0, keepdims=True), Array)
 assert_type(-x, Array)
 assert_type(float(x[0]), float)
+losses: list[float] = []
+losses.append(jnp.mean(x).item())
+place: int = jnp.argmax(x).item()
 assert_type(list(x), list[Array])
 x + "a"  # type: ignore[operator]
 x.reshape("a")  # type: ignore[arg-type]

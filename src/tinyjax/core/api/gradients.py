@@ -23,6 +23,7 @@ X = TypeVar("X")
 # Bounds, so that the parameters of a lambda are Any and not of an unknown type.
 A = TypeVar("A", bound=Any)
 B = TypeVar("B", bound=Any)
+C = TypeVar("C", bound=Any)
 
 
 @overload
@@ -71,6 +72,15 @@ def value_and_grad(
     allow_int: bool = ...,
     reduce_axes: tuple[()] = ...,
 ) -> Callable[Concatenate[A, B, P], tuple[R, tuple[A, B]]]: ...
+@overload
+def value_and_grad(
+    fun: Callable[Concatenate[A, B, C, P], R],
+    argnums: tuple[Literal[0], Literal[2]],
+    has_aux: Literal[False] = ...,
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+    reduce_axes: tuple[()] = ...,
+) -> Callable[Concatenate[A, B, C, P], tuple[R, tuple[A, C]]]: ...
 @overload
 def value_and_grad(
     fun: Callable[..., ArrayLike],
@@ -193,6 +203,15 @@ def grad(
     allow_int: bool = ...,
     reduce_axes: tuple[()] = ...,
 ) -> Callable[Concatenate[A, B, P], tuple[A, B]]: ...
+@overload
+def grad(
+    fun: Callable[Concatenate[A, B, C, P], ArrayLike],
+    argnums: tuple[Literal[0], Literal[2]],
+    has_aux: Literal[False] = ...,
+    holomorphic: bool = ...,
+    allow_int: bool = ...,
+    reduce_axes: tuple[()] = ...,
+) -> Callable[Concatenate[A, B, C, P], tuple[A, C]]: ...
 @overload
 def grad(
     fun: Callable[..., ArrayLike],

@@ -591,8 +591,10 @@ class Array(_Methods):
     def __deepcopy__(self, memo: object) -> Array:
         return self.copy()
 
-    def item(self, *args: int | tuple[int, ...]) -> bool | int | float | complex:
+    def item(self, *args: int | tuple[int, ...]) -> Any:
         """Return an element as a Python number: that at an index, or the only one.
+
+        Its type is that of the dtype, which types do not know.
 
         Example:
             >>> import tinyjax.numpy as jnp
@@ -606,10 +608,7 @@ class Array(_Methods):
             if any(not -n <= i < n for i, n in zip(index, flat.shape, strict=False)):
                 raise IndexingError(f"item{tuple(index)} is outside of {self.aval}.")
             return _numpy.getitem(flat, tuple(index)).item()
-        scalar: bool | int | float | complex = self._scalar(
-            "a Python scalar", "use x.item(index)", True
-        ).item()
-        return scalar
+        return self._scalar("a Python scalar", "use x.item(index)", True).item()
 
     def tolist(self) -> Any:
         """Return the elements as nested lists of Python numbers.
