@@ -8,6 +8,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import attrs
@@ -1118,3 +1119,63 @@ def test_results_are_not_sent_to_the_next_call(monkeypatch: pytest.MonkeyPatch) 
         np.testing.assert_array_equal(step(view, state[1])[0], expected)
     bits = np.asarray(state[0]).view(np.int32)
     np.testing.assert_array_equal(step(bits, state[1])[0], bits * 2 + 4)
+
+
+def _with_rules(transform: Any, call: Any, x: Any) -> Any:
+    fun = transform(lambda x: (call(x), x))
+    if transform is tinyjax.custom_jvp:
+        fun.defjvp(lambda primals, tangents: (fun(*primals), tangents * 2))
+    else:
+        fun.defvjp(lambda x: (fun(x), ()), lambda _, cotangents: cotangents[1:])
+    return fun(x)[1]
+
+
+#: Programs in which nothing reads a callback's result, by what holds them.
+UNREAD: dict[str, Callable[[Any, Any], Any]] = {
+    "program": lambda call, x: [call(x), x][1],
+    "branch": lambda call, x: lax.cond(x > 0, lambda x: [call(x), x][1], lambda x: x, x),
+    "result of a branch": lambda call, x: lax.cond(x > 0, lambda: (call(x), x), lambda: (x, x))[1],
+    "carry": lambda call, x: lax.scan(lambda c, _: ((call(c[0]), c[1]), 0), (x, x), None, 3)[0][1],
+    "scan": lambda call, x: lax.scan(lambda c, _: ([call(c), c][1], 0), x, None, 3)[0],
+    "slices": lambda call, x: lax.scan(lambda c, _: (c, call(c)), x, None, 3)[0],
+    "nested loops": lambda call, x: lax.fori_loop(0, 2, lambda *_: UNREAD["scan"](call, x), x),
+    "while_loop": lambda call, x: lax.while_loop(
+        lambda s: s[0] < 3, lambda s: (s[0] + 1, call(s[1])), (x, x)
+    )[0],
+    "condition": lambda call, x: lax.while_loop(lambda c: [call(c), c < 3][1], lambda c: c + 1, x),
+    "jit": lambda call, x: jit(lambda x: [call(x), x][1])(x),
+    "result of jit": lambda call, x: jit(lambda x: (call(x), x))(x)[1],
+    "checkpoint": lambda call, x: grad(tinyjax.checkpoint(lambda x: [call(x), x * x][1]))(x),
+    "custom_jvp": partial(_with_rules, tinyjax.custom_jvp),
+    "custom_vjp": partial(_with_rules, tinyjax.custom_vjp),
+    "derivative": lambda call, x: grad(lambda x: [call(x), x * x][1])(x),
+    "solver": lambda call, x: lax.custom_linear_solve(
+        lambda y: 2 * y, x, lambda _, b: (b / 2, call(b)), has_aux=True
+    )[0],
+    "operator": lambda call, x: lax.reduce(
+        jnp.stack([x, x]), np.float32(0), lambda a, b: [call(a), a + b][1], (0,)
+    ),
+    "vmap": lambda call, x: vmap(lambda x: [call(x), x][1])(jnp.stack([x, x])),
+    "map": lambda call, x: lax.map(lambda x: [call(x), x][1], jnp.stack([x, x])),
+}
+
+
+@pytest.mark.parametrize("tier", ["first", "compiled"])
+@pytest.mark.parametrize("program", UNREAD.values(), ids=UNREAD)
+def test_what_nothing_reads_is_called_by_no_tier(program: Any, tier: Any) -> None:
+    calls: list[Any] = []
+
+    def call(x: Any) -> Any:
+        return pure_callback(
+            lambda x: calls.append(x) or x,
+            SCALAR,
+            x,
+            vmap_method="sequential",
+            derivative=lambda _, tangents: tangents[0],
+        )
+
+    x = jnp.float32(1)
+    tinyjax.block_until_ready(jit(lambda x: program(call, x), tier=tier)(x))
+    assert not calls
+    tinyjax.block_until_ready(jit(lambda x: (program(call, x), call(x)), tier=tier)(x))
+    assert len(calls) == 1

@@ -14,7 +14,7 @@ from tinyjax import dtypes, errors, frames, tree
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.names import Array, av, bc, bt, ck, ew, jv, jx, lz, opd, prim, program, ru, sh, tr
 from tinyjax.core.stablehlo import Lowering, Values
-from tinyjax.core.tracing.program_rules import ASKED, INLINED, def_program, depends
+from tinyjax.core.tracing.program_rules import ASKED, INLINED, def_evaluated, depends
 from tinyjax.core.tracing.staging import stage
 from tinyjax.custom_derivatives import closures, differentiated_calls
 
@@ -576,7 +576,7 @@ def _reopened(params: CustomCallParams) -> Callable[..., Sequence[Array]]:
     return fun
 
 
-def_program(custom_call_p, lambda args, params, run: run(params.jaxpr, args))
+def_evaluated(custom_call_p, lambda params: params.jaxpr)
 
 
 custom_call_p.def_abstract_eval(lambda avals, params: params.jaxpr.out_avals)

@@ -15,9 +15,8 @@ import numpy as np
 from numpy import asarray, empty, ndarray, uint8
 
 from tinyjax import errors, frames
-from tinyjax.core.names import Array, ConcreteArray, Primitive, av, jx, opd, prim, tr
+from tinyjax.core.names import Array, ConcreteArray, Primitive, av, jt, jx, opd, pr, prim, tr
 from tinyjax.core.tracing.primitive import Hosts, Kernel, P, on_replaced
-from tinyjax.core.tracing.program_rules import PROGRAM, evaluate_stepwise
 from tinyjax.dtypes import HostArray
 from tinyjax.host import simplify
 
@@ -420,9 +419,9 @@ class ProgramEvaluation(jx.ProgramTrace):
         _keep_freed_memory()
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
-        if PROGRAM in primitive.rules.extensions:
+        if pr.PROGRAM in primitive.rules.extensions:
             tr.check_concrete(args)
-            return evaluate_stepwise(primitive, args, params)
+            return pr.evaluate_stepwise(primitive, args, params)
         if primitive.rules.evaluate is None:
             return tr.EVAL.process(primitive, args, params)
         with tr.use_trace(tr.EVAL):  # it may call the user's functions
@@ -492,8 +491,8 @@ class ProgramEvaluation(jx.ProgramTrace):
         token = tr.set_errors(self._errors)
         try:
             with frames.LEVEL:
-                if PROGRAM in eqn.primitive.rules.extensions:
-                    return eqn.primitive.rule(PROGRAM)(hosts, eqn.params, self.on_hosts)
+                if pr.PROGRAM in eqn.primitive.rules.extensions:
+                    return eqn.primitive.rule(pr.PROGRAM)(hosts, eqn.params, self.on_hosts)
                 pairs = zip(hosts, eqn.inputs, strict=True)
                 args = [ConcreteArray(host, x.aval) for host, x in pairs]
                 outs = self.process(eqn.primitive, args, eqn.params)
@@ -518,7 +517,8 @@ def _keep_freed_memory() -> None:
 
 
 def _plan(jaxpr: jx.Jaxpr) -> _Plan:
-    """Decide how a program is evaluated."""
+    """Decide how a program is evaluated: without what no result depends on, as XLA runs it."""
+    jaxpr = _pruned(jaxpr)
     values: list[Any] = [None] * len(jaxpr.in_binders)
     slots = {x: i for i, x in enumerate(jaxpr.in_binders)}
 
@@ -558,13 +558,32 @@ def _plan(jaxpr: jx.Jaxpr) -> _Plan:
     return _Plan(tuple(steps), values, outs)
 
 
+def _pruned(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
+    """Return a program without what no result depends on, also in functions with rules."""
+    pruned = pr.dce(jaxpr)
+    used = {x for eqn in pruned.eqns for x in eqn.inputs}.union(pruned.outs)
+    eqns = [e if used.issuperset(e.out_binders) else _called(e) for e in pruned.eqns]
+    if pr.same_eqns(eqns, pruned.eqns):
+        return pruned
+    return pr.dce(jx.Jaxpr(pruned.in_binders, tuple(eqns), pruned.outs))
+
+
+def _called(eqn: jx.JaxprEqn) -> jx.JaxprEqn:
+    """Return a call of the program that evaluates an equation, which can do without results."""
+    rules = eqn.primitive.rules.extensions
+    if pr.EVALUATED not in rules or pr.CALLED in rules:
+        return eqn
+    params = jt.JitParams(eqn.primitive.rule(pr.EVALUATED)(eqn.params))
+    return attrs.evolve(eqn, primitive=jt.jit_p, params=params)
+
+
 def _taking_params(call: Kernel) -> Callable[..., Any]:
     return lambda operands, params: call(*operands)
 
 
 def _written(jaxpr: jx.Jaxpr) -> Callable[..., list[HostArray]]:
     """Write a program as a Python function of NumPy arrays."""
-    body = Body(jaxpr, run="run")
+    body = Body(_pruned(jaxpr), run="run")
     parameters = ", ".join(["run", *[f"a{i}" for i in range(len(jaxpr.in_binders))]])
     return body.function("evaluate", parameters, [f"return [{', '.join(body.results)}]"])
 

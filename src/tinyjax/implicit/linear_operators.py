@@ -17,7 +17,7 @@ from tinyjax.core.jit.program import inline
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.names import bind, bt, cf, ck, cl, ew, hlo, jv, jx, lw, lz, prim, ru, sh, stg, tp
 from tinyjax.core.tracing.primitive import defined, of_undefined, present, split_list, with_zeros
-from tinyjax.core.tracing.program_rules import def_program
+from tinyjax.core.tracing.program_rules import def_evaluated
 from tinyjax.core.tracing.trace import Running
 from tinyjax.core.values import Array, ShapedArray
 from tinyjax.errors import DifferentiationError
@@ -53,7 +53,7 @@ custom_linear_solve_p: prim.Primitive[LinearSolveParams] = prim.Primitive(
 )
 
 
-def_program(custom_linear_solve_p, lambda args, params, run: run(params.solve, args))
+def_evaluated(custom_linear_solve_p, lambda params: params.solve)
 
 
 @custom_linear_solve_p.def_abstract_eval

@@ -323,7 +323,7 @@ def _padded_type(avals: prim.Avals, params: PaddedParams) -> prim.Avals:
     return params.true_results
 
 
-pr.def_program(padded_p, lambda args, params, run: run(params.unpadded, args))
+pr.def_evaluated(padded_p, lambda params: params.unpadded)
 
 
 @padded_p.def_jvp

@@ -17,7 +17,7 @@ from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg
-from tinyjax.core.tracing.program_rules import CALLED, INLINED, def_program
+from tinyjax.core.tracing.program_rules import CALLED, INLINED, def_evaluated
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms.batching import batch_jaxpr
 from tinyjax.core.transforms.jvp import jvp_jaxpr
@@ -112,7 +112,7 @@ def def_call(
     def bind_call(staged: stg.Staged, args: Sequence[Array], params: C) -> Sequence[Array]:
         return bind(primitive, (*staged.consts, *args), rebuild(params, staged.jaxpr))
 
-    def_program(primitive, lambda args, params, run: run(params.jaxpr, args))
+    def_evaluated(primitive, lambda params: params.jaxpr)
     primitive.def_rule(CALLED)(rebuild)
     primitive.def_abstract_eval(lambda avals, params: check_call(called, params.jaxpr, avals))
 

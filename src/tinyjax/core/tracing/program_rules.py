@@ -108,6 +108,16 @@ def def_program(primitive: prim.Primitive[P], rule: ProgramRule[P]) -> None:
         primitive.def_evaluate(lambda args, params: rule(args, params, by_equation))
 
 
+#: The rule of a primitive that is evaluated by one of the programs in its parameters: returns it.
+EVALUATED: Final[RuleKey[Callable[[Any], jx.Jaxpr]]] = RuleKey("evaluated")
+
+
+def def_evaluated(primitive: prim.Primitive[P], program: Callable[[P], jx.Jaxpr]) -> None:
+    """Register which of the programs in its parameters evaluates a primitive."""
+    primitive.def_rule(EVALUATED)(program)
+    def_program(primitive, lambda args, params, run: run(program(params), args))
+
+
 T = TypeVar("T")
 
 
