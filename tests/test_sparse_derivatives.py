@@ -204,7 +204,28 @@ HESSIANS: dict[str, Callable[[Any], Any]] = {
         + jnp.sum(jnp.diff(x.reshape(3, 4), axis=1) ** 4)
     ),
     "gather": lambda x: jnp.sum(x[np.array([1, 2, 3])] ** 2 * x[np.array([4, 4, 5])]),
+    # of unknown lengths, whose states reverse mode keeps
+    "while": lambda x: jnp.sum(shrunk(x) ** 2),
+    "few states": lambda x: jnp.sum(shrunk(x, checkpoints=2) ** 2),
+    "while of pairs": lambda x: jnp.sum(
+        lax.while_loop(
+            lambda c: jnp.sum(c[0] ** 2) > 0.01,
+            lambda c: (jnp.sin(c[0]) / 2, c[1] * jnp.cos(c[0])),
+            (x, x),
+        )[1]
+    ),
+    "while of groups": lambda x: jnp.sum(shrunk(x, lambda c: c + jnp.roll(c, 4) / 4) ** 2),
+    "while in while": lambda x: jnp.sum(shrunk(x, shrunk) ** 2),
+    "while in scan": lambda x: jnp.sum(
+        lax.scan(lambda c, _: (3 * shrunk(c), None), x, None, length=2)[0] ** 2
+    ),
 }
+
+
+def shrunk(x: Any, then: Any = jnp.sin, checkpoints: int | None = None) -> Any:
+    return lax.while_loop(
+        lambda c: jnp.sum(c**2) > 0.01, lambda c: then(jnp.sin(c)) / 2, x, checkpoints=checkpoints
+    )
 
 
 @pytest.mark.parametrize("name", HESSIANS)

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
+from itertools import count
 from typing import Any, Final, TypeAlias
 
 import attrs
@@ -32,6 +33,9 @@ from tinyjax.sparsity.rules import Operand, rule_of
 
 #: Loops are followed iteration by iteration for their known values up to so many equations.
 _MOST_EQUATIONS: Final = 30_000
+
+#: After so many iterations of one that goes on until no pattern changes, more count as reached.
+_MOST_FOLLOWED: Final = 8
 
 #: An equation that holds programs, and its operands, to its results.
 _Flow: TypeAlias = Callable[[jx.JaxprEqn, Sequence[Operand], int], list[Operand]]
@@ -223,11 +227,11 @@ class _Body:
         by_value: whether to follow it anew each time, for the values of its operands.
     """
 
-    __slots__ = ("_jaxpr", "_locals", "_n", "_seen", "by_value")
+    __slots__ = ("_jaxpr", "_locals", "_seen", "by_value", "n")
 
     def __init__(self, jaxpr: jx.Jaxpr, n: int, by_value: bool) -> None:
         self._jaxpr = jaxpr
-        self._n = n
+        self.n: int = n
         self.by_value: bool = by_value
         self._locals: dict[tuple[bool, ...], list[Operand]] = {}
         self._seen: tuple[list[Operand], list[Operand]] | None = None
@@ -236,7 +240,7 @@ class _Body:
         self, consts: Sequence[Operand], state: Sequence[Operand], xs: Sequence[Operand]
     ) -> list[Operand]:
         if self.by_value:
-            return follow(self._jaxpr, [*consts, *state, *xs], self._n)
+            return follow(self._jaxpr, [*consts, *state, *xs], self.n)
         varying = [Operand(x.aval, None, x.depends) for x in (*state, *xs)]
         operands = [*consts, *varying]
         if self._seen is not None and all(map(_alike, operands, self._seen[0])):
@@ -252,7 +256,7 @@ class _Body:
         ]
 
     def _whole(self, operands: Sequence[Operand]) -> pt.SparsityPattern:
-        return pt.stacked([x.depends for x in operands if x.depends is not None], self._n)
+        return pt.stacked([x.depends for x in operands if x.depends is not None], self.n)
 
     def local(self, operands: Sequence[Operand]) -> list[Operand]:
         """How the results depend on the elements of the active operands, in order."""
@@ -280,7 +284,9 @@ def _while(eqn: jx.JaxprEqn, operands: Sequence[Operand], n: int) -> list[Operan
         if not goes_on.value:
             return [*outs]
         outs = follow(params.body, [*consts, *outs], n)
-    return _any_number_of_times(_Body(params.body, n, False), consts, state)
+    # stacks of states have many elements, which depend on few
+    active = sum(x.aval.size for x in (*consts, *state) if x.active)
+    return _any_number_of_times(_Body(params.body, n, active > n), consts, state)
 
 
 def _any_number_of_times(
@@ -288,12 +294,29 @@ def _any_number_of_times(
 ) -> list[Operand]:
     """What a state depends on after some iterations: it may be any number."""
     now = [Operand(x.aval, None, x.depends) for x in state]
-    while True:
+    for times in count(1):
         outs = body(consts, now, [])
         after = [_either(pair) for pair in zip(now, outs, strict=True)]
         if all(map(_alike, now, after)):
-            return after
+            break
         now = after
+        if body.by_value and times % _MOST_FOLLOWED == 0:
+            # it goes on from element to element: count all as reached that it can lead to
+            patterns = [x.depends for x in now if x.depends is not None]
+            linked = _linked(pt.stacked(patterns, body.n))
+            now = [
+                x if x.depends is None else _depending(x.aval, [x.depends.times(linked)])
+                for x in now
+            ]
+    return now
+
+
+def _linked(pattern: pt.SparsityPattern) -> pt.SparsityPattern:
+    """Which columns of a pattern are in one row, or in rows that others lead to."""
+    linked = pattern.T.times(pattern)
+    while not linked.equals(more := linked.times(linked)):
+        linked = more
+    return linked
 
 
 def _pulled_back(eqn: jx.JaxprEqn, operands: Sequence[Operand], n: int) -> list[Operand]:
