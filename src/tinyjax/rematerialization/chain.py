@@ -54,8 +54,7 @@ def cheapest(pieces: Sequence[Piece], num_blocks: int, room: int) -> tuple[Piece
         The pieces of least cost; of equally cheap ones, those that keep the least. None where all
         take more room.
     """
-    unit = max(1, ceil(room / _LEVELS))
-    levels = room // unit + 1 if room >= 0 else 0
+    unit, levels = _levels(room)
     costs = np.full((num_blocks + 1, levels), inf)
     origins = np.full((num_blocks + 1, levels), -1)
     costs[0, :1] = 0.0
@@ -85,8 +84,25 @@ def least_room(pieces: Sequence[Piece], num_blocks: int, enough: int) -> int:
     too_little = 0
     while enough - too_little > max(1, enough // 1000):
         middle = (enough + too_little) // 2
-        if cheapest(pieces, num_blocks, middle) is None:
-            too_little = middle
-        else:
+        if _fits(pieces, num_blocks, middle):
             enough = middle
+        else:
+            too_little = middle
     return enough
+
+
+def _levels(room: int) -> tuple[int, int]:
+    """The unit that bytes are counted in, and how many numbers of these there are."""
+    unit = max(1, ceil(room / _LEVELS))
+    return unit, room // unit + 1 if room >= 0 else 0
+
+
+def _fits(pieces: Sequence[Piece], num_blocks: int, room: int) -> bool:
+    """Say whether there is a choice: the one that keeps the least up to each block is followed."""
+    unit, levels = _levels(room)
+    least = [0 if levels else inf, *[inf] * num_blocks]
+    for piece in pieces:
+        level = least[piece.start] + round(piece.kept / unit)
+        if level < min(levels, (room - piece.working) // unit + 1, least[piece.stop]):
+            least[piece.stop] = level
+    return least[num_blocks] < inf

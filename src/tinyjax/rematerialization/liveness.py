@@ -11,6 +11,7 @@ import bisect
 import operator
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
+from math import inf
 
 import attrs
 
@@ -107,16 +108,20 @@ def needed_bytes(jaxpr: jx.Jaxpr) -> int:
 
 def _room(buffers: Iterable[_Buffer]) -> int:
     """The bytes that buffers take if each in turn is placed where it fits best."""
-    placed: list[tuple[int, _Buffer]] = []
+    placed: list[
+        tuple[int, int, int, int]
+    ] = []  # where each begins and ends, and from when to when
     for buffer in buffers:
-        gaps, end = [], 0
-        for place, other in placed:
-            if buffer.overlaps(other):
-                gaps.append((place - end, end))
-                end = max(end, place + other.size)
-        place = min(((room, at) for room, at in gaps if room >= buffer.size), default=(0, end))[1]
-        bisect.insort(placed, (place, buffer), key=operator.itemgetter(0))
-    return max((place + buffer.size for place, buffer in placed), default=0)
+        size, start, stop = buffer.size, buffer.start, buffer.stop
+        end, best = 0, (inf, 0)
+        for first, last, since, until in placed:  # all pairs are compared: no call in between
+            if start <= until and since <= stop:
+                if size <= first - end < best[0]:
+                    best = first - end, end
+                end = max(end, last)
+        place = end if best[0] == inf else best[1]
+        bisect.insort(placed, (place, place + size, start, stop), key=operator.itemgetter(0))
+    return max([last for _, last, _, _ in placed], default=0)
 
 
 def _inlined(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
