@@ -15,6 +15,7 @@ import tinyjax.numpy as jnp
 from tinyjax import Array, jit, lax, nn, tree, vmap
 from tinyjax.autodiff import (
     Order,
+    accumulation,
     elimination,
     gauss_newton_vp,
     hutchinson_trace,
@@ -532,7 +533,7 @@ def test_an_order_is_searched_once(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = normal(4), normal(4)
     for places, times in (([0, 1], 1), ([0, 1], 1), ([3, 3], 2)):
         for point in (x, y):
-            agree(jacobian(picked(places))(point), tinyjax.jacfwd(picked(places))(point))
+            agree(jit(jacobian(picked(places)))(point), tinyjax.jacfwd(picked(places))(point))
         assert len(searched) == times
 
 
@@ -741,3 +742,34 @@ def test_blocks_are_nested_as_the_containers_are() -> None:
             found = ours(fun(jnp), argnums)(*args)
             assert str(jax.tree.structure(found)) == str(jax.tree.structure(expected))
             agree(found, expected)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_products_that_take_longer_than_whole_arrays_are_not_made(
+    compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of dense matrices and of loops; outside ``jit`` those of any of these."""
+    made: list[int] = []
+    accumulate = accumulation._accumulate
+
+    def counting(blocks: Any, order: Any) -> Any:
+        made.append(len(blocks))
+        return accumulate(blocks, order)
+
+    monkeypatch.setattr(accumulation, "_accumulate", counting)
+    matrix, x, y = normal(128, 128) / 8, normal(128), normal(300)
+
+    def looped(x: Any) -> Any:
+        return lax.fori_loop(0, 5, lambda _, c: jnp.sin(c) * jnp.sum(c), x)
+
+    rows: list[tuple[Fun, Any, bool]] = [
+        (lambda x: jnp.tanh(matrix @ jnp.sin(matrix @ x)), x, False),
+        (lambda x: looped(looped(x)), y, False),
+        (lambda x: jnp.sin(x[1:] * x[:-1]), y, True),
+        (lambda x: jnp.sin(jnp.sin(jnp.sum(x))) * y, y, True),
+    ]
+    for fun, point, pays in rows:
+        found = (jit(jacobian(fun)) if compiled else jacobian(fun))(point)
+        agree(found, tinyjax.jacfwd(fun)(point), 1e-9)
+        assert bool(made) == (pays and compiled)
+        made.clear()

@@ -1164,15 +1164,14 @@ UNREAD: dict[str, Callable[[Any, Any], Any]] = {
 @pytest.mark.parametrize("program", UNREAD.values(), ids=UNREAD)
 def test_what_nothing_reads_is_called_by_no_tier(program: Any, tier: Any) -> None:
     calls: list[Any] = []
+    options: Any = {"vmap_method": "sequential", "derivative": lambda _, tangents: tangents[0]}
+
+    def note(x: Any) -> Any:
+        calls.append(x)
+        return x
 
     def call(x: Any) -> Any:
-        return pure_callback(
-            lambda x: calls.append(x) or x,
-            SCALAR,
-            x,
-            vmap_method="sequential",
-            derivative=lambda _, tangents: tangents[0],
-        )
+        return pure_callback(note, SCALAR, x, **options)
 
     x = jnp.float32(1)
     tinyjax.block_until_ready(jit(lambda x: program(call, x), tier=tier)(x))

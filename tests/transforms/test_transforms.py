@@ -1000,3 +1000,24 @@ def test_operators_are_left_to_the_other_operand() -> None:
     assert x ** Marker() == "taken over"
     with pytest.raises(TypeError):
         x * Marker()
+
+
+@pytest.mark.parametrize(("size", "is_large"), [(40, False), (100, True)])
+def test_directions_come_first_where_large_arrays_are_summed_along_several_axes(
+    size: int, is_large: bool
+) -> None:
+    """Else they come last, where innermost loops run over them; XLA keeps such arrays then."""
+
+    def energy(x: Any) -> Any:
+        return jnp.sum(jnp.tanh(jnp.outer(x, x)))
+
+    x = np.linspace(0.1, 1.0, size)
+    for derivative in (hessian(energy), jacfwd(grad(energy))):
+        eqns = [e for e in make_jaxpr(derivative)(x).eqns if e.primitive.name == "reduce_sum"]
+        axes = {eqn.params.axes for eqn in eqns if eqn.inputs[0].aval.ndim == 3}
+        assert ((1,) in axes, (2,) in axes, (0,) in axes) == (True, is_large, not is_large)
+        # sum over i, j of f(x_i x_j): second derivatives in closed form
+        product = np.outer(x, x)
+        first, second = 1 / np.cosh(product) ** 2, -2 * np.tanh(product) / np.cosh(product) ** 2
+        expected = 2 * (first + product * second) + np.diag(2 * second @ x**2)
+        agree(jit(derivative)(x), expected, 1e-9)

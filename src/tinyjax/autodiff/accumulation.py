@@ -19,7 +19,7 @@ import numpy as np
 from tinyjax import errors, frames, numpy as jnp, tracebacks, tree
 from tinyjax.autodiff import elimination
 from tinyjax.autodiff.elimination import Ends, Graph, Pattern
-from tinyjax.autodiff.local_jacobians import Block, Tangents, flat_size
+from tinyjax.autodiff.local_jacobians import BACKWARD_ONLY, Block, Tangents, flat_size
 from tinyjax.core.api.arguments import Choice, Chosen, without_tracers
 from tinyjax.core.names import Array, av, ck, cl, conc, jacobians, jt, jx, lz, mapping, tr, typed
 from tinyjax.core.tracing.watching import watched
@@ -37,6 +37,10 @@ Sparse: TypeAlias = bool | Literal["scipy"]
 
 #: Above so many elements of local derivatives, zeros included, ``jacobian`` takes one of the modes.
 _MOST_ELEMENTS: Final = 2**24
+#: How much longer a multiplication takes here than an element of a whole array takes the modes. Of
+#: so few of these no compiled program takes long.
+_OVERHEAD: Final = 8
+_FEW: Final = 2**16
 
 
 def _with_order(function: Callable[..., Any]) -> typed.Jacobians[bool, Order, Sparse, Array]:
@@ -66,8 +70,9 @@ def jacobian(
 
     The first call chooses the order, and every call finds the zeros; both take time. Use it under
     ``jit``, where a compiled program does neither again. If the derivatives of single operations
-    have more than 2**24 elements, or ``chunk_size`` is given, ``jacfwd`` or ``jacrev``
-    differentiates, whichever has fewer directions.
+    have more than 2**24 elements, or ``chunk_size`` is given, or ``order`` is ``"auto"`` and the
+    products would take longer than whole arrays do, ``jacfwd`` or ``jacrev`` differentiates,
+    whichever has fewer directions. Outside ``jit`` that is most often so.
 
     Args:
         fun: takes and returns arrays in any containers.
@@ -113,17 +118,16 @@ def jacobian(
     @partial(watched, named=fun)
     def computed(*args: Any, **kwargs: Any) -> Any:
         call = _linearize(choice, args, kwargs, has_aux, allow_int)
-        if chunk_size is not None or call.elements > _MOST_ELEMENTS:
-            if not holomorphic and call.directions_in < call.directions_out:
+        found = _elimination(call, order) if chunk_size is None else None
+        if found is None:
+            if call.is_better_forward:
                 columns = jacobians.jacfwd(fun, argnums, has_aux, chunk_size=chunk_size)
                 return columns(*args, **kwargs)
             rows = jacobians.jacrev(
                 fun, argnums, has_aux, holomorphic, allow_int, chunk_size=chunk_size
             )
             return rows(*args, **kwargs)
-        blocks = call.blocks()
-        graph = call.graph(blocks)
-        remaining = _accumulate(blocks, _order(graph, order))
+        remaining = _accumulate(*found)
         jacobian = tree.unflatten(
             call.out_tree,
             [
@@ -315,6 +319,45 @@ class _Call:
         """How many elements the local derivatives have, zeros included."""
         return sum(flat_size(self.types[u]) * flat_size(self.types[v]) for u, v in self._edges())
 
+    @property
+    def is_better_forward(self) -> bool:
+        """Whether forward mode has no more directions, and gives what reverse mode would."""
+        types = {
+            (x.dtype, x.weak_type) for x in (*self.chosen.primals, *self.linearized.primals_out)
+        }
+        if len(types) != 1 or is_complex(next(iter(types))[0]):
+            return False  # its results have the types of the function's
+        return self.directions_in <= self.directions_out and not jx.some_eqn(
+            self.linearized.jaxpr, "backward only", lambda eqn: eqn.primitive in BACKWARD_ONLY
+        )
+
+    @property
+    def elements_of_modes(self) -> int:
+        """How many elements forward or reverse mode computes, whichever has fewer directions."""
+        directions = min(self.directions_in, self.directions_out)
+        return directions * sum(map(flat_size, self.types))
+
+    @property
+    def may_pay(self) -> bool:
+        """Whether elimination may be faster than the modes, as far as sizes tell.
+
+        Evaluation finds the zeros at each call. The derivatives of a loop are computed by running
+        it for as many directions as it has operands, or results.
+        """
+        if all(type(x) is conc.ConcreteArray for x in self.chosen.primals):
+            return self.elements * _OVERHEAD <= self.elements_of_modes
+        runs = 0
+        for u, v in self._edges():
+            equation = self.equations[v]
+            if equation is not None and jx.subjaxprs(equation[0].eqn.params):
+                runs += min(flat_size(self.types[u]), flat_size(self.types[v]))
+        return runs <= min(self.directions_in, self.directions_out)
+
+    def pays(self, multiplications: int) -> bool:
+        """Return whether so many multiplications are faster than the modes."""
+        modes = self.elements_of_modes
+        return modes <= _FEW or multiplications * _OVERHEAD <= modes
+
     def blocks(self) -> dict[Ends, Block]:
         """The edges of the graph, with one to a vertex of its own for each result."""
         edges: dict[Ends, Block] = {}
@@ -396,6 +439,19 @@ def _walk(
 
 
 # From a graph to a Jacobian
+
+
+def _elimination(call: _Call, order: Order) -> tuple[dict[Ends, Block], tuple[int, ...]] | None:
+    """The single operations' derivatives, and the order; None if the modes are faster."""
+    is_auto = order == "auto"
+    if call.elements > _MOST_ELEMENTS or (is_auto and not call.may_pay):
+        return None
+    blocks = call.blocks()
+    graph = call.graph(blocks)
+    along = tuple(_order(graph, order))
+    if is_auto and not call.pays(elimination.count(graph, along)):
+        return None
+    return blocks, along
 
 
 def _between(blocks: Mapping[Ends, Block], u: int | None, w: int | None) -> Block | None:

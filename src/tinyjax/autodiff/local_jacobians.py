@@ -28,7 +28,7 @@ from tinyjax.custom_derivatives.custom_calls import custom_vjp_tangent_p
 from tinyjax.dtypes import HostArray, is_complex, is_inexact, real_part
 
 #: Equations that can be transposed and not applied.
-_BACKWARD_ONLY: Final[frozenset[prim.Primitive[Any]]] = frozenset((custom_vjp_tangent_p,))
+BACKWARD_ONLY: Final[frozenset[prim.Primitive[Any]]] = frozenset((custom_vjp_tangent_p,))
 
 
 @attrs.frozen(eq=False)
@@ -84,7 +84,7 @@ class Tangents:
         rows, columns = np.nonzero(pattern.nonzero)
         by_column, by_row = _groups(pattern.nonzero), _groups(pattern.nonzero.T)
         width, height = int(by_column.max(initial=-1)) + 1, int(by_row.max(initial=-1)) + 1
-        if self.eqn.primitive not in _BACKWARD_ONLY and width <= height:
+        if self.eqn.primitive not in BACKWARD_ONLY and width <= height:
             derivatives = self._along(v, position, _directions(by_column, width, self._type(v)))
             return Block(pattern, derivatives[by_column[columns], rows])
         derivatives = self._against(v, position, _directions(by_row, height, out))
@@ -138,7 +138,7 @@ class Tangents:
         """Where the elements are, and what they are if that is the same whatever the values."""
         aval, out = self._type(v), self.eqn.out_binders[position].aval
         shape = flat_size(out), flat_size(aval)
-        if self.eqn.primitive in _BACKWARD_ONLY or jx.subjaxprs(self.eqn.params):
+        if self.eqn.primitive in BACKWARD_ONLY or jx.subjaxprs(self.eqn.params):
             return self._detected(v, position), None
         rng = np.random.default_rng(0)
         operands: list[Array | int] = list(self.operands)

@@ -12,7 +12,13 @@ import numpy as np
 from tinyjax import dtypes, tree
 from tinyjax.core.api import arguments, derivatives, mapping, typed
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, shape as sh, slicing as sl
-from tinyjax.core.tracing import checking
+from tinyjax.core.tracing import (
+    checking,
+    jaxpr as jx,
+    primitive as prim,
+    staging as stg,
+    trace as tr,
+)
 from tinyjax.core.tracing.watching import watched
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array
@@ -33,6 +39,8 @@ def _with_allow_int(function: Callable[..., Any]) -> typed.Jacobians[bool, Never
 
 #: So many directions, at least, stand last: the innermost loops run over them, and should be long.
 _MANY: Final = 32
+#: An array of so many bytes is worth another layout.
+_LARGE: Final = 2**20
 
 
 @_with_plain_options
@@ -206,6 +214,9 @@ def _over_basis(
     """
     total = sum(x.size for x in arrays)
     is_symbolic = isinstance(total, ints.SymbolicSize)
+    if out_axes == 0 and not is_symbolic and total == 1:  # of what has one result: its gradient
+        one = fun(unflatten([sh.full_like(x, 1) for x in arrays]))
+        return tree.map(lambda x: sh.reshape(x, (1, *x.shape)), one)
     at_once = total if chunk_size is None or is_symbolic else min(chunk_size, total)
     last = out_axes != 0 and not is_symbolic and at_once >= _MANY
     if is_symbolic or at_once < total:
@@ -213,8 +224,39 @@ def _over_basis(
             lambda place: fun(unflatten(_direction(arrays, place))), out_axes, chunk_size, last
         )
         return along(sh.iota((total,), dtypes.int32, 0))
-    basis = unflatten(_basis(arrays, total, last))
-    return mapping.over_basis(fun, out_axes, last=last)(basis)
+
+    def at_once_over(last: bool) -> Any:
+        basis = unflatten(_basis(arrays, total, last))
+        return mapping.over_basis(fun, out_axes, last=last)(basis)
+
+    trace = tr.current_trace()
+    if not (last and isinstance(trace, stg.StagingTrace)):
+        return at_once_over(last)
+    mark = trace.mark()
+    result = at_once_over(last)
+    if trace.notes or not trace.can_rewind(mark) or not _sums_crosswise(trace.eqns[mark[0] :]):
+        return result
+    trace.rewind(mark)
+    return at_once_over(False)
+
+
+def _sums_crosswise(eqns: Sequence[jx.JaxprEqn]) -> bool:
+    """Return whether a program sums one large array along several axes, not the last.
+
+    XLA:CPU then keeps that array, and goes through it with strides (YNNPACK's loops are over the
+    outermost axes). If those are the directions, it computes one direction after the other.
+    """
+    sums: dict[jx.Atom, set[tuple[int, ...]]] = {}
+    for eqn in reversed(eqns):
+        if isinstance(eqn.params, bc.ReduceParams):
+            sums.setdefault(eqn.inputs[0], set()).add(eqn.params.axes)
+        elif prim.ELEMENTWISE in eqn.primitive.rules.extensions and eqn.out_binders[0] in sums:
+            found, aval = sums[eqn.out_binders[0]], eqn.out_binders[0].aval
+            if len(found) > 1 and aval.nbytes >= _LARGE and aval.shape[-2] >= _MANY:
+                return True
+            for x in eqn.inputs:
+                sums.setdefault(x, set()).update(found)
+    return False
 
 
 def _basis(arrays: Sequence[Array], total: int, last: bool) -> list[Array]:

@@ -317,13 +317,17 @@ class Recorder(Trace):
         """Remember how far the recording is."""
         return len(self.eqns), len(self.consts), Irrevocable.count
 
+    def can_rewind(self, mark: tuple[int, int, int]) -> bool:
+        """Return whether nothing else holds what was recorded since."""
+        return Irrevocable.count == mark[2]
+
     def rewind(self, mark: tuple[int, int, int]) -> None:
         """Forget what was recorded since; nothing made of it may be used any more.
 
         Raises:
             TinyjaxError: something else holds some of it.
         """
-        if Irrevocable.count != mark[2]:
+        if not self.can_rewind(mark):
             raise Irrevocable.error()
         del self.eqns[mark[0] :]
         for key in [*self.consts][mark[1] :]:
