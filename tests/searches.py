@@ -51,6 +51,8 @@ TRIED: Final[Mapping[str, str]] = {
     " arrays, one after another and in programs: all that is left holds what it held",
     "test_random_indices_at_length": "indices of all kinds in all orders, read, differentiated,"
     " batched and through every method of `x.at`, eagerly and compiled: against NumPy",
+    "test_random_indices_out_of_bounds_at_length": "the same indices under `debug_bounds`, eagerly,"
+    " compiled and batched: what NumPy refuses is refused, unless a mode is given",
     "test_many_pairs_of_numbers": "functions of two integers or floats of every dtype, at the ends,"
     " at NaN with sign and payload and at zeros: eager, compiled and batched, against NumPy",
     "exports": "exported programs with changed bytes, and a checksum that is right again",

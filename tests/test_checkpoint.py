@@ -1080,12 +1080,14 @@ def test_residuals_inside_tell_their_names_and_lines() -> None:
 
 def test_effects_in_an_iteration_are_not_done_again() -> None:
     called: list[float] = []
+    told: list[float] = []
 
     def host(x: HostArray) -> HostArray:
         called.append(float(x))
         return x * 2
 
     def iteration(c: Any, _: Any) -> Any:
+        tinyjax.debug.callback(lambda x: told.append(float(x)), c + 0.0)
         y = tinyjax.io_callback(
             host, tinyjax.ShapeDtypeStruct((), np.float64), tinyjax.lax.stop_gradient(c)
         )
@@ -1102,7 +1104,7 @@ def test_effects_in_an_iteration_are_not_done_again() -> None:
         return x
 
     slope = tinyjax.jit(tinyjax.grad(f))(np.float64(0.3))
-    assert len(called) == 3
+    assert len(called) == len(told) == 3
     np.testing.assert_allclose(slope, tinyjax.grad(plain)(np.float64(0.3)), 1e-12)
 
 

@@ -36,7 +36,7 @@ __all__, __getattr__, __dir__ = namespace(
         "checkpointing": "checkpoint checkpoint_name print_saved_residuals remat saved_residuals",
         "config": (
             "allow_f16_reductions array_garbage_collection_guard check_tracer_leaks "
-            "checking_leaks debug_infs debug_key_reuse debug_nans default_dtypes "
+            "checking_leaks debug_bounds debug_infs debug_key_reuse debug_nans default_dtypes "
             "default_matmul_precision default_prng_impl disable_jit enable_checks "
             "enable_custom_prng enable_x64 explain_cache_misses "
             "jax2tf_associative_scan_reductions legacy_prng_key log_compiles make_user_context "

@@ -56,6 +56,7 @@ from tinyjax.config import allow_f16_reductions as allow_f16_reductions
 from tinyjax.config import array_garbage_collection_guard as array_garbage_collection_guard
 from tinyjax.config import check_tracer_leaks as check_tracer_leaks
 from tinyjax.config import checking_leaks as checking_leaks
+from tinyjax.config import debug_bounds as debug_bounds
 from tinyjax.config import debug_infs as debug_infs
 from tinyjax.config import debug_key_reuse as debug_key_reuse
 from tinyjax.config import debug_nans as debug_nans
@@ -184,6 +185,7 @@ __all__ = [
     'custom_jvp',
     'custom_vjp',
     'debug',
+    'debug_bounds',
     'debug_infs',
     'debug_key_reuse',
     'debug_nans',

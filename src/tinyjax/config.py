@@ -152,6 +152,8 @@ class Settings(Printed):
         debug_nans: raise ``NanError`` where a NaN that an operation gave birth to reaches a result,
             naming the line, the direction, the iterations of loops and the examples of ``vmap``.
         debug_infs: the same of infinities.
+        debug_bounds: raise ``OutOfBoundsError`` where an index of yours is out of bounds, unless it
+            has a ``mode`` for that.
         debug_key_reuse: raise ``KeyReuseError`` where a typed key of random numbers is used twice.
         explain: tell the logger ``tinyjax`` why a call of a jitted function traces or compiles.
         cache_dir: the folder in which compiled programs are kept for other processes; ``""`` where
@@ -212,6 +214,7 @@ class Settings(Printed):
     check_jaxprs: bool = _switch(False)
     debug_nans: bool = _switch(False)
     debug_infs: bool = _switch(False)
+    debug_bounds: bool = _switch(False)
     debug_key_reuse: bool = _switch(False)
     explain: bool = _switch(False)
     cache_dir: str = _setting("", _folder, "the path of a folder")
@@ -448,7 +451,7 @@ def follow(follower: Follower) -> None:
 # fmt: off
 _Switch: TypeAlias = Literal[
     "wide_dtypes", "threefry_partitionable", "check_leaks", "check_jaxprs", "debug_nans",
-    "debug_infs", "debug_key_reuse", "explain", "disable_jit", "disable_bwd_checks",
+    "debug_infs", "debug_bounds", "debug_key_reuse", "explain", "disable_jit", "disable_bwd_checks",
     "interruptible", "progress", "announce", "locations", "typecheck", "jax_enable_x64",
     "jax_debug_nans", "jax_debug_infs", "jax_debug_key_reuse", "jax_check_tracer_leaks",
     "jax_enable_checks", "jax_threefry_partitionable", "jax_explain_cache_misses",
@@ -690,6 +693,30 @@ def debug_infs(new_val: bool = True) -> AbstractContextManager[None]:
         an infinity was born in div: div(1.0, 0.0).
     """
     return _named("jax_debug_infs", new_val)
+
+
+def debug_bounds(new_val: bool = True) -> AbstractContextManager[None]:
+    """Set ``debug_bounds`` for a block: an index out of bounds raises ``OutOfBoundsError``.
+
+    Otherwise what is read there is taken from elsewhere or filled in, and what is written is moved
+    or dropped. The error names your line, the index, its axis and the example of a ``vmap``; it
+    comes from compiled programs as well. An index with a ``mode``, such as
+    ``x.at[i].get(mode="clip")``, may be out of bounds, unless the mode is ``"promise_in_bounds"``;
+    so may indices that the library makes itself. Under it functions are traced again.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> third = tinyjax.jit(lambda x, i: x[i])
+        >>> third(jnp.arange(3), 3)
+        Array(2, dtype=int32)
+        >>> with tinyjax.debug_bounds():
+        ...     try:
+        ...         third(jnp.arange(3), 3)
+        ...     except IndexError as error:
+        ...         print(str(error)[:46])
+        index 3 is out of bounds for axis 0 of size 3.
+    """
+    return _named("debug_bounds", new_val)
 
 
 def check_tracer_leaks(new_val: bool = True) -> AbstractContextManager[None]:

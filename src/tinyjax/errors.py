@@ -396,6 +396,48 @@ class IndexingError(ArgumentError, IndexError):
     """
 
 
+class OutOfBoundsError(IndexingError):
+    """An index lies beyond the ends of its axis (setting ``debug_bounds``).
+
+    Attributes:
+        index: the index, as it was given.
+        axis: the axis that it is about.
+        size: the size of that axis.
+        examples: in which example of each ``vmap`` around it, the outermost first.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> x, i = jnp.arange(3), jnp.array([0, 7])
+        >>> try:
+        ...     with tinyjax.debug_bounds(True):
+        ...         x[i]
+        ... except tinyjax.errors.OutOfBoundsError as error:
+        ...     print(error.message)
+        index 7 is out of bounds for axis 0 of size 3, at (1,) of the indices. Without debug_bounds
+        what is read there is taken from elsewhere or filled in, and what is written is moved or
+        dropped. If that is meant, say so by mode='clip', 'fill' or 'drop'; otherwise keep the index
+        within the axis.
+
+        Say what becomes of it:
+
+        >>> with tinyjax.debug_bounds(True):
+        ...     print(x.at[i].get(mode="fill", fill_value=-1))
+        [ 0 -1]
+    """
+
+    def __init__(
+        self, message: str, index: int, axis: int, size: int, examples: tuple[int, ...] = ()
+    ) -> None:
+        super().__init__(message)
+        self.index = index
+        self.axis = axis
+        self.size = size
+        self.examples = examples
+
+    def __reduce__(self) -> tuple[type[OutOfBoundsError], tuple[object, ...]]:
+        return type(self), (self.message, self.index, self.axis, self.size, self.examples)
+
+
 class AxisError(TinyjaxError, TypeError, ValueError, IndexError):
     """An axis is out of range or repeated.
 

@@ -120,10 +120,10 @@ FIXED: Final[dict[str, tuple[tuple[object, ...], str]]] = {
     "jax_random_seed_offset": ((0,), "seeds are taken as they are"),
     "jax_high_dynamic_range_gumbel": ((False,), 'gumbel(key, mode="high") asks for it'),
     "jax_explicit_x64_dtypes": ((1,), "64-bit types are there, or a warning says that not"),
-    "jax_check_static_indices": ((False,), "checkify checks indices"),
+    "jax_check_static_indices": ((False,), "debug_bounds looks at indices"),
     "jax_error_checking_behavior_nan": (("ignore",), "debug_nans looks for NaNs"),
     "jax_error_checking_behavior_divide": (("ignore",), "checkify checks divisors"),
-    "jax_error_checking_behavior_oob": (("ignore",), "checkify checks indices"),
+    "jax_error_checking_behavior_oob": (("ignore",), "debug_bounds looks at indices"),
     "jax_log_checkpoint_residuals": ((False,), "print_saved_residuals prints them"),
     "jax_dump_ir_to": (("", None), "jit(f).lower(...).as_text() is a program's text"),
     "jax_default_matmul_precision": (

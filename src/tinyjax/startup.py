@@ -36,6 +36,8 @@ lazy.ROOMS.update(
     # what evaluates by the settings: looks for NaNs, and at transfers
     debugging="tinyjax.nans",
     guarding="tinyjax.transfers",
+    # what looks at indices
+    bounds="tinyjax.callbacks.bounds",
     # masks of cotangents
     choices="tinyjax.choices.backward",
     # what rules log in a backward pass

@@ -5,9 +5,10 @@ read, written and differentiated follows from that. Behind each axis that array 
 to which an index out of bounds goes.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import attrs
 import numpy as np
@@ -274,6 +275,49 @@ def check(case: Indexed, compiles: bool) -> None:
     two = [np.stack([np.zeros_like(d), d]) for d in case.data]
     both = tj.vmap(everything, in_axes=(0, None, 0))(np.stack([x + 1, x]), value, two)
     hold({name: got[1] for name, got in both.items()}, "batched")
+
+
+def check_bounds(case: Indexed, tiers: Sequence[Literal["first", "compiled"]]) -> None:
+    """With ``debug_bounds`` what NumPy refuses is refused, unless a mode says what to do."""
+    host = np.zeros(case.shape, np.float32)
+    try:
+        host[tuple([np.asarray(x) if isinstance(x, tj.Array) else x for x in case.index])]
+    except IndexError:
+        is_refused = case.mode in (None, "promise_in_bounds")
+    else:
+        is_refused = False
+
+    def read(x: Any, data: Any) -> Any:
+        return x.at[case.with_data(data)].get(mode=case.mode)
+
+    def change(x: Any, data: Any) -> Any:
+        at = x.at[case.with_data(data)]
+        if case.kind == "apply":
+            return at.apply(jnp.sin, mode=case.mode)
+        return getattr(at, case.kind)(1.0, mode=case.mode)
+
+    two = [np.stack([np.zeros_like(d), d]) for d in case.data]
+    with tj.debug_bounds():
+        for fun in (read, change):
+            mapped = tj.vmap(fun, in_axes=(None, 0)) if two else fun
+            calls = [(fun, case.data), (mapped, two)]
+            calls += [(tj.jit(fun, tier=tier), data) for fun, data in calls for tier in tiers]
+            for call, data in calls:
+                with pytest.raises(IndexError) if is_refused else nullcontext():
+                    call(jnp.asarray(host), data)
+
+
+@settings(max_examples=30, report_multiple_bugs=False)
+@given(indexed())
+def test_random_indices_out_of_bounds(case: Indexed) -> None:
+    check_bounds(case, ["first"])
+
+
+@pytest.mark.fuzz
+@given(indexed())
+def test_random_indices_out_of_bounds_at_length(case: Indexed) -> None:
+    check_bounds(case, ["first", "compiled"])
+    forget_sometimes()
 
 
 @settings(max_examples=30, report_multiple_bugs=False)

@@ -21,15 +21,12 @@ class ErrorIfParams(prim.Params):
     message: str
     location: frames.Location | None
 
+    def batched(self) -> ErrorIfParams:
+        """Return the parameters of operands that have one more batch axis in front."""
+        return self
 
-error_if_p: Primitive[ErrorIfParams] = Primitive("error_if", ErrorIfParams, effectful=True)
-ru.def_without_results(error_if_p)
-
-
-@error_if_p.def_impl
-def _error_if_impl(operands: prim.Hosts, params: ErrorIfParams) -> prim.Hosts:
-    (failed,) = operands
-    if failed.any():
+    def failure(self, failed: dtypes.HostArray, *values: dtypes.HostArray) -> errors.TinyjaxError:
+        """Make the error to raise, where something failed."""
         where = ""
         if failed.ndim:
             first = tuple(int(i) for i in np.argwhere(failed)[0])
@@ -37,13 +34,23 @@ def _error_if_impl(operands: prim.Hosts, params: ErrorIfParams) -> prim.Hosts:
                 f" (in {int(failed.sum())} of {failed.size} places, the first at index "
                 f"{first if len(first) > 1 else first[0]})"
             )
-        raise errors.CheckFailedError(f"{params.message}{where}").at(params.location)
+        return errors.CheckFailedError(f"{self.message}{where}")
+
+
+error_if_p: Primitive[ErrorIfParams] = Primitive("error_if", ErrorIfParams, effectful=True)
+ru.def_without_results(error_if_p)
+
+
+@error_if_p.def_impl
+def _error_if_impl(operands: prim.Hosts, params: ErrorIfParams) -> prim.Hosts:
+    if operands[0].any():
+        raise params.failure(*operands).at(params.location)
     return ()
 
 
 @error_if_p.def_lowering
 def _error_if_lowering(b: lw.Lowering, operands: hlo.Values, params: ErrorIfParams) -> hlo.Values:
-    (failed,) = operands
+    failed = operands[0]
 
     def check(*args: dtypes.HostArray) -> Sequence[dtypes.HostArray]:
         _error_if_impl(args, params)
@@ -55,13 +62,13 @@ def _error_if_lowering(b: lw.Lowering, operands: hlo.Values, params: ErrorIfPara
     # Python is called where it fails alone: a call takes longer than the check
     (fails,) = (
         b.reduce(
-            operands,
+            (failed,),
             (b.scalar(False, dtypes.bool_),),
             range(failed.ndim),
             lambda b, pair: (b.or_(*pair),),
         )
         if failed.ndim
-        else operands
+        else (failed,)
     )
     branches = [b.region((), lambda _: ()), b.region((), raised)]
     return b.emit("stablehlo.case", (b.convert(fails, dtypes.int32),), (), {}, branches)
@@ -71,10 +78,10 @@ def _error_if_lowering(b: lw.Lowering, operands: hlo.Values, params: ErrorIfPara
 def _error_if_batch(
     mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: ErrorIfParams
 ) -> prim.BatchResult:
-    (failed,) = sh.batch_axes_in_front(values, axes)
+    failed, *others = sh.batch_axes_in_front(values, axes)
     if mapped.taking_part is not None:  # in a branch that some examples do not take
         failed = ew.and_(failed, bc.broadcast_in_dim(mapped.taking_part.mask, failed.shape, (0,)))
-    return tr.bind(error_if_p, (failed,), params), ()
+    return tr.bind(error_if_p, (failed, *others), params.batched()), ()
 
 
 @ck.checked

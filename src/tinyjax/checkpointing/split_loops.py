@@ -136,7 +136,8 @@ def _parts(places: Sequence[int], *sizes: int) -> list[list[int]]:
 
 
 def _invariant(body: Jaxpr, varies: set[Atom]) -> tuple[JaxprEqn, ...]:
-    return tuple([eqn for eqn in body.eqns if not varies.intersection(eqn.out_binders)])
+    # what has no results is done in every iteration
+    return tuple([e for e in body.eqns if e.out_binders and not varies.intersection(e.out_binders)])
 
 
 @cfp.scan_p.def_rule(SPLIT)

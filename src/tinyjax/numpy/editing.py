@@ -22,6 +22,7 @@ from tinyjax.numpy import (
 from tinyjax.numpy.creation import Nested, array as array_from, broadcast_to, linspace
 from tinyjax.numpy.sorting import argsort, cumsum, median, sort as sorted_
 from tinyjax.numpy.taking import take
+from tinyjax.primitives.wrap_index import check_bounds
 
 T = TypeVar("T")
 
@@ -146,6 +147,7 @@ def _without(x: Array, places: Array, axis: int) -> Array:
     n, count = x.shape[axis], places.size
     if not count:
         return x
+    check_bounds(places, x.shape, (axis,), wraps=True)
     gone = sorted_(uf.clip(uf.pick(places < 0, places + n, places), 0, n))
     gone = gone - cr.arange(count, dtype=gone.dtype)
     left = cr.arange(n - count, dtype=gone.dtype)
@@ -219,6 +221,8 @@ def put(
     pm.check_option("put", "mode", mode, (None, "clip", "wrap"))
     if not x.size or not where.size or not values.size:
         return x
+    if mode is None:
+        check_bounds(where, (x.size,), (0,), wraps=True)
     if mode == "wrap":
         where = uf.remainder(where, x.size)
     elif mode == "clip":

@@ -18,7 +18,7 @@ from tinyjax import dtypes, errors
 from tinyjax.core.names import Array, ConcreteArray, av, ew, ints, opd, sh, sl, tr
 from tinyjax.core.values.array import Index, Indices, ListedIndex
 from tinyjax.numpy import creation as cr, promotion as pm
-from tinyjax.primitives.wrap_index import same_dtype, wrap_index
+from tinyjax.primitives.wrap_index import check_bounds, same_dtype, wrap_index
 
 # The classes of this module are written out, since the first index of a process waits for them:
 # attrs would have to compile each.
@@ -94,13 +94,16 @@ class Parsed:
         return [e for e in self.entries if isinstance(e, Look)]
 
 
-def parse_index(shape: tuple[int, ...], index: Indices, wrap: bool = True) -> Parsed:
+def parse_index(
+    shape: tuple[int, ...], index: Indices, wrap: bool = True, bounded: bool = False
+) -> Parsed:
     """Take an index apart.
 
     Args:
         shape: of the array that is indexed.
         index: the index.
         wrap: whether an index below zero counts from the end.
+        bounded: whether ``debug_bounds`` looks at it.
 
     Raises:
         IndexingError: an entry is nothing that indexes, or a mask does not have the shape of the
@@ -146,6 +149,8 @@ def parse_index(shape: tuple[int, ...], index: Indices, wrap: bool = True) -> Pa
             entries.append(Look(axis, ConcreteArray(np.zeros(int(item.value), np.int32))))
         else:
             sizes.append(left.pop(0))
+            if bounded:
+                _look_at(item, shape, len(shape) - len(left) - 1, wrap)
             entries.append(_parse_entry(item, axis, sizes[-1], arrays, wrap))
     if any(isinstance(e, Look) for e in entries):
         # beside an index that is data the known ones are looked up as well
@@ -336,6 +341,14 @@ def _parse_entry(entry: Index, axis: int, n: int, arrays: bool, wrap: bool) -> E
         f"but got {errors.type_name(entry)}: {errors.shortened(entry)}."
         f"{' Convert it with jnp.asarray(...).' if hasattr(entry, '__array__') else ''}"
     )
+
+
+def _look_at(entry: Index, shape: tuple[int, ...], axis: int, wrap: bool) -> None:
+    """Have ``debug_bounds`` look at an entry, as it was given."""
+    if type(entry) is int:
+        entry = np.asarray(max(min(entry, 2**62), -(2**62)))
+    if isinstance(entry, (Array, np.ndarray, np.generic)) and dtypes.is_integer(entry.dtype):
+        check_bounds(opd.as_array(entry), shape, (axis,), wraps=wrap)
 
 
 def _parse_slice(entry: slice, axis: int, n: int) -> Keep:

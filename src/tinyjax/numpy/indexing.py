@@ -137,12 +137,13 @@ def getitem(
             )
             return uf.pick(masked.mask, taken, update_at(taken, ..., fill_value, "set"))
     how = modes.GatherScatterMode.from_any(mode)
-    parsed = index_parsing.parse_index(x.shape, index, wrap_negative_indices)
+    if mode is None and fill_value is None:
+        how = modes.GatherScatterMode.PROMISE_IN_BOUNDS
+    bounded = how is modes.GatherScatterMode.PROMISE_IN_BOUNDS
+    parsed = index_parsing.parse_index(x.shape, index, wrap_negative_indices, bounded)
     looks = parsed.looks
     if not looks:
         return _slices(x, parsed)
-    if mode is None and fill_value is None:
-        how = modes.GatherScatterMode.PROMISE_IN_BOUNDS
     x = sh.reshape(x, parsed.shape)
     if how is not modes.GatherScatterMode.FILL_OR_DROP and not any(k.indices.shape for k in looks):
         return _dynamic_slices(x, parsed)
@@ -345,7 +346,8 @@ def update_at(  # noqa: PLR0913 (JAX's options)
             wrap_negative_indices=wrap_negative_indices,
         )
     how = modes.GatherScatterMode.from_any(mode)
-    parsed = index_parsing.parse_index(x.shape, index, wrap_negative_indices)
+    bounded = mode is None or how is modes.GatherScatterMode.PROMISE_IN_BOUNDS
+    parsed = index_parsing.parse_index(x.shape, index, wrap_negative_indices, bounded)
     if not parsed.looks:
         return _update_slices(x, parsed, update, kind)
     if kind == "sub":

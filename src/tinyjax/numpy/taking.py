@@ -21,7 +21,7 @@ from tinyjax.numpy.manipulation import filled
 from tinyjax.numpy.sorting import cumsum
 from tinyjax.primitives import gather_scatter as gs, modes, result_placement as placing, sort as so
 from tinyjax.primitives.scatter import gather, scatter
-from tinyjax.primitives.wrap_index import canonical_indices, wrap_index
+from tinyjax.primitives.wrap_index import canonical_indices, check_bounds, wrap_index
 
 Extreme = Literal["largest", "smallest"]
 
@@ -87,6 +87,8 @@ def take(
         with suppress(IndexError, OverflowError, TypeError, ValueError):
             return ConcreteArray(np.asarray(host.take(at, axis)))
     x, axis = pm.along("take", x, axis)
+    if (mode is None and fill_value is None) or mode == "promise_in_bounds":
+        check_bounds(places, x.shape, (axis,), wraps=True)
     wrap = mode != "clip"
     if mode == "wrap":
         places = uf.remainder(canonical_indices(places), x.shape[axis])
@@ -167,6 +169,8 @@ def take_along_axis(
     how = modes.GatherScatterMode.from_any(mode)
     if wrap_negative_indices is None:
         wrap_negative_indices = how is not modes.GatherScatterMode.PROMISE_IN_BOUNDS
+    if (mode is None and fill_value is None) or how is modes.GatherScatterMode.PROMISE_IN_BOUNDS:
+        check_bounds(places, x.shape, (axis,), wraps=wrap_negative_indices)
     if wrap_negative_indices:
         places = wrap_index(places, x.shape[axis])
     places = canonical_indices(places)
@@ -234,6 +238,8 @@ def put_along_axis(
     lines = tuple([places.shape[i] if i == axis else m for i, m in enumerate(x.shape)])
     if pm.broadcast_shapes(lines, places.shape) != lines:
         raise ShapeError.got(f"put_along_axis needs indices that broadcast to {lines}", places)
+    if mode is None:
+        check_bounds(places, x.shape, (axis,), wraps=True)
     places = wrap_index(pm.broadcast_to_shape(places, lines), x.shape[axis])
     update = pm.convert(pm.array_of("put_along_axis", values), x.dtype)
     update = pm.broadcast_to_shape(update, pm.broadcast_shapes(update.shape, lines))
@@ -242,7 +248,7 @@ def put_along_axis(
     if not update.size or not x.size:
         return sh.reshape(x, shape)
     vectors = sh.reshape(places, (*lines, 1))
-    changed = scatter(x, vectors, update, numbers, mode=mode)
+    changed = scatter(x, vectors, update, numbers, mode=mode or "drop")
     return sh.reshape(pm.convert(changed, x.dtype, x.weak_type), shape)
 
 

@@ -19,7 +19,12 @@ from tinyjax.core.stablehlo import Lowering, Values
 from tinyjax.core.values import Array, ArrayLike, ShapedArray
 from tinyjax.errors import DtypeError, ShapeError
 from tinyjax.primitives.modes import GatherScatterMode
-from tinyjax.primitives.wrap_index import canonical_indices, same_dtype, wrap_index
+from tinyjax.primitives.wrap_index import (
+    canonical_indices,
+    check_bounds,
+    same_dtype,
+    wrap_index,
+)
 
 # dynamic_slice
 
@@ -265,9 +270,10 @@ def _starts(
     name: str,
     x: Array,
     start_indices: Array | dtypes.HostArray | Sequence[ArrayLike],
+    sizes: tuple[int, ...],
     allow_negative_indices: bool | Sequence[bool],
 ) -> list[Array]:
-    """Bring start indices to scalars of one dtype, counted from the front."""
+    """Bring the starts of a slice of some size to scalars of one dtype, counted from the front."""
     scalars: list[Array]
     if isinstance(start_indices, (Array, np.ndarray)):
         vector = opd.as_array(start_indices)
@@ -304,10 +310,11 @@ def _starts(
             f"there are {len(negative)}."
         )
     starts = []
-    for start, n, wrap in zip(scalars, x.shape, negative, strict=True):
+    for axis, (start, n, wrap) in enumerate(zip(scalars, x.shape, negative, strict=True)):
         if start.shape:
             raise ShapeError(f"starts of {name} must be scalars, but got {start.aval}.")
         integer = canonical_indices(start, f"a start of {name}")
+        check_bounds(integer, x.shape, (axis,), sizes[axis : axis + 1], wraps=bool(wrap))
         starts.append(wrap_index(integer, n) if wrap else integer)
     return same_dtype(starts)
 
@@ -346,8 +353,8 @@ def dynamic_slice(
         Array([3, 4], dtype=int32)
     """
     x = opd.as_array(operand)
-    starts = _starts("dynamic_slice", x, start_indices, allow_negative_indices)
     sizes = ints.integers(slice_sizes, "slice_sizes")
+    starts = _starts("dynamic_slice", x, start_indices, sizes, allow_negative_indices)
     return tr.bind1(dynamic_slice_p, (x, *starts), DynamicSliceParams(sizes))
 
 
@@ -385,7 +392,7 @@ def dynamic_update_slice(
     value = opd.as_array(update)
     if value.weak_type and not x.weak_type:
         value = ew.convert_element_type(value, x.dtype)
-    starts = _starts("dynamic_update_slice", x, start_indices, allow_negative_indices)
+    starts = _starts("dynamic_update_slice", x, start_indices, value.shape, allow_negative_indices)
     return tr.bind1(dynamic_update_slice_p, (x, value, *starts), prim.NO_PARAMS)
 
 

@@ -11,6 +11,7 @@ from tinyjax import dtypes, errors, frames
 from tinyjax.core.names import Array, ArrayLike, arr, ew, ints, opd, prim, sh, sl, tr
 from tinyjax.primitives import gather_scatter as gs, modes, windows as wn
 from tinyjax.primitives.modes import GatherScatterMode, Mode
+from tinyjax.primitives.wrap_index import check_bounds
 
 # gather: many slices of one array at once, at places that are data.
 
@@ -89,7 +90,16 @@ def gather(
         indices_are_sorted,
         unique_indices,
     )
-    return tr.bind1(gs.gather_p, (x, indices), params)
+    gathered = tr.bind1(gs.gather_p, (x, indices), params)
+    if mode is None or params.mode is GatherScatterMode.PROMISE_IN_BOUNDS:
+        _look_at(indices, gs.gather_windows(x.shape, params))
+    return gathered
+
+
+def _look_at(indices: Array, windows: wn.Windows) -> None:
+    """Have ``debug_bounds`` look at index vectors."""
+    axes = windows.index_map
+    check_bounds(indices, windows.shape, axes, tuple([windows.sizes[i] for i in axes]))
 
 
 def take_front(src: Array, idxs: Sequence[Array], axes: Sequence[int]) -> Array:
@@ -143,7 +153,10 @@ def _scatter(
     params = gs.ScatterParams(
         dimension_numbers, GatherScatterMode.from_any(mode), indices_are_sorted, unique_indices
     )
-    return tr.bind1(primitive, (x, indices, values), params)
+    changed = tr.bind1(primitive, (x, indices, values), params)
+    if mode is None or params.mode is GatherScatterMode.PROMISE_IN_BOUNDS:
+        _look_at(indices, gs.scatter_windows(x.shape, values.shape, params))
+    return changed
 
 
 def scatter(

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors
+from tinyjax import dtypes, errors, lazy
+from tinyjax.config import settings
 from tinyjax.core.names import Array, av, conc, ew, fam, hlo, ints, lw, opd, prim, ru, tr
 
 
@@ -102,6 +103,33 @@ def wrap_index(x: Array, size: int) -> Array:
         aval = av.ShapedArray(x.shape, x.dtype)
         return opd.splat(start + size if start < 0 else start, aval)
     return conc.ConcreteArray(np.where(host < 0, host + host.dtype.type(size), host))
+
+
+def check_bounds(
+    indices: Array,
+    shape: tuple[int, ...],
+    axes: tuple[int, ...],
+    sizes: tuple[int, ...] = (1,),
+    *,
+    wraps: bool = False,
+) -> None:
+    """Raise where an index of the user's is out of bounds, if ``debug_bounds`` is set.
+
+    Of a program that is staged the indices are looked at when it runs.
+
+    Args:
+        indices: integers, as they were given; for several axes index vectors in the last axis.
+        shape: of the array that is indexed.
+        axes: the axis that the indices, or each entry of their vectors, are about.
+        sizes: of the window that begins at an index, along each of these axes.
+        wraps: whether an index below zero counts from the end.
+
+    Raises:
+        OutOfBoundsError: an index is out of bounds.
+    """
+    if settings().debug_bounds and all(type(shape[axis]) is int for axis in axes):
+        wraps = wraps and indices.dtype.kind != "u"
+        lazy.room("bounds").check(canonical_indices(indices), shape, axes, sizes, wraps)
 
 
 def same_dtype(indices: Sequence[Array]) -> list[Array]:

@@ -996,6 +996,7 @@ class IndexUpdate:
         there = _numpy.getitem(
             self._array,
             self._index,
+            mode=options.get("mode") and "clip",
             wrap_negative_indices=options.get("wrap_negative_indices", True),
         )
         return self._update(func(there), "set", options)

@@ -120,8 +120,9 @@ def checkify(
     """Make a function return what fails in it, beside its result.
 
     Args:
-        f: the function. It is traced, as by ``make_jaxpr``; arguments that are neither arrays nor
-            numbers, and static ones of what ``jit`` returned, it gets as they are.
+        f: the function. It is traced, as by ``make_jaxpr``; Python's ints and bools, what is
+            neither an array nor a number, and static arguments of what ``jit`` returned it gets as
+            they are.
         errors: what to look for: ``user_checks``, ``nan_checks``, ``index_checks``,
             ``div_checks``, or a union of these: ``float_checks``, ``automatic_checks``,
             ``all_checks``.
@@ -162,7 +163,7 @@ def checkify(
         if isinstance(f, jt.JitFunction):
             fun, positional, named = f.without_static(args, kwargs)
         leaves, in_tree = tree.flatten_arguments(positional, named)
-        dynamic = [is_data(x) for x in leaves]
+        dynamic = [is_data(x) and not isinstance(x, int) for x in leaves]
         flat = FlatFunction(fun, in_tree, user_fun=f)
 
         def of_arrays(*arrays: Array) -> list[Array]:
