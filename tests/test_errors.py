@@ -1137,9 +1137,9 @@ def truth_of_an_array() -> object:
     "dtype_promotion, rank_promotion, "
     "threefry_partitionable, default_prng_impl, check_leaks, check_jaxprs, debug_nans, debug_infs, "
     "debug_bounds, debug_key_reuse, explain, cache_dir, cache_max_bytes, disable_jit, "
-    "disable_bwd_checks, interruptible, tier, progress, announce, effort, locations, tracebacks, typecheck, "
-    "num_cpu_devices, default_device, platforms, transfers_to_device, transfers_between_devices, "
-    "transfers_to_host, user_contexts.",
+    "disable_bwd_checks, interruptible, tier, progress, announce, effort, locations, tracebacks, "
+    "typecheck, num_cpu_devices, default_device, platforms, transfers_to_device, "
+    "transfers_between_devices, transfers_to_host, user_contexts.",
 )
 def unknown_setting() -> object:
     unchecked(config.update)("speed", 11)  # here

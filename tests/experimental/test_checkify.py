@@ -282,3 +282,38 @@ def test_arguments_that_are_no_arrays() -> None:
     divided: Any = lambda x, n: x / n["by"]  # noqa: E731
     failing: Any = ours.checkify(divided, errors=[*ours.float_checks])
     assert "division by zero" in str(failing(x, {"by": 0})[0].get())
+
+
+def repeated(x: Any, n: int) -> Any:
+    ours.check(x[0] > 0, "must be positive, but is {}", x[0])
+    return tinyjax.numpy.tile(x, n)
+
+
+@partial(tinyjax.custom_jvp, nondiff_argnums=(1,))
+def ruled(x: Any, n: int) -> Any:
+    return repeated(x, n)
+
+
+ruled.defjvp(lambda n, xs, ts: (repeated(xs[0], n), repeated(ts[0], n)))
+
+
+@pytest.mark.parametrize(
+    "fun",
+    [
+        repeated,
+        ruled,
+        tinyjax.jit(repeated, static_argnums=1),
+        tinyjax.checkpoint(repeated, static_argnums=1),
+        lambda x, n: repeated(x, n) if n else x,
+        lambda x, n: 1 * tinyjax.jit(repeated, static_argnums=1)(x, n),
+    ],
+)
+def test_functions_of_static_arguments(fun: Callable[..., Any]) -> None:
+    """A Python int may be a size within the function, as on JAX."""
+    x = np.array([1.0, 2.0], np.float32)
+    checked: Any = ours.checkify(fun)
+    for call in (checked, tinyjax.jit(checked, static_argnums=1)):
+        error, found = call(x, 2)
+        assert error.get() is None
+        np.testing.assert_array_equal(found, np.tile(x, 2))
+        assert "must be positive, but is -1" in str(call(-x, 2)[0].get())
