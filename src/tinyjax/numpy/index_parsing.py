@@ -316,7 +316,7 @@ def _parse_entry(entry: Index, axis: int, n: int, arrays: bool, wrap: bool) -> E
         if indices.dtype in dtypes.STORED:
             indices = ew.convert_element_type(indices, dtypes.int32)
         if not dtypes.is_integer(indices.dtype):
-            raise errors.DtypeError(
+            raise errors.IndexingError(
                 f"an index must be integers or bools, but this one is {indices.aval}. Convert it "
                 "with .astype(int) if its values are whole."
             )
@@ -430,6 +430,15 @@ class Lookup(NamedTuple):
     plain_shape: tuple[int, ...]
 
 
+def check_not_empty(shape: tuple[int, ...], axis: int) -> None:
+    """Raise an error if an axis, of which an index takes an element, has none."""
+    if not shape[axis]:
+        raise errors.IndexingError(
+            f"axis {axis} of an array of shape {shape} is empty, so there is nothing that an index "
+            "could take of it."
+        )
+
+
 def look_up(parsed: Parsed, starts: Sequence[Keep] = ()) -> Lookup:
     """Bring the arrays of an index together.
 
@@ -439,7 +448,13 @@ def look_up(parsed: Parsed, starts: Sequence[Keep] = ()) -> Lookup:
     """
     looks = parsed.looks
     columns = same_dtype([look.indices for look in looks])
-    batch = pm.broadcast_shapes(*[c.shape for c in columns])
+    shapes = [c.shape for c in columns]
+    try:
+        batch = pm.broadcast_shapes(*shapes)
+    except errors.ShapeError as error:
+        raise errors.IndexingError(
+            f"arrays of indices broadcast to one shape, but got {', '.join(map(str, shapes))}."
+        ) from error
     dtype = columns[0].dtype
     columns.extend([opd.splat(keep.start, av.ShapedArray((), dtype)) for keep in starts])
     # NumPy's rule: the arrays' axes are where the arrays are if those stand together, or in front.

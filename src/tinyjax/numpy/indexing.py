@@ -82,10 +82,9 @@ def getitem(
         An array of ``x``'s dtype.
 
     Raises:
-        IndexingError: an entry is not an index, or a mask has the wrong shape.
+        IndexingError: an entry is not an index, a mask has the wrong shape, arrays of indices have
+            shapes that do not broadcast, or an axis has no element.
         AxisError: there are more entries than axes.
-        ShapeError: arrays of indices do not broadcast.
-        DtypeError: an array of indices is of floats.
         ConcreteIndexError: a mask, without a ``fill_value``, or a bound of a slice is traced.
 
     Example:
@@ -173,11 +172,7 @@ def _eager_getitem(x: HostArray, index: arr.Indices) -> Array | None:
 
 def _check_not_empty(parsed: index_parsing.Parsed) -> None:
     for look in parsed.looks:
-        if not parsed.shape[look.axis]:
-            raise errors.ShapeError(
-                f"axis {look.axis} of an array of shape {parsed.shape} is empty, so there is "
-                "nothing that an index could take of it."
-            )
+        index_parsing.check_not_empty(parsed.shape, look.axis)
 
 
 def _sliced(x: Array, bounds: Sequence[tuple[int, int, int, bool]]) -> Array:

@@ -16,7 +16,14 @@ from tinyjax.core.values.integers import fit_int32, integer, is_one_of, listed, 
 from tinyjax.dtypes import DType, HostArray, default_int
 from tinyjax.errors import ArgumentError, ConcretizationError, DtypeError, ShapeError, shortened
 from tinyjax.host import data_at_hand, replay
-from tinyjax.numpy import creation as cr, elementwise as uf, indexing, promotion as pm, selection
+from tinyjax.numpy import (
+    creation as cr,
+    elementwise as uf,
+    index_parsing,
+    indexing,
+    promotion as pm,
+    selection,
+)
 from tinyjax.numpy.manipulation import filled
 from tinyjax.numpy.sorting import cumsum
 from tinyjax.primitives import gather_scatter as gs, modes, result_placement as placing, sort as so
@@ -179,6 +186,7 @@ def take_along_axis(
     common.insert(axis, places.shape[axis])
     if not prod(common):
         return opd.splat(0, av.ShapedArray(tuple(common), x.dtype))
+    index_parsing.check_not_empty(x.shape, axis)
     # An axis that both have goes along. One that only the array has is taken whole, and one that
     # only the indices have repeats the array.
     whole = [i for i in others if places.shape[i] == 1 != x.shape[i]]

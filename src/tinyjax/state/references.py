@@ -18,7 +18,14 @@ from tinyjax import dtypes, frames, records, tree
 from tinyjax.core.names import Array, ArrayLike, Tracer, av, conc, derivatives, jx, opd, stg
 from tinyjax.core.tracing.calling import HOLDERS, Holder, leaf_path, split_aux, whole_places
 from tinyjax.core.tracing.trace import EvalTrace, Trace, current_trace
-from tinyjax.errors import ArgumentError, RefError, described, shortened, type_name
+from tinyjax.errors import (
+    ArgumentError,
+    IndexingError,
+    RefError,
+    described,
+    shortened,
+    type_name,
+)
 from tinyjax.parallel.sharding import Sharding
 
 
@@ -417,7 +424,7 @@ def _check_bounds(index: Any, aval: av.ShapedArray) -> None:
         if isinstance(part, (int, np.integer)) and not isinstance(part, bool):
             size = aval.shape[axis] if axis < aval.ndim else None
             if size is not None and not -size <= part < size:
-                raise RefError(
+                raise IndexingError(
                     f"index {part} is out of bounds for axis {axis}, of size {size}, of a Ref of "
                     f"type {aval}."
                 )
