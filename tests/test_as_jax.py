@@ -115,6 +115,16 @@ CASES = [
         ),
         r"\[0 1 2\] \[7 1 2\] \[0 2 4\] \[0 2 5\] \[2 3 2\]\n\[('FutureWarning'(, )?){5}\]",
     ),
+    (  # by which Haiku and Flax see that a function with side effects is transformed
+        (
+            "import jax; from jax.extend.core import get_opaque_trace_state as state\n"
+            "outside = state()\n"
+            "def look(x): found.append(state(convention='') == outside); return x\n"
+            "found = []; look(1.0); jax.lax.cond(True, look, look, 1.0)\n"
+            "jax.lax.switch(1, [look, look], 1.0); jax.jit(look)(1.0); look(1.0); print(found)"
+        ),
+        r"\[True, False, (False, )+True\]",
+    ),
     (  # by which numpyro sees that values are known
         (
             "import jax, numpy as np, jax.numpy as jnp; x = np.ones((2, 3))\n"

@@ -411,7 +411,7 @@ def get_opaque_trace_state(convention: object = None) -> object:
         >>> _ = tinyjax.vmap(look)(jnp.ones(1))
         False
     """
-    return tuple(map(id, tr.enclosing_traces()))
+    return (*map(id, tr.enclosing_traces()), *tr.calls_of_branches.get())
 
 
 def unsafe_am_i_under_a_jit_DO_NOT_USE() -> bool:

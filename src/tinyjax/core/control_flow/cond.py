@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar, overload
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, tree
+from tinyjax import config, dtypes, tree
 from tinyjax.core.control_flow import common as cf, primitives as cfp
 from tinyjax.core.control_flow.comparing import common_types, compared
 from tinyjax.core.control_flow.primitives import (
@@ -28,7 +28,7 @@ from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.primitive import fill_list
 from tinyjax.core.tracing.program_rules import Run, def_program
 from tinyjax.core.tracing.staging import Staged, call_one_of, close_over, extend, stage
-from tinyjax.core.tracing.trace import bind
+from tinyjax.core.tracing.trace import assigned, bind, calls_of_branches
 from tinyjax.core.transforms import batching as bt, jvp as jv, linearize as lz, transpose as tp
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array, ArrayLike
@@ -602,7 +602,11 @@ def _call(
     flat = calling.FlatFunction(branch, in_tree)
     args = calling.as_arrays(leaves, branch, in_tree)
     avals = [x.aval for x in args]
-    outs = flat(*args)
+    if config.follows_jax:
+        with assigned(calls_of_branches, (*calls_of_branches.get(), object())):
+            outs = flat(*args)
+    else:
+        outs = flat(*args)
     targets = compared(name, branches, taken, (in_tree, avals), (flat.out_tree, outs))
     if targets is not None:
         outs = [

@@ -694,6 +694,13 @@ def assigned(variable: ContextVar[R], value: R) -> Iterator[None]:
         variable.reset(token)
 
 
+#: One object for each call of a branch of ``cond`` that runs here without being staged. In JAX it
+#: is staged, so that ``tinyjax.as_jax`` tells it apart from what is around it.
+calls_of_branches: Final[ContextVar[tuple[object, ...]]] = ContextVar(
+    "tinyjax_calls_of_branches", default=()
+)
+
+
 @contextmanager
 def use_trace(trace: Trace) -> Iterator[None]:
     """Make ``trace`` the current one within a block.
