@@ -104,7 +104,6 @@ MODULES: Final = (
 FIXED: Final = "of no effect: products are computed in the full precision of their dtype"
 ACCURATE: Final = "of no effect: functions are as accurate as NumPy's and XLA's"
 VERSIONS: Final = "the version of tinyjax's own format"
-NO_EFFECT: Final = "of no effect: equations bear the user's line"
 CHUNKS: Final = "has `chunk_size=`"
 PORTIONS: Final = "has `chunk_size=` and `threads=`"
 
@@ -158,8 +157,6 @@ DIFFERS: Final = {
     "jit": "has `control_flow=`; moves arguments that lie otherwise than `in_shardings` says",
     "log_compiles": "tells the logger `tinyjax`",
     "make_jaxpr": "arrays closed over come first among the parameters; other text",
-    "named_call": NO_EFFECT,
-    "named_scope": NO_EFFECT,
     "hessian": CHUNKS,
     "jacfwd": CHUNKS,
     "jacobian": CHUNKS,

@@ -17,6 +17,7 @@ import tinyjax.scipy
 from tinyjax import config, sharding
 from tinyjax.core import xla
 from tinyjax.errors import ArgumentError, PlatformError
+from tinyjax.extend import core
 from tinyjax.missing_names import ABSENT
 
 
@@ -78,7 +79,32 @@ def test_types_of_values() -> None:
     assert tinyjax.typeof(tinyjax.ShapeDtypeStruct((3,), "int8")).shape == (3,)
 
 
-def test_scopes_are_of_no_effect() -> None:
+def test_equations_tell_scopes_and_lines() -> None:
+    """What tools that walk jaxprs read; through transformations, too."""
+
+    def layer(x: Any) -> Any:
+        with tinyjax.named_scope("outer"), tinyjax.named_scope("inner"):
+            y = jnp.sin(x)
+        return tinyjax.named_call(jnp.cos, name="wave")(y) * x
+
+    def stacks(fun: Any) -> set[tuple[str, str]]:
+        eqns = tinyjax.make_jaxpr(fun)(jnp.ones(2)).eqns
+        assert {eqn.source_info.location.filename for eqn in eqns} == {__file__}
+        return {(str(eqn.primitive), eqn.source_info.name_stack) for eqn in eqns}
+
+    named = {("sin", "outer/inner"), ("cos", "wave")}
+    assert stacks(layer) == {*named, ("mul", "")}
+    for change in (tinyjax.vmap, lambda f: tinyjax.grad(lambda x: f(x).sum())):
+        assert named <= stacks(change(layer))
+    (eqn,) = tinyjax.make_jaxpr(jnp.sin)(1.0).eqns
+    bare = core.new_jaxpr_eqn(eqn.invars, eqn.outvars, eqn.primitive, eqn.params)
+    assert (bare.source_info.name_stack, bare.source_info.traceback) == ("", None)
+    made = (eqn.invars, eqn.outvars, eqn.primitive, eqn.params, eqn.effects)
+    assert core.new_jaxpr_eqn(*made, bare.source_info).source is None
+    assert core.new_jaxpr_eqn(*made, eqn.source_info).source is eqn.source
+
+
+def test_scopes_change_no_values() -> None:
     @tinyjax.named_scope("layer")
     def f(x: Any) -> Any:
         with tinyjax.named_scope("inner"):

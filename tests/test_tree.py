@@ -1413,7 +1413,7 @@ def test_values_that_trees_hold_look_like_no_containers() -> None:
     place = tinyjax.NamedSharding(mesh, tinyjax.P("x"))
     x, matrix = jnp.ones(2), jnp.eye(2)
     traced: list[object] = []
-    jit(lambda x: traced.append(x) or x)(x)
+    jit(traced.append)(x)
     values: list[Any] = [
         *(x, tinyjax.random.key(0), tinyjax.device_put(x, place), tinyjax.new_ref(x), *traced),
         *(tinyjax.ShapeDtypeStruct((2,), "float32"), x.aval, x.format, x.format.layout),

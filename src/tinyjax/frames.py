@@ -23,6 +23,7 @@ import sys
 import warnings
 import weakref
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from functools import partial, update_wrapper
 from itertools import count, islice
 from threading import Lock, local
@@ -289,6 +290,10 @@ class Span(Record):
     end_column: int
 
 
+#: The names of the blocks of ``named_scope`` that run here, the outermost first.
+named_scopes: Final[ContextVar[tuple[str, ...]]] = ContextVar("tinyjax_named_scopes", default=())
+
+
 @attrs.define(eq=False, repr=False)  # not frozen, which would double the cost of making one
 class Source:
     """Where an equation was staged, kept as code and instruction so that staging stays cheap.
@@ -303,6 +308,15 @@ class Source:
         """Pickle the line; another process has no use for the code."""
         where = self.location
         return _source_at, (where.filename, where.lineno, where.function)
+
+    @property
+    def name_stack(self) -> str:
+        """The names of the blocks of ``named_scope`` around it, as JAX writes them."""
+        return ""
+
+    @property
+    def traceback(self) -> None:
+        """There is no traceback: the line alone is kept."""
 
     @property
     def span(self) -> Span:
@@ -344,6 +358,22 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     warnings.warn_explicit(
         message, category, frame.f_code.co_filename, frame.f_lineno, registry=registry
     )
+
+
+@attrs.define(eq=False, repr=False)
+class ScopedSource(Source):
+    """The source of an equation within blocks of ``named_scope``, whose names it has."""
+
+    scopes: tuple[str, ...]
+
+    @property
+    def name_stack(self) -> str:
+        """The names of the blocks of ``named_scope`` around it, as JAX writes them."""
+        return "/".join(self.scopes)
+
+
+#: The source of equations that were made of nobody's line.
+NO_SOURCE: Final = Source(compile("", "<unknown>", "exec"), 0)
 
 
 def user_source() -> Source | None:

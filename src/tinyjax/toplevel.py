@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
-from tinyjax import config, errors
+from tinyjax import config, errors, frames
 from tinyjax.core.names import Array, api, arguments, av, ck, cl, conc, dev, ints, jt, opd, tr, xla
 
 if TYPE_CHECKING:
@@ -325,9 +325,9 @@ def typeof(x: Any) -> av.ShapedArray | rf.AbstractRef:
 
 @contextmanager
 def named_scope(name: str) -> Iterator[None]:
-    """Name a part of a program; of no effect, since equations bear the user's line.
+    """Name a part of a program: its equations tell the names, as ``eqn.source_info.name_stack``.
 
-    It can be a decorator, too.
+    Scopes may be nested, and one can be a decorator, too.
 
     Raises:
         ArgumentError: the name is no text.
@@ -340,11 +340,12 @@ def named_scope(name: str) -> Iterator[None]:
     """
     if not isinstance(name, str):
         raise errors.ArgumentError(f"named_scope takes a text, but got {errors.shortened(name)}.")
-    yield
+    with tr.assigned(frames.named_scopes, (*frames.named_scopes.get(), name)):
+        yield
 
 
 def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R]:
-    """Return a function in a ``named_scope``: itself, since that is of no effect.
+    """Return a function in a ``named_scope``: by default, its own name.
 
     Raises:
         ArgumentError: this is not a function.
@@ -358,7 +359,7 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
         2
     """
     errors.check_function("named_call", fun)
-    return fun
+    return named_scope(getattr(fun, "__name__", "fun") if name is None else name)(fun)
 
 
 @ck.explained

@@ -524,6 +524,13 @@ def test_errors_of_indexing_are_index_errors(shape: tuple[int, ...]) -> None:
         {},
     ]
     x = np.zeros(shape, np.float32)
+    ways: list[Callable[[Any, Any], object]] = [
+        lambda x, index: x[index],
+        lambda x, index: x.at[index].get(mode="clip"),
+        lambda x, index: x.at[index].set(0.0),
+        lambda x, index: tj.eval_shape(lambda x: x[index], x),
+        lambda x, index: tj.new_ref(x)[index],
+    ]
     seen = set()
     for index in (*[(a,) for a in entries], *product(entries, repeat=2)):
         try:
@@ -533,16 +540,9 @@ def test_errors_of_indexing_are_index_errors(shape: tuple[int, ...]) -> None:
         else:
             continue
         ours = unchecked(tuple(jnp.asarray(i) if isinstance(i, np.ndarray) else i for i in index))
-        ways: list[Callable[[], object]] = [
-            lambda ours=ours: jnp.asarray(x)[ours],
-            lambda ours=ours: jnp.asarray(x).at[ours].get(mode="clip"),
-            lambda ours=ours: jnp.asarray(x).at[ours].set(0.0),
-            lambda ours=ours: tj.eval_shape(lambda x: x[ours], x),
-            lambda ours=ours: tj.new_ref(jnp.asarray(x))[ours],
-        ]
         for way in ways:
             try:
-                way()
+                way(jnp.asarray(x), ours)
             except IndexError:
                 seen.add("refused")
             else:  # out of bounds, which moves to the nearest element, or is dropped

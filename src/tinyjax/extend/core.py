@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors, lazy
+from tinyjax import dtypes, errors, frames, lazy
 from tinyjax.core.jit.program import def_call
 from tinyjax.core.names import Array, av, bt, jx, low, opd, prim, stg, tr
 from tinyjax.lax import placement
@@ -239,7 +239,7 @@ def new_jaxpr_eqn(
         primitive: what it applies.
         params: the parameters: an instance of the primitive's class for them, or its fields.
         effects: has no effect: primitives say what they do.
-        source_info: the user's line, as another equation has it in ``source``.
+        source_info: the user's line, as another equation has it in ``source_info``.
         ctx: has no effect.
 
     Example:
@@ -249,7 +249,8 @@ def new_jaxpr_eqn(
         >>> new_jaxpr_eqn(eqn.invars, eqn.outvars, eqn.primitive, eqn.params)
         b:float32[] = sin a
     """
-    eqn = JaxprEqn(primitive, tuple(invars), params, tuple(outvars), source_info)
+    source = None if source_info is frames.NO_SOURCE else source_info
+    eqn = JaxprEqn(primitive, tuple(invars), params, tuple(outvars), source)
     return eqn.replace(params=params)
 
 

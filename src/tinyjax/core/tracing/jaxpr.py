@@ -173,6 +173,18 @@ class JaxprEqn:
         """The types of the results."""
         return [var.aval for var in self.out_binders]
 
+    @property
+    def source_info(self) -> frames.Source:
+        """The line that it comes from, with the names of scopes in ``name_stack``.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> (eqn,) = tinyjax.make_jaxpr(tinyjax.named_scope("wave")(jnp.sin))(1.0).eqns
+            >>> eqn.source_info.name_stack
+            'wave'
+        """
+        return frames.NO_SOURCE if self.source is None else self.source
+
     def replace(
         self,
         invars: Sequence[Atom] | None = None,

@@ -43,7 +43,14 @@ from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
 from tinyjax.core.values.operands import is_splat
 from tinyjax.errors import TinyjaxError
-from tinyjax.frames import STAGING_LEVEL, Source, describe_function, user_frame
+from tinyjax.frames import (
+    STAGING_LEVEL,
+    ScopedSource,
+    Source,
+    describe_function,
+    named_scopes,
+    user_frame,
+)
 
 P = TypeVar("P")
 
@@ -367,7 +374,9 @@ class StagingTrace(Recorder):
         source = evaluated_source()
         if source is None:
             frame = user_frame(2)
-            source = None if frame is None else Source(frame.f_code, frame.f_lasti)
+            if frame is not None:
+                scopes, code, at = named_scopes.get(), frame.f_code, frame.f_lasti
+                source = ScopedSource(code, at, scopes) if scopes else Source(code, at)
         return self.record(primitive, args, params, source)
 
 
