@@ -17,6 +17,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
+from tinyjax import dtypes
 from tinyjax.errors import (
     ArgumentError,
     ConcretizationError,
@@ -362,3 +363,21 @@ def test_arrays_and_traced_values_are_no_records() -> None:
     assert not any(map(attrs.has, kinds))
     with pytest.raises(DifferentiationError, match="no derivative"):
         tinyjax.source.grad(lambda x: x.sum())(jnp.arange(3))
+
+
+def test_buffers_of_every_dtype() -> None:
+    """From Python 3.12 on ``memoryview(x)`` calls the method."""
+    for dtype in dtypes.ALL:
+        x = jnp.array([[0, 1, 1], [1, 0, 1]], dtype)
+        shown: Any = np.asarray(x)
+        try:
+            view = x.__buffer__(0)
+        except BufferError as error:  # NumPy has no such type: do as the message says
+            advice = str(error).partition("by ")[2].rstrip(".")
+            shown = shown.view(f"u{dtype.itemsize}")
+            view = eval(advice, {"np": np, "x": x})
+        assert view.readonly
+        assert bytes(view) == shown.tobytes()
+        np.testing.assert_array_equal(np.asarray(view), shown)
+    with pytest.raises(BufferError, match="it is of keys"):
+        tinyjax.random.key(0).__buffer__(0)

@@ -646,6 +646,11 @@ class Array(_Methods):
                 f"this array, of type {self.aval}, gives no buffer: it is of keys, or debug_nans "
                 "follows its NaNs."
             )
+        if self.dtype.isbuiltin != 1:  # it is not one of NumPy's
+            raise BufferError(
+                f"Python's buffers have no type {self.dtype.name}: show the bits, by "
+                f"memoryview(np.asarray(x).view(np.uint{8 * self.dtype.itemsize}))."
+            )
         # ascontiguousarray would give an array without axes one
         data: Any = np.require(self.concrete("a buffer"), requirements="C")
         return memoryview(data).toreadonly()  # of a copy, too
