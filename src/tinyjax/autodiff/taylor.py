@@ -25,6 +25,7 @@ from tinyjax.core.api.arguments import as_tangents, check_per_argument
 from tinyjax.core.names import Array, Primitive, av, cl, cond, ew, jt, jx, prim, sc, sh, tr, wl
 from tinyjax.core.tracing.primitive import ZERO, Tangent
 from tinyjax.core.tracing.watching import watched
+from tinyjax.custom_derivatives import custom_calls, differentiated_calls
 from tinyjax.dtypes import HostArray, is_inexact
 from tinyjax.primitives import convolution as cv, dot
 
@@ -112,6 +113,10 @@ class SeriesTrace(tr.Trace):
             program: Any = params
             with tr.use_trace(self):
                 return jx.eval_jaxpr(program.jaxpr, args)
+        if primitive is custom_calls.custom_call_p:
+            recorded: Any = params
+            with tr.use_trace(self):
+                return custom_calls.reopened(recorded)(*args)
         loop = _LOOPS.get(primitive)
         if loop is not None and self.unknown:
             raise NeedsAllTermsError
@@ -137,14 +142,14 @@ class SeriesTrace(tr.Trace):
         return self._complete(key, args, outs, later)
 
     def process_custom_call(self, call: tr.CustomCall, args: Sequence[Array]) -> Sequence[Array]:
-        """Apply the derivative rule to series; look through a call that has none.
-
-        So it is with a function that closes over a series, in which no rule knows the derivative.
-        """
-        if call.jvp is None or call.touches(self, ()) or not any(self.owns(x) for x in args):
+        """Apply the derivative rule to series; look through a call that has none."""
+        # an argument may be what the call closes over, too: the rule must tell them apart
+        args = [self.again(x) for x in args]
+        call, args = differentiated_calls.with_closed_over(self, call, args)
+        if call.jvp is None or not any(self.owns(x) for x in args):
             return super().process_custom_call(call, args)
-        outs = self.parent.process_custom_call(call.under(self), [self.split(x) for x in args])
-        return self._with_rule(object(), args, [self.split(x) for x in outs], call.jvp)
+        outs = self.parent.process_custom_call(call, [self.split(x) for x in args])
+        return self._with_rule(object(), args, outs, differentiated_calls.forward_rule(call))
 
     def _with_rule(
         self,
@@ -208,6 +213,12 @@ class SeriesTrace(tr.Trace):
     def split(self, x: Array) -> Array:
         """Return a value at ``t = 0``."""
         return x.terms[0] if isinstance(x, SeriesTracer) and self.owns(x) else x
+
+    def again(self, x: Array) -> Array:
+        """Return a value as another tracer, of the same terms."""
+        if isinstance(x, SeriesTracer) and self.owns(x):
+            return SeriesTracer(self, x.terms, x._later)
+        return x
 
     def series(self, x: Array) -> Series:
         """Return all terms of a value; of a constant, one."""
@@ -291,6 +302,15 @@ def _run(
     with tr.Running(trace):
         outs = fun(*[trace.traced(series) for series in args])
         return [trace.series(out) for out in outs]
+
+
+def push_forward(
+    fun: Callable[..., Sequence[Array]], primals: Sequence[Array], tangents: Sequence[Tangent]
+) -> tuple[list[Array], list[Tangent]]:
+    """Push tangents through a function of arrays, though rules be for reverse mode alone."""
+    args = [(x,) if t is ZERO else (x, t) for x, t in zip(primals, tangents, strict=True)]
+    outs = _run(fun, 1, args)
+    return [out[0] for out in outs], [out[1] if len(out) > 1 else ZERO for out in outs]
 
 
 def _of_program(jaxpr: jx.Jaxpr, order: int, args: Sequence[Series]) -> list[list[Array]]:

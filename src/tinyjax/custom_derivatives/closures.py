@@ -9,6 +9,8 @@ from functools import partial
 from types import FunctionType, MethodType
 from typing import Any
 
+import attrs
+
 from tinyjax import dtypes, errors, frames, tree
 from tinyjax.core.names import Array, ConcreteArray, cl, jx, opd, stg, tr
 
@@ -122,6 +124,13 @@ def closed_over(fun: FunctionType) -> list[Any]:
 # ``closure_convert``: what a function closes over, as arguments of a function with rules.
 
 
+@attrs.frozen
+class _Named:
+    """Hold a function that messages name: what it closes over is not searched for tracers."""
+
+    fun: Callable[..., Any]
+
+
 def closure_convert(
     fun: Callable[..., Any], *example_args: Any
 ) -> tuple[Callable[..., Any], list[Array]]:
@@ -160,14 +169,16 @@ def closure_convert(
     traced = [isinstance(x, tr.Tracer) and dtypes.is_inexact(x.dtype) for x in consts]
     closed_over = [x for x, is_traced in zip(consts, traced, strict=True) if is_traced]
     constants = [None if is_traced else x for x, is_traced in zip(consts, traced, strict=True)]
-    out_tree, n = flat.out_tree, len(example_args)
+    out_tree, n, count = flat.out_tree, len(example_args), len(closed_over)
+    named = _Named(fun)
 
     def converted(*args: Any) -> Any:
-        if len(args) != n + len(closed_over):
+        fun = named.fun
+        if len(args) != n + count:
             raise errors.ArgumentError(
                 "The inputs to the closure produced by closure_convert must have the same Pytree "
                 f"structure as the example arguments: {frames.describe_function(fun)} takes {n} "
-                f"arguments and the {len(closed_over)} values that it closed over, but got "
+                f"arguments and the {count} values that it closed over, but got "
                 f"{len(args)}."
             )
         own_leaves = in_tree.flatten_up_to((args[:n], {}), "args")

@@ -564,8 +564,8 @@ def _failed(error: Exception) -> _ClosedJvp:
     return rule
 
 
-def _reopened(params: CustomCallParams) -> Callable[..., Sequence[Array]]:
-    """The function of all operands that makes the call with callables again."""
+def reopened(params: CustomCallParams) -> Callable[..., Sequence[Array]]:
+    """Return the function of all operands that makes the call with callables again."""
     n, jaxpr = params.num_consts, params.jaxpr
 
     def fun(*operands: Array) -> Sequence[Array]:
@@ -597,14 +597,14 @@ def _custom_call_lowering(b: Lowering, operands: Values, params: CustomCallParam
 def _custom_call_jvp(
     primals: prim.Arrays, tangents: prim.Tangents, params: CustomCallParams
 ) -> prim.JvpResult:
-    return jv.jvp_flat(_reopened(params), primals, tangents)
+    return jv.jvp_flat(reopened(params), primals, tangents)
 
 
 @custom_call_p.def_linearize
 def _custom_call_linearize(
     primals: prim.Arrays, nonzero: Sequence[bool], params: CustomCallParams
 ) -> prim.LinearizeResult:
-    linearized = lz.linearize_flat(_reopened(params), primals, nonzero)
+    linearized = lz.linearize_flat(reopened(params), primals, nonzero)
     jaxpr, residuals = linearized.jaxpr, linearized.residuals
     return (
         linearized.primals_out,
@@ -624,4 +624,4 @@ def _custom_call_transpose(
 def _custom_call_batch(
     mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: CustomCallParams
 ) -> prim.BatchResult:
-    return bt.batch_flat(_reopened(params), mapped, values, axes)
+    return bt.batch_flat(reopened(params), mapped, values, axes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
 from typing import Any, Final, TypeAlias, TypeVar
@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import attrs
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, bt, idn, jv, jx, lz, opd, pr, prim, sh, sl, stg, tr
+from tinyjax.core.names import Array, api, bt, idn, jv, jx, lz, opd, pr, prim, sh, sl, stg, tr
 from tinyjax.core.primitives.rules import add_tangents, instantiate_all
 from tinyjax.custom_derivatives.closures import holds_tracer, tracers_in
 
@@ -33,7 +33,7 @@ def differentiated(
     if active and call.jvp is None and call.batch is not None and trace.linearizing:
         return _linearized(trace, call, args)
     touched = [False]
-    stripped = _PrimalTrace(trace.parent, trace, touched).strip(call)
+    stripped = _stripped(call, trace, touched)
     out_tangents: Sequence[prim.Tangent]
     if active and stripped.jvp is not None:
         parent = trace.parent
@@ -79,7 +79,7 @@ def _linearized(trace: jv.JVPTrace, call: tr.CustomCall, args: Sequence[Array]) 
     start = len(linear.eqns)
     with tr.use_trace(trace):
         plain = call.fun(*args)
-    stripped = _PrimalTrace(linear, trace, [False]).strip(call)
+    stripped = _stripped(call, trace, [False])
     if any(map(pr.asks, linear.eqns[start:])):
         stripped = _applying_rules(stripped)
     outs = linear.process_custom_call(stripped, primals)
@@ -206,43 +206,142 @@ def _push_through(
     return results[: len(has_tangent)], prim.with_zeros(has_tangent, results[len(has_tangent) :])
 
 
-class _PrimalTrace(tr.Trace):
-    """Takes the tangents of one trace off the values that user code closes over.
+class _ReplacingTrace(tr.Trace):
+    """Replaces values that user code closes over, among the operands of what it does.
 
     Attributes:
-        of: the trace.
-        touched: one element, whether it has met such a value.
+        replace: returns what stands for a value.
+        values: what it returns that no search of what is closed over finds.
     """
 
-    __slots__ = ("of", "touched")
+    __slots__ = ("replace", "values")
 
     transformation = "jvp"
 
-    def __init__(self, parent: tr.Trace, of: jv.JVPTrace, touched: list[bool]) -> None:
-        super().__init__(parent, of.fun)
-        self.of = of
-        self.touched = touched
-
-    def primal(self, value: Array) -> Array:
-        if type(value) is jv.JVPTracer and value._trace is self.of:
-            self.touched[0] = True
-            return value.primal
-        return value
+    def __init__(
+        self, parent: tr.Trace, replace: Callable[[Array], Array], values: Sequence[Array]
+    ) -> None:
+        super().__init__(parent)
+        self.replace = replace
+        self.values = values
 
     def process(
         self, primitive: prim.Primitive[P], args: Sequence[Array], params: P
     ) -> Sequence[Array]:
-        return self.parent.process(primitive, [self.primal(x) for x in args], params)
+        return self.parent.process(primitive, [self.replace(x) for x in args], params)
 
     def process_custom_call(self, call: tr.CustomCall, args: Sequence[Array]) -> Sequence[Array]:
-        return self.parent.process_custom_call(self.strip(call), [self.primal(x) for x in args])
+        replaced = _replacing(call, self.replace, self.values)
+        return self.parent.process_custom_call(replaced, [self.replace(x) for x in args])
 
-    def strip(self, call: tr.CustomCall) -> tr.CustomCall:
-        """The call without the tangents; what it closes over is constant."""
-        return call.within(
-            lambda: tr.use_trace(_PrimalTrace(tr.current_trace(), self.of, self.touched)),
-            self.primal,
-        )
+
+def _replacing(
+    call: tr.CustomCall, replace: Callable[[Array], Array], values: Sequence[Array] = ()
+) -> tr.CustomCall:
+    """Return a call whose callables compute with other values than they close over."""
+    inside = call.within(
+        lambda: tr.use_trace(_ReplacingTrace(tr.current_trace(), replace, values)), replace
+    )
+    held = (*map(replace, call.consts), *values)
+    return attrs.evolve(inside, consts=held) if held else inside
+
+
+def _stripped(call: tr.CustomCall, of: jv.JVPTrace, touched: list[bool]) -> tr.CustomCall:
+    """Return a call without the tangents of a trace; what it closes over is constant.
+
+    Args:
+        call: the call.
+        of: the trace.
+        touched: one element, which becomes whether the call has met a value with such a tangent.
+    """
+
+    def primal(value: Array) -> Array:
+        if type(value) is jv.JVPTracer and value._trace is of:
+            touched[0] = True
+            return value.primal
+        return value
+
+    return _replacing(call, primal)
+
+
+# Calls with rules under traces of Taylor's kind, which differentiate rules in forward mode.
+
+
+def with_closed_over(
+    trace: tr.Trace, call: tr.CustomCall, args: Sequence[Array]
+) -> tuple[tr.CustomCall, Sequence[Array]]:
+    """Make operands of the tracers of a trace that a call closes over.
+
+    The derivative in the call's own operands is that of its rule, in the others that of the
+    function's own operations, as under ``jvp``.
+
+    Returns:
+        The call, and its operands.
+    """
+    held = [*tracers_in((tuple(call.holds), tuple(call.consts)))]
+    found = list({id(x): x for tracer in held for x in _parts_of(trace, tracer)}.values())
+    rule, n = call.jvp, len(args)
+    if rule is None or not found:
+        return call, args
+
+    def given(values: Sequence[Array]) -> tr.CustomCall:
+        own = {id(x): value for x, value in zip(found, values, strict=True)}
+        return _replacing(call, lambda x: own.get(id(x), x), values)
+
+    def fun(*operands: Array) -> Sequence[Array]:
+        return given(operands[n:]).fun(*operands[:n])
+
+    def jvp(primals: Sequence[Array], tangents: Sequence[prim.Tangent]) -> prim.JvpResult:
+        own = given(primals[n:])
+        if own.jvp is not None and any(t is not prim.ZERO for t in tangents[:n]):
+            outs, out_tangents = own.jvp(primals[:n], tangents[:n])
+        else:
+            outs = tr.current_trace().process_custom_call(own, primals[:n])
+            out_tangents = [prim.ZERO] * len(outs)
+        _, more = jv.jvp_flat(lambda *values: fun(*primals[:n], *values), primals[n:], tangents[n:])
+        return outs, [add_tangents(a, b) for a, b in zip(out_tangents, more, strict=True)]
+
+    others = [x for x in held if not any(True for _ in _parts_of(trace, x))]
+    return attrs.evolve(call, fun=fun, jvp=jvp, holds=others, consts=()), [*args, *found]
+
+
+def _parts_of(trace: tr.Trace, value: Array) -> Iterator[Array]:
+    """Yield the tracers of a trace that a value is, or is made of by other traces."""
+    if trace.owns(value):
+        yield value
+    elif isinstance(value, tr.Tracer):
+        for x in value.components():
+            yield from _parts_of(trace, x)
+
+
+def forward_rule(call: tr.CustomCall) -> tr.DerivativeRule:
+    """Return the rule of a call for forward mode, made of that for reverse mode if need be."""
+    if call.reverse:
+        return by_reverse_mode(lambda *xs: tr.current_trace().process_custom_call(call, xs))
+    assert call.jvp is not None, "asked only where there is a rule"
+    return call.jvp
+
+
+def by_reverse_mode(fun: Callable[..., Sequence[Array]]) -> tr.DerivativeRule:
+    """Make a derivative rule of a function that has one for reverse mode only.
+
+    The pull-back is linear, and its own pull-back is the push-forward.
+    """
+
+    def rule(primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
+        nonzero = prim.nonzeros(tangents)
+
+        def of_active(*active: Array) -> tuple[list[Array], list[Array]]:
+            rest = iter(active)
+            outs = fun(*[next(rest) if has else x for x, has in zip(primals, nonzero, strict=True)])
+            return [x for x in outs if dtypes.is_inexact(x.dtype)], list(outs)
+
+        values, pull, outs = api.vjp(of_active, *prim.marked(primals, nonzero), has_aux=True)
+        _, push = api.vjp(pull, [sh.zero_tangent(x.aval) for x in values])
+        (moved,) = push(tuple(prim.present(tangents)))
+        return outs, prim.with_zeros([dtypes.is_inexact(x.dtype) for x in outs], moved)
+
+    return rule
 
 
 # Calls with rules under ``vmap``: a rule for batches is applied, or function and rule batched.
@@ -278,7 +377,7 @@ def _apply_batch_rule(
 ) -> Sequence[Array]:
     for tracer in tracers_in(call.batch_rule):
         live = tracer._trace.live
-        if not live or _is_part_of(trace, tracer):
+        if not live or any(True for _ in _parts_of(trace, tracer)):
             what = (
                 "that the same vmap maps"
                 if live
@@ -297,13 +396,6 @@ def _apply_batch_rule(
         bt.BatchTracer(trace, out, 0) if has else out
         for out, has in zip(outs, batched, strict=True)
     ]
-
-
-def _is_part_of(trace: tr.Trace, value: Array) -> bool:
-    """Say whether a value is a tracer of a trace, which others may have wrapped."""
-    return trace.owns(value) or (
-        isinstance(value, tr.Tracer) and any(_is_part_of(trace, x) for x in value.components())
-    )
 
 
 #: So many elements are kept, where they might be computed again for each use.
@@ -409,9 +501,8 @@ def _batched_call(
             prim.ZERO if t is prim.ZERO else x for t, x in zip(out_tangents, moved, strict=True)
         ]
 
-    return attrs.evolve(
-        call, fun=fun, jvp=None if call.jvp is None else jvp, batch=None, batch_rule=None, consts=()
-    )
+    rule = None if call.jvp is None else jvp
+    return attrs.evolve(call, fun=fun, jvp=rule, batch=None, batch_rule=None)
 
 
 #: What finds out of which results the derivatives differ from example to example.

@@ -18,6 +18,8 @@ P = TypeVar("P")
 
 #: ``(primals, tangents) -> results, their tangents``, as ``jvp`` rules are.
 Rule = tr.DerivativeRule
+#: Pushes tangents through a function of arrays, as ``jvp_flat``.
+Push = Callable[..., tuple[list[Array], list[prim.Tangent]]]
 
 
 @attrs.frozen(eq=False)
@@ -158,11 +160,23 @@ def multiplied(
 
 
 def curved(
-    rule: Rule, primals: Sequence[Array], rows: Sequence[Array | None]
+    rule: Rule,
+    primals: Sequence[Array],
+    rows: Sequence[Array | None],
+    push: Push = jv.jvp_flat,
 ) -> tuple[list[Array], list[Array | None]]:
     """Apply a derivative to each row, and add the second derivatives along them to the terms.
 
     The second derivative along ``v`` is the derivative along ``v`` of ``x -> rule(x, v)``.
+
+    Args:
+        rule: the derivative rule.
+        primals: the operands.
+        rows: theirs; None for constants.
+        push: differentiates it.
+
+    Returns:
+        The results, and their rows; None for one without derivatives.
     """
     nonzero_in = tuple([r is not None for r in rows])
     nonzero: list[bool] = []
@@ -180,7 +194,7 @@ def curved(
             return [*outs, *prim.present(out_tangents)]
 
         active = prim.marked(args[:n], nonzero_in)
-        results, changes = jv.jvp_flat(slope, active, moves)
+        results, changes = push(slope, active, moves)
         seconds = changes[len(nonzero) :]  # those of the tangents, not of the results
         bent[:] = prim.nonzeros(seconds)
         return [*results, *prim.present(seconds)]

@@ -13,9 +13,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeVar
 
 from tinyjax import checkpointing, errors
-from tinyjax.core.names import Array, api, av, bc, cond, jt, jx, prim, sc, sh, stg, tr, wl
+from tinyjax.autodiff import taylor
+from tinyjax.core.names import Array, av, bc, cond, jt, jv, jx, prim, sc, sh, stg, tr, wl
 from tinyjax.core.tracing.program_rules import ASKED
-from tinyjax.custom_derivatives.custom_calls import custom_call_p
+from tinyjax.custom_derivatives import custom_calls, differentiated_calls
 from tinyjax.dtypes import HostArray, is_float, is_inexact
 from tinyjax.laplacians import numbering as nb, rows as rw
 from tinyjax.primitives import convolution as cv, dot
@@ -70,6 +71,10 @@ class LaplacianTrace(tr.Trace):
             program: Any = params
             with tr.use_trace(self):
                 return jx.eval_jaxpr(program.jaxpr, args)
+        if primitive is custom_calls.custom_call_p:
+            recorded: Any = params
+            with tr.use_trace(self):
+                return custom_calls.reopened(recorded)(*args)
         loop = _LOOPS.get(primitive)
         with tr.use_trace(self.parent):
             if loop is not None:
@@ -77,17 +82,13 @@ class LaplacianTrace(tr.Trace):
             return self._apply(primitive, args, params)
 
     def process_custom_call(self, call: tr.CustomCall, args: Sequence[Array]) -> Sequence[Array]:
-        """Differentiate the derivative rule once more; look through a call that has none.
-
-        So it is with a function that closes over a tracer, in which no rule knows the derivative.
-        """
-        if call.jvp is None or call.touches(self, ()) or not any(self.owns(x) for x in args):
+        """Differentiate the derivative rule once more; look through a call that has none."""
+        call, args = differentiated_calls.with_closed_over(self, call, args)
+        if call.jvp is None or not any(self.owns(x) for x in args):
             return super().process_custom_call(call, args)
-        rule = call.jvp
-        if call.reverse:
-            rule = _by_reverse_mode(lambda *xs: tr.current_trace().process_custom_call(call, xs))
         with tr.use_trace(self.parent):
-            return self._with_rule(rule, args)
+            rule = differentiated_calls.forward_rule(call)
+            return self._with_rule(rule, args, taylor.push_forward)
 
     def _apply(
         self, primitive: prim.Primitive[P], args: Sequence[Array], params: P
@@ -96,9 +97,9 @@ class LaplacianTrace(tr.Trace):
         rule: rw.Rule = lambda xs, ts: primitive.rules.jvp(xs, ts, params)  # noqa: E731
         asked = primitive.rules.extensions.get(ASKED)
         if asked is not None and asked(params):
-            rule = _by_reverse_mode(lambda *xs: tr.bind(primitive, xs, params))
+            rule = differentiated_calls.by_reverse_mode(lambda *xs: tr.bind(primitive, xs, params))
         avals = primitive.check_types([x.aval for x in primals], params)
-        if avals is None or primitive is custom_call_p:
+        if avals is None:
             return self._with_rule(rule, args)
         call = nb.Call(primals, [self.numbers(x) for x in args], avals)
         plan = nb.plan_of(primitive, params, call)
@@ -128,8 +129,10 @@ class LaplacianTrace(tr.Trace):
             outs, out_rows = rw.curved(rule, primals, rows)
         return self._joined(outs, out_rows, plan.results)
 
-    def _with_rule(self, rule: rw.Rule, args: Sequence[Array]) -> Sequence[Array]:
-        """Apply a derivative rule, whatever it is of."""
+    def _with_rule(
+        self, rule: rw.Rule, args: Sequence[Array], push: rw.Push = jv.jvp_flat
+    ) -> Sequence[Array]:
+        """Apply a derivative rule, whatever it is of, and differentiate it by ``push``."""
         primals = [self.primal(x) for x in args]
         numbers = [self.numbers(x) for x in args]
         plan: nb.Plan | None = None
@@ -139,8 +142,11 @@ class LaplacianTrace(tr.Trace):
                 plan = nb.elementwise(None, nb.Call(primals, numbers, outs))
         if plan is None:
             plan = nb.same(nb.Call(primals, numbers, ()))
-        push = rw.curved if self.second else rw.pushed
-        results, rows = push(rule, primals, self._rows(args, plan))
+        rows_in = self._rows(args, plan)
+        if self.second:
+            results, rows = rw.curved(rule, primals, rows_in, push)
+        else:
+            results, rows = rw.pushed(rule, primals, rows_in)
         every = nb.all_joined(plan.operands)
         shared = [nb.column(every, out.ndim) for out in results]
         return self._joined(results, rows, plan.results or shared)
@@ -201,28 +207,6 @@ def _outs_if_elementwise(
     except errors.ConcretizationError:  # it asks for data
         return None
     return types if nb.works_elementwise(staged.jaxpr, len(staged.consts)) else None
-
-
-def _by_reverse_mode(fun: Callable[..., Sequence[Array]]) -> rw.Rule:
-    """Make a derivative rule of a function that has one for reverse mode only.
-
-    The pull-back is linear, and its own pull-back is the push-forward.
-    """
-
-    def rule(primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
-        nonzero = prim.nonzeros(tangents)
-
-        def of_active(*active: Array) -> tuple[list[Array], list[Array]]:
-            rest = iter(active)
-            outs = fun(*[next(rest) if has else x for x, has in zip(primals, nonzero, strict=True)])
-            return [x for x in outs if is_inexact(x.dtype)], list(outs)
-
-        values, pull, outs = api.vjp(of_active, *prim.marked(primals, nonzero), has_aux=True)
-        _, push = api.vjp(pull, [sh.zero_tangent(x.aval) for x in values])
-        (moved,) = push(tuple(prim.present(tangents)))
-        return outs, prim.with_zeros([is_inexact(x.dtype) for x in outs], moved)
-
-    return rule
 
 
 def run(
