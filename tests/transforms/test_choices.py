@@ -89,6 +89,21 @@ def from_iteration_to_iteration(x: Any) -> Any:
     return lax.scan(body, (0, x), jnp.arange(3.0))[0][1]
 
 
+def looped_while(x: Any) -> Any:
+    """The choice after a loop of unknown length takes nothing of all its iterations."""
+    return jnp.where(x > 0, lax.fori_loop(0, 2 + (x > 9), lambda _, c: jnp.sqrt(c), x), x)
+
+
+def looped_while_around(x: Any) -> Any:
+    """The loop uses the root at every iteration, and its last one is not to take any."""
+
+    def body(state: Any) -> Any:
+        count, root = state
+        return count + 1, jnp.where((count < 2) | (x > 0), jnp.sqrt(root), x)
+
+    return lax.while_loop(lambda state: state[0] < 3, body, (0, x))[1]
+
+
 def branched(x: Any) -> Any:
     return jnp.where(x > 0, lax.cond(x > -1, jnp.sqrt, lambda x: x, x), 7 * x)
 
@@ -201,6 +216,10 @@ CASES: Final[dict[str, Case]] = {
         Case(looped_rows, 1.0, 2.5, -0.25, "one row of a loop"),
         Case(from_iteration_to_iteration, 0.0, 1.0, 0.0, "not the iterations before"),
         Case(from_iteration_to_iteration, 1.0, 0.125, -7 / 64, "all iterations"),
+        Case(looped_while, 0.0, 1.0, 0.0, "no loop of unknown length"),
+        Case(looped_while, 1.0, 0.25, -3 / 16, "a fourth root"),
+        Case(looped_while_around, 0.0, 1.0, 0.0, "not the iterations before, of unknown length"),
+        Case(looped_while_around, 1.0, 0.125, -7 / 64, "all iterations of a while_loop"),
         Case(branched, 0.0, 7.0, 0.0, "no branch"),
         Case(kept_apart, 0.0, 1.0, 0.0, "no checkpointed program"),
         Case(of_a_vector, 0.0, 1.0, None, "no sum of squares"),
@@ -223,6 +242,25 @@ CASES: Final[dict[str, Case]] = {
 def in_scan(fun: Fun) -> Fun:
     def scanned(x: Any) -> Any:
         return lax.scan(lambda c, _: (fun(c), None), x, None, length=1)[0]
+
+    return scanned
+
+
+def in_while_loop(fun: Fun, checkpoints: int | None = None) -> Fun:
+    def looped(x: Any) -> Any:
+        state = (0, x)
+        return lax.while_loop(
+            lambda s: s[0] < 1, lambda s: (s[0] + 1, fun(s[1])), state, checkpoints=checkpoints
+        )[1]
+
+    return looped
+
+
+def in_checkpointed_scan(fun: Fun) -> Fun:
+    """The second of two outputs."""
+
+    def scanned(x: Any) -> Any:
+        return lax.scan(lambda c, _: (c, fun(c)), x, None, length=2, checkpoints=1)[1][1]
 
     return scanned
 
@@ -254,6 +292,11 @@ WAYS: Final[dict[str, Fun]] = {
     "jacrev": jacrev,
     "grad of checkpoint": lambda fun: grad(checkpoint(fun)),
     "grad of scan": lambda fun: grad(in_scan(fun)),
+    "grad of while_loop": lambda fun: grad(in_while_loop(fun)),
+    "grad of while_loop with few states": lambda fun: grad(in_while_loop(fun, 2)),
+    "grad of checkpointed scan": lambda fun: grad(in_checkpointed_scan(fun)),
+    "grad of vmap of while_loop": over_examples(lambda fun: of_sum(in_while_loop(fun))),
+    "vmap of grad of while_loop": over_examples(lambda fun: vmap(grad(in_while_loop(fun)))),
     "scan of grad": lambda fun: in_scan(grad(fun)),
     "grad of cond": lambda fun: grad(lambda x: lax.cond(x < 9, fun, lambda x: x, x)),
 }
@@ -267,6 +310,8 @@ SECOND: Final[dict[str, Fun]] = {
         lambda fun: grad(lambda xs: jnp.sum(vmap(grad(fun))(xs)))
     ),
     "grad of grad of scan": lambda fun: grad(grad(in_scan(fun))),
+    "grad of grad of while_loop": lambda fun: grad(grad(in_while_loop(fun))),
+    "grad of grad of checkpointed scan": lambda fun: grad(grad(in_checkpointed_scan(fun))),
     "grad of grad of checkpoint": lambda fun: grad(grad(checkpoint(fun))),
 }
 

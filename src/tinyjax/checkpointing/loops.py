@@ -11,6 +11,7 @@ from typing import Final
 
 import attrs
 
+from tinyjax import lazy
 from tinyjax.checkpointing import schedule
 from tinyjax.checkpointing.schedule import Kept, Online, advance, element, integer, plus, write
 from tinyjax.config import settings
@@ -21,7 +22,7 @@ from tinyjax.core.tracing.jaxpr import Jaxpr, effects as effects_of_program, eva
 from tinyjax.core.tracing.staging import Staged, close_over, stage
 from tinyjax.core.values import Array, ShapedArray
 from tinyjax.core.values.avals import stacked
-from tinyjax.primitives.linear_maps import LinearMapParams, def_linear_map
+from tinyjax.primitives.linear_maps import LinearMapParams, MaskedPullBack, def_linear_map
 
 loop_tangent_p: prim.Primitive[LinearMapParams] = prim.Primitive("loop_tangent", LinearMapParams)
 def_linear_map(
@@ -117,9 +118,28 @@ class _Programs:
     consts: list[Array]
 
     @classmethod
-    def of(cls, recording: Staged, forward: Staged, backward: Staged, residuals: int) -> _Programs:
+    def of(
+        cls,
+        recording: Staged,
+        forward: Staged,
+        pull: Callable[[Sequence[Array], _Replay], Sequence[Array]],
+        operands: Sequence[ShapedArray],
+        replay: _Replay,
+    ) -> _Programs:
+        """Make the tangent map.
+
+        Args:
+            recording: runs the loop.
+            forward: runs it again with tangents.
+            pull: pulls back, of residuals and cotangents.
+            operands: the types of these.
+            replay: what derivatives run again.
+        """
+        backward = stage(lambda *args: pull(args, replay), operands)
         (there, back), consts = close_over([forward, backward])
-        return cls(recording, LinearMapParams(there, back, len(consts) + residuals), consts)
+        n = len(there.in_binders) - sum(map(len, replay.linear))
+        params = LinearMapParams(there, back, n, replay.masked(pull, len(consts)))
+        return cls(recording, params, consts)
 
 
 def _go_back(
@@ -204,6 +224,8 @@ class _Replay:
         needed: which operands residuals depend on, in this iteration or in a later one.
         num_other: how many operands come before the state.
         num_state: how many are the state.
+        tangent: the tangent map, which may take masks.
+        linear: the types of its linear operands: beside the state, of the state, and of slices.
     """
 
     halves: lz.LinearizedJaxpr
@@ -211,6 +233,8 @@ class _Replay:
     needed: tuple[bool, ...]
     num_other: int
     num_state: int
+    tangent: Jaxpr
+    linear: tuple[tuple[ShapedArray, ...], ...]
 
     @classmethod
     def of(
@@ -232,7 +256,41 @@ class _Replay:
             return tuple([mark or i in halves.forwarded for i, mark in marks_in])
 
         state = cf.fixed_point([False] * m, lambda state: needed(state)[num_other : num_other + m])
-        return cls(halves, nonzero, needed(state), num_other, m)
+        groups = zip(
+            prim.split_list(body.in_avals, num_other, m),
+            prim.split_list(nonzero, num_other, m),
+            strict=True,
+        )
+        linear = tuple([tuple(_tangents(avals, nz)) for avals, nz in groups])
+        return cls(halves, nonzero, needed(state), num_other, m, halves.tangent, linear)
+
+    def masked(
+        self, pull: Callable[[Sequence[Array], _Replay], Sequence[Array]], num_consts: int
+    ) -> MaskedPullBack:
+        """Return the way back with masks.
+
+        Args:
+            pull: makes the way back, of residuals and cotangents.
+            num_consts: how many operands come first that it does not take.
+        """
+        sizes_in = tuple(map(len, self.linear))
+        skip = len(self.tangent.in_binders) - sum(sizes_in)
+        state, count = sizes_in[1], len(self.tangent.outs)
+        sizes_out = state, count - state
+
+        def pull_back(*operands: Array) -> Sequence[Array]:
+            programs = lazy.room("choices").programs
+            tangent = programs.bordered(
+                self.tangent,
+                (*[False] * skip, *[True] * sum(sizes_in)),
+                (True,) * count,
+                (skip + sizes_in[0], *sizes_in[1:]),
+                sizes_out,
+            )
+            linear = tuple(map(programs.with_masks, self.linear))
+            return pull(operands[num_consts:], attrs.evolve(self, tangent=tangent, linear=linear))
+
+        return MaskedPullBack(self.tangent, sizes_in, sizes_out, pull_back)
 
     @property
     def state(self) -> tuple[bool, ...]:
@@ -338,11 +396,13 @@ def _while_programs(
     forward = stage(
         lambda *args: _push_while(args, params, replay), [*residuals, *t_other, *t_state]
     )
-    backward = stage(
-        lambda *args: _pull_while(args, params, replay, stacks),
+    return _Programs.of(
+        recording,
+        forward,
+        lambda args, replay: _pull_while(args, params, replay, stacks),
         [*residuals, *[aval.cotangent() for aval in t_state]],
+        replay,
     )
-    return _Programs.of(recording, forward, backward, len(residuals))
 
 
 def _tangents(avals: Sequence[ShapedArray], nonzero: Sequence[bool]) -> list[ShapedArray]:
@@ -424,17 +484,15 @@ def _pull_while(
     args: Sequence[Array], params: cfp.WhileParams, replay: _Replay, stacks: bool
 ) -> Sequence[Array]:
     """Pull cotangents of the last state back to the constants and the first state."""
-    nz_other, nz_state = prim.split_list(replay.nonzero, replay.num_other)
-    residuals, ct_last = prim.split_list(args, len(args) - sum(nz_state))
+    t_other, t_state, _ = replay.linear
+    residuals, ct_last = prim.split_list(args, len(args) - len(t_state))
     m = sum(replay.state)
     other, init, (n,), kept = prim.split_list(residuals, sum(replay.needed) - m, m, 1)
-    tangents = _tangents(params.body.in_avals, replay.nonzero)
-    t_other, t_state = prim.split_list(tangents, sum(nz_other))
 
     def pull(
         state: Sequence[Array], sums: Sequence[Array], cts: Sequence[Array]
     ) -> tuple[list[Array], list[Array]]:
-        pulled = tp.backward_pass(replay.halves.tangent, replay.residuals(*other, *state), cts)
+        pulled = tp.backward_pass(replay.tangent, replay.residuals(*other, *state), cts)
         into_other, into_state = prim.split_list(pulled, len(sums))
         return _add_all(sums, into_other), _as_arrays(into_state, t_state)
 
@@ -507,11 +565,13 @@ def _scan_programs(params: cfp.ScanParams, nonzero: Sequence[bool]) -> _Programs
         lambda *args: _push_scan(args, params, replay),
         [*residuals, *_tangents(operands, chosen)],
     )
-    backward = stage(
-        lambda *args: _pull_scan(args, params, replay),
+    return _Programs.of(
+        recording,
+        forward,
+        lambda args, replay: _pull_scan(args, params, replay),
         [*residuals, *[aval.cotangent() for aval in _tangents(results, nz_out)]],
+        replay,
     )
-    return _Programs.of(recording, forward, backward, len(residuals))
 
 
 def _place(i: Array, params: cfp.ScanParams) -> Array:
@@ -593,13 +653,10 @@ def _push_scan(args: Sequence[Array], params: cfp.ScanParams, replay: _Replay) -
 
 def _pull_scan(args: Sequence[Array], params: cfp.ScanParams, replay: _Replay) -> Sequence[Array]:
     """Pull cotangents of the results back to the constants, the first carry and the inputs."""
-    k, m = params.num_consts, params.num_carry
-    nz_consts, nz_carry, nz_xs = prim.split_list(replay.nonzero, k, m)
+    t_consts, t_carry, t_slices = replay.linear
+    sizes = len(t_consts), len(t_carry)
     consts, init, xs, rest = _split_scan(args, params, replay)
-    kept, ct_carry, ct_ys = prim.split_list(rest, 3 + len(init), sum(nz_carry))
-    tangents = _tangents(params.jaxpr.in_avals, replay.nonzero)
-    sizes = sum(nz_consts), sum(nz_carry)
-    t_consts, t_carry, t_slices = prim.split_list(tangents, *sizes)
+    kept, ct_carry, ct_ys = prim.split_list(rest, 3 + len(init), len(t_carry))
 
     def step(i: Array, carry: Sequence[Array]) -> Sequence[Array]:
         return replay.step(*consts, *carry, *_slices(xs, _place(i, params)))
@@ -610,7 +667,7 @@ def _pull_scan(args: Sequence[Array], params: cfp.ScanParams, replay: _Replay) -
         place = _place(i, params)
         residuals = replay.residuals(*consts, *carry, *_slices(xs, place))
         cotangents = [*cts, *_slices(ct_ys, place)]
-        pulled = tp.backward_pass(replay.halves.tangent, residuals, cotangents)
+        pulled = tp.backward_pass(replay.tangent, residuals, cotangents)
         into_consts, into_carry, into_xs = prim.split_list(pulled, *sizes)
         totals, collected = prim.split_list(sums, len(into_consts))
         parts = _as_arrays(into_xs, t_slices)
@@ -623,5 +680,5 @@ def _pull_scan(args: Sequence[Array], params: cfp.ScanParams, replay: _Replay) -
     iterations = integer(params.length)
     states, observer = Kept.of(kept), params.observer
     outs = _go_back(iterations, states, init, step, pull, sums, ct_carry, observer)
-    into_consts, into_xs, into_init = prim.split_list(outs, sum(nz_consts), sum(nz_xs))
+    into_consts, into_xs, into_init = prim.split_list(outs, len(t_consts), len(t_slices))
     return [*into_consts, *into_init, *into_xs]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinyjax.choices import masks as mk, programs
-from tinyjax.core.names import Array, ew, jx, pr, prim, tp
+from tinyjax.core.names import Array, ew, jx, prim, tp
 
 
 def follow(
@@ -59,7 +59,7 @@ class Choices:
             if eqn.primitive is ew.select_p:
                 self.matters = self.matters or after
             elif crossed or eqn.primitive.chooses:
-                self.matters = self.matters or pr.chooses(eqn)
+                self.matters = self.matters or programs.chooses(eqn)
             carried = mk.carries(eqn) or (self._solves and self._is_of_system(eqn))
             if crossed or (carried and (after or self._multiplies(eqn))):
                 self._multiplied.update(eqn.out_binders)
@@ -170,7 +170,7 @@ class Choices:
         if not programs.may_be_crossed(eqn):
             return False
         return any(masks) or (
-            pr.chooses(eqn)
+            programs.chooses(eqn)
             and (
                 programs.goes_round(eqn)
                 or any(

@@ -8,14 +8,14 @@ masks, hands on their cotangents. These are the masks, as numbers: zero where no
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Final, TypeVar
 
 import attrs
 
 from tinyjax import dtypes
 from tinyjax.choices import masks as mk
-from tinyjax.core.names import Array, av, cfp, ew, jx, opd, pr, prim, tp
+from tinyjax.core.names import Array, av, cfp, ew, jx, opd, pr, prim, ru, tp
+from tinyjax.primitives import linear_maps
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -32,15 +32,33 @@ leave_p: Final[prim.Primitive[prim.NoParams]] = prim.Primitive(
 
 def may_be_crossed(eqn: jx.JaxprEqn) -> bool:
     """Say whether masks cross the borders of an equation's programs."""
-    primitive = eqn.primitive
-    if primitive not in (cfp.cond_p, cfp.scan_p) and pr.CALLED not in primitive.rules.extensions:
+    rules = eqn.primitive.rules.extensions
+    is_known = eqn.primitive in (cfp.cond_p, cfp.scan_p) or pr.CALLED in rules
+    if not is_known and _masked(eqn) is None:
         return False
     avals = [x.aval for x in (*eqn.inputs, *eqn.out_binders)]
     return all(aval.where is None for aval in avals) and not pr.asks(eqn)
 
 
+def _masked(eqn: jx.JaxprEqn) -> linear_maps.MaskedPullBack | None:
+    """Return the transpose with masks of a map that runs a program again, such as a loop's."""
+    params = eqn.params
+    return params.masked if isinstance(params, linear_maps.LinearMapParams) else None
+
+
+def chooses(eqn: jx.JaxprEqn) -> bool:
+    """Say whether an equation chooses, or a program that masks cross."""
+    masked = _masked(eqn)
+    return pr.chooses(eqn) if masked is None else pr.chooses_within(masked.body)
+
+
 def escaping(eqn: jx.JaxprEqn) -> Sequence[bool]:
     """Say which operands of a program may have masks though its results have none."""
+    masked = _masked(eqn)
+    if masked is not None:
+        count = sum(masked.sizes_in)
+        escapes = _escaping(masked.body)
+        return [*[False] * (len(eqn.inputs) - count), *escapes[len(escapes) - count :]]
     columns = zip(*map(_escaping, jx.subjaxprs(eqn.params)), strict=True)
     found = [any(column) for column in columns]
     return [False, *found] if eqn.primitive is cfp.cond_p else found
@@ -67,6 +85,8 @@ def _escaping(jaxpr: jx.Jaxpr) -> tuple[bool, ...]:
 
 def goes_round(eqn: jx.JaxprEqn) -> bool:
     """Say whether masks may go from an iteration of a loop to the one before."""
+    if _masked(eqn) is not None:
+        return any(escaping(eqn))
     if eqn.primitive is not cfp.scan_p:
         return False
     start = eqn.params.num_consts
@@ -93,6 +113,9 @@ def apply_crossed(
         The cotangents of the operands, and the masks of these.
     """
     params = eqn.params
+    masked = _masked(eqn)
+    if masked is not None:
+        return _pulled_back(masked, eqn, cotangents, operands, masks)
     linear = prim.are_undefined(operands)
     reached = pr.dependent_results(eqn, prim.marked(eqn.inputs, linear))
     depend = tuple([var in reached for var in eqn.out_binders])
@@ -137,6 +160,36 @@ def apply_crossed(
     ]
 
 
+def _pulled_back(
+    masked: linear_maps.MaskedPullBack,
+    eqn: jx.JaxprEqn,
+    cotangents: prim.Tangents,
+    operands: prim.Operands,
+    masks: Sequence[mk.Mask | None],
+) -> tuple[Sequence[prim.Tangent | None], Sequence[mk.Mask | None]]:
+    """Apply a transpose that takes masks itself; the arguments are those of ``apply_crossed``."""
+    n, count = eqn.params.num_residuals, sum(masked.sizes_in)
+    cts = ru.instantiate_all(cotangents, [var.aval.cotangent() for var in eqn.out_binders])
+    numbers = [
+        opd.splat(0, _number(x.aval)) if ct is prim.ZERO else mk.as_number(mask, x)
+        for x, ct, mask in zip(cts, cotangents, masks, strict=True)
+    ]
+    results = masked.pull(*prim.defined(operands[:n]), *_paired(cts, numbers, masked.sizes_out))
+    places = _paired(range(count), [-1 - i for i in range(count)], masked.sizes_in)
+    by_place = dict(zip(places, results, strict=True))
+    return [*[None] * n, *[by_place[i] for i in range(count)]], [
+        *[None] * n,
+        *[mk.as_mask(by_place[-1 - i]) for i in range(count)],
+    ]
+
+
+def with_masks(
+    avals: Sequence[av.ShapedArray],
+) -> tuple[av.ShapedArray, ...]:
+    """Return types of linear values, and behind them those of their masks."""
+    return (*avals, *map(_number, avals))
+
+
 def _bordered(
     eqn: jx.JaxprEqn,
     linear: tuple[bool, ...],
@@ -153,8 +206,21 @@ def _bordered(
         sizes_in: how many parameters there are in each group; their masks come after these.
         sizes_out: how many results, likewise.
     """
+    return [
+        bordered(jaxpr, linear, depend, sizes_in, sizes_out) for jaxpr in jx.subjaxprs(eqn.params)
+    ]
 
-    def make(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
+
+def bordered(
+    jaxpr: jx.Jaxpr,
+    linear: tuple[bool, ...],
+    depend: tuple[bool, ...],
+    sizes_in: Sequence[int],
+    sizes_out: Sequence[int],
+) -> jx.Jaxpr:
+    """Return a program with masks at its borders; the arguments are those of ``_bordered``."""
+
+    def make() -> jx.Jaxpr:
         binders = [
             jx.Var(v.aval) if m else v for v, m in zip(jaxpr.in_binders, linear, strict=True)
         ]
@@ -179,8 +245,7 @@ def _bordered(
             _paired(binders, numbers, sizes_in), tuple(eqns), _paired(outs, out_numbers, sizes_out)
         )
 
-    key = ("masks", linear, depend, sizes_in)
-    return [j.derive(key, partial(make, j)) for j in jx.subjaxprs(eqn.params)]
+    return jaxpr.derive(("masks", linear, depend, tuple(sizes_in)), make)
 
 
 def _number(aval: av.ShapedArray) -> av.ShapedArray:

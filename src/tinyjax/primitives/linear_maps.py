@@ -19,6 +19,23 @@ from tinyjax.tree.treedef import in_words
 
 
 @attrs.frozen(eq=False, repr=False)
+class MaskedPullBack:
+    """Pull cotangents back with masks of what was chosen of them, as numbers.
+
+    Attributes:
+        body: the linear program that the map runs again and again.
+        sizes_in: of the groups of linear operands; the masks of each come after it.
+        sizes_out: of the groups of results, likewise.
+        pull: residuals, cotangents and masks of the results to those of the linear operands.
+    """
+
+    body: Jaxpr
+    sizes_in: tuple[int, ...]
+    sizes_out: tuple[int, ...]
+    pull: Callable[..., Sequence[Array]]
+
+
+@attrs.frozen(eq=False, repr=False)
 class LinearMapParams(prim.Params):
     """A linear map and its transpose.
 
@@ -26,11 +43,13 @@ class LinearMapParams(prim.Params):
         forward: residuals and operands, in which it is linear, to results.
         backward: residuals and the results' cotangents to the operands'.
         num_residuals: how many residuals there are.
+        masked: the transpose with masks, if it has such a form.
     """
 
     forward: Jaxpr
     backward: Jaxpr
     num_residuals: int
+    masked: MaskedPullBack | None = attrs.field(default=None, eq=False)
 
 
 def bind_linear_map(
@@ -39,10 +58,14 @@ def bind_linear_map(
     backward: Staged,
     operands: Sequence[Array],
     num_residuals: int,
+    masked: MaskedPullBack | None = None,
 ) -> Sequence[Array]:
     """Bind a linear map; what the two programs close over becomes residuals."""
     (there, back), consts = close_over([forward, backward])
-    params = LinearMapParams(there, back, len(consts) + num_residuals)
+    if masked is not None and consts:
+        pull, skip = masked.pull, len(consts)
+        masked = attrs.evolve(masked, pull=lambda *operands: pull(*operands[skip:]))
+    params = LinearMapParams(there, back, len(consts) + num_residuals, masked)
     return tr.bind(primitive, (*consts, *operands), params)
 
 
@@ -88,8 +111,16 @@ def def_linear_map(primitive: prim.Primitive[LinearMapParams], called: str, resi
             in_axes = (*axes[:n], *[0] * (len(jaxpr.in_binders) - n))
             return bt.batch_jaxpr(jaxpr, mapped, in_axes, (True,) * len(jaxpr.outs))[0]
 
+        def pull(*operands: Array) -> list[Array]:
+            assert params.masked is not None, "asked only where it is"
+            in_axes = (*axes[:n], *[0] * (len(operands) - n))
+            outs, out_axes = bt.batch_flat(params.masked.pull, mapped, operands, in_axes)
+            pairs = zip(outs, out_axes, strict=True)
+            return [sh.move_batch_axis(x, axis, 0, mapped.size) for x, axis in pairs]
+
         forward, backward = batched(params.forward), batched(params.backward)
-        outs = bind_linear_map(primitive, forward, backward, [*values[:n], *operands], n)
+        masked = params.masked and attrs.evolve(params.masked, pull=pull)
+        outs = bind_linear_map(primitive, forward, backward, [*values[:n], *operands], n, masked)
         return outs, [0] * len(outs)
 
 

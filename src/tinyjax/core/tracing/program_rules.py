@@ -224,10 +224,11 @@ def asks_within(jaxpr: jx.Jaxpr) -> bool:
 
 def chooses(eqn: jx.JaxprEqn) -> bool:
     """Whether an equation, or one in the programs in it, chooses among its operands' elements."""
-    return eqn.primitive.chooses or any(map(_chooses_within, jx.subjaxprs(eqn.params)))
+    return eqn.primitive.chooses or any(map(chooses_within, jx.subjaxprs(eqn.params)))
 
 
-def _chooses_within(jaxpr: jx.Jaxpr) -> bool:
+def chooses_within(jaxpr: jx.Jaxpr) -> bool:
+    """Return whether an equation of a program chooses among its operands' elements."""
     return jx.some_eqn(jaxpr, "chooses", lambda eqn: eqn.primitive.chooses)
 
 
