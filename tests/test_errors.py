@@ -863,8 +863,8 @@ def range_under_jit() -> object:
 @case(
     ConcretizationError,
     "a Python float needs the data of an array, but float32[] is traced by vmap of <lambda> "
-    "(HERE). Keep the array: functions of tinyjax.numpy take it. Make the argument static "
-    "(static_argnums=...), or compute this outside of the function.",
+    "(HERE). Keep the array: functions of tinyjax.numpy take it. Make it an argument that all "
+    "examples share (in_axes=None), or compute this outside of the function.",
 )
 def float_under_vmap() -> object:
     return vmap(lambda x: float(x) + 1)(B)  # here

@@ -4,15 +4,21 @@ On the left is what the message must hold, on the right the call.
 """
 
 import io
+import pkgutil
 import re
 import warnings
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from decimal import Decimal
+from fractions import Fraction
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as scipy_sparse
 from unchecked import unchecked
 
 import tinyjax
@@ -366,3 +372,93 @@ def test_messages_build_no_object_of_the_user(transform: Any) -> None:
             result = transform(use)
             if callable(result):
                 result(box)
+
+
+class Kept:
+    """A class of the user's, with a field."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+
+def registered(kept: Kept) -> Kept:
+    tree.register_dataclass(Kept, ["value"], [])
+    return kept
+
+
+#: Values that are no arrays, a part of the advice for each, and what follows it.
+ADVICE: list[tuple[Any, str, Callable[[Any], Any]]] = [
+    (deque([1.0, 2.0]), "jnp.array(list(...))", lambda x: jnp.array(list(x))),
+    ({1.0, 2.0}, "jnp.array(list(...))", lambda x: jnp.array(list(x))),
+    (iter([1.0]), "jnp.array(list(...))", lambda x: jnp.array(list(x))),
+    (Fraction(1, 2), "float(...)", float),
+    (Decimal(2), "float(...)", float),
+    (SimpleNamespace(a=1.0), "vars(...)", vars),
+    (scipy_sparse.eye(2, format="csr"), "x.toarray()", lambda x: x.toarray()),
+    (
+        scipy_sparse.eye(2, format="csr"),
+        "BCOO.from_scipy_sparse",
+        sparse.BCOO.from_scipy_sparse,
+    ),
+    (np.random.default_rng(0), "tinyjax.random.key(seed)", lambda _: random.key(0)),
+    (Kept(1.0), "tinyjax.tree.register_dataclass", registered),
+    (tinyjax.ShapeDtypeStruct((), "float32"), "give an array", lambda _: jnp.ones(())),
+]
+
+
+@pytest.mark.parametrize(("value", "advice", "follow"), ADVICE)
+def test_advice_about_values_is_true(value: Any, advice: str, follow: Callable[[Any], Any]) -> None:
+    uses: list[Callable[[Any], Any]] = [tinyjax.jit(lambda x: x)]
+    for use in (*uses, jnp.sin):
+        if advice == "give an array" and use is jnp.sin:
+            continue
+        with pytest.raises(TinyjaxError) as caught:
+            use(value)
+        assert advice in caught.value.message
+    followed = follow(value)
+    for use in uses:
+        use(followed)
+
+
+@pytest.mark.parametrize("use", [float, int, bool, range, complex])
+def test_advice_of_vmap_is_of_arguments_that_are_shared(use: Any) -> None:
+    def f(x: Any, n: Any) -> Any:
+        return x * len([*use(n)]) if use is range else x * use(n)
+
+    x, n = jnp.ones(2), jnp.ones(2, int)
+    with pytest.raises(TinyjaxError) as caught:
+        tinyjax.vmap(f)(x, n)
+    assert "in_axes=None" in caught.value.message
+    assert "static_argnums" not in caught.value.message
+    np.testing.assert_array_equal(tinyjax.vmap(f, (0, None))(x, 1), x)
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "said"),
+    [
+        (tinyjax, "optim", "tinyjax.example_libraries.optimizers"),
+        (tinyjax.nn, "Linear", "tinyjax.example_libraries.stax"),
+        (tinyjax, "randn", "tinyjax.random.normal"),
+        (random, "rand", "tinyjax.random.uniform"),
+    ],
+)
+def test_a_name_of_another_library_says_where_to_look(module: Any, name: str, said: str) -> None:
+    with pytest.raises(AttributeError, match=said):
+        getattr(module, name)
+    assert pkgutil.resolve_name(said)
+
+
+@pytest.mark.parametrize(
+    ("transform", "name"),
+    [
+        (tinyjax.grad, "argnum"),
+        (tinyjax.value_and_grad, "argnum"),
+        (tinyjax.jacfwd, "argnum"),
+        (tinyjax.vmap, "in_axis"),
+        (tinyjax.jit, "static_argnum"),
+        (tinyjax.checkpoint, "prevent_sce"),
+    ],
+)
+def test_an_argument_that_is_like_another_is_named(transform: Any, name: str) -> None:
+    with pytest.raises(TypeError, match=r"unexpected keyword argument '\w+'. Did you mean '\w+'"):
+        transform(jnp.sum, **{name: 1})

@@ -30,6 +30,20 @@ def is_loaded(word: str) -> bool:
     return ".".join(ROOMS.get(word, "").split(".")[:2]) in sys.modules
 
 
+_OPTIMIZERS: Final = "Optimizers are in tinyjax.example_libraries.optimizers, or in optax."
+_LAYERS: Final = (
+    "Layers are functions of their parameters here, such as x @ w + b; "
+    "tinyjax.example_libraries.stax has pairs of an initializer and such a function."
+)
+#: Where things are that other libraries have under these names.
+_ELSEWHERE: Final = {
+    **dict.fromkeys(("optim", "optimizers", "adam", "Adam", "sgd", "SGD"), _OPTIMIZERS),
+    **dict.fromkeys(("Linear", "Dense", "Conv", "Conv2d", "Module", "Sequential"), _LAYERS),
+    "rand": "Use tinyjax.random.uniform(key, shape).",
+    "randn": "Use tinyjax.random.normal(key, shape).",
+}
+
+
 class UnknownNameError(AttributeError):
     """A name that a module lacks, with the public name that it is closest to.
 
@@ -48,8 +62,9 @@ class UnknownNameError(AttributeError):
 
     def __str__(self) -> str:
         module, name, why = self.args
-        hint = "" if why else did_you_mean(name, vars(sys.modules[module]).get("__all__", ()))
-        return f"module '{module}' has no attribute '{name}'.{why}{hint}"
+        known = vars(sys.modules[module]).get("__all__", ())
+        hint = why or (f" {_ELSEWHERE[name]}" if name in _ELSEWHERE else did_you_mean(name, known))
+        return f"module '{module}' has no attribute '{name}'.{hint}"
 
 
 def answer_for(module: str, names: str = "") -> None:

@@ -293,6 +293,10 @@ def decide(jaxpr: jx.Jaxpr) -> Decision:
     return jaxpr.derive("tier", lambda: _decide(jaxpr))
 
 
+def _in_words(seconds: float) -> str:
+    return f"{1e3 * seconds:.2g} ms" if seconds < 0.0995 else f"{seconds:.2g} s"
+
+
 def _decide(jaxpr: jx.Jaxpr) -> Decision:
     cost = cost_of(jaxpr)
     compiling, evaluating = cost.seconds_to_compile, _SECONDS_PER_CALL + cost.seconds_to_evaluate
@@ -302,7 +306,7 @@ def _decide(jaxpr: jx.Jaxpr) -> Decision:
     unknown = _without_rule(jaxpr)
     if unknown is not None:
         return Decision(0, f"'{unknown}' has no impl rule")
-    about = f"about {1e3 * evaluating:.2g} ms to evaluate, {1e3 * compiling:.2g} ms to compile"
+    about = f"about {_in_words(evaluating)} to evaluate, {_in_words(compiling)} to compile"
     times = int(_SHARE * compiling / evaluating)
     if not times:
         return Decision(0, f"{about}: it is compiled at once")

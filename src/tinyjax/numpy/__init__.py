@@ -14,8 +14,6 @@ from tinyjax.lazy import namespace
 _INSTEAD: Final = {
     "cat": "Use concatenate.",
     "from_numpy": "Use asarray.",
-    "rand": "Use tinyjax.random.uniform(key, shape).",
-    "randn": "Use tinyjax.random.normal(key, shape).",
     "random": "Use tinyjax.random, whose functions take a key.",
     "tensor": "Use array.",
 }

@@ -19,6 +19,7 @@ from typing import Any, Final, Literal, ParamSpec, TypeVar, Union, get_args, get
 
 import numpy as np
 
+from tinyjax import lazy
 from tinyjax.core.devices import Plane
 from tinyjax.core.tracing.trace import MAKE_STATIC, Tracer
 from tinyjax.core.values.concrete import ConcreteArray
@@ -89,10 +90,22 @@ def checked(fun: Callable[P, R]) -> Callable[P, R]:
                     return call_it(*admitted, *args[len(names) :], **rest)
             return fun(*args, **kwargs)
         except (Exception, KeyboardInterrupt) as error:
+            _suggest_argument(fun, kwargs, error)
             fold(error, sys._getframe())
             raise
 
     return call
+
+
+def _suggest_argument(
+    fun: Callable[..., Any], kwargs: dict[str, Any], error: BaseException
+) -> None:
+    """Say which argument may have been meant by one that a function does not take."""
+    for name in kwargs:
+        if str(error) == f"{fun.__qualname__}() got an unexpected keyword argument '{name}'":
+            code = inspect.unwrap(fun).__code__
+            names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+            error.args = (f"{error}.{lazy.did_you_mean(name, names)}",)
 
 
 def _items(values: Any, what: str) -> tuple[object, ...]:

@@ -276,8 +276,16 @@ class Tracer(Array):
             raise_leaked(self)
         raise _CONVERSIONS.get(purpose, ConcretizationError)(
             f"{purpose} needs the data of an array, but {self.aval} is traced by "
-            f"{self.describe_trace()}. {_ADVICE.get(purpose, MAKE_STATIC)}"
+            f"{self.describe_trace()}. {self._advice(purpose)}"
         )
+
+    def _advice(self, purpose: str) -> str:
+        """Say what to do where data is needed; vmap has no static arguments."""
+        text = _ADVICE.get(purpose, MAKE_STATIC)
+        if self._trace.transformation == "vmap":
+            text = text.replace("the argument static (static_argnums=...)", _UNMAPPED)
+            text = text.replace("static_argnums", "in_axes=None")
+        return text
 
     def components(self) -> Sequence[Array]:
         """Return the values of enclosing traces that this one is made of.
@@ -357,6 +365,7 @@ def is_known(value: Array) -> bool:
 MAKE_STATIC: Final = (
     "Make the argument static (static_argnums=...), or compute this outside of the function."
 )
+_UNMAPPED: Final = "it an argument that all examples share (in_axes=None)"
 _ADVICE: Final = {
     "a Python bool": (
         "Use jnp.where or lax.cond for if, lax.while_loop for while, tinyjax.source.stage, or "

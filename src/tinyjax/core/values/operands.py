@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from math import copysign, prod
-from types import BuiltinFunctionType, FunctionType, MethodType
+from numbers import Number
+from types import BuiltinFunctionType, FunctionType, MethodType, SimpleNamespace
 from typing import Any, Final, TypeGuard
 
 import numpy as np
@@ -278,7 +279,7 @@ def _way_out(x: object) -> str:
             )
         case dict():
             return "Use its values, or map a function over them with tinyjax.tree.map."
-        case set() | frozenset():
+        case set() | frozenset() | Sequence():
             return "Make a list of its elements: jnp.array(list(...))."
         case ShapeDtypeStruct():
             return "It has no data: give an array, or compute the types alone by eval_shape."
@@ -286,6 +287,17 @@ def _way_out(x: object) -> str:
             return "Make it a static argument of jit (static_argnums, static_argnames)."
         case _ if hasattr(x, "__array__"):
             return "Convert it with jnp.asarray(...)."
+        case Number():
+            return "Make it a number that arrays hold: float(...)."
+        case np.random.Generator() | np.random.RandomState():
+            return "Numbers are drawn with a key instead: tinyjax.random.key(seed)."
+        case SimpleNamespace():
+            return "Give its fields in a dict: vars(...)."
+        case _ if type(x).__module__.startswith("scipy.sparse"):
+            return (
+                "Make it dense, x.toarray(), or convert it with "
+                "tinyjax.experimental.sparse.BCOO.from_scipy_sparse."
+            )
         case _:
             name = type(x).__name__
             return (
