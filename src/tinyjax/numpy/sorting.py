@@ -708,7 +708,9 @@ def _interpolate(line: Array, q: Array, method: Method, skip_nan: bool) -> Array
         case "higher":
             out = at(high)
         case "nearest":
-            out = ew.select(weight <= 0.5, at(low), at(high))
+            with _known(position):
+                place = ew.round_(position)  # halves to the even place, as NumPy has it
+            out = at(place)
         case _:
             below, above = at(low), at(high)
             if method == "midpoint":
