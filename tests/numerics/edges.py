@@ -120,7 +120,8 @@ SECTIONS: Final[dict[str, tuple[Row, ...]]] = {
             both(0.0, 0.0, 0.0, 0.0, 0.0, jax="slopes 1/2"),
             both(0.0, -2.0, 2.0, 0.0, -1.0),
             both(inf, nan, inf),
-            both(1.0, -inf, inf),
+            both(1.0, -inf, inf, 0.0, -1.0, jax="slopes 0"),
+            both(inf, -inf, inf, nan, nan, jax="slopes 0"),
             both(1e300, 1e300, math.sqrt(2) * 1e300, ROOT, ROOT, jax="slopes 1.06"),
         ),
         row(
@@ -573,7 +574,13 @@ SECTIONS: Final[dict[str, tuple[Row, ...]]] = {
             at(complex(3e200, 4e200), 5e200),
             dtype="complex128",
         ),
-        row("jnp.sign(x)", at(complex(0, 0), 0), at(complex(0, -2), -1j), dtype="complex128"),
+        row(
+            "jnp.sign(x)",
+            at(complex(0, 0), 0),
+            at(complex(0, -2), -1j),
+            at(complex(-inf, 3), -1, jax="NaN"),
+            dtype="complex128",
+        ),
         row(
             "jnp.angle(x)",
             at(complex(-1, -0.0), -pi),
@@ -623,7 +630,14 @@ SECTIONS: Final[dict[str, tuple[Row, ...]]] = {
             at(inf, inf, inf),
             at(-inf, inf),
         ),
-        row("special.digamma(x)", at(1.0, -np.euler_gamma, pi**2 / 6), at(0.0, nan), at(inf, inf)),
+        row(
+            "special.digamma(x)",
+            at(1.0, -np.euler_gamma, pi**2 / 6),
+            at(0.0, -inf, jax="NaN"),
+            at(-0.0, inf, jax="NaN"),
+            at(-1.0, nan),
+            at(inf, inf),
+        ),
         row("special.erf(x)", at(-0.0, -0.0, 2 / math.sqrt(pi)), at(inf, 1.0, 0.0)),
         row("special.erfc(x)", at(30.0, 0.0, 0.0), at(-inf, 2.0, 0.0)),
         row(

@@ -1,5 +1,6 @@
 """The table of edges, held eagerly, compiled, by every order of transformations, and by jax."""
 
+import math
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -171,3 +172,10 @@ def test_jax_has_the_same_but_where_the_table_says_so(section: str) -> None:
 
 def test_the_page_is_up_to_date() -> None:
     assert DOCUMENT.read_text(encoding="utf-8") == text(), "run `python -m numerics.page` in tests/"
+
+
+def test_the_slope_of_a_complex_size_is_its_direction_at_infinity() -> None:
+    slope = tinyjax.grad(jnp.abs)
+    for z in (complex(math.inf, 2), complex(1, -math.inf), complex(-math.inf, -0.0)):
+        for way in (slope, tinyjax.jit(slope), tinyjax.jit(slope, tier="compiled")):
+            assert way(np.complex128(z)) == np.conj(np.sign(z))

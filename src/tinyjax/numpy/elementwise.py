@@ -985,17 +985,23 @@ def hypot(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         Array(5.e+30, dtype=float32, weak_type=True)
     """
     a, b = inexact_operands("hypot", x1, x2)
-    size_a, size_b = ew.abs_(_no_complex("hypot", a)), ew.abs_(b)
+    infinite_a, infinite_b = isinf(_no_complex("hypot", a)), isinf(b)
+    # beside one infinity the other operand, even NaN, is nothing, as C's hypot has it
+    zero = full_like(a, 0)
+    a = ew.select(ew.and_(infinite_b, ew.not_(infinite_a)), zero, a)
+    b = ew.select(ew.and_(infinite_a, ew.not_(infinite_b)), zero, b)
+    size_a, size_b = ew.abs_(a), ew.abs_(b)
     first = ew.ge(size_a, size_b)
     large, small = ew.select(first, a, b), ew.select(first, b, a)
-    plain = ew.and_(ew.is_finite(large), ew.ne(large, full_like(large, 0)))
+    plain = ew.and_(ew.is_finite(large), ew.ne(large, zero))
     one = full_like(a, 1)
     ratio = ew.div(ew.select(plain, small, one), ew.select(plain, large, one))
     root = ew.sqrt(ew.add(one, ew.mul(ratio, ratio)))
-    result = ew.select(plain, ew.mul(ew.abs_(large), root), ew.add(size_a, size_b))
-    # an infinity outweighs a NaN, as C's hypot has it
-    infinite = ew.or_(isinf(a), isinf(b))
-    return ew.select(infinite, full_like(a, math.inf), result)
+    # the slopes of a root of infinities are NaN: between two of them there is no direction
+    both = ew.and_(infinite_a, infinite_b)
+    ends = ew.sqrt(ew.mul(ew.select(both, size_a, one), ew.select(both, size_b, one)))
+    other = ew.select(both, ends, ew.add(size_a, size_b))
+    return ew.select(plain, ew.mul(ew.abs_(large), root), other)
 
 
 # Trigonometry

@@ -475,10 +475,7 @@ def _by_scipy(name: str) -> Callable[..., HostArray]:
 
 
 def _digamma(x: HostArray) -> HostArray:
-    out = _by_scipy("psi")(x)
-    if np.count_nonzero(x) < x.size:  # a pole as those below it
-        out[x == 0] = np.nan
-    return out
+    return _by_scipy("psi")(x)
 
 
 #: The most terms that are added one by one; the result is NaN for an argument below its negative.
@@ -510,6 +507,13 @@ def _polygamma(n: HostArray, x: HostArray) -> HostArray:
     sine = np.sin(math.pi * _distance_to_integer(x))
     value = np.where(reflected, (math.pi / sine) ** 2 - value, value)
     return np.where(n == 0, _digamma(x), np.where(order, value, np.nan))
+
+
+def _lower_digamma(b: lw.Lowering, x: hlo.Value) -> hlo.Value:
+    """Write XLA's, which is NaN at 0. There it is infinite, as the limit of the zero's sign."""
+    zero = b.full_like(x, 0)
+    pole = b.div(b.full_like(x, -1), x)
+    return b.select(b.compare(x, zero, "EQ"), pole, b.op("chlo.digamma", x))
 
 
 def _lower_polygamma(b: lw.Lowering, n: hlo.Value, x: hlo.Value) -> hlo.Value:
@@ -555,7 +559,7 @@ lgamma: fam.Elementwise = fam.elementwise(
 digamma: fam.Elementwise = fam.elementwise(
     "digamma",
     _in_float64(_digamma),
-    "chlo.digamma",
+    _lower_digamma,
     "f",
     lambda t, z, x: ew.mul(t, polygamma(full_like(x, 1.0), x)),
 )

@@ -326,10 +326,19 @@ neg: Elementwise = elementwise(
 def _sign(x: HostArray) -> HostArray:
     if dtypes.is_complex(x.dtype):
         size = np.abs(x)
+        if np.isinf(size).any():
+            lone = np.isinf(x.real) != np.isinf(x.imag)
+            x = np.where(lone, _clipped(x.real) + 1j * _clipped(x.imag), x).astype(x.dtype)
+            size = np.where(lone, np.ones_like(size), size)
         return np.where(
             size == 0, np.zeros_like(x), x / np.where(size == 0, np.ones_like(size), size)
         )
     return np.asarray(np.sign(x))
+
+
+def _clipped(x: HostArray) -> HostArray:
+    """Parts of which the other, or this one, is infinite: 1 or -1 for infinities, otherwise 0."""
+    return np.where(np.isinf(x), np.sign(x), np.zeros_like(x))
 
 
 def _sign_derivative(t: Array, z: Array, x: Array) -> Array:
@@ -346,7 +355,18 @@ def _sign_derivative(t: Array, z: Array, x: Array) -> Array:
 
 
 def _lower_sign(b: Lowering, x: Value) -> Value:
-    return b.min(x, b.full_like(x, 1)) if x.dtype.kind == "u" else b.op("stablehlo.sign", x)
+    if x.dtype.kind == "u":
+        return b.min(x, b.full_like(x, 1))
+    if x.dtype.kind == "c":  # XLA's is NaN at infinities
+        parts = b.real(x), b.imag(x)
+        infinite = [b.compare(b.abs(part), b.full_like(part, np.inf), "EQ") for part in parts]
+        lone = b.compare(infinite[0], infinite[1], "NE")
+        clipped = [
+            b.select(i, b.op("stablehlo.sign", part), b.full_like(part, 0))
+            for part, i in zip(parts, infinite, strict=True)
+        ]
+        x = b.select(lone, b.op("stablehlo.complex", *clipped, result=x.type), x)
+    return b.op("stablehlo.sign", x)
 
 
 def _lower_abs(b: Lowering, x: Value) -> Value:
