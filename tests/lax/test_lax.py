@@ -546,19 +546,27 @@ def test_windows_without_coordinates_all_lie_at_the_start(mode: str, size: int) 
             same(way(x, nowhere, what), np.array([first, 9, 9, 9, 9], np.float32))
 
 
-def test_factors_that_meet_have_no_derivative() -> None:
+def test_the_derivative_of_factors_that_meet_is_the_product_of_the_others() -> None:
     numbers = lax.ScatterDimensionNumbers((), (0,), (0,))
-    where, x = np.array([[1], [1]]), np.full(4, 3.0, np.float32)
+    where = np.array([[1], [9], [1], [2], [1]])
+    start, factors = np.array([2.0, 3.0, 5.0]), np.array([2.0, 7.0, 0.0, 4.0, 5.0])
 
-    def product(factors: Any, **how: Any) -> Any:
-        return lax.scatter_mul(x, where, factors, numbers, **how).sum()
+    def product(start: Any, where: Any, factors: Any) -> Any:
+        return lax.scatter_mul(start, where, factors, numbers).sum()
 
-    factors = np.array([2.0, 5.0], np.float32)
-    with pytest.raises(DifferentiationError, match="these may"):
-        tinyjax.grad(product)(factors)
-    where[1] = 2
-    slope = tinyjax.grad(lambda y: product(y, unique_indices=True))(factors)
-    same(slope, np.array([3, 3], np.float32))
+    over_factors = partial(tinyjax.grad(product, 2), start)  # indices that are known, and traced
+    ways = (over_factors, tinyjax.jit(over_factors), tinyjax.jit(over_factors, tier="compiled"))
+    second = tinyjax.hessian(product, 2)(start, where, factors)
+    for way in ways:
+        same(way(where, factors), np.array([0.0, 0.0, 30.0, 5.0, 0.0]))
+    expected = np.zeros((5, 5))
+    expected[0, 2] = expected[2, 0] = 15
+    expected[2, 4] = expected[4, 2] = 6
+    same(second, expected)
+    ids, ct = np.array([0, 0, 2, 2, 2, 3]), np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    data = np.array([1.0, 2.0, 3.0, 0.0, 5.0, -1.0])
+    slope = tinyjax.grad(lambda x: (tinyjax.ops.segment_prod(x, ids, 5) * ct).sum())(data)
+    same(slope, np.array([2.0, 1.0, 0.0, 45.0, 0.0, 4.0]))
 
 
 def conv(x: HostArray, w: HostArray, **how: Any) -> Any:

@@ -13,6 +13,7 @@ from tinyjax.primitives import (
     dynamic_slice as ds,
     gather_scatter as gs,
     scatter as sct,
+    scatter_mul as smu,
     wrap_index as wi,
 )
 
@@ -431,7 +432,7 @@ SPECS = [
         linear=(0, 2),
     ),
     scatter_row(
-        gs.scatter_mul_p,
+        smu.scatter_mul_p,
         sct.scatter_mul,
         jax.lax.scatter_mul,
         lambda old, new: old * new,
@@ -441,12 +442,13 @@ SPECS = [
     ),
     attrs.evolve(
         scatter_row(
-            gs.scatter_mul_p,
+            smu.scatter_mul_p,
             sct.scatter_mul,
             jax.lax.scatter_mul,
             lambda old, new: old * new,
             "iufc",
             OVERLAPPING,
+            grad=2,
         ),
         name="scatter_mul overlapping",
     ),

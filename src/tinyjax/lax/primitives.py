@@ -42,8 +42,7 @@ __all__, __getattr__, __dir__ = namespace(
         ),
         "tinyjax.primitives.fft": "fft_p",
         "tinyjax.primitives.gather_scatter": (
-            "gather_p scatter_add_p scatter_max_p scatter_min_p scatter_mul_p scatter_p "
-            "scatter_sub_p"
+            "gather_p scatter_add_p scatter_max_p scatter_min_p scatter_p scatter_sub_p"
         ),
         "tinyjax.core.primitives.identities": (
             "copy_p dce_sink_p optimization_barrier_p stage_p stop_gradient_p"
@@ -56,6 +55,7 @@ __all__, __getattr__, __dir__ = namespace(
         "tinyjax.primitives.reduce_window": (
             "reduce_window_max_p reduce_window_min_p reduce_window_sum_p"
         ),
+        "tinyjax.primitives.scatter_mul": "scatter_mul_p",
         "tinyjax.core.primitives.shape": "iota_p reshape_p rev_p transpose_p",
         "tinyjax.core.primitives.slicing": "concatenate_p pad_p slice_p split_p",
         "tinyjax.primitives.sort": "sort_p top_k_p",

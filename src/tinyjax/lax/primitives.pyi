@@ -115,13 +115,13 @@ from tinyjax.primitives.gather_scatter import gather_p as gather_p
 from tinyjax.primitives.gather_scatter import scatter_add_p as scatter_add_p
 from tinyjax.primitives.gather_scatter import scatter_max_p as scatter_max_p
 from tinyjax.primitives.gather_scatter import scatter_min_p as scatter_min_p
-from tinyjax.primitives.gather_scatter import scatter_mul_p as scatter_mul_p
 from tinyjax.primitives.gather_scatter import scatter_p as scatter_p
 from tinyjax.primitives.gather_scatter import scatter_sub_p as scatter_sub_p
 from tinyjax.primitives.philox import rng_bit_generator_p as rng_bit_generator_p
 from tinyjax.primitives.reduce_window import reduce_window_max_p as reduce_window_max_p
 from tinyjax.primitives.reduce_window import reduce_window_min_p as reduce_window_min_p
 from tinyjax.primitives.reduce_window import reduce_window_sum_p as reduce_window_sum_p
+from tinyjax.primitives.scatter_mul import scatter_mul_p as scatter_mul_p
 from tinyjax.primitives.sort import sort_p as sort_p
 from tinyjax.primitives.sort import top_k_p as top_k_p
 from tinyjax.primitives.special import digamma as digamma_p

@@ -7,12 +7,12 @@ from typing import Final
 
 from tinyjax.core.names import Array, ArrayLike, prim, sh, tr
 from tinyjax.numpy import index_parsing
-from tinyjax.primitives import gather_scatter as gs, modes, scatter as sct
+from tinyjax.primitives import gather_scatter as gs, modes, scatter as sct, scatter_mul as smu
 
 _SCATTER: Final[dict[str, prim.Primitive[gs.ScatterParams]]] = {
     "set": gs.scatter_p,
     "add": gs.scatter_add_p,
-    "mul": gs.scatter_mul_p,
+    "mul": smu.scatter_mul_p,
     "min": gs.scatter_min_p,
     "max": gs.scatter_max_p,
 }

@@ -34,6 +34,7 @@ from tinyjax.primitives import (
     qr,
     random_bits as rb,
     reduce_window as wi,
+    scatter_mul as smu,
     sort as so,
     spectral,
     triangular,
@@ -497,7 +498,7 @@ _RULES: Final[Sequence[tuple[PaddingRule, Sequence[prim.Primitive[Any]]]]] = (
     (
         _scatter,
         (
-            *(gs.scatter_p, gs.scatter_add_p, gs.scatter_sub_p, gs.scatter_mul_p),
+            *(gs.scatter_p, gs.scatter_add_p, gs.scatter_sub_p, smu.scatter_mul_p),
             *(gs.scatter_min_p, gs.scatter_max_p),
         ),
     ),

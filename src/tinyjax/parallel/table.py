@@ -246,9 +246,10 @@ TABLE: Final[Mapping[str, Mapping[str, mr.MeshRule]]] = {
         "gather_p": mr.MeshRule(_gather),
         **_rows(
             mr.MeshRule(_scatter),
-            "scatter_p scatter_add_p scatter_sub_p scatter_mul_p scatter_min_p scatter_max_p",
+            "scatter_p scatter_add_p scatter_sub_p scatter_min_p scatter_max_p",
         ),
     },
+    "tinyjax.primitives.scatter_mul": {"scatter_mul_p": mr.MeshRule(_scatter)},
     "tinyjax.primitives.householder": {
         **_rows(_MATRICES, "householder_product_p ormqr_p hessenberg_p tridiagonal_p"),
         **_rows(_MATRICES, "symmetric_product_p cholesky_update_p"),

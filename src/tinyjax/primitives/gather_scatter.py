@@ -354,7 +354,7 @@ def as_gather(params: ScatterParams, windows: wn.Windows) -> GatherParams:
     )
 
 
-def _declare(
+def declare(
     name: str, ufunc: np.ufunc | None, combine: bc.Combine, kinds: str
 ) -> Primitive[ScatterParams]:
     """Declare a scatter that combines by an operation; its derivative comes separately.
@@ -505,15 +505,17 @@ def _shifted(axes: wn.Axes) -> wn.Axes:
     return tuple([i + 1 for i in axes])
 
 
-def _windows_of(x: Operand, updates: Operand, params: ScatterParams) -> wn.Windows:
+def windows_of(x: Operand, updates: Operand, params: ScatterParams) -> wn.Windows:
+    """Return the windows that a scatter writes."""
     return scatter_windows(x.aval.shape, updates.aval.shape, params)
 
 
-def _no_tangent(*_: object) -> prim.Tangent:
+def no_tangent(*_: object) -> prim.Tangent:
+    """Refuse a tangent of indices."""
     raise AssertionError("indices are integers, which have no tangents")
 
 
-def _windows_distinct(indices: Array, windows: wn.Windows, params: ScatterParams) -> bool:
+def windows_distinct(indices: Array, windows: wn.Windows, params: ScatterParams) -> bool:
     """Whether it is known that no two windows overlap."""
     if params.unique_indices or prod(indices.shape[:-1]) <= 1:
         return True
@@ -532,7 +534,7 @@ def _windows_distinct(indices: Array, windows: wn.Windows, params: ScatterParams
 
 # scatter_add
 
-scatter_add_p: Primitive[ScatterParams] = _declare("scatter_add", np.add, Lowering.add, "iufc")
+scatter_add_p: Primitive[ScatterParams] = declare("scatter_add", np.add, Lowering.add, "iufc")
 
 
 def _def_accumulating_jvp(primitive: Primitive[ScatterParams]) -> None:
@@ -554,7 +556,7 @@ prim.mark(prim.MOVES, False, scatter_add_p)
 def _into_updates(
     ct: Array, x: Operand, indices: Array, updates: prim.UndefinedPrimal, params: ScatterParams
 ) -> Array:
-    return bind1(gather_p, (ct, indices), as_gather(params, _windows_of(x, updates, params)))
+    return bind1(gather_p, (ct, indices), as_gather(params, windows_of(x, updates, params)))
 
 
 ru.def_transposes(
@@ -564,7 +566,7 @@ ru.def_transposes(
 
 # scatter_sub
 
-scatter_sub_p: Primitive[ScatterParams] = _declare("scatter_sub", np.subtract, Lowering.sub, "iufc")
+scatter_sub_p: Primitive[ScatterParams] = declare("scatter_sub", np.subtract, Lowering.sub, "iufc")
 _def_accumulating_jvp(scatter_sub_p)
 ru.def_transposes(
     scatter_sub_p,
@@ -576,7 +578,7 @@ ru.def_transposes(
 
 # scatter: the update replaces what is there
 
-scatter_p: Primitive[ScatterParams] = _declare(
+scatter_p: Primitive[ScatterParams] = declare(
     "scatter", None, lambda b, x, update: update, "biufcks"
 )
 
@@ -595,8 +597,8 @@ def _into_winners(
     ct: Array, x: Operand, indices: Array, updates: prim.UndefinedPrimal, params: ScatterParams
 ) -> Array:
     read = _into_updates(ct, x, indices, updates, params)
-    windows = _windows_of(x, updates, params)
-    if _windows_distinct(indices, windows, params):
+    windows = windows_of(x, updates, params)
+    if windows_distinct(indices, windows, params):
         return read
     winners = _winners(indices, x.aval, updates.aval, windows, params)
     return ew.select(winners, read, sh.zeros_like(read))
@@ -620,44 +622,11 @@ def _winners(
     return ew.eq(bind1(gather_p, (written, indices), as_gather(params, windows)), numbers)
 
 
-# scatter_mul
-
-scatter_mul_p: Primitive[ScatterParams] = _declare("scatter_mul", np.multiply, Lowering.mul, "iufc")
-
-
-def _of_factors(
-    t: Array, out: Array, x: Array, indices: Array, updates: Array, params: ScatterParams
-) -> Array:
-    windows = _windows_of(x, updates, params)
-    if not _windows_distinct(indices, windows, params):
-        raise errors.DifferentiationError(
-            "scatter_mul has a derivative in its updates only where no index comes twice, and "
-            "these may. If they do not, say so with unique_indices=True; "
-            "otherwise multiply the updates that meet beforehand."
-        )
-    before = bind1(gather_p, (x, indices), as_gather(params, windows))
-    return bind1(scatter_add_p, (opd.splat(0, x.aval), indices, ew.mul(t, before)), params)
-
-
-ru.def_derivatives(
-    scatter_mul_p,
-    lambda t, out, x, indices, updates, params: bind1(scatter_mul_p, (t, indices, updates), params),
-    _no_tangent,
-    _of_factors,
-)
-ru.def_transposes(
-    scatter_mul_p,
-    lambda ct, x, indices, updates, params: bind1(scatter_mul_p, (ct, indices, updates), params),
-    "the indices",
-    "its updates",
-)
-
-
 # scatter_min and scatter_max
 
 
 def _declare_extremum(name: str, ufunc: np.ufunc, combine: bc.Combine) -> Primitive[ScatterParams]:
-    primitive = _declare(name, ufunc, combine, "biufc")
+    primitive = declare(name, ufunc, combine, "biufc")
 
     @primitive.def_jvp
     def extremum_jvp(
@@ -667,7 +636,7 @@ def _declare_extremum(name: str, ufunc: np.ufunc, combine: bc.Combine) -> Primit
         x, updates = idn.once(x), idn.once(updates)
         out = bind1(primitive, (x, indices, updates), params)
         # Whatever equals the result, operand or updates, shares the tangent.
-        reading = as_gather(params, _windows_of(x, updates, params))
+        reading = as_gather(params, windows_of(x, updates, params))
         best = bind1(gather_p, (out, indices), reading)
         x_wins = ew.convert_element_type(ew.eq(x, out), x.dtype)
         updates_win = ew.convert_element_type(ew.eq(updates, best), x.dtype)

@@ -9,7 +9,7 @@ import numpy as np
 
 from tinyjax import dtypes, errors, frames
 from tinyjax.core.names import Array, ArrayLike, arr, ew, ints, opd, prim, sh, sl, tr
-from tinyjax.primitives import gather_scatter as gs, modes, windows as wn
+from tinyjax.primitives import gather_scatter as gs, modes, scatter_mul as smu, windows as wn
 from tinyjax.primitives.modes import GatherScatterMode, Mode
 from tinyjax.primitives.wrap_index import check_bounds
 
@@ -245,13 +245,12 @@ def scatter_sub(*args: Any, **kwargs: Any) -> Array:
 def scatter_mul(*args: Any, **kwargs: Any) -> Array:
     """Return a copy of an array with windows multiplied by updates; see ``scatter``.
 
-    There is a derivative in the updates only where no two windows overlap: where
-    ``unique_indices`` says so, or the indices are known when the derivative is taken.
+    Where windows overlap, an update's derivative is the product of the others. That takes a sort,
+    which ``unique_indices`` spares, as do indices that are known when the derivative is taken.
 
     Raises:
         ShapeError: the dimension numbers do not fit.
         DtypeError: the indices are not integers, or the updates are of another dtype.
-        DifferentiationError: when differentiated where windows may overlap.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -260,7 +259,7 @@ def scatter_mul(*args: Any, **kwargs: Any) -> Array:
         >>> scatter_mul(jnp.ones(3), jnp.array([[1], [1]]), jnp.array([2.0, 3.0]), elements)
         Array([1., 6., 1.], dtype=float32)
     """
-    return _scatter(gs.scatter_mul_p, *args, **kwargs)
+    return _scatter(smu.scatter_mul_p, *args, **kwargs)
 
 
 @frames.like(scatter)

@@ -29,7 +29,7 @@ import numpy as np
 from tinyjax import dtypes, errors
 from tinyjax.core.names import Array, Lowering, Value, Values, av, hlo, ints, prim, ru, sh, tr
 from tinyjax.core.stablehlo.builder import Block
-from tinyjax.primitives import gather_scatter as gs, modes, scatter as sct
+from tinyjax.primitives import gather_scatter as gs, modes
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -331,7 +331,8 @@ def _permuted(x: Array, order: Array, axis: int) -> Array:
     numbers = gs.GatherDimensionNumbers((), (axis,), (axis,), others, others)
     places = sh.expand_dims(order, (order.ndim,))
     mode = modes.GatherScatterMode.PROMISE_IN_BOUNDS
-    return sct.gather(x, places, numbers, (1,) * x.ndim, unique_indices=True, mode=mode)
+    params = gs.GatherParams(numbers, (1,) * x.ndim, mode, unique_indices=True)
+    return tr.bind1(gs.gather_p, (x, places), params)
 
 
 # top_k: along the last axis

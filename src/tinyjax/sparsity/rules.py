@@ -26,6 +26,7 @@ from tinyjax.primitives import (
     gather_scatter as gs,
     householder,
     reduce_window as wi,
+    scatter_mul as smu,
     triangular,
 )
 from tinyjax.primitives.lu import solve_p
@@ -435,7 +436,7 @@ _RULES: Final[Sequence[tuple[SparsityRule, Sequence[prim.Primitive[Any]]]]] = (
     (_gather, (gs.gather_p,)),
     (
         _scatter,
-        (gs.scatter_p, gs.scatter_add_p, gs.scatter_sub_p, gs.scatter_mul_p),
+        (gs.scatter_p, gs.scatter_add_p, gs.scatter_sub_p, smu.scatter_mul_p),
     ),
     (_reduce, (bc.reduce_sum_p,)),
     (_cumulative, (cu.cumsum_p, cu.linear_recurrence_p)),

@@ -170,18 +170,32 @@ def _product_of_others(x: Array, axes: tuple[int, ...]) -> Array:
     moved = sh.transpose(x, perm)
     flat = sh.reshape(moved, (*moved.shape[: len(front)], prod(moved.shape[len(front) :])))
     last = (flat.ndim - 1,)
-    others = ew.mul(_products_before(flat), sh.rev(_products_before(sh.rev(flat, last)), last))
+    others = ew.mul(products_before(flat), sh.rev(products_before(sh.rev(flat, last)), last))
     inverse = tuple(sorted(range(x.ndim), key=perm.__getitem__))
     return sh.transpose(sh.reshape(others, moved.shape), inverse)
 
 
-def _products_before(x: Array) -> Array:
-    """For each element the product of those before it along the last axis, by doubling."""
+def products_before(x: Array, groups: Array | None = None) -> Array:
+    """For each element the product of those before it along the last axis, by doubling.
+
+    Args:
+        x: the factors.
+        groups: numbers, of which equal ones are neighbours: an element is multiplied by those
+            that have its number only.
+    """
     n, axis = x.shape[-1], x.ndim - 1
-    products = pad_in_dim(x, 1, -1, axis, 1) if n else x
+
+    def moved(x: Array, step: int) -> Array:
+        factors = pad_in_dim(x, step, -step, axis, 1)
+        if groups is None:
+            return factors
+        same = ew.eq(groups, pad_in_dim(groups, step, -step, axis))
+        return ew.select(same, factors, sh.full_like(factors, 1))
+
+    products = moved(x, 1) if n else x
     step = 1
     while step < n:
-        products = ew.mul(products, pad_in_dim(products, step, -step, axis, 1))
+        products = ew.mul(products, moved(products, step))
         step *= 2
     return products
 

@@ -20,7 +20,12 @@ from tinyjax.core.tracing.staging import stage
 from tinyjax.core.values import Array
 from tinyjax.custom_derivatives.custom_calls import Call, custom_call_p, flat_jvp
 from tinyjax.parallel.program_keys import FIRST_CODE, RECORDED_IN
-from tinyjax.primitives import arg_extrema, dynamic_slice as ds, gather_scatter as gs
+from tinyjax.primitives import (
+    arg_extrema,
+    dynamic_slice as ds,
+    gather_scatter as gs,
+    scatter_mul as smu,
+)
 
 
 class Category(Enum):
@@ -231,7 +236,7 @@ def register() -> None:
     for primitive in (ds.dynamic_slice_p, ds.dynamic_update_slice_p):
         primitive.def_rule(CHECKS[Category.INDEX])(_starts)
     gs.gather_p.def_rule(CHECKS[Category.INDEX])(_gathered)
-    scatters = (gs.scatter_add_p, gs.scatter_mul_p, gs.scatter_min_p, gs.scatter_max_p)
+    scatters = (gs.scatter_add_p, smu.scatter_mul_p, gs.scatter_min_p, gs.scatter_max_p)
     for scatter in (gs.scatter_p, *scatters):
         scatter.def_rule(CHECKS[Category.INDEX])(_scattered)
 
