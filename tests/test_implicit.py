@@ -905,3 +905,25 @@ def test_no_derivative_is_taken_in_what_has_no_tangent() -> None:
     for f in (minimum, tinyjax.jit(minimum), root):
         for jacobian in (tinyjax.jacfwd, tinyjax.jacrev):
             np.testing.assert_allclose(jacobian(f)(x, factors), expected, rtol=1e-6)
+
+
+def test_numbers_that_begin_take_the_dtype_of_the_equations() -> None:
+    """As loops, ``root`` and ``linear_solve`` have it."""
+
+    def newton(f: Any, x: Any) -> Any:
+        return lax.fori_loop(0, 30, lambda _, x: x - f(x) / grad(f)(x), x)
+
+    def by_root(a: Any, start: Any) -> Any:
+        return lax.custom_root(lambda x: x * x - a, start, newton, lambda g, y: y / g(1.0))
+
+    def by_solving(a: Any, right: Any) -> Any:
+        solver = lambda _, b: b / a  # noqa: E731
+        return lax.custom_linear_solve(lambda x: a * x, right, solver, symmetric=True)
+
+    a = np.float64(4.0)
+    for start in (1.0, 1, np.float64(1.0)):
+        for fun, value, slope in ((by_root, 2.0, 0.25), (by_solving, 0.25, -0.0625)):
+            for way in (fun, jit(fun, static_argnums=1)):
+                found = way(a, start)
+                assert found.dtype == np.float64
+                np.testing.assert_allclose([found, grad(way)(a, start)], [value, slope], 1e-12)

@@ -149,7 +149,8 @@ def custom_root(
 
     Args:
         f: takes a tree of arrays and returns one like it.
-        initial_guess: where the search begins; the root does not depend on it.
+        initial_guess: where the search begins; the root does not depend on it. A Python number
+            takes the dtype of the function's value.
         solve: ``solve(f, initial_guess)`` returns the root; it is not differentiated.
         tangent_solve: ``tangent_solve(g, y)`` returns the ``x`` with ``g(x) = y``, for a linear
             ``g``: the derivative of ``f`` at the root. It is linear in ``y``.
@@ -173,6 +174,7 @@ def custom_root(
         >>> round(float(sqrt(2.0)), 4), round(float(tinyjax.grad(sqrt)(4.0)), 4)
         (1.4142, 0.25)
     """
+    initial_guess = _following(f, initial_guess)
     unknown = tree.structure(initial_guess)
 
     def like_the_guess(what: str, fun: Callable[..., Any], value: Any) -> Any:
@@ -209,6 +211,23 @@ def custom_root(
     solution.defderivative(rule, symbolic_zeros=True)
     x = solution(like_the_guess("solver", solve, root), *closed_over)
     return (x, aux) if has_aux else x
+
+
+def _following(f: Callable[[Any], Any], guess: Any) -> Any:
+    """Give numbers of a first guess the dtype of the function's values."""
+    leaves, treedef = tree.flatten(guess)
+    guesses = cl.as_arrays(leaves, f, tree.structure(((guess,), {})))
+    if not any(x.weak_type for x in guesses):
+        return guess
+    values = tree.leaves(api.eval_shape(f, guess))
+    followed = vectors.follow([vectors.strong(x) for x in guesses], guesses, values)
+    return tree.unflatten(
+        treedef,
+        [
+            new if x.weak_type and new.dtype != x.dtype else leaf
+            for new, x, leaf in zip(followed, guesses, leaves, strict=True)
+        ],
+    )
 
 
 def _constant(leaf: Any) -> Array:

@@ -7,7 +7,7 @@ solvers know nothing but vectors.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import attrs
 
@@ -113,6 +113,29 @@ def strong(x: Array) -> Array:
     return ew.convert_element_type(x, x.dtype)
 
 
+class Typed(Protocol):
+    """Whatever has a dtype."""
+
+    @property
+    def dtype(self) -> dtypes.DType: ...
+
+
+def follow(arrays: Sequence[Array], given: Sequence[Array], values: Sequence[Typed]) -> list[Array]:
+    """Give the leaves that were Python numbers the dtype of a function's values.
+
+    Args:
+        arrays: the leaves.
+        given: the same, as the user gave them.
+        values: the types of the values; where there are more or fewer, leaves stay as they are.
+    """
+    if len(values) != len(arrays):
+        return list(arrays)
+    return [
+        x.astype(dtypes.promote_types(x.dtype, value.dtype)) if first.weak_type else x
+        for x, first, value in zip(arrays, given, values, strict=True)
+    ]
+
+
 @attrs.frozen(eq=False)
 class Equation:
     """A user's function of an unknown, on vectors.
@@ -201,10 +224,7 @@ def equation_staged_by(
     guesses = cl.as_arrays(leaves, fun, tree.structure(((x0,), {})))
     arrays = [strong(x) for x in guesses]
     closed, consts, outs = stage(treedef, arrays)
-    promoted = [
-        x.astype(dtypes.promote_types(x.dtype, out.dtype)) if first.weak_type else x
-        for x, first, out in zip(arrays, guesses, outs, strict=True)
-    ]
+    promoted = follow(arrays, guesses, outs)
     if [x.dtype for x in promoted] != [x.dtype for x in arrays]:
         arrays = promoted
         closed, consts, _ = stage(treedef, arrays)
