@@ -25,6 +25,7 @@ from tinyjax.core.values.operands import (
     PYTHON_NUMBERS,
     as_array,
     met_splats,
+    of_number,
     remember_splat,
     splat,
     splat_key,
@@ -42,6 +43,7 @@ _HOLDS = frozenset(
     + [(complex, dtype) for dtype in dtypes.COMPLEXES]
 )
 _INEXACT = frozenset(dtypes.INEXACT)
+_INT32 = dtypes.iinfo(dtypes.int32)
 
 # The largest float16 is 65504. Numbers below it need no context that keeps NumPy from warning.
 _NEVER_OVERFLOWS = 65504
@@ -68,7 +70,14 @@ def array_of(name: str, x: ArrayLike) -> Array:
     Raises:
         ArgumentError: it is neither an array nor a number; lists are not converted.
     """
-    return x if isinstance(x, Array) else as_array(x, name)
+    if isinstance(x, Array):
+        return x
+    if type(x) is int and not _INT32.min <= x <= _INT32.max and settings().wide_dtypes:
+        # the operands beside it, and not the default integers, say whether the result can hold it
+        for dtype in (dtypes.int64, dtypes.uint64):
+            if fits(x, dtype):
+                return of_number(x, dtype, name)
+    return as_array(x, name)
 
 
 def arrays(name: str, *values: ArrayLike) -> list[Array]:
@@ -132,7 +141,7 @@ def convert(x: Array, dtype: DType, weak_type: bool = False) -> Array:
     """Convert an operand to the dtype of an operation.
 
     Raises:
-        ArgumentError: ``x`` was made of a Python int that an integer dtype cannot hold.
+        NumberRangeError: ``x`` was made of a Python int that an integer dtype cannot hold.
     """
     aval = x._aval or x.aval
     if aval.dtype == dtype and aval.weak_type == weak_type:
@@ -140,7 +149,7 @@ def convert(x: Array, dtype: DType, weak_type: bool = False) -> Array:
     if dtype.kind in "iuV" and type(x) is ConcreteArray:
         number = getattr(x, "_number", None)
         if isinstance(number, int) and not fits(number, dtype):
-            raise ArgumentError(
+            raise NumberRangeError(
                 f"{subject(number)}{shortened(number)} does not fit in {dtype.name}, the dtype of "
                 "the array beside it. Convert that to a wider one with .astype(...)."
             )

@@ -247,11 +247,11 @@ def as_array(x: object, name: str = "") -> Array:
         case bool():
             return scalar(x, np.dtype(np.bool_))
         case int():
-            return _of_number(x, default_int(), name)
+            return of_number(x, default_int(), name)
         case float():
-            return _of_number(x, default_float(), name)
+            return of_number(x, default_float(), name)
         case complex():
-            return _of_number(x, default_complex(), name)
+            return of_number(x, default_complex(), name)
         case _ if hasattr(x, "__jax_array__"):
             return as_array(x.__jax_array__(), name)
         case ShapeDtypeStruct() if make := of_type.get():
@@ -307,7 +307,8 @@ def _way_out(x: object) -> str:
             )
 
 
-def _of_number(value: int | float | complex, dtype: DType, name: str) -> ConcreteArray:
+def of_number(value: int | float | complex, dtype: DType, name: str) -> ConcreteArray:
+    """Make a weakly typed scalar that knows the Python number that it was made of."""
     array = scalar(value, dtype, True, name)
     array._number = value
     return array
