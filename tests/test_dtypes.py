@@ -487,3 +487,70 @@ class TestStoredIntegers:
         np.testing.assert_array_equal(sums, np.stack([wide[0] * 2, wide[0] + wide[1]]))
         each = tinyjax.vmap(lambda row: row[::-1])(rows)
         np.testing.assert_array_equal(np.asarray(each), np.asarray(rows)[:, ::-1])
+
+
+X, D, N = np.float32([1, 2, 3]), np.array([1.0, 2.0]), np.array([1, 2])
+#: Functions of an integer that the default integers cannot hold, whose result can.
+HOLDING: list[Callable[[Any, Any], Any]] = [
+    lambda np, n: np.linspace(0, n, 3, dtype=np.float64),
+    lambda np, n: np.linspace(0, n, 3, dtype=np.int64),
+    lambda np, n: np.geomspace(1, abs(n), 3, dtype=np.float64),
+    lambda np, n: np.where(np.asarray(X) > 1, np.asarray(X), n),
+    lambda np, n: np.maximum(np.asarray(N), n),
+    lambda np, n: np.stack([np.asarray(D)[0], n]),
+    lambda np, n: np.append(np.asarray(D), n),
+    lambda np, n: np.insert(np.asarray(N), 0, n),
+    lambda np, n: np.polyval(np.asarray(D), n),
+    lambda np, n: np.searchsorted(np.asarray(D), n),
+    lambda np, n: np.dot(np.asarray(N), n),
+    lambda np, n: np.sum(np.asarray(D), initial=n),
+    lambda np, n: np.gradient(np.asarray(D), n),
+    lambda np, n: np.sqrt(abs(n)),
+    lambda np, n: np.isin(np.asarray(X), n),
+]
+
+
+@pytest.mark.parametrize("n", [2**31, 2**40, 2**62, -(2**31) - 1])
+def test_integers_are_refused_only_where_the_result_cannot_hold_them(n: int) -> None:
+    for fun in HOLDING:
+        np.testing.assert_allclose(fun(jnp, n), fun(np, n), 1e-6)
+    for kind in ("set", "add", "multiply", "min", "max"):
+        changed = getattr(jnp.asarray(X).at[0], kind)(n)
+        whole = {"set": n, "add": 1 + n, "multiply": n, "min": min(1, n), "max": max(1, n)}[kind]
+        np.testing.assert_allclose(changed, [whole, 2, 3], 1e-6)
+    np.testing.assert_allclose(tinyjax.grad(lambda v: v * n)(1.0), n, 1e-6)
+    ints = jnp.arange(3)
+    for refused in (
+        lambda: ints + n,
+        lambda: ints.at[0].set(n),
+        lambda: jnp.append(ints, n),
+        lambda: jnp.asarray(n),
+        lambda: jnp.where(ints > 1, ints, n),
+    ):
+        with pytest.raises(tinyjax.errors.NumberRangeError):
+            refused()
+
+
+@pytest.mark.parametrize("kind", ["set", "add", "subtract", "multiply", "min", "max"])
+def test_updates_of_integers_are_those_of_the_common_dtype(kind: str) -> None:
+    names = {"min": "minimum", "max": "maximum"}
+    ends = [0, 1, -1, 100, 127, -128, 200, 255, -300, 70000, 2**40 + 1, -(2**40)]
+    for dtype, other in itertools.permutations(INTEGERS, 2):
+        common = jnp.promote_types(dtype, other)
+        if "int4" in dtype.name + other.name or "int2" in dtype.name + other.name:
+            continue
+        if not dtypes.is_integer(common):
+            continue
+        old, new = (
+            np.array([v for v in ends if np.iinfo(d).min <= v <= np.iinfo(d).max], d)
+            for d in (dtype, other)
+        )
+        x, values = np.repeat(old, len(new)), np.tile(new, len(old))
+        with np.errstate(over="ignore"):
+            whole = values.astype(common)
+            if kind != "set":
+                whole = getattr(np, names.get(kind, kind))(x.astype(common), whole)
+        expected = whole.astype(dtype)
+        for place in (np.s_[:], np.arange(len(x))):
+            changed = getattr(jnp.asarray(x).at[place], kind)(values)
+            np.testing.assert_array_equal(changed, expected)
