@@ -832,7 +832,8 @@ def test_pseudo_inverses_of_deficient_rank() -> None:
 
 
 def test_norms_at_zero_have_no_slope() -> None:
-    orders = [partial(la.vector_norm, ord=order) for order in (1, 3, 2.5, np.inf)]
+    orders = [partial(la.vector_norm, ord=n) for n in (1, 3, 2.5, -1, -2, np.inf, -np.inf)]
+    orders += [partial(la.matrix_norm, ord=n) for n in (1, -1, 2, -2, "nuc", np.inf, -np.inf)]
     for fun in (la.norm, la.vector_norm, la.matrix_norm, partial(la.norm, axis=0), *orders):
         zero = np.zeros((2, 2))
         gradient = tinyjax.grad(lambda x, fun=fun: jnp.sum(fun(x)))(zero)

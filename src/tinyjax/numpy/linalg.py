@@ -986,7 +986,7 @@ def vector_norm(
             minus infinity for the least; 0 for the number of elements that are not zero.
 
     Returns:
-        Real numbers. The derivative of the 2-norm at zero is zero.
+        Real numbers. Derivatives at zero are zero.
 
     Raises:
         ArgumentError: there is no such norm.
@@ -1013,9 +1013,13 @@ def vector_norm(
         return red.sum((a != 0).astype(sizes.dtype), axes, keepdims=keepdims)
     if ord == 1:
         return red.sum(sizes, axes, keepdims=keepdims)
-    total = red.sum(uf.power(sizes, ord), axes, keepdims=keepdims)
-    norms = uf.power(total, 1.0 / ord)
-    return norms if ord < 0 else uf.pick(total == 0, 0, norms)  # without a slope at 0, as others
+    if ord > 0:
+        total = red.sum(uf.power(sizes, ord), axes, keepdims=keepdims)
+        return uf.pick(total == 0, 0, uf.power(total, 1.0 / ord))  # no slope at 0, as others
+    # of a negative order a norm is 0, without a slope, where any element is
+    is_zero = sizes == 0
+    total = red.sum(uf.power(uf.pick(is_zero, 1, sizes), ord), axes, keepdims=keepdims)
+    return uf.pick(red.any(is_zero, axes, keepdims=keepdims), 0, uf.power(total, 1.0 / ord))
 
 
 _GREATEST_ORD: Final = 2**100
@@ -1118,6 +1122,7 @@ def _matrix_norm(a: Array, ord: Order, rows: int, columns: int, keepdims: bool) 
         return _euclidean(a, (rows, columns), keepdims)
     if ord in (2, -2, "nuc"):
         s = svdvals(mn.moveaxis(a, (rows, columns), (-2, -1)))
+        s = uf.pick(s == 0, 0, s)  # without a slope at 0, as other norms
         if ord == "nuc":
             result = red.sum(s, -1)
         else:
