@@ -488,3 +488,16 @@ def test_scipy_is_given_arrays_for_scalars(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(declaring, "scipy_special", Watched)
     for name, points in WIDE.items():
         getattr(special, name)(*(float(x[0]) for x in points))
+
+
+def test_the_compiled_logarithm_of_gamma_has_its_digits_near_its_zeros() -> None:
+    x = np.float32([1.0000001, 0.9999999, 1.00001, 2.0000002, 1.9999999, 2.001, 3.0, -0.5, 1e30])
+    expected = scipy.special.gammaln(x.astype(np.float64)).astype(np.float32)
+    for way in (special.gammaln, tinyjax.jit(special.gammaln, tier="compiled")):
+        np.testing.assert_allclose(way(x), expected, 3e-7)
+
+
+def test_digamma_at_zero_is_that_of_scipy() -> None:
+    x = np.array([0.0, -0.0, -1.0, np.inf, -np.inf, np.nan])
+    for way in (special.digamma, tinyjax.jit(special.digamma, tier="compiled")):
+        np.testing.assert_array_equal(way(x), scipy.special.digamma(x))

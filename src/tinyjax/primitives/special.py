@@ -553,8 +553,13 @@ def _no_derivative(name: str, operand: str) -> Callable[..., Array]:
     return derivative
 
 
+def _lower_lgamma(b: lw.Lowering, x: hlo.Value) -> hlo.Value:
+    """Write XLA's in double precision: its single one loses all digits near the zeros 1 and 2."""
+    return b.convert(b.op("chlo.lgamma", b.convert(x, dtypes.float64)), x.dtype)
+
+
 lgamma: fam.Elementwise = fam.elementwise(
-    "lgamma", _lgamma_impl, "chlo.lgamma", "f", lambda t, z, x: ew.mul(t, digamma(x))
+    "lgamma", _lgamma_impl, _lower_lgamma, "f", lambda t, z, x: ew.mul(t, digamma(x))
 )
 digamma: fam.Elementwise = fam.elementwise(
     "digamma",
