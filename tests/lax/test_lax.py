@@ -20,7 +20,6 @@ from tinyjax.dtypes import HostArray
 from tinyjax.errors import (
     ArgumentError,
     AxisError,
-    DifferentiationError,
     DtypeError,
     ShapeError,
     TinyjaxError,

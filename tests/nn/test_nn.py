@@ -225,6 +225,10 @@ def test_one_hot() -> None:
     np.testing.assert_array_equal(nn.one_hot(places.tolist(), 4), nn.one_hot(places, 4))
     mapped = tinyjax.vmap(lambda i: nn.one_hot(i, 4))(places)
     np.testing.assert_array_equal(mapped, nn.one_hot(places, 4))
+    for dtype in (np.uint8, np.int8, np.float16, np.bool_):  # which cannot count to 300
+        narrow = np.array([1, 0, 44]).astype(dtype)
+        expected = np.arange(300) == narrow.astype(np.float64)[:, None]
+        np.testing.assert_array_equal(nn.one_hot(narrow, 300), expected)
     with pytest.raises(AxisError):
         nn.one_hot(places, 4, axis=3)
     with pytest.raises(ArgumentError, match="at least 0"):
@@ -364,3 +368,17 @@ def test_formats_of_scales_are_refused() -> None:
     configs: Any = [None]
     with pytest.raises(ArgumentError, match="takes no configs"):
         nn.scaled_dot_general(x, x, numbers, configs=configs)
+
+
+def test_logarithms_of_sums_of_complex_numbers() -> None:
+    rng = np.random.default_rng(0)
+    a, b = (rng.normal(size=(2, 50, 2)) * 5).view(np.complex128)[..., 0]
+    for way in (jnp.logaddexp, tinyjax.jit(jnp.logaddexp, tier="compiled")):
+        np.testing.assert_allclose(way(a, b), np.log(np.exp(a) + np.exp(b)), 1e-12)
+    slope = tinyjax.grad(lambda z: jnp.real(jnp.logaddexp(z, b[0])))(a[0])
+    np.testing.assert_allclose(slope, 1 / (1 + np.exp(b[0] - a[0])), 1e-12)
+    np.testing.assert_allclose(nn.softplus(1 + 2j), np.log1p(np.exp(1 + 2j)), 1e-6)
+    nothing, inf = complex(-np.inf, np.inf), np.inf
+    for z, expected in (([nothing, 1], 1), ([complex(inf, 0), 1], inf), ([nothing], -inf)):
+        for sum_of in (nn.logsumexp, tinyjax.jit(nn.logsumexp, tier="compiled")):
+            assert sum_of(np.array(z, complex)) == expected

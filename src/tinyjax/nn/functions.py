@@ -626,7 +626,11 @@ def one_hot(x: cr.Nested, num_classes: int, *, dtype: DTypeLike = None, axis: in
     axis = ints.canonical_axis(axis, places.ndim + 1)
     shape = (*places.shape[:axis], num_classes, *places.shape[axis:])
     others = tuple(i for i in range(len(shape)) if i != axis)
-    spread = bc.broadcast_in_dim(pm.strong(places), shape, others)
+    places = pm.strong(places)
+    if places.dtype.itemsize < 4:  # which need not count to the number of classes
+        wide = dtypes.float32 if dtypes.is_inexact(places.dtype) else dtypes.int32
+        places = ew.convert_element_type(places, wide)
+    spread = bc.broadcast_in_dim(places, shape, others)
     return ew.convert_element_type(ew.eq(spread, sh.iota(shape, places.dtype, axis)), result_dtype)
 
 

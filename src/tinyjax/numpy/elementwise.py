@@ -907,8 +907,8 @@ def log1p(x: ArrayLike, /) -> Array:
 def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """Return ``log(exp(x1) + exp(x2))`` without overflow, elementwise, as a float.
 
-    It adds probabilities that are given by their logarithms, -inf for none. See also ``logsumexp``
-    of ``tinyjax.nn``, over axes.
+    It adds probabilities that are given by their logarithms, -inf for none; of complex numbers the
+    imaginary part is from -pi to pi. See also ``logsumexp`` of ``tinyjax.nn``, over axes.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -918,7 +918,21 @@ def logaddexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         Array([-inf,   3.], dtype=float32)
     """
     a, b = inexact_operands("logaddexp", x1, x2)
-    return ew.logaddexp(_no_complex("logaddexp", a), b)
+    return _complex_logaddexp(a, b) if dtypes.is_complex(a.dtype) else ew.logaddexp(a, b)
+
+
+def _complex_logaddexp(a: Array, b: Array) -> Array:
+    """Return the logarithm of the sum whose imaginary part is from -pi, excluded, to pi."""
+    first = ew.ge(ew.real(a), ew.real(b))
+    large, small = ew.select(first, a, b), ew.select(first, b, a)
+    size = ew.real(large)
+    zero, infinite = full_like(size, 0), ew.and_(ew.eq(ew.real(small), size), isinf(size))
+    below = ew.select(infinite, full_like(a, 0), ew.sub(small, large))
+    total = ew.select(infinite, large, ew.add(large, ew.log1p(ew.exp(below))))
+    angle, turn = ew.imag(total), full_like(size, 2 * math.pi)
+    turns = ew.ceil(ew.div(ew.sub(angle, full_like(angle, math.pi)), turn))
+    angle = ew.select(ew.eq(size, full_like(size, -math.inf)), zero, angle)
+    return ew.complex_(ew.real(total), ew.sub(angle, ew.mul(turns, turn)))
 
 
 @universal(identity=-math.inf)

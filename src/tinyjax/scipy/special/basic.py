@@ -482,6 +482,8 @@ def logsumexp(
         factors = None if factors is None else uf.pick(where, factors, 0)
     axes = ints.canonical_axes(axis, values.ndim)
     real = ew.real(values) if dtypes.is_complex(values.dtype) else values
+    if dtypes.is_complex(values.dtype):  # the exponential is 0 whatever the imaginary part is
+        values = uf.pick(real == -math.inf, -math.inf, values)
     absent = None if factors is None else factors == 0
     if absent is not None:
         real = uf.pick(absent, -math.inf, real)
