@@ -489,7 +489,7 @@ class TestStoredIntegers:
         np.testing.assert_array_equal(np.asarray(each), np.asarray(rows)[:, ::-1])
 
 
-X, D, N = np.float32([1, 2, 3]), np.array([1.0, 2.0]), np.array([1, 2])
+X, D, N = np.array([1, 2, 3], np.float32), np.array([1.0, 2.0]), np.array([1, 2])
 #: Functions of an integer that the default integers cannot hold, whose result can.
 HOLDING: list[Callable[[Any, Any], Any]] = [
     lambda np, n: np.linspace(0, n, 3, dtype=np.float64),
@@ -520,13 +520,14 @@ def test_integers_are_refused_only_where_the_result_cannot_hold_them(n: int) -> 
         np.testing.assert_allclose(changed, [whole, 2, 3], 1e-6)
     np.testing.assert_allclose(tinyjax.grad(lambda v: v * n)(1.0), n, 1e-6)
     ints = jnp.arange(3)
-    for refused in (
+    wrong: list[Callable[[], Any]] = [
         lambda: ints + n,
         lambda: ints.at[0].set(n),
         lambda: jnp.append(ints, n),
         lambda: jnp.asarray(n),
         lambda: jnp.where(ints > 1, ints, n),
-    ):
+    ]
+    for refused in wrong:
         with pytest.raises(tinyjax.errors.NumberRangeError):
             refused()
 
