@@ -152,9 +152,13 @@ def test_indices_of_parts() -> None:
 @pytest.mark.parametrize("n", [0, 1, 2, 7])
 @pytest.mark.parametrize("name", ["bartlett", "blackman", "hamming", "hanning"])
 def test_windows_are_those_of_numpy(name: str, n: int) -> None:
-    np.testing.assert_allclose(
-        np.asarray(getattr(jnp, name)(n)), getattr(np, name)(n), rtol=1e-6, atol=1e-6
-    )
+    for count in (n, float(n), np.float32(n), jnp.float32(n), jnp.asarray(n)):
+        np.testing.assert_allclose(
+            np.asarray(getattr(jnp, name)(count)), getattr(np, name)(n), rtol=1e-6, atol=1e-6
+        )
+    with pytest.raises(ArgumentError, match=r"M must be an int, but got 2\.5"):
+        getattr(jnp, name)(2.5)
+    assert jnp.kaiser(float(n), 14.0).tolist() == jnp.kaiser(n, 14.0).tolist()
 
 
 def test_exponents_down_to_the_least_float() -> None:

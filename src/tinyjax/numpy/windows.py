@@ -4,29 +4,35 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
-from tinyjax.core.names import Array
+import numpy as np
+
+from tinyjax.core.names import Array, ConcreteArray
 from tinyjax.dtypes import default_float
 from tinyjax.host import replay
 from tinyjax.numpy import creation as cr, elementwise as uf
 
 
-def window(M: int, weights: Callable[[Array, int], Array]) -> Array:
-    """Return the weights of the places 0 to M - 1; one alone is 1."""
-    (size,) = cr.canonical_shape((M,), "M")
+def window(M: float, weights: Callable[[Array, int], Array]) -> Array:
+    """Return the weights of the places 0 to M - 1; one alone is 1. M may be a float, as 5.0 is."""
+    count: Any = M.host if isinstance(M, ConcreteArray) else M
+    if isinstance(count, float | np.floating | np.ndarray) and np.ndim(count) == 0:
+        count = int(count) if float(count).is_integer() else count
+    (size,) = cr.canonical_shape((count,), "M")
     if size <= 1:
         return cr.ones(size)
     return weights(cr.arange(size, dtype=default_float()), size - 1)
 
 
-def bartlett(M: int) -> Array:
+def bartlett(M: float) -> Array:
     """Return the Bartlett window, a triangle that is 0 at both ends.
 
     The weights are symmetric, and floats of the default dtype. One weight is 1, and none are an
     empty vector. ``M`` must be known while tracing.
 
     Args:
-        M: the number of weights.
+        M: the number of weights, which may be a float such as 5.0.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -38,13 +44,13 @@ def bartlett(M: int) -> Array:
     return window(M, lambda i, last: 1 - uf.abs(2 * i - last) / last)
 
 
-def blackman(M: int) -> Array:
+def blackman(M: float) -> Array:
     """Return the Blackman window: ``0.42 - 0.5 cos(t) + 0.08 cos(2 t)``, ``t`` from 0 to 2 pi.
 
     It is nearly 0 at both ends, which weakens sidelobes more than ``hamming`` does.
 
     Args:
-        M: the number of weights.
+        M: the number of weights, which may be a float such as 5.0.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -58,13 +64,13 @@ def blackman(M: int) -> Array:
     return window(M, weights)
 
 
-def hamming(M: int) -> Array:
+def hamming(M: float) -> Array:
     """Return the Hamming window: ``0.54 - 0.46 cos(t)``, ``t`` from 0 to 2 pi.
 
     It does not vanish at the ends, unlike ``hanning``.
 
     Args:
-        M: the number of weights.
+        M: the number of weights, which may be a float such as 5.0.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -74,14 +80,14 @@ def hamming(M: int) -> Array:
     return window(M, lambda i, last: 0.54 - 0.46 * uf.cos(2 * math.pi * i / last))
 
 
-def hanning(M: int) -> Array:
+def hanning(M: float) -> Array:
     """Return the Hann window: ``0.5 - 0.5 cos(t)``, ``t`` from 0 to 2 pi.
 
     The weights are symmetric, 0 at both ends and 1 in the middle, and floats of the default dtype.
     One weight is 1. ``M`` must be known while tracing.
 
     Args:
-        M: the number of weights.
+        M: the number of weights, which may be a float such as 5.0.
 
     Example:
         >>> import tinyjax.numpy as jnp

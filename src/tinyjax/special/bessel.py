@@ -93,11 +93,11 @@ bessel_i1e: fam.Elementwise = decl.special(
 # A window
 
 
-def kaiser(M: int, beta: ArrayLike) -> Array:
+def kaiser(M: float, beta: ArrayLike) -> Array:
     """Return the Kaiser window: ``i0(beta sqrt(1 - t**2)) / i0(beta)``, ``t`` from -1 to 1.
 
     Args:
-        M: the number of weights.
+        M: the number of weights, which may be a float such as 5.0.
         beta: its shape: 0 for equal weights, more for a narrower window.
 
     Example:
