@@ -369,8 +369,12 @@ def test_mistakes_are_named() -> None:
         REPEATED[np.array([0, 1])]
     with pytest.raises(IndexError, match="axis 1"):
         REPEATED[0, 4]
+    with pytest.raises(ArgumentError, match="n_dense of fromdense is 3"):
+        sparse.bcoo_fromdense(DENSE, n_dense=3)
+    with pytest.raises(ShapeError, match="data before its dense axes"):
+        BCOO((jnp.ones((2, 3)), jnp.zeros((2, 1), int)), shape=(5, 4))
     with pytest.raises(ArgumentError, match="n_dense is 1"):
-        sparse.bcoo_fromdense(DENSE, n_dense=1)
+        sparse.bcoo_update_layout(REPEATED, n_dense=1)
     with pytest.raises(ArgumentError, match="less elements"):
         sparse.random_bcoo(tinyjax.random.key(0), (2, 2), nse=4)
     misfits: tuple[Callable[[], object], ...] = (
@@ -459,3 +463,45 @@ def test_the_largest_eigenvalues(dtype: str) -> None:
         lobpcg_standard(dense, start[:12])
     with pytest.raises(ShapeError, match="takes a matrix A"):
         lobpcg_standard(np.eye(3, dtype=dtype), start)
+
+
+@pytest.mark.parametrize("n_batch", [0, 1, 2])
+@pytest.mark.parametrize("n_dense", [0, 1, 2])
+def test_dense_axes_are_taken(n_batch: int, n_dense: int) -> None:
+    """The same data and indices mean the same array as in JAX, whatever takes it."""
+    dense = np.zeros((2, 2, 4, 3, 2), np.float32)[(0,) * (2 - n_batch)]
+    generator = np.random.default_rng(0)
+    chosen = generator.random(dense.shape[: dense.ndim - 2]) < 0.5
+    dense[chosen] = generator.normal(size=(int(chosen.sum()), 3, 2))
+    theirs = jax_sparse.BCOO.fromdense(dense, n_batch=n_batch, n_dense=n_dense)
+    data, places = np.asarray(theirs.data), np.asarray(theirs.indices)
+
+    def ours(data: Any) -> BCOO:
+        return BCOO((data, places), shape=dense.shape)
+
+    given = [ours(data), BCOO.fromdense(dense, n_batch=n_batch, n_dense=n_dense)]
+    for m in (*given, tinyjax.jit(ours)(data)):
+        assert m.shape == dense.shape
+        np.testing.assert_array_equal(m.todense(), dense)
+        np.testing.assert_array_equal((2 * m).todense(), 2 * dense)
+        np.testing.assert_array_equal(m.sort_indices().todense(), dense)
+    slopes = tinyjax.grad(lambda data: (ours(data).todense() * dense).sum())(jnp.asarray(data))
+    gathered = jax.grad(
+        lambda data: (
+            jax_sparse.BCOO((data, theirs.indices), shape=dense.shape).todense() * dense
+        ).sum()
+    )(theirs.data)
+    np.testing.assert_allclose(slopes, gathered, rtol=1e-6)
+
+
+def test_rows_of_a_gradient() -> None:
+    """Rows of an embedding's gradient: a place may occur twice, and one out of bounds is none."""
+    rows, numbers = jnp.arange(12.0).reshape(4, 3), jnp.array([[3], [1], [3], [9]])
+    m = BCOO((rows, numbers), shape=(5, 3))
+    expected = np.zeros((5, 3), np.float32)
+    np.add.at(expected, [3, 1, 3], np.asarray(rows)[:3])
+    for got in (m, m.sum_duplicates(nse=9), sparse.bcoo_transpose(m, permutation=(1, 0)).T):
+        np.testing.assert_array_equal(got.todense(), expected)
+    np.testing.assert_array_equal(m.T @ jnp.eye(5), expected.T)
+    np.testing.assert_array_equal(m.sum(0).todense(), expected.sum(0))
+    np.testing.assert_array_equal(jnp.ones((5, 3)) - m, 1 - expected)

@@ -26,6 +26,9 @@ class BCOO(JAXSparse):
     Elements at one place are added up. Those out of bounds, by which arrays of one size hold fewer
     elements, count as none.
 
+    The last axes may be given as dense ones, as rows of a matrix with their numbers are: data of
+    shape (nse, width) and indices of shape (nse, 1). They become sparse ones.
+
     Attributes:
         data: the elements, of shape (nse,), behind the axes of a batch.
         indices: their places, integers of shape (nse, ndim), likewise.
@@ -59,16 +62,20 @@ class BCOO(JAXSparse):
         indices_sorted: bool = False,
         unique_indices: bool = False,
     ) -> None:
-        data, indices = arrays_of("BCOO", args, 2)
+        data, indices = given, places = arrays_of("BCOO", args, 2)
         sizes = ints.integers(shape, "shape")
+        dense = data.shape[max(indices.ndim - 1, 0) :]
+        if dense and data.shape[: indices.ndim - 1] == indices.shape[:-1]:
+            data, indices = _all_sparse(data, indices, dense)
         batches = max(data.ndim - 1, 0)
         sparse_shape = sizes[batches:]
         fits = data.ndim > 0 and data.shape[:-1] == sizes[:batches]
+        fits = fits and sizes[len(sizes) - len(dense) :] == dense
         if not fits or indices.shape != (*data.shape, len(sparse_shape)):
             raise ShapeError(
                 "BCOO takes data of shape (nse,) and indices of shape (nse, ndim), both behind the "
-                f"axes of a batch, for an array of shape {sizes}, but got {data.aval} and "
-                f"{indices.aval}."
+                "axes of a batch, and data before its dense axes, which indices do not count, for "
+                f"an array of shape {sizes}, but got {given.aval} and {places.aval}."
             )
         self.__attrs_init__(data, indices, sparse_shape, indices_sorted, unique_indices)
 
@@ -103,11 +110,12 @@ class BCOO(JAXSparse):
             nse: for how many elements there is room, needed where ``mat`` is traced: what is too
                 many is left out.
             index_dtype: of the indices.
-            n_dense: must be 0: all axes are sparse.
+            n_dense: how many of the last axes are dense: all elements along them are taken where
+                one of them is not zero, and ``nse`` counts places of the other axes.
             n_batch: how many axes in front are those of a batch.
 
         Raises:
-            ArgumentError: there are dense axes.
+            ArgumentError: there are fewer axes than dense ones.
             ConcretizationError: ``mat`` is traced, and there is no ``nse``.
 
         Example:
@@ -118,15 +126,23 @@ class BCOO(JAXSparse):
                    [1, 0],
                    [1, 1]], dtype=int32)
         """
-        check_all_sparse(n_dense, 0)
         x = opd.as_array(mat)
+        if not 0 <= n_dense <= x.ndim - n_batch:
+            raise ArgumentError(
+                f"n_dense of fromdense is {n_dense}, but {x.aval} has {x.ndim - n_batch} axes that "
+                "are not those of a batch."
+            )
+        rows = (x != 0).any(tuple(range(x.ndim - n_dense, x.ndim))) if n_dense else x
         if n_batch:
             if nse is None:
-                nse = int(jnp.count_nonzero(x, tuple(range(n_batch, x.ndim))).max(initial=0))
+                axes = tuple(range(n_batch, rows.ndim))
+                nse = int(jnp.count_nonzero(rows, axes).max(initial=0))
             return api.vmap(
-                lambda m: cls.fromdense(m, nse=nse, index_dtype=index_dtype, n_batch=n_batch - 1)
+                lambda m: cls.fromdense(
+                    m, nse=nse, index_dtype=index_dtype, n_dense=n_dense, n_batch=n_batch - 1
+                )
             )(x)
-        places = jnp.nonzero(x, size=nse, fill_value=x.shape)
+        places = jnp.nonzero(rows, size=nse, fill_value=rows.shape) if rows.ndim else ()
         indices = jnp.stack(places, 1) if places else jnp.zeros((1, 0), dtypes.int32)
         data = x.at[tuple(places)].get(mode="fill", fill_value=0) if places else x[None]
         integers = indices.astype(dtypes.check(index_dtype))
@@ -559,6 +575,20 @@ def added_at(x: Array, places: Array | tuple[Array, ...], terms: Array) -> Array
     """Add terms at places, and none beyond the bounds; the sum of bools is their disjunction."""
     at = x.at[places]
     return (at.max if x.dtype == dtypes.bool_ else at.add)(terms, mode="drop")
+
+
+def _all_sparse(data: Array, indices: Array, dense: tuple[int, ...]) -> tuple[Array, Array]:
+    """Return elements and places of an array whose last axes, of sizes ``dense``, are dense."""
+    batch, nse = data.shape[: indices.ndim - 2], indices.shape[-2]
+    inner = np.indices(dense).reshape(len(dense), -1).T
+    shape = (*batch, nse, len(inner))
+    parts = [
+        jnp.broadcast_to(indices[..., None, :], (*shape, indices.shape[-1])),
+        jnp.broadcast_to(jnp.asarray(inner, indices.dtype), (*shape, len(dense))),
+    ]
+    size = (*batch, nse * len(inner))
+    places = jnp.concatenate(parts, -1)
+    return data.reshape(size), places.reshape(*size, places.shape[-1])
 
 
 def check_all_sparse(n_dense: int, n_batch: int) -> None:
