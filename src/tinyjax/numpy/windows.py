@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from tinyjax.core.names import Array, ConcreteArray
+from tinyjax.core.names import Array, ArrayLike, ConcreteArray
 from tinyjax.dtypes import default_float
 from tinyjax.host import replay
 from tinyjax.numpy import creation as cr, elementwise as uf
 
 
-def window(M: float, weights: Callable[[Array, int], Array]) -> Array:
+def window(M: ArrayLike, weights: Callable[[Array, int], Array]) -> Array:
     """Return the weights of the places 0 to M - 1; one alone is 1. M may be a float, as 5.0 is."""
     count: Any = M.host if isinstance(M, ConcreteArray) else M
     if isinstance(count, float | np.floating | np.ndarray) and np.ndim(count) == 0:
@@ -25,7 +25,7 @@ def window(M: float, weights: Callable[[Array, int], Array]) -> Array:
     return weights(cr.arange(size, dtype=default_float()), size - 1)
 
 
-def bartlett(M: float) -> Array:
+def bartlett(M: ArrayLike) -> Array:
     """Return the Bartlett window, a triangle that is 0 at both ends.
 
     The weights are symmetric, and floats of the default dtype. One weight is 1, and none are an
@@ -44,7 +44,7 @@ def bartlett(M: float) -> Array:
     return window(M, lambda i, last: 1 - uf.abs(2 * i - last) / last)
 
 
-def blackman(M: float) -> Array:
+def blackman(M: ArrayLike) -> Array:
     """Return the Blackman window: ``0.42 - 0.5 cos(t) + 0.08 cos(2 t)``, ``t`` from 0 to 2 pi.
 
     It is nearly 0 at both ends, which weakens sidelobes more than ``hamming`` does.
@@ -64,7 +64,7 @@ def blackman(M: float) -> Array:
     return window(M, weights)
 
 
-def hamming(M: float) -> Array:
+def hamming(M: ArrayLike) -> Array:
     """Return the Hamming window: ``0.54 - 0.46 cos(t)``, ``t`` from 0 to 2 pi.
 
     It does not vanish at the ends, unlike ``hanning``.
@@ -80,7 +80,7 @@ def hamming(M: float) -> Array:
     return window(M, lambda i, last: 0.54 - 0.46 * uf.cos(2 * math.pi * i / last))
 
 
-def hanning(M: float) -> Array:
+def hanning(M: ArrayLike) -> Array:
     """Return the Hann window: ``0.5 - 0.5 cos(t)``, ``t`` from 0 to 2 pi.
 
     The weights are symmetric, 0 at both ends and 1 in the middle, and floats of the default dtype.

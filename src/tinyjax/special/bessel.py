@@ -93,7 +93,7 @@ bessel_i1e: fam.Elementwise = decl.special(
 # A window
 
 
-def kaiser(M: float, beta: ArrayLike) -> Array:
+def kaiser(M: ArrayLike, beta: ArrayLike) -> Array:
     """Return the Kaiser window: ``i0(beta sqrt(1 - t**2)) / i0(beta)``, ``t`` from -1 to 1.
 
     Args:
