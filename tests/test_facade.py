@@ -200,6 +200,32 @@ def test_one_result_comes_alone() -> None:
     np.testing.assert_array_equal(run(jnp.arange(3.0)), [[0, 2, 4], [2, 2, 2]])
 
 
+@pytest.mark.parametrize("offset", [0.1, np.linspace(0.0, 0.1, 3)])
+def test_a_primitive_made_of_others_is_evaluated_as_their_program(offset: Any) -> None:
+    calls = []
+
+    def impl(x: Any, *, power: int) -> Any:
+        calls.append(type(x).__name__)
+        return x**power + offset
+
+    made_p = Primitive(f"made_of_others_{np.ndim(offset)}")
+    made_p.def_impl(impl)
+    made_p.def_abstract_eval(lambda x, *, power: x)
+    mlir.register_lowering(made_p, mlir.lower_fun(impl, multiple_results=False))
+
+    def repeat(x: Any) -> Any:
+        step = lambda i, x: made_p.bind(x, power=2) / 2  # noqa: E731
+        return tinyjax.lax.fori_loop(0, 20, step, x)
+
+    x = np.linspace(0.1, 0.5, 3)
+    expected = x
+    for _ in range(20):
+        expected = (expected**2 + offset) / 2
+    np.testing.assert_allclose(tinyjax.jit(repeat, tier="first")(x), expected)
+    # the array that it closes over is no part of a program's text
+    assert calls.count("ConcreteArray") == (20 if np.ndim(offset) else 0)
+
+
 def test_a_lowering_rule_may_call_back() -> None:
     primitive = declare("called_back")
 

@@ -518,7 +518,7 @@ def _keep_freed_memory() -> None:
 
 def _plan(jaxpr: jx.Jaxpr) -> _Plan:
     """Decide how a program is evaluated: without what no result depends on, as XLA runs it."""
-    jaxpr = _pruned(jaxpr)
+    jaxpr = _pruned(simplify.with_compositions(jaxpr))
     values: list[Any] = [None] * len(jaxpr.in_binders)
     slots = {x: i for i, x in enumerate(jaxpr.in_binders)}
 
@@ -583,7 +583,7 @@ def _taking_params(call: Kernel) -> Callable[..., Any]:
 
 def _written(jaxpr: jx.Jaxpr) -> Callable[..., list[HostArray]]:
     """Write a program as a Python function of NumPy arrays."""
-    body = Body(_pruned(jaxpr), run="run")
+    body = Body(_pruned(simplify.with_compositions(jaxpr)), run="run")
     parameters = ", ".join(["run", *[f"a{i}" for i in range(len(jaxpr.in_binders))]])
     return body.function("evaluate", parameters, [f"return [{', '.join(body.results)}]"])
 

@@ -88,6 +88,25 @@ def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> tuple[jx.Jaxpr, K
     return pr.dce(jx.Jaxpr(jaxpr.in_binders, tuple(eqns), results)), known
 
 
+def with_compositions(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
+    """Return a program with the programs of primitives that are made of others in their places.
+
+    So NumPy evaluates what XLA would be given, and no Python code of whoever declared them.
+    """
+    if not any(pr.COMPOSITION in eqn.primitive.rules.extensions for eqn in jaxpr.eqns):
+        return jaxpr
+    program: jx.Jaxpr = jaxpr.derive("compositions", lambda: pr.inlined(jaxpr, _composition))
+    return program
+
+
+def _composition(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
+    if pr.COMPOSITION not in eqn.primitive.rules.extensions:
+        return None
+    avals = [x.aval for x in eqn.inputs]
+    program: jx.Jaxpr | None = eqn.primitive.rule(pr.COMPOSITION)(avals, eqn.params)
+    return program if program is not None and [*program.out_avals] == eqn.out_avals else None
+
+
 def is_large(x: jx.Atom) -> bool:
     """Say whether it is worth while to use the memory of a value again."""
     return x.aval.nbytes >= _LARGE

@@ -23,6 +23,7 @@ from tinyjax import blas, config, records
 from tinyjax.core.names import Array, ConcreteArray, conc, dev, jx, pr, prim, tr, xla
 from tinyjax.core.xla import compilation, threads
 from tinyjax.core.xla.threads import in_background
+from tinyjax.host.simplify import with_compositions
 
 # What a program costs, estimated from its equations: to evaluate with NumPy, and to compile.
 
@@ -88,6 +89,7 @@ def cost_of(jaxpr: jx.Jaxpr) -> Cost:
 
 
 def _cost(jaxpr: jx.Jaxpr) -> Cost:
+    jaxpr = with_compositions(jaxpr)
     # Numbers are added up here, and not costs of equations: no object for each equation.
     equations, bounded = len(jaxpr.eqns), True
     evaluated, numbers, elements, flops, functions = float(equations), 0.0, 0.0, 0.0, 0.0

@@ -10,7 +10,7 @@ from __future__ import annotations
 import bisect
 import operator
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from math import inf
 
 import attrs
@@ -22,38 +22,11 @@ from tinyjax.primitives.linear_maps import LinearMapParams
 from tinyjax.rematerialization.fusion import Fusions, is_in_loops, moves, writes_over
 
 
-def inline(
-    jaxpr: jx.Jaxpr, called: Callable[[jx.JaxprEqn], jx.Jaxpr | None], merge: bool = False
-) -> jx.Jaxpr:
-    """Write programs in the places of equations, with variables of their own.
-
-    Args:
-        jaxpr: the program.
-        called: of an equation, the program that it stands for; None for one that stays.
-        merge: whether equations that compute the same become one, as XLA has it.
-    """
-    eqns: list[jx.JaxprEqn] = []
-    known: dict[Hashable, tuple[jx.Var, ...]] = {}
-
-    def run(jaxpr: jx.Jaxpr, args: tuple[jx.Atom, ...]) -> tuple[jx.Atom, ...]:
-        env: dict[jx.Atom, jx.Atom] = dict(zip(jaxpr.in_binders, args, strict=True))
-        for eqn in jaxpr.eqns:
-            inputs = tuple([env.get(x, x) for x in eqn.inputs])
-            program = called(eqn)
-            if program is None:
-                binders = tuple([jx.Var(v.aval) for v in eqn.out_binders])
-                same = binders
-                if merge and not programs_run(eqn) and not jx.effects_of(eqn).any:
-                    same = known.setdefault((eqn.primitive, eqn.params, *map(_key, inputs)), same)
-                if same is binders:
-                    eqns.append(attrs.evolve(eqn, inputs=inputs, out_binders=binders))
-                env.update(zip(eqn.out_binders, same, strict=True))
-            else:
-                env.update(zip(eqn.out_binders, run(program, inputs), strict=True))
-        return tuple([env.get(x, x) for x in jaxpr.outs])
-
-    outs = run(jaxpr, jaxpr.in_binders)
-    return jx.Jaxpr(jaxpr.in_binders, tuple(eqns), outs)
+def _same(eqn: jx.JaxprEqn) -> Hashable | None:
+    """What equations that XLA computes once have in common."""
+    if programs_run(eqn) or jx.effects_of(eqn).any:
+        return None
+    return (eqn.primitive, eqn.params, *map(_key, eqn.inputs))
 
 
 def _key(x: jx.Atom) -> Hashable:
@@ -191,7 +164,7 @@ class _Program:
     """
 
     def __init__(self, jaxpr: jx.Jaxpr, first: int | None = None, count: int = 0) -> None:
-        jaxpr = inline(jaxpr, _inlined, merge=True)
+        jaxpr = pr.inlined(jaxpr, _inlined, _same)
         self.outs, self.eqns = jaxpr.outs, jaxpr.eqns
         self.fusions = Fusions(jaxpr)
         self.is_body = first is not None

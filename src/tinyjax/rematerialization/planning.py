@@ -369,7 +369,7 @@ def chains(jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], value: bool) -> list[Chai
     """The chains that a program can be taken as: loops whole and, if there are any, in parts."""
     whole = Chain(jaxpr, nonzero, value)
     own = frozenset(whole.jaxpr.eqns)
-    divided = liveness.inline(whole.jaxpr, lambda eqn: _in_parts(eqn) if eqn in own else None)
+    divided = pr.inlined(whole.jaxpr, lambda eqn: _in_parts(eqn) if eqn in own else None)
     same = len(divided.eqns) == len(whole.jaxpr.eqns)
     return [whole] if same else [whole, Chain(divided, nonzero, value)]
 
@@ -403,7 +403,7 @@ class Chain:
 
     def __init__(self, jaxpr: jx.Jaxpr, nonzero: tuple[bool, ...], value: bool) -> None:
         self.nonzero, self.value = nonzero, value
-        self.jaxpr: jx.Jaxpr = pr.dce(liveness.inline(jaxpr, _called))
+        self.jaxpr: jx.Jaxpr = pr.dce(pr.inlined(jaxpr, _called))
         self.arguments: frozenset[jx.Var] = frozenset(self.jaxpr.in_binders)
         self.blocks: tuple[_Block, ...] = tuple(self._blocks())
         self.pieces: tuple[Piece, ...] = tuple(self._pieces())

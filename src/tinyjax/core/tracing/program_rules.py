@@ -6,7 +6,7 @@ depend on which operands, and what it can do without. So programs lose what noth
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence, Set
 from operator import is_
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
@@ -116,6 +116,11 @@ def def_evaluated(primitive: prim.Primitive[P], program: Callable[[P], jx.Jaxpr]
     """Register which of the programs in its parameters evaluates a primitive."""
     primitive.def_rule(EVALUATED)(program)
     def_program(primitive, lambda args, params, run: run(program(params), args))
+
+
+#: The rule of a primitive whose lowering is a program of other primitives: returns it, of the types
+#: of the operands and the parameters, or None where it has constants.
+COMPOSITION: Final[RuleKey[Callable[[prim.Avals, Any], jx.Jaxpr | None]]] = RuleKey("composition")
 
 
 T = TypeVar("T")
@@ -230,6 +235,42 @@ def chooses(eqn: jx.JaxprEqn) -> bool:
 def chooses_within(jaxpr: jx.Jaxpr) -> bool:
     """Return whether an equation of a program chooses among its operands' elements."""
     return jx.some_eqn(jaxpr, "chooses", lambda eqn: eqn.primitive.chooses)
+
+
+def inlined(
+    jaxpr: jx.Jaxpr,
+    called: Callable[[jx.JaxprEqn], jx.Jaxpr | None],
+    key: Callable[[jx.JaxprEqn], Hashable | None] = lambda eqn: None,
+) -> jx.Jaxpr:
+    """Write programs in the places of equations, with variables of their own.
+
+    Args:
+        jaxpr: the program.
+        called: of an equation, the program that it stands for; None for one that stays.
+        key: what equations that compute the same have in common, which become one; None for an
+            equation that stays.
+    """
+    eqns: list[jx.JaxprEqn] = []
+    known: dict[Hashable, tuple[jx.Var, ...]] = {}
+
+    def run(jaxpr: jx.Jaxpr, args: tuple[jx.Atom, ...]) -> tuple[jx.Atom, ...]:
+        env: dict[jx.Atom, jx.Atom] = dict(zip(jaxpr.in_binders, args, strict=True))
+        for original in jaxpr.eqns:
+            eqn = attrs.evolve(original, inputs=tuple([env.get(x, x) for x in original.inputs]))
+            program = called(original)
+            if program is None:
+                binders = tuple([jx.Var(v.aval) for v in eqn.out_binders])
+                common = key(eqn)
+                same = binders if common is None else known.setdefault(common, binders)
+                if same is binders:
+                    eqns.append(attrs.evolve(eqn, out_binders=binders))
+                env.update(zip(eqn.out_binders, same, strict=True))
+            else:
+                env.update(zip(eqn.out_binders, run(program, eqn.inputs), strict=True))
+        return tuple([env.get(x, x) for x in jaxpr.outs])
+
+    outs = run(jaxpr, jaxpr.in_binders)
+    return jx.Jaxpr(jaxpr.in_binders, tuple(eqns), outs)
 
 
 def same_eqns(a: Sequence[jx.JaxprEqn], b: Sequence[jx.JaxprEqn]) -> bool:
