@@ -17,7 +17,7 @@ from tinyjax.core.names import fam, jx, prim, xla
 from tinyjax.exploring import compiled, numbering
 from tinyjax.exploring.model import Computation, Instruction, Moment, Waiting, Work
 from tinyjax.exploring.numbering import Lines, Programs, programs_run
-from tinyjax.host import tiers
+from tinyjax.host import costs
 from tinyjax.primitives import convolution as cv
 from tinyjax.profiler.xla import OpEvent
 
@@ -167,7 +167,7 @@ def _follow(
         for i, eqn in enumerate(jaxpr.eqns):
             results = sum(v.aval.nbytes for v in eqn.out_binders)
             # the results of a loop are filled while it runs
-            early = tiers.iterations(eqn) != 1
+            early = costs.iterations(eqn) != 1
             for inner in programs_run(eqn):
                 if len(timeline) < _MOST_MOMENTS:
                     _follow(inner, live + early * results, frozenset(), programs, timeline)

@@ -17,7 +17,7 @@ from tinyjax import frames, records
 from tinyjax.core.api.staging import make_jaxpr
 from tinyjax.core.names import jx
 from tinyjax.exploring.model import Computation, EquationView, Explored, Line, Moment, Waiting, Work
-from tinyjax.host import plans, tiers
+from tinyjax.host import costs, plans
 
 # The NumPy program that a function becomes, as text.
 
@@ -133,7 +133,7 @@ def programs_of(jaxpr: jx.Jaxpr) -> Programs:
         for eqn, idle in zip(program.eqns, unused(program), strict=True):
             of_eqn[id(eqn)].append(number)
             number += 1
-            count = tiers.iterations(eqn)
+            count = costs.iterations(eqn)
             if not idle:
                 bounded = bounded and count is not None
                 for inner in programs_run(eqn):

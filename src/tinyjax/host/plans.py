@@ -19,6 +19,7 @@ from tinyjax.core.names import Array, ConcreteArray, Primitive, av, jt, jx, opd,
 from tinyjax.core.tracing.primitive import Hosts, Kernel, P, on_replaced
 from tinyjax.dtypes import HostArray
 from tinyjax.host import simplify
+from tinyjax.host.costs import cost_of
 
 # Programs as Python functions of NumPy arrays, written from equations.
 #
@@ -390,6 +391,7 @@ class _Plan:
         steps: the equations.
         places: the list at the start, which holds the literals behind room for the operands.
         outs: the places of the results.
+        seconds: how many it takes, as they are estimated, without the programs that it runs.
         runs: how often it has been followed.
         is_settled: whether it has been decided if it is written.
         written: the program as a Python function of what runs programs in it, and the operands.
@@ -398,6 +400,7 @@ class _Plan:
     steps: tuple[_Step, ...]
     places: list[Any]
     outs: tuple[int, ...]
+    seconds: float
     runs: int = 0
     is_settled: bool = False
     written: Callable[..., list[HostArray]] | None = None
@@ -441,13 +444,13 @@ class ProgramEvaluation(jx.ProgramTrace):
             times: how often it is going to be evaluated, this time included, where that is known.
 
         Raises:
-            EndlessError: it has more equations than may still be evaluated.
+            EndlessError: it takes longer, by its estimate, than may still be evaluated.
             JaxprTypeError: an ``impl`` rule gives other types than the program says.
         """
-        self.left -= len(jaxpr.eqns)
+        plan: _Plan = jaxpr.derive(_rules[0], lambda: _plan(jaxpr))
+        self.left -= plan.seconds
         if self.left < 0:
             raise jx.EndlessError
-        plan: _Plan = jaxpr.derive(_rules[0], lambda: _plan(jaxpr))
         if plan.written is not None:
             return plan.written(self._run, *hosts)
         outs = self._follow(plan, jaxpr, hosts)
@@ -457,6 +460,7 @@ class ProgramEvaluation(jx.ProgramTrace):
             written = None if jx.effects(jaxpr).any else _written(jaxpr)
             if written is not None and all(map(same_bits, outs, written(self._run, *hosts))):
                 plan.written = written
+                plan.seconds -= cost_of(jaxpr).saved
         return outs
 
     def _follow(self, plan: _Plan, jaxpr: jx.Jaxpr, hosts: Hosts) -> list[HostArray]:
@@ -518,6 +522,7 @@ def _keep_freed_memory() -> None:
 
 def _plan(jaxpr: jx.Jaxpr) -> _Plan:
     """Decide how a program is evaluated: without what no result depends on, as XLA runs it."""
+    seconds = cost_of(jaxpr).own
     jaxpr = _pruned(simplify.with_compositions(jaxpr))
     values: list[Any] = [None] * len(jaxpr.in_binders)
     slots = {x: i for i, x in enumerate(jaxpr.in_binders)}
@@ -555,7 +560,7 @@ def _plan(jaxpr: jx.Jaxpr) -> _Plan:
         else:
             steps.append((_SEVERAL, call, itemgetter(*operands), place, unread, eqn))
     outs = tuple([place_of(x) for x in jaxpr.outs])
-    return _Plan(tuple(steps), values, outs)
+    return _Plan(tuple(steps), values, outs, seconds)
 
 
 def _pruned(jaxpr: jx.Jaxpr) -> jx.Jaxpr:

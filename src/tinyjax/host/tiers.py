@@ -1,4 +1,4 @@
-"""Tiers: which programs NumPy runs, at what cost, and what XLA compiles meanwhile."""
+"""Tiers: which programs NumPy runs, and what XLA compiles meanwhile."""
 
 from __future__ import annotations
 
@@ -20,120 +20,10 @@ from weakref import WeakValueDictionary
 import attrs
 
 from tinyjax import blas, config, records
-from tinyjax.core.names import Array, ConcreteArray, conc, dev, jx, pr, prim, tr, xla
+from tinyjax.core.names import Array, ConcreteArray, conc, dev, jx, prim, tr, xla
 from tinyjax.core.xla import compilation, threads
 from tinyjax.core.xla.threads import in_background
-from tinyjax.host.simplify import with_compositions
-
-# What a program costs, estimated from its equations: to evaluate with NumPy, and to compile.
-
-
-# Fitted to the programs of ``benchmarks.scripts``, in processor time on a busy machine, with BLAS
-# in one thread: half of them take between 0.7 and 1.5 of what is estimated, nearly all between a
-# third and three times of it. Constants and no measurement: a program is estimated alike in every
-# process. Equations of loops cost little, as scalars are Python's numbers and what repeats is
-# computed once. XLA takes less time for each equation of a program that has many.
-_SECONDS_PER_EQUATION: Final = 6e-7
-#: Of what another equation costs, one of single numbers takes so much in a long loop, whose body
-#: NumPy's compiler writes as Python's arithmetic.
-_NUMBERS: Final = 0.1
-_LONG: Final = 80
-_SECONDS_PER_ELEMENT: Final = 4e-10
-_SECONDS_PER_FLOP: Final = 1e-11
-_SECONDS_TO_COMPILE: Final = 1.7e-2
-_GROWTH_OF_COMPILATION: Final = 0.7
-
-
-@attrs.frozen(eq=False, repr=False)
-class Cost(records.Record):
-    """An estimate of what a program costs.
-
-    Attributes:
-        equations: those written in it, nested programs included.
-        evaluated: those that evaluation goes through, in all iterations of loops; of single numbers
-            in long loops each counts a tenth.
-        numbers: those of ``evaluated`` that are of single numbers, outside of long loops.
-        elements: of the operands and results of these.
-        flops: operations of those for which they are not one an element.
-        functions: elements of which functions such as ``exp`` are evaluated, those that XLA can
-            compute for several elements at once.
-        bounded: whether all loops run as often as is known.
-    """
-
-    equations: int = 0
-    evaluated: float = 0.0
-    numbers: float = 0.0
-    elements: float = 0.0
-    flops: float = 0.0
-    functions: float = 0.0
-    bounded: bool = True
-
-    @property
-    def seconds_to_evaluate(self) -> float:
-        """How long NumPy takes, where the loops are bounded."""
-        return (
-            self.evaluated * _SECONDS_PER_EQUATION
-            + self.elements * _SECONDS_PER_ELEMENT
-            + self.flops * _SECONDS_PER_FLOP
-        )
-
-    @property
-    def seconds_to_compile(self) -> float:
-        """How long XLA takes to compile it."""
-        return float(_SECONDS_TO_COMPILE * (self.equations + 1) ** _GROWTH_OF_COMPILATION)
-
-
-def cost_of(jaxpr: jx.Jaxpr) -> Cost:
-    """Estimate what a program costs. Of several branches all are counted."""
-    return jaxpr.derive("cost", lambda: _cost(jaxpr))
-
-
-def _cost(jaxpr: jx.Jaxpr) -> Cost:
-    jaxpr = with_compositions(jaxpr)
-    # Numbers are added up here, and not costs of equations: no object for each equation.
-    equations, bounded = len(jaxpr.eqns), True
-    evaluated, numbers, elements, flops, functions = float(equations), 0.0, 0.0, 0.0, 0.0
-    for eqn in jaxpr.eqns:
-        largest = 0
-        for x in (*eqn.inputs, *eqn.out_binders):
-            size = x.aval.size
-            elements += size
-            largest = max(largest, size)
-        numbers += largest <= 1
-        rules = eqn.primitive.rules.extensions
-        if prim.FLOPS in rules:
-            avals, outs = [x.aval for x in eqn.inputs], [v.aval for v in eqn.out_binders]
-            flops += eqn.primitive.rule(prim.FLOPS)(eqn.params, avals, outs)
-        elif prim.TRANSCENDENTAL in rules:
-            size = eqn.out_binders[0].aval.size
-            if prim.ONE_AT_A_TIME not in rules:
-                functions += size
-            flops += size * eqn.primitive.rule(prim.TRANSCENDENTAL)()
-        programs = jx.subjaxprs(eqn.params)
-        if programs or pr.ITERATIONS in rules:
-            times = iterations(eqn)
-            bounded &= times is not None
-            n = 1 if times is None else times
-            for inner in map(cost_of, programs):
-                equations += inner.equations
-                bounded &= inner.bounded
-                if n > _LONG:
-                    evaluated += n * (inner.evaluated - (1 - _NUMBERS) * inner.numbers)
-                else:
-                    evaluated += n * inner.evaluated
-                    numbers += n * inner.numbers
-                elements += n * inner.elements
-                flops += n * inner.flops
-                functions += n * inner.functions
-    return Cost(equations, evaluated, numbers, elements, flops, functions, bounded)
-
-
-def iterations(eqn: jx.JaxprEqn) -> int | None:
-    """How often an equation runs its programs; None where that is not known."""
-    if pr.ITERATIONS not in eqn.primitive.rules.extensions:
-        return 1
-    return eqn.primitive.rule(pr.ITERATIONS)(eqn.params)
-
+from tinyjax.host.costs import cost_of
 
 # Compilation in threads of its own, while Python goes on.
 #
@@ -254,7 +144,7 @@ os.register_at_fork(after_in_child=_begin_anew)
 # of a second. How often that is done depends on the program alone, on what it is estimated to cost
 # to evaluate and to compile (``costs``), never on how long either took: so a run can be repeated
 # bit for bit, but for the tier "ready", which is told so. Of loops of unknown length the
-# iterations count.
+# iterations count, each by what its program is estimated to take.
 
 
 #: What evaluation may cost before the program is compiled, as a share of what that costs.
@@ -282,12 +172,13 @@ class Decision(records.Record):
     Attributes:
         evaluations: how many calls; none is compiled at once.
         reason: why, in words.
-        equations: how many equations these calls may have, where loops are of unknown length.
+        seconds: how many these calls may take, as they are estimated, where loops are of unknown
+            length.
     """
 
     evaluations: int
     reason: str
-    equations: float = inf
+    seconds: float = inf
 
 
 def decide(jaxpr: jx.Jaxpr) -> Decision:
@@ -315,8 +206,8 @@ def _decide(jaxpr: jx.Jaxpr) -> Decision:
     calls = "the first call is" if times == 1 else f"the first {times} calls are"
     if cost.bounded:
         return Decision(times, f"{about}: {calls} evaluated")
-    most = _SHARE * compiling * cost.evaluated / cost.seconds_to_evaluate
-    return Decision(times, f"{about}: {calls} evaluated, up to {most:,.0f} equations", most)
+    most = _SHARE * compiling
+    return Decision(times, f"{about}: {calls} evaluated, up to {1e3 * most:.2g} ms", most)
 
 
 def _without_rule(jaxpr: jx.Jaxpr) -> prim.Primitive[Any] | None:
@@ -339,7 +230,7 @@ class Progress:
 
     def __init__(self, decision: Decision) -> None:
         self.decision: Decision = decision
-        self.left: float = decision.equations  # how many may still be evaluated
+        self.left: float = decision.seconds  # that evaluation may still take
         self.calls: Iterator[int] = count(1)  # of C's, which threads share
 
 
@@ -370,7 +261,7 @@ class TieredRunner(compilation.Runner):
                     with compile_afterwards(request):
                         return _evaluate(request, args, progress), None
                 if times and _must_wait(tier, request):
-                    progress.left = progress.decision.equations
+                    progress.left = progress.decision.seconds
                     return _evaluate(request, args, progress), None
             except jx.EndlessError:
                 progress.decision = Decision(0, "a loop of unknown length went on for long")

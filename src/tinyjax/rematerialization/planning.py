@@ -21,7 +21,7 @@ from tinyjax.checkpointing import policies, transformation
 from tinyjax.core.names import Array, cfp, jx, lz, pr, prim, program, sh, stg, tp
 from tinyjax.exploring.costs import estimate, work_of
 from tinyjax.exploring.numbering import programs_run
-from tinyjax.host import tiers
+from tinyjax.host import costs
 from tinyjax.rematerialization import cut, liveness
 from tinyjax.rematerialization.chain import Piece, cheapest, least_room
 
@@ -188,7 +188,7 @@ def _cost(jaxpr: jx.Jaxpr) -> float:
         total = 0.0
         for eqn in jaxpr.eqns:
             inner = sum(map(_cost, programs_run(eqn)))
-            total += (tiers.iterations(eqn) or 1) * inner if inner else estimate(work_of(eqn))
+            total += (costs.iterations(eqn) or 1) * inner if inner else estimate(work_of(eqn))
         return total
 
     return jaxpr.derive("estimated cost", count)

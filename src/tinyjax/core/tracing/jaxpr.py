@@ -523,7 +523,7 @@ class ProgramTrace(tr.EvalTrace):
     """A trace that evaluates programs as a whole, and not one equation after the other.
 
     Attributes:
-        left: how many equations it may still evaluate.
+        left: how many seconds, as they are estimated, it may still evaluate.
     """
 
     __slots__ = ("left",)
