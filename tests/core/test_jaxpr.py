@@ -18,7 +18,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import Array, P, config, grad, jit, jvp, lax, make_jaxpr, records, vmap
+from tinyjax import Array, P, config, grad, jit, jvp, lax, make_jaxpr, vmap
 from tinyjax.core.primitives.broadcast import ReduceParams, reduce_sum_p
 from tinyjax.core.primitives.elementwise import mul, sin
 from tinyjax.core.tracing.encoding import encode
@@ -431,7 +431,7 @@ def test_the_classes_of_the_model_are_frozen() -> None:
     model = (eqn, *literals, *eqn.out_binders, eqn.primitive, eqn.out_binders[0].aval, jaxpr)
     for instance in (*model, tinyjax.tree.structure((1, 2))):
         kind: Any = type(instance)
-        field = records.fields(kind)[0].name
+        field = attrs.fields(kind)[0].name
         with pytest.raises(attrs.exceptions.FrozenInstanceError):
             setattr(instance, field, None)
 

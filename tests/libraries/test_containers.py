@@ -19,7 +19,6 @@ VALUES = {
     "key": tinyjax.random.key(0),
     "array on a mesh": tinyjax.device_put(jnp.ones(2), PLACE),
     "ShapeDtypeStruct": tinyjax.ShapeDtypeStruct((2,), jnp.float32),
-    "type": jnp.ones(2).aval,
     "PartitionSpec": PLACE.spec,
     "NamedSharding": PLACE,
     "SingleDeviceSharding": jnp.ones(2).sharding,

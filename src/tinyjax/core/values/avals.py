@@ -146,7 +146,6 @@ _MOST_UNUSED: Final = 1 << 16
 _DTYPES: Final[tuple[type, ...]] = (np.dtype,)
 
 
-@leaf
 @attrs.frozen(init=False, eq=False, slots=True, repr=False)
 class ShapedArray:
     """A shape, a dtype, and whether the dtype is weak: the type of a value in a jaxpr.
