@@ -53,8 +53,7 @@ class Record(Printed):
             return
         kind: type = cls
         compared = [field.name for field in attrs.fields(kind) if field.eq]
-        methods = _methods(compared, hash(cls.__qualname__))
-        for name, method in zip(("__eq__", "__hash__"), methods, strict=True):
+        for name, method in zip(("__eq__", "__hash__"), _methods(compared), strict=True):
             setattr(cls, name, method)
 
 
@@ -107,13 +106,11 @@ def fields(kind: Any) -> tuple[attrs.Attribute[Any], ...]:
     return next(_hidden[base] for base in kind.__mro__ if base in _hidden)
 
 
-def _methods(
-    compared: Sequence[str], seed: int
-) -> tuple[Callable[[Any, Any], Any], Callable[[Any], int]]:
-    """Make ``==`` and ``hash`` of the fields that are compared; ``seed`` is the class's own."""
+def _methods(compared: Sequence[str]) -> tuple[Callable[[Any, Any], Any], Callable[[Any], int]]:
+    """Make ``==`` and ``hash`` of the fields that are compared."""
     get = attrgetter(*compared) if compared else lambda self: ()
 
     def equal(self: Any, other: Any) -> Any:
         return get(self) == get(other) if self.__class__ is other.__class__ else NotImplemented
 
-    return equal, lambda self: hash(get(self)) ^ seed
+    return equal, lambda self: hash(get(self))

@@ -12,11 +12,11 @@ from typing import Final, TypeAlias
 import attrs
 
 from tinyjax.errors import ArgumentError, described, shortened
-from tinyjax.records import Record
+from tinyjax.records import Printed
 
 
-@attrs.frozen(eq=False, repr=False)
-class SequenceKey(Record):
+@attrs.frozen(repr=False)
+class SequenceKey(Printed):
     """The place of a child in a tuple or list: ``[idx]``.
 
     ``.idx`` counts from 0.
@@ -34,8 +34,8 @@ class SequenceKey(Record):
         return f"[{self.idx}]"
 
 
-@attrs.frozen(eq=False, repr=False)
-class DictKey(Record):
+@attrs.frozen(repr=False)
+class DictKey(Printed):
     """The key of a child in a dictionary: ``[key]``.
 
     Any value that a dictionary may have for a key; ``.key`` is it. It compares by value, as all
@@ -54,8 +54,8 @@ class DictKey(Record):
         return f"[{self.key!r}]"
 
 
-@attrs.frozen(eq=False, repr=False)
-class GetAttrKey(Record):
+@attrs.frozen(repr=False)
+class GetAttrKey(Printed):
     """The field that holds a child: ``.name``.
 
     Named tuples, dataclasses and classes registered with keys have such. ``.name`` is the name.
@@ -74,8 +74,8 @@ class GetAttrKey(Record):
         return f".{self.name}"
 
 
-@attrs.frozen(eq=False, repr=False)
-class FlattenedIndexKey(Record):
+@attrs.frozen(repr=False)
+class FlattenedIndexKey(Printed):
     """The place of a child among the children of a node that was registered without keys.
 
     Example:
