@@ -126,12 +126,13 @@ print({name for name, revision in _revisions.items() if revision})
     assert subprocess.check_output([sys.executable, "-c", program], text=True) == "set()\n"
 
 
-def test_the_core_asks_by_the_words_of_the_table() -> None:
+def test_the_core_and_the_primitives_ask_by_the_words_of_the_table() -> None:
     """A room by a word that nobody asks by would never be loaded."""
     program = "import tinyjax; from tinyjax.lazy import ROOMS; print(*ROOMS, sep='\\n')"
     words = subprocess.check_output([sys.executable, "-c", program], text=True).splitlines()
-    core = Path(tinyjax.__file__).parent / "core"
-    text = "".join(path.read_text(encoding="utf-8") for path in sorted(core.rglob("*.py")))
+    package = Path(tinyjax.__file__).parent
+    files = [file for room in ("core", "primitives") for file in (package / room).rglob("*.py")]
+    text = "".join(file.read_text(encoding="utf-8") for file in sorted(files))
     patterns = (
         *(r"^class (\w+)", r'RuleKey\(\s*"(\w+)"', r'lazy\.room\("([^"]+)"\)'),
         *(r'ROOMS\.pop\("([^"]+)"', r'^ControlFlow = Literal\["python", "(\w+)"\]'),
