@@ -49,7 +49,7 @@ class LinearMapParams(prim.Params):
     forward: Jaxpr
     backward: Jaxpr
     num_residuals: int
-    masked: MaskedPullBack | None = attrs.field(default=None, eq=False)
+    masked: MaskedPullBack | None = attrs.field(default=None, eq=False, repr=False)
 
 
 def bind_linear_map(

@@ -936,7 +936,8 @@ def _eqn_head(eqn: JaxprEqn, names: _Names, style: _Style) -> str:
     """An equation without the programs in its parameters."""
     inputs = " ".join(_atom(names, x) for x in eqn.inputs)
     binders = " ".join(_binder(names, v, style) for v in eqn.out_binders)
-    values = [(name, getattr(eqn.params, name)) for name in records.field_names(type(eqn.params))]
+    shown = [field.name for field in records.fields(type(eqn.params)) if field.repr]
+    values = [(name, getattr(eqn.params, name)) for name in shown]
     simple = [
         f"{name}={_param(value)}"
         for name, value in values
