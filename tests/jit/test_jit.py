@@ -10,6 +10,7 @@ import itertools
 import pickle
 import sys
 import threading
+import tracemalloc
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -954,3 +955,56 @@ def test_a_decorator_hands_all_options_on(monkeypatch: pytest.MonkeyPatch) -> No
     made = jit(**given)
     monkeypatch.setattr(decorator, "jit", lambda fun, **handed_on: handed_on)
     assert unchecked(made)(len) == given
+
+
+#: Eager operations on large arrays, and whether their results must lie where XLA reads them.
+HANDED_ON: dict[str, tuple[Callable[[Any], Any], bool]] = {
+    "sum": (lambda x: x + x, True),
+    "number": (lambda x: x * 2.0, True),
+    "negative": (lambda x: -x, True),
+    "sine": (jnp.sin, True),
+    "choice": (lambda x: jnp.where(x > 0.5, x, 0.0), True),
+    "comparison": (lambda x: x > 0.5, True),
+    "integers": (lambda x: jnp.arange(400_000) + jnp.arange(400_000), True),
+    "bfloat16": (lambda x: x.astype("bfloat16") * 2, True),
+    "copy of the user's": (lambda x: jnp.asarray(np.ones(400_000)), True),
+    "concatenation": (lambda x: jnp.concatenate([x, x]), False),
+    "pad": (lambda x: jnp.pad(x, 3), False),
+    "update": (lambda x: x.at[0].set(1.0), False),
+    "transpose": (lambda x: (x.reshape(400, -1) + 1).T + 1, False),
+    "gradient": (tinyjax.grad(lambda x: jnp.sum(jnp.sin(x) * x)), False),
+}
+
+
+@pytest.mark.parametrize("name", HANDED_ON)
+def test_large_arrays_are_handed_to_compiled_programs_and_back_in_one_copy(name: str) -> None:
+    operation, in_place = HANDED_ON[name]
+    compiled = tinyjax.jit(lambda x: x, tier="compiled")
+    operand = jnp.asarray(np.linspace(0, 1, 400_000, dtype=np.float32))
+    for _ in range(3):
+        x = operation(operand)
+        host: Any = x._host
+        expected = np.array(host)
+        tinyjax.block_until_ready(compiled(x))
+        place = x._buffer.unsafe_buffer_pointer()
+        if in_place:
+            assert host.ctypes.data == place
+        elif host.flags.c_contiguous:  # where it began elsewhere, the array has the buffer alone
+            assert x._host is None or host.ctypes.data == place
+        del host
+        np.testing.assert_array_equal(np.asarray(x), expected)
+        out = compiled(x + 0) if x.dtype != bool else compiled(x)
+        assert np.asarray(out).ctypes.data == out._buffer.unsafe_buffer_pointer()
+
+
+def test_ones_are_made_once() -> None:
+    """As many bytes as the array has, counted by what NumPy allocates."""
+    for make in (jnp.ones, jnp.zeros, lambda n: jnp.full(n, 2.5)):
+        tracemalloc.start()
+        x = make(10**6)
+        tinyjax.block_until_ready(tinyjax.jit(lambda x: x[:1], tier="compiled")(x))
+        np.asarray(x + 1)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 2 * 4 * 10**6 + 10**6  # the array for XLA, and the sum
+        del x

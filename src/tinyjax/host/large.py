@@ -30,7 +30,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyjax import cores, dtypes
-from tinyjax.core.names import ew, fam, prim
+from tinyjax.core.names import ew, fam, opd, prim
 from tinyjax.dtypes import HostArray
 
 #: So many elements are computed at a time.
@@ -73,7 +73,7 @@ def _choose(predicate: HostArray, x: HostArray, y: HostArray) -> HostArray:
         chosen *= mask
         chosen ^= on_false
 
-    out = np.empty(predicate.shape, x.dtype)
+    out = opd.aligned(predicate.shape, x.dtype)
     flats = [a.reshape(-1) for a in (predicate, x, y)]
     _by_blocks(choose, out.view(bits), flats[0].view("i1"), *[a.view(bits) for a in flats[1:]])
     return out
@@ -84,7 +84,7 @@ def _extremum(fun: np.ufunc, x: HostArray, y: HostArray) -> HostArray:
     if any(x.strides) and any(y.strides):
         return np.asarray(fun(x, y))
     a, b = [v if any(v.strides) else np.full(min(x.size, _BLOCK), v.flat[0]) for v in (x, y)]
-    return _by_blocks(_put(fun), np.empty(x.shape, x.dtype), a, b)
+    return _by_blocks(_put(fun), opd.aligned(x.shape, x.dtype), a, b)
 
 
 def _put(fun: np.ufunc) -> Callable[..., object]:
@@ -98,7 +98,7 @@ def _in_float32(fun: np.ufunc, *operands: HostArray) -> HostArray:
     def compute(rounded: HostArray, *parts: HostArray) -> None:
         rounded[...] = fun(*[x.astype(np.float32) for x in parts])
 
-    return _by_blocks(compute, np.empty(operands[0].shape, dtypes.bfloat16), *operands)
+    return _by_blocks(compute, opd.aligned(operands[0].shape, dtypes.bfloat16), *operands)
 
 
 #: Functions whose results float32 holds, to be rounded once more.
@@ -134,14 +134,14 @@ def quotient(x: HostArray, y: HostArray, *, floor: bool = False) -> HostArray:
         if least and dividend.min() == least:  # its quotient by -1 is itself
             result[(dividend == least) & (divisor == -1)] = least
 
-    return _by_blocks(divide, np.empty(x.shape, x.dtype), x, y, block=_BLOCK // 4)
+    return _by_blocks(divide, opd.aligned(x.shape, x.dtype), x, y, block=_BLOCK // 4)
 
 
 def _in_threads(fun: np.ufunc, *operands: HostArray) -> HostArray:
     """Compute a function that takes long, on several cores."""
     if not all(x.flags.c_contiguous or not any(x.strides) for x in operands):
         return np.asarray(fun(*operands))
-    return _by_blocks(_put(fun), np.empty(operands[0].shape, operands[0].dtype), *operands)
+    return _by_blocks(_put(fun), opd.aligned(operands[0].shape, operands[0].dtype), *operands)
 
 
 def _large_arithmetic(

@@ -367,6 +367,17 @@ VIEW: Final[RuleKey[Callable[[Any, Any], Any]]] = RuleKey("view")
 LARGE: Final[RuleKey[HostRule[Any]]] = RuleKey("large")
 MANY: Final = 50_000
 
+
+def _into_aligned(
+    fun: np.ufunc, shape: tuple[int, ...], dtype: dtypes.DType, *operands: dtypes.HostArray
+) -> dtypes.HostArray:
+    """Call a function of NumPy's with aligned memory for its result, unless that is given."""
+    in_order = all(x.flags.c_contiguous or not any(x.strides) for x in operands)
+    if len(operands) > fun.nin or not in_order:  # NumPy keeps the order of the operands' axes
+        return np.asarray(fun(*operands))
+    return np.asarray(fun(*operands, out=opd.aligned(shape, dtype)))
+
+
 #: The rule of a primitive that does more, or less, than an operation for each element of its
 #: operands and results: how many, of the parameters and the types of the operands and results.
 FLOPS: Final[RuleKey[Callable[[Any, Avals, Avals], float]]] = RuleKey("flops")
@@ -659,6 +670,17 @@ class Primitive(PickledByName, Generic[P]):
             host = rules.host(avals, params)
         return host
 
+    def _large_function(self, avals: Avals, params: P) -> Kernel | None:
+        """Return the function for large operands, which puts its result where XLA reads it."""
+        host = self._large_host(avals, params)
+        fun = host.call if isinstance(host, HostCall) else host
+        if not isinstance(fun, np.ufunc) or fun.nout > 1:
+            return fun
+        if any(aval.where is not None for aval in avals):
+            return fun
+        (out,) = self.rules.abstract_eval(avals, params)
+        return partial(_into_aligned, fun, out.shape, out.dtype)
+
     def host_call(self, avals: Avals, params: P) -> HostCall | None:
         """Return what NumPy does for operands of these types; None where ``impl`` is asked.
 
@@ -684,7 +706,9 @@ class Primitive(PickledByName, Generic[P]):
             >>> tinyjax.lax.sin_p.host_function([jnp.ones(2).aval], extend.NO_PARAMS)
             <ufunc 'sin'>
         """
-        rule = self._large_host if avals and prod(avals[0].shape) >= MANY else self.rules.host
+        if avals and prod(avals[0].shape) >= MANY:
+            return self._large_function(avals, params)
+        rule = self.rules.host
         host = None if rule is None else rule(avals, params)
         return host.call if isinstance(host, HostCall) else host
 
@@ -919,11 +943,9 @@ class Primitive(PickledByName, Generic[P]):
         if len(types) >= _MOST_TYPES:
             types.clear()
         try:
-            rule = self._large_host if avals and prod(avals[0].shape) >= MANY else self.rules.host
-            host = None if rule is None else rule(avals, params)
+            call = self.host_function(avals, params)
         except errors.InconclusiveDimensionOperation:  # of symbolic sizes: nothing is evaluated
-            host = None
-        call = host.call if isinstance(host, HostCall) else host
+            call = None
         try:
             types[params, *avals] = outs, call
         except TypeError:  # parameters that have no hash

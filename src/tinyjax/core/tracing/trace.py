@@ -28,7 +28,7 @@ from tinyjax.config import Settings, settings
 from tinyjax.core import devices as dev
 from tinyjax.core.devices import default_elsewhere, may_be_elsewhere
 from tinyjax.core.stablehlo.types import MOST_AXES, MOST_ELEMENTS, check_axes, check_size
-from tinyjax.core.tracing.primitive import MappedAxis, Primitive, Tangent
+from tinyjax.core.tracing.primitive import MANY, MappedAxis, Primitive, Tangent
 from tinyjax.core.values.array import Array, DeviceBuffer
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray, PlacedArray
@@ -528,7 +528,11 @@ def _evaluate_first(primitive: Primitive[P], args: Sequence[Array], params: P) -
             check_axes(aval.shape)
     token = set_errors(IGNORE)
     try:
-        outs = primitive.rules.impl(hosts, params)
+        # what is large goes where XLA reads it in place, also the first time
+        call = primitive.host_function(avals, params) if hosts and hosts[0].size >= MANY else None
+        outs = primitive.rules.impl(hosts, params) if call is None else call(*hosts)
+        if not isinstance(outs, (list, tuple)):
+            outs = (outs,)
     except (ValueError, MemoryError) as error:
         primitive.rules.types.clear()
         if not _TOO_LARGE.search(str(error)):

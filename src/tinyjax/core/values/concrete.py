@@ -8,6 +8,7 @@ versions 0.8 and 1.0.
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
@@ -255,7 +256,10 @@ class ConcreteArray(Array):
     def unsafe_buffer_pointer(self) -> int:
         if not self.host.flags.c_contiguous:
             self._host = np.array(self.host, order="C")
-        return int(self.host.ctypes.data)
+        host = self.host
+        if self._buffer is None:  # which may replace the memory, whose address is now known
+            weakref.finalize(self, id, host)
+        return int(host.ctypes.data)
 
     def is_deleted(self) -> bool:
         return self._host is None and self._buffer is not None and self._buffer.is_deleted()

@@ -187,6 +187,11 @@ _ALIGNMENT: Final = 64
 _LEAST_ALIGNED: Final = 512 * 1024
 
 
+def is_copied(host: HostArray) -> bool:
+    """Return whether a transfer to a device copies a large array, because of where it begins."""
+    return host.nbytes >= _LEAST_ALIGNED and host.ctypes.data % _ALIGNMENT > 0
+
+
 def aligned(shape: Sequence[int], dtype: DType) -> HostArray:
     """Return memory for an array, which a transfer to a device does not copy."""
     size = prod(shape) * dtype.itemsize

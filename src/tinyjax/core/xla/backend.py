@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from threading import Lock
 from typing import Any, Final
 
-import numpy as np
 from jaxlib import xla_client
 from jaxlib._jax import ResultHandler
 from jaxlib.xla_client import (
@@ -30,7 +29,7 @@ from jaxlib.xla_client import (
 
 from tinyjax import dtypes, errors
 from tinyjax.core import devices as dev
-from tinyjax.core.values import avals as av
+from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.xla import threads, versions
@@ -219,7 +218,12 @@ def buffer_of(array: Array, on: Backend) -> Any:
     buffer = array._buffer
     if buffer is None:
         host = array.host
+        aval = array.aval
         if not host.flags.c_contiguous:
-            host = np.ascontiguousarray(host)
-        buffer = array._buffer = on.put(host, array.aval)
+            aligned = opd.aligned(host.shape, host.dtype)
+            aligned[...] = host
+            host = aligned
+        buffer = array._buffer = on.put(host, aval)
+        if host is array._host and opd.is_copied(host):
+            array._aval, array._host = aval, None  # one copy is enough
     return buffer
