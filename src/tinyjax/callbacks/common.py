@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from types import MethodType
+from types import FunctionType, MethodType
 from typing import Any, Final, Literal
 from weakref import WeakValueDictionary
 
@@ -48,6 +48,17 @@ class Identity:
             identity.key, identity.value = key, value
             _known[key] = identity
         return identity
+
+    @property
+    def holds_objects(self) -> bool:
+        """Whether it keeps alive what a function closes over.
+
+        Bound methods do not count: programs are shared by all that call a method of an object.
+        """
+        value = self.value
+        if isinstance(value, FunctionType):
+            return value.__closure__ is not None or value.__defaults__ is not None
+        return not isinstance(value, bool | int | str | MethodType)
 
     def __reduce__(self) -> tuple[type[Identity], tuple[Any]]:
         return Identity, (self.value,)

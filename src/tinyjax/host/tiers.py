@@ -290,6 +290,8 @@ def _must_wait(tier: config.Tier, request: compilation.Compilation) -> bool:
 
 def _progress_of(request: compilation.Compilation) -> Progress:
     progress = _programs.get(request)
+    if progress is None and request.jaxpr.holds_objects:
+        return request.jaxpr.derive(request, lambda: Progress(decide(request.jaxpr)))
     if progress is None:
         progress = _programs.setdefault(request, Progress(decide(request.jaxpr)))
         if len(_programs) > _MOST_PROGRAMS:

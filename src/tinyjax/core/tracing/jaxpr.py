@@ -400,6 +400,13 @@ class Jaxpr(_Shown, encoding.Digested):
         """16 bytes that agree for two jaxprs exactly when they are equal up to renaming."""
         return self.derive("digest", lambda: _digest(self))
 
+    @property
+    def holds_objects(self) -> bool:
+        """Whether its equations hold Python objects, such as callbacks, which die with it."""
+        return self.derive(
+            "holds objects", lambda: any(eqn.params.holds_objects for eqn in self.eqns)
+        )
+
     def derive(self, key: K, make: Callable[[], V]) -> V:
         """Return what ``make`` computes from this jaxpr, computed once per key.
 

@@ -216,6 +216,13 @@ class Params(records.Record):
 
     __slots__ = ()
 
+    @property
+    def holds_objects(self) -> bool:
+        """Whether it holds Python objects, which no cache of the process may keep alive."""
+        values = [getattr(self, name) for name in records.field_names(type(self))]
+        parts = [part for x in values for part in (x if isinstance(x, tuple) else (x,))]
+        return any(getattr(part, "holds_objects", False) for part in parts)
+
     # As a mapping, so that ``bind(*operands, **params)`` and interpreters that read ``eqn.params``
     # as a dict work; an abstract class for it would slow down the loading of each class.
 
@@ -946,6 +953,8 @@ class Primitive(PickledByName, Generic[P]):
             call = self.host_function(avals, params)
         except errors.InconclusiveDimensionOperation:  # of symbolic sizes: nothing is evaluated
             call = None
+        if getattr(params, "holds_objects", False):
+            return outs
         try:
             types[params, *avals] = outs, call
         except TypeError:  # parameters that have no hash

@@ -244,9 +244,9 @@ def compiled(request: Compilation) -> Executable:
 
 
 def _compiled(request: Compilation) -> Executable:
-    key = _key(request)
+    key, cache = _key(request), _cache_of(request.jaxpr)
     with _lock:
-        cached = _look_up(key)
+        cached = _look_up(cache, key)
         if cached is not None:
             return cached
         turn = _turns.get(key)
@@ -260,7 +260,7 @@ def _compiled(request: Compilation) -> Executable:
         )
     with turn:
         with _lock:
-            cached = _look_up(key)  # of a thread that had its turn before
+            cached = _look_up(cache, key)  # of a thread that had its turn before
         if cached is not None:
             return cached
         with timed("/jax/core/compile/backend_compile_duration"):
@@ -269,18 +269,25 @@ def _compiled(request: Compilation) -> Executable:
                 executable = _compile(request, key.flags, locate)
         with _lock:
             _info.misses += 1
-            _cache[key] = executable
+            cache[key] = executable
             while len(_cache) > _info.capacity:
                 _cache.popitem(last=False)
             _info.size = len(_cache)
     return executable
 
 
-def _look_up(key: CompileKey) -> Executable | None:
+def _cache_of(jaxpr: jx.Jaxpr) -> OrderedDict[CompileKey, Executable]:
+    """Return the cache of the process, or the program's own, which dies with what it calls."""
+    if not jaxpr.holds_objects:
+        return _cache
+    return jaxpr.derive("executables", OrderedDict[CompileKey, Executable])
+
+
+def _look_up(cache: OrderedDict[CompileKey, Executable], key: CompileKey) -> Executable | None:
     """Return a program that the process has, and mark it as the last used."""
-    cached = _cache.get(key)
+    cached = cache.get(key)
     if cached is not None:
-        _cache.move_to_end(key)
+        cache.move_to_end(key)
         _info.hits += 1
     return cached
 
@@ -345,13 +352,13 @@ def is_compiled(request: Compilation) -> bool:
     """Whether the process has a compiled program."""
     key = _key(request)
     with _lock:
-        return key in _cache
+        return key in _cache_of(request.jaxpr)
 
 
 def held(jaxpr: jx.Jaxpr) -> list[Executable]:
     """Return what the process has compiled of a program, for all devices and with all flags."""
     with _lock:
-        return [x for key, x in _cache.items() if key.digest == jaxpr.digest]
+        return [x for key, x in _cache_of(jaxpr).items() if key.digest == jaxpr.digest]
 
 
 def _flags_for(request: Compilation) -> Flags:
