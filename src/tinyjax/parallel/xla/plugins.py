@@ -79,8 +79,8 @@ def load(name: str) -> str:
     plugin = discovery.installed()
     if plugin is None:
         return (
-            "GPUs by Nvidia are used by XLA's plugin: pip install 'tinyjax[cuda12]', or "
-            "'tinyjax[cuda13]'."
+            "GPUs by Nvidia are used by XLA's plugin. In the repository's directory: "
+            "pip install '.[cuda12]', or '.[cuda13]'."
         )
     if dev.group().size > 1:
         return "GPUs are used by one process alone: leave out tinyjax.distributed.initialize."
