@@ -20,10 +20,12 @@ class PickledAsFunction:
     """Base of objects that stand for a function, and have its name and module.
 
     Example:
-        >>> import copy, pickle
-        >>> from tinyjax import custom_jvp, nn
-        >>> isinstance(nn.relu, custom_jvp), pickle.loads(pickle.dumps(nn.relu)) is nn.relu
-        (True, True)
+        >>> import pickle
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.pickling import PickledAsFunction
+        >>> compiled = tinyjax.jit(jnp.sin)
+        >>> isinstance(compiled, PickledAsFunction), float(pickle.loads(pickle.dumps(compiled))(0.0))
+        (True, 0.0)
     """
 
     __slots__ = ()
@@ -95,7 +97,7 @@ def home_of(value: object) -> tuple[str, str] | None:
         >>> from tinyjax import lax
         >>> from tinyjax.pickling import home_of
         >>> home_of(lax.sin_p)
-        ('tinyjax.core.primitives.elementwise', 'sin_p')
+        ('tinyjax.core.primitives.elementwise', 'sin')
     """
     for name, module in sorted(sys.modules.items(), key=_is_foreign):
         if name != "__main__":
