@@ -24,7 +24,8 @@ class PickledAsFunction:
         >>> import tinyjax, tinyjax.numpy as jnp
         >>> from tinyjax.pickling import PickledAsFunction
         >>> compiled = tinyjax.jit(jnp.sin)
-        >>> isinstance(compiled, PickledAsFunction), float(pickle.loads(pickle.dumps(compiled))(0.0))
+        >>> again = pickle.loads(pickle.dumps(compiled))
+        >>> isinstance(compiled, PickledAsFunction), float(again(0.0))
         (True, 0.0)
     """
 
