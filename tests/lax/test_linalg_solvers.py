@@ -64,6 +64,39 @@ def test_tridiagonal_systems(batch: tuple[int, ...]) -> None:
         np.testing.assert_allclose(call(lower, main, upper, b), expected, rtol=1e-10)
 
 
+@pytest.mark.parametrize("n", [2, 7])
+def test_tridiagonal_systems_with_small_pivots_moved(n: int) -> None:
+    """Those of regular matrices are the same; a nearly singular one gives its eigenvector."""
+    first, last = np.arange(n) == 0, np.arange(n) == n - 1
+    lower, upper = np.where(first, 0, sample(2, n)), np.where(last, 0, sample(2, n)[::-1])
+    main, b = sample(2, n)[:, ::-1], sample(2, n, 3)
+
+    def solve(lib: Any, *args: Any) -> Any:
+        return lib.lax.linalg.tridiagonal_solve(*args, perturb_singular=True)
+
+    def total(lib: Any) -> Any:
+        return lambda *args: (solve(lib, *args) ** 2).sum()
+
+    zero = np.zeros(n)
+    with jax.enable_x64(True):
+        operands = (lower, main, upper, b)
+        np.testing.assert_allclose(
+            solve(tinyjax, *operands), solve(jax, *operands), rtol=1e-8, atol=1e-10
+        )
+        derivatives = tinyjax.jit(tinyjax.grad(total(tinyjax), argnums=(0, 1, 2, 3)))(*operands)
+        expected = jax.grad(total(jax), argnums=(0, 1, 2, 3))(*operands)
+        for got, wanted in zip(derivatives, expected, strict=True):
+            np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-8)
+        nothing = solve(tinyjax, zero, zero, zero, np.ones((n, 1)))
+        np.testing.assert_allclose(nothing, solve(jax, zero, zero, zero, np.ones((n, 1))))
+    matrix = 2 * np.eye(n) - np.eye(n, k=1) - np.eye(n, k=-1)
+    values, vectors = np.linalg.eigh(matrix)
+    off = np.full(n, -1.0)
+    x = np.asarray(solve(tinyjax, off, 2 - values[0] + zero, off, np.ones((n, 1))))[:, 0]
+    assert np.linalg.norm(x) > 1e12
+    np.testing.assert_allclose(np.abs(x / np.linalg.norm(x)), np.abs(vectors[:, 0]), atol=1e-12)
+
+
 def test_tridiagonal_shapes_are_checked() -> None:
     with pytest.raises(ShapeError, match="three diagonals that have the same shape"):
         lax.linalg.tridiagonal_solve(jnp.ones(3), jnp.ones(3), jnp.ones(2), jnp.ones((3, 1)))

@@ -11,9 +11,11 @@ from enum import Enum
 from typing import Any, Final, Literal, TypedDict, Unpack, overload
 
 from tinyjax import dtypes, lazy, numpy as jnp
-from tinyjax.core.names import Array, ArrayLike, ck, ints, sh, sl, wl
+from tinyjax.core.api.mapping import vmap
+from tinyjax.core.names import Array, ArrayLike, ck, ints, prim, sh, sl, wl
 from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, ShapeError, shortened
+from tinyjax.lax.tridiagonal import perturbed_solve
 from tinyjax.primitives import (
     householder,
     lu as _lu,
@@ -685,15 +687,16 @@ def tridiagonal_solve(
         d: the main diagonals, shape ``(..., n)``.
         du: the diagonals above, shape ``(..., n)``; the last element is not looked at.
         b: right-hand sides, shape ``(..., n, m)``.
-        perturb_singular: must be False.
+        perturb_singular: whether pivots that are nearly zero are moved away from zero, by ``eps``
+            times the largest element of the triangular factor, so that a singular matrix gives a
+            finite result, as inverse iteration for eigenvectors needs it.
 
     Returns:
-        The solutions, of the shape of ``b``; NaN where a matrix is singular.
+        The solutions, of the shape of ``b``; NaN where a matrix is singular and not perturbed.
 
     Raises:
         ShapeError: the diagonals differ in shape, or ``b`` does not fit.
         DtypeError: the dtypes differ, or are none of LAPACK's.
-        ArgumentError: matrices are to be perturbed.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -703,11 +706,14 @@ def tridiagonal_solve(
         >>> jnp.round(x[:, 0], 4)
         Array([1., 1., 1.], dtype=float32)
     """
-    if perturb_singular:
-        raise ArgumentError(
-            "tridiagonal_solve does not perturb singular matrices. Add a small number to d."
-        )
-    return householder.tridiagonal_solve(*map(as_array, (dl, d, du, b)))
+    operands = [as_array(x) for x in (dl, d, du, b)]
+    if not perturb_singular:
+        return householder.tridiagonal_solve(*operands)
+    tridiagonal_solve_p.rules.abstract_eval([x.aval for x in operands], prim.NO_PARAMS)
+    solve: Callable[..., Array] = perturbed_solve
+    for _ in range(operands[1].ndim - 1):
+        solve = vmap(solve)
+    return solve(*operands)
 
 
 _State = tuple[Array, Array, Array, Array]
