@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from IPython.utils.capture import capture_output
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import config, grad, jit, lax, make_jaxpr, vmap
+from tinyjax import config, grad, jit, lax, make_jaxpr, tracebacks, vmap
 from tinyjax.errors import ArgumentError, TinyjaxError
 from tinyjax.frames import run_text
 
@@ -304,3 +305,28 @@ def test_written_functions_show_their_lines() -> None:
     del inner, caught
     gc.collect()
     assert not linecache.getlines(filename)
+
+
+def test_endless_tracing_is_told_after_work_that_grows_with_the_depth(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def walk(x: Any) -> Any:
+        return jit(lambda y: walk(y * 2.0))(x)
+
+    def descend(x: Any) -> Any:
+        return lax.cond(x > 0, lambda: descend(x - 1.0), lambda: x)
+
+    asked: list[object] = []
+    is_ours = tracebacks.is_ours
+
+    def ask(frame: FrameType) -> bool:
+        asked.append(None)
+        return is_ours(frame)
+
+    monkeypatch.setattr(tracebacks, "is_ours", ask)
+    for fun in (walk, jit(descend)):
+        with pytest.raises(RecursionError, match="calls itself without end") as caught:
+            fun(1.0)
+        assert len(asked) < 1_000_000  # 2,000 levels, of which each left several million before
+        assert len(traceback.extract_tb(caught.tb)) < 200
+        asked.clear()

@@ -20,6 +20,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 _NOTE: Final = "tinyjax's frames are hidden: tinyjax.config.update('tracebacks', 'full')"
+#: Of a traceback of more than twice as many entries, so many are kept at each end.
+_ENDS: Final = 50
 # What IPython and pytest look for among the variables of a frame.
 _MARK: Final = "__tracebackhide__"
 
@@ -86,12 +88,14 @@ def folded(call: Callable[P, R], named: Callable[..., object] | None = None) -> 
 
 
 def _without_ours(entry: TracebackType | None) -> TracebackType | None:
-    """The entries of a traceback whose frames are not this package's."""
+    """The entries of a traceback whose frames are not this package's; of many, both ends."""
     theirs: list[TracebackType] = []
     while entry is not None:
         if not is_ours(entry.tb_frame):
             theirs.append(entry)
         entry = entry.tb_next
+    if len(theirs) > 2 * _ENDS:  # a function that calls itself, at each level of which this is done
+        theirs[_ENDS:-_ENDS] = []
     rest: TracebackType | None = None
     for entry in reversed(theirs):
         rest = TracebackType(rest, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)

@@ -67,7 +67,7 @@ class Trace:
         True
     """
 
-    __slots__ = ("__weakref__", "fun", "keeps_lines", "live", "parent")
+    __slots__ = ("__weakref__", "axes", "fun", "keeps_lines", "live", "parent")
 
     #: What messages call the transformation.
     transformation: ClassVar[str] = "a transformation"
@@ -86,6 +86,8 @@ class Trace:
         self.parent: Trace = self if parent is None else parent
         self.fun: Callable[..., object] | None = fun
         self.live: bool = True
+        #: The named axes of this trace and its parents, once they were asked for.
+        self.axes: tuple[MappedAxis, ...] | None = () if parent is None else None
         self.keeps_lines: bool = parent is not None and parent.keeps_lines
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
@@ -684,8 +686,17 @@ def enclosing_axes() -> tuple[MappedAxis, ...]:
 
     What is staged under them may depend on their sizes.
     """
-    axes = [trace.mapped_axis() for trace in enclosing_traces()]
-    return tuple([axis for axis in axes if axis is not None and axis.name is not None])
+    trace, inner = _current.get(), list[Trace]()
+    while trace.axes is None:
+        inner.append(trace)
+        trace = trace.parent
+    axes = trace.axes
+    for trace in reversed(inner):
+        axis = trace.mapped_axis()
+        if axis is not None and axis.name is not None:
+            axes = (axis, *axes)
+        trace.axes = axes
+    return axes
 
 
 def at_own_lines(fun: Callable[..., R], *args: Any) -> R:

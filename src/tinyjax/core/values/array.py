@@ -646,7 +646,7 @@ class Array(_Methods):
                 f"this array, of type {self.aval}, gives no buffer: it is of keys, or debug_nans "
                 "follows its NaNs."
             )
-        if self.dtype.isbuiltin != 1:  # it is not one of NumPy's
+        if self.dtype.isbuiltin == 2:  # another library has registered it with NumPy
             raise BufferError(
                 f"Python's buffers have no type {self.dtype.name}: show the bits, by "
                 f"memoryview(np.asarray(x).view(np.uint{8 * self.dtype.itemsize}))."
