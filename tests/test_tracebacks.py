@@ -21,7 +21,7 @@ import tinyjax
 import tinyjax.numpy as jnp
 from tinyjax import config, grad, jit, lax, make_jaxpr, tracebacks, vmap
 from tinyjax.errors import ArgumentError, TinyjaxError
-from tinyjax.frames import run_text
+from tinyjax.frames import is_ours, run_text
 
 OURS = str(Path(tinyjax.__file__ or "").parent)
 
@@ -317,7 +317,6 @@ def test_endless_tracing_is_told_after_work_that_grows_with_the_depth(
         return lax.cond(x > 0, lambda: descend(x - 1.0), lambda: x)
 
     asked: list[object] = []
-    is_ours = tracebacks.is_ours
 
     def ask(frame: FrameType) -> bool:
         asked.append(None)

@@ -523,7 +523,11 @@ def _keep_freed_memory() -> None:
 def _plan(jaxpr: jx.Jaxpr) -> _Plan:
     """Decide how a program is evaluated: without what no result depends on, as XLA runs it."""
     seconds = cost_of(jaxpr).own
-    jaxpr = _pruned(simplify.with_compositions(jaxpr))
+    jaxpr = simplify.with_compositions(jaxpr)
+    reads = simplify.last_reads(jaxpr.eqns, jaxpr.outs)
+    if _leaves_unread(jaxpr.eqns, reads):
+        jaxpr = _pruned(jaxpr)
+        reads = simplify.last_reads(jaxpr.eqns, jaxpr.outs)
     values: list[Any] = [None] * len(jaxpr.in_binders)
     slots = {x: i for i, x in enumerate(jaxpr.in_binders)}
 
@@ -535,7 +539,6 @@ def _plan(jaxpr: jx.Jaxpr) -> _Plan:
         return len(values) - 1
 
     steps: list[_Step] = []
-    reads = simplify.last_reads(jaxpr.eqns, jaxpr.outs)
     reused = simplify.reused_operands(jaxpr.eqns, reads)
     for eqn, dead, memory in zip(jaxpr.eqns, reads, reused, strict=True):
         rules, inputs, call = eqn.primitive.rules, eqn.inputs, _host_call(eqn)
@@ -561,6 +564,15 @@ def _plan(jaxpr: jx.Jaxpr) -> _Plan:
             steps.append((_SEVERAL, call, itemgetter(*operands), place, unread, eqn))
     outs = tuple([place_of(x) for x in jaxpr.outs])
     return _Plan(tuple(steps), values, outs, seconds)
+
+
+def _leaves_unread(eqns: Sequence[jx.JaxprEqn], reads: Sequence[Sequence[jx.Var]]) -> bool:
+    """Return whether some results of equations are not read, as ``last_reads`` says."""
+    for eqn, unread in zip(eqns, reads, strict=True):
+        for var in eqn.out_binders:
+            if var in unread:
+                return True
+    return False
 
 
 def _pruned(jaxpr: jx.Jaxpr) -> jx.Jaxpr:

@@ -93,10 +93,10 @@ def with_compositions(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
 
     So NumPy evaluates what XLA would be given, and no Python code of whoever declared them.
     """
-    if not any(pr.COMPOSITION in eqn.primitive.rules.extensions for eqn in jaxpr.eqns):
-        return jaxpr
-    program: jx.Jaxpr = jaxpr.derive("compositions", lambda: pr.inlined(jaxpr, _composition))
-    return program
+    for eqn in jaxpr.eqns:
+        if pr.COMPOSITION in eqn.primitive.rules.extensions:
+            return jaxpr.derive("compositions", lambda: pr.inlined(jaxpr, _composition))
+    return jaxpr
 
 
 def _composition(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:

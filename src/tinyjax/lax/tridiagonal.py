@@ -33,12 +33,13 @@ def perturbed_solve(dl: Array, d: Array, du: Array, b: Array) -> Array:
         upper, lower = jnp.roll(x, -1, 0), jnp.roll(x, 1, 0)
         return d[:, None] * x + du.at[-1].set(0)[:, None] * upper + dl.at[0].set(0)[:, None] * lower
 
-    return custom_linear_solve(
+    solution: Array = custom_linear_solve(
         product,
         b,
         lambda _, y: _eliminate(dl, d, du, y),
         lambda _, y: _eliminate(above, d, below, y),
     )
+    return solution
 
 
 def _eliminate(dl: Array, d: Array, du: Array, b: Array) -> Array:
