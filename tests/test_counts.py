@@ -125,7 +125,7 @@ def test_calls_at_a_new_shape(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(devices.Default, "moved", False)  # as where no test had another device
     sizes = iter(range(1000, 2000))
     found = calls(lambda: jnp.sin(jnp.array(np.ones(next(sizes), np.float32))) * 1.01 + 0.1)
-    assert found <= 60, found
+    assert found <= 62, found
 
 
 def test_calls_of_a_compiled_function() -> None:

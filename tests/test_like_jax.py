@@ -904,9 +904,6 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     ],
     "text as often as a float says": lambda m: "=" * m.numpy.float32(3),
     "a list as often as an array says": lambda m: [1] * m.numpy.int32(3),
-    "a product in one place without a derivative": lambda m: m.grad(
-        lambda x: m.numpy.zeros(2).at[np.array([0, 0])].mul(x).sum()
-    )(TABLE[:2]),
     "where the lines of printed arrays end": lambda m: [
         repr(m.numpy.asarray(np.arange(7 * n).reshape(shape).astype(dtype) * scale))
         for n in range(1, 7)

@@ -434,9 +434,6 @@ class OutOfBoundsError(IndexingError):
         self.size = size
         self.examples = examples
 
-    def __reduce__(self) -> tuple[type[OutOfBoundsError], tuple[object, ...]]:
-        return type(self), (self.message, self.index, self.axis, self.size, self.examples)
-
 
 class AxisError(TinyjaxError, TypeError, ValueError, IndexError):
     """An axis is out of range or repeated.

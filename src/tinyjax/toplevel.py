@@ -359,7 +359,13 @@ def named_call(fun: Callable[P, R], *, name: str | None = None) -> Callable[P, R
         2
     """
     errors.check_function("named_call", fun)
-    return named_scope(getattr(fun, "__name__", "fun") if name is None else name)(fun)
+    scope = getattr(fun, "__name__", "fun") if name is None else name
+
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        with named_scope(scope):
+            return fun(*args, **kwargs)
+
+    return frames.imitate(call, fun)
 
 
 @ck.explained

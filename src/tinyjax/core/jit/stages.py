@@ -684,4 +684,6 @@ def check_arguments(
 def _place(in_tree: tree.PyTreeDef, position: int) -> str:
     """Name a leaf of ``(args, kwargs)``, such as ``args[0]['w']``."""
     which, *rest = leaf_paths(in_tree)[position]
+    if calling.held(in_tree)[position]:  # a reference holds one array, and its path ends with it
+        rest.pop()
     return tree.path_str("args" if which == tree.SequenceKey(0) else "kwargs", rest)

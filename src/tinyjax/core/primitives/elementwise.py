@@ -327,7 +327,7 @@ def _sign(x: HostArray) -> HostArray:
     if dtypes.is_complex(x.dtype):
         size = np.abs(x)
         if np.isinf(size).any():
-            lone = np.isinf(x.real) != np.isinf(x.imag)
+            lone = (np.isinf(x.real) != np.isinf(x.imag)) & ~np.isnan(x)
             x = np.where(lone, _clipped(x.real) + 1j * _clipped(x.imag), x).astype(x.dtype)
             size = np.where(lone, np.ones_like(size), size)
         return np.where(
@@ -360,7 +360,8 @@ def _lower_sign(b: Lowering, x: Value) -> Value:
     if x.dtype.kind == "c":  # XLA's is NaN at infinities
         parts = b.real(x), b.imag(x)
         infinite = [b.compare(b.abs(part), b.full_like(part, np.inf), "EQ") for part in parts]
-        lone = b.compare(infinite[0], infinite[1], "NE")
+        known = [b.compare(part, part, "EQ") for part in parts]
+        lone = b.and_(b.compare(infinite[0], infinite[1], "NE"), b.and_(*known))
         clipped = [
             b.select(i, b.op("stablehlo.sign", part), b.full_like(part, 0))
             for part, i in zip(parts, infinite, strict=True)

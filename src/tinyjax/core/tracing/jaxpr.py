@@ -404,7 +404,8 @@ class Jaxpr(_Shown, encoding.Digested):
     def holds_objects(self) -> bool:
         """Whether its equations hold Python objects, such as callbacks, which die with it."""
         return self.derive(
-            "holds objects", lambda: any(eqn.params.holds_objects for eqn in self.eqns)
+            "holds objects",
+            lambda: any(getattr(e.params, "holds_objects", False) for e in self.eqns),
         )
 
     def derive(self, key: K, make: Callable[[], V]) -> V:

@@ -219,9 +219,12 @@ class Params(records.Record):
     @property
     def holds_objects(self) -> bool:
         """Whether it holds Python objects, which no cache of the process may keep alive."""
-        values = [getattr(self, name) for name in records.field_names(type(self))]
-        parts = [part for x in values for part in (x if isinstance(x, tuple) else (x,))]
-        return any(getattr(part, "holds_objects", False) for part in parts)
+        for name in records.field_names(type(self)):
+            value = getattr(self, name)
+            for part in value if type(value) is tuple else (value,):
+                if getattr(part, "holds_objects", False):
+                    return True
+        return False
 
     # As a mapping, so that ``bind(*operands, **params)`` and interpreters that read ``eqn.params``
     # as a dict work; an abstract class for it would slow down the loading of each class.

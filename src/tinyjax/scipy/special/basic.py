@@ -195,7 +195,7 @@ def digamma(x: ArrayLike) -> Array:
     derivative is ``polygamma(1, x)``. Integers become floats.
 
     Args:
-        x: real; the result is NaN at 0, -1, -2, ...
+        x: real; the result is infinite at 0, with the sign of ``-x``, and NaN at -1, -2, ...
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -203,7 +203,7 @@ def digamma(x: ArrayLike) -> Array:
         >>> round(float(special.digamma(1.0)), 6)
         -0.577216
         >>> special.digamma(jnp.array([0.0, 100.0]))
-        Array([     nan, 4.600162], dtype=float32)
+        Array([    -inf, 4.600162], dtype=float32)
     """
     return sp.digamma(pm.inexact(x, "digamma"))
 
