@@ -403,10 +403,11 @@ class Jaxpr(_Shown, encoding.Digested):
     @property
     def holds_objects(self) -> bool:
         """Whether its equations hold Python objects, such as callbacks, which die with it."""
-        return self.derive(
-            "holds objects",
-            lambda: any(getattr(e.params, "holds_objects", False) for e in self.eqns),
-        )
+
+        def find() -> bool:
+            return any(getattr(eqn.params, "holds_objects", False) for eqn in self.eqns)
+
+        return self.derive("holds objects", find)
 
     def derive(self, key: K, make: Callable[[], V]) -> V:
         """Return what ``make`` computes from this jaxpr, computed once per key.
