@@ -83,7 +83,7 @@ def digests() -> dict[str, str]:
 def replayed() -> str:
     """Write the digests as a new process makes them, whatever this one has set."""
     program = [sys.executable, "-m", "replay"]
-    environment = {k: v for k, v in os.environ.items() if "TINYJAX" not in k}
+    environment = {k: v for k, v in os.environ.items() if "JAX_" not in k}
     environment["PYTHONPATH"] = str(Path(__file__).parent)
     return subprocess.check_output(program, cwd=ROOT, env=environment, text=True)
 
