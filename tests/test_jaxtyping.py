@@ -103,6 +103,7 @@ for wrong in (lambda: loss(params, x, x), lambda: draw(jax.random.PRNGKey(0))):
 """
 
 
+@pytest.mark.wrong_types  # as_jax has a dtype for keys that is not NumPy's
 def test_the_names_that_jaxtyping_takes_from_jax_are_ours() -> None:
     """``PRNGKeyArray`` and ``Array`` are there once tinyjax stands in jax's place."""
     call = [sys.executable, "-c", ANNOTATED_FOR_JAX]

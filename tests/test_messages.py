@@ -406,6 +406,7 @@ ADVICE: list[tuple[Any, str, Callable[[Any], Any]]] = [
 ]
 
 
+@pytest.mark.wrong_types
 @pytest.mark.parametrize(("value", "advice", "follow"), ADVICE)
 def test_advice_about_values_is_true(value: Any, advice: str, follow: Callable[[Any], Any]) -> None:
     uses: list[Callable[[Any], Any]] = [tinyjax.jit(lambda x: x)]
