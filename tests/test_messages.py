@@ -190,7 +190,6 @@ a callback with a declared    | tinyjax.pure_callback(np.sin, V, V, derivative=j
 for each of the 3 elements    | jnp.repeat(V, jnp.ones((2, 2), int), total_repeat_length=3)
 a condition .* does not       | jnp.piecewise(V, [jnp.ones((2, 3), bool)], [1.0])
 operands of one shape but     | lax.linalg.triangular_solve(jnp.ones((2, 3, 3)), S)
-does not perturb              | lax.linalg.tridiagonal_solve(V, V, V, S, perturb_singular=True)
 RaggedDotDimensionNumbers     | lax.ragged_dot_general(S, S, V.astype(int), 3)
 does not broadcast to shape   | lax.broadcast_like(S, V)
 permutations of the 3 axes    | CONV(X3, X3, (1,), "SAME")
