@@ -801,3 +801,11 @@ def test_scalars_of_numpy_beyond_the_end_are_refused() -> None:
     for index in (np.array(3), (..., np.array(-4)), (None, np.int64(3))):
         with pytest.raises(IndexError, match="out of bounds for axis 0, of size 3"):
             tinyjax.new_ref(X)[index]
+
+
+def test_messages_name_a_reference_and_not_what_it_holds() -> None:
+    def fun(params: Any) -> Any:
+        return 1.0 if params["r"][...].sum() > 0 else 2.0
+
+    with pytest.raises(tinyjax.errors.TracerBoolConversionError, match=r"argument params\['r'\]\."):
+        tinyjax.jit(fun)({"r": tinyjax.new_ref(X)})

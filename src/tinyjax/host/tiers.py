@@ -207,7 +207,7 @@ def _decide(jaxpr: jx.Jaxpr) -> Decision:
     if cost.bounded:
         return Decision(times, f"{about}: {calls} evaluated")
     most = _SHARE * compiling
-    return Decision(times, f"{about}: {calls} evaluated, up to {1e3 * most:.2g} ms", most)
+    return Decision(times, f"{about}: {calls} evaluated, up to {_in_words(most)}", most)
 
 
 def _without_rule(jaxpr: jx.Jaxpr) -> prim.Primitive[Any] | None:
@@ -290,9 +290,9 @@ def _must_wait(tier: config.Tier, request: compilation.Compilation) -> bool:
 
 def _progress_of(request: compilation.Compilation) -> Progress:
     progress = _programs.get(request)
-    if progress is None and request.jaxpr.holds_objects:
-        return request.jaxpr.derive(request, lambda: Progress(decide(request.jaxpr)))
     if progress is None:
+        if request.jaxpr.holds_objects:
+            return request.jaxpr.derive(request, lambda: Progress(decide(request.jaxpr)))
         progress = _programs.setdefault(request, Progress(decide(request.jaxpr)))
         if len(_programs) > _MOST_PROGRAMS:
             with suppress(KeyError, RuntimeError):  # another thread has done it

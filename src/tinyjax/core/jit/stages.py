@@ -26,7 +26,7 @@ from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import PlacedArray, any_placed
 from tinyjax.core.values.integers import is_one_of
 from tinyjax.errors import ArgumentError, PlatformError, RefError, described, shortened
-from tinyjax.tree.treedef import first_difference, leaf_paths
+from tinyjax.tree.treedef import first_difference
 
 if TYPE_CHECKING:
     from tinyjax.core import answers
@@ -683,7 +683,5 @@ def check_arguments(
 
 def _place(in_tree: tree.PyTreeDef, position: int) -> str:
     """Name a leaf of ``(args, kwargs)``, such as ``args[0]['w']``."""
-    which, *rest = leaf_paths(in_tree)[position]
-    if calling.held(in_tree)[position]:  # a reference holds one array, and its path ends with it
-        rest.pop()
+    which, *rest = calling.leaf_keys(in_tree, position)
     return tree.path_str("args" if which == tree.SequenceKey(0) else "kwargs", rest)

@@ -122,9 +122,22 @@ def _describe(value: object) -> str:
     return f"a value of type {type_name(value)}"
 
 
+def leaf_keys(treedef: PyTreeDef, position: int) -> tree.KeyPath:
+    """Return the path of a leaf; that of an object which holds one array is the object's."""
+    path = leaf_paths(treedef)[position]
+    node = treedef
+    while node.node_type not in (None, Opened):
+        for child in node.children():
+            if position < child.num_leaves:
+                node = child
+                break
+            position -= child.num_leaves
+    return path[:-1] if node.node_type is Opened and node.metadata[0].is_one else path
+
+
 def leaf_path(name: str, treedef: PyTreeDef, position: int) -> str:
     """Name a leaf by its place in a tree, such as ``params['w'][0]``."""
-    return tree.path_str(name, leaf_paths(treedef)[position])
+    return tree.path_str(name, leaf_keys(treedef, position))
 
 
 def argument_path(
@@ -138,7 +151,7 @@ def argument_path(
         position: which of its leaves.
         static: the positional arguments that were taken out of ``args``.
     """
-    path = leaf_paths(in_tree)[position]
+    path = leaf_keys(in_tree, position)
     if len(path) < 2:  # only positional arguments were flattened
         return tree.path_str("args", path)
     kind, which, *rest = path

@@ -255,18 +255,19 @@ def inlined(
 
     def run(jaxpr: jx.Jaxpr, args: tuple[jx.Atom, ...]) -> tuple[jx.Atom, ...]:
         env: dict[jx.Atom, jx.Atom] = dict(zip(jaxpr.in_binders, args, strict=True))
-        for original in jaxpr.eqns:
-            eqn = attrs.evolve(original, inputs=tuple([env.get(x, x) for x in original.inputs]))
-            program = called(original)
+        for eqn in jaxpr.eqns:
+            inputs = tuple([env.get(x, x) for x in eqn.inputs])
+            program = called(eqn)
             if program is None:
                 binders = tuple([jx.Var(v.aval) for v in eqn.out_binders])
-                common = key(eqn)
+                renamed = attrs.evolve(eqn, inputs=inputs, out_binders=binders)
+                common = key(renamed)
                 same = binders if common is None else known.setdefault(common, binders)
                 if same is binders:
-                    eqns.append(attrs.evolve(eqn, out_binders=binders))
+                    eqns.append(renamed)
                 env.update(zip(eqn.out_binders, same, strict=True))
             else:
-                env.update(zip(eqn.out_binders, run(program, eqn.inputs), strict=True))
+                env.update(zip(eqn.out_binders, run(program, inputs), strict=True))
         return tuple([env.get(x, x) for x in jaxpr.outs])
 
     outs = run(jaxpr, jaxpr.in_binders)
