@@ -156,7 +156,7 @@ _HELD: Final = ("hessian", "jacfwd of grad", "jacobian of grad")
 
 def _status(key: str) -> float:
     """Return a figure of the process's memory, in MiB."""
-    lines = Path("/proc/self/status").read_text().splitlines()
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(key)) / 1024
 
 
@@ -171,7 +171,7 @@ def _measured(name: str, compiled: bool, turns: int) -> dict[str, tuple[float, f
         calls[way] = tinyjax.jit(hessian, tier="compiled") if compiled else hessian
         tinyjax.block_until_ready(calls[way](x))
     for way, call in calls.items():
-        Path("/proc/self/clear_refs").write_text("5")
+        Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
         before = _status("VmRSS")
         tinyjax.block_until_ready(call(x))
         figures[way] = (_status("VmHWM") - before, float("inf"))
