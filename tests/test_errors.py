@@ -424,7 +424,7 @@ def vmap_of_a_scalar() -> object:
 
 @case(
     LeakedTracerError,
-    "a value of type float32[] that was traced by staging of list.append is used after that "
+    "a value of type float32[] that was traced by jit of list.append is used after that "
     "transformation ended. It is the argument object. It was probably stored in a global, an "
     "attribute or a list by the function; return it from the function instead.",
 )
@@ -513,7 +513,7 @@ def not_a_function() -> object:
 @case(
     ArgumentError,
     "The `tol` argument to `fixed_point` expects a concrete `float` value, but got a value of "
-    "type float32[] that is traced by staging of <lambda> (HERE), and depends on the value of "
+    "type float32[] that is traced by jit of <lambda> (HERE), and depends on the value of "
     "the argument tol. Make the argument static (static_argnums=...), or compute this outside of "
     "the function.",
 )
@@ -838,7 +838,7 @@ def cotangent_of_another_shape() -> object:
 
 @case(
     ConcretizationError,
-    "a Python bool needs the data of an array, but bool[] is traced by staging of absolute "
+    "a Python bool needs the data of an array, but bool[] is traced by jit of absolute "
     "(HERE), and depends on the value of the argument x. Use jnp.where or lax.cond for if, "
     "lax.while_loop for while, tinyjax.source.stage, or static_argnums.",
 )
@@ -851,7 +851,7 @@ def if_under_jit() -> object:
 
 @case(
     ConcretizationError,
-    "a Python index needs the data of an array, but int32[] is traced by staging of <lambda> "
+    "a Python index needs the data of an array, but int32[] is traced by jit of <lambda> "
     "(HERE), and depends on the value of the argument n. Shapes and range() need Python "
     "ints: take them from x.shape, or make the argument static (static_argnums=...). Use "
     "lax.fori_loop in place of a for loop whose length is traced.",
@@ -872,7 +872,7 @@ def float_under_vmap() -> object:
 
 @case(
     ConcretizationError,
-    "a Python float has no derivative, but float32[] is differentiated by linearize of "
+    "a Python float has no derivative, but float32[] is differentiated by grad of "
     "<lambda> (HERE). Use a function of tinyjax.numpy instead of one of math. For a constant, "
     "write float(tinyjax.lax.stop_gradient(x)).",
 )
@@ -892,7 +892,7 @@ def function_of_cmath_under_jvp() -> object:
 
 @case(
     ConcretizationError,
-    "a NumPy array needs the data of an array, but float32[5] is traced by staging of <lambda> "
+    "a NumPy array needs the data of an array, but float32[5] is traced by jit of <lambda> "
     "(HERE), and depends on the value of the argument x. Use the function of the same "
     "name in tinyjax.numpy instead of NumPy's.",
 )
@@ -902,7 +902,7 @@ def numpy_function_under_jit() -> object:
 
 @case(
     ConcretizationError,
-    "a NumPy array needs the data of an array, but float32[5] is traced by linearize of "
+    "a NumPy array needs the data of an array, but float32[5] is traced by grad of "
     "<lambda> (HERE). Use the function of the same name in tinyjax.numpy instead of NumPy's.",
 )
 def numpy_function_under_grad() -> object:
@@ -911,7 +911,7 @@ def numpy_function_under_grad() -> object:
 
 @case(
     LeakedTracerError,
-    "a value of type float32[] that was traced by staging of store (HERE) is used after that "
+    "a value of type float32[] that was traced by jit of store (HERE) is used after that "
     "transformation ended. It is the argument x. It was probably stored in a global, an "
     "attribute or a list by the function; return it from the function instead.",
 )

@@ -461,7 +461,7 @@ def refused(outer: Ref) -> list[tuple[Callable[[], Any], type[Exception], str]]:
     return [
         (lambda: ended[...], RefError, "after freeze"),
         (lambda: tinyjax.freeze(ended), RefError, "after freeze"),
-        (lambda: tinyjax.grad(write)(1.0), RefError, "linearize of .*write"),
+        (lambda: tinyjax.grad(write)(1.0), RefError, "grad of .*write"),
         (lambda: tinyjax.jvp(write, (1.0,), (1.0,)), RefError, "jvp of .*write"),
         (lambda: tinyjax.grad(tinyjax.jit(write))(1.0), RefError, "depends on"),
         (lambda: tinyjax.vmap(write)(jnp.ones(2)), RefError, "vmap of .*write"),

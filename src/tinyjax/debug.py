@@ -384,7 +384,7 @@ def inspect(fun: Callable[P, R]) -> Callable[P, R]:
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
         arrays = cl.as_arrays(leaves, fun, in_tree)
         flat = cl.FlatFunction(fun, in_tree)
-        staged = stg.stage(flat, [x.aval for x in arrays], fun)
+        staged = stg.stage(flat, [x.aval for x in arrays], frames.Applied("inspect", fun))
         outs = run_printing(staged.jaxpr, [*staged.consts, *arrays], Printer())
         result: R = tree.unflatten(flat.out_tree, outs)
         return result

@@ -500,7 +500,7 @@ class JAXTypeError(TinyjaxError, TypeError):
         ...     tinyjax.jit(lambda x: x * float(x))(2.0)
         ... except tinyjax.errors.JAXTypeError as error:
         ...     print(error.message)
-        a Python float needs the data of an array, but float32[] is traced by staging of <lambda>
+        a Python float needs the data of an array, but float32[] is traced by jit of <lambda>
         (...), and depends on the value of the argument x. Keep the array: functions of
         tinyjax.numpy take it. Make the argument static (static_argnums=...), or compute this
         outside of the function.
@@ -547,7 +547,7 @@ class ConcretizationError(JAXTypeError):
         ...     tinyjax.jit(lambda x: x * float(x))(2.0)
         ... except tinyjax.errors.ConcretizationError as error:
         ...     print(error.message)
-        a Python float needs the data of an array, but float32[] is traced by staging of <lambda>
+        a Python float needs the data of an array, but float32[] is traced by jit of <lambda>
         (...), and depends on the value of the argument x. Keep the array: functions of
         tinyjax.numpy take it. Make the argument static (static_argnums=...), or compute this
         outside of the function.
@@ -573,7 +573,7 @@ class TracedArgumentError(ArgumentError, ConcretizationError):
         ... except tinyjax.errors.TracedArgumentError as error:
         ...     print(error.message)
         The `length` argument to `scan` expects a concrete `int` value, but got a value of type
-        int32[] that is traced by staging of <lambda> (...), and depends on the value of the
+        int32[] that is traced by jit of <lambda> (...), and depends on the value of the
         argument n. Make the argument static (static_argnums=...), or compute this outside of the
         function.
 
@@ -597,7 +597,7 @@ class TracerArrayConversionError(ConcretizationError):
         ...     tinyjax.jit(lambda x: np.linalg.norm(x))(jnp.ones(4))
         ... except tinyjax.errors.TracerArrayConversionError as error:
         ...     print(error.message)
-        a NumPy array needs the data of an array, but float32[4] is traced by staging of <lambda>
+        a NumPy array needs the data of an array, but float32[4] is traced by jit of <lambda>
         (...), and depends on the value of the argument x. Use the function of the same name in
         tinyjax.numpy instead of NumPy's.
 
@@ -625,7 +625,7 @@ class TracerBoolConversionError(ConcretizationError):
         ...     distance(-2.0)
         ... except tinyjax.errors.TracerBoolConversionError as error:
         ...     print(error.message)
-        a Python bool needs the data of an array, but bool[] is traced by staging of distance (...),
+        a Python bool needs the data of an array, but bool[] is traced by jit of distance (...),
         and depends on the value of the argument x. Use jnp.where or lax.cond for if, lax.while_loop
         for while, tinyjax.source.stage, or static_argnums.
 
@@ -651,7 +651,7 @@ class TracerIntegerConversionError(ConcretizationError):
         ...     tinyjax.jit(lambda i: table[i])(2)
         ... except tinyjax.errors.TracerIntegerConversionError as error:
         ...     print(error.message)
-        a Python index needs the data of an array, but int32[] is traced by staging of <lambda>
+        a Python index needs the data of an array, but int32[] is traced by jit of <lambda>
         (...), and depends on the value of the argument i. Shapes and range() need Python ints: take
         them from x.shape, or make the argument static (static_argnums=...). Use lax.fori_loop in
         place of a for loop whose length is traced.
@@ -735,7 +735,7 @@ class LeakedTracerError(JAXTypeError, RuntimeError):
         ...     log[0] + 1
         ... except tinyjax.errors.LeakedTracerError as error:
         ...     print(error.message)
-        a value of type float32[] that was traced by staging of square (...) is used after that
+        a value of type float32[] that was traced by jit of square (...) is used after that
         transformation ended. That intermediate value was created by mul on line ... in square. It
         was probably stored in a global, an attribute or a list by the function; return it from the
         function instead.

@@ -502,6 +502,39 @@ def like(model: Callable[P, object]) -> Callable[[Callable[..., R]], Callable[P,
     return give
 
 
+class Applied:
+    """A function together with the name of the transformation that the user applied to it.
+
+    It is called as the function is, and traces that are given it name the transformation in
+    messages in place of their own. Of nested ones the innermost is what the user wrote: the
+    library's functions hand on what they were given.
+
+    Attributes:
+        by: the name.
+    """
+
+    __slots__ = ("__weakref__", "__wrapped__", "by")
+
+    def __init__(self, by: str, fun: Callable[..., Any]) -> None:
+        self.by: str = by
+        self.__wrapped__: Callable[..., Any] = fun
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__wrapped__(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__wrapped__, name)
+
+
+def applied_by(fun: Callable[..., object], transformation: str) -> str:
+    """Return the transformation that the user applied to a function; by default the given one."""
+    while hasattr(fun, "__wrapped__"):
+        if type(fun) is Applied:
+            transformation = fun.by
+        fun = fun.__wrapped__
+    return transformation
+
+
 def describe_function(fun: Callable[..., object]) -> str:
     """Name a function and where it is defined, for error messages."""
     while hasattr(fun, "__wrapped__"):

@@ -99,7 +99,7 @@ def test_arrays_without_data_say_what_they_are() -> None:
     tinyjax.make_jaxpr(look)(jnp.ones((30, 30)))
     tinyjax.vmap(look)(jnp.ones((3, 200)))
     assert "float32[30,30]" in seen[0]
-    assert "traced by staging of" in seen[0]
+    assert "traced by make_jaxpr of" in seen[0]
     assert "float32[200]" in seen[1]
     rows = NamedSharding(tinyjax.make_mesh((2,), ("rows",)), P("rows"))
     assert "on 2 devices" in html(tinyjax.device_put(jnp.ones((300, 3)), rows))

@@ -121,10 +121,10 @@ def jacobian(
         found = _elimination(call, order) if chunk_size is None else None
         if found is None:
             if call.is_better_forward:
-                columns = jacobians.jacfwd(fun, argnums, has_aux, chunk_size=chunk_size)
+                columns = jacobians.jacfwd(choice.applied, argnums, has_aux, chunk_size=chunk_size)
                 return columns(*args, **kwargs)
             rows = jacobians.jacrev(
-                fun, argnums, has_aux, holomorphic, allow_int, chunk_size=chunk_size
+                choice.applied, argnums, has_aux, holomorphic, allow_int, chunk_size=chunk_size
             )
             return rows(*args, **kwargs)
         remaining = _accumulate(*found)
@@ -188,8 +188,10 @@ def hessian(
     mapping.check_positive("hessian", chunk_size=chunk_size)
     if sparse:
         return sparse_derivative("hessian", fun, argnums, has_aux, holomorphic, chunk_size, sparse)
-    rows = jacobians.jacrev(fun, argnums, has_aux, holomorphic, chunk_size=chunk_size)
-    return jacobians.jacfwd(rows, argnums, has_aux, holomorphic, chunk_size=chunk_size)
+    applied = frames.Applied("hessian", fun)
+    rows = jacobians.jacrev(applied, argnums, has_aux, holomorphic, chunk_size=chunk_size)
+    columns = jacobians.jacfwd(rows, argnums, has_aux, holomorphic, chunk_size=chunk_size)
+    return frames.imitate(columns, fun)  # who transforms it applies another transformation
 
 
 def sparse_derivative(name: str, *options: object) -> Callable[..., Any]:
@@ -393,7 +395,7 @@ def _linearize(
     chosen = Chosen(choice, args, kwargs)
     chosen.check(allow_int)
     flat = cl.FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)
-    linearized = lz.linearize_flat(flat, chosen.primals, None, choice.fun)
+    linearized = lz.linearize_flat(flat, chosen.primals, None, choice.applied)
     for out in linearized.primals_out:
         choice.check_result(out.aval)
     jaxpr, residuals = linearized.jaxpr, linearized.residuals

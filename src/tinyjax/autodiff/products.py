@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, TypeVarTuple, overload
 
-from tinyjax import numpy as jnp, random, tree
+from tinyjax import frames, numpy as jnp, random, tree
 from tinyjax.autodiff.transposition import linear_transpose
 from tinyjax.core.names import Array, ArrayLike, api, arguments, ck, mapping, opd, sh
 
@@ -100,8 +100,8 @@ def gauss_newton_vp(
         Array([ 4., 36.], dtype=float32)
     """
     arguments.check_per_argument("gauss_newton_vp", primals=primals, tangents=tangents)
-    value, push = api.linearize(fun, *primals)
-    curved = hvp(loss, (value,), (push(*tangents),))
+    value, push = api.linearize(frames.Applied("gauss_newton_vp", fun), *primals)
+    curved = hvp(frames.Applied("gauss_newton_vp", loss), (value,), (push(*tangents),))
     product = linear_transpose(push, *primals)(curved)
     return product if len(primals) > 1 else product[0]
 
@@ -157,7 +157,9 @@ def _gradient(
 ) -> Callable[..., tuple[Any, ...]]:
     """The gradient in all arguments, as a tuple."""
     arguments.check_per_argument(name, primals=primals)
-    gradient: Callable[..., tuple[Any, ...]] = api.grad(fun, tuple(range(len(primals))))
+    gradient: Callable[..., tuple[Any, ...]] = api.grad(
+        frames.Applied(name, fun), tuple(range(len(primals)))
+    )
     return gradient
 
 
@@ -199,7 +201,7 @@ def jvp_from_vjp(
         (8.0, 12.0)
     """
     arguments.check_per_argument("jvp_from_vjp", primals=primals, tangents=tangents)
-    value, pull_back = api.vjp(fun, *primals)
+    value, pull_back = api.vjp(frames.Applied("jvp_from_vjp", fun), *primals)
     origin = tree.map(lambda x: sh.zero_tangent(opd.as_array(x).aval), value)
     tangent: Any
     (tangent,) = api.vjp(pull_back, origin)[1](tuple(tangents))
@@ -233,6 +235,7 @@ def vjp_from_jvp(
     """
 
     def push(*tangents: Any) -> R:
-        return api.jvp(fun, primals, tangents)[1]
+        tangent: R = api.jvp(frames.Applied("vjp_from_jvp", fun), primals, tangents)[1]
+        return tangent
 
     return fun(*primals), linear_transpose(push, *primals)

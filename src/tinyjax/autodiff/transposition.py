@@ -45,7 +45,7 @@ def linear_transpose(fun: Callable[..., Any], *primals: Any) -> Callable[[Any], 
     in_avals = cl.as_avals(leaves, fun, in_tree)
     flat = cl.FlatFunction(fun, in_tree)
     # no staging: what does not depend on the arguments is computed now, programs in it included
-    linear = lz.linear_trace(fun)
+    linear = lz.linear_trace(frames.Applied("linear_transpose", fun))
     with tr.Running(linear):
         staged = linear.build(flat(*linear.new_inputs(in_avals)))
     jaxpr, out_tree = staged.jaxpr, flat.out_tree

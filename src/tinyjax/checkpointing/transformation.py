@@ -340,7 +340,9 @@ class _Checkpointed(Generic[P, R]):
         named: Any = {name: x for name, x in kwargs.items() if name in self.argnames}
         others = {name: x for name, x in kwargs.items() if name not in self.argnames}
 
-        @frames.wraps(fun)
+        applied = frames.Applied("checkpoint", fun)
+
+        @frames.wraps(applied)
         def call(*values: Any, **given_kwargs: Any) -> R:
             rest = iter(values)
             full: list[Any] = [args[i] if i in static else next(rest) for i in range(len(args))]
@@ -361,7 +363,7 @@ class _Checkpointed(Generic[P, R]):
         leaves, in_tree = tree.flatten((tuple(dynamic), others))
         arrays = cl.as_arrays(leaves, fun, in_tree, static)
         flat = cl.FlatFunction(call, in_tree, user_fun=fun)
-        staged = stage_call(flat, [x.aval for x in arrays], fun)
+        staged = stage_call(flat, [x.aval for x in arrays], applied)
         name = getattr(fun, "__name__", type(fun).__name__)
         params = CheckpointParams(staged.jaxpr, self.policy, self.prevent_cse, name=name)
 

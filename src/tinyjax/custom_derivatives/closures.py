@@ -164,7 +164,7 @@ def closure_convert(
     leaves, in_tree = tree.flatten((example_args, {}))
     flat = cl.FlatFunction(fun, in_tree)
     avals = cl.as_avals(leaves, fun, in_tree)
-    staged = stg.stage(flat, avals, fun)
+    staged = stg.stage(flat, avals, frames.Applied("closure_convert", fun))
     jaxpr, consts = staged.jaxpr, staged.consts
     traced = [isinstance(x, tr.Tracer) and dtypes.is_inexact(x.dtype) for x in consts]
     closed_over = [x for x, is_traced in zip(consts, traced, strict=True) if is_traced]

@@ -307,12 +307,13 @@ def custom_linear_solve(
     def staged_solver(
         solver: Callable[..., Any], name: str, multiply: Callable[[Any], Any]
     ) -> stg.Staged:
+        @frames.wraps(solver)
         def run(right: Any) -> Any:
             result = solver(multiply, right)
             x, aux = cl.split_aux(solver, result) if has_aux else (result, None)
             return x, aux
 
-        staged, out_tree = cf.stage_function(run, in_tree, avals)
+        staged, out_tree = cf.stage_function(run, in_tree, avals, "custom_linear_solve")
         x_tree, aux_tree = out_tree.children()
         what = f"{frames.describe_function(solver)}, the {name} of custom_linear_solve,"
         check_like(what, like, x_tree, staged.jaxpr.out_avals[: len(avals)], exact=True)
@@ -342,7 +343,7 @@ def _record(
     transposed.
     """
     flat = cl.FlatFunction(matvec, in_tree)
-    linear = lz.linear_trace(matvec)
+    linear = lz.linear_trace(frames.Applied("custom_linear_solve", matvec))
     with Running(linear):
         staged = linear.build(flat(*linear.new_inputs(avals)))
     return staged, flat.out_tree

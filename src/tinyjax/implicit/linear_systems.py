@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias, TypedDict, TypeVar, Unpack, overload
 
 import attrs
 
-from tinyjax import dtypes, numpy as jnp, tree
+from tinyjax import dtypes, frames, numpy as jnp, tree
 from tinyjax.core.names import Array, ArrayLike, api, arr, ck, cl, idn, mapping, opd
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.implicit import krylov, linear_operators
@@ -114,7 +114,7 @@ def linear_solve(  # noqa: PLR0913
         multiply, dtypes_of = partial(jnp.matmul, matrix), [(matrix.dtype, False)]
     else:
         assert callable(A), "as its annotation says"
-        multiply, dtypes_of = A, []
+        multiply, dtypes_of = frames.Applied("linear_solve", A), []
     right = [strong(x) for x in cl.as_arrays(leaves, multiply, tree.structure(((b,), {})))]
     right = [x.astype(dtypes.promote([*dtypes_of, (x.dtype, False)])[0]) for x in right]
     space = space_of(treedef, [x.aval for x in right], "b of linear_solve")

@@ -209,13 +209,15 @@ def _stage(
 ) -> vectors.Equation:
     """Stage the field: a function of what it depends on, the state's leaves and the time."""
 
+    @frames.wraps(frames.Applied("odeint", func))
+    def slope(y: Any, t: Array) -> Any:
+        return _like_state(func(y, t, *args), y0)
+
     def stage(treedef: tree.PyTreeDef, arrays: Sequence[Array]) -> vectors.Stage:
         real = [dtypes.real_part(x.dtype) for x in arrays]
         dtype, _ = dtypes.promote([(times.dtype, False), *((d, False) for d in real)])
         closed, consts = vectors.close(
-            lambda *xs: _like_state(func(tree.unflatten(treedef, xs[:-1]), xs[-1], *args), y0),
-            *arrays,
-            times[0].astype(dtype),
+            slope, tree.unflatten(treedef, arrays), times[0].astype(dtype)
         )
         what = f"{frames.describe_function(func)}, the derivative in odeint,"
         like, outs = ("y0", treedef, [x.aval for x in arrays]), closed.jaxpr.out_avals

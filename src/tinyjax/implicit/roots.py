@@ -182,9 +182,11 @@ def custom_root(
         vectors.check_like(what, ("initial_guess", unknown, ()), tree.structure(value), ())
         return value
 
-    equations, closed_over = custom_derivatives.closure_convert(
-        lambda x: like_the_guess("function", f, f(x)), initial_guess
-    )
+    @frames.wraps(frames.Applied("custom_root", f))
+    def checked(x: Any) -> Any:
+        return like_the_guess("function", f, f(x))
+
+    equations, closed_over = custom_derivatives.closure_convert(checked, initial_guess)
 
     with constant.without_derivatives():
         result = solve(lambda x: equations(x, *closed_over), initial_guess)

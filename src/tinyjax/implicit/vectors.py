@@ -62,7 +62,7 @@ class Space:
 
     def on_vectors(self, fun: Callable[[Any], Any]) -> Callable[[Array], Array]:
         """Make a function of vectors of one of trees."""
-        return lambda vector: self.flatten(fun(self.unflatten(vector)))
+        return frames.wraps(fun)(lambda vector: self.flatten(fun(self.unflatten(vector))))
 
 
 def space_of(treedef: tree.PyTreeDef, avals: Sequence[av.ShapedArray], what: str) -> Space:
@@ -102,7 +102,7 @@ def close(fun: Callable[..., Any], *args: Any) -> tuple[Closed, list[Array]]:
     """Stage a function; return it as one of what it closes over, and that."""
     leaves, in_tree = tree.flatten_arguments(args, {})
     arrays = cl.as_arrays(leaves, fun, in_tree)
-    staged, out_tree = cf.stage_function(fun, in_tree, [x.aval for x in arrays])
+    staged, out_tree = cf.stage_function(fun, in_tree, [x.aval for x in arrays], "implicit")
     return Closed(staged.jaxpr, out_tree), list(staged.consts)
 
 
@@ -181,8 +181,12 @@ def equation(
     """
     what = f"{frames.describe_function(fun)}, the function of {name},"
 
+    @frames.wraps(frames.Applied(name, fun))
+    def of_unknown(x: Any) -> Any:
+        return fun(x, *args)
+
     def stage(treedef: tree.PyTreeDef, arrays: Sequence[Array]) -> Stage:
-        closed, consts = close(lambda *xs: fun(tree.unflatten(treedef, xs), *args), *arrays)
+        closed, consts = close(of_unknown, tree.unflatten(treedef, arrays))
         outs = closed.jaxpr.out_avals
         if not scalar:
             like = "x0", treedef, [x.aval for x in arrays]

@@ -223,7 +223,8 @@ def directional_derivatives(
         for x, v in zip(args, directions, strict=True)
     ]
     flat = cl.FlatFunction(fun, in_tree)
-    trace = LaplacianTrace(tr.current_trace(), True, fun)
+    applied = frames.Applied("directional_derivatives", fun)
+    trace = LaplacianTrace(tr.current_trace(), True, applied)
     outs = run(trace, flat, args, rows)
     primals_out = [trace.primal(out) for out in outs]
     both = [
@@ -270,5 +271,5 @@ def _forward(
             every = nb.column(np.arange(total), x.ndim)
             identity = rw.Rows(identity.at(every), every)
         rows.append(identity)
-    trace = LaplacianTrace(tr.current_trace(), second, chosen.choice.fun)
+    trace = LaplacianTrace(tr.current_trace(), second, chosen.choice.applied)
     return trace, run(trace, flat, chosen.primals, rows)

@@ -16,6 +16,7 @@ from tinyjax.core.values import Array, ArrayLike, ConcreteArray
 from tinyjax.core.values.operands import as_array
 from tinyjax.dtypes import DType, DTypeLike, HostArray
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
+from tinyjax.frames import Applied
 from tinyjax.lax.operands import one_dtype, pair
 from tinyjax.lax.products import dot_general
 from tinyjax.lax.shapes import broadcast, concatenate, distinct, reshape, transpose
@@ -198,11 +199,13 @@ def _arg_params(x: Array, axis: int, index_dtype: DTypeLike) -> arg_extrema.ArgP
 
 
 def _only_operation(
-    computation: Callable[[Any, Any], Any], dtype: DType
+    computation: Callable[[Any, Any], Any], dtype: DType, by: str
 ) -> prim.Primitive[Any] | None:
     """The primitive that a function of two scalars consists in, if it does."""
     scalar = av.ShapedArray((), dtype)
-    staged = stg.stage(lambda x, y: [as_array(computation(x, y))], (scalar, scalar))
+    staged = stg.stage(
+        lambda x, y: [as_array(computation(x, y))], (scalar, scalar), Applied(by, computation)
+    )
     jaxpr = staged.jaxpr
     if len(jaxpr.eqns) == 1 and not staged.consts:
         (eqn,) = jaxpr.eqns
@@ -286,7 +289,7 @@ def reduce(
         return treedef.unflatten(x for x, _ in pairs)
     if treedef is tree.LEAF:
         ((x, start),) = pairs
-        operation = _only_operation(computation, x.dtype)
+        operation = _only_operation(computation, x.dtype, "reduce")
         if operation in _REDUCTIONS:
             out = bind1(_REDUCTIONS[operation], (x,), bc.ReduceParams(axes))
             return bind1(operation, pair("reduce", start, out), prim.NO_PARAMS)
@@ -399,7 +402,7 @@ def reduce_window(
     moved = [(x, start, wi.window_params("reduce_window", x, *moves)) for x, start in pairs]
     if treedef is tree.LEAF:
         ((x, start, params),) = moved
-        operation = _only_operation(computation, x.dtype)
+        operation = _only_operation(computation, x.dtype, "reduce_window")
         primitive = None if operation is None else _WINDOW_REDUCTIONS.get(operation)
         if operation is not None and primitive is not None:
             out = bind1(primitive, (x,), params)

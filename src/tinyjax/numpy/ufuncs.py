@@ -11,7 +11,7 @@ from functools import partial
 from math import prod
 from typing import Any, Final, TypeAlias
 
-from tinyjax import dtypes, errors, tracebacks
+from tinyjax import dtypes, errors, frames, tracebacks
 from tinyjax.core.names import Array, ArrayLike, ck, ints, loops, mapping, sc, sh, sl
 from tinyjax.core.values.array import IndexUpdate, Indices
 from tinyjax.errors import ArgumentError
@@ -96,6 +96,7 @@ def vectorize(
                 f"function was called with {len(values)}."
             )
 
+        @frames.wraps(frames.Applied("vectorize", pyfunc))
         def core(*arrays: Array) -> Any:
             filled: list[Any] = [None] * len(values)
             for i, array in zip(present, arrays, strict=True):
@@ -206,7 +207,7 @@ class ufunc:  # noqa: N801 (NumPy's name)
         identity: Any = None,
     ) -> None:
         self._func = func
-        self._mapped = vectorize(func)
+        self._mapped = vectorize(frames.Applied("frompyfunc", func))
         named = name if isinstance(name, str) else getattr(func, "__name__", "ufunc")
         self.__name__: str = str(named)
         self.__doc__ = func.__doc__

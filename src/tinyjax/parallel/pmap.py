@@ -8,7 +8,7 @@ from typing import Any, Final, ParamSpec, Protocol, TypeVar
 from tinyjax import errors, tree
 from tinyjax.core.api.mapping import vmap
 from tinyjax.core.names import av, ck, dev, ints, jt, opd, stages
-from tinyjax.frames import imitate, wraps
+from tinyjax.frames import Applied, imitate, wraps
 from tinyjax.parallel import constraint as con, meshes, named_sharding as ns, sharding as sd
 from tinyjax.tracebacks import folded
 
@@ -84,6 +84,8 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
         axes = (in_axes,) * len(args) if isinstance(in_axes, int | None) else tuple(in_axes)
         return tuple([None if i in static else a for i, a in enumerate(axes)])
 
+    applied = Applied("pmap", fun)
+
     def program_for(size: int) -> jt.JitFunction[..., Any]:
         there = dev.devices_of(dev.group().process_index, backend) if devices is None else devices
         mesh = _mesh_of(there, size, name)
@@ -104,11 +106,11 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
             arrays = [x for i, x in enumerate(laid) if i not in static]
             of_each = tuple([axis for i, axis in enumerate(axes) if i not in static])
             mapped = vmap(
-                imitate(of_arrays, fun), of_each, out_axes, axis_name=name, axis_size=axis_size
+                imitate(of_arrays, applied), of_each, out_axes, axis_name=name, axis_size=axis_size
             )
             return _laid(mapped(*arrays, **named), out_axes, mesh)
 
-        return jt.jit(wraps(fun)(program), static_argnums=tuple(static), donate_argnums=donated)
+        return jt.jit(wraps(applied)(program), static_argnums=tuple(static), donate_argnums=donated)
 
     def program_of(args: tuple[Any, ...], kwargs: dict[str, Any]) -> jt.JitFunction[..., Any]:
         size = _length([*_pairs(args, axes_of(args)), *_pairs(kwargs, 0)], axis_size)

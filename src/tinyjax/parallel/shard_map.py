@@ -13,7 +13,7 @@ import numpy as np
 from tinyjax import config, tree
 from tinyjax.core.names import Array, ConcreteArray, av, ck, cl, dev, hlo, jx, prim, stg
 from tinyjax.errors import ArgumentError, ShardingError, check_function, shortened
-from tinyjax.frames import describe_function, imitate
+from tinyjax.frames import Applied, describe_function, imitate
 from tinyjax.parallel import (
     collective as col,
     constraint as con,
@@ -284,7 +284,7 @@ def _call(
     )
     with inside, on_axes(mesh, axes, checks, own=not checks):
         own = [ty.with_varying(aval, aval.varying | here) for aval in parts]
-        staged = stg.stage(flat, parts if checks else own, fun)
+        staged = stg.stage(flat, parts if checks else own, Applied("shard_map", fun))
     joined = _specs(divided.outs, flat.out_tree, mesh, axes, divided.names[1])
     if checks:
         _check_results(fun, staged, here, joined, flat.out_tree)

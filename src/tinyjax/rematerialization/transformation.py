@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import attrs
 
-from tinyjax import dtypes, errors, tracebacks, tree
+from tinyjax import dtypes, errors, frames, tracebacks, tree
 from tinyjax.core.names import Lowering, arguments, ck, cl, hlo, ints, low, pr, prim, program
 from tinyjax.core.tracing.staging import call_staged, stage_call
 from tinyjax.rematerialization.planning import BudgetParams, MemoryPlan, chains, cheapest_within
@@ -114,7 +114,9 @@ def memory_plan(
         arguments.pick_arguments("memory_plan", fun, numbers, args)
         leaves, in_tree = tree.flatten_arguments(args, kwargs)
         avals = cl.as_avals(leaves, fun, in_tree)
-        staged = stage_call(cl.FlatFunction(fun, in_tree, user_fun=fun), avals, fun)
+        staged = stage_call(
+            cl.FlatFunction(fun, in_tree, user_fun=fun), avals, frames.Applied("memory_plan", fun)
+        )
         chosen = {i % len(args) for i in numbers}
         marks = [i in chosen for i, arg in enumerate(args) for _ in tree.leaves(arg)]
         marks += [False] * (len(leaves) - len(marks))

@@ -62,7 +62,7 @@ def _computed(
 ) -> Any:
     chosen = detected.chosen
     flat = cl.FlatFunction(chosen, chosen.in_tree, has_aux, chosen.choice.fun)
-    linearized = lz.linearize_flat(flat, chosen.primals, None, chosen.choice.fun)
+    linearized = lz.linearize_flat(flat, chosen.primals, None, chosen.choice.applied)
     # or else XLA computes the residuals anew for each colour
     residuals = tuple(idn.optimization_barrier(linearized.residuals))
     linearized = attrs.evolve(linearized, residuals=residuals)

@@ -451,15 +451,15 @@ def detect(
             )
     staged = stg.Staged(jx.Jaxpr((), (), ()), ())
     if at_point:
-        linearized = lz.linearize_flat(flat, chosen.primals, None, choice.fun)
+        linearized = lz.linearize_flat(flat, chosen.primals, None, choice.applied)
     else:
         records: list[lz.Linearized] = []
 
         def run(*primals: Array) -> tuple[Array, ...]:
-            records.append(lz.linearize_flat(flat, primals, None, choice.fun))
+            records.append(lz.linearize_flat(flat, primals, None, choice.applied))
             return records[0].residuals
 
-        staged = stg.stage(run, avals, choice.fun)
+        staged = stg.stage(run, avals, choice.applied)
         (linearized,) = records
     for out in linearized.primals_out:
         choice.check_result(out.aval)
@@ -637,13 +637,13 @@ def detect_hessian(
     It is symmetric, unless rules of custom derivatives contradict each other.
     """
     argnums = choice.numbers if choice.several else choice.numbers[0]
-    gradient = api.grad(choice.fun, argnums, has_aux=has_aux)
+    gradient = api.grad(choice.applied, argnums, has_aux=has_aux)
     of_gradient = Choice(choice.name, gradient, argnums)
     detected = detect(of_gradient, args, kwargs, has_aux, at_point)
     chosen = _chosen(choice, args, kwargs, at_point)
     flat = cl.FlatFunction(chosen, chosen.in_tree, has_aux, choice.fun)
     try:
-        has_rules = _has_rules(stg.stage(flat, detected.ins, choice.fun).jaxpr)
+        has_rules = _has_rules(stg.stage(flat, detected.ins, choice.applied).jaxpr)
     except errors.ConcretizationError:  # at a point Python may ask for values
         has_rules = True
     if has_rules:

@@ -31,6 +31,7 @@ class Choice:
     Attributes:
         name: the transformation, for messages.
         fun: the user's function.
+        applied: that, as the transformation is applied to it.
         numbers: which positional arguments.
         several: whether they were given as a sequence, so that results are tuples.
         holomorphic: whether the function is taken to be complex-differentiable; None where the
@@ -38,7 +39,7 @@ class Choice:
         memory_budget: the bytes that the derivative may need; None for as many as it takes.
     """
 
-    __slots__ = ("fun", "holomorphic", "memory_budget", "name", "numbers", "several")
+    __slots__ = ("applied", "fun", "holomorphic", "memory_budget", "name", "numbers", "several")
 
     def __init__(
         self,
@@ -50,6 +51,7 @@ class Choice:
     ) -> None:
         self.name: str = name
         self.fun: Callable[..., Any] = fun
+        self.applied: frames.Applied = frames.Applied(name, fun)
         self.several: bool = not isinstance(argnums, int)
         self.numbers: tuple[int, ...] = (
             (ints.integer(argnums, "argnums"),)
@@ -182,7 +184,7 @@ class Chosen:
     def function(self) -> Callable[..., Any]:
         """The same under the name of the user's function, for messages."""
 
-        @frames.wraps(self.choice.fun)
+        @frames.wraps(self.choice.applied)
         def of_chosen(*values: Any) -> Any:
             return self(*values)
 

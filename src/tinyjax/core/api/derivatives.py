@@ -29,6 +29,7 @@ from tinyjax.core.tracing.primitive import ZERO
 from tinyjax.core.tracing.watching import watched
 from tinyjax.core.transforms import jvp as jv, linearize as lz
 from tinyjax.core.values.array import Array, ArrayLike
+from tinyjax.frames import Applied
 
 R = TypeVar("R")
 A = TypeVar("A")
@@ -383,9 +384,10 @@ def vjp(
     """
     leaves, in_tree = tree.flatten_arguments(primals, {})
     args = as_arrays(leaves, fun, in_tree)
-    budgeted = fun if memory_budget is None else within_budget(fun, memory_budget)
+    applied = Applied("vjp", fun)
+    budgeted = fun if memory_budget is None else within_budget(applied, memory_budget)
     flat = FlatFunction(budgeted, in_tree, has_aux)
-    linearized = lz.linearize_flat(flat, args, None, fun)
+    linearized = lz.linearize_flat(flat, args, None, applied)
     structure = Structure.of(linearized, args, in_tree, flat, fun)
     residuals: Sequence[Any] = linearized.residuals
     if saveable_args is not True:

@@ -19,7 +19,7 @@ from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.avals import ShapedArray, ShapeDtypeStruct
 from tinyjax.core.values.operands import of_type, splat
 from tinyjax.errors import ArgumentError
-from tinyjax.frames import imitate
+from tinyjax.frames import Applied, imitate
 from tinyjax.tracebacks import folded
 
 P = ParamSpec("P")
@@ -27,6 +27,7 @@ R = TypeVar("R")
 
 
 def _stage_call(
+    by: str,
     parameters: Parameters,
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
@@ -43,7 +44,7 @@ def _stage_call(
         call, convert = of_dynamic, of_result
         of_dynamic = imitate(lambda *args, **kwargs: convert(call(*args, **kwargs)), fun)
     flat = FlatFunction(of_dynamic, in_tree, user_fun=fun, static=static.positions)
-    return stage(flat, avals, fun), flat
+    return stage(flat, avals, Applied(by, fun)), flat
 
 
 def _stage_within(
@@ -56,7 +57,7 @@ def _stage_within(
     results: list[tuple[Staged, FlatFunction]] = []
 
     def run() -> None:
-        results.append(_stage_call(parameters, args, kwargs))
+        results.append(_stage_call("make_jaxpr", parameters, args, kwargs))
 
     within: Callable[[], None] = run
     for name, size in axes:
@@ -120,7 +121,7 @@ def make_jaxpr(
         if axis_env:
             staged, flat = _stage_within(axis_env, parameters, args, kwargs)
         else:
-            staged, flat = _stage_call(parameters, args, kwargs)
+            staged, flat = _stage_call("make_jaxpr", parameters, args, kwargs)
         closed = close(staged.jaxpr, staged.consts)
         if return_shape:
             return closed, tree.unflatten(flat.out_tree, _structs(staged))
@@ -180,7 +181,9 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         ShapeDtypeStruct(shape=(), dtype=float32)
     """
     with assigned(of_type, _stand_in):
-        staged, flat = _stage_call(Parameters(fun), args, kwargs, of_result=_filled, opens=True)
+        staged, flat = _stage_call(
+            "eval_shape", Parameters(fun), args, kwargs, of_result=_filled, opens=True
+        )
     return tree.unflatten(flat.out_tree, _structs(staged))
 
 

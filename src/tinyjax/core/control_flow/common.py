@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
-from tinyjax import config, errors, tree
+from tinyjax import config, errors, frames, tree
 from tinyjax.core import xla
 from tinyjax.core.primitives import elementwise as ew, shape as sh
 from tinyjax.core.stablehlo.builder import Block
@@ -66,11 +66,20 @@ class Body:
     def __call__(self, *args: Any) -> Any:
         return self.call(*args)
 
+    def own_keys(self, keys: tree.KeyPath) -> tree.KeyPath:
+        """Return where the user's function has a leaf that the body has at these keys."""
+        kind, _, *rest = keys
+        if not self.place:  # the carry is empty
+            return (kind, tree.SequenceKey(0), *rest)
+        counter = getattr(rest[0], "idx", 0) < self.place
+        return (kind, tree.SequenceKey(0 if counter else 1), *rest[1:])
+
 
 def stage_function(
     fun: Callable[..., Any],
     in_tree: tree.PyTreeDef,
     avals: Sequence[av.ShapedArray],
+    by: str,
 ) -> tuple[stg.Staged, tree.PyTreeDef]:
     """Stage a user's function of trees.
 
@@ -78,8 +87,11 @@ def stage_function(
         fun: the function.
         in_tree: the structure of ``(args, kwargs)``.
         avals: the types of their leaves.
+        by: what it was given to, for messages.
     """
-    user_fun = fun.fun if isinstance(fun, Body) else fun
+    user_fun = fun
+    if isinstance(fun, Body):
+        user_fun, by = fun.fun, fun.loop
     known: dict[Hashable, _Kept] | None = None
     key: Hashable = None
     cells: Sequence[object] = ()
@@ -92,7 +104,7 @@ def stage_function(
             return cached[:2]
     before = stg.stand_ins.get()
     flat = calling.FlatFunction(fun, in_tree, user_fun=user_fun)
-    staged = stage_call(flat, avals, user_fun)
+    staged = stage_call(flat, avals, frames.Applied(by, user_fun))
     lasting = all(note.lasting for note in staged.notes) and stg.stand_ins.get() == before
     if known is not None and lasting and not staged.consts:
         if len(known) >= _MOST_KEPT:

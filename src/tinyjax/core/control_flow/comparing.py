@@ -76,7 +76,7 @@ def compared(
         pass
     except TypeError:  # one closes over something that no key can be made of
         key = None
-    results = [_staged(branch, operands, (out_tree, own)) for branch in others]
+    results = [_staged(name, branch, operands, (out_tree, own)) for branch in others]
     results.insert(taken, (out_tree, own))
     types = common_types(name, branches, *zip(*results, strict=True))
     targets = None if types == own else types
@@ -89,6 +89,7 @@ def compared(
 
 
 def _staged(
+    by: str,
     branch: Callable[..., Any],
     operands: tuple[tree.PyTreeDef, Sequence[av.ShapedArray]],
     otherwise: tuple[tree.PyTreeDef, Sequence[av.ShapedArray]],
@@ -96,7 +97,7 @@ def _staged(
     """Return the structure and the types of a branch's results, or others where it is not known."""
     before = _staging.set(True)
     try:
-        staged, out_tree = cf.stage_function(branch, *operands)
+        staged, out_tree = cf.stage_function(branch, *operands, by)
     except Exception:
         return otherwise
     finally:

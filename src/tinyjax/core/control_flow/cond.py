@@ -625,7 +625,7 @@ def _choose(
     args = calling.as_arrays(leaves, branches[0], in_tree)
     avals = [x.aval for x in args]
     staged, out_trees = zip(
-        *(cf.stage_function(branch, in_tree, avals) for branch in branches), strict=True
+        *(cf.stage_function(branch, in_tree, avals, name) for branch in branches), strict=True
     )
     joined = _join(name, branches, staged, out_trees)
     outs = call_one_of(joined, args, partial(bind_branches, index))

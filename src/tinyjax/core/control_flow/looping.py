@@ -91,12 +91,12 @@ class Loop:
         return stg.Staged(jaxpr, all_consts, staged.notes)
 
     def stage_condition(
-        self, fun: Callable[..., Any], in_tree: tree.PyTreeDef
+        self, fun: Callable[..., Any], in_tree: tree.PyTreeDef, by: str
     ) -> tuple[stg.Staged, tree.PyTreeDef]:
         """Stage a condition on the user's carry, and return the structure of its result, too."""
         avals = [x.aval for x in self.carry[: self._num_carry]]
         with nullcontext() if self.observer is None else self.observer.while_staging():
-            return cf.stage_function(fun, in_tree, avals)
+            return cf.stage_function(fun, in_tree, avals, by)
 
     def condition(self, staged: stg.Staged) -> stg.Staged:
         """Let a staged condition take the same carry, before the loop runs."""

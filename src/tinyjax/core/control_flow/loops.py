@@ -22,7 +22,7 @@ from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.integers import canonical_axis, integer
 from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError
-from tinyjax.frames import describe_function
+from tinyjax.frames import Applied, describe_function
 from tinyjax.tree.treedef import in_words
 
 S = TypeVar("S")
@@ -166,7 +166,7 @@ def map_(f: Callable[[Any], Y], xs: Any, *, batch_size: int | None = None) -> Y:
 
     def many(*slices: Array) -> list[Array]:
         mapped = MappedAxis(slices[0].shape[0])
-        outs, axes = batch_flat(flat, mapped, slices, [0] * len(slices), f)
+        outs, axes = batch_flat(flat, mapped, slices, [0] * len(slices), Applied("map", f))
         return [
             move_batch_axis(out, axis, 0, mapped.size) for out, axis in zip(outs, axes, strict=True)
         ]

@@ -667,7 +667,7 @@ def scan(
     y_trees: list[tree.PyTreeDef] = []
 
     def stage_body(avals: Sequence[av.ShapedArray]) -> tuple[stg.Staged, tree.PyTreeDef]:
-        staged, out_tree = cf.stage_function(f, in_tree, [*avals, *slices])
+        staged, out_tree = cf.stage_function(f, in_tree, [*avals, *slices], "scan")
         new_carry, y_tree = _pair(f, out_tree)
         y_trees.append(y_tree)
         return staged, new_carry

@@ -397,10 +397,10 @@ def while_loop(
             return called
 
     def stage_body(avals: Sequence[av.ShapedArray]) -> tuple[stg.Staged, tree.PyTreeDef]:
-        return cf.stage_function(body_fun, in_tree, avals)
+        return cf.stage_function(body_fun, in_tree, avals, "while_loop")
 
     loop = stage_loop(while_p, "while_loop", body_fun, state, state_tree, stage_body)
-    condition, out_tree = loop.stage_condition(cond_fun, in_tree)
+    condition, out_tree = loop.stage_condition(cond_fun, in_tree, "while_loop")
     out_avals = condition.out_avals
     if out_tree != tree.LEAF or out_avals[0].shape or out_avals[0].dtype != dtypes.bool_:
         is_array = out_tree == tree.LEAF

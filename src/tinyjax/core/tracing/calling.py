@@ -81,7 +81,9 @@ class FlatFunction:
 
     def argument(self, position: int) -> str:
         """Name a leaf of the arguments, such as ``params['w'][0]``."""
-        return argument_path(self.user_fun, self.in_tree, position, self.static)
+        keys = leaf_keys(self.in_tree, position)
+        own_keys = getattr(self.fun, "own_keys", None)
+        return _argument_at(self.user_fun, own_keys(keys) if own_keys else keys, self.static)
 
     def _convert(self, leaf: object, position: int) -> Array:
         if type(leaf) in HOLDERS and not hasattr(leaf, "__jax_array__"):
@@ -151,7 +153,10 @@ def argument_path(
         position: which of its leaves.
         static: the positional arguments that were taken out of ``args``.
     """
-    path = leaf_keys(in_tree, position)
+    return _argument_at(fun, leaf_keys(in_tree, position), static)
+
+
+def _argument_at(fun: Callable[..., Any], path: tree.KeyPath, static: Collection[int]) -> str:
     if len(path) < 2:  # only positional arguments were flattened
         return tree.path_str("args", path)
     kind, which, *rest = path

@@ -21,7 +21,7 @@ import numpy as np
 
 from tinyjax import lazy
 from tinyjax.core.devices import Plane
-from tinyjax.core.tracing.trace import MAKE_STATIC, Tracer
+from tinyjax.core.tracing.trace import Tracer
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.integers import SymbolicSize, holds_items, items_of
 from tinyjax.dtypes import MakesScalars
@@ -294,7 +294,7 @@ def _judge(fun: Callable[..., object], name: str, value: object, expected: Any) 
             raise TracedArgumentError(
                 f"The `{name}` argument to `{fun.__qualname__}` expects a concrete {types} value, "
                 f"but got a value of type {value.aval} that is traced by {value.describe_trace()}. "
-                f"{MAKE_STATIC}"
+                f"{value.advise()}"
             ) from None
         raise ArgumentError(
             f"{name} of {fun.__qualname__} must be {takes}, but got {described(value)}."

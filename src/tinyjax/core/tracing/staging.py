@@ -201,18 +201,35 @@ class StagingTracer(Tracer):
         trace = self._trace
         if not isinstance(trace, Recorder) or trace.argument is None:
             return []
-        needed = {self.binder}
-        for eqn in reversed(trace.eqns):
-            if not needed.isdisjoint(eqn.out_binders):
-                needed.update(x for x in eqn.inputs if isinstance(x, Var))
+        needed = self._needed()
         own = [trace.argument(i) for i, var in enumerate(trace.in_binders) if var in needed]
         outer = [
             f"{name} of {describe_function(value._trace.fun)}"
-            for var, value in trace.consts.values()
-            if var in needed and type(value) is StagingTracer and value._trace.fun is not None
+            for value in self._outer(needed)
+            if value._trace.fun is not None
             for name in value.origins()
         ]
         return [*own, *outer]
+
+    def _needed(self) -> set[Var]:
+        """Return the variables that the value depends on, itself among them."""
+        needed = {self.binder}
+        for eqn in reversed(self._trace.eqns if isinstance(self._trace, Recorder) else ()):
+            if not needed.isdisjoint(eqn.out_binders):
+                needed.update(x for x in eqn.inputs if isinstance(x, Var))
+        return needed
+
+    def _outer(self, needed: set[Var]) -> list[StagingTracer]:
+        """Return the values of outer programs that are among these variables."""
+        consts = self._trace.consts.values() if isinstance(self._trace, Recorder) else ()
+        return [x for var, x in consts if var in needed and type(x) is StagingTracer]
+
+    def origin_traces(self) -> Iterator[Trace]:
+        needed = self._needed()
+        if isinstance(self._trace, Recorder) and not needed.isdisjoint(self._trace.in_binders):
+            yield self._trace
+        for value in self._outer(needed):
+            yield from value.origin_traces()
 
 
 class Recorder(Trace):
@@ -363,7 +380,7 @@ class StagingTrace(Recorder):
 
     __slots__ = ()
 
-    transformation = "staging"
+    transformation = "jit"
     stages = True
 
     def __init__(self, parent: Trace, fun: Callable[..., object] | None = None) -> None:

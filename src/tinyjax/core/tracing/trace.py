@@ -12,7 +12,7 @@ import gc
 import re
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, Token, copy_context
 from types import FrameType
@@ -43,7 +43,7 @@ from tinyjax.errors import (
     TracerBoolConversionError,
     TracerIntegerConversionError,
 )
-from tinyjax.frames import Source, describe_function
+from tinyjax.frames import Source, applied_by, describe_function
 from tinyjax.tracebacks import shorten
 
 P = TypeVar("P")
@@ -157,9 +157,20 @@ class Trace:
             >>> extend.current_trace().describe()
             'evaluation'
         """
+        return self.applied + (f" of {describe_function(self.fun)}" if self.fun else "")
+
+    @property
+    def applied(self) -> str:
+        """What the user wrote of which this is a part: ``grad``, where it is a linearization.
+
+        Example:
+            >>> import tinyjax
+            >>> _ = tinyjax.grad(lambda x: print(x._trace.applied) or x)(2.0)
+            grad
+        """
         if self.fun is None:
             return self.transformation
-        return f"{self.transformation} of {describe_function(self.fun)}"
+        return applied_by(self.fun, self.transformation)
 
 
 #: Primals and tangents to results and theirs, all flat; either kind of tangent may be ``ZERO``.
@@ -278,16 +289,28 @@ class Tracer(Array):
             raise_leaked(self)
         raise _CONVERSIONS.get(purpose, ConcretizationError)(
             f"{purpose} needs the data of an array, but {self.aval} is traced by "
-            f"{self.describe_trace()}. {self._advice(purpose)}"
+            f"{self.describe_trace()}. {_ADVICE.get(purpose, _compute_outside)(self)}"
         )
 
-    def _advice(self, purpose: str) -> str:
-        """Say what to do where data is needed; vmap has no static arguments."""
-        text = _ADVICE.get(purpose, MAKE_STATIC)
-        if self._trace.transformation == "vmap":
-            text = text.replace("the argument static (static_argnums=...)", _UNMAPPED)
-            text = text.replace("static_argnums", "in_axes=None")
-        return text
+    def origin_traces(self) -> Iterable[Trace]:
+        """Return the traces whose arguments the value depends on.
+
+        Example:
+            >>> import tinyjax, tinyjax.numpy as jnp
+            >>> _ = tinyjax.vmap(lambda x: print(len([*x.origin_traces()])) or x)(jnp.ones(3))
+            1
+        """
+        return (self._trace,)
+
+    def advise(self) -> str:
+        """Say how the value can be known while the program is written.
+
+        Example:
+            >>> import tinyjax
+            >>> _ = tinyjax.jit(lambda x: print(x.advise()) or x)(1.0)
+            Make the argument static (static_argnums=...), or compute this outside of the function.
+        """
+        return _compute_outside(self)
 
     def components(self) -> Sequence[Array]:
         """Return the values of enclosing traces that this one is made of.
@@ -363,23 +386,55 @@ def is_known(value: Array) -> bool:
     return not isinstance(value, Tracer) or bool(value.held())
 
 
-#: What to do about a traced value where a program needs a number while it is written.
-MAKE_STATIC: Final = (
-    "Make the argument static (static_argnums=...), or compute this outside of the function."
-)
-_UNMAPPED: Final = "it an argument that all examples share (in_axes=None)"
-_ADVICE: Final = {
-    "a Python bool": (
-        "Use jnp.where or lax.cond for if, lax.while_loop for while, tinyjax.source.stage, or "
-        "static_argnums."
+_STATIC: Final = "the argument static"
+#: By transformation, what can be made of an argument so that it is known, and by which option.
+_KNOWN_ARGUMENTS: Final[dict[str, tuple[str, str]]] = {
+    "jit": (_STATIC, "static_argnums=..."),
+    "make_jaxpr": (_STATIC, "static_argnums=..."),
+    "checkpoint": (_STATIC, "static_argnums=..."),
+    "pmap": (_STATIC, "static_broadcasted_argnums=..."),
+    "vmap": ("it an argument that all examples share", "in_axes=None"),
+}
+
+
+def _known_argument(tracer: Tracer) -> tuple[str, str] | None:
+    found = (_KNOWN_ARGUMENTS.get(trace.applied) for trace in tracer.origin_traces())
+    return next(filter(None, found), None)
+
+
+def _compute_outside(tracer: Tracer) -> str:
+    known = _known_argument(tracer)
+    if known is None:
+        return "Compute this outside of the function."
+    return f"Make {known[0]} ({known[1]}), or compute this outside of the function."
+
+
+def _choose_by_value(tracer: Tracer) -> str:
+    ways = ["jnp.where or lax.cond for if", "lax.while_loop for while", "tinyjax.source.stage"]
+    known = _known_argument(tracer)
+    if known is not None:
+        ways.append(known[1].removesuffix("=..."))
+    *first, last = ways
+    return f"Use {', '.join(first)}, or {last}."
+
+
+def _know_sizes(tracer: Tracer) -> str:
+    known = _known_argument(tracer)
+    return (
+        "Shapes and range() need Python ints: take them from x.shape"
+        + (f", or make {known[0]} ({known[1]})" if known else "")
+        + ". Use lax.fori_loop in place of a for loop whose length is traced."
+    )
+
+
+_ADVICE: Final[dict[str, Callable[[Tracer], str]]] = {
+    "a Python bool": _choose_by_value,
+    "a Python index": _know_sizes,
+    "a Python int": lambda x: f"Keep an array: x.astype(int). {x.advise()}",
+    "a Python float": lambda x: f"Keep the array: functions of tinyjax.numpy take it. {x.advise()}",
+    "a formatted number": (
+        lambda _: "Print it when there is data: tinyjax.debug.print('{x:.2f}', x=x)."
     ),
-    "a Python index": (
-        "Shapes and range() need Python ints: take them from x.shape, or make the argument static "
-        "(static_argnums=...). Use lax.fori_loop in place of a for loop whose length is traced."
-    ),
-    "a Python int": f"Keep an array: x.astype(int). {MAKE_STATIC}",
-    "a Python float": f"Keep the array: functions of tinyjax.numpy take it. {MAKE_STATIC}",
-    "a formatted number": "Print it when there is data: tinyjax.debug.print('{x:.2f}', x=x).",
 }
 
 _CONVERSIONS: Final = {

@@ -173,7 +173,7 @@ def checkify(
             )
 
         arrays = [as_argument(leaf, f, in_tree, i) for i, leaf in enumerate(leaves) if dynamic[i]]
-        staged = stg.stage(of_arrays, [x.aval for x in arrays], f)
+        staged = stg.stage(of_arrays, [x.aval for x in arrays], frames.Applied("checkify", f))
         discharged = dis.discharge(staged.jaxpr, frozenset(errors))
         outs = jx.eval_jaxpr(discharged.jaxpr, [*staged.consts, *arrays])
         results, (code,), values = prim.split_list(outs, flat.out_tree.num_leaves, 1)

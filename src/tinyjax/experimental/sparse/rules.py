@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, errors, lax, tracebacks, tree
+from tinyjax import dtypes, errors, frames, lax, tracebacks, tree
 from tinyjax.checkpointing.transformation import checkpoint_p
 from tinyjax.core.names import api, arguments, av, bind, cfp, ck, cl, ints, jt, jx, opd, prim, stg
 from tinyjax.core.values import Array, ArrayLike
@@ -66,7 +66,7 @@ def sparsify(f: F, use_tracer: bool = False) -> F:
             known = x.to_bcoo() if isinstance(x, bcsr.BCSR) else x
             values.append(known if isinstance(known, bcoo.BCOO) else opd.as_array(known))
         flat = cl.FlatFunction(f, in_tree)
-        staged = stg.stage(flat, [_type_of(x) for x in values], f)
+        staged = stg.stage(flat, [_type_of(x) for x in values], frames.Applied("sparsify", f))
         outs = _evaluate(staged.jaxpr, [*staged.consts, *values])
         return tree.unflatten(flat.out_tree, outs)
 
@@ -358,7 +358,7 @@ def value_and_grad(
         >>> float(value), slope.data.tolist()
         (18.0, [6.0, 6.0])
     """
-    choice = arguments.Choice("sparse.value_and_grad", fun, argnums)
+    choice = arguments.Choice("value_and_grad", fun, argnums)
 
     def call(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         chosen = arguments.Chosen(choice, args, kwargs)
@@ -367,6 +367,7 @@ def value_and_grad(
         def joined(data: tuple[Any, ...]) -> tuple[Any, ...]:
             return tuple([join(x) for join, x in zip(joins, data, strict=True)])
 
+        @frames.wraps(choice.applied)
         def of_data(data: tuple[Any, ...]) -> Any:
             return chosen(*joined(data))
 
@@ -398,7 +399,7 @@ def grad(
         Array([[1., 0.],
                [0., 2.]], dtype=float32)
     """
-    both = value_and_grad(fun, argnums, has_aux)
+    both = value_and_grad(frames.Applied("grad", fun), argnums, has_aux)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         value, slopes = both(*args, **kwargs)
