@@ -254,7 +254,7 @@ class ShardedArray(conc.PlacedArray):
         return len(self._sharding.ids) * self.aval.with_shape(shape).size * self.dtype.itemsize
 
     def block_until_ready(self) -> Array:
-        self.shards.block_until_ready()
+        conc.wait_for(self.shards)
         return self
 
 

@@ -11,6 +11,7 @@ import ctypes
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 import numpy as np
@@ -56,6 +57,18 @@ class _GivenUp:
 
     def block_until_ready(self) -> object:
         return self
+
+
+def wait_for(buffer: DeviceBuffer) -> None:
+    """Wait until data are there.
+
+    Raises:
+        JaxRuntimeError: the program that computes them fails.
+    """
+    try:
+        buffer.block_until_ready()
+    except RuntimeError as error:
+        import_module("tinyjax.core.xla.options").raise_as_ours(error)
 
 
 def give_up(array: Array) -> None:
@@ -270,7 +283,7 @@ class ConcreteArray(Array):
     def block_until_ready(self) -> Array:
         self._watch_read()
         if self._buffer is not None:
-            self._buffer.block_until_ready()
+            wait_for(self._buffer)
         return self
 
     def __repr__(self) -> str:
@@ -340,6 +353,7 @@ def raise_donated(array: Array) -> NoReturn:
 
 def fetched(buffer: DeviceBuffer, dtype: DType) -> HostArray:
     """Return the data in a buffer, without a copy where it is the processor's."""
+    wait_for(buffer)  # a program that failed would end the process here
     try:
         host = np.asarray(memoryview(buffer))
     except BufferError:

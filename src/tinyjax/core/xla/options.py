@@ -114,8 +114,18 @@ def compiling(flags: compilation.Flags) -> Iterator[None]:
 def raise_as_ours(error: Exception) -> NoReturn:
     """Raise an error of XLA as one of the class that users know, and others as they are."""
     if isinstance(error, XlaError):
-        raise errors.JaxRuntimeError(str(error)) from error
+        said = str(error)
+        advice = _TO_NEED_LESS if said.startswith("RESOURCE_EXHAUSTED") else ""
+        raise errors.JaxRuntimeError(said + advice) from error
     raise error
+
+
+#: What follows XLA's words where there is not enough memory.
+_TO_NEED_LESS: Final = (
+    " The device has not enough memory. Give up arguments that are not needed afterwards "
+    "(jit's donate_argnums), compute less at a time (vmap's chunk_size, lax.map's batch_size), or "
+    "have gradients keep less (grad's memory_budget)."
+)
 
 
 def compile_options(flags: compilation.Flags) -> CompileOptions:

@@ -24,7 +24,7 @@ from tinyjax.core.values.operands import first_element, is_splat
 from tinyjax.core.xla import backend, compilation, executable, threads
 from tinyjax.core.xla.compilation import Compilation, Flags
 from tinyjax.core.xla.executable import Executable, compiled
-from tinyjax.core.xla.options import compile_options, flags_for
+from tinyjax.core.xla.options import compile_options, flags_for, raise_as_ours
 from tinyjax.host.xla import call_writer
 from tinyjax.parallel import named_sharding as ns, sharded_array as sa
 from tinyjax.parallel.communication import COLLECTIVES
@@ -164,6 +164,12 @@ class ShardedExecutable(Executable):
         Raises:
             DonatedArrayError: an array was donated to an earlier call, or is an argument twice.
         """
+        try:
+            return self._execute(args, buffers)
+        except RuntimeError as error:
+            raise_as_ours(error)
+
+    def _execute(self, args: Sequence[Array], buffers: list[Any]) -> list[Any]:
         if self.donated:
             conc.check_donated_once(buffers, self.donated, self.in_avals, self.name)
         if self._calls_python:  # outside of the lock: the functions may run programs
