@@ -101,7 +101,7 @@ MODULES: Final = (
     "typing",
 )
 
-FIXED: Final = "of no effect: products are computed in the full precision of their dtype"
+FULL: Final = "has an effect on GPUs and TPUs; products are exact where nothing is said"
 ACCURATE: Final = "of no effect: functions are as accurate as NumPy's and XLA's"
 VERSIONS: Final = "the version of tinyjax's own format"
 CHUNKS: Final = "has `chunk_size=`"
@@ -112,7 +112,7 @@ HELD: Final = "is used in what `jit` and control flow stage, and is no argument 
 #: How a name that is there differs, by its path.
 DIFFERS: Final = {
     "Device": "a record; there are those of the CPU, and of GPUs by Nvidia",
-    "default_matmul_precision": FIXED,
+    "default_matmul_precision": FULL,
     **dict.fromkeys(
         (
             *("allow_f16_reductions", "array_garbage_collection_guard"),
@@ -167,11 +167,11 @@ DIFFERS: Final = {
     "dlpack.from_dlpack": "shares the data with its owner, who must not write to it",
     "dtypes.canonicalize_dtype": "leaves 64-bit types as they are",
     "extend.core.Primitive": "has a class of parameters and rules; `bind` lists results",
-    "lax.Precision": FIXED,
+    "lax.Precision": FULL,
     "lax.AccuracyMode": ACCURATE,
     "lax.Tolerance": ACCURATE,
-    "lax.DotAlgorithm": FIXED,
-    "lax.DotAlgorithmPreset": FIXED,
+    "lax.DotAlgorithm": FULL,
+    "lax.DotAlgorithmPreset": FULL,
     "lax.composite": "the function itself: programs have no operation of its name",
     "lax.rng_bit_generator": "draws by Philox alone",
     "lax.scatter_apply": "applies the function once to each element, and has derivatives",

@@ -265,6 +265,7 @@ TEXTS: dict[str, dict[str, object]] = {
     "jax_default_prng_impl": {"rbg": "rbg", "threefry2x32": "threefry2x32"},
     "jax_num_cpu_devices": {},  # it has been read
     "jax_default_device": {"cpu": "cpu"},
+    "jax_default_matmul_precision": {name: name for name in jax_settings.PRECISIONS},
     "jax_platforms": {"cpu": "cpu"},
     "jax_traceback_filtering": {"off": "off", "auto": "auto"},
     **{

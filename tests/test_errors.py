@@ -1135,7 +1135,8 @@ def truth_of_an_array() -> object:
     ArgumentError,
     "there is no setting 'speed'. The settings are: default_dtypes, wide_dtypes, "
     "dtype_promotion, rank_promotion, "
-    "threefry_partitionable, default_prng_impl, check_leaks, check_jaxprs, debug_nans, debug_infs, "
+    "threefry_partitionable, default_prng_impl, default_matmul_precision, check_leaks, "
+    "check_jaxprs, debug_nans, debug_infs, "
     "debug_bounds, debug_key_reuse, explain, cache_dir, cache_max_bytes, disable_jit, "
     "disable_bwd_checks, interruptible, tier, progress, announce, effort, locations, tracebacks, "
     "typecheck, num_cpu_devices, default_device, platforms, transfers_to_device, "

@@ -187,7 +187,6 @@ def test_settings_by_the_names_of_jax() -> None:
     for name in ("jax_enable_x64", "x64_enabled"):
         assert not getattr(config, name)
     config.update("jax_platform_name", "cpu")
-    config.update("jax_default_matmul_precision", "highest")
     assert config.read("jax_numpy_rank_promotion") == "allow"
     with pytest.raises(ArgumentError, match="tinyjax has no Pallas"):
         unchecked(config.update)("jax_pallas_use_mosaic_gpu", True)
@@ -223,7 +222,6 @@ def test_settings_that_have_one_value() -> None:
     before = config.settings()
     with (
         tinyjax.enable_x64(),
-        tinyjax.default_matmul_precision("float32"),
         tinyjax.numpy_rank_promotion("allow"),
         tinyjax.numpy_dtype_promotion("standard"),
         tinyjax.default_prng_impl("threefry2x32"),
@@ -245,7 +243,6 @@ def test_settings_that_make_no_difference() -> None:
         ("jax_logging_level", "DEBUG"),
         ("jax_use_direct_linearize", True),
         ("jax_remat3", True),
-        ("jax_default_matmul_precision", "BF16_BF16_F32_X3"),
     ):
         unchecked(config.update)(name, value)
         config.read(name)

@@ -116,6 +116,10 @@ def _device(value: object) -> Hashable:
     return device
 
 
+#: What names a precision of products.
+_PRECISION: Final = (
+    "a name of lax.Precision, such as 'tensorfloat32', or of lax.DotAlgorithmPreset, or None"
+)
 #: What names the device on which arrays lie by default.
 _DEVICE: Final = "a device, such as tinyjax.devices()[0], the name of a platform, or None"
 _Contexts: TypeAlias = tuple[tuple[int, Hashable], ...]
@@ -125,6 +129,13 @@ def _numbered(value: object) -> _Contexts:
     if not isinstance(value, tuple):
         raise TypeError
     return value
+
+
+def _precision(value: object) -> str | None:
+    if value is None or value == "":
+        return None
+    text = str(value)
+    return PRECISIONS[PRECISIONS.index(text)]
 
 
 def _platforms(value: str) -> str:
@@ -147,6 +158,9 @@ class Settings(Printed):
             fewer axes, but has some: ``"allow"``, nothing; ``"warn"``; or ``"raise"``.
         threefry_partitionable: which of JAX's two random streams ``tinyjax.random`` draws.
         default_prng_impl: the generator of raw keys, and of keys that are made without naming one.
+        default_matmul_precision: how exactly GPUs and TPUs compute products whose ``precision`` is
+            not given: a name of ``lax.Precision``, such as ``"tensorfloat32"``, or of
+            ``lax.DotAlgorithmPreset``; None for full precision.
         check_leaks: look for tracers that outlive their transformation as soon as it ends.
         check_jaxprs: typecheck every jaxpr that is staged.
         debug_nans: raise ``NanError`` where a NaN that an operation gave birth to reaches a result,
@@ -210,6 +224,7 @@ class Settings(Printed):
     rank_promotion: RankPromotion = _choice(RankPromotion, "allow")
     threefry_partitionable: bool = _switch(True)
     default_prng_impl: Generator = _choice(Generator, "threefry2x32")
+    default_matmul_precision: str | None = _setting(None, _precision, _PRECISION)
     check_leaks: bool = _switch(False)
     check_jaxprs: bool = _switch(False)
     debug_nans: bool = _switch(False)
@@ -468,7 +483,7 @@ _Number: TypeAlias = Literal[
 #: What takes objects, or JAX's words for ours.
 _Other: TypeAlias = Literal[
     "default_dtypes", "default_device", "jax_default_device", "jax_traceback_filtering",
-    "user_contexts",
+    "default_matmul_precision", "jax_default_matmul_precision", "user_contexts",
 ]
 # fmt: on
 
@@ -567,7 +582,7 @@ def _heed(variable: str, name: str, text: str, warn: bool) -> bool:
             value = _boolean(text)
         elif isinstance(taken[0], int):
             value = _read(name, text, int, "a whole number")
-        if name in ABSENT or (warn and value not in taken and taken is not PRECISIONS):
+        if name in ABSENT or (warn and value not in taken):
             warn_user(f"{variable}={text} in the environment has no effect: {why}.")
             return name in ABSENT
         update(known, value)
@@ -835,15 +850,21 @@ def disable_jit(disable: bool = True) -> AbstractContextManager[None]:
 
 
 def default_matmul_precision(new_val: str | None) -> AbstractContextManager[None]:
-    """Ask for a precision of products; all are computed in the full precision of their dtype.
+    """Say for a block how exactly GPUs and TPUs compute products whose ``precision`` is not given.
 
-    So it has no effect, and programs that ask for one run as they are.
+    The processor computes all of them in the full precision of their dtype. So does every platform
+    by default: JAX's default is ``"default"`` here, TensorFloat-32 on GPUs and bfloat16 on TPUs.
+
+    Args:
+        new_val: a name of ``lax.Precision``, such as ``"tensorfloat32"``, or of
+            ``lax.DotAlgorithmPreset``; None for full precision.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
-        >>> with tinyjax.default_matmul_precision("bfloat16"):
-        ...     jnp.dot(jnp.array([1.0, 1e-4]), jnp.ones(2)) == 1 + jnp.float32(1e-4)
-        Array(True, dtype=bool)
+        >>> product = tinyjax.jit(lambda x: x @ x)
+        >>> with tinyjax.default_matmul_precision("bfloat16_3x"):
+        ...     "precision HIGH>" in product.lower(jnp.ones((2, 2))).as_text()
+        True
     """
     return _named("jax_default_matmul_precision", new_val)
 

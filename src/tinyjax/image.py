@@ -16,6 +16,7 @@ import attrs
 from tinyjax import dtypes, errors, lazy, numpy as jnp
 from tinyjax.core.names import Array, ArrayLike, ck, ints, opd
 from tinyjax.numpy import creation as cr, promotion as pm
+from tinyjax.primitives.precision import Precision, PrecisionLike
 
 lazy.answer_for(__name__, "ResizeMethod resize scale_and_translate")
 
@@ -159,7 +160,13 @@ def _repeating_edges(axis: _Axis, places: Array) -> Array:
     return _quotient(jnp.zeros((axis.before, axis.after), weights.dtype).at[own].add(weights))
 
 
-def _resample(image: Array, axes: dict[int, _Axis], method: ResizeMethod, antialias: bool) -> Array:
+def _resample(
+    image: Array,
+    axes: dict[int, _Axis],
+    method: ResizeMethod,
+    antialias: bool,
+    precision: PrecisionLike,
+) -> Array:
     if not axes:
         return image
     rest = list(range(image.ndim))
@@ -167,7 +174,7 @@ def _resample(image: Array, axes: dict[int, _Axis], method: ResizeMethod, antial
     for d, axis in axes.items():
         rest[d] += image.ndim
         operands += [_weights(axis, method, antialias).astype(image.dtype), [d, rest[d]]]
-    return jnp.einsum(*operands, rest)
+    return jnp.einsum(*operands, rest, precision=precision)
 
 
 def _method(method: str | ResizeMethod) -> ResizeMethod:
@@ -189,7 +196,7 @@ def resize(
     shape: Sequence[int],
     method: str | ResizeMethod,
     antialias: bool = True,
-    precision: object = None,
+    precision: PrecisionLike = Precision.HIGHEST,
 ) -> Array:
     """Return an image with other numbers of pixels.
 
@@ -199,7 +206,7 @@ def resize(
         method: one of ``ResizeMethod``, or its name: ``"nearest"``, ``"linear"`` or ``"bilinear"``,
             ``"cubic"``, ``"cubic-pytorch"``, ``"lanczos3"``, ``"lanczos5"``, ``"area"``.
         antialias: whether the kernel is widened where an axis becomes smaller.
-        precision: has no effect: products are computed in the precision of their dtype.
+        precision: how exactly GPUs and TPUs multiply by the weights, as in ``lax.dot_general``.
 
     Returns:
         An array of the shape; of the image's dtype, or of floats where that is of integers, unless
@@ -235,7 +242,7 @@ def resize(
         )
         for d in changed
     }
-    return _resample(pixels, axes, chosen, antialias)
+    return _resample(pixels, axes, chosen, antialias, precision)
 
 
 @ck.explained
@@ -247,7 +254,7 @@ def scale_and_translate(
     translation: ArrayLike,
     method: str | ResizeMethod,
     antialias: bool = True,
-    precision: object = None,
+    precision: PrecisionLike = Precision.HIGHEST,
 ) -> Array:
     """Return an image scaled and moved along some axes; what lies outside of the old one is 0.
 
@@ -261,7 +268,7 @@ def scale_and_translate(
         translation: of shape (n,).
         method: as in ``resize``, but not ``"nearest"``.
         antialias: whether the kernel is widened where an axis becomes smaller.
-        precision: has no effect: products are computed in the precision of their dtype.
+        precision: how exactly GPUs and TPUs multiply by the weights, as in ``lax.dot_general``.
 
     Returns:
         An array of the shape, of the image's dtype, or of floats where that is of integers.
@@ -298,4 +305,4 @@ def scale_and_translate(
                 f"the shape is {sizes}."
             )
     axes = {d: _Axis(pixels.shape[d], sizes[d], scales[i], shifts[i]) for i, d in enumerate(dims)}
-    return _resample(pixels, axes, chosen, antialias)
+    return _resample(pixels, axes, chosen, antialias, precision)

@@ -24,8 +24,8 @@ OneMeaning: TypeAlias = Literal[
     "jax_cross_host_transfer_timeout_seconds", "jax_cross_host_transfer_transfer_size",
     "jax_cross_host_transport_addresses", "jax_cuda_visible_devices", "jax_custom_vjp3",
     "jax_debug_leaked_clients_on_clear_backends", "jax_debug_log_modules",
-    "jax_default_matmul_precision", "jax_disable_most_optimizations",
-    "jax_disable_vmap_shmap_error", "jax_disallow_mesh_context_manager",
+    "jax_disable_most_optimizations", "jax_disable_vmap_shmap_error",
+    "jax_disallow_mesh_context_manager",
     "jax_distributed_debug", "jax_dump_ir_modes", "jax_dump_ir_to",
     "jax_embedded_constants_max_bytes", "jax_enable_custom_prng", "jax_enable_pgle",
     "jax_enable_preemption_service", "jax_enable_recoverability",
@@ -73,6 +73,7 @@ RENAMED: Final = {
     "jax_compilation_cache_dir": "cache_dir",
     "jax_compilation_cache_max_size": "cache_max_bytes",
     "jax_default_prng_impl": "default_prng_impl",
+    "jax_default_matmul_precision": "default_matmul_precision",
     "jax_disable_jit": "disable_jit",
     "jax_disable_bwd_checks": "disable_bwd_checks",
     "jax_num_cpu_devices": "num_cpu_devices",
@@ -88,9 +89,9 @@ RENAMED: Final = {
 #: The settings that ``jax_transfer_guard`` changes.
 TRANSFERS: Final = ("transfers_to_device", "transfers_between_devices", "transfers_to_host")
 
-#: What ``jax_default_matmul_precision`` may be in JAX.
-PRECISIONS: Final[tuple[object, ...]] = (
-    *(None, "default", "high", "highest", "fastest", "bfloat16", "bfloat16_3x"),
+#: What ``default_matmul_precision`` may be besides None.
+PRECISIONS: Final[tuple[str, ...]] = (
+    *("default", "high", "highest", "fastest", "bfloat16", "bfloat16_3x"),
     *("tensorfloat32", "float32", "DEFAULT", "F16_F16_F16", "F16_F16_F32"),
     *("BF16_BF16_BF16", "BF16_BF16_F32", "BF16_BF16_F32_X3", "BF16_BF16_F32_X6"),
     *("BF16_BF16_F32_X9", "TF32_TF32_F32", "TF32_TF32_F32_X3", "F32_F32_F32"),
@@ -126,10 +127,6 @@ FIXED: Final[dict[str, tuple[tuple[object, ...], str]]] = {
     "jax_error_checking_behavior_oob": (("ignore",), "debug_bounds looks at indices"),
     "jax_log_checkpoint_residuals": ((False,), "print_saved_residuals prints them"),
     "jax_dump_ir_to": (("", None), "jit(f).lower(...).as_text() is a program's text"),
-    "jax_default_matmul_precision": (
-        PRECISIONS,
-        "products are computed in the full precision of their dtype",
-    ),
 }
 
 #: JAX's settings that have no meaning here, and why.

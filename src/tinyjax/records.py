@@ -57,6 +57,33 @@ class Record(Printed):
             setattr(cls, name, method)
 
 
+#: The metadata of a field that digests and texts leave out where it has its default.
+_OPTIONAL: Final = {"optional": True}
+
+
+def optional() -> Any:
+    """Declare a field that is None by default, and then left out of digests and texts.
+
+    So a class that gets one more parameter keeps the digests of programs that do not use it.
+
+    Example:
+        >>> import attrs
+        >>> from tinyjax import records
+        >>> @attrs.frozen
+        ... class Scale:
+        ...     factor: int
+        ...     unit: str | None = records.optional()
+        >>> Scale(2), [field.name for field in attrs.fields(Scale) if records.is_optional(field)]
+        (Scale(factor=2, unit=None), ['unit'])
+    """
+    return attrs.field(default=None, kw_only=True, metadata=_OPTIONAL)
+
+
+def is_optional(field: attrs.Attribute[Any]) -> bool:
+    """Say whether a field was declared by ``optional``."""
+    return "optional" in field.metadata
+
+
 def field_names(kind: type) -> tuple[str, ...]:
     """The names of the fields of an attrs class, which are asked for at every equation."""
     names = _field_names.get(kind)

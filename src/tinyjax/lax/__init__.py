@@ -29,9 +29,8 @@ __all__, __getattr__, __dir__ = namespace(
         ),
         "placement": "after_all composite create_token pbroadcast pcast platform_dependent",
         "products": (
-            "AccuracyMode DotAlgorithm DotAlgorithmPreset DotDimensionNumbers Precision "
-            "PrecisionLike RaggedDotDimensionNumbers Tolerance batch_matmul dot dot_general "
-            "ragged_dot ragged_dot_general scaled_dot"
+            "AccuracyMode DotDimensionNumbers RaggedDotDimensionNumbers Tolerance batch_matmul dot "
+            "dot_general ragged_dot ragged_dot_general scaled_dot"
         ),
         "reductions": (
             "ConvGeneralDilatedDimensionNumbers argmax argmin conv_general_dilated_local "
@@ -46,6 +45,7 @@ __all__, __getattr__, __dir__ = namespace(
             "index_in_dim index_take iota pad reshape rev shape_as_value slice slice_in_dim sort "
             "sort_key_val split squeeze stack tile top_k transpose unstack"
         ),
+        "tinyjax.primitives.precision": ("DotAlgorithm DotAlgorithmPreset Precision PrecisionLike"),
         "tinyjax.core.control_flow.cond": "cond switch",
         "tinyjax.core.control_flow.loops": "associative_scan fori_loop map=map_",
         "tinyjax.core.control_flow.scan": "scan",

@@ -96,11 +96,11 @@ from tinyjax.lax.placement import pbroadcast as pbroadcast
 from tinyjax.lax.placement import pcast as pcast
 from tinyjax.lax.placement import platform_dependent as platform_dependent
 from tinyjax.lax.products import AccuracyMode as AccuracyMode
-from tinyjax.lax.products import DotAlgorithm as DotAlgorithm
-from tinyjax.lax.products import DotAlgorithmPreset as DotAlgorithmPreset
+from tinyjax.primitives.precision import DotAlgorithm as DotAlgorithm
+from tinyjax.primitives.precision import DotAlgorithmPreset as DotAlgorithmPreset
 from tinyjax.lax.products import DotDimensionNumbers as DotDimensionNumbers
-from tinyjax.lax.products import Precision as Precision
-from tinyjax.lax.products import PrecisionLike as PrecisionLike
+from tinyjax.primitives.precision import Precision as Precision
+from tinyjax.primitives.precision import PrecisionLike as PrecisionLike
 from tinyjax.lax.products import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
 from tinyjax.lax.products import Tolerance as Tolerance
 from tinyjax.lax.products import batch_matmul as batch_matmul

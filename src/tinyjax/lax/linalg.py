@@ -16,6 +16,7 @@ from tinyjax.core.names import Array, ArrayLike, ck, ints, prim, sh, sl, wl
 from tinyjax.core.values.operands import as_array
 from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.lax.tridiagonal import perturbed_solve
+from tinyjax.numpy.contraction import exact_matmul
 from tinyjax.primitives import (
     householder,
     lu as _lu,
@@ -793,7 +794,7 @@ def qdwh(
         c = a + b - 1.0
         stacked = jnp.concatenate([jnp.sqrt(c).astype(u.dtype) * u, identity])
         q = jnp.linalg.qr(stacked)[0]
-        turned = q[:m] @ q[m:].conj().T
+        turned = exact_matmul(q[:m], q[m:].conj().T)
         weights = (b / c).astype(u.dtype), ((a - b / c) / jnp.sqrt(c)).astype(u.dtype)
         after = weights[0] * u + weights[1] * turned
         raised = jnp.minimum(low * (a + b * square) / (1.0 + c * square), 1.0)
@@ -803,5 +804,5 @@ def qdwh(
     lowest = jnp.asarray(precision, magnitudes.dtype)
     begin = (start, lowest, jnp.asarray(0), jnp.asarray(False))
     u, _, count, converged = wl.while_loop(goes_on, step, begin)
-    h = u.conj().T @ matrix
+    h = exact_matmul(u.conj().T, matrix)
     return u, (h + h.conj().T) / 2, count, converged

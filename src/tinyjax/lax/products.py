@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from enum import Enum
-from typing import Any, Final, TypeAlias
+from typing import Any
 
 import attrs
 
@@ -13,43 +13,10 @@ from tinyjax.core.names import Array, ArrayLike, bc, dev, ew, ints, opd, sh, tr
 from tinyjax.lax import operands
 from tinyjax.numpy import promotion as pm, sorting as srt
 from tinyjax.primitives import dot as _dot, result_placement as placing
+from tinyjax.primitives.precision import PrecisionLike, chosen_precision
 
 # Products of vectors, matrices and arrays of any number of axes.
 
-
-class Precision(Enum):
-    """How exact products are to be; all are computed in the full precision of their dtype.
-
-    So the choice has no effect; it may also be named by a text or, in pairs, for both operands.
-
-    Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax import lax
-        >>> lax.dot(jnp.ones(2), jnp.ones(2), precision=lax.Precision.DEFAULT)
-        Array(2., dtype=float32)
-        >>> lax.Precision("float32")
-        <Precision.HIGHEST: 2>
-    """
-
-    DEFAULT = 0
-    HIGH = 1
-    HIGHEST = 2
-
-    @classmethod
-    def _missing_(cls, value: object) -> Precision | None:
-        """Return what a name of JAX's ``default_matmul_precision`` means."""
-        return _PRECISIONS.get(value) if value is None or isinstance(value, str) else None
-
-
-_PRECISIONS: Final[Mapping[str | None, Precision]] = {
-    **dict.fromkeys((None, "default", "fastest", "bfloat16"), Precision.DEFAULT),
-    **dict.fromkeys(("high", "bfloat16_3x", "tensorfloat32"), Precision.HIGH),
-    **dict.fromkeys(("highest", "float32"), Precision.HIGHEST),
-}
-
-
-#: How exact products are to be: one precision for both operands, or one for each, or None.
-PrecisionLike: TypeAlias = str | Precision | tuple[str, str] | tuple[Precision, Precision] | None
 
 DotDimensionNumbers = tuple[
     tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]
@@ -61,7 +28,7 @@ def dot_general(
     lhs: ArrayLike,
     rhs: ArrayLike,
     dimension_numbers: DotDimensionNumbers,
-    precision: object = None,
+    precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
     *,
     out_sharding: dev.Placement = None,
@@ -74,7 +41,9 @@ def dot_general(
         dimension_numbers: the axes of either that are multiplied and summed, pairwise; then the
             axes of either that are aligned: ``((lhs_contract, rhs_contract), (lhs_batch,
             rhs_batch))``.
-        precision: not used: products are computed in the full precision of their dtype.
+        precision: how exactly GPUs and TPUs compute: a ``Precision`` or its name, one for each
+            operand, or an algorithm. By default it is what the setting
+            ``default_matmul_precision`` says, or else full. It has no effect on the CPU.
         preferred_element_type: the dtype of the result; by default that which the operands promote
             to.
         out_sharding: where the result is to lie.
@@ -102,6 +71,7 @@ def dot_general(
         _places(x, x_batch),
         _places(y, y_batch),
         x.dtype if preferred_element_type is None else dtypes.check(preferred_element_type),
+        precision=chosen_precision(precision),
     )
     return tr.bind1(_dot.dot_general_p, (x, y), _dot.keeping(x, y, params))
 
@@ -145,7 +115,7 @@ def dot(
     rhs: ArrayLike,
     *,
     dimension_numbers: DotDimensionNumbers | None = None,
-    precision: object = None,
+    precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
     out_sharding: dev.Placement = None,
 ) -> Array:
@@ -172,10 +142,10 @@ def dot(
             raise errors.ShapeError.got("dot multiplies vectors and matrices that fit", x, y)
         dimension_numbers = (((x.ndim - 1,), (0,)), ((), ()))
     dtype = preferred_element_type
-    return dot_general(x, y, dimension_numbers, None, dtype, out_sharding=out_sharding)
+    return dot_general(x, y, dimension_numbers, precision, dtype, out_sharding=out_sharding)
 
 
-def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: object = None) -> Array:
+def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: PrecisionLike = None) -> Array:
     """Return the products of matrices in the last two axes, for equal axes before.
 
     Raises:
@@ -192,7 +162,7 @@ def batch_matmul(lhs: ArrayLike, rhs: ArrayLike, precision: object = None) -> Ar
     if x.ndim != y.ndim or x.ndim < 2:
         raise errors.ShapeError.got("batch_matmul needs as many axes of either, two at least", x, y)
     batch = tuple(range(x.ndim - 2))
-    return dot_general(x, y, (((x.ndim - 1,), (x.ndim - 2,)), (batch, batch)))
+    return dot_general(x, y, (((x.ndim - 1,), (x.ndim - 2,)), (batch, batch)), precision)
 
 
 def scaled_dot(
@@ -274,7 +244,7 @@ def _scaled(name: str, x: Array, scale: ArrayLike | None, axes: Sequence[int]) -
     return ew.mul(narrow, sh.reshape(spread, x.shape))
 
 
-# Options for the accuracy of functions and products. They have no effect.
+# Options for the accuracy of functions. They have no effect.
 
 
 class AccuracyMode(Enum):
@@ -313,69 +283,6 @@ class Tolerance:
     atol: float = 0.0
     rtol: float = 0.0
     ulps: int = 0
-
-
-@attrs.frozen
-class DotAlgorithm:
-    """Name the dtypes in which a product is computed; this has no effect.
-
-    Attributes:
-        lhs_precision_type: the dtype of the left operand.
-        rhs_precision_type: the dtype of the right operand.
-        accumulation_type: the dtype of sums.
-        lhs_component_count: the number of parts of the left operand.
-        rhs_component_count: the number of parts of the right operand.
-        num_primitive_operations: the number of products.
-        allow_imprecise_accumulation: whether sums may be rounded.
-
-    Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax import lax
-        >>> algorithm = lax.DotAlgorithm(jnp.bfloat16, jnp.bfloat16, jnp.float32)
-        >>> lax.dot(jnp.ones(2), jnp.ones(2), precision=algorithm)
-        Array(2., dtype=float32)
-    """
-
-    lhs_precision_type: Any
-    rhs_precision_type: Any
-    accumulation_type: Any
-    lhs_component_count: int = 1
-    rhs_component_count: int = 1
-    num_primitive_operations: int = 1
-    allow_imprecise_accumulation: bool = False
-
-
-class DotAlgorithmPreset(Enum):
-    """Name a ``DotAlgorithm``; this has no effect.
-
-    It is there for programs that were written for JAX: on the CPU float32 is multiplied in float32,
-    and 16-bit floats are added up in float32.
-
-    Example:
-        >>> import tinyjax.numpy as jnp
-        >>> from tinyjax import lax
-        >>> lax.dot(jnp.ones(2), jnp.ones(2), precision=lax.DotAlgorithmPreset.F32_F32_F32)
-        Array(2., dtype=float32)
-        >>> lax.DotAlgorithmPreset.BF16_BF16_F32.name
-        'BF16_BF16_F32'
-    """
-
-    DEFAULT = 0
-    ANY_F8_ANY_F8_F32 = 1
-    ANY_F8_ANY_F8_F32_FAST_ACCUM = 2
-    ANY_F8_ANY_F8_ANY = 3
-    ANY_F8_ANY_F8_ANY_FAST_ACCUM = 4
-    F16_F16_F16 = 5
-    F16_F16_F32 = 6
-    BF16_BF16_BF16 = 7
-    BF16_BF16_F32 = 8
-    BF16_BF16_F32_X3 = 9
-    BF16_BF16_F32_X6 = 10
-    BF16_BF16_F32_X9 = 11
-    TF32_TF32_F32 = 12
-    TF32_TF32_F32_X3 = 13
-    F32_F32_F32 = 14
-    F64_F64_F64 = 15
 
 
 # Products along an axis that is divided into groups, whose sizes are data.
@@ -430,7 +337,7 @@ def ragged_dot(
     lhs: ArrayLike,
     rhs: ArrayLike,
     group_sizes: ArrayLike,
-    precision: object = None,
+    precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
     group_offset: ArrayLike | None = None,
     out_sharding: dev.Placement = None,
@@ -441,7 +348,7 @@ def ragged_dot(
         lhs: shape ``(m, k)``.
         rhs: shape ``(g, k, n)``, of the same dtype.
         group_sizes: how many rows each group has, one after another; integers, shape ``(g,)``.
-        precision: not used: products are computed in the full precision of their dtype.
+        precision: as in ``dot_general``.
         preferred_element_type: the dtype of the result; that of the operands by default.
         group_offset: must be None.
         out_sharding: where the result is to lie.
@@ -470,7 +377,7 @@ def ragged_dot(
         )
     _check_groups("ragged_dot", sizes, group_offset)
     numbers = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
-    return _product(x, y, sizes, numbers, preferred_element_type)
+    return _product(x, y, sizes, numbers, precision, preferred_element_type)
 
 
 @placing.placed
@@ -479,7 +386,7 @@ def ragged_dot_general(
     rhs: ArrayLike,
     group_sizes: ArrayLike,
     ragged_dot_dimension_numbers: RaggedDotDimensionNumbers,
-    precision: object = None,
+    precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
     group_offset: ArrayLike | None = None,
     out_sharding: dev.Placement = None,
@@ -493,7 +400,7 @@ def ragged_dot_general(
             shape ``(g,)``, or with axes in front: ``lhs``'s aligned ones, and those of the divided
             axis' kind before it.
         ragged_dot_dimension_numbers: which axes belong together.
-        precision: not used: products are computed in the full precision of their dtype.
+        precision: as in ``dot_general``.
         preferred_element_type: the dtype of the result; that of the operands by default.
         group_offset: must be None.
         out_sharding: where the result is to lie.
@@ -524,7 +431,7 @@ def ragged_dot_general(
             f"but got {errors.shortened(numbers)}."
         )
     _check_groups("ragged_dot_general", sizes, group_offset)
-    return _product(x, y, sizes, numbers, preferred_element_type)
+    return _product(x, y, sizes, numbers, precision, preferred_element_type)
 
 
 def _check_groups(name: str, sizes: Array, offset: ArrayLike | None) -> None:
@@ -543,12 +450,17 @@ def _one(axes: Axes, ndim: int, what: str) -> int:
 
 
 def _product(
-    x: Array, y: Array, sizes: Array, numbers: RaggedDotDimensionNumbers, dtype: dtypes.DTypeLike
+    x: Array,
+    y: Array,
+    sizes: Array,
+    numbers: RaggedDotDimensionNumbers,
+    precision: PrecisionLike,
+    dtype: dtypes.DTypeLike,
 ) -> Array:
     (x_contract, y_contract), (x_batch, y_batch) = numbers.dot_dimension_numbers
     ragged = _one(numbers.lhs_ragged_dimensions, x.ndim, "lhs_ragged_dimensions")
     free = tuple(i for i in range(x.ndim) if i not in (*x_contract, *x_batch))
-    options: dict[str, Any] = {"preferred_element_type": dtype}
+    options: dict[str, Any] = {"precision": precision, "preferred_element_type": dtype}
     if ragged in free:
         group = _one(numbers.rhs_group_dimensions, y.ndim, "rhs_group_dimensions")
         if group in (*y_contract, *y_batch) or y.shape[group] != sizes.shape[-1]:

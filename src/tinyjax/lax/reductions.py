@@ -22,6 +22,7 @@ from tinyjax.lax.products import dot_general
 from tinyjax.lax.shapes import broadcast, concatenate, distinct, reshape, transpose
 from tinyjax.primitives import arg_extrema, convolution as cv, cumulative as cu, reduce_window as wi
 from tinyjax.primitives.matrices import identities
+from tinyjax.primitives.precision import PrecisionLike
 from tinyjax.primitives.result_placement import placed
 
 # Reductions: over axes, under windows, running ones, and by any function.
@@ -584,7 +585,7 @@ def conv_general_dilated_patches(  # noqa: PLR0913, PLR0917 (JAX's signature)
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
-    precision: object = None,
+    precision: PrecisionLike = None,
     preferred_element_type: DTypeLike = None,
 ) -> Array:
     """Return the elements under a window, at each of its positions, as features.
@@ -597,7 +598,7 @@ def conv_general_dilated_patches(  # noqa: PLR0913, PLR0917 (JAX's signature)
         lhs_dilation: the distance at which elements of ``lhs`` are placed.
         rhs_dilation: the distance of elements under the window.
         dimension_numbers: as in ``conv_general_dilated``; the kernel's axes order the elements.
-        precision: not used.
+        precision: as in ``conv_general_dilated``.
         preferred_element_type: the dtype of the result; that of ``lhs`` by default.
 
     Returns:
@@ -634,6 +635,7 @@ def conv_general_dilated_patches(  # noqa: PLR0913, PLR0917 (JAX's signature)
         rhs_dilation,
         numbers,
         feature_group_count=features,
+        precision=precision,
         preferred_element_type=preferred_element_type,
     )
 
@@ -647,7 +649,7 @@ def conv_general_dilated_local(  # noqa: PLR0913, PLR0917 (JAX's signature)
     lhs_dilation: Sequence[int] | None = None,
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: ConvGeneralDilatedDimensionNumbers = None,
-    precision: object = None,
+    precision: PrecisionLike = None,
 ) -> Array:
     """Convolve with a kernel that differs from place to place.
 
@@ -661,7 +663,7 @@ def conv_general_dilated_local(  # noqa: PLR0913, PLR0917 (JAX's signature)
         lhs_dilation: the distance at which elements of ``lhs`` are placed.
         rhs_dilation: the distance of elements under the window.
         dimension_numbers: as in ``conv_general_dilated``.
-        precision: not used.
+        precision: as in ``conv_general_dilated``.
 
     Returns:
         An array with batch, output features and spatial axes.
@@ -683,12 +685,13 @@ def conv_general_dilated_local(  # noqa: PLR0913, PLR0917 (JAX's signature)
         _check_axes("conv_general_dilated_local", operand, sizes)
     numbers = cv.conv_dimension_numbers(x.shape, (1, 1, *sizes), dimension_numbers)
     patches = conv_general_dilated_patches(
-        x, sizes, window_strides, padding, lhs_dilation, rhs_dilation, numbers
+        *(x, sizes, window_strides, padding, lhs_dilation, rhs_dilation, numbers, precision)
     )
     # in the result's order of spatial axes, so that they come out in it
     space = sorted(zip(numbers.out_spec[2:], numbers.rhs_spec[2:], strict=True))
     axes = tuple(out for out, _ in space), tuple(own for _, own in space)
-    out = dot_general(patches, kernel, (((numbers.out_spec[1],), (numbers.rhs_spec[1],)), axes))
+    contracted = (numbers.out_spec[1],), (numbers.rhs_spec[1],)
+    out = dot_general(patches, kernel, (contracted, axes), precision)
     last = out.ndim - 1
     pairs = sorted([(numbers.out_spec[0], last - 1), (numbers.out_spec[1], last)])
     order = list(range(last - 1))

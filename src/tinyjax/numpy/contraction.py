@@ -3,7 +3,7 @@
 All of them become ``dot_general``, which names its axes, so operands are not transposed or repeated
 first; a product that sums over no axis becomes a broadcast multiplication. Operands are promoted to
 their common dtype, which is the result's unless ``preferred_element_type`` is given. ``precision``
-has no effect: products are always computed in the full precision of their dtype.
+has an effect on GPUs and TPUs only: the processor computes in the full precision of the dtype.
 """
 
 from __future__ import annotations
@@ -24,6 +24,12 @@ from tinyjax.host import replay
 from tinyjax.numpy import elementwise as uf, promotion as pm
 from tinyjax.primitives import result_placement as placing
 from tinyjax.primitives.dot import dot_general
+from tinyjax.primitives.precision import (
+    Canonical,
+    PrecisionLike,
+    chosen_precision,
+    swapped_precision,
+)
 
 Axes = tuple[int, ...]
 #: What multiplies two arrays as ``lax.dot_general`` does, with its arguments.
@@ -62,7 +68,7 @@ def dot(
     a: ArrayLike,
     b: ArrayLike,
     *,
-    precision: object = None,
+    precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
     out_sharding: dev.Placement = None,
 ) -> Array:
@@ -73,7 +79,7 @@ def dot(
     Args:
         a: any shape.
         b: any shape; its last axis but one (the only one of a vector) has the size of ``a``'s last.
-        precision: has no effect.
+        precision: as in ``lax.dot_general``.
         preferred_element_type: the dtype of the result.
         out_sharding: where the result is to lie.
 
@@ -97,7 +103,9 @@ def dot(
             f"dot of shapes {x.shape} and {y.shape}: the last axis of the first has size "
             f"{x.shape[-1]}, and axis {axis} of the second {y.shape[axis]}; they must be equal."
         )
-    return dot_general(x, y, ((x.ndim - 1,), (axis,)), dtype=dtype)
+    return dot_general(
+        x, y, ((x.ndim - 1,), (axis,)), dtype=dtype, precision=chosen_precision(precision)
+    )
 
 
 def _outer(x: Array, y: Array, dtype: dtypes.DType) -> Array:
@@ -112,7 +120,7 @@ def matmul(
     a: ArrayLike,
     b: ArrayLike,
     *,
-    precision: object = None,
+    precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
     out_sharding: dev.Placement = None,
 ) -> Array:
@@ -121,7 +129,7 @@ def matmul(
     Args:
         a: shape ``(..., n, k)``, or ``(k,)`` for a row vector.
         b: shape ``(..., k, m)``, or ``(k,)`` for a column vector.
-        precision: has no effect.
+        precision: as in ``lax.dot_general``.
         preferred_element_type: the dtype of the result.
         out_sharding: where the result is to lie.
 
@@ -138,9 +146,30 @@ def matmul(
     """
     if out_sharding is not None:
         return placing.put_result(
-            matmul, out_sharding, a, b, preferred_element_type=preferred_element_type
+            *(matmul, out_sharding, a, b),
+            precision=precision,
+            preferred_element_type=preferred_element_type,
         )
-    (x, y), dtype = _prepare("matmul", (a, b), preferred_element_type)
+    return _matmul(a, b, preferred_element_type, chosen_precision(precision))
+
+
+def exact_matmul(a: ArrayLike, b: ArrayLike) -> Array:
+    """Return the matrix product in full precision, whatever the settings say.
+
+    Linear algebra multiplies so: its errors grow with the matrices' condition numbers.
+
+    Example:
+        >>> import tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax.numpy.contraction import exact_matmul
+        >>> with tinyjax.default_matmul_precision("bfloat16_3x"):
+        ...     tinyjax.jit(exact_matmul).lower(jnp.eye(2), jnp.eye(2)).as_text().count("HIGH>")
+        0
+    """
+    return _matmul(a, b, None, None)
+
+
+def _matmul(a: ArrayLike, b: ArrayLike, preferred: dtypes.DTypeLike, precision: Canonical) -> Array:
+    (x, y), dtype = _prepare("matmul", (a, b), preferred)
     p, q = x.shape, y.shape
     if not p or not q:
         raise errors.ShapeError(
@@ -154,11 +183,11 @@ def matmul(
             "of the second are summed over and must have the same size."
         )
     if x_axis <= 1 and len(q) <= 2:
-        return dot_general(x, y, ((x_axis,), (y_axis,)), dtype=dtype)
-    return _batched_matmul(x, y, dtype)
+        return dot_general(x, y, ((x_axis,), (y_axis,)), dtype=dtype, precision=precision)
+    return _batched_matmul(x, y, dtype, precision)
 
 
-def _batched_matmul(x: Array, y: Array, dtype: dtypes.DType) -> Array:
+def _batched_matmul(x: Array, y: Array, dtype: dtypes.DType, precision: Canonical) -> Array:
     # the letters k, n and m stand for the axes of the matrices, others for those before
     most = max(x.ndim, y.ndim) - 2
     batch = "abcdefgh"[:most] if most <= 8 else _symbols(most)
@@ -167,7 +196,7 @@ def _batched_matmul(x: Array, y: Array, dtype: dtypes.DType) -> Array:
     out = batch + ("n" if x.ndim > 1 else "") + ("m" if y.ndim > 1 else "")
     sizes = _sizes("matmul", (x_names, y_names), (x.shape, y.shape))
     left, right = _simplify(x, x_names, sizes), _simplify(y, y_names, sizes)
-    product, names = _contract(*left, *right, out, dtype)
+    product, names = _contract(*left, *right, out, dtype, precision)
     return _permute(product, names, out)
 
 
@@ -175,7 +204,7 @@ def vdot(
     a: ArrayLike,
     b: ArrayLike,
     *,
-    precision: object = None,
+    precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
 ) -> Array:
     """Return the sum of the products of all elements, the first conjugated.
@@ -186,7 +215,7 @@ def vdot(
     Args:
         a: any shape.
         b: any shape of as many elements.
-        precision: has no effect.
+        precision: as in ``lax.dot_general``.
         preferred_element_type: the dtype of the result.
 
     Returns:
@@ -206,7 +235,9 @@ def vdot(
     if x.size != y.size:
         raise errors.ShapeError.got("vdot needs as many elements of either operand", x, y)
     left, right = _conjugate(sh.reshape(x, (x.size,))), sh.reshape(y, (y.size,))
-    return dot_general(left, right, ((0,), (0,)), dtype=dtype)
+    return dot_general(
+        left, right, ((0,), (0,)), dtype=dtype, precision=chosen_precision(precision)
+    )
 
 
 def _conjugate(x: Array) -> Array:
@@ -219,7 +250,7 @@ def vecdot(
     /,
     *,
     axis: int = -1,
-    precision: object = None,
+    precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
 ) -> Array:
     """Return the sum of products over one axis, the first conjugated, broadcasting over the others.
@@ -228,7 +259,7 @@ def vecdot(
         x1: at least one axis.
         x2: at least one axis.
         axis: the axis of both that is summed over.
-        precision: has no effect.
+        precision: as in ``lax.dot_general``.
         preferred_element_type: the dtype of the result.
 
     Raises:
@@ -244,7 +275,7 @@ def vecdot(
     x = sh.moveaxis(x, ints.canonical_axis(axis, x.ndim), x.ndim - 1)
     y = sh.moveaxis(y, ints.canonical_axis(axis, y.ndim), y.ndim - 1)
     _check_inner("vecdot", x, -1, y, -1)
-    return _einsum("vecdot", "...k,...k->...", [_conjugate(x), y], dtype)
+    return _einsum("vecdot", "...k,...k->...", [_conjugate(x), y], dtype, precision)
 
 
 def _check_inner(name: str, x: Array, i: int, y: Array, j: int) -> None:
@@ -273,7 +304,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """
     (x, y), dtype = _prepare("matvec", (x1, x2), None)
     _check_inner("matvec", x, -1, y, -1)
-    return _einsum("matvec", "...nm,...m->...n", [x, y], dtype)
+    return _einsum("matvec", "...nm,...m->...n", [x, y], dtype, None)
 
 
 def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
@@ -291,14 +322,14 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     """
     (x, y), dtype = _prepare("vecmat", (x1, x2), None)
     _check_inner("vecmat", x, -1, y, -2)
-    return _einsum("vecmat", "...n,...nm->...m", [_conjugate(x), y], dtype)
+    return _einsum("vecmat", "...n,...nm->...m", [_conjugate(x), y], dtype, None)
 
 
 def inner(
     a: ArrayLike,
     b: ArrayLike,
     *,
-    precision: object = None,
+    precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
 ) -> Array:
     """Return the sum of products over the last axis of both; a scalar multiplies.
@@ -308,7 +339,7 @@ def inner(
     Args:
         a: any shape.
         b: any shape with a last axis of the same size.
-        precision: has no effect.
+        precision: as in ``lax.dot_general``.
         preferred_element_type: the dtype of the result.
 
     Returns:
@@ -331,7 +362,9 @@ def inner(
         raise errors.ShapeError(
             f"inner of shapes {x.shape} and {y.shape}: the last axes must have the same size."
         )
-    return dot_general(x, y, ((x.ndim - 1,), (y.ndim - 1,)), dtype=dtype)
+    return dot_general(
+        x, y, ((x.ndim - 1,), (y.ndim - 1,)), dtype=dtype, precision=chosen_precision(precision)
+    )
 
 
 def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
@@ -387,7 +420,7 @@ def tensordot(
     b: ArrayLike,
     axes: int | Sequence[int] | Sequence[int | Sequence[int]] = 2,
     *,
-    precision: object = None,
+    precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
     out_sharding: dev.Placement = None,
 ) -> Array:
@@ -398,7 +431,7 @@ def tensordot(
         b: any shape.
         axes: how many of the last axes of ``a`` and the first of ``b``; or the axes of either, an
             int or a sequence each, which are paired in order.
-        precision: has no effect.
+        precision: as in ``lax.dot_general``.
         preferred_element_type: the dtype of the result.
         out_sharding: where the result is to lie.
 
@@ -437,7 +470,9 @@ def tensordot(
             f"tensordot of shapes {x.shape} and {y.shape} over axes {left} and {right}: axes are "
             "paired in order and must have equal sizes."
         )
-    return dot_general(x, y, (left, right), dtype=dtype) if left else _outer(x, y, dtype)
+    if not left:
+        return _outer(x, y, dtype)
+    return dot_general(x, y, (left, right), dtype=dtype, precision=chosen_precision(precision))
 
 
 def _axes_of(axes_of_x: int | Sequence[int], x: Array) -> Axes:
@@ -463,7 +498,7 @@ def einsum(
     *operands: Any,
     out: None = None,
     optimize: str | bool | Sequence[tuple[int, ...]] = "auto",
-    precision: object = None,
+    precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
     out_sharding: dev.Placement = None,
     _dot_general: DotGeneral | None = None,
@@ -484,7 +519,7 @@ def einsum(
         optimize: whether to choose the order of products by their cost; False goes from left to
             right. A path, that is a list of tuples of positions, is followed: the operands named
             are replaced by their product at the end of the list.
-        precision: has no effect.
+        precision: as in ``lax.dot_general``.
         preferred_element_type: the dtype of the result.
         out_sharding: where the result is to lie.
         _dot_general: what multiplies two operands in place of ``lax.dot_general``, with its
@@ -519,7 +554,9 @@ def einsum(
     multiply = None
     if _dot_general is not None:
         multiply = partial(_multiplied_by, _dot_general, precision, dtype)
-    return _einsum("einsum", subscripts, xs, dtype, optimize is not False, path, multiply)
+    return _einsum(
+        "einsum", subscripts, xs, dtype, precision, optimize is not False, path, multiply
+    )
 
 
 @ck.explained
@@ -647,12 +684,14 @@ def _einsum(
     subscripts: str,
     xs: Sequence[Array],
     dtype: dtypes.DType,
+    precision: PrecisionLike,
     optimize: bool = True,
     path: tuple[tuple[int, ...], ...] | None = None,
     multiply: Callable[[_Product, Array, Array], tuple[Array, str]] | None = None,
 ) -> Array:
     shapes = tuple(x.shape for x in xs)
     terms, out = _parse(subscripts, tuple(map(len, shapes)))
+    exactly = chosen_precision(precision)
     sizes = _sizes(what if what != "einsum" else f"einsum {subscripts!r}", terms, shapes)
     work = [_simplify(x, term, sizes) for x, term in zip(xs, terms, strict=True)]
     while len(work) > 1:
@@ -670,7 +709,7 @@ def _einsum(
         for k, other in enumerate(group[1:], start=2):
             later = [n for _, n in (*group[k:], *rest)]
             left = _wanted(joined[1], other[1], later, out)
-            joined = _contract(*joined, *other, left, dtype, multiply)
+            joined = _contract(*joined, *other, left, dtype, exactly, multiply)
         # what was multiplied comes last, as in NumPy's paths; left to right it stays first
         work = [*rest, joined] if path is not None or optimize else [joined, *rest]
     ((x, names_left),) = work
@@ -780,6 +819,7 @@ def _contract(
     y_names: str,
     remaining: str,
     dtype: dtypes.DType,
+    precision: Canonical,
     multiply: Callable[[_Product, Array, Array], tuple[Array, str]] | None = None,
 ) -> tuple[Array, str]:
     """Multiply two operands and sum over the names that are not wanted."""
@@ -795,8 +835,8 @@ def _contract(
     if plan.swap:
         contract = plan.contract[1], plan.contract[0]
         batch = plan.batch[1], plan.batch[0]
-        return dot_general(y, x, contract, batch, dtype), plan.out
-    return dot_general(x, y, plan.contract, plan.batch, dtype), plan.out
+        return dot_general(y, x, contract, batch, dtype, swapped_precision(precision)), plan.out
+    return dot_general(x, y, plan.contract, plan.batch, dtype, precision), plan.out
 
 
 def _multiplied_by(
@@ -832,4 +872,4 @@ def _permute(x: Array, names: str, out: str) -> Array:
     return x if names == out else sh.transpose(x, tuple(map(names.index, out)))
 
 
-replay.replay_functions(globals(), plain="matmul einsum_path")
+replay.replay_functions(globals(), plain="matmul exact_matmul einsum_path")

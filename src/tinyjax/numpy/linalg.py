@@ -26,9 +26,11 @@ from tinyjax.numpy import (
     reductions as red,
 )
 from tinyjax.numpy.calculus import cross as cross_of
+from tinyjax.numpy.contraction import exact_matmul
 from tinyjax.numpy.sorting import argsort
 from tinyjax.numpy.taking import take_along_axis
 from tinyjax.primitives import determinant, lu, matrices as ma, qr as _qr, spectral, triangular
+from tinyjax.primitives.precision import PrecisionLike
 
 lazy.answer_for(
     __name__,
@@ -510,7 +512,7 @@ def _above(s: Array, rtol: Array) -> Array:
 @custom_derivatives.custom_jvp
 def _pinv(a: Array, rtol: Array) -> Array:
     u, s, vh = spectral.svd(a, full_matrices=False)
-    return (ma.mH(vh) * _inverted(s, rtol)[..., None, :]) @ ma.mH(u)
+    return exact_matmul(ma.mH(vh) * _inverted(s, rtol)[..., None, :], ma.mH(u))
 
 
 @_pinv.defjvp
@@ -519,8 +521,10 @@ def _pinv_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tu
     (a, rtol), (ta, _) = primals, tangents
     p = _pinv(a, rtol)
     th, ph = ma.mH(ta), ma.mH(p)
-    left, right = th - th @ (a @ p), th - (p @ a) @ th
-    return p, p @ (ph @ left) + (right @ ph) @ p - p @ ta @ p
+    left = th - exact_matmul(th, exact_matmul(a, p))
+    right = th - exact_matmul(exact_matmul(p, a), th)
+    changes = exact_matmul(p, exact_matmul(ph, left)) + exact_matmul(exact_matmul(right, ph), p)
+    return p, changes - exact_matmul(exact_matmul(p, ta), p)
 
 
 @custom_derivatives.custom_jvp
@@ -528,8 +532,8 @@ def _least_squares(a: Array, b: Array, rtol: Array) -> tuple[Array, Array]:
     """The product of the pseudo-inverse with right-hand sides, and the singular values."""
     u, s, vh = spectral.svd(a, full_matrices=False)
     inverse = _inverted(s, rtol)
-    along = ma.mH(u) @ b
-    return ma.mH(vh) @ ((inverse if b.ndim == 1 else inverse[:, None]) * along), s
+    along = exact_matmul(ma.mH(u), b)
+    return exact_matmul(ma.mH(vh), (inverse if b.ndim == 1 else inverse[:, None]) * along), s
 
 
 @_least_squares.defjvp
@@ -539,10 +543,11 @@ def _least_squares_jvp(
     """That of the pseudo-inverse, times vectors; singular values have one where these have none."""
     (a, b, rtol), (ta, tb, _) = primals, tangents
     p = _pinv(a, rtol)
-    x = p @ b
+    x = exact_matmul(p, b)
     th, ph = ma.mH(ta), ma.mH(p)
-    beyond = th @ (ph @ x)
-    tx = beyond + p @ (tb - ta @ x + ph @ (th @ (b - a @ x)) - a @ beyond)
+    beyond = exact_matmul(th, exact_matmul(ph, x))
+    rest = exact_matmul(ph, exact_matmul(th, b - exact_matmul(a, x)))
+    tx = beyond + exact_matmul(p, tb - exact_matmul(ta, x) + rest - exact_matmul(a, beyond))
     s, ts = api.jvp(spectral.singular_values, (a,), (ta,))
     return (x, s), (tx, ts)
 
@@ -680,7 +685,7 @@ def lstsq(
         solution = cr.zeros((x.shape[1], *y.shape[1:]), x.dtype)
     else:
         solution, s = _least_squares(x, y, rtol)
-    rest = y - x @ solution
+    rest = y - exact_matmul(x, solution)
     squares = red.sum(uf.real(rest * uf.conj(rest)), 0, keepdims=rest.ndim == 1)
     rank = red.sum(_above(s, rtol), None)
     m, n = x.shape
@@ -762,7 +767,7 @@ def matmul(
     x2: ArrayLike,
     /,
     *,
-    precision: object = None,
+    precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
 ) -> Array:
     """Return the matrix product; as ``tinyjax.numpy.matmul``.
@@ -775,7 +780,9 @@ def matmul(
         >>> jnp.linalg.matmul(jnp.array([[1, 2], [3, 4]]), jnp.array([10, 1]))
         Array([12, 34], dtype=int32)
     """
-    return contraction.matmul(x1, x2, preferred_element_type=preferred_element_type)
+    return contraction.matmul(
+        x1, x2, precision=precision, preferred_element_type=preferred_element_type
+    )
 
 
 def tensordot(
@@ -784,7 +791,7 @@ def tensordot(
     /,
     *,
     axes: int | Sequence[int] | Sequence[int | Sequence[int]] = 2,
-    precision: object = None,
+    precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
     out_sharding: dev.Placement = None,
 ) -> Array:
@@ -801,7 +808,10 @@ def tensordot(
         Array(6., dtype=float32)
     """
     return contraction.tensordot(
-        x1, x2, axes, preferred_element_type=preferred_element_type, out_sharding=out_sharding
+        *(x1, x2, axes),
+        precision=precision,
+        preferred_element_type=preferred_element_type,
+        out_sharding=out_sharding,
     )
 
 
@@ -925,12 +935,12 @@ def matrix_power(a: ArrayLike, n: int) -> Array:
         power_of_two = power_of_two @ power_of_two
 
 
-def multi_dot(arrays: Sequence[ArrayLike], *, precision: object = None) -> Array:
+def multi_dot(arrays: Sequence[ArrayLike], *, precision: PrecisionLike = None) -> Array:
     """Return the product of several matrices, in the order that takes the least work.
 
     Args:
         arrays: two at least; the first and the last may be vectors.
-        precision: not used; see ``tinyjax.numpy.dot``.
+        precision: as in ``lax.dot_general``.
 
     Raises:
         ShapeError: there are fewer than two, one is not a matrix, or the sizes do not fit.
@@ -965,7 +975,7 @@ def multi_dot(arrays: Sequence[ArrayLike], *, precision: object = None) -> Array
         if i == j:
             return xs[i]
         k = work[i, j][1]
-        return contraction.dot(product(i, k), product(k + 1, j))
+        return contraction.dot(product(i, k), product(k + 1, j), precision=precision)
 
     return product(0, len(xs) - 1)
 

@@ -18,6 +18,7 @@ from tinyjax.numpy.contraction import dot
 from tinyjax.numpy.promotion import array_of, convert, promote_dtypes, promote_inexact, strong
 from tinyjax.numpy.taking import ix_, searchsorted
 from tinyjax.primitives import convolution as cv, result_placement as placing
+from tinyjax.primitives.precision import PrecisionLike
 
 Mode = Literal["full", "same", "valid"]
 
@@ -27,7 +28,7 @@ def convolve(
     v: ArrayLike,
     mode: Mode = "full",
     *,
-    precision: object = None,
+    precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
 ) -> Array:
     """Return the convolution of two vectors: ``out[k] = sum(a[k - j] * v[j] for j)``.
@@ -37,7 +38,7 @@ def convolve(
         v: the same.
         mode: ``"full"`` for every overlap, ``"same"`` for the middle, as long as the longer vector,
             ``"valid"`` for where the shorter one lies within the longer one.
-        precision: has no effect.
+        precision: as in ``lax.conv_general_dilated``.
         preferred_element_type: the dtype of the result; by default the common float dtype.
 
     Raises:
@@ -52,7 +53,7 @@ def convolve(
     x, y = _vectors("convolve", a, v, preferred_element_type)
     if x.size < y.size:
         x, y = y, x
-    return _slide(x, mn.flip(y), mode, preferred_element_type)
+    return _slide(x, mn.flip(y), mode, precision, preferred_element_type)
 
 
 def correlate(
@@ -60,7 +61,7 @@ def correlate(
     v: ArrayLike,
     mode: Mode = "valid",
     *,
-    precision: object = None,
+    precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
 ) -> Array:
     """Return the correlation of two vectors: ``out[k] = sum(a[k + j] * conj(v[j]) for j)``.
@@ -69,7 +70,7 @@ def correlate(
         a: a vector, not empty.
         v: the same.
         mode: as for ``convolve``.
-        precision: has no effect.
+        precision: as in ``lax.conv_general_dilated``.
         preferred_element_type: the dtype of the result; by default the common float dtype.
 
     Raises:
@@ -84,8 +85,8 @@ def correlate(
     x, y = _vectors("correlate", a, v, preferred_element_type)
     y = uf.conjugate(y)
     if x.size >= y.size:
-        return _slide(x, y, mode, preferred_element_type)
-    return mn.flip(_slide(y, x, mode, preferred_element_type))
+        return _slide(x, y, mode, precision, preferred_element_type)
+    return mn.flip(_slide(y, x, mode, precision, preferred_element_type))
 
 
 def _vectors(name: str, a: ArrayLike, v: ArrayLike, dtype: dtypes.DTypeLike) -> tuple[Array, Array]:
@@ -97,7 +98,9 @@ def _vectors(name: str, a: ArrayLike, v: ArrayLike, dtype: dtypes.DTypeLike) -> 
     return x, y
 
 
-def _slide(x: Array, y: Array, mode: str, dtype: dtypes.DTypeLike) -> Array:
+def _slide(
+    x: Array, y: Array, mode: str, precision: PrecisionLike, dtype: dtypes.DTypeLike
+) -> Array:
     """Products of a vector with another, no longer one, at every place that the mode says."""
     k = y.size
     pads = {"full": (k - 1, k - 1), "same": (k // 2, k - k // 2 - 1), "valid": (0, 0)}
@@ -108,6 +111,7 @@ def _slide(x: Array, y: Array, mode: str, dtype: dtypes.DTypeLike) -> Array:
         sh.reshape(y, (1, 1, k)),
         (1,),
         [pads[mode]],
+        precision=precision,
         preferred_element_type=dtype,
     )
     return sh.reshape(out, (out.size,))

@@ -307,7 +307,7 @@ class PartialDotParams(DotParams):
         unreduced: the axes of the mesh over which the contracted axes are divided.
     """
 
-    unreduced: tuple[str, ...]
+    unreduced: tuple[str, ...] = attrs.field(kw_only=True)
 
 
 def of_sum(params: Any, avals: Sequence[ShapedArray]) -> Any:

@@ -19,6 +19,12 @@ from tinyjax import blas, cores, dtypes, errors, records
 from tinyjax.core.names import av, ck, dev, ew, fam, hlo, ints, lw, opd, prim, ru, sh
 from tinyjax.core.tracing import Primitive, bind1
 from tinyjax.core.values import Array, ArrayLike
+from tinyjax.primitives.precision import (
+    Pair,
+    PrecisionLike,
+    chosen_of_convolution,
+    config_of,
+)
 from tinyjax.primitives.result_placement import placed
 
 Axes: TypeAlias = tuple[int, ...]
@@ -57,7 +63,7 @@ class ConvDimensionNumbers(records.Record):
 
 @attrs.frozen(eq=False, repr=False)
 class ConvParams(prim.Params):
-    """How the window moves, how the axes are laid out and grouped, and the result's dtype."""
+    """How the window moves, the axes' layout and groups, the result's dtype, the precision."""
 
     strides: Axes
     padding: tuple[tuple[int, int], ...]
@@ -67,6 +73,7 @@ class ConvParams(prim.Params):
     feature_groups: int
     batch_groups: int
     dtype: dtypes.DType
+    precision: Pair | None = records.optional()
 
 
 conv_general_dilated_p: Primitive[ConvParams] = Primitive("conv_general_dilated", ConvParams)
@@ -339,7 +346,7 @@ def _conv_lowering(b: lw.Lowering, operands: hlo.Values, params: ConvParams) -> 
             "window_reversal": hlo.bool_array([False] * space),
             "feature_group_count": hlo.integer(params.feature_groups),
             "batch_group_count": hlo.integer(params.batch_groups),
-            "precision_config": "[#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]",
+            "precision_config": config_of(params.precision, x.dtype, b.platform),
         },
     )
     out_batch = numbers.out_spec[0]
@@ -458,6 +465,7 @@ def _transpose_lhs(ct: Array, x: av.ShapedArray, w: Array, params: ConvParams) -
         groups,
         1,
         x.dtype,
+        precision=params.precision,
     )
     out = bind1(conv_general_dilated_p, (_like(ct, w), kernel), moved)
     if params.batch_groups > 1:
@@ -487,6 +495,7 @@ def _transpose_rhs(ct: Array, x: Array, w: av.ShapedArray, params: ConvParams) -
         params.feature_groups * params.batch_groups,
         1,
         w.dtype,
+        precision=params.precision,
     )
     return bind1(conv_general_dilated_p, (x, _like(ct, x)), moved)
 
@@ -675,7 +684,7 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
     dimension_numbers: DimensionNumbers = None,
     feature_group_count: int = 1,
     batch_group_count: int = 1,
-    precision: object = None,
+    precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
     *,
     out_sharding: dev.Placement = None,
@@ -694,7 +703,8 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
         feature_group_count: into how many groups the features are divided, which do not mix.
         batch_group_count: into how many groups the batch is divided, each with output features of
             its own.
-        precision: not used: products are computed in the full precision of their dtype.
+        precision: a ``lax.Precision`` or its name, or one for each operand; by default what the
+            setting ``default_matmul_precision`` says, or else full. It has no effect on the CPU.
         preferred_element_type: the dtype of the result; that of the operands by default.
         out_sharding: where the result is to lie.
 
@@ -752,6 +762,7 @@ def conv_general_dilated(  # noqa: PLR0913, PLR0917 (JAX's signature)
         ints.integer(feature_group_count, "feature_group_count"),
         ints.integer(batch_group_count, "batch_group_count"),
         x.dtype if at_the_end else result_dtype,
+        precision=chosen_of_convolution(precision),
     )
     out = bind1(conv_general_dilated_p, (x, w), params)
     return ew.convert_element_type(out, result_dtype) if at_the_end else out
@@ -762,7 +773,7 @@ def conv(
     rhs: ArrayLike,
     window_strides: Sequence[int],
     padding: str,
-    precision: object = None,
+    precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
 ) -> Array:
     """Convolve ``NC...`` with ``OI...``; see ``conv_general_dilated``.
@@ -778,7 +789,12 @@ def conv(
         Array([[[21., 32.]]], dtype=float32)
     """
     return conv_general_dilated(
-        lhs, rhs, window_strides, padding, preferred_element_type=preferred_element_type
+        lhs,
+        rhs,
+        window_strides,
+        padding,
+        precision=precision,
+        preferred_element_type=preferred_element_type,
     )
 
 
@@ -789,7 +805,7 @@ def conv_with_general_padding(
     padding: Padding,
     lhs_dilation: Sequence[int] | None,
     rhs_dilation: Sequence[int] | None,
-    precision: object = None,
+    precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
 ) -> Array:
     """Convolve ``NC...`` with ``OI...``, with dilations; see ``conv_general_dilated``.
@@ -812,6 +828,7 @@ def conv_with_general_padding(
         padding,
         lhs_dilation,
         rhs_dilation,
+        precision=precision,
         preferred_element_type=preferred_element_type,
     )
 
@@ -832,7 +849,7 @@ def conv_transpose(  # noqa: PLR0913, PLR0917 (JAX's signature)
     rhs_dilation: Sequence[int] | None = None,
     dimension_numbers: DimensionNumbers = None,
     transpose_kernel: bool = False,
-    precision: object = None,
+    precision: PrecisionLike = None,
     preferred_element_type: dtypes.DTypeLike = None,
     use_consistent_padding: bool = False,
 ) -> Array:
@@ -848,7 +865,7 @@ def conv_transpose(  # noqa: PLR0913, PLR0917 (JAX's signature)
         dimension_numbers: three strings; the features come last by default.
         transpose_kernel: whether to reverse the kernel and exchange its features, which makes this
             the gradient of a convolution with the kernel.
-        precision: not used.
+        precision: as in ``conv_general_dilated``.
         preferred_element_type: the dtype of the result.
         use_consistent_padding: whether pairs of ints too are those of the convolution transposed.
 
@@ -907,6 +924,7 @@ def conv_transpose(  # noqa: PLR0913, PLR0917 (JAX's signature)
         steps,
         dilation,
         numbers,
+        precision=precision,
         preferred_element_type=preferred_element_type,
     )
 

@@ -9,16 +9,25 @@ from typing import Final
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors
+from tinyjax import dtypes, errors, records
 from tinyjax.core.names import Array, ShapedArray, ew, hlo, lw, prim, ru, sh, tr
 from tinyjax.dtypes import DType, HostArray
+from tinyjax.primitives.precision import (
+    Canonical,
+    DotAlgorithm,
+    DotAlgorithmPreset,
+    config_of,
+    swapped_precision,
+    takes_float8,
+    written_as,
+)
 
 Axes = tuple[int, ...]
 
 
 @attrs.frozen(cache_hash=True, repr=False)
 class DotParams(prim.Params):
-    """Which axes are contracted and which are batched, pairwise, and the result's dtype.
+    """Which axes are contracted and which are batched, pairwise, the result's dtype, the precision.
 
     The result's axes are the batch axes in order, the left operand's other axes, the right's.
     """
@@ -28,6 +37,7 @@ class DotParams(prim.Params):
     lhs_batch: Axes
     rhs_batch: Axes
     dtype: DType
+    precision: Canonical = records.optional()
 
 
 dot_general_p: prim.Primitive[DotParams] = prim.Primitive("dot_general", DotParams)
@@ -196,6 +206,10 @@ def _product_type(x: ShapedArray, y: ShapedArray, params: DotParams) -> ShapedAr
             "tinyjax.numpy promotes; this primitive does not."
         )
     ru.check_not_made_real("dot_general", x.dtype, params.dtype)
+    if takes_float8(params.precision) and x.dtype not in dtypes.FLOAT8:
+        raise errors.DtypeError(
+            f"{params.precision} is for operands of one float8 dtype, but got {x} and {y}."
+        )
     shape = _shape(x, y, params)
     weak = x.weak_type and y.weak_type and params.dtype == x.dtype
     return ShapedArray(shape, params.dtype, weak)
@@ -210,15 +224,22 @@ def _dot_lowering(b: lw.Lowering, operands: hlo.Values, params: DotParams) -> hl
         f"lhs_contracting_dimensions = {list(params.lhs_contract)}, "
         f"rhs_contracting_dimensions = {list(params.rhs_contract)}>"
     )
-    return b.emit(
-        "stablehlo.dot_general",
-        operands,
-        b.results,
-        {
-            "dot_dimension_numbers": dims,
-            "precision_config": "[#stablehlo<precision DEFAULT>, #stablehlo<precision DEFAULT>]",
-        },
-    )
+    (x, y), (result,), precision = operands, b.results, params.precision
+    attributes = {"dot_dimension_numbers": dims}
+    if isinstance(precision, DotAlgorithm | DotAlgorithmPreset):
+        are_floats = dtypes.kind(x.dtype) == dtypes.kind(result.dtype) == "f"
+        if are_floats and b.platform != "cpu":
+            written = written_as(precision, x.dtype, result.dtype)
+            left, right, inside = written.dtypes
+            x, y = b.convert(x, left), b.convert(y, right)
+            result = hlo.tensor(result.shape, inside)
+            if written.text is not None:
+                attributes["algorithm"] = written.text
+        else:
+            precision = None
+    attributes["precision_config"] = config_of(precision, x.dtype, b.platform)
+    (out,) = b.emit("stablehlo.dot_general", (x, y), (result,), attributes)
+    return [b.convert(out, params.dtype)]
 
 
 ru.def_derivatives(
@@ -265,10 +286,12 @@ def _transposed(
     ct_y = tuple(range(n + len(x_free), n + len(x_free) + len(y_free)))
     # what was contracted comes in the order in which the operand of the new product has it
     if of_left:
-        moved = DotParams(ct_y, y_free, batch, params.rhs_batch, dtype)
+        axes = ct_y, y_free, batch, params.rhs_batch
+        moved = DotParams(*axes, dtype, precision=params.precision)
         of_x = [i for _, i in sorted(zip(*reversed(contracted), strict=True))]
         return moved, _restoring_perm((*params.lhs_batch, *x_free, *of_x))
-    moved = DotParams(x_free, ct_x, params.lhs_batch, batch, dtype)
+    axes = x_free, ct_x, params.lhs_batch, batch
+    moved = DotParams(*axes, dtype, precision=params.precision)
     of_y = [i for _, i in sorted(zip(*contracted, strict=True))]
     return moved, _restoring_perm((*params.rhs_batch, *of_y, *y_free))
 
@@ -317,6 +340,7 @@ def _batch_plan(
         swapped = DotParams(
             *(params.rhs_contract, params.lhs_contract, params.rhs_batch, params.lhs_batch),
             params.dtype,
+            precision=swapped_precision(params.precision),
         )
         return *_dot_of_one(swapped, y_ndim, x_ndim, y_axis, x_axis), True
     return *_dot_of_one(params, x_ndim, y_ndim, x_axis, y_axis), False
@@ -351,6 +375,7 @@ def dot_general(
     contract: tuple[Axes, Axes],
     batch: tuple[Axes, Axes] = ((), ()),
     dtype: DType | None = None,
+    precision: Canonical = None,
 ) -> Array:
     """Contract and batch two arrays over any axes.
 
@@ -360,6 +385,7 @@ def dot_general(
         contract: the axes of ``x`` and of ``y`` that are multiplied and summed, pairwise.
         batch: the axes of ``x`` and of ``y`` that are aligned, pairwise.
         dtype: of the result; that of the operands by default.
+        precision: that of the products; full by default, whatever the settings say.
 
     Returns:
         An array with the batch axes, then ``x``'s other axes, then ``y``'s.
@@ -368,7 +394,7 @@ def dot_general(
         ShapeError: paired axes differ in size.
         DtypeError: the operands differ in dtype.
     """
-    params = _params(contract, batch, x.dtype if dtype is None else dtype)
+    params = _params(contract, batch, x.dtype if dtype is None else dtype, precision)
     return tr.bind1(dot_general_p, (x, y), keeping(x, y, params))
 
 
@@ -382,5 +408,10 @@ def keeping(x: Array, y: Array, params: DotParams) -> DotParams:
 
 
 @lru_cache(maxsize=1024)
-def _params(contract: tuple[Axes, Axes], batch: tuple[Axes, Axes], dtype: DType) -> DotParams:
-    return DotParams(*contract, *batch, dtype)
+def _params(
+    contract: tuple[Axes, Axes],
+    batch: tuple[Axes, Axes],
+    dtype: DType,
+    precision: Canonical,
+) -> DotParams:
+    return DotParams(*contract, *batch, dtype, precision=precision)

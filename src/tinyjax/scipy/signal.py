@@ -15,6 +15,7 @@ from tinyjax.errors import ArgumentError, ShapeError, shortened
 from tinyjax.host import replay
 from tinyjax.numpy import promotion as pm
 from tinyjax.primitives.convolution import conv_general_dilated
+from tinyjax.primitives.precision import PrecisionLike
 
 lazy.answer_for(
     __name__, "convolve convolve2d correlate correlate2d csd detrend fftconvolve istft stft welch"
@@ -53,7 +54,9 @@ def _larger_first(
     return y, x
 
 
-def _convolve(name: str, in1: ArrayLike, in2: ArrayLike, mode: Mode) -> Array:
+def _convolve(
+    name: str, in1: ArrayLike, in2: ArrayLike, mode: Mode, precision: PrecisionLike
+) -> Array:
     x, y = _signals(name, in1, in2, mode)
     x, y = _larger_first(name, x, y, mode, range(x.ndim))
     behind = [{"valid": 0, "full": k - 1, "same": (k - 1) // 2}[mode] for k in y.shape]
@@ -63,7 +66,9 @@ def _convolve(name: str, in1: ArrayLike, in2: ArrayLike, mode: Mode) -> Array:
     if not x.ndim:
         return x * y
     kernel = jnp.flip(y)[None, None]
-    return conv_general_dilated(x[None, None], kernel, (1,) * x.ndim, padding)[0, 0]
+    strides = (1,) * x.ndim
+    out = conv_general_dilated(x[None, None], kernel, strides, padding, precision=precision)
+    return out[0, 0]
 
 
 def _fft_size(n: int) -> int:
@@ -134,7 +139,7 @@ def convolve(
     in2: ArrayLike,
     mode: Mode = "full",
     method: Literal["auto", "direct", "fft"] = "auto",
-    precision: object = None,
+    precision: PrecisionLike = None,
 ) -> Array:
     """Convolve two arrays of any number of axes.
 
@@ -144,7 +149,7 @@ def convolve(
         mode: ``"full"`` for every place where the arrays meet, ``"same"`` for as many as ``in1``
             has, in the middle, ``"valid"`` for those where one lies within the other.
         method: ``"direct"``, which ``"auto"`` is too, or ``"fft"``.
-        precision: not used.
+        precision: as in ``lax.conv_general_dilated``.
 
     Returns:
         Floats or complex numbers.
@@ -160,7 +165,9 @@ def convolve(
         Array([1., 3., 5., 3.], dtype=float32)
     """
     pm.check_option("convolve", "method", method, ("auto", "direct", "fft"))
-    return fftconvolve(in1, in2, mode) if method == "fft" else _convolve("convolve", in1, in2, mode)
+    if method == "fft":
+        return fftconvolve(in1, in2, mode)
+    return _convolve("convolve", in1, in2, mode, precision)
 
 
 def _check_boundary(name: str, boundary: str, fillvalue: ArrayLike) -> None:
@@ -180,7 +187,7 @@ def convolve2d(
     mode: Mode = "full",
     boundary: Literal["fill"] = "fill",
     fillvalue: float = 0,
-    precision: object = None,
+    precision: PrecisionLike = None,
 ) -> Array:
     """Convolve two matrices; ``convolve`` says how.
 
@@ -190,7 +197,7 @@ def convolve2d(
         mode: as in ``convolve``.
         boundary: must be ``"fill"``.
         fillvalue: must be 0.
-        precision: not used.
+        precision: as in ``lax.conv_general_dilated``.
 
     Raises:
         ShapeError: an operand is not a matrix, or the shapes do not fit.
@@ -205,7 +212,7 @@ def convolve2d(
     """
     _check_boundary("convolve2d", boundary, fillvalue)
     _check_planes("convolve2d", in1, in2)
-    return _convolve("convolve2d", in1, in2, mode)
+    return _convolve("convolve2d", in1, in2, mode, precision)
 
 
 @frames.like(convolve)
@@ -230,7 +237,7 @@ def correlate2d(
     mode: Mode = "full",
     boundary: Literal["fill"] = "fill",
     fillvalue: float = 0,
-    precision: object = None,
+    precision: PrecisionLike = None,
 ) -> Array:
     """Correlate two matrices, of which the second is conjugated.
 
@@ -248,8 +255,8 @@ def correlate2d(
     _check_planes("correlate2d", in1, in2)
     x, y = pm.array_of("correlate2d", in1), jnp.conj(pm.array_of("correlate2d", in2))
     if mode == "same":  # where the middle lies between two places, it is the other one
-        return jnp.flip(_convolve("correlate2d", jnp.flip(x), y, mode))
-    return _convolve("correlate2d", x, jnp.flip(y), mode)
+        return jnp.flip(_convolve("correlate2d", jnp.flip(x), y, mode, precision))
+    return _convolve("correlate2d", x, jnp.flip(y), mode, precision)
 
 
 # Trends

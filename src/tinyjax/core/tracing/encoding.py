@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from operator import attrgetter
 from types import NoneType
@@ -82,8 +82,11 @@ def _rule(kind: type) -> Callable[[Any], bytes]:
 
 def _record(kind: type) -> Callable[[Any], bytes]:
     """Return what encodes records of a class, field by field."""
-    names = [field.name for field in records.fields(kind) if field.eq]
+    names = [f.name for f in records.fields(kind) if f.eq and not records.is_optional(f)]
+    optional = [f.name for f in records.fields(kind) if f.eq and records.is_optional(f)]
     head = b"r%s(" % kind.__qualname__.encode()
+    if optional:
+        return lambda value: b"%s%s)" % (head, b"".join(_given(value, names, optional)))
     if not names:
         whole = head + b")"
         return lambda value: whole
@@ -92,6 +95,16 @@ def _record(kind: type) -> Callable[[Any], bytes]:
         return lambda value: b"%s%s)" % (head, encode(get(value)))
     get = attrgetter(*names)
     return lambda value: b"%s%s)" % (head, b"".join(map(encode, get(value))))
+
+
+def _given(value: object, names: Sequence[str], optional: Sequence[str]) -> Iterator[bytes]:
+    """Encode the fields of a record, and those optional ones that are not None by their names."""
+    for name in names:
+        yield encode(getattr(value, name))
+    for name in optional:
+        given = getattr(value, name)
+        if given is not None:
+            yield _text(b"o", name) + encode(given)
 
 
 def _float(value: float) -> bytes:

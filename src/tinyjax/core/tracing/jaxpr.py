@@ -945,8 +945,12 @@ def _eqn_head(eqn: JaxprEqn, names: _Names, style: _Style) -> str:
     """An equation without the programs in its parameters."""
     inputs = " ".join(_atom(names, x) for x in eqn.inputs)
     binders = " ".join(_binder(names, v, style) for v in eqn.out_binders)
-    shown = [field.name for field in records.fields(type(eqn.params)) if field.repr]
-    values = [(name, getattr(eqn.params, name)) for name in shown]
+    fields = [field for field in records.fields(type(eqn.params)) if field.repr]
+    values = [
+        (field.name, value)
+        for field in fields
+        if (value := getattr(eqn.params, field.name)) is not None or not records.is_optional(field)
+    ]
     simple = [
         f"{name}={_param(value)}"
         for name, value in values

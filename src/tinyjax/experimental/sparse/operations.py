@@ -419,7 +419,7 @@ def bcoo_dot_general(
         lhs: an array.
         rhs: an array.
         dimension_numbers: ``((lhs_contract, rhs_contract), (lhs_batch, rhs_batch))``.
-        precision: of no effect.
+        precision: of no effect: elements are multiplied one by one, in full precision.
         preferred_element_type: the dtype of the result.
 
     Returns:

@@ -12,7 +12,7 @@ from tinyjax.core.names import Array, ArrayLike, av, ints, prim
 from tinyjax.errors import ArgumentError, ShapeError, described
 from tinyjax.host import replay
 from tinyjax.numpy import creation as cr, linalg as numpy_linalg, promotion as pm
-from tinyjax.numpy.contraction import matmul
+from tinyjax.numpy.contraction import exact_matmul
 from tinyjax.numpy.editing import pad
 from tinyjax.numpy.manipulation import concatenate
 from tinyjax.primitives import lu as lu_, matrices as ma, qr as qr_, spectral, triangular
@@ -253,7 +253,7 @@ def lu(
     # row i of P is the unit vector of the place where row i of the matrix went
     places = cr.arange(m, dtype=order.dtype)
     permutation = (places[:, None] == order[..., None, :]).astype(dtypes.real_part(x.dtype))
-    return (permutation @ lower, upper) if permute_l else (permutation, lower, upper)
+    return (exact_matmul(permutation, lower), upper) if permute_l else (permutation, lower, upper)
 
 
 # Systems of equations
@@ -551,7 +551,7 @@ def qr_multiply(
     q, *rest = factor(numpy_linalg.matrices("qr_multiply", x), full_matrices=False)
     if conjugate:
         q = ma.conjugated(q)
-    return (matmul(y, q) if mode == "right" else matmul(q, y), *rest)
+    return (exact_matmul(y, q) if mode == "right" else exact_matmul(q, y), *rest)
 
 
 @overload
@@ -644,12 +644,12 @@ def eigh(  # noqa: PLR0913, PLR0917 (JAX's signature)
     if type == 1:  # r^-1 a r^-H, as a is Hermitian
         standard = divided(ma.mH(divided(whole)))
     else:
-        standard = matmul(matmul(ma.mH(root), whole), root)
+        standard = exact_matmul(exact_matmul(ma.mH(root), whole), root)
     vectors, values = spectral.eigh(standard)
     if eigvals_only:
         return values
     if type == 3:
-        return values, matmul(root, vectors)
+        return values, exact_matmul(root, vectors)
     return values, divided(vectors, transpose_a=True, conjugate_a=True)
 
 

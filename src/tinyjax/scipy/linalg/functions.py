@@ -15,7 +15,7 @@ from tinyjax.core.names import Array, ArrayLike, api, ck, hlo, idn, ints, opd, p
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
 from tinyjax.host import replay
 from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm, reductions as red
-from tinyjax.numpy.contraction import matmul
+from tinyjax.numpy.contraction import exact_matmul
 from tinyjax.primitives import householder, lu as lu_, matrices as ma, schur_forms, spectral
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
             count = int(np.fmin(known, count).max())
             if count < max_squarings and known.size == 1 and known == count:
                 for _ in range(count):
-                    powers = matmul(powers, powers)
+                    powers = exact_matmul(powers, powers)
                 return powers
         for i in range(count):
             powers, _ = square(powers, i)
@@ -113,23 +113,23 @@ def _squared(powers: Array, times: Array, i: ArrayLike) -> Array:
     mask = (i < times)[..., None, None]
     # where there is nothing left to square, ones are, which cannot overflow
     base = uf.pick(mask, powers, ma.identity_like(powers))
-    return uf.pick(mask, matmul(base, base), powers)
+    return uf.pick(mask, exact_matmul(base, base), powers)
 
 
 def _rational(a: Array, degree: int) -> Array:
     """Padé's approximant of the exponential, with numerator and denominator of one degree."""
-    square = matmul(a, a)
+    square = exact_matmul(a, a)
     term = ma.identity_like(a)
     even, odd = sh.zeros_like(a), sh.zeros_like(a)
     coefficient = 1.0
     for k in range(degree + 1):
         if k % 2:
             odd = odd + coefficient * term
-            term = matmul(term, square) if k < degree else term
+            term = exact_matmul(term, square) if k < degree else term
         else:
             even = even + coefficient * term
         coefficient *= (degree - k) / ((2 * degree - k) * (k + 1))
-    odd = matmul(a, odd)
+    odd = exact_matmul(a, odd)
     return lu_.solve(even - odd, even + odd)
 
 
@@ -246,7 +246,7 @@ def funm(
         size = red.max(red.sum(uf.abs(jnp.triu(form, 1)), -2), -1, initial=0)
         error = jnp.clip(eps / jnp.maximum(least, eps) * size, eps, 1)
         error = jnp.where(jnp.any(jnp.isinf(out)), math.inf, error)
-        return vectors @ out @ ma.mH(vectors), error
+        return exact_matmul(exact_matmul(vectors, out), ma.mH(vectors)), error
 
     @function.defjvp
     def derivative(primals: tuple[Array], tangents: tuple[Array]) -> Any:
@@ -258,8 +258,8 @@ def funm(
         close = jnp.abs(gaps) <= math.sqrt(eps) * jnp.max(jnp.abs(w), initial=0)
         quotients = (f[None, :] - f[:, None]) / jnp.where(close, 1, gaps)
         quotients = jnp.where(close, (slope[None, :] + slope[:, None]) / 2, quotients)
-        inner = quotients * lu_.solve(v, tx @ v)
-        change = ma.mT(lu_.solve(ma.mT(v), ma.mT(v @ inner)))
+        inner = quotients * lu_.solve(v, exact_matmul(tx, v))
+        change = ma.mT(lu_.solve(ma.mT(v), ma.mT(exact_matmul(v, inner))))
         out, error = function(x)
         return (out, error), (change, sh.zeros_like(error))
 
@@ -420,17 +420,17 @@ def polar(
     x = jnp.linalg.matrices("polar", a)
     if x.shape[-2] >= x.shape[-1]:
         u, p = _polar(x)
-        return (u, p) if side == "right" else (u, u @ p @ ma.mH(u))
+        return u, p if side == "right" else exact_matmul(exact_matmul(u, p), ma.mH(u))
     u, p = _polar(ma.mH(x))
     uh = ma.mH(u)
-    return (uh, p) if side == "left" else (uh, u @ p @ uh)
+    return uh, p if side == "left" else exact_matmul(exact_matmul(u, p), uh)
 
 
 @custom_derivatives.custom_jvp
 def _polar(a: Array) -> tuple[Array, Array]:
     u, s, vh = spectral.svd(a, full_matrices=False)
     v = ma.mH(vh)
-    return u @ vh, (v * s[..., None, :]) @ vh
+    return exact_matmul(u, vh), exact_matmul(v * s[..., None, :], vh)
 
 
 @_polar.defjvp
@@ -440,13 +440,13 @@ def _polar_jvp(
     """``W = U^H U'`` is skew-Hermitian, and ``U^H A' - A'^H U = W P + P W``."""
     (a,), (ta,) = primals, tangents
     u, p = _polar(a)
-    inner = ma.mH(u) @ ta
+    inner = exact_matmul(ma.mH(u), ta)
     turn = schur_forms.solve_sylvester(p, p, inner - ma.mH(inner))
-    tu = u @ turn
+    tu = exact_matmul(u, turn)
     if a.shape[-2] > a.shape[-1]:
-        beyond = ma.mH(ta - u @ inner)
+        beyond = ma.mH(ta - exact_matmul(u, inner))
         tu = tu + ma.mH(lu_.solve(p, beyond))
-    return (u, p), (tu, inner - turn @ p)
+    return (u, p), (tu, inner - exact_matmul(turn, p))
 
 
 # Systems
