@@ -1,8 +1,8 @@
 """``python -m benchmarks.scripts``: whole scripts, beside JAX, in both tiers.
 
 Each run is a process of its own, whose processor time is counted from its start to its end, in all
-of its threads. The ways take turns; the least time of each counts. What the scripts print is
-compared, and what XLA complains of is shown.
+of its threads, and the time that it takes. The ways take turns; the least of each counts. What the
+scripts print is compared, and what XLA complains of is shown.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ from collections.abc import Mapping
 from math import exp, log
 from pathlib import Path
 from tempfile import TemporaryFile
+from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
+
+from benchmarks.report import insert, markdown
 
 #: How a script is run, by name: the environment.
 WAYS: Final[dict[str, dict[str, str]]] = {
@@ -37,10 +40,11 @@ SCRIPTS: Final = tuple(
 )
 
 
-def run(script: str, way: str) -> tuple[float, list[Any]]:
-    """Run a script in a process; return its processor time in seconds, and what it printed."""
+def run(script: str, way: str) -> tuple[float, float, list[Any]]:
+    """Run a script in a process; return processor time and time in seconds, and what it printed."""
     # A run of a user's finds what Python has compiled, of both libraries.
     inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    start = perf_counter()
     with TemporaryFile("w+", encoding="utf-8") as said:
         process = subprocess.Popen(
             [sys.executable, "-m", f"benchmarks.scripts.{script}"],
@@ -52,13 +56,14 @@ def run(script: str, way: str) -> tuple[float, list[Any]]:
         assert process.stdout is not None, "it is a pipe"
         lines = process.stdout.read().splitlines()
         _, status, usage = os.wait4(process.pid, 0)
+        elapsed = perf_counter() - start
         said.seek(0)
         complaint = said.read()
     if status:
         raise SystemExit(f"{script} failed with {way}.\n{complaint}")
     if complaint:  # such as of a simplifier that is likely stuck
         print(f"{script}, {way}: {complaint}")
-    return usage.ru_utime + usage.ru_stime, [json.loads(line) for line in lines]
+    return usage.ru_utime + usage.ru_stime, elapsed, [json.loads(line) for line in lines]
 
 
 def compare(script: str, way: str, shown: list[Any], expected: list[Any]) -> None:
@@ -71,42 +76,52 @@ def compare(script: str, way: str, shown: list[Any], expected: list[Any]) -> Non
             print(f"{script}, {way}: {name} is {value} in place of {other}")
 
 
-def measure(script: str, rounds: int) -> dict[str, float]:
-    """Return the least processor time of each way to run a script, in seconds."""
+def measure(script: str, rounds: int) -> tuple[dict[str, float], dict[str, float]]:
+    """Return the least processor time, and the least time, of each way to run a script."""
     times: dict[str, float] = {}
+    waits: dict[str, float] = {}
     for _ in range(rounds):
         expected: list[Any] = []
         for way in WAYS:
-            seconds, shown = run(script, way)
+            seconds, elapsed, shown = run(script, way)
             times[way] = min(seconds, times.get(way, seconds))
+            waits[way] = min(elapsed, waits.get(way, elapsed))
             expected = expected or shown
             compare(script, way, shown, expected)
-    return times
+    return times, waits
 
 
-def ratios(times: Mapping[str, float]) -> tuple[float, float, float]:
-    """Return the times of "compiled" and "first" over JAX's, and of "first" over "compiled"."""
+def ratios(times: Mapping[str, float], waits: Mapping[str, float]) -> tuple[float, ...]:
+    """Return "compiled" and "first" over JAX, and "first" over the better tier, in both times."""
     jax, compiled, first = (times[way] for way in WAYS)
-    return compiled / jax, first / jax, first / compiled
+    return compiled / jax, first / jax, first / compiled, waits["first"] / waits["compiled"]
+
+
+HEADINGS: Final = ("script", "jax, s", "compiled", "first", "first / compiled", "elapsed")
 
 
 def main() -> None:
     command = argparse.ArgumentParser(description=__doc__)
     command.add_argument("scripts", nargs="*", default=SCRIPTS, help="their names; all without")
     command.add_argument("--rounds", type=int, default=3)
+    command.add_argument("--docs", type=Path, help="the folder whose performance.md gets the table")
     options = command.parse_args()
-    print("| script | jax, s | compiled | first | first / compiled |")
-    print("|---|---|---|---|---|")
-    rows: list[tuple[float, float, float]] = []
+    figures: list[tuple[float, ...]] = []
+    rows: list[tuple[str, ...]] = []
     for script in options.scripts:
-        times = measure(script, options.rounds)
-        rows.append(ratios(times))
-        cells = " | ".join(f"{ratio:.2f}" for ratio in rows[-1])
-        print(f"| {script} | {times['jax']:.2f} | {cells} |", flush=True)
-    columns = list(zip(*rows, strict=True))
-    means = [f"{exp(sum(map(log, column)) / len(column)):.3f}" for column in columns]
-    print(f"| geometric mean of {len(rows)} | | {' | '.join(means)} |")
-    print(f"| worst | | {' | '.join(f'{max(column):.2f}' for column in columns)} |")
+        times, waits = measure(script, options.rounds)
+        figures.append(ratios(times, waits))
+        cells = tuple([f"{ratio:.2f}" for ratio in figures[-1]])
+        rows.append((script.replace("_", " "), f"{times['jax']:.2f}", *cells))
+        print(*rows[-1], sep=" | ", flush=True)
+    columns = [*zip(*figures, strict=True)]
+    means = tuple([f"**{exp(sum(map(log, column)) / len(column)):.3f}**" for column in columns])
+    worst = tuple([f"**{max(column):.2f}**" for column in columns])
+    rows += [(f"**geometric mean of {len(figures)}**", "", *means), ("**worst**", "", *worst)]
+    text = markdown(HEADINGS, rows)
+    print(text)
+    if options.docs is not None:
+        insert(options.docs / "performance.md", "scripts", text)
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.errors import ArgumentError, CallbackError, DonatedArrayError, JaxprTypeError
 from tinyjax.experimental import io_callback
 from tinyjax.host import plans, simplify, tiers
+from tinyjax.host.costs import cost_of
 from tinyjax.host.plans import ProgramEvaluation
 
 
@@ -174,6 +175,22 @@ def test_a_loop_without_end_in_sight_is_given_up_and_compiled() -> None:
     assert compiled() == 1
 
 
+def test_explain_says_what_was_evaluated_and_why_no_more_is() -> None:
+    @jit(tier="first")
+    def halved(x: Any) -> Any:
+        return lax.while_loop(lambda v: v > 1.0, lambda v: v * 0.5, x)
+
+    assert "evaluated" in halved.explain(8.0).reasons[-1]
+    assert "so far" not in halved.explain(8.0).reasons[-1]
+    halved(8.0)
+    assert halved.explain(8.0).reasons[-1].endswith("; 1 was so far")
+    halved(4.0)
+    assert halved.explain(8.0).reasons[-1].endswith("; 2 were so far")
+    while not compiled():
+        halved(2.0**40)
+    assert "until loops had run for that long" in halved.explain(8.0).reasons[-1]
+
+
 def test_loops_of_unknown_length_are_evaluated_up_to_a_share_of_the_time_to_compile() -> None:
     def halved(x: Any) -> Any:
         return lax.while_loop(lambda v: v > 1.0, lambda v: v * 0.5, x)
@@ -223,11 +240,20 @@ def test_what_is_dear_to_evaluate_is_compiled_at_once() -> None:
     assert compiled() == 1
 
 
-def test_long_loops_of_single_numbers_are_evaluated_more_often() -> None:
+def test_estimates_tell_single_numbers_from_arrays() -> None:
     def loop(x: Any) -> Any:
         return lax.scan(lambda c, _: (jnp.cos(c) * c + 1, None), x, None, 1000)[0]
 
-    assert evaluations(loop, 0.5) > 3 * evaluations(loop, X)
+    number, array = (cost_of(jit(loop).lower(x).jaxpr) for x in (0.5, X))
+    assert number.seconds_to_evaluate < 0.9 * array.seconds_to_evaluate  # Python's arithmetic
+    assert number.seconds_to_compile < 0.7 * array.seconds_to_compile  # no loops over elements
+
+
+def test_a_program_that_is_called_twice_is_counted_once_to_compile() -> None:
+    step = jit(lambda x: jnp.exp(x) + jnp.sum(jnp.sin(x)))
+    once, twice = (cost_of(jit(f).lower(X).jaxpr) for f in (step, lambda x: step(step(x))))
+    assert twice.seconds_to_compile < 1.1 * once.seconds_to_compile
+    assert twice.seconds_to_evaluate > 1.5 * once.seconds_to_evaluate
 
 
 def test_primitives_that_only_xla_knows_are_compiled() -> None:
@@ -402,11 +428,11 @@ def test_results_are_put_where_nothing_else_looks(monkeypatch: pytest.MonkeyPatc
         written.append((jaxpr, function := plans_write(jaxpr)))
         return function
 
-    monkeypatch.setattr(plans, "_RUNS_TO_WRITE", np.inf)
+    monkeypatch.setattr(plans, "RUNS_TO_WRITE", np.inf)
     expected, plans_write = outcomes(), plans._written
     monkeypatch.setattr(simplify, "_LARGE", 1)  # results are put into memory of any size
     assert outcomes() == expected
-    monkeypatch.setattr(plans, "_RUNS_TO_WRITE", 0)
+    monkeypatch.setattr(plans, "RUNS_TO_WRITE", 0)
     monkeypatch.setattr(plans, "_written", write)
     assert outcomes() == expected
     assert len(written) > len(programs)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Container
+from typing import Any, Final
 
 import attrs
 
@@ -10,22 +11,42 @@ from tinyjax import records
 from tinyjax.core.names import jx, pr, prim
 from tinyjax.host import simplify
 
-# Fitted to the programs of ``benchmarks.scripts``, in processor time on a busy machine, with BLAS
-# in one thread: half of them take between 0.7 and 1.5 of what is estimated, nearly all between a
-# third and three times of it. Constants and no measurement: a program is estimated alike in every
-# process. Equations of loops cost little, as scalars are Python's numbers and what repeats is
-# computed once. XLA takes less time for each equation of a program that has many.
-_SECONDS_PER_EQUATION: Final = 6e-7
-#: Of what another equation costs, one of single numbers takes so much in a long loop, whose body
-#: NumPy's compiler writes as Python's arithmetic.
-_NUMBERS: Final = 0.1
-_LONG: Final = 80
-_SECONDS_PER_ELEMENT: Final = 4e-10
+# Constants fitted to the programs of ``benchmarks.scripts``, in processor time, and no measurement:
+# a program is estimated alike in every process.
+
+# To evaluate. The steps of a plan take longer than the lines of a function, which is what NumPy's
+# compiler makes of what runs often, and Python's arithmetic of single numbers is faster still.
+_SECONDS_PER_STEP: Final = 7e-7
+_SECONDS_PER_LINE: Final = 4.5e-7
+_SECONDS_PER_NUMBER: Final = 1e-7
+#: Of functions such as ``exp`` NumPy takes those of single numbers.
+_SECONDS_PER_FUNCTION: Final = 3e-7
+#: What takes several calls of NumPy, as an ``impl`` rule does, or one of LAPACK, takes so many
+#: steps more.
+_STEPS_OF_IMPL: Final = 3
+_STEPS_OF_LAPACK: Final = 12
+_SECONDS_PER_ELEMENT: Final = 2e-10
+#: Where elements are gathered, sorted or accumulated, or an ``impl`` rule has them, one costs more.
+_ELEMENTS_OF_PLACES: Final = 5
 _SECONDS_PER_FLOP: Final = 1e-11
-#: What it takes to begin and end a program in a loop of unknown length, where runs are counted.
+#: To begin and end a program that another one runs.
 _SECONDS_PER_RUN: Final = 2e-6
-_SECONDS_TO_COMPILE: Final = 1.7e-2
-_GROWTH_OF_COMPILATION: Final = 0.7
+#: To write a line, and have Python compile it.
+SECONDS_TO_WRITE: Final = 5e-5
+#: Programs that run more often are written: it takes as long as 60 runs of the function save.
+RUNS_TO_WRITE: Final = 80
+
+# To compile. What XLA takes long for are loops over elements, one for what is fused. Functions are
+# many instructions in them, and solutions of systems are calls and loops of their own. What moves
+# elements becomes part of what reads it, and single numbers part of the loop that they are in.
+_SECONDS_TO_COMPILE: Final = 3.5e-2
+_SECONDS_FOR_PROGRAM: Final = 2.5e-3
+_SECONDS_FOR_ARITHMETIC: Final = 4e-3
+_SECONDS_FOR_PRODUCT: Final = 6e-3
+_SECONDS_FOR_PLACES: Final = 1.5e-2
+_SECONDS_FOR_FUNCTION: Final = 2.3e-2
+_SECONDS_FOR_REDUCTION: Final = 2.4e-2
+_SECONDS_FOR_SOLUTION: Final = 1.2e-1
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -33,38 +54,27 @@ class Cost(records.Record):
     """An estimate of what a program costs.
 
     Attributes:
-        equations: those written in it, nested programs included.
-        evaluated: those that evaluation goes through, in all iterations of loops; of single numbers
-            in long loops each counts a tenth.
-        numbers: those of ``evaluated`` that are of single numbers, outside of long loops.
-        elements: of the operands and results of these.
-        flops: operations of those for which they are not one an element.
+        seconds_to_compile: how long XLA takes.
+        seconds_to_evaluate: how long NumPy takes, where the loops are bounded.
+        written: the same once the program and those that it runs are written as functions.
+        writing: how long it takes to write them.
+        flops: operations, besides one for each element.
         functions: elements of which functions such as ``exp`` are evaluated, those that XLA can
             compute for several elements at once.
         bounded: whether all loops run as often as is known.
         own: seconds that NumPy takes for it without the programs that it runs.
-        saved: how many of these it takes less once it is written as a function.
+        own_written: the same once it is written as a function.
     """
 
-    equations: int = 0
-    evaluated: float = 0.0
-    numbers: float = 0.0
-    elements: float = 0.0
+    seconds_to_compile: float = 0.0
+    seconds_to_evaluate: float = 0.0
+    written: float = 0.0
+    writing: float = 0.0
     flops: float = 0.0
     functions: float = 0.0
     bounded: bool = True
     own: float = 0.0
-    saved: float = 0.0
-
-    @property
-    def seconds_to_evaluate(self) -> float:
-        """How long NumPy takes, where the loops are bounded."""
-        return _seconds(self.evaluated, self.elements, self.flops)
-
-    @property
-    def seconds_to_compile(self) -> float:
-        """How long XLA takes to compile it."""
-        return float(_SECONDS_TO_COMPILE * (self.equations + 1) ** _GROWTH_OF_COMPILATION)
+    own_written: float = 0.0
 
 
 def cost_of(jaxpr: jx.Jaxpr) -> Cost:
@@ -75,52 +85,95 @@ def cost_of(jaxpr: jx.Jaxpr) -> Cost:
 def _cost(jaxpr: jx.Jaxpr) -> Cost:
     jaxpr = simplify.with_compositions(jaxpr)
     # Numbers are added up here, and not costs of equations: no object for each equation.
-    equations, bounded = len(jaxpr.eqns), True
-    evaluated, numbers, elements, flops, functions = float(equations), 0.0, 0.0, 0.0, 0.0
+    bounded, compiling, steps, lines = True, 0.0, len(jaxpr.eqns), 0.0
+    elements, flops, functions = 0.0, 0.0, 0.0
     called: list[tuple[int, Cost]] = []
     for eqn in jaxpr.eqns:
-        largest = 0
-        for x in (*eqn.inputs, *eqn.out_binders):
-            size = x.aval.size
-            elements += size
-            largest = max(largest, size)
-        numbers += largest <= 1
-        rules = eqn.primitive.rules.extensions
-        if prim.FLOPS in rules:
+        largest = largest_out = size = 0
+        for x in eqn.inputs:
+            size += x.aval.size
+            largest = max(largest, x.aval.size)
+        for x in eqn.out_binders:
+            size += x.aval.size
+            largest_out = max(largest_out, x.aval.size)
+        elements += size
+        is_number = largest <= 1 and largest_out <= 1
+        rules = eqn.primitive.rules
+        marks = rules.extensions
+        compiling += _seconds_to_compile(marks, is_number, largest_out < largest)
+        line = _SECONDS_PER_NUMBER if is_number else _SECONDS_PER_LINE
+        if prim.FLOPS in marks:
             avals, outs = [x.aval for x in eqn.inputs], [v.aval for v in eqn.out_binders]
             flops += eqn.primitive.rule(prim.FLOPS)(eqn.params, avals, outs)
-        elif prim.TRANSCENDENTAL in rules:
-            size = eqn.out_binders[0].aval.size
-            if prim.ONE_AT_A_TIME not in rules:
-                functions += size
-            flops += size * eqn.primitive.rule(prim.TRANSCENDENTAL)()
+        elif prim.TRANSCENDENTAL in marks:
+            flops += largest_out * eqn.primitive.rule(prim.TRANSCENDENTAL)()
+            if prim.ONE_AT_A_TIME not in marks:
+                functions += largest_out
+            if is_number:
+                line = _SECONDS_PER_FUNCTION
         programs = jx.subjaxprs(eqn.params)
-        if programs or pr.ITERATIONS in rules:
+        if programs or pr.ITERATIONS in marks:
             times = iterations(eqn)
             bounded &= times is not None
             called += [(1 if times is None else times, cost_of(program)) for program in programs]
-    own = _seconds(evaluated, elements, flops) + _SECONDS_PER_RUN
-    saved = (1 - _NUMBERS) * numbers * _SECONDS_PER_EQUATION
-    for n, inner in called:
-        equations += inner.equations
-        bounded &= inner.bounded
-        if n > _LONG:
-            evaluated += n * (inner.evaluated - (1 - _NUMBERS) * inner.numbers)
         else:
-            evaluated += n * inner.evaluated
-            numbers += n * inner.numbers
-        elements += n * inner.elements
+            more = _more_steps(rules)
+            steps += more
+            lines += more * _SECONDS_PER_STEP
+            if rules.host is None or (prim.MATERIALIZES in marks and prim.FLOPS not in marks):
+                elements += (_ELEMENTS_OF_PLACES - 1) * size
+        lines += line
+    moving = elements * _SECONDS_PER_ELEMENT + flops * _SECONDS_PER_FLOP
+    own = steps * _SECONDS_PER_STEP + moving + _SECONDS_PER_RUN
+    own_written = lines + moving + _SECONDS_PER_RUN
+    distinct: set[int] = set()
+    evaluating, written, writing = own, own_written, len(jaxpr.eqns) * SECONDS_TO_WRITE
+    for n, inner in called:
+        if id(inner) not in distinct:  # equal programs are one object
+            distinct.add(id(inner))
+            compiling += inner.seconds_to_compile - _SECONDS_TO_COMPILE + _SECONDS_FOR_PROGRAM
+        bounded &= inner.bounded
+        if n > RUNS_TO_WRITE:
+            evaluating += n * inner.written + inner.writing
+        else:
+            evaluating += n * inner.seconds_to_evaluate
+        written += n * inner.written
+        writing += inner.writing
         flops += n * inner.flops
         functions += n * inner.functions
-    return Cost(equations, evaluated, numbers, elements, flops, functions, bounded, own, saved)
-
-
-def _seconds(evaluated: float, elements: float, flops: float) -> float:
-    return (
-        evaluated * _SECONDS_PER_EQUATION
-        + elements * _SECONDS_PER_ELEMENT
-        + flops * _SECONDS_PER_FLOP
+    return Cost(
+        compiling + _SECONDS_TO_COMPILE,
+        evaluating,
+        written,
+        writing,
+        flops,
+        functions,
+        bounded,
+        own,
+        own_written,
     )
+
+
+def _seconds_to_compile(
+    marks: Container[prim.RuleKey[Any]], is_number: bool, shrinks: bool
+) -> float:
+    """Return how long XLA takes for an equation, by the marks of its primitive."""
+    if prim.FLOPS in marks:
+        return _SECONDS_FOR_PRODUCT if prim.MATERIALIZES in marks else _SECONDS_FOR_SOLUTION
+    if is_number or prim.FUSES in marks or prim.VIEW in marks:
+        return 0.0
+    if prim.TRANSCENDENTAL in marks:
+        return _SECONDS_FOR_FUNCTION
+    if prim.MATERIALIZES in marks:
+        return _SECONDS_FOR_PLACES
+    return _SECONDS_FOR_REDUCTION if shrinks else _SECONDS_FOR_ARITHMETIC
+
+
+def _more_steps(rules: prim.Rules[Any]) -> int:
+    """Return how many steps more than one evaluation takes, for a primitive that is no program."""
+    if prim.FLOPS in rules.extensions and prim.MATERIALIZES not in rules.extensions:
+        return _STEPS_OF_LAPACK
+    return _STEPS_OF_IMPL if rules.host is None else 0
 
 
 def iterations(eqn: jx.JaxprEqn) -> int | None:

@@ -19,7 +19,7 @@ from tinyjax.core.names import Array, ConcreteArray, Primitive, av, jt, jx, opd,
 from tinyjax.core.tracing.primitive import Hosts, Kernel, P, on_replaced
 from tinyjax.dtypes import HostArray
 from tinyjax.host import simplify
-from tinyjax.host.costs import cost_of
+from tinyjax.host.costs import RUNS_TO_WRITE, SECONDS_TO_WRITE, cost_of
 
 # Programs as Python functions of NumPy arrays, written from equations.
 #
@@ -406,11 +406,6 @@ class _Plan:
     written: Callable[..., list[HostArray]] | None = None
 
 
-#: A plan that is to be followed more often than this, or has been, is written as a function: to
-#: compile it takes as long as 60 runs of the function save.
-_RUNS_TO_WRITE: Final = 80
-
-
 class ProgramEvaluation(jx.ProgramTrace):
     """Evaluates programs, and those that they hold, where ``EVAL`` compiles loops and calls."""
 
@@ -455,12 +450,13 @@ class ProgramEvaluation(jx.ProgramTrace):
             return plan.written(self._run, *hosts)
         outs = self._follow(plan, jaxpr, hosts)
         plan.runs += 1
-        if max(plan.runs, times) > _RUNS_TO_WRITE and not plan.is_settled:
+        if max(plan.runs, times) > RUNS_TO_WRITE and not plan.is_settled:
             plan.is_settled = True
+            self.left -= len(plan.steps) * SECONDS_TO_WRITE
             written = None if jx.effects(jaxpr).any else _written(jaxpr)
             if written is not None and all(map(same_bits, outs, written(self._run, *hosts))):
                 plan.written = written
-                plan.seconds -= cost_of(jaxpr).saved
+                plan.seconds = cost_of(jaxpr).own_written
         return outs
 
     def _follow(self, plan: _Plan, jaxpr: jx.Jaxpr, hosts: Hosts) -> list[HostArray]:

@@ -147,8 +147,10 @@ os.register_at_fork(after_in_child=_begin_anew)
 # iterations count, each by what its program is estimated to take.
 
 
-#: What evaluation may cost before the program is compiled, as a share of what that costs.
+#: What evaluation may cost before the program is compiled, as a share of what that costs: less
+#: where loops are of unknown length, since one that has gone on for long most likely goes on.
 _SHARE: Final = 0.25
+_SHARE_OF_UNKNOWN: Final = 0.15
 #: What a call costs besides its equations, in seconds.
 _SECONDS_PER_CALL: Final = 2e-5
 #: Who evaluates so many calls most likely makes another: the program is compiled in the background
@@ -206,7 +208,7 @@ def _decide(jaxpr: jx.Jaxpr) -> Decision:
     calls = "the first call is" if times == 1 else f"the first {times} calls are"
     if cost.bounded:
         return Decision(times, f"{about}: {calls} evaluated")
-    most = _SHARE * compiling
+    most = _SHARE_OF_UNKNOWN * compiling
     return Decision(times, f"{about}: {calls} evaluated, up to {_in_words(most)}", most)
 
 
@@ -226,12 +228,13 @@ def _without_rule(jaxpr: jx.Jaxpr) -> prim.Primitive[Any] | None:
 class Progress:
     """How far a program has come: it is evaluated at first, and compiled then."""
 
-    __slots__ = ("calls", "decision", "left")
+    __slots__ = ("calls", "decision", "evaluated", "left")
 
     def __init__(self, decision: Decision) -> None:
         self.decision: Decision = decision
         self.left: float = decision.seconds  # that evaluation may still take
         self.calls: Iterator[int] = count(1)  # of C's, which threads share
+        self.evaluated: int = 0
 
 
 _depth: ContextVar[int] = ContextVar("tinyjax_evaluation_depth", default=0)
@@ -264,14 +267,21 @@ class TieredRunner(compilation.Runner):
                     progress.left = progress.decision.seconds
                     return _evaluate(request, args, progress), None
             except jx.EndlessError:
-                progress.decision = Decision(0, "a loop of unknown length went on for long")
+                reason = f"{progress.decision.reason}, until loops had run for that long"
+                progress.decision = Decision(0, reason)
         if tier != "compiled" and xla.is_absent():
             return _evaluate(request, args, Progress(Decision(0, _ABSENT))), None
         return super().run(request, args, tier)
 
     @classmethod
-    def delay(cls, jaxpr: jx.Jaxpr) -> str:
-        return _ABSENT if xla.is_absent() else decide(jaxpr).reason
+    def history(cls, request: compilation.Compilation) -> str:
+        if xla.is_absent():
+            return _ABSENT
+        progress = _progress_of(request)
+        if not progress.evaluated:
+            return progress.decision.reason
+        evaluated = f"{progress.evaluated} {'was' if progress.evaluated == 1 else 'were'} so far"
+        return f"{progress.decision.reason}; {evaluated}"
 
     @classmethod
     def functions(cls, jaxpr: jx.Jaxpr) -> float:
@@ -319,6 +329,7 @@ def _evaluate(
     finally:
         _depth.reset(token)
     progress.left = trace.left
+    progress.evaluated += 1
     results: list[Array] = []
     for out, aval in zip(outs, jaxpr.out_avals, strict=True):
         assert isinstance(out, ConcreteArray), "evaluation gives data"

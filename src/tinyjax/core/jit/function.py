@@ -287,8 +287,8 @@ class JitFunction(sig.Called[P, R], PickledAsFunction):
             elif not different:
                 reasons.append("the function closes over a value that is being traced")
         params = entry.params
-        if entry.executable is None and (params.tier or settings().tier) != "compiled":
-            reasons += filter(None, [tr.eager[xla.Runner].delay(params.jaxpr)])
+        if (params.tier or settings().tier) != "compiled":
+            reasons += filter(None, [tr.eager[xla.Runner].history(params.compilation)])
         absent = xla.is_absent()
         compiled = entry.executable is not None or (
             not absent and xla.is_compiled(params.compilation)

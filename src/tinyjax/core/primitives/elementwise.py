@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Literal, TypeVar
+from typing import Final, Literal, TypeVar
 
 import attrs
 import numpy as np
@@ -226,13 +226,28 @@ mul.def_host(partial(_by_rows, np.multiply, "{0} * {1}"))
 
 @div.def_host
 def _div_host(avals: Avals, params: NoParams) -> prim.HostCall | prim.Kernel | None:
-    if avals[0].dtype not in _DIVIDED_BY_NUMPY:
-        return None
-    return _by_rows(np.true_divide, "{0} / {1}", avals, params)
+    if avals[0].dtype in _DIVIDED_BY_NUMPY:
+        return _by_rows(np.true_divide, "{0} / {1}", avals, params)
+    return _of_integers(_divide, _QUOTIENT, avals[0])
 
 
 #: Dtypes in which NumPy's quotient has the operands' dtype.
 _DIVIDED_BY_NUMPY = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
+#: How Python divides two of NumPy's integers as XLA does: toward zero, and by zero too.
+_QUOTIENT: Final = (
+    "~{1} if not {1} else {0} // {1} if ({0} < 0) == ({1} < 0) else {0} // {1} + ({0} % {1} != 0)"
+)
+_REMAINDER: Final = (
+    "{0} if not {1} else {0} % {1} if ({0} < 0) == ({1} < 0) else {0} % {1} and {0} % {1} - {1}"
+)
+
+
+def _of_integers(impl: fam.HostFunction, numbers: str, aval: ShapedArray) -> prim.HostCall | None:
+    """Say how Python computes what NumPy does for integers, if there are two."""
+    if aval.size != 1 or aval.dtype.kind not in "iu":
+        return None
+    return prim.HostCall(impl, numbers=numbers, fresh=True)
+
 
 rem: Elementwise = elementwise(
     "rem",
@@ -244,6 +259,13 @@ rem: Elementwise = elementwise(
     lambda t, z, x, y: neg(mul(t, _truncate(div(x, y)))),
     broadcasts=True,
 )
+
+
+@rem.def_host
+def _rem_host(avals: Avals, params: NoParams) -> prim.HostCall | prim.Kernel | None:
+    if avals[0].dtype in (dtypes.float32, dtypes.float64):
+        return np.fmod
+    return _of_integers(_remainder, _REMAINDER, avals[0])
 
 
 def _truncate(x: Array) -> Array:
@@ -805,9 +827,21 @@ mark(ONE_AT_A_TIME, True, cbrt, tan, pow_)
 
 
 @integer_pow_p.def_host
-def _integer_pow_host(avals: Avals, params: IntegerPowParams) -> prim.Kernel | None:
-    multiply = np.multiply
-    return (lambda x: multiply(x, x)) if params.exponent == 2 else None
+def _integer_pow_host(avals: Avals, params: IntegerPowParams) -> prim.HostCall | None:
+    n, multiply = params.exponent, np.multiply
+    if n < 2:
+        return None
+    call: prim.Kernel = lambda x: multiply(x, x)  # noqa: E731
+    if n > 2:
+        call = lambda x: _power_by_squaring(x, n, multiply, np.ones_like)  # noqa: E731
+    if avals[0].size != 1 or n > _LARGEST_WRITTEN_POWER:
+        return prim.HostCall(call, fresh=True)
+    text = _power_by_squaring("{0}", n, lambda a, b: f"({a} * {b})", str)
+    return prim.HostCall(call, numbers=text, fresh=True)
+
+
+#: As many factors are written out for numbers.
+_LARGEST_WRITTEN_POWER: Final = 8
 
 
 def integer_pow(x: Array, exponent: int) -> Array:
@@ -1022,8 +1056,8 @@ for _operation, _operator in (
 _def_numbers(not_, "not {0}", "b")
 _def_numbers(neg, "-{0}", "if")
 _def_numbers(abs_, "abs({0})", "if")
-_def_numbers(max_, "{0} if {0} > {1} else {1}", "biu")
-_def_numbers(min_, "{0} if {0} < {1} else {1}", "biu")
+_def_numbers(max_, "{0} if {0} > {1} or {0} != {0} else {1}")
+_def_numbers(min_, "{0} if {0} < {1} or {0} != {0} else {1}")
 _def_numbers(select_p, "{1} if {0} else {2}")
 
 

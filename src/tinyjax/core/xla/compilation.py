@@ -98,8 +98,8 @@ class Runner:
         return executable(args), executable
 
     @classmethod
-    def delay(cls, jaxpr: jx.Jaxpr) -> str:
-        """Say when a program is compiled that may be evaluated before; nothing if at once."""
+    def history(cls, request: Compilation) -> str:
+        """Say how calls of a program were and are computed; nothing if it is compiled at once."""
         return ""
 
     @classmethod
