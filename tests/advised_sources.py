@@ -1,0 +1,53 @@
+"""Functions that ``tinyjax.source`` refuses, each before one that does what its message says."""
+
+from typing import Any
+
+import tinyjax.numpy as jnp
+
+
+def branching(x: Any) -> Any:
+    return jnp.sin(x) if x > 0 else x
+
+
+def filtering(x: Any) -> Any:
+    return [y for y in x if y > 0]
+
+
+def choosing(x: Any) -> Any:
+    return [y if y > 0 else -y for y in x]
+
+
+def truth_of_array(x: Any) -> Any:
+    if x > 0:
+        return 1
+    return 0
+
+
+def counting(n: Any) -> Any:
+    return [0] * n
+
+
+def augmented(x: Any) -> Any:
+    xs = [1.0]
+    xs += [x]
+    return xs[1]
+
+
+def not_augmented(x: Any) -> Any:
+    xs = [1.0]
+    xs = xs + [x]  # noqa: RUF005
+    return xs[1]
+
+
+def recursive(n: Any) -> Any:
+    if n <= 0:
+        return 0
+    return 1 + recursive(n - 1)
+
+
+def summing_chosen(xs: Any) -> Any:
+    return sum(x for x in xs if x > 0)
+
+
+def summing_all(xs: Any) -> Any:
+    return sum([x if x > 0 else -x for x in xs])
