@@ -2,6 +2,7 @@
 
 import copy
 import itertools
+import operator
 import pickle
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, jit
+from tinyjax import dtypes, jit, lax
 from tinyjax.dtypes import ALL, COMPLEXES, FLOAT8, FLOATS, INEXACT, INTEGERS, DType
 from tinyjax.errors import DtypeError, PromotionError
 
@@ -507,7 +508,65 @@ HOLDING: list[Callable[[Any, Any], Any]] = [
     lambda np, n: np.gradient(np.asarray(D), n),
     lambda np, n: np.sqrt(abs(n)),
     lambda np, n: np.isin(np.asarray(X), n),
+    lambda np, n: np.isin(np.asarray(np.int8([1, 2])), n),
+    lambda np, n: np.piecewise(np.asarray(D), [np.asarray(D) > 1], [n, 0]),
+    lambda np, n: np.histogram(np.asarray(X), 3, range=(min(n, 0), max(n, 0)))[0],
+    lambda np, n: np.vectorize(lambda a, b: a * b)(np.asarray(D), n),
+    lambda np, n: np.isclose(np.asarray(X).astype(np.int32), n),
+    lambda np, n: np.array_equal(np.asarray(X).astype(np.int32), n),
+    lambda np, n: np.abs(n) + np.asarray(X).astype(np.int32),
+    lambda np, n: np.add(n, 1) - np.asarray(X).astype(np.int32),
 ]
+N64 = 2**40
+#: Functions of lax and loops of such an integer, and what they return.
+WIDE: list[tuple[Callable[[], Any], Any]] = [
+    (lambda: lax.add(X, N64), X + np.float32(N64)),
+    (lambda: lax.max(N, N64), [N64, N64]),
+    (lambda: lax.abs(-N64), N64),
+    (lambda: lax.clamp(0, X, N64), X),
+    (lambda: lax.pad(X, N64, [(1, 0, 0)]), [N64, 1, 2, 3]),
+    (lambda: lax.reduce(X, N64, lax.max, (0,)), N64),
+    (lambda: jit(lambda x, n: x * n)(X, N64), X * N64),
+    (lambda: jit(lambda x, n: x * n)(jnp.arange(3), N64), [0, N64, 2 * N64]),
+    (lambda: jit(lambda x: x + jnp.abs(-N64))(jnp.arange(2)), [N64, N64 + 1]),
+    (lambda: lax.cond(True, lambda n: X * n, lambda n: X, N64), X * N64),
+    (lambda: lax.scan(lambda c, x: (c + 1, x * c), N64, jnp.arange(2))[0], N64 + 2),
+    (lambda: lax.scan(lambda c, x: (c, x + c), N64, jnp.arange(2))[1], [N64, N64 + 1]),
+    (lambda: lax.scan(lambda c, x: (c * 0.5, x), N64, X)[0], N64 / 8),
+    (lambda: lax.fori_loop(N64, N64 + 3, lambda i, c: c + i, 0), 3 * N64 + 3),
+    (lambda: lax.while_loop(lambda c: c < 2 * N64, lambda c: 2 * c, N64), 2 * N64),
+    (lambda: lax.mul(X, 10**30), X * np.float32(10**30)),
+    (lambda: jnp.sqrt(10**30), 1e15),
+    (lambda: jnp.where(X > 1, X, 2**70), [2.0**70, 2, 3]),
+    (lambda: jnp.searchsorted(X, 10**30), 3),
+]
+
+
+@pytest.mark.parametrize(("fun", "expected"), WIDE)
+def test_wide_integers_keep_their_values(fun: Callable[[], Any], expected: Any) -> None:
+    np.testing.assert_allclose(fun(), expected, 1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint32", "int32", "int64", "uint64"])
+def test_integers_are_compared_with_numbers_by_value(dtype: str) -> None:
+    ends = np.iinfo(dtype)
+    x = np.array([ends.min, 0, 1, ends.max], dtype)
+    mine = jnp.asarray(x)
+    for n in (ends.min - 1, ends.min, ends.max, ends.max + 1, -(2**70), 2**70):
+        for name in ("lt", "le", "gt", "ge", "eq", "ne"):
+            compare, named = getattr(operator, name), getattr(lax, name)
+            np.testing.assert_array_equal(compare(mine, n), compare(x, n))
+            np.testing.assert_array_equal(compare(n, mine), compare(n, x))
+            np.testing.assert_array_equal(jit(lambda x: compare(x, n))(mine), compare(x, n))  # noqa: B023
+            np.testing.assert_array_equal(named(mine, n), compare(x, n))
+            np.testing.assert_array_equal(named(n, mine), compare(n, x))
+        if n > ends.min:
+            np.testing.assert_array_equal(jnp.clip(mine, None, n), x)
+        if n < ends.max:
+            np.testing.assert_array_equal(jnp.clip(mine, n), x)
+    for bounds in ((ends.max + 1, None), (None, ends.min - 1)):
+        with pytest.raises(tinyjax.errors.NumberRangeError):
+            jnp.clip(mine, *bounds)
 
 
 @pytest.mark.parametrize("n", [2**31, 2**40, 2**62, -(2**31) - 1])
@@ -526,6 +585,9 @@ def test_integers_are_refused_only_where_the_result_cannot_hold_them(n: int) -> 
         lambda: jnp.append(ints, n),
         lambda: jnp.asarray(n),
         lambda: jnp.where(ints > 1, ints, n),
+        lambda: lax.add(ints, n),
+        lambda: lax.dynamic_update_slice(ints, n, (0,)),
+        lambda: lax.fori_loop(0, 3, lambda i, c: jnp.int32(0), n),
     ]
     for refused in wrong:
         with pytest.raises(tinyjax.errors.NumberRangeError):

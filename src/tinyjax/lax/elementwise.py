@@ -11,8 +11,8 @@ from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams
 from tinyjax.core.values.integers import integer
 from tinyjax.dtypes import DTypeLike
 from tinyjax.errors import ArgumentError, DtypeError
-from tinyjax.lax.operands import one_dtype, pair
-from tinyjax.numpy.promotion import convert
+from tinyjax.lax.operands import compared, one_dtype, pair
+from tinyjax.numpy.promotion import arrays, convert
 from tinyjax.primitives import bitcast as _bitcast, bits as _bits, special as _sp
 
 T = TypeVar("T")
@@ -678,7 +678,7 @@ def mul(x: ArrayLike, y: ArrayLike, *, out_dtype: DTypeLike = None) -> Array:
         >>> int(lax.mul(jnp.int8(100), jnp.int8(100), out_dtype=jnp.int32))
         10000
     """
-    a, b = opd.as_array(x), opd.as_array(y)
+    a, b = arrays("mul", x, y)
     if out_dtype is not None:
         dtype = dtypes.check(out_dtype)
         weak = a.weak_type and b.weak_type
@@ -921,7 +921,7 @@ def eq(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.eq(jnp.array([1 + 1j]), 1 + 1j)
         Array([ True], dtype=bool)
     """
-    return tr.bind1(ew.eq, pair("eq", x, y), NO_PARAMS)
+    return tr.bind1(ew.eq, compared("eq", x, y), NO_PARAMS)
 
 
 def ne(x: ArrayLike, y: ArrayLike) -> Array:
@@ -938,7 +938,7 @@ def ne(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.ne(jnp.array([1, 2]), 2)
         Array([ True, False], dtype=bool)
     """
-    return tr.bind1(ew.ne, pair("ne", x, y), NO_PARAMS)
+    return tr.bind1(ew.ne, compared("ne", x, y), NO_PARAMS)
 
 
 def lt(x: ArrayLike, y: ArrayLike) -> Array:
@@ -955,7 +955,7 @@ def lt(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.lt(-jnp.inf, 0.0)
         Array(True, dtype=bool)
     """
-    return tr.bind1(ew.lt, pair("lt", x, y), NO_PARAMS)
+    return tr.bind1(ew.lt, compared("lt", x, y), NO_PARAMS)
 
 
 def le(x: ArrayLike, y: ArrayLike) -> Array:
@@ -972,7 +972,7 @@ def le(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.le(False, True)
         Array(True, dtype=bool)
     """
-    return tr.bind1(ew.le, pair("le", x, y), NO_PARAMS)
+    return tr.bind1(ew.le, compared("le", x, y), NO_PARAMS)
 
 
 def gt(x: ArrayLike, y: ArrayLike) -> Array:
@@ -989,7 +989,7 @@ def gt(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.gt(-0.0, 0.0)
         Array(False, dtype=bool)
     """
-    return tr.bind1(ew.gt, pair("gt", x, y), NO_PARAMS)
+    return tr.bind1(ew.gt, compared("gt", x, y), NO_PARAMS)
 
 
 def ge(x: ArrayLike, y: ArrayLike) -> Array:
@@ -1006,7 +1006,7 @@ def ge(x: ArrayLike, y: ArrayLike) -> Array:
         >>> lax.ge(True, False)
         Array(True, dtype=bool)
     """
-    return tr.bind1(ew.ge, pair("ge", x, y), NO_PARAMS)
+    return tr.bind1(ew.ge, compared("ge", x, y), NO_PARAMS)
 
 
 def polygamma(m: ArrayLike, x: ArrayLike) -> Array:
@@ -1198,8 +1198,8 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
         >>> lax.select(jnp.array([True, False]), jnp.array([1, 2]), jnp.array([3, 4]))
         Array([1, 4], dtype=int32)
     """
-    chosen, a, b = opd.as_array(pred), opd.as_array(on_true), opd.as_array(on_false)
-    a, b = one_dtype("select", (a, b))
+    chosen = opd.as_array(pred)
+    a, b = one_dtype("select", arrays("select", on_true, on_false))
     if dtypes.is_integer(chosen.dtype):
         chosen = ew.ge(chosen, sh.full_like(chosen, 1))
     if not chosen.shape and a.shape:
@@ -1229,18 +1229,18 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
     if not cases:
         raise ArgumentError("select_n needs at least one case.")
     number = opd.as_array(which)
-    arrays = one_dtype("select_n", [opd.as_array(case) for case in cases])
+    parts = one_dtype("select_n", arrays("select_n", *cases))
     if number.dtype == dtypes.bool_:
-        if len(arrays) > 2:
+        if len(parts) > 2:
             raise ArgumentError(
-                f"select_n has {len(arrays)} cases, but bools can number only two. Give int32."
+                f"select_n has {len(parts)} cases, but bools can number only two. Give int32."
             )
-        return select(number, arrays[1], arrays[0]) if len(arrays) == 2 else arrays[0]
+        return select(number, parts[1], parts[0]) if len(parts) == 2 else parts[0]
     if not dtypes.is_integer(number.dtype):
         raise DtypeError(f"select_n numbers its cases with bools or integers, not {number.aval}.")
-    out = arrays[0]
-    for i, case in enumerate(arrays[1:], start=1):
-        out = select(ew.ge(number, sh.full_like(number, i)), case, out)
+    out = parts[0]
+    for i, case in enumerate(parts[1:], start=1):
+        out = select(ge(number, i), case, out)
     return out
 
 

@@ -6,12 +6,18 @@ from collections.abc import Sequence
 
 from tinyjax import dtypes, errors
 from tinyjax.core.names import Array, ArrayLike, opd
-from tinyjax.numpy.promotion import broadcast as _broadcast_arrays, convert
+from tinyjax.numpy.promotion import (
+    arrays,
+    broadcast as _broadcast_arrays,
+    convert,
+    ordered,
+    types_of,
+)
 
 
 def pair(name: str, *operands: ArrayLike) -> list[Array]:
     """Return operands as arrays of one shape and dtype, if they are as good as equal."""
-    xs = one_dtype(name, [*map(opd.as_array, operands)])
+    xs = one_dtype(name, arrays(name, *operands))
     shapes = {x.shape for x in xs}
     if len(shapes) == 1:
         return xs
@@ -23,16 +29,23 @@ def pair(name: str, *operands: ArrayLike) -> list[Array]:
     return _broadcast_arrays(xs)
 
 
+def compared(name: str, x: ArrayLike, y: ArrayLike) -> list[Array]:
+    """Return the operands of a comparison; a number may be beyond the other operand's dtype."""
+    try:
+        return pair(name, x, y)
+    except errors.NumberRangeError:
+        return pair(name, *ordered(name, x, y))
+
+
 def one_dtype(name: str, operands: Sequence[Array]) -> list[Array]:
     """Convert weak operands to the dtype of the others, where they can be without loss of kind."""
     xs = list(operands)
     if len({x.dtype for x in xs}) == 1:
         return xs
-    strong = {x.dtype for x in xs if not x.weak_type}
+    strong = {x.dtype for x in xs if not opd.is_weak(x)}
     if len(strong) == 1:
         (dtype,) = strong
-        pairs = [(x.dtype, x.weak_type) for x in xs]
-        if dtypes.promote(pairs)[0] == dtype:
+        if dtypes.promote(types_of(xs))[0] == dtype:
             return [x if x.dtype == dtype else convert(x, dtype) for x in xs]
     raise errors.DtypeError(
         f"{name} requires arguments to have the same dtypes, but got "

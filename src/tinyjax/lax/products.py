@@ -90,7 +90,7 @@ def _pairs(name: str, dimension_numbers: DotDimensionNumbers) -> DotDimensionNum
 
 def _of_one_dtype(x: Array, y: Array, preferred: dtypes.DTypeLike) -> list[Array]:
     """Bring two operands to a dtype that holds both."""
-    if x.dtype == y.dtype or x.weak_type or y.weak_type:
+    if x.dtype == y.dtype or opd.is_weak(x) or opd.is_weak(y):
         return operands.one_dtype("dot_general", (x, y))
     float8 = all(t.itemsize == 1 and dtypes.is_narrow_float(t) for t in (x.dtype, y.dtype))
     if not float8:

@@ -617,7 +617,7 @@ def one_hot(x: cr.Nested, num_classes: int, *, dtype: DTypeLike = None, axis: in
         Array([[1., 0., 0.],
                [0., 0., 1.]], dtype=float32)
     """
-    places, num_classes = cr.asarray(x), ints.integer(num_classes, "num_classes")
+    places, num_classes = cr.operand(x), ints.integer(num_classes, "num_classes")
     if num_classes < 0:
         raise errors.ArgumentError(
             f"one_hot needs num_classes of at least 0, but got {num_classes}."

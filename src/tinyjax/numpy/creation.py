@@ -207,6 +207,11 @@ def _make(x: Any, dtype: DType | None) -> Array:
     return result
 
 
+def operand(x: Nested) -> Array:
+    """Return data as an array that meets others: an int of 64 bits may be one of them."""
+    return opd.as_array(x) if type(x) is int else asarray(x)
+
+
 def _holds_elements(x: Any) -> bool:
     """Say whether NumPy finds an array in an object: by a method of it, or in its memory."""
     if hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
@@ -243,7 +248,9 @@ def _of_list(x: Any, target: DType | None) -> Array:
         leaf if type(leaf) in _PYTHON or isinstance(leaf, Array) else _of_element(leaf)
         for leaf in leaves
     ]
-    kinds = [(p.dtype, p.weak_type) if isinstance(p, Array) else _kind(type(p)) for p in elements]
+    kinds = [
+        (p.dtype, opd.is_weak(p)) if isinstance(p, Array) else _kind(type(p)) for p in elements
+    ]
     dtype = target or dtypes.promote(kinds)[0]
     parts = [p if isinstance(p, Array) else _of_numbers(p, {type(p)}, dtype) for p in elements]
     constants = [p for p in parts if isinstance(p, ConcreteArray) and id(p) not in followed]
@@ -676,7 +683,7 @@ def arange(
         operands = pm.arrays(
             "arange", *[0 if isinstance(x, ints.SymbolicSize) else x for x in bounds]
         )
-        result_dtype = dtypes.promote([(x.dtype, x.weak_type) for x in operands])[0]
+        result_dtype = dtypes.promote(pm.types_of(operands))[0]
     else:
         result_dtype = dtypes.check(dtype)
     if result_dtype == dtypes.bool_:
@@ -833,7 +840,7 @@ def _ends(
     It is as precise as the type of the result, and complex if that is.
     """
     xs = pm.arrays(name, start, stop, *others)
-    types = [(x.dtype, x.weak_type) for x in xs]
+    types = pm.types_of(xs)
     if dtype is not None:
         types.append((dtypes.to_inexact(dtypes.check(dtype)), False))
     inner = dtypes.to_inexact(dtypes.promote(types)[0])
@@ -1428,7 +1435,7 @@ def array_equal(a1: Nested, a2: Nested, equal_nan: bool = False) -> Array:
         >>> jnp.array_equal(x, x), jnp.array_equal(x, x, equal_nan=True)
         (Array(False, dtype=bool), Array(True, dtype=bool))
     """
-    x, y = asarray(a1), asarray(a2)
+    x, y = operand(a1), operand(a2)
     if x.shape != y.shape:
         return sh.full((), False, dtypes.bool_)
     agree = uf.equal(x, y)
@@ -1454,7 +1461,7 @@ def array_equiv(a1: Nested, a2: Nested) -> Array:
         >>> jnp.array_equiv(jnp.array([1, 1]), jnp.array([1, 1, 1]))
         Array(False, dtype=bool)
     """
-    x, y = asarray(a1), asarray(a2)
+    x, y = operand(a1), operand(a2)
     try:
         agree = uf.equal(x, y)
     except ShapeError:

@@ -419,7 +419,7 @@ def piecewise(
 
     def value(function: Any) -> Array:
         result = function(at, *args, **kw) if callable(function) else function
-        return pm.broadcast_to_shape(pm.convert(cr.asarray(result), at.dtype), at.shape)
+        return pm.broadcast_to_shape(pm.convert(cr.operand(result), at.dtype), at.shape)
 
     result = value(default)
     for condition, function in zip(conditions, functions[: len(conditions)], strict=True):

@@ -23,9 +23,9 @@ from tinyjax.core.primitives.shape import full, full_like
 from tinyjax.core.tracing.checking import explained
 from tinyjax.core.values.array import put
 from tinyjax.core.values.integers import integer
-from tinyjax.core.values.operands import first_element, is_splat
+from tinyjax.core.values.operands import first_element, fits, is_splat
 from tinyjax.dtypes import DTypeLike, HostArray
-from tinyjax.errors import ArgumentError, DtypeError
+from tinyjax.errors import ArgumentError, DtypeError, NumberRangeError
 from tinyjax.host import data_at_hand
 from tinyjax.host.replay import at_once, by_host, replayed
 from tinyjax.numpy.promotion import (
@@ -34,6 +34,7 @@ from tinyjax.numpy.promotion import (
     beside,
     broadcast,
     broadcast_to_shape,
+    compared,
     convert,
     inexact,
     inexact_operands,
@@ -1302,7 +1303,7 @@ def equal(x: ArrayLike, y: ArrayLike, /) -> Array:
         >>> jnp.equal(jnp.nan, jnp.nan)
         Array(False, dtype=bool)
     """
-    return ew.eq(*operands("equal", x, y))
+    return ew.eq(*compared("equal", x, y))
 
 
 def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
@@ -1319,7 +1320,7 @@ def not_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
         Array([[False,  True],
                [ True, False]], dtype=bool)
     """
-    return ew.ne(*operands("not_equal", x, y))
+    return ew.ne(*compared("not_equal", x, y))
 
 
 def _complex_order(a: Array, b: Array, strict: bool) -> Array:
@@ -1341,7 +1342,7 @@ def less(x: ArrayLike, y: ArrayLike, /) -> Array:
         >>> jnp.less(1 + 5j, jnp.array([2 + 0j, 1 + 6j]))
         Array([ True,  True], dtype=bool)
     """
-    a, b = operands("less", x, y)
+    a, b = compared("less", x, y)
     return _complex_order(a, b, True) if a.dtype.kind == "c" else ew.lt(a, b)
 
 
@@ -1355,7 +1356,7 @@ def less_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
         >>> jnp.less_equal(jnp.array([1.0, 2.0, jnp.nan]), 2)
         Array([ True,  True, False], dtype=bool)
     """
-    a, b = operands("less_equal", x, y)
+    a, b = compared("less_equal", x, y)
     return _complex_order(a, b, False) if a.dtype.kind == "c" else ew.le(a, b)
 
 
@@ -1369,7 +1370,7 @@ def greater(x: ArrayLike, y: ArrayLike, /) -> Array:
         >>> jnp.greater(jnp.array([1.0, 3.0, jnp.nan]), 2)
         Array([False,  True, False], dtype=bool)
     """
-    a, b = operands("greater", x, y)
+    a, b = compared("greater", x, y)
     return _complex_order(b, a, True) if a.dtype.kind == "c" else ew.gt(a, b)
 
 
@@ -1384,7 +1385,7 @@ def greater_equal(x: ArrayLike, y: ArrayLike, /) -> Array:
         Array([[ True,  True],
                [ True, False]], dtype=bool)
     """
-    a, b = operands("greater_equal", x, y)
+    a, b = compared("greater_equal", x, y)
     return _complex_order(b, a, False) if a.dtype.kind == "c" else ew.ge(a, b)
 
 
@@ -1485,9 +1486,16 @@ def clip(arr: ArrayLike, /, min: ArrayLike | None = None, max: ArrayLike | None 
         result = _clipped(x, min, max)
         if result is not None:
             return result
-    if min is not None:
-        x = maximum(min, x)
-    return x if max is None else minimum(max, x)
+    for bound, is_upper in ((min, False), (max, True)):
+        if bound is None or (type(bound) is int and _is_beyond(bound, x.dtype, is_upper)):
+            continue
+        x = minimum(bound, x) if is_upper else maximum(bound, x)
+    return x
+
+
+def _is_beyond(bound: int, dtype: dtypes.DType, is_upper: bool) -> bool:
+    """Return whether no integer of a dtype is beyond an upper, or a lower, bound."""
+    return dtypes.is_integer(dtype) and (bound > 0) is is_upper and not fits(bound, dtype)
 
 
 def _clipped(x: Array, low: float, high: float) -> Array | None:
@@ -1531,7 +1539,10 @@ def isclose(
         >>> jnp.isclose(jnp.array([1.0, 2.0]), jnp.array([1.0, 2.1]))
         Array([ True, False], dtype=bool)
     """
-    x, y = operands("isclose", a, b)
+    try:
+        x, y = operands("isclose", a, b)
+    except NumberRangeError:  # a number may be close to integers all the same
+        x, y = inexact_operands("isclose", a, b)
     same = ew.eq(x, y)
     if dtypes.is_key(x.dtype):
         return same

@@ -378,7 +378,7 @@ def _converted(x: Array, value: ArrayLike, kind: str) -> Array:
         return pm.convert(update, dtype) if kind == "set" else pm.promote_dtypes(update, x)[0]
     if kind in ("min", "max") and dtypes.is_integer(dtype) and dtypes.is_integer(update.dtype):
         common = dtypes.promote_types(dtype, update.dtype)
-        if not update.weak_type and common != dtype and dtypes.is_integer(common):
+        if not opd.is_weak(update) and common != dtype and dtypes.is_integer(common):
             return pm.convert(update, common)  # it is compared before it wraps around
     if _is_constant(update):
         element = opd.first_element(opd.given_number(update)).astype(dtype)

@@ -6,7 +6,8 @@ through for two arrays that fit already, and makes a Python number at once what 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import math
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import TypeGuard
 
@@ -24,8 +25,9 @@ from tinyjax.core.values.integers import canonical_axis, integers, is_one_of, on
 from tinyjax.core.values.operands import (
     PYTHON_NUMBERS,
     as_array,
+    check_number,
+    is_weak,
     met_splats,
-    of_number,
     remember_splat,
     splat,
     splat_key,
@@ -43,7 +45,6 @@ _HOLDS = frozenset(
     + [(complex, dtype) for dtype in dtypes.COMPLEXES]
 )
 _INEXACT = frozenset(dtypes.INEXACT)
-_INT32 = dtypes.iinfo(dtypes.int32)
 
 # The largest float16 is 65504. Numbers below it need no context that keeps NumPy from warning.
 _NEVER_OVERFLOWS = 65504
@@ -70,19 +71,26 @@ def array_of(name: str, x: ArrayLike) -> Array:
     Raises:
         ArgumentError: it is neither an array nor a number; lists are not converted.
     """
-    if isinstance(x, Array):
-        return x
-    if type(x) is int and not _INT32.min <= x <= _INT32.max and settings().wide_dtypes:
-        # the operands beside it, and not the default integers, say whether the result can hold it
-        for dtype in (dtypes.int64, dtypes.uint64):
-            if fits(x, dtype):
-                return of_number(x, dtype, name)
-    return as_array(x, name)
+    return x if isinstance(x, Array) else as_array(x, name)
 
 
 def arrays(name: str, *values: ArrayLike) -> list[Array]:
     """Convert the operands of a function to arrays; ``name`` is the function's."""
-    return [x if isinstance(x, Array) else array_of(name, x) for x in values]
+    try:
+        return [x if isinstance(x, Array) else as_array(x, name) for x in values]
+    except NumberRangeError:  # beside floats a number of any size is one
+        others = [as_array(x, name) for x in values if type(x) is not int]
+        if not any(x.dtype in _INEXACT for x in others):
+            raise
+        return [as_array(_float_of(x) if type(x) is int else x, name) for x in values]
+
+
+def _float_of(number: int) -> float:
+    """Return an integer as a float, which is infinite where it is beyond all floats."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def vector(name: str, x: ArrayLike, what: str = "a vector") -> Array:
@@ -146,22 +154,8 @@ def convert(x: Array, dtype: DType, weak_type: bool = False) -> Array:
     aval = x._aval or x.aval
     if aval.dtype == dtype and aval.weak_type == weak_type:
         return x
-    if dtype.kind in "iuV" and type(x) is ConcreteArray:
-        number = getattr(x, "_number", None)
-        if isinstance(number, int) and not fits(number, dtype):
-            raise NumberRangeError(
-                f"{subject(number)}{shortened(number)} does not fit in {dtype.name}, the dtype of "
-                "the array beside it. Convert that to a wider one with .astype(...)."
-            )
+    check_number(x, dtype)
     return convert_element_type(x, dtype, weak_type)
-
-
-def fits(number: int, dtype: DType) -> bool:
-    """Say whether an integer dtype can hold a number; narrow floats hold any, rounded."""
-    if dtypes.is_narrow_float(dtype):
-        return True
-    ends = dtypes.iinfo(dtype)
-    return bool(ends.min <= number <= ends.max)
 
 
 def strong(x: Array) -> Array:
@@ -233,23 +227,25 @@ def _broadcast_plan(
 
 def promote_dtypes(*xs: Array) -> list[Array]:
     """Convert arrays to their common dtype."""
-    types = _types(xs)
+    types = types_of(xs)
     if types.count(types[0]) == len(types):
         return list(xs)
     dtype, weak = promote(types)
+    if weak and dtype not in _INEXACT and any(is_weak(x) and not x.weak_type for x in xs):
+        weak = False  # what is computed from ints of 64 bits alone has 64
     return [convert(x, dtype, weak) for x in xs]
 
 
 def promote_inexact(*xs: Array) -> list[Array]:
     """Convert arrays to their common dtype, or the float that stands for it: see ``to_inexact``."""
-    dtype, weak = promote(_types(xs))
+    dtype, weak = promote(types_of(xs))
     dtype = to_inexact(dtype, weak)
     return [convert(x, dtype, weak) for x in xs]
 
 
-def _types(xs: Sequence[Array]) -> list[tuple[DType, bool]]:
-    avals = [x._aval or x.aval for x in xs]
-    return [(aval.dtype, aval.weak_type) for aval in avals]
+def types_of(xs: Iterable[Array]) -> list[tuple[DType, bool]]:
+    """Return the dtypes of arrays, and whether each takes that of the others."""
+    return [((x._aval or x.aval).dtype, is_weak(x)) for x in xs]
 
 
 def broadcast(xs: Sequence[Array], name: str = "") -> list[Array]:
@@ -310,11 +306,11 @@ def operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     if a is None:
         if b is not None and _is_held(x, b):
             return beside(name, x, b.aval), b
-        a = array_of(name, x)
+        a, b = arrays(name, x, y if b is None else b)
     if b is None:
         if _is_held(y, a):
             return a, beside(name, y, a.aval)
-        b = array_of(name, y)
+        a, b = arrays(name, a, y)
     first, second = a._aval or a.aval, b._aval or b.aval
     if first is second:
         return a, b
@@ -330,6 +326,23 @@ def operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
             b if q_shape == shape else broadcast_to_shape(b, shape),
         )
     return a, b
+
+
+def compared(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+    """Prepare the operands of a comparison; a number may be beyond the other operand's dtype."""
+    try:
+        return operands(name, x, y)
+    except NumberRangeError:
+        return operands(name, *ordered(name, x, y))
+
+
+def ordered(name: str, x: ArrayLike, y: ArrayLike) -> tuple[ArrayLike, ArrayLike]:
+    """Replace a number beyond an operand's dtype, and the operand, by others in their order."""
+    if type(x) is int and type(y) is int:
+        return (x > y) - (x < y), 0
+    if type(x) is int:
+        return 2 if x > 0 else 0, splat(1, array_of(name, y).aval)
+    return splat(1, array_of(name, x).aval), 2 if isinstance(y, int) and y > 0 else 0
 
 
 def _check_ranks(name: str, first: tuple[int, ...], second: tuple[int, ...]) -> None:
@@ -353,7 +366,8 @@ def inexact_operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Arra
     except NumberRangeError:  # a number need not fit the integers beside it: they become floats
         a, b = operands(name, _as_float(name, x), _as_float(name, y))
     if a.dtype not in _INEXACT:
-        dtype, weak = to_inexact(a.dtype, a.weak_type), a.weak_type
+        weak = a.weak_type or (type(x) in PYTHON_NUMBERS and type(y) in PYTHON_NUMBERS)
+        dtype = to_inexact(a.dtype, weak)
         a, b = convert(a, dtype, weak), convert(b, dtype, weak)
     return a, b
 
@@ -364,11 +378,14 @@ def _as_float(name: str, x: ArrayLike) -> ArrayLike:
 
 def inexact(x: ArrayLike, name: str = "this function") -> Array:
     """Prepare the operand of a function defined on floats."""
+    if type(x) is int:
+        x = arrays(name, x, 0.0)[0]
     a = x if isinstance(x, Array) else array_of(name, x)
     aval = a._aval or a.aval
     if aval.dtype in _INEXACT:
         return a
-    return convert(a, to_inexact(aval.dtype, aval.weak_type), aval.weak_type)
+    weak = is_weak(a)
+    return convert(a, to_inexact(aval.dtype, weak), weak)
 
 
 def inexact_first(name: str, x: ArrayLike, *others: ArrayLike) -> list[Array]:
@@ -377,4 +394,4 @@ def inexact_first(name: str, x: ArrayLike, *others: ArrayLike) -> list[Array]:
     A number beside integers would make them floats where promotion is strict, which is refused.
     """
     first, *rest = arrays(name, x, *others)
-    return [inexact(first, name) if all(y.weak_type for y in rest) else first, *rest]
+    return [inexact(first, name) if all(map(is_weak, rest)) else first, *rest]

@@ -11,6 +11,7 @@ from typing import Literal, NamedTuple, TypedDict, Unpack, overload
 from tinyjax import dtypes
 from tinyjax.core.names import Array, ArrayLike, ck, conc, ew, ints, sl
 from tinyjax.core.primitives.shape import full, iota, reshape
+from tinyjax.errors import NumberRangeError
 from tinyjax.numpy import creation as cr, manipulation as mn, promotion as pm, reductions as red
 from tinyjax.numpy.elementwise import isnan, logical_and, logical_not, not_equal, pick
 from tinyjax.numpy.selection import nonzero
@@ -352,7 +353,11 @@ def isin(
         Array([ True, False,  True], dtype=bool)
     """
     pm.check_option("isin", "method", method, ("auto", "compare_all", "binary_search", "sort"))
-    x, among = pm.promote_dtypes(pm.array_of("isin", element), pm.array_of("isin", test_elements))
+    given = element, test_elements
+    try:
+        x, among = pm.promote_dtypes(*pm.arrays("isin", *given))
+    except NumberRangeError:
+        x, among = pm.promote_dtypes(*pm.arrays("isin", *pm.ordered("isin", *given)))
     flat = reshape(x, (x.size,))
     result = reshape(_member(flat, reshape(among, (among.size,))), x.shape)
     return logical_not(result) if invert else result

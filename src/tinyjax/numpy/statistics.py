@@ -312,7 +312,7 @@ def _edges(name: str, x: Array, bins: Bins, limits: Range | None, dtype: dtypes.
             raise ShapeError(f"{name} of no elements needs a range or edges.")
         ends = mn.stack([red.min(x), red.max(x)])
     else:
-        ends = cr.asarray(limits)
+        ends = cr.asarray(limits, dtype)
         if ends.shape != (2,):
             raise ShapeError.got(f"{name}: range must hold two numbers", ends)
     ends = strong(convert(ends, dtype))

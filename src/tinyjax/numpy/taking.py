@@ -472,12 +472,12 @@ def searchsorted(
     )
     line = pm.vector("searchsorted", a, "a sorted vector")
     if isinstance(v, int) and dtypes.is_integer(line.dtype):
-        if not pm.fits(v, line.dtype):  # before or after everything that does
+        if not opd.fits(v, line.dtype):  # before or after everything that does
             return sh.full((), 0 if v < 0 else line.size, _counting(line))
         v = opd.scalar(int(v), line.dtype)
     elif type(v) is float and line.dtype in (dtypes.float32, dtypes.float64):
         v = opd.scalar(v, line.dtype)
-    values = pm.array_of("searchsorted", v)
+    line, values = pm.arrays("searchsorted", line, v)
     if sorter is not None:
         order = pm.vector("searchsorted", sorter, "a sorter that is a vector")
         line = indexing.getitem(line, (order,))

@@ -108,7 +108,7 @@ def vectorize(
             _check_results(outs, cores_out, dims)
             return outs
 
-        arrays = [cr.asarray(values[i]) for i in present]
+        arrays = [cr.operand(values[i]) for i in present]
         dims: dict[str, int] = {}
         for array, axes in zip(arrays, [cores_in[i] for i in present], strict=True):
             _note_sizes(array, axes, dims)

@@ -390,7 +390,8 @@ def dynamic_update_slice(
     """
     x = opd.as_array(operand)
     value = opd.as_array(update)
-    if value.weak_type and not x.weak_type:
+    if opd.is_weak(value) and not x.weak_type:
+        opd.check_number(value, x.dtype)
         value = ew.convert_element_type(value, x.dtype)
     starts = _starts("dynamic_update_slice", x, start_indices, value.shape, allow_negative_indices)
     return tr.bind1(dynamic_update_slice_p, (x, value, *starts), prim.NO_PARAMS)

@@ -143,7 +143,8 @@ def _scatter(
     mode: Mode = None,
 ) -> Array:
     x, indices, values = opd.as_array(operand), opd.as_array(scatter_indices), opd.as_array(updates)
-    if values.weak_type and values.dtype != x.dtype:
+    if opd.is_weak(values) and values.dtype != x.dtype:
+        opd.check_number(values, x.dtype)
         values = ew.convert_element_type(values, x.dtype)
     if not isinstance(dimension_numbers, gs.ScatterDimensionNumbers):
         raise errors.ArgumentError(

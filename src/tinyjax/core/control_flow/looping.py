@@ -18,6 +18,7 @@ from tinyjax.core.tracing.primitive import Primitive, split_list
 from tinyjax.core.tracing.staging import with_state
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
+from tinyjax.core.values.operands import check_number, is_weak
 from tinyjax.tree.mismatches import with_article
 from tinyjax.tree.treedef import first_difference
 
@@ -254,7 +255,9 @@ def match_carry(
         CarryTypeError: the body returns a carry of another structure or type.
     """
     outer = _current_pass.get()
-    first = [x.aval for x in carry]
+    # numbers of 64 bits where ints have 32: they stay so unless the body makes them something else
+    wide = [is_weak(x) and not x.weak_type for x in carry]
+    first = [x.aval.with_dtype(x.dtype, is_weak(x)) for x in carry]
     guess = None if outer is None else outer.guess(first)
     types = first if guess is None else list(guess.types)
     inside: Sequence[_Matched] = () if guess is None else guess.inside
@@ -273,13 +276,14 @@ def match_carry(
         if new_tree != carry_tree:
             raise _changed_structure(name, fun, carry_tree, new_tree)
         after = staged.jaxpr.out_avals[: len(carry)]
-        promoted = [_promoted(a, b) for a, b in zip(types, after, strict=True)]
+        promoted = [*map(_promoted, types, after, wide)]
         if guess is not None:
-            joined = [_promoted(a, b) for a, b in zip(first, after, strict=True)]
+            joined = [*map(_promoted, first, after, wide)]
             if not (av.same_types(joined, types) and av.same_types(after, types)):
                 types, guess = first, None
                 continue
-        if not av.same_types(promoted, types):
+        narrowed = any(w and aval.weak_type for w, aval in zip(wide, types, strict=True))
+        if narrowed or not av.same_types(promoted, types):
             types = promoted
             if nested:
                 staged, after = _stand_in(staged, types), tuple(types)
@@ -291,6 +295,8 @@ def match_carry(
             break
     if outer is not None:
         outer.found.append(_Matched(first, types, inside))
+    for x, aval in zip(carry, types, strict=True):
+        check_number(x, aval.dtype)
     carry = cf.convert_all(carry, types)
     if promoted != types:
         # Only weakness changes. The function is not run again: a nest of loops that each start from
@@ -391,10 +397,14 @@ def _retype(staged: stg.Staged, carry: Sequence[av.ShapedArray]) -> stg.Staged:
     return attrs.evolve(staged, jaxpr=again.jaxpr, notes=notes)
 
 
-def _promoted(before: av.ShapedArray, after: av.ShapedArray) -> av.ShapedArray:
+def _promoted(
+    before: av.ShapedArray, after: av.ShapedArray, is_wide: bool = False
+) -> av.ShapedArray:
     """What a carried value should have been at the start, if it was weakly typed."""
-    if not before.weak_type or before.shape != after.shape or before == after:
+    if not before.weak_type or before.shape != after.shape or (before == after and not is_wide):
         return before
     dtype, weak = dtypes.promote([(a.dtype, a.weak_type) for a in (before, after)])
+    if is_wide and dtype == before.dtype:
+        weak = False
     # as in JAX, what begins as the number 0 and becomes a float is a float for good
     return before.with_dtype(dtype, weak and dtype == before.dtype)

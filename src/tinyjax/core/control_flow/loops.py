@@ -20,7 +20,7 @@ from tinyjax.core.values.array import Array, ArrayLike
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.values.integers import canonical_axis, integer
-from tinyjax.core.values.operands import as_array
+from tinyjax.core.values.operands import as_array, fits
 from tinyjax.errors import ArgumentError
 from tinyjax.frames import Applied, describe_function
 from tinyjax.tree.treedef import in_words
@@ -80,10 +80,11 @@ def fori_loop(
         )
     dtype, weak = dtypes.promote([(x.dtype, x.weak_type) for x in bounds])
     known = dtypes.is_integer(dtype) and all(isinstance(x, ConcreteArray) for x in bounds)
+    weak = weak or (known and all(fits(int(x), dtypes.default_int()) for x in bounds))
     at_index: Callable[[Any, S], S] = body_fun
 
     # an index that counts as a Python number does leaves the state's dtype as it is
-    aval = ShapedArray((), dtype, known or weak)
+    aval = ShapedArray((), dtype, weak)
     one = ConcreteArray(np.asarray(1, dtype), aval)
     if known:
         first, length = int(bounds[0]), int(bounds[1]) - int(bounds[0])

@@ -27,6 +27,11 @@ from tinyjax.dtypes import (
     default_float,
     default_int,
     float0,
+    iinfo,
+    int32,
+    int64,
+    is_narrow_float,
+    uint64,
 )
 from tinyjax.errors import (
     ArgumentError,
@@ -40,6 +45,7 @@ from tinyjax.errors import (
 from tinyjax.frames import subject
 
 _ALL = frozenset((*ALL, *STORED))
+_INT32 = np.iinfo(np.int32)
 
 #: Operations that round each element by itself, so that NumPy may broadcast their operands, and a
 #: number stand for an array of it, which is faster.
@@ -252,7 +258,7 @@ def as_array(x: object, name: str = "") -> Array:
         case bool():
             return scalar(x, np.dtype(np.bool_))
         case int():
-            return of_number(x, default_int(), name)
+            return _of_int(x, name)
         case float():
             return of_number(x, default_float(), name)
         case complex():
@@ -317,6 +323,51 @@ def of_number(value: int | float | complex, dtype: DType, name: str) -> Concrete
     array = scalar(value, dtype, True, name)
     array._number = value
     return array
+
+
+def _of_int(value: int, name: str) -> ConcreteArray:
+    """Make a scalar of a Python int: weakly typed, unless it needs 64 bits where ints have 32.
+
+    What is computed from the latter alone is an int64 or uint64 and does not wrap around beside
+    narrower integers. In promotion the number itself is as weakly typed as others (``is_weak``).
+    """
+    dtype = default_int()
+    if dtype == int32 and not _INT32.min <= value <= _INT32.max and settings().wide_dtypes:
+        for wide in (int64, uint64):
+            if fits(value, wide):
+                array = scalar(value, wide)
+                array._number = value
+                return array
+    return of_number(value, dtype, name)
+
+
+def check_number(x: Array, dtype: DType) -> None:
+    """Raise if an array was made of a Python int that an integer dtype cannot hold.
+
+    Raises:
+        NumberRangeError: it was.
+    """
+    if dtype.kind in "iuV" and type(x) is ConcreteArray:
+        number = getattr(x, "_number", None)
+        if isinstance(number, int) and not fits(number, dtype):
+            raise NumberRangeError(
+                f"{subject(number)}{shortened(number)} does not fit in {dtype.name}, the dtype of "
+                "the array beside it. Convert that to a wider one with .astype(...)."
+            )
+
+
+def fits(number: int, dtype: DType) -> bool:
+    """Return whether an integer dtype can hold a number; narrow floats hold any, rounded."""
+    if is_narrow_float(dtype):
+        return True
+    ends = iinfo(dtype)
+    return bool(ends.min <= number <= ends.max)
+
+
+def is_weak(x: Array) -> bool:
+    """Return whether an array takes another operand's dtype: it is weakly typed, or a number."""
+    aval = x._aval or x.aval
+    return aval.weak_type or (type(x) is ConcreteArray and hasattr(x, "_number"))
 
 
 def raw_host(x: ConcreteArray) -> HostArray:
