@@ -15,9 +15,10 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import Array, grad, jacfwd, jacrev, jit, jvp, lax, vmap
+from tinyjax import Array, grad, implicit, jacfwd, jacrev, jit, jvp, lax, vmap
 from tinyjax.errors import ArgumentError, DifferentiationError, ShapeError
 from tinyjax.implicit import Info, fixed_point, linear_solve, minimize, odeint, root
+from tinyjax.scipy.sparse.linalg import bicgstab, cg, gmres
 
 Fun = Callable[..., Any]
 RNG = np.random.default_rng(0)
@@ -927,3 +928,88 @@ def test_numbers_that_begin_take_the_dtype_of_the_equations() -> None:
                 found = way(a, start)
                 assert found.dtype == np.float64
                 np.testing.assert_allclose([found, grad(way)(a, start)], [value, slope], 1e-12)
+
+
+@tinyjax.custom_jvp
+def _product(a: Any, s: Any) -> Any:
+    return a * s
+
+
+_product.defjvps(lambda t, out, a, s: t * s, lambda t, out, a, s: a * t)
+
+
+@tinyjax.custom_vjp
+def _product_in_reverse(a: Any, s: Any) -> Any:
+    return a * s
+
+
+_product_in_reverse.defvjp(
+    lambda a, s: (a * s, (a, s)), lambda kept, ct: (ct * kept[1], ct * kept[0])
+)
+
+
+#: Functions of a parameter, of 2.0, and of a Python number that something begins with, of 1.
+BEGUN: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "while_loop": lambda a, s: lax.while_loop(
+        lambda c: c[0] < 2, lambda c: (c[0] + 1, c[1] * a), (0, s)
+    )[1],
+    "fori_loop": lambda a, s: lax.fori_loop(0, 3, lambda i, c: c * a, s),
+    "fori_loop to traced ends": lambda a, s: lax.fori_loop(
+        0, jnp.asarray(3), lambda i, c: c * a, s
+    ),
+    "scan": lambda a, s: lax.scan(lambda c, _: (c * a, c), s, None, 3)[1],
+    "checkpoints": lambda a, s: lax.scan(lambda c, _: (c * a, None), s, None, 4, checkpoints=2)[0],
+    "map": lambda a, s: lax.map(lambda x: x * s, jnp.stack([a, a])),
+    "associative_scan": lambda a, s: lax.associative_scan(
+        lambda x, y: x + y * s, jnp.stack([a, a])
+    ),
+    "cond": lambda a, s: lax.cond(True, lambda s: s * a, lambda s: a * s, s),
+    "reduce": lambda a, s: lax.reduce(jnp.stack([a, a]), s, lax.add, (0,)),
+    "sum": lambda a, s: jnp.sum(jnp.stack([a, a]), initial=s),
+    "custom_jvp": _product,
+    "custom_vjp": _product_in_reverse,
+    "custom_root": lambda a, s: lax.custom_root(
+        lambda x: x - a, s, lambda f, x: x - f(x), lambda g, y: y / g(1.0)
+    ),
+    "custom_linear_solve": lambda a, s: lax.custom_linear_solve(
+        lambda x: a * x, s, lambda _, b: b / a, symmetric=True
+    ),
+}
+#: The same of solvers, which compute in float32 at least.
+SOLVED: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "root": lambda a, s: implicit.root(lambda x: x * x - a, s),
+    "fixed_point": lambda a, s: implicit.fixed_point(lambda x: (x + a / x) / 2, s),
+    "minimize": lambda a, s: implicit.minimize(lambda x: (x - a) ** 2, s),
+    "odeint": lambda a, s: implicit.odeint(lambda y, t: -a * y, s, jnp.array([0.0, 1.0])),
+    "linear_solve": lambda a, s: implicit.linear_solve(lambda x: a * x, s),
+    "cg": lambda a, s: cg(lambda x: a * x, s)[0],
+    "bicgstab": lambda a, s: bicgstab(lambda x: a * x, s)[0],
+    "gmres": lambda a, s: gmres(lambda x: a * x, s)[0],
+}
+
+
+@pytest.mark.parametrize("name", [*BEGUN, *SOLVED])
+def test_a_number_that_begins_follows_the_dtype_of_what_it_meets(name: str) -> None:
+    fun = BEGUN.get(name) or SOLVED[name]
+    for dtype in ("bfloat16", "float32", "float64", "complex64", "complex128"):
+        a = jnp.asarray(2.0).astype(dtype)
+        if name in SOLVED and dtype == "bfloat16":
+            continue
+        if "complex" in dtype and name in ("root", "fixed_point", "minimize"):
+            continue  # which are real
+        for start in (1, 1.0, 1 + 0j):
+            if isinstance(start, complex) and "complex" not in dtype:
+                continue
+            for way in (fun, jit(fun, static_argnums=1), jit(fun)):
+                found = way(a, start)
+                assert found.dtype == dtype
+                assert np.all(np.isfinite(np.asarray(found).astype(complex)))
+            if "complex" not in dtype:
+                slope = grad(lambda a: jnp.sum(fun(a, start)))(a)  # noqa: B023
+                assert slope.dtype == dtype
+
+
+def test_a_sum_of_floats_begins_with_no_complex_number() -> None:
+    for reduction in (jnp.sum, jnp.prod, jnp.max):
+        with pytest.raises(tinyjax.errors.DtypeError, match=r"astype"):
+            reduction(jnp.ones(3), initial=1 + 2j)

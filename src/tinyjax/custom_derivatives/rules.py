@@ -234,7 +234,7 @@ def _fit(leaf: Any, like: av.ShapedArray, by: Callable[..., Any], what: str) -> 
             raise _misfit(like, leaf.aval, by, what, symbolic=True)
         return prim.ZERO
     array = leaf if isinstance(leaf, Array) else _convert(leaf, by)
-    if array.weak_type and array.dtype != like.dtype:
+    if (array.weak_type or like.weak_type) and array.dtype != like.dtype:
         # A tangent is a float where its value is; of a cotangent, 0 or 1 may be said.
         kinds = _LOSSLESS[kind(like.dtype)] if what.startswith("cotangent") else kind(like.dtype)
         if kind(array.dtype) in kinds:

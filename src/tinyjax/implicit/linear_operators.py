@@ -21,7 +21,7 @@ from tinyjax.core.tracing.program_rules import def_evaluated
 from tinyjax.core.tracing.trace import Running
 from tinyjax.core.values import Array, ShapedArray
 from tinyjax.errors import DifferentiationError
-from tinyjax.implicit.vectors import check_like, follow, strong
+from tinyjax.implicit.vectors import begin, check_like, follow
 from tinyjax.parallel import collective as col, mesh_rule as mr, types as ty
 from tinyjax.parallel.fitting import refit
 
@@ -270,12 +270,12 @@ def custom_linear_solve(
     leaves, b_tree = tree.flatten(b)
     in_tree = tree.structure(((b,), {}))
     given = cl.as_arrays(leaves, matvec, in_tree)
-    right = [strong(x) for x in given]
+    right = [begin(x) for x in given]
     while True:
         avals = [x.aval for x in right]
         operator, out_tree = _record(matvec, in_tree, avals)
         followed = follow(right, given, operator.jaxpr.out_avals)
-        if [x.dtype for x in followed] != [x.dtype for x in right]:
+        if [x.aval for x in followed] != avals:
             right = followed
             continue
         axes = mr.union(mr.axes_of([*avals, *operator.jaxpr.out_avals]))

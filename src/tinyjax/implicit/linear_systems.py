@@ -12,7 +12,7 @@ from tinyjax import dtypes, frames, numpy as jnp, tree
 from tinyjax.core.names import Array, ArrayLike, api, arr, ck, cl, idn, mapping, opd
 from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.implicit import krylov, linear_operators
-from tinyjax.implicit.vectors import Space, space_of, strong
+from tinyjax.implicit.vectors import Space, follow, space_of, strong
 
 T = TypeVar("T")
 Method: TypeAlias = Literal["dense", "cg", "gmres", "bicgstab"]
@@ -111,11 +111,15 @@ def linear_solve(  # noqa: PLR0913
     if arr.is_array_like(A):
         matrix = opd.as_array(A)
         _check_matrix(matrix, b)
-        multiply, dtypes_of = partial(jnp.matmul, matrix), [(matrix.dtype, False)]
+        multiply, dtypes_of = partial(jnp.matmul, matrix), [(matrix.dtype, matrix.weak_type)]
     else:
         assert callable(A), "as its annotation says"
         multiply, dtypes_of = frames.Applied("linear_solve", A), []
-    right = [strong(x) for x in cl.as_arrays(leaves, multiply, tree.structure(((b,), {})))]
+    given = cl.as_arrays(leaves, multiply, tree.structure(((b,), {})))
+    right = [strong(x) for x in given]
+    if any(x.weak_type for x in given):
+        products = tree.leaves(api.eval_shape(multiply, tree.unflatten(treedef, right)))
+        right = follow(right, given, products)
     right = [x.astype(dtypes.promote([*dtypes_of, (x.dtype, False)])[0]) for x in right]
     space = space_of(treedef, [x.aval for x in right], "b of linear_solve")
     if tol is not None:

@@ -222,7 +222,7 @@ def _following(f: Callable[[Any], Any], guess: Any) -> Any:
     if not any(x.weak_type for x in guesses):
         return guess
     values = tree.leaves(api.eval_shape(f, guess))
-    followed = vectors.follow([vectors.strong(x) for x in guesses], guesses, values)
+    followed = vectors.follow([vectors.begin(x) for x in guesses], guesses, values)
     return tree.unflatten(
         treedef,
         [

@@ -113,25 +113,37 @@ def strong(x: Array) -> Array:
     return ew.convert_element_type(x, x.dtype)
 
 
+def begin(x: Array) -> Array:
+    """Return a first value as a float or complex number; a Python number stays weakly typed."""
+    if not x.weak_type:
+        return strong(x)
+    return x if dtypes.is_inexact(x.dtype) else x * 1.0
+
+
 class Typed(Protocol):
-    """Whatever has a dtype."""
+    """Whatever has a dtype, which may be weak."""
 
     @property
     def dtype(self) -> dtypes.DType: ...
 
+    @property
+    def weak_type(self) -> bool: ...
+
 
 def follow(arrays: Sequence[Array], given: Sequence[Array], values: Sequence[Typed]) -> list[Array]:
-    """Give the leaves that were Python numbers the dtype of a function's values.
+    """Give the leaves that were Python numbers the dtype of a function's values, as loops do.
 
     Args:
-        arrays: the leaves.
+        arrays: the leaves, as ``begin`` or ``strong`` made them.
         given: the same, as the user gave them.
         values: the types of the values; where there are more or fewer, leaves stay as they are.
     """
     if len(values) != len(arrays):
         return list(arrays)
     return [
-        x.astype(dtypes.promote_types(x.dtype, value.dtype)) if first.weak_type else x
+        x.astype(dtypes.promote([(y.dtype, y.weak_type) for y in (x, value)])[0])
+        if first.weak_type
+        else x
         for x, first, value in zip(arrays, given, values, strict=True)
     ]
 
@@ -226,7 +238,7 @@ def equation_staged_by(
     """
     leaves, treedef = tree.flatten(x0)
     guesses = cl.as_arrays(leaves, fun, tree.structure(((x0,), {})))
-    arrays = [strong(x) for x in guesses]
+    arrays = [strong(x) for x in guesses]  # solvers need the precision of float32
     closed, consts, outs = stage(treedef, arrays)
     promoted = follow(arrays, guesses, outs)
     if [x.dtype for x in promoted] != [x.dtype for x in arrays]:

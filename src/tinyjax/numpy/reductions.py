@@ -105,9 +105,20 @@ def _accumulate(  # noqa: PLR0913, PLR0917 (the signature of sum)
         x = _masked(name, x, where, kind.identity(result_dtype))
     total = kind.reduce(x, axes)
     if initial is not None:
-        start = pm.convert(pm.array_of(name, initial), result_dtype)
+        start = _start(name, initial, result_dtype)
         total = kind.combine(total, _scalar(name, start, total.shape))
     return _keep(total, x, axes) if keepdims else total
+
+
+def _start(name: str, initial: ArrayLike, dtype: dtypes.DType) -> Array:
+    """Convert the value that a reduction starts from."""
+    start = pm.array_of(name, initial)
+    if dtypes.is_complex(start.dtype) and not dtypes.is_complex(dtype):
+        raise DtypeError(
+            f"initial of {name} is complex, and the result is {dtype.name}, which would lose its "
+            "imaginary part. Convert the array with .astype(...)."
+        )
+    return pm.convert(start, dtype)
 
 
 def _scalar(name: str, initial: Array, shape: tuple[int, ...]) -> Array:
@@ -196,7 +207,7 @@ def _extremum(
             result = uf.pick(rd.reduce_and(nan, axes), math.nan, result)
     else:
         result = kind.reduce(_masked(name, x, where, kind.identity(x.dtype)), axes)
-        start = pm.convert(pm.array_of(name, initial), x.dtype)
+        start = _start(name, initial, x.dtype)
         result = kind.combine(result, _scalar(name, start, result.shape))
     return _keep(result, x, axes) if keepdims else result
 
