@@ -991,7 +991,7 @@ SOLVED: Final[dict[str, Callable[[Any, Any], Any]]] = {
 @pytest.mark.parametrize("name", [*BEGUN, *SOLVED])
 def test_a_number_that_begins_follows_the_dtype_of_what_it_meets(name: str) -> None:
     fun = BEGUN.get(name) or SOLVED[name]
-    for dtype in ("bfloat16", "float32", "float64", "complex64", "complex128"):
+    for dtype in ("bfloat16", "float64", "complex128"):
         a = jnp.asarray(2.0).astype(dtype)
         if name in SOLVED and dtype == "bfloat16":
             continue
@@ -1000,7 +1000,7 @@ def test_a_number_that_begins_follows_the_dtype_of_what_it_meets(name: str) -> N
         for start in (1, 1.0, 1 + 0j):
             if isinstance(start, complex) and "complex" not in dtype:
                 continue
-            for way in (fun, jit(fun, static_argnums=1), jit(fun)):
+            for way in (fun, jit(fun)):
                 found = way(a, start)
                 assert found.dtype == dtype
                 assert np.all(np.isfinite(np.asarray(found).astype(complex)))
