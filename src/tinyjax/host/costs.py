@@ -31,22 +31,26 @@ _ELEMENTS_OF_PLACES: Final = 5
 _SECONDS_PER_FLOP: Final = 1e-11
 #: To begin and end a program that another one runs.
 _SECONDS_PER_RUN: Final = 2e-6
-#: To write a line, and have Python compile it.
+#: To plan an equation when its program is first evaluated; to write it as a line, and have Python
+#: compile that.
+SECONDS_TO_PLAN: Final = 1.2e-5
 SECONDS_TO_WRITE: Final = 5e-5
 #: Programs that run more often are written: it takes as long as 60 runs of the function save.
 RUNS_TO_WRITE: Final = 80
 
 # To compile. What XLA takes long for are loops over elements, one for what is fused. Functions are
 # many instructions in them, and solutions of systems are calls and loops of their own. What moves
-# elements becomes part of what reads it, and single numbers part of the loop that they are in.
-_SECONDS_TO_COMPILE: Final = 3.5e-2
-_SECONDS_FOR_PROGRAM: Final = 2.5e-3
-_SECONDS_FOR_ARITHMETIC: Final = 4e-3
-_SECONDS_FOR_PRODUCT: Final = 6e-3
-_SECONDS_FOR_PLACES: Final = 1.5e-2
-_SECONDS_FOR_FUNCTION: Final = 2.3e-2
-_SECONDS_FOR_REDUCTION: Final = 2.4e-2
-_SECONDS_FOR_SOLUTION: Final = 1.2e-1
+# elements becomes part of what reads it, and single numbers part of the loop that they are in. Of a
+# large program XLA takes less for each.
+_SECONDS_TO_COMPILE: Final = 2.8e-2
+_GROWTH_OF_COMPILATION: Final = 0.82
+_WEIGHT_OF_PROGRAM: Final = 2e-3
+_WEIGHT_OF_ARITHMETIC: Final = 4e-3
+_WEIGHT_OF_PRODUCT: Final = 6e-3
+_WEIGHT_OF_PLACES: Final = 1.5e-2
+_WEIGHT_OF_REDUCTION: Final = 1.8e-2
+_WEIGHT_OF_FUNCTION: Final = 2.1e-2
+_WEIGHT_OF_SOLUTION: Final = 1.2e-1
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -54,9 +58,10 @@ class Cost(records.Record):
     """An estimate of what a program costs.
 
     Attributes:
-        seconds_to_compile: how long XLA takes.
+        weight: of what XLA compiles.
         seconds_to_evaluate: how long NumPy takes, where the loops are bounded.
         written: the same once the program and those that it runs are written as functions.
+        planning: how long it takes to plan them, once.
         writing: how long it takes to write them.
         flops: operations, besides one for each element.
         functions: elements of which functions such as ``exp`` are evaluated, those that XLA can
@@ -66,9 +71,10 @@ class Cost(records.Record):
         own_written: the same once it is written as a function.
     """
 
-    seconds_to_compile: float = 0.0
+    weight: float = 0.0
     seconds_to_evaluate: float = 0.0
     written: float = 0.0
+    planning: float = 0.0
     writing: float = 0.0
     flops: float = 0.0
     functions: float = 0.0
@@ -76,16 +82,21 @@ class Cost(records.Record):
     own: float = 0.0
     own_written: float = 0.0
 
+    @property
+    def seconds_to_compile(self) -> float:
+        """How long XLA takes."""
+        return float(_SECONDS_TO_COMPILE + self.weight**_GROWTH_OF_COMPILATION)
+
 
 def cost_of(jaxpr: jx.Jaxpr) -> Cost:
-    """Estimate what a program costs. Of several branches all are counted."""
+    """Estimate what a program costs. Of several branches that which takes longest is evaluated."""
     return jaxpr.derive("cost", lambda: _cost(jaxpr))
 
 
 def _cost(jaxpr: jx.Jaxpr) -> Cost:
     jaxpr = simplify.with_compositions(jaxpr)
     # Numbers are added up here, and not costs of equations: no object for each equation.
-    bounded, compiling, steps, lines = True, 0.0, len(jaxpr.eqns), 0.0
+    bounded, weight, steps, lines = True, 0.0, len(jaxpr.eqns), 0.0
     elements, flops, functions = 0.0, 0.0, 0.0
     called: list[tuple[int, Cost]] = []
     for eqn in jaxpr.eqns:
@@ -100,7 +111,7 @@ def _cost(jaxpr: jx.Jaxpr) -> Cost:
         is_number = largest <= 1 and largest_out <= 1
         rules = eqn.primitive.rules
         marks = rules.extensions
-        compiling += _seconds_to_compile(marks, is_number, largest_out < largest)
+        weight += _weight(marks, is_number, largest_out < largest)
         line = _SECONDS_PER_NUMBER if is_number else _SECONDS_PER_LINE
         if prim.FLOPS in marks:
             avals, outs = [x.aval for x in eqn.inputs], [v.aval for v in eqn.out_binders]
@@ -115,7 +126,11 @@ def _cost(jaxpr: jx.Jaxpr) -> Cost:
         if programs or pr.ITERATIONS in marks:
             times = iterations(eqn)
             bounded &= times is not None
-            called += [(1 if times is None else times, cost_of(program)) for program in programs]
+            costs = sorted(map(cost_of, programs), key=lambda cost: -cost.seconds_to_evaluate)
+            if pr.ITERATIONS in marks:
+                called += [(1 if times is None else times, cost) for cost in costs]
+            else:  # one of the branches, or of a function and its rules, is evaluated
+                called += [(int(i == 0), cost) for i, cost in enumerate(costs)]
         else:
             more = _more_steps(rules)
             steps += more
@@ -127,24 +142,27 @@ def _cost(jaxpr: jx.Jaxpr) -> Cost:
     own = steps * _SECONDS_PER_STEP + moving + _SECONDS_PER_RUN
     own_written = lines + moving + _SECONDS_PER_RUN
     distinct: set[int] = set()
-    evaluating, written, writing = own, own_written, len(jaxpr.eqns) * SECONDS_TO_WRITE
+    evaluating, written = own, own_written
+    planning, writing = len(jaxpr.eqns) * SECONDS_TO_PLAN, len(jaxpr.eqns) * SECONDS_TO_WRITE
     for n, inner in called:
         if id(inner) not in distinct:  # equal programs are one object
             distinct.add(id(inner))
-            compiling += inner.seconds_to_compile - _SECONDS_TO_COMPILE + _SECONDS_FOR_PROGRAM
+            weight += inner.weight + _WEIGHT_OF_PROGRAM
+            planning += inner.planning
+            writing += inner.writing
         bounded &= inner.bounded
         if n > RUNS_TO_WRITE:
             evaluating += n * inner.written + inner.writing
         else:
             evaluating += n * inner.seconds_to_evaluate
         written += n * inner.written
-        writing += inner.writing
         flops += n * inner.flops
         functions += n * inner.functions
     return Cost(
-        compiling + _SECONDS_TO_COMPILE,
+        weight,
         evaluating,
         written,
+        planning,
         writing,
         flops,
         functions,
@@ -154,19 +172,17 @@ def _cost(jaxpr: jx.Jaxpr) -> Cost:
     )
 
 
-def _seconds_to_compile(
-    marks: Container[prim.RuleKey[Any]], is_number: bool, shrinks: bool
-) -> float:
-    """Return how long XLA takes for an equation, by the marks of its primitive."""
+def _weight(marks: Container[prim.RuleKey[Any]], is_number: bool, shrinks: bool) -> float:
+    """Return what an equation adds for XLA, by the marks of its primitive."""
     if prim.FLOPS in marks:
-        return _SECONDS_FOR_PRODUCT if prim.MATERIALIZES in marks else _SECONDS_FOR_SOLUTION
+        return _WEIGHT_OF_PRODUCT if prim.MATERIALIZES in marks else _WEIGHT_OF_SOLUTION
     if is_number or prim.FUSES in marks or prim.VIEW in marks:
         return 0.0
     if prim.TRANSCENDENTAL in marks:
-        return _SECONDS_FOR_FUNCTION
+        return _WEIGHT_OF_FUNCTION
     if prim.MATERIALIZES in marks:
-        return _SECONDS_FOR_PLACES
-    return _SECONDS_FOR_REDUCTION if shrinks else _SECONDS_FOR_ARITHMETIC
+        return _WEIGHT_OF_PLACES
+    return _WEIGHT_OF_REDUCTION if shrinks else _WEIGHT_OF_ARITHMETIC
 
 
 def _more_steps(rules: prim.Rules[Any]) -> int:

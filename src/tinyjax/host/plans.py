@@ -19,7 +19,7 @@ from tinyjax.core.names import Array, ConcreteArray, Primitive, av, jt, jx, opd,
 from tinyjax.core.tracing.primitive import Hosts, Kernel, P, on_replaced
 from tinyjax.dtypes import HostArray
 from tinyjax.host import simplify
-from tinyjax.host.costs import RUNS_TO_WRITE, SECONDS_TO_WRITE, cost_of
+from tinyjax.host.costs import RUNS_TO_WRITE, SECONDS_TO_PLAN, SECONDS_TO_WRITE, cost_of
 
 # Programs as Python functions of NumPy arrays, written from equations.
 #
@@ -392,6 +392,7 @@ class _Plan:
         places: the list at the start, which holds the literals behind room for the operands.
         outs: the places of the results.
         seconds: how many it takes, as they are estimated, without the programs that it runs.
+        seconds_to_begin: the same of the first run, for which it is made.
         runs: how often it has been followed.
         is_settled: whether it has been decided if it is written.
         written: the program as a Python function of what runs programs in it, and the operands.
@@ -401,6 +402,7 @@ class _Plan:
     places: list[Any]
     outs: tuple[int, ...]
     seconds: float
+    seconds_to_begin: float
     runs: int = 0
     is_settled: bool = False
     written: Callable[..., list[HostArray]] | None = None
@@ -443,7 +445,7 @@ class ProgramEvaluation(jx.ProgramTrace):
             JaxprTypeError: an ``impl`` rule gives other types than the program says.
         """
         plan: _Plan = jaxpr.derive(_rules[0], lambda: _plan(jaxpr))
-        self.left -= plan.seconds
+        self.left -= plan.seconds if plan.runs else plan.seconds_to_begin
         if self.left < 0:
             raise jx.EndlessError
         if plan.written is not None:
@@ -559,7 +561,8 @@ def _plan(jaxpr: jx.Jaxpr) -> _Plan:
         else:
             steps.append((_SEVERAL, call, itemgetter(*operands), place, unread, eqn))
     outs = tuple([place_of(x) for x in jaxpr.outs])
-    return _Plan(tuple(steps), values, outs, seconds)
+    planning = len(steps) * SECONDS_TO_PLAN
+    return _Plan(tuple(steps), values, outs, seconds, seconds + planning)
 
 
 def _leaves_unread(eqns: Sequence[jx.JaxprEqn], reads: Sequence[Sequence[jx.Var]]) -> bool:

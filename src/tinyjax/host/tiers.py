@@ -202,7 +202,7 @@ def _decide(jaxpr: jx.Jaxpr) -> Decision:
     if unknown is not None:
         return Decision(0, f"'{unknown}' has no impl rule")
     about = f"about {_in_words(evaluating)} to evaluate, {_in_words(compiling)} to compile"
-    times = int(_SHARE * compiling / evaluating)
+    times = max(0, int((_SHARE * compiling - cost.planning) / evaluating))
     if not times:
         return Decision(0, f"{about}: it is compiled at once")
     calls = "the first call is" if times == 1 else f"the first {times} calls are"
