@@ -193,9 +193,11 @@ def test_algorithms_of_ones_own() -> None:
 
 def test_algorithms_of_float8() -> None:
     x = jnp.ones((2, 2), jnp.float8_e4m3fn)
-    product = lambda x: lax.dot(  # noqa: E731
-        x, x, precision="ANY_F8_ANY_F8_F32_FAST_ACCUM", preferred_element_type=jnp.float32
-    )
+
+    def product(x: Any) -> Any:
+        preset = "ANY_F8_ANY_F8_F32_FAST_ACCUM"
+        return lax.dot(x, x, precision=preset, preferred_element_type=jnp.float32)
+
     ((_, algorithm),) = _exactness(_ours(product, x))
     assert "lhs_precision_type = f8E4M3FN" in algorithm
     assert "allow_imprecise_accumulation = true" in algorithm
