@@ -21,6 +21,8 @@ TRIED: Final[Mapping[str, str]] = {
     " transformations three deep, in float64: against Python loops, JAX and finite differences",
     "test_transformations_commute_where_all_nests_are_taken_apart": "the same, where every nest"
     " of loops and conditionals is compiled in parts",
+    "test_programs_may_be_left_for_compiled_ones_at_length": "the same, evaluated by NumPy and left"
+    " in loops of unknown length, at a drawn point, for what XLA has compiled",
     "test_laplacians_are_sums_of_second_derivatives_at_length": "Laplacians of the same programs,"
     " with and without sparsity, compiled and not: against nested `jvp`",
     "test_the_pattern_of_random_programs_covers_their_jacobians_at_length": "patterns of the same"

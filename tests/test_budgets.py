@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from budgets import DOCUMENT, WALKS, imports, kept, rooms, table, walk, words
+from budgets import WALKS, kept, rooms, walk, words
 from replay import NOTES, replayed
 
 BUDGETS = kept()
@@ -11,15 +11,14 @@ REMEDY = "say why, and run `python -m budgets` in tests/"
 
 
 def test_no_room_grows() -> None:
-    assert rooms() == BUDGETS["rooms"], REMEDY
-
-
-def test_imports_do_not_grow() -> None:
-    assert imports() == BUDGETS["imports"], REMEDY
+    most = BUDGETS["rooms"]
+    assert {room: n for room, n in rooms().items() if n > most.get(room, 0)} == {}, REMEDY
 
 
 def test_the_core_speaks_of_nothing_that_planes_have() -> None:
-    assert words() == BUDGETS["words"], REMEDY
+    most = BUDGETS["words"]
+    for word, files in words().items():
+        assert {name: n for name, n in files.items() if n > most[word].get(name, 0)} == {}, REMEDY
 
 
 @pytest.mark.counts
@@ -29,10 +28,6 @@ def test_no_walk_becomes_longer(name: str) -> None:
     most_calls, most_files = BUDGETS["walks"][name]
     assert calls <= most_calls, REMEDY
     assert files <= most_files, REMEDY
-
-
-def test_the_table_is_up_to_date() -> None:
-    assert table(BUDGETS) in DOCUMENT.read_text(encoding="utf-8"), REMEDY
 
 
 def test_programs_are_what_they_were() -> None:

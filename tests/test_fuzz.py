@@ -13,6 +13,7 @@ from fuzz.budgets import BUDGET_CASES, BudgetCase, check_budget
 from fuzz.drawing import CASES, Case
 from fuzz.effects import Statement
 from fuzz.forgetting import forget_sometimes
+from fuzz.leaving import evaluated_and_left
 from fuzz.programs import Program
 from fuzz.stacks import affordable, check, check_by_differences, check_laplacian
 from tinyjax.core.xla import lowering
@@ -78,6 +79,22 @@ def test_transformations_commute_where_all_nests_are_taken_apart(case: Case) -> 
 
 @pytest.mark.slow
 @settings(max_examples=10)
+@given(CASES, st.integers(0, 1 << 32))
+def test_programs_may_be_left_for_compiled_ones(case: Case, seed: int) -> None:
+    with evaluated_and_left(seed):
+        check(case.program, case.layers)
+
+
+@pytest.mark.fuzz
+@given(CASES, st.integers(0, 1 << 32))
+def test_programs_may_be_left_for_compiled_ones_at_length(case: Case, seed: int) -> None:
+    with evaluated_and_left(seed):
+        check(case.program, affordable(case.program, case.layers))
+    forget_sometimes()
+
+
+@pytest.mark.slow
+@settings(max_examples=10)
 @given(CASES)
 def test_laplacians_are_sums_of_second_derivatives(case: Case) -> None:
     assume(affordable(case.program, TWICE) == TWICE)
@@ -111,6 +128,8 @@ def test_derivatives_keep_to_memory_budgets_at_length(case: BudgetCase) -> None:
 @given(effects.PROGRAMS, st.sampled_from(sorted(effects.WAYS)))
 def test_callbacks_are_called_as_in_a_loop(program: tuple[Statement, ...], way: str) -> None:
     effects.check_effects(program, way)
+    with evaluated_and_left(len(program)):
+        effects.check_effects(program, way)
 
 
 @pytest.mark.fuzz
@@ -119,4 +138,6 @@ def test_callbacks_are_called_as_in_a_loop_at_length(
     program: tuple[Statement, ...], way: str
 ) -> None:
     effects.check_effects(program, way)
+    with evaluated_and_left(len(program)):
+        effects.check_effects(program, way)
     forget_sometimes()
