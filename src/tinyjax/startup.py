@@ -40,8 +40,9 @@ lazy.ROOMS.update(
     bounds="tinyjax.callbacks.bounds",
     # masks of cotangents
     choices="tinyjax.choices.backward",
-    # what rules log in a backward pass
+    # what rules log in a backward pass, and what they keep in references
     logs="tinyjax.custom_derivatives.logs",
+    rule_state="tinyjax.state.rules",
     # a parameter of grad, vjp and checkpoint
     memory_budget="tinyjax.rematerialization.transformation",
     # a value of jit's control_flow, and another of its options

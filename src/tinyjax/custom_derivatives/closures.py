@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -72,13 +72,34 @@ def _arrays_in(value: object, seen: Seen, left_out: Seen, nodes: bool) -> Iterat
     if isinstance(value, Array):
         yield value
         return
+    for x in _inside(value, nodes):
+        yield from _arrays_in(x, seen, left_out, nodes)
+
+
+def _inside(value: object, nodes: bool = False) -> Sequence[Any]:
     inside = parts_of(value)
     if inside is None and hasattr(type(value), "__module__") and callable(value):
         inside = list(getattr(value, "__dict__", {}).values())
     elif inside is None and nodes:
         inside = list(tree.leaves(value))
-    for x in inside or ():
-        yield from _arrays_in(x, seen, left_out, nodes)
+    return inside or ()
+
+
+def held_in(value: object, kinds: Collection[type], seen: Seen) -> Iterator[Any]:
+    """The objects of some classes that what the user wrote closes over, or knows as globals."""
+    if id(value) in seen:
+        return
+    seen[id(value)] = value
+    if type(value) in kinds:
+        yield value
+        return
+    for x in _inside(value):
+        yield from held_in(x, kinds, seen)
+    if isinstance(value, FunctionType):
+        names = value.__code__.co_names
+        for x in [value.__globals__.get(name) for name in names]:
+            if type(x) in kinds:
+                yield from held_in(x, kinds, seen)
 
 
 def parts_of(value: object) -> list[Any] | None:

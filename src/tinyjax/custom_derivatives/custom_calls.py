@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from functools import partial
@@ -219,6 +219,8 @@ class PullBackParams(prim.Params):
         out_avals: the types of its results.
         name: the function whose derivative it is.
         logs: the structure of what the rule logs, if it does.
+        num_states: how many operands, and results, come last that are backward states: what the
+            rule keeps in references, which adds up over no examples.
     """
 
     backward: Backward
@@ -226,6 +228,7 @@ class PullBackParams(prim.Params):
     out_avals: tuple[av.ShapedArray, ...]
     name: str = attrs.field(eq=False)
     logs: LogTree | None = attrs.field(default=None, eq=False)
+    num_states: int = 0
 
 
 custom_vjp_tangent_p: prim.Primitive[PullBackParams] = prim.Primitive(
@@ -282,6 +285,7 @@ def pull_back_batch(
     values: prim.Arrays,
     axes: prim.BatchAxes,
     to: prim.BatchAxes,
+    shared: Collection[int] = (),
 ) -> list[prim.Tangent]:
     """Pull cotangents back for each example.
 
@@ -291,15 +295,30 @@ def pull_back_batch(
         values: the arrays, of all examples.
         axes: their batch axes.
         to: the batch axes of the operands; that of what is logged is the first.
+        shared: the operands whose cotangents are the same for all examples, and not added up.
     """
     run, nonzero = prim.only_present(pull)
     results, result_axes = bt.batch_flat(run, mapped, values, axes)
     pairs = iter(zip(results, result_axes, strict=True))
     places = [*to, *[0] * (len(nonzero) - len(to))]
     return [
-        _gather(*next(pairs), axis, mapped.size) if has else prim.ZERO
-        for has, axis in zip(nonzero, places, strict=True)
+        prim.ZERO
+        if not has
+        else _same_for_all(*next(pairs))
+        if i in shared
+        else _gather(*next(pairs), axis, mapped.size)
+        for i, (has, axis) in enumerate(zip(nonzero, places, strict=True))
     ]
+
+
+def _same_for_all(ct: Array, axis: int | None) -> Array:
+    if axis is not None:
+        raise errors.RefError(
+            "a backward rule writes a value that depends on what vmap maps to a Ref of type "
+            f"{bt.unbatched_aval(ct.aval, axis)} that is not mapped. Make the Ref an argument that "
+            "vmap maps over, with a part for each example, or write what is the same for all."
+        )
+    return ct
 
 
 @custom_vjp_tangent_p.def_batch
@@ -307,6 +326,9 @@ def _tangent_batch(
     mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: PullBackParams
 ) -> prim.BatchResult:
     n, size = params.num_residuals, mapped.size
+    first = len(params.out_avals) - params.num_states
+    of_states = axes[len(axes) - params.num_states :]
+    out_axes = [0] * first + [None if axis is None else 0 for axis in of_states]
 
     def backward(
         residuals: Sequence[Array], cotangents: Sequence[prim.Tangent]
@@ -316,17 +338,19 @@ def _tangent_batch(
         def pull(*operands: Array) -> Sequence[prim.Tangent]:
             return params.backward(operands[:n], prim.with_zeros(nonzero, operands[n:]))
 
-        at = [*axes[:n], *([0] * len(cts))]
-        return pull_back_batch(pull, mapped, [*residuals, *cts], at, axes[n:])
+        at = [*axes[:n], *prim.marked(out_axes, nonzero)]
+        shared = {i for i in range(first, len(out_axes)) if out_axes[i] is None}
+        moved = len(axes) - n - len(out_axes)
+        alone = {i + moved for i in shared}
+        return pull_back_batch(pull, mapped, [*residuals, *cts], at, axes[n:], alone)
 
     differentiated_calls.tell(mapped, lambda: _varying([x.aval for x in values], axes, params))
-    out_avals = tuple(bt.batched_aval(a, 0, size) for a in params.out_avals)
-    outs = tr.bind(
-        custom_vjp_tangent_p,
-        values,
-        PullBackParams(backward, n, out_avals, params.name, params.logs),
+    out_avals = tuple(
+        a if axis is None else bt.batched_aval(a, axis, size)
+        for a, axis in zip(params.out_avals, out_axes, strict=True)
     )
-    return outs, [0] * len(outs)
+    batched = PullBackParams(backward, n, out_avals, params.name, params.logs, params.num_states)
+    return tr.bind(custom_vjp_tangent_p, values, batched), out_axes
 
 
 def _varying(avals: prim.Avals, axes: prim.BatchAxes, params: PullBackParams) -> list[bool]:
@@ -348,7 +372,11 @@ def _varying(avals: prim.Avals, axes: prim.BatchAxes, params: PullBackParams) ->
     own = depends(staged.jaxpr, [*from_outside, *batched[:n], *none])
     there = prim.marked(batched[n:], nonzero)
     flags = []
+    last = count - params.num_states
     for i in range(count):
+        if i >= last:  # of a state that is not mapped, a rule says so where it runs
+            flags.append(axes[len(axes) - count + i] is not None)
+            continue
         alone = [False] * (len(from_outside) + n) + [i == j for j in range(count)]
         reached = depends(staged.jaxpr, alone)
         flags.append(any(r and (a or b) for r, a, b in zip(reached, own, there, strict=True)))

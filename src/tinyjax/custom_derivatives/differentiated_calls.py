@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
+from itertools import chain, repeat
 from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
@@ -496,7 +497,9 @@ def _batched_call(
         moved = placed.place(filled, counts=not call.reverse)
         if told and not all(placed.varying):
             inexact = [dtypes.is_inexact(out.dtype) for out in outs]
-            placed.count(prim.fill_list(inexact, told[0](), False))
+            # results of no linear map come last: contents of references
+            flags = chain(told[0](), repeat(False))
+            placed.count(prim.fill_list(inexact, flags, False))
         return primals_out, [
             prim.ZERO if t is prim.ZERO else x for t, x in zip(out_tangents, moved, strict=True)
         ]

@@ -144,10 +144,12 @@ class LoggingPullBack:
         known = self.pull_back.structure
         tapped = _tapped(known.jaxpr)
         avals = tree.leaves(tapped.logs)
+        binders, taps = prim.split_list(tapped.jaxpr.in_binders, len(known.jaxpr.in_binders))
+        before, noted = prim.split_list(binders, len(known.places) + sum(known.nonzero_in))
         arguments = tree.unflatten(known.args_tree, [0] * known.args_tree.num_leaves)
         structure = attrs.evolve(
             known,
-            jaxpr=tapped.jaxpr,
+            jaxpr=jx.Jaxpr((*before, *taps, *noted), tapped.jaxpr.eqns, tapped.jaxpr.outs),
             nonzero_in=(*known.nonzero_in, *[True] * len(avals)),
             in_tree=tree.structure(((*arguments, tapped.logs), {})),
             in_avals=(*known.in_avals, *avals),

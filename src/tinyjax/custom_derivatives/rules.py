@@ -22,7 +22,7 @@ from typing import (
 
 import attrs
 
-from tinyjax import config, dtypes, errors, tracebacks, tree
+from tinyjax import config, dtypes, errors, lazy, tracebacks, tree
 from tinyjax.core.names import Array, av, bind, cl, ew, ints, jx, opd, prim, ru, sh, stg
 from tinyjax.core.tracing.trace import at_own_lines, current_trace
 from tinyjax.custom_derivatives import closures, custom_calls
@@ -84,7 +84,15 @@ class _Flat:
             holder.check_once([*self.refs.values()], custom.name)
         #: What those refer to.
         self.contents = tuple([ref.contents for ref in self.refs.values()])
-        self.holds += self.contents
+        #: What function and rules use of references, where they are operands of the call.
+        self.state: Any = None
+        if cl.HOLDERS and custom.passes_state:
+            kinds = [kind for kind, holder in cl.HOLDERS.items() if holder.is_one]
+            given = (custom, *static.values(), *self.refs.values())
+            if found := [*closures.held_in(given, kinds, {})]:
+                self.state = lazy.room("rule_state").RuleState(found)
+        else:
+            self.holds += self.contents
         #: Ints and bools that were given, by their places, beside the arrays made of them.
         self.numbers: dict[int, tuple[int, Array]] = {}
         self.out_tree: tree.PyTreeDef | None = None
@@ -130,6 +138,13 @@ class _Flat:
         return tree.unflatten(self.in_tree, filled)
 
     def fun(self, *leaves: Array) -> list[Array]:
+        if self.state is None:
+            return self._plain(leaves)
+        leaves, states, contents = self.state.split(leaves)
+        outs, after = self.state.run(lambda: self._plain(leaves), states, contents)
+        return [*outs, *states, *after]
+
+    def _plain(self, leaves: Sequence[Array]) -> list[Array]:
         return self.results(self.custom.fun(*self.full(leaves)), self.custom.fun)
 
     def results(self, out: Any, by: Callable[..., Any], batched: bool = False) -> list[Array]:
@@ -329,6 +344,8 @@ class _Custom(Generic[P, R], PickledAsFunction):
     kind: ClassVar[str]
     #: Whether its rules are told of zeros as such.
     symbolic_zeros: bool = False
+    #: Whether its calls take and return what is in the references that it uses.
+    passes_state: ClassVar[bool] = False
     __name__: str
     __wrapped__: Callable[P, R]
 
@@ -386,7 +403,11 @@ class _Custom(Generic[P, R], PickledAsFunction):
         flat = _Flat(self, leaves, in_tree, static)
         for i in flat.refs:
             leaves[i] = opd.splat(False, NO_DATA)
-        outs = current_trace().process_custom_call(self._call(flat), flat.arrays(leaves, dynamic))
+        operands, state = flat.arrays(leaves, dynamic), flat.state
+        held = [] if state is None else state.operands()
+        outs = current_trace().process_custom_call(self._call(flat), [*operands, *held])
+        if state is not None:
+            outs = state.keep(held, outs)
         assert flat.out_tree is not None, "the function or its rule has run"
         result: R = tree.unflatten(flat.out_tree, outs)
         return result
@@ -666,6 +687,7 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
     """
 
     kind = "custom_vjp"
+    passes_state = True
     bwd: Callable[..., Any]
     logs: bool = False
 
@@ -774,7 +796,9 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
     def _call(self, flat: _Flat) -> Call:
         fwd, bwd = self._rule_by("defvjp"), self.bwd
 
-        def jvp(primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
+        state = flat.state
+
+        def forward(primals: prim.Arrays, tangents: prim.Tangents) -> tuple[list[Array], Any]:
             operands: Sequence[Any] = primals
             if self.symbolic_zeros:
                 operands = [
@@ -783,7 +807,22 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
                 ]
             pair = at_own_lines(fwd, *flat.full(operands))
             out, saved = _pair(pair, self, fwd, "primal output and residuals")
-            outs = flat.results(out, fwd)
+            return flat.results(out, fwd), saved
+
+        def jvp(primals: prim.Arrays, tangents: prim.Tangents) -> prim.JvpResult:
+            held: Sequence[Array] = ()
+            of_contents: prim.Tangents = ()
+            of_states: Sequence[Array] = ()
+            if state is None:
+                outs, saved = forward(primals, tangents)
+            else:
+                primals, states, contents = state.split(primals)
+                tangents, pushed, of_contents = state.split(tangents)
+                (outs, saved), after = state.run(
+                    lambda: forward(primals, tangents), states, contents
+                )
+                held = [*states, *after]
+                of_states = ru.instantiate_all(pushed, state.avals)
             leaves, saved_tree = tree.flatten(saved)
             # numbers come as they are: a rule may ask Python about them; references, too
             kept = {*opd.PYTHON_NUMBERS, WholeNumber, *cl.HOLDERS}
@@ -801,18 +840,27 @@ class custom_vjp(_Custom[P, R]):  # noqa: N801
             if closures.holds_tracer((bwd, *flat.static.values())):
                 # which may be gone when the rule is applied
                 pull_back, consts = _closed(
-                    pull_back, [x.aval for x in residuals], [x.aval for x in outs]
+                    pull_back,
+                    [x.aval for x in residuals],
+                    [x.aval for x in (*outs, *of_states)],
                 )
                 residuals += consts
             avals = [p.aval for p in primals]
             marks = [is_inexact(aval.dtype) for aval in avals]
-            operands = prim.marked(ru.instantiate_all(tangents, avals), marks)
-            out_avals = tuple([out.aval for out in prim.marked(outs, has_tangent)])
+            linear = [*prim.marked(ru.instantiate_all(tangents, avals), marks), *of_states]
+            out_avals = [out.aval for out in prim.marked(outs, has_tangent)]
             params = custom_calls.PullBackParams(
-                pull_back, len(residuals), out_avals, describe_function(self.fun), logs
+                pull_back,
+                len(residuals),
+                (*out_avals, *[x.aval for x in of_states]),
+                describe_function(self.fun),
+                logs,
+                len(of_states),
             )
-            tangents_out = bind(custom_calls.custom_vjp_tangent_p, (*residuals, *operands), params)
-            return outs, prim.with_zeros(has_tangent, tangents_out)
+            tangents_out = bind(custom_calls.custom_vjp_tangent_p, (*residuals, *linear), params)
+            n = len(out_avals)
+            of_outs = prim.with_zeros(has_tangent, tangents_out[:n])
+            return [*outs, *held], [*of_outs, *tangents_out[n:], *of_contents]
 
         return Call(flat.fun, self.name, jvp, key=id(self), holds=flat.holds, reverse=True)
 
@@ -832,12 +880,26 @@ def _backward(
     in_avals, out_avals = [x.aval for x in primals], [x.aval for x in outs]
     in_tree, out_tree = flat.in_tree, flat.out_tree
     # of the call no more is kept than needed: it may hold tracers
-    static, name = tuple(flat.static.values()), flat.custom.name
+    static, name, state = tuple(flat.static.values()), flat.custom.name, flat.state
     symbolic = flat.custom.symbolic_zeros
     saved_tree, numbers = saved
     assert out_tree is not None, "the result has been flattened"
 
+    count = sum(is_inexact(a.dtype) for a in out_avals)
+
     def pull_back(residuals: Sequence[Array], cotangents: prim.Tangents) -> list[prim.Tangent]:
+        if state is None:
+            own, logged = pull_back_results(residuals, cotangents)
+            return [*own, *logged]
+        cotangents, of_states = cotangents[:count], cotangents[count:]
+        (own, logged), after = state.run_backward(
+            lambda: pull_back_results(residuals, cotangents), of_states, name
+        )
+        return [*own, *after, *logged]
+
+    def pull_back_results(
+        residuals: Sequence[Array], cotangents: prim.Tangents
+    ) -> tuple[list[prim.Tangent], Sequence[Array]]:
         marks = [is_inexact(a.dtype) for a in out_avals]
         of_results = [
             _filled(a, ct, symbolic)
@@ -859,7 +921,7 @@ def _backward(
             for i, (leaf, aval) in enumerate(zip(leaves, in_avals, strict=True))
             if is_inexact(aval.dtype)
         ]
-        return [*cotangents_in, *logged]
+        return cotangents_in, logged
 
     return pull_back
 

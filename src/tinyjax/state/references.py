@@ -8,14 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import EllipsisType
-from typing import Any, ClassVar, Final, Protocol, TypeAlias
+from contextvars import ContextVar
+from types import EllipsisType, MappingProxyType
+from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
 
 import attrs
 import numpy as np
 
 from tinyjax import dtypes, frames, records, tree
-from tinyjax.core.names import Array, ArrayLike, Tracer, av, conc, derivatives, jx, opd, stg
+from tinyjax.core.names import (
+    Array,
+    ArrayLike,
+    Tracer,
+    av,
+    bind,
+    conc,
+    derivatives,
+    jv,
+    jx,
+    opd,
+    stg,
+)
 from tinyjax.core.tracing.calling import HOLDERS, Holder, leaf_path, split_aux, whole_places
 from tinyjax.core.tracing.trace import EvalTrace, Trace, current_trace
 from tinyjax.errors import (
@@ -27,6 +40,9 @@ from tinyjax.errors import (
     type_name,
 )
 from tinyjax.parallel.sharding import Sharding
+from tinyjax.primitives.bitcast import BitcastParams, bitcast_convert_type_p
+
+T = TypeVar("T")
 
 
 class Cell:
@@ -108,6 +124,28 @@ class _Part:
     form: Form | None = None
 
 
+@attrs.frozen
+class OfArgument:
+    """The backward state of a reference that a program was given.
+
+    Attributes:
+        place: which object.
+        aval: its type.
+    """
+
+    place: int
+    aval: av.ShapedArray
+
+    @property
+    def contents(self) -> Array:
+        """What stands for it where there is no argument."""
+        return opd.splat(0, self.aval)
+
+    def contents_in(self, objects: Sequence[Any]) -> Array:
+        """What is passed to the program."""
+        return parts_of(objects[self.place])[0][0].backward.contents if objects else self.contents
+
+
 class Used(stg.Note):
     """What a function that is staged uses of references: made outside of it, or given to it.
 
@@ -118,13 +156,16 @@ class Used(stg.Note):
         given: the objects made in place of arguments, and their forms, by place.
     """
 
-    __slots__ = ("_closed", "_known", "_parameters", "_traced", "cells", "given")
+    __slots__ = (
+        *("_closed", "_given_cells", "_known", "_parameters", "_traced", "cells", "given"),
+    )
 
     lasting = False
 
     def __init__(self, traced: frozenset[Ref] = frozenset()) -> None:
         self._traced: frozenset[Ref] = traced
-        self._parameters: dict[Ref, jx.Var] = {}
+        self._parameters: dict[stg.Kept, jx.Var] = {}
+        self._given_cells: dict[int, Cell] = {}
         self._known: set[Ref] = set()
         self._closed: tuple[Ref, ...] = ()
         self.cells: dict[Ref, Cell] = {}
@@ -133,14 +174,20 @@ class Used(stg.Note):
     def enter(self, ref: Ref, outer: Cell, recorder: stg.Recorder) -> Cell:
         """Give a reference a cell in a recorder."""
         value = outer.value
-        known = recorder.outside == "data" and not isinstance(value, Tracer)
+        known = ref.may_be_data and recorder.outside == "data" and not isinstance(value, Tracer)
         if not known or ref in self._traced:
             var = self._parameters[ref] = jx.Var(ref.aval)
             value = stg.StagingTracer(recorder, var, ref.aval)
         cell = self.cells[ref] = Cell(value, recorder)
         return cell
 
-    def taken(self) -> Sequence[tuple[Ref, jx.Var]]:
+    def enter_given(self, place: int, aval: av.ShapedArray, recorder: stg.Recorder) -> Cell:
+        """Give the backward state of a reference that was made in place of an argument a cell."""
+        var = self._parameters[OfArgument(place, aval)] = jx.Var(aval)
+        cell = self._given_cells[place] = Cell(stg.StagingTracer(recorder, var, aval), recorder)
+        return cell
+
+    def taken(self) -> Sequence[tuple[stg.Kept, jx.Var]]:
         return [*self._parameters.items()]
 
     def left(self) -> Sequence[tuple[Hashable, Array]]:
@@ -153,8 +200,12 @@ class Used(stg.Note):
             for i, ref in enumerate(refs):
                 if changed is not None or ref.is_written:
                     outs.append((_Part(place, i, changed), ref.contents))
+        for place, cell in self._given_cells.items():
+            if cell.written:
+                outs.append((OfArgument(place, cell.value.aval), cell.value))
         # what was traced is kept no longer
         self._closed, self.cells, self.given = tuple(self.cells), {}, {}
+        self._given_cells = {}
         return outs
 
     def restarted(self) -> Used | None:
@@ -172,6 +223,8 @@ class Used(stg.Note):
         for key, value in left:
             if isinstance(key, Ref):
                 key._write(value)
+            elif isinstance(key, OfArgument):
+                parts_of(objects[key.place])[0][0].backward._write(value)
             elif isinstance(key, _Part) and key.form is None:
                 parts_of(objects[key.place])[0][key.index]._write(value)
             elif isinstance(key, _Part) and key.form is not None:
@@ -226,9 +279,11 @@ class Ref(av.Typed):
         (Array([0., 5., 0.], dtype=float32), True)
     """
 
-    __slots__ = ("__weakref__", "_cell", "_ended", "aval")
+    __slots__ = ("__weakref__", "_backward", "_cell", "_ended", "_origin", "_parts", "aval")
 
     aval: av.ShapedArray
+    #: Whether a function that is staged may know the contents, and need not take them.
+    may_be_data: ClassVar[bool] = True
 
     def __init__(self, value: Array) -> None:
         if not isinstance(value, Array):
@@ -236,6 +291,11 @@ class Ref(av.Typed):
         self.aval = value.aval.strip_weak()
         self._cell = Cell(value, current_trace())
         self._ended = ""
+        self._backward: BackwardState | None = None
+        #: As which argument it was made, and where that is noted.
+        self._origin: tuple[Used, int] | None = None
+        #: What it is one of, if there no backward state is passed yet.
+        self._parts: Parts | None = None
 
     @classmethod
     def elsewhere(cls, get: Callable[[], Array], put: Callable[[Array], None], home: Trace) -> Ref:
@@ -294,6 +354,17 @@ class Ref(av.Typed):
         """
         return self._own().value
 
+    def contents_in(self, objects: Sequence[Any]) -> Array:
+        """The same, for a program that is given these objects."""
+        return self.contents
+
+    @property
+    def backward(self) -> BackwardState:
+        """What goes from call to call for the backward pass, where rules use the reference."""
+        if self._backward is None:
+            self._backward = BackwardState(self)
+        return self._backward
+
     def __getitem__(self, index: Any) -> Array:
         value = self.contents
         part = value
@@ -341,15 +412,20 @@ class Ref(av.Typed):
         Raises:
             RefError: there is none.
         """
-        if self._ended:
+        bound, trace = bound_cells.get().get(self), current_trace()
+        if self._ended and bound is None:
             raise RefError(f"a Ref of type {self.aval} is used {self._ended}.")
-        cell, trace = self._cell, current_trace()
+        cell = self._cell if bound is None else bound
         home = cell.trace
         crossed: list[stg.Recorder] = []
+        above: Trace | None = None
         while trace is not home:
             if isinstance(trace, EvalTrace) and isinstance(home, EvalTrace):
                 break
-            if isinstance(trace, stg.Recorder) and trace.outside != "nothing":
+            if (passed := self._passed_on(trace, above)) is not None:
+                cell = passed
+                break
+            if isinstance(trace, stg.Recorder) and trace.outside in ("types", "data"):
                 own = cells_in(trace).get(self)
                 if own is not None:
                     cell = own
@@ -367,10 +443,14 @@ class Ref(av.Typed):
                     f"a Ref of type {self.aval} that was made in the {home.describe()} is used "
                     "outside of it. Return ref[...], an array."
                 )
-            trace = trace.parent
+            trace, above = trace.parent, trace
         for recorder in reversed(crossed):
             cell = used_in(recorder).enter(self, cell, recorder)
         return cell
+
+    def _passed_on(self, trace: Trace, above: Trace | None) -> Cell | None:
+        """Return the cell that it has where tangents are recorded, if it has one."""
+        return None
 
     @property
     def _is_usable(self) -> bool:
@@ -396,6 +476,131 @@ class Ref(av.Typed):
         cell.value, cell.written = value.astype(value.dtype) if value.weak_type else value, True
         stg.Irrevocable.count += 1
         stg.Irrevocable.error = _written_twice
+
+
+#: References in functions and rules that are given the contents as an operand, and their cells.
+bound_cells: ContextVar[Mapping[Ref, Cell]] = ContextVar(
+    "tinyjax_bound_cells", default=MappingProxyType({})
+)
+
+
+class BackwardState(Ref):
+    """What stands for the contents that a reference has in the backward pass.
+
+    Rules run backwards there, and one reads what the next one has written. So a state goes forward
+    through the calls of functions whose rules use the reference, as though they changed it. Only
+    its tangent matters: the cotangent of that is the contents.
+
+    Attributes:
+        of: the reference.
+    """
+
+    __slots__ = ("of",)
+
+    may_be_data = False
+
+    def __init__(self, of: Ref) -> None:
+        if of._parts is not None:
+            raise StateNeededError(of._parts)
+        aval = av.ShapedArray(of.shape, _float_for(of.dtype))
+        super().__init__(opd.splat(0, aval))
+        self.of = of
+        if of._origin is not None and isinstance(of._cell.trace, stg.Recorder):
+            note, place = of._origin
+            self._cell = note.enter_given(place, aval, of._cell.trace)
+        else:
+            self._cell.trace = of._cell.trace
+
+    def _write(self, value: Array) -> None:
+        cell = self._own()
+        # without a tangent, or with one that goes nowhere, nothing is passed on
+        if isinstance(value, Tracer) and _is_within(value._trace, cell.trace):
+            cell.value, cell.written = value, True
+
+    def _passed_on(self, trace: Trace, above: Trace | None) -> Cell | None:
+        if not (isinstance(trace, stg.Recorder) and trace.outside == "cotangents"):
+            return None
+        if not (isinstance(above, jv.JVPTrace) and above.parent is trace):
+            return None
+        note = trace.notes.setdefault(PassedBack, PassedBack())
+        assert isinstance(note, PassedBack), "it was asked for by its class"
+        return note.enter(self, above, trace)
+
+
+class StateNeededError(Exception):
+    """Raised where a function that is mapped over references needs their backward states."""
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__()
+        self.parts = parts
+
+
+class PassedBack(stg.Note):
+    """What rules of a function that is differentiated keep in references made outside of it."""
+
+    __slots__ = ("_cells", "_held", "_vars")
+
+    def __init__(self) -> None:
+        self._vars: dict[BackwardState, jx.Var] = {}
+        self._cells: dict[BackwardState, Cell] = {}
+        self._held: list[tuple[Ref, Array]] = []
+
+    def enter(self, state: BackwardState, trace: Trace, recorder: stg.Recorder) -> Cell:
+        """Give a state a cell, and a tangent to begin with."""
+        if state not in self._cells:
+            var = self._vars[state] = jx.Var(state.aval)
+            tangent = stg.StagingTracer(recorder, var, state.aval)
+            tracer = jv.JVPTracer(trace, opd.splat(0, state.aval), tangent)
+            self._cells[state] = Cell(tracer, trace)
+        return self._cells[state]
+
+    def taken(self) -> Sequence[tuple[stg.Kept, jx.Var]]:
+        return [*self._vars.items()]
+
+    def left(self) -> Sequence[tuple[Hashable, Array]]:
+        last = {state: cell.value for state, cell in self._cells.items()}
+        self._cells = {}
+        return [(x, t.tangent) for x, t in last.items() if isinstance(t, jv.JVPTracer)]
+
+    def cotangents(self) -> Sequence[Array]:
+        self._held = [(state.of, encoded(state.of.contents)) for state in self._vars]
+        return [x for _, x in self._held]
+
+    def keep_cotangents(self, cotangents: Sequence[Any]) -> None:
+        held, self._held = self._held, []
+        for (ref, before), after in zip(held, cotangents, strict=True):
+            if after is not before and isinstance(after, Array):
+                ref._write(decoded(after, ref.aval))
+
+
+def _float_for(dtype: dtypes.DType) -> dtypes.DType:
+    """Return the dtype of cotangents that contents of a dtype are passed as."""
+    if dtypes.is_inexact(dtype):
+        return dtype
+    return np.dtype(np.float64 if dtype.itemsize == 8 else np.float32)
+
+
+def encoded(x: Array) -> Array:
+    """Return contents as a cotangent: integers by their bits."""
+    if dtypes.is_inexact(x.dtype):
+        return x
+    to = _float_for(x.dtype)
+    return _with_bits(x, to) if _has_bits_of(x.dtype, to) else x.astype(to)
+
+
+def decoded(x: Array, aval: av.ShapedArray) -> Array:
+    """Return the contents that a cotangent is."""
+    to = aval.dtype
+    return _with_bits(x, to) if _has_bits_of(to, x.dtype) else x.astype(to)
+
+
+def _has_bits_of(dtype: dtypes.DType, to: dtypes.DType) -> bool:
+    return dtypes.kind(dtype) in "iu" and dtype.itemsize == to.itemsize
+
+
+def _with_bits(x: Array, dtype: dtypes.DType) -> Array:
+    (out,) = bind(bitcast_convert_type_p, (x,), BitcastParams(dtype))
+    return out
 
 
 def _written_twice() -> RefError:
@@ -565,6 +770,10 @@ def new_ref(init_val: ArrayLike, *, memory_space: None = None, kind: str | None 
     function they are taken of. To one made outside of that, nothing can be written that depends on
     what is differentiated or mapped over.
 
+    What the function and the rules of a ``custom_vjp`` write is kept, too, through all of these: so
+    a backward rule may collect statistics of gradients under ``grad``, ``value_and_grad`` and
+    ``vjp``.
+
     References may be arguments of functions that are transformed by ``jit``, ``vmap``, ``scan``,
     ``cond``, ``switch``, ``checkpoint`` and ``custom_vjp``. Where ``vmap`` or ``scan`` maps over
     one, each example or iteration reads and writes its own part.
@@ -664,27 +873,56 @@ class Parts:
         written: which of these the function wrote to, when it last ran.
     """
 
-    __slots__ = ("_leaves", "places", "written")
+    __slots__ = ("_leaves", "_passes", "places", "written")
 
     def __init__(self, leaves: Sequence[Any], places: Sequence[int], by: str) -> None:
         check_given_once([leaves[i] for i in places], by)
         self._leaves = leaves
+        #: Whether backward states follow the leaves; None where they never do.
+        self._passes: bool | None = None
         self.places: Sequence[int] = places
         self.written: list[int] = []
 
+    def with_states(self, call: Callable[[Sequence[Array]], T]) -> T:
+        """Call with the backward states of the references, if the function needs them."""
+        self._passes = False
+        try:
+            return call(())
+        except StateNeededError as needed:
+            if needed.parts is not self:
+                raise
+        self._passes = True
+        return call([self._leaves[i].backward.contents for i in self.places])
+
     def own(self, leaves: Sequence[Any]) -> list[Any]:
         """Return the leaves for one example, with a reference for each part."""
-        return [Ref(x) if i in self.places else x for i, x in enumerate(leaves)]
+        count = len(self._leaves)
+        own = [Ref(x) if i in self.places else x for i, x in enumerate(leaves[:count])]
+        for i, state in zip(self.places, leaves[count:], strict=False):
+            own[i].backward._cell = Cell(state, current_trace())
+        if self._passes is False:
+            for i in self.places:
+                own[i]._parts = self
+        return own
 
     def left(self, own: Sequence[Any]) -> list[Array]:
         """End an example's references, and return the contents of those written to."""
         self.written = [i for i in self.places if own[i].is_written]
-        return [freeze(own[i]) for i in self.written]
+        values = [freeze(own[i]) for i in self.written]
+        for j, i in enumerate(self.places):
+            if self._passes and own[i].backward.is_written:
+                self.written.append(len(self._leaves) + j)
+                values.append(own[i].backward._cell.value)
+        return values
 
     def keep(self, values: Sequence[Array]) -> None:
         """Write what all examples have left of the references written to."""
+        count = len(self._leaves)
         for i, value in zip(self.written, values, strict=True):
-            keep(self._leaves[i], value)
+            if i < count:
+                self._leaves[i]._write(value)
+            else:
+                self._leaves[self.places[i - count]].backward._write(value)
 
     @contextmanager
     def mapped(self, by: str) -> Iterator[None]:
@@ -717,7 +955,10 @@ class _Given:
         refs = [Ref(x) for x in contents]
         holder, trace = self.form.make(refs), current_trace()
         if isinstance(trace, stg.Recorder) and trace.outside != "nothing":
-            used_in(trace).given[place] = holder, self.form
+            note = used_in(trace)
+            note.given[place] = holder, self.form
+            if self.is_one:
+                refs[0]._origin = note, place
         return holder
 
 

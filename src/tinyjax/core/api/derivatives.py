@@ -387,7 +387,7 @@ def vjp(
     applied = Applied("vjp", fun)
     budgeted = fun if memory_budget is None else within_budget(applied, memory_budget)
     flat = FlatFunction(budgeted, in_tree, has_aux)
-    linearized = lz.linearize_flat(flat, args, None, applied)
+    linearized = lz.linearize_flat(flat, args, None, applied, transposed=True)
     structure = Structure.of(linearized, args, in_tree, flat, fun)
     residuals: Sequence[Any] = linearized.residuals
     if saveable_args is not True:

@@ -304,7 +304,7 @@ def _gradient(
     primals, budget = chosen.primals, choice.memory_budget
     fun = chosen if budget is None else chosen.within(budget)
     flat = calling.FlatFunction(fun, chosen.in_tree, has_aux, choice.fun)
-    linearized = linearize_flat(flat, primals, None, choice.applied)
+    linearized = linearize_flat(flat, primals, None, choice.applied, transposed=True)
     if flat.out_tree is not tree.LEAF or (aval := linearized.primals_out[0].aval).shape:
         raise errors.DifferentiationError(
             f"{choice.name} is only defined for scalar-output functions, but "

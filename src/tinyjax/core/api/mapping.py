@@ -256,11 +256,20 @@ def _over_refs(
 
     with parts.mapped("vmap"):
         mapped = _axis(size, axis_name)
-        outs, mapped_outs = portions.batched(run, mapped, arrays, axes, flat.fun)
+        all_axes = [*axes, *[axes[i] for i in refs]]
+        outs, mapped_outs = parts.with_states(
+            lambda states: portions.batched(
+                run,
+                mapped,
+                [*arrays, *states],
+                all_axes if states else axes,
+                flat.fun,
+            )
+        )
     n = len(outs) - len(parts.written)
     parts.keep(
         [
-            sh.move_batch_axis(x, axis, axes[i] or 0, size)
+            sh.move_batch_axis(x, axis, all_axes[i] or 0, size)
             for i, x, axis in zip(parts.written, outs[n:], mapped_outs[n:], strict=True)
         ]
     )

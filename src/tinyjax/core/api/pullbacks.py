@@ -18,6 +18,7 @@ from tinyjax.core.primitives.shape import zero_tangent
 from tinyjax.core.tracing import calling, jaxpr as jx
 from tinyjax.core.tracing.calling import whole_places
 from tinyjax.core.tracing.primitive import ZERO, Tangent
+from tinyjax.core.tracing.staging import Note
 from tinyjax.core.tracing.watching import watched
 from tinyjax.core.transforms.linearize import Linearized
 from tinyjax.core.values import avals as av, operands as opd
@@ -142,6 +143,7 @@ class Structure(records.Record):
     #: For each residual the argument that it is, or None where it was computed.
     places: tuple[int | None, ...]
     fun: Callable[..., Any] = attrs.field(eq=False)
+    notes: tuple[Note, ...] = ()
 
     @staticmethod
     def of(
@@ -163,11 +165,12 @@ class Structure(records.Record):
             tuple([x.aval for x in linearized.primals_out]),
             tuple([numbers.get(id(x)) for x in linearized.residuals]),
             fun,
+            linearized.notes,
         )
 
     def with_residuals(self, residuals: tuple[Any, ...]) -> Linearized:
         """The linearized function, less its results."""
-        return Linearized([], self.jaxpr, residuals, self.nonzero_in, self.nonzero_out)
+        return Linearized([], self.jaxpr, residuals, self.nonzero_in, self.nonzero_out, self.notes)
 
     @property
     def args_tree(self) -> tree.PyTreeDef:

@@ -708,7 +708,9 @@ def _over_parts(
         return out[0], (out[1], parts.left(own))
 
     with parts.mapped("scan"):
-        last, (ys, left) = loop(imitate(body, f), init, slices)
+        last, (ys, left) = parts.with_states(
+            lambda states: loop(imitate(body, f), init, [*slices, *states])
+        )
     parts.keep(left)
     return last, ys
 

@@ -278,6 +278,10 @@ class Form(Hashable, Protocol):
 class Parts(Protocol):
     """Objects that a function is mapped over: each example is given one of its own."""
 
+    def with_states(self, call: Callable[[Sequence[Array]], R]) -> R:
+        """Call with what else is mapped, after the leaves: an array for each object, or none."""
+        ...
+
     def own(self, leaves: Sequence[Any]) -> list[Any]:
         """Return the leaves for one example, given arrays in the places of objects."""
         ...

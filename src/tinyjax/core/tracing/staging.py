@@ -68,6 +68,10 @@ class Kept(Hashable, Protocol):
         """The array, as it is here."""
         ...
 
+    def contents_in(self, objects: Sequence[Any]) -> Array:
+        """Return the array, where a program is called with these arguments that hold some."""
+        ...
+
 
 class Note:
     """What a plane notes of a program while it is staged, and does where it is called.
@@ -129,6 +133,13 @@ class Note:
     def keep(cls, left: Sequence[tuple[Hashable, Array]], objects: Sequence[Any]) -> None:
         """Put what a program has left where it is kept."""
 
+    def cotangents(self) -> Sequence[Array]:
+        """Return cotangents of what a linear map leaves: its transpose is about to run."""
+        return ()
+
+    def keep_cotangents(self, cotangents: Sequence[Any]) -> None:
+        """Take the cotangents of what a linear map takes: its transpose has run."""
+
 
 class Irrevocable:
     """What planes have done that forgetting a recording does not undo.
@@ -144,8 +155,8 @@ class Irrevocable:
 
 #: What a function that is staged knows of what is kept in place outside of it: nothing, since
 #: nobody passes it on; its types; or also what is there now, as long as the function does not
-#: change it.
-Outside: TypeAlias = Literal["nothing", "types", "data"]
+#: change it. What is recorded of tangents may pass on cotangents.
+Outside: TypeAlias = Literal["nothing", "cotangents", "types", "data"]
 
 #: Programs of more operands are looked at in another way.
 FEW: Final = 6
@@ -563,7 +574,7 @@ def call_one_of(
         return bind(branches, args)
     planes = dict.fromkeys([type(note) for staged in branches for note in staged.notes])
     branches = _with_same_state(branches)
-    args = [*args, *[kept.contents for kept in branches[0].taken]]
+    args = [*args, *[kept.contents_in(objects) for kept in branches[0].taken]]
     for plane in planes:
         plane.before(
             [

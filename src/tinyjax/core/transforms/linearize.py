@@ -26,7 +26,7 @@ from tinyjax.core.tracing.primitive import (
     with_zeros,
 )
 from tinyjax.core.tracing.program_rules import dependents
-from tinyjax.core.tracing.staging import FEW, Recorder, Staged, StagingTracer, stage
+from tinyjax.core.tracing.staging import FEW, Note, Recorder, Staged, StagingTracer, stage
 from tinyjax.core.tracing.trace import (
     CustomCall,
     Running,
@@ -84,10 +84,11 @@ class Linearized:
     Attributes:
         primals_out: the results.
         jaxpr: the tangent map; its first parameters are the residuals, the others the tangents of
-            the arguments that have one.
+            the arguments that have one, and what ``notes`` take.
         residuals: the values of those first parameters.
         nonzero_in: which arguments have a tangent: the floats and complexes asked for.
-        nonzero_out: which results have one; the jaxpr returns only these.
+        nonzero_out: which results have one; the jaxpr returns only these, and what ``notes`` leave.
+        notes: what planes pass on beside tangents, or as a rule nothing.
     """
 
     primals_out: list[Array]
@@ -95,6 +96,7 @@ class Linearized:
     residuals: tuple[Array, ...]
     nonzero_in: tuple[bool, ...]
     nonzero_out: tuple[bool, ...]
+    notes: tuple[Note, ...] = ()
 
     def apply(self, tangents: Sequence[Array]) -> list[Tangent]:
         """Apply the tangent map to the tangents of the arguments that have one."""
@@ -121,15 +123,22 @@ class Linearized:
         if required is not None:
             chosen = marked(chosen, marked(required, places))
             places = [a and b for a, b in zip(places, required, strict=True)]
+            if self.notes:
+                chosen = [*chosen, *jaxpr.in_binders[n + sum(self.nonzero_in) :]]
             reached = dependents(eqns, chosen)
             eqns = [eqn for eqn in eqns if not reached.isdisjoint(eqn.inputs)]
+        of_notes = [note.cotangents() for note in self.notes]
         cotangents_in = pull_back(
             eqns,
             dict(zip(jaxpr.in_binders, self.residuals, strict=False)),
             chosen,
             jaxpr.outs,
-            marked(cotangents, self.nonzero_out),
+            [*marked(cotangents, self.nonzero_out), *[ct for own in of_notes for ct in own]],
         )
+        for note, own in zip(reversed(self.notes), reversed(of_notes), strict=True):
+            last = len(cotangents_in) - len(own)
+            note.keep_cotangents(cotangents_in[last:])
+            del cotangents_in[last:]
         return fill_list(places, cotangents_in, ZERO)
 
 
@@ -138,6 +147,8 @@ def linearize_flat(
     primals: Sequence[Array],
     chosen: Sequence[bool] | None = None,
     user_fun: Callable[..., object] | None = None,
+    *,
+    transposed: bool = False,
 ) -> Linearized:
     """Evaluate a function of arrays and record its tangent map.
 
@@ -146,9 +157,12 @@ def linearize_flat(
         primals: where to linearize.
         chosen: which arguments to differentiate; by default all floats and complexes.
         user_fun: the function to name in messages.
+        transposed: whether the tangent map is for ``pull_back`` alone.
     """
     parent, current = current_trace(), settings()
     linear = stand_in(LinearTrace, parent, current)(parent, user_fun)
+    if transposed:
+        linear.outside = "cotangents"
     trace = stand_in(LinearizeTrace, parent, current)(linear, user_fun)
     args: list[Array] = []
     nonzero_in: list[bool] = []
@@ -167,7 +181,9 @@ def linearize_flat(
         del trace, args, outs
         check()
     nonzero_out = nonzeros(tangents_out)
-    return Linearized(primals_out, staged.jaxpr, staged.consts, tuple(nonzero_in), nonzero_out)
+    return Linearized(
+        primals_out, staged.jaxpr, staged.consts, tuple(nonzero_in), nonzero_out, staged.notes
+    )
 
 
 @attrs.frozen(eq=False, repr=False)
