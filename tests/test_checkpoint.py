@@ -516,13 +516,28 @@ def test_the_compiled_derivative_needs_less_memory() -> None:
 
 
 @pytest.mark.parametrize(
-    ("prevent_cse", "guards"), [(True, 8), (False, 0), ((True, False), 8), ([False, False], 0)]
+    ("prevent_cse", "guards"),
+    [(True, 8), (False, 0), ((True,), 8), ([False], 0), (({"x": True, "b": False},), 8)],
 )
 def test_the_compiler_may_be_let_merge(prevent_cse: Any, guards: int) -> None:
-    slope = tinyjax.jit(tinyjax.grad(blocks(tinyjax.checkpoint(prevent_cse=prevent_cse))))
+    def wrap(block: Function) -> Function:
+        if prevent_cse in (True, False) or not isinstance(prevent_cse[0], dict):
+            return tinyjax.checkpoint(block, prevent_cse=prevent_cse)
+        whole = tinyjax.checkpoint(
+            lambda tree: block(tree["x"] + tree["b"]), prevent_cse=prevent_cse
+        )
+        return lambda x: whole({"x": x, "b": 0.0})
+
+    slope = tinyjax.jit(tinyjax.grad(blocks(wrap)))
     # the last block's cotangent is a constant, which alone would be no condition
     text = slope.lower(np.ones((64, 64), np.float32)).compile().as_text()
     assert text.count(" conditional(") == guards
+
+
+def test_bools_for_other_arguments_than_there_are() -> None:
+    f = tinyjax.checkpoint(lambda p, x: p["a"] * x, prevent_cse=({"b": True}, False))
+    with pytest.raises(tree.TreeMismatchError, match=r"prevent_cse\[0\].*keys \['a'\]"):
+        f({"a": 1.0}, 2.0)
 
 
 def test_what_xla_fuses_is_left_to_it() -> None:

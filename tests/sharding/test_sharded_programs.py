@@ -165,6 +165,18 @@ def test_spmd_axis_name_divides_examples(spec: tuple[Any, ...] | None) -> None:
         assert parts == others
 
 
+def test_each_device_of_a_pmap_calls_a_function_of_the_host() -> None:
+    def program(lib: Any) -> Any:
+        def f(x: Any) -> Any:
+            return lib.pure_callback(lambda x: np.sort(x)[::-1], x, x)
+
+        mapped = lib.pmap(f, axis_name="i")
+        return mapped(DATA), lib.pmap(f, in_axes=1, out_axes=1)(DATA)
+
+    for found, expected in zip(program(tinyjax), program(jax), strict=True):
+        np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+
+
 def test_gradients_go_back_to_the_devices_of_arguments() -> None:
     first = tinyjax.sharding.Mesh(tinyjax.devices()[:2], "x")
     second = tinyjax.sharding.Mesh(tinyjax.devices()[2:4], "x")

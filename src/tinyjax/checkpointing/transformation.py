@@ -211,7 +211,7 @@ R = TypeVar("R")
 class Options(TypedDict, total=False):
     """Options of ``checkpoint``."""
 
-    prevent_cse: bool | Sequence[bool]
+    prevent_cse: bool | Sequence[Any]
     policy: policies.Policy | None
     static_argnums: int | Sequence[int]
     static_argnames: str | Iterable[str]
@@ -226,7 +226,7 @@ def checkpoint(**options: Unpack[Options]) -> Callable[[Callable[P, R]], Callabl
 def checkpoint(
     fun: Callable[P, R] | None = None,
     *,
-    prevent_cse: bool | Sequence[bool] = True,
+    prevent_cse: bool | Sequence[Any] = True,
     policy: policies.Policy | None = None,
     static_argnums: int | Sequence[int] = (),
     static_argnames: str | Iterable[str] = (),
@@ -247,8 +247,8 @@ def checkpoint(
             decorator.
         prevent_cse: whether to keep the compiler from merging the recomputation with the first
             computation, which would need the memory again. You can turn it off where the two cannot
-            meet, as in the body of a scan. Of a bool for each argument, one that is true is
-            enough.
+            meet, as in the body of a scan. Of a bool for each argument, or a tree of them that is
+            a prefix of it, one that is true is enough.
         policy: ``policy(primitive, *avals, **params) -> bool`` says whether the results of an
             operation may be kept; see ``checkpoint_policies``. The default keeps the arguments
             only. The policy also decides about operations inside ``jit``, ``scan``, ``cond`` and
@@ -301,7 +301,7 @@ def checkpoint(
     checkpointed = _Checkpointed(
         fun,
         kept,
-        prevent_cse if isinstance(prevent_cse, bool) else any(prevent_cse),
+        prevent_cse if isinstance(prevent_cse, bool) else tuple(prevent_cse),
         ints.integers(ints.one_or_more(static_argnums, "static_argnums"), "static_argnums"),
         names,
         _places_of(names, fun) if names else [],
@@ -317,7 +317,8 @@ class _Checkpointed(Generic[P, R]):
     Attributes:
         fun: the function.
         policy: what may be kept.
-        prevent_cse: whether nothing else is merged with what is computed again.
+        prevent_cse: whether nothing else is merged with what is computed again; or a tree of
+            bools.
         argnums: static arguments by position, as they were given.
         argnames: static arguments by name.
         places: the positions of these.
@@ -326,7 +327,7 @@ class _Checkpointed(Generic[P, R]):
 
     fun: Callable[P, R]
     policy: policies.Policy
-    prevent_cse: bool
+    prevent_cse: bool | tuple[Any, ...]
     argnums: tuple[int, ...]
     argnames: set[str]
     places: list[int]
@@ -352,20 +353,22 @@ class _Checkpointed(Generic[P, R]):
         if self.memory_budget is not None:
             within: R = arguments.within_budget(call, self.memory_budget)(*dynamic, **others)
             return within
+        leaves, in_tree = tree.flatten((tuple(dynamic), others))
+        apart = self.prevent_cse
+        if not isinstance(apart, bool):
+            marked = in_tree if others else in_tree.children()[0]
+            apart = any(tree.flatten_prefix(apart, marked, None, "prevent_cse"))
         if cl.HOLDERS:
             both = _of_both(call)
             (rest,), held = cl.closed_over([both], (dynamic, others))
             if rest is not both:
-                result: R = checkpoint(rest, prevent_cse=self.prevent_cse, policy=self.policy)(
-                    *held
-                )
+                result: R = checkpoint(rest, prevent_cse=apart, policy=self.policy)(*held)
                 return result
-        leaves, in_tree = tree.flatten((tuple(dynamic), others))
         arrays = cl.as_arrays(leaves, fun, in_tree, static)
         flat = cl.FlatFunction(call, in_tree, user_fun=fun)
         staged = stage_call(flat, [x.aval for x in arrays], applied)
         name = getattr(fun, "__name__", type(fun).__name__)
-        params = CheckpointParams(staged.jaxpr, self.policy, self.prevent_cse, name=name)
+        params = CheckpointParams(staged.jaxpr, self.policy, apart, name=name)
 
         outs = call_staged(
             staged, arrays, lambda staged, args: bind_checkpoint(staged, args, params)

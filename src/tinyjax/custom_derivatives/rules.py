@@ -22,7 +22,7 @@ from typing import (
 
 import attrs
 
-from tinyjax import config, dtypes, errors, lazy, tracebacks, tree
+from tinyjax import config, dtypes, errors, tracebacks, tree
 from tinyjax.core.names import Array, av, bind, cl, ew, ints, jx, opd, prim, ru, sh, stg
 from tinyjax.core.tracing.trace import at_own_lines, current_trace
 from tinyjax.custom_derivatives import closures, custom_calls
@@ -90,7 +90,7 @@ class _Flat:
             kinds = [kind for kind, holder in cl.HOLDERS.items() if holder.is_one]
             given = (custom, *static.values(), *self.refs.values())
             if found := [*closures.held_in(given, kinds, {})]:
-                self.state = lazy.room("rule_state").RuleState(found)
+                self.state = cl.HOLDERS[type(found[0])].in_rules(found)
         else:
             self.holds += self.contents
         #: Ints and bools that were given, by their places, beside the arrays made of them.

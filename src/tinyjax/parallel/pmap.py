@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, ParamSpec, Protocol, TypeVar
 
 from tinyjax import errors, tree
-from tinyjax.core.api.mapping import vmap
+from tinyjax.core.api.mapping import over_devices, vmap
 from tinyjax.core.names import av, ck, dev, ints, jt, opd, stages
 from tinyjax.frames import Applied, imitate, wraps
 from tinyjax.parallel import constraint as con, meshes, named_sharding as ns, sharding as sd
@@ -105,9 +105,7 @@ def pmap(  # noqa: PLR0913 (JAX's signature)
 
             arrays = [x for i, x in enumerate(laid) if i not in static]
             of_each = tuple([axis for i, axis in enumerate(axes) if i not in static])
-            mapped = vmap(
-                imitate(of_arrays, applied), of_each, out_axes, axis_name=name, axis_size=axis_size
-            )
+            mapped = over_devices(imitate(of_arrays, applied), of_each, out_axes, name, axis_size)
             return _laid(mapped(*arrays, **named), out_axes, mesh)
 
         return jt.jit(wraps(applied)(program), static_argnums=tuple(static), donate_argnums=donated)

@@ -165,6 +165,13 @@ def over_basis(
     return _mapped(fun, axis, out_axes, portions=portions, of_basis=True)
 
 
+def over_devices(
+    fun: Callable[P, R], in_axes: Any, out_axes: Any, axis_name: str, axis_size: int | None
+) -> Callable[P, R]:
+    """``vmap`` over devices, each of which calls Python functions by itself."""
+    return _mapped(fun, in_axes, out_axes, axis_name, axis_size, one_by_one=True)
+
+
 def _mapped(
     fun: Callable[P, R],
     in_axes: Any,
@@ -174,6 +181,7 @@ def _mapped(
     portions: Portions = ALL_AT_ONCE,
     of_basis: bool = False,
     spmd: tuple[str, ...] = (),
+    one_by_one: bool = False,
 ) -> Callable[P, R]:
     @partial(watched, named=fun)
     def mapped(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -194,7 +202,7 @@ def _mapped(
         if refs:
             outs, sources = _over_refs(flat, arrays, axes, size, axis_name, portions, leaves, refs)
         else:
-            over = _axis(size, axis_name, of_basis, of_basis and in_axes == -1, spmd)
+            over = _axis(size, axis_name, of_basis, of_basis and in_axes == -1, spmd, one_by_one)
             if tr.of_places.extensions:  # else no type says where values lie
                 mapped = [x.aval for x, axis in zip(arrays, axes, strict=True) if axis is not None]
                 where = av.where_of(mapped)
@@ -283,8 +291,9 @@ def _axis(
     of_basis: bool = False,
     last: bool = False,
     spmd: tuple[str, ...] = (),
+    one_by_one: bool = False,
 ) -> MappedAxis:
-    return MappedAxis(size, name, of_basis, last=last, spmd=spmd)
+    return MappedAxis(size, name, of_basis, last=last, spmd=spmd, one_by_one=one_by_one)
 
 
 def check_positive(function: str, **options: int | None) -> None:

@@ -18,7 +18,7 @@ from typing import Any, Final, ParamSpec, Protocol, TypeVar
 import attrs
 import numpy as np
 
-from tinyjax import frames, records, tree
+from tinyjax import frames, lazy, records, tree
 from tinyjax.core.values import avals as av, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.errors import ArgumentError, TinyjaxError, described, type_name
@@ -323,6 +323,10 @@ class Holder:
     def parts(self, leaves: Sequence[Any], places: Sequence[int], by: str) -> Parts:
         """Return the parts of objects that a function is mapped over, at these places."""
         raise NotImplementedError
+
+    def in_rules(self, objects: Sequence[Any]) -> Any:
+        """Return how a call passes on what its function and its rules keep in objects."""
+        return lazy.room("rule_state").RuleState(objects)
 
     def jvp(
         self, fun: Callable[..., Any], primals: Any, tangents: Any, has_aux: bool
