@@ -165,6 +165,31 @@ def test_spmd_axis_name_divides_examples(spec: tuple[Any, ...] | None) -> None:
         assert parts == others
 
 
+def test_spmd_axis_name_divides_examples_of_a_shard_map() -> None:
+    def over(f: Any, out: Any, specs: Any = "x", lib: Any = tinyjax) -> Any:
+        mesh = lib.make_mesh((2, 2), ("x", "y"), (lib.sharding.AxisType.Auto,) * 2)
+        options = {"mesh": mesh, "in_specs": lib.P(specs), "out_specs": lib.P(out)}
+        return lib.vmap(lib.shard_map(f, **options, check_vma=False), spmd_axis_name="y")
+
+    found = []
+    for lib in (jax, tinyjax):
+        index = over(lambda x, lib=lib: lib.numpy.sin(x) + lib.lax.axis_index("y"), "x", lib=lib)
+        across = over(lambda x, lib=lib: lib.lax.psum(x, "x"), None, lib=lib)
+        along = over(lambda x, lib=lib: lib.lax.psum(x, "y"), "x", lib=lib)
+        outs = [
+            f(DATA) for call in (lib.jit, lambda f: f) for f in map(call, (index, across, along))
+        ]
+        outs.append(lib.jit(lib.grad(lambda x, f=index: (f(x) ** 2).sum()))(DATA))
+        found.append([(np.asarray(x), x.sharding.shard_shape(x.shape)) for x in outs])
+        with pytest.raises(ValueError, match=r"spmd_axis_name .*cannot appear in"):
+            over(lambda x: x, "y", "y", lib)(DATA)
+    for i, ((a, parts), (b, others)) in enumerate(zip(*found, strict=True)):
+        np.testing.assert_allclose(a, b, rtol=1e-6, atol=1e-6)
+        assert parts == others or i > 2  # what is on the host is not divided by eager functions
+    with pytest.raises(ShardingError, match="divides 3 examples over y, of 2 devices"):
+        over(lambda x: x, "x")(DATA[:3])
+
+
 def test_each_device_of_a_pmap_calls_a_function_of_the_host() -> None:
     def program(lib: Any) -> Any:
         def f(x: Any) -> Any:

@@ -24,7 +24,7 @@ from tinyjax.parallel import (
     sharding as sd,
     types as ty,
 )
-from tinyjax.parallel.collective import axis_index, pmin, psum
+from tinyjax.parallel.collective import axis_index, pmin, psum, unvary_p
 from tinyjax.parallel.fitting import refit
 from tinyjax.parallel.mesh_rule import MESH, MeshRule, along, axes_of, joined
 from tinyjax.parallel.meshes import AxisType
@@ -441,6 +441,44 @@ def _transposed(specs: Sequence[PartitionSpec]) -> list[PartitionSpec]:
     return [spec.transposed for spec in specs]
 
 
+def _over_examples(mapped: prim.MappedAxis, params: primitive.ShardMapParams) -> tuple[str, ...]:
+    """Return the axes of the mesh that ``spmd_axis_name`` divides examples over.
+
+    A collective along the axis of ``vmap`` needs all examples on every device.
+
+    Raises:
+        ShardingError: they divide something else, or do not divide the examples.
+    """
+    names = () if mapped.name is not None else mapped.spmd
+    over = tuple([name for name in names if name in params.axes])
+    for spec in (*params.in_specs, *params.out_specs):
+        if taken := set(over).intersection(spec.names):
+            raise errors.ShardingError(
+                f"spmd_axis_name of vmap cannot appear in specs of shard_map, but {min(taken)!r} "
+                f"does, in {spec}. Give vmap an axis of the mesh that divides nothing inside."
+            )
+    if mapped.size % params.mesh.size_of(over):
+        raise errors.ShardingError(
+            f"spmd_axis_name of vmap divides {mapped.size} examples over {', '.join(over)}, of "
+            f"{params.mesh.size_of(over)} devices. Map over a multiple of that."
+        )
+    return over
+
+
+def _varying(jaxpr: jx.Jaxpr, over: Sequence[str]) -> jx.Jaxpr:
+    """Return a program whose results may vary along axes that divide the examples."""
+    same: dict[jx.Atom, jx.Atom] = {}
+    for eqn in jaxpr.eqns:
+        if eqn.primitive is unvary_p and eqn.params.axis_name in over:
+            same[eqn.out_binders[0]] = same.get(eqn.inputs[0], eqn.inputs[0])
+    if not same:
+        return jaxpr
+    eqns = [
+        attrs.evolve(eqn, inputs=tuple([same.get(x, x) for x in eqn.inputs])) for eqn in jaxpr.eqns
+    ]
+    return jx.Jaxpr(jaxpr.in_binders, tuple(eqns), tuple([same.get(x, x) for x in jaxpr.outs]))
+
+
 @primitive.shard_map_p.def_batch
 def _batch(
     mapped: prim.MappedAxis,
@@ -453,12 +491,15 @@ def _batch(
     if mapped.divided:  # examples are the device's own along its axes
         names = tuple([name for name in mapped.divided if name not in params.axes])
         mapped = attrs.evolve(mapped, divided=names)
+    over = _over_examples(mapped, params)
+    mapped = attrs.evolve(mapped, size=mapped.size // params.mesh.size_of(over), spmd=())
     with _on_axes(params):
-        staged, out_axes = bt.batch_jaxpr(params.jaxpr, mapped, tuple(axes))
+        jaxpr = _varying(params.jaxpr, over)
+        staged, out_axes = bt.batch_jaxpr(jaxpr, mapped, tuple(axes))
 
     def inserted(specs: primitive.Specs, axes: prim.BatchAxes) -> list[PartitionSpec]:
         return [
-            spec if axis is None else spec.inserted(axis)
+            spec if axis is None else spec.inserted(axis, over or None)
             for spec, axis in zip(specs, axes, strict=True)
         ]
 

@@ -83,7 +83,8 @@ def vmap(
         axis_name: the name by which collectives in ``fun`` refer to the axis.
         axis_size: the number of examples; needed only where no argument is mapped.
         spmd_axis_name: the axis of a mesh, or several, over which ``with_sharding_constraint`` in
-            ``fun`` divides the mapped axis, where types do not say how it is divided.
+            ``fun`` divides the mapped axis, where types do not say how it is divided, and
+            ``shard_map`` in ``fun``, where there is no ``axis_name``.
         chunk_size: how many examples to compute at once, to save memory. A ``scan`` goes through
             the chunks, and a smaller chunk holds the examples that are left over. The results are
             the same.
@@ -131,7 +132,8 @@ def vmap(
         )
     spmd = _spmd_axes(spmd_axis_name)
     portions = tr.eager[Portions](chunk_size, threads) if chunk_size or threads else ALL_AT_ONCE
-    return _mapped(fun, in_axes, out_axes, axis_name, axis_size, portions, spmd=spmd)
+    make = partial(_axis, name=axis_name, spmd=spmd)
+    return _mapped(fun, in_axes, out_axes, make, axis_size, portions)
 
 
 def _spmd_axes(option: object) -> tuple[str, ...]:
@@ -162,26 +164,25 @@ def over_basis(
     """``vmap`` over the directions of a Jacobian, which stand first, or last."""
     axis = -1 if last else 0
     portions = ALL_AT_ONCE if chunk_size is None else tr.eager[Portions](chunk_size)
-    return _mapped(fun, axis, out_axes, portions=portions, of_basis=True)
+    make = partial(_axis, of_basis=True, last=last)
+    return _mapped(fun, axis, out_axes, make, portions=portions)
 
 
 def over_devices(
     fun: Callable[P, R], in_axes: Any, out_axes: Any, axis_name: str, axis_size: int | None
 ) -> Callable[P, R]:
     """``vmap`` over devices, each of which calls Python functions by itself."""
-    return _mapped(fun, in_axes, out_axes, axis_name, axis_size, one_by_one=True)
+    make = partial(_axis, name=axis_name, one_by_one=True)
+    return _mapped(fun, in_axes, out_axes, make, axis_size)
 
 
 def _mapped(
     fun: Callable[P, R],
     in_axes: Any,
     out_axes: Any,
-    axis_name: Hashable | None = None,
+    make: Callable[[int], MappedAxis],
     axis_size: int | None = None,
     portions: Portions = ALL_AT_ONCE,
-    of_basis: bool = False,
-    spmd: tuple[str, ...] = (),
-    one_by_one: bool = False,
 ) -> Callable[P, R]:
     @partial(watched, named=fun)
     def mapped(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -200,9 +201,9 @@ def _mapped(
         flat = calling.FlatFunction(fun, in_tree)
         refs = [i for i in whole_places(leaves) if axes[i] is not None]
         if refs:
-            outs, sources = _over_refs(flat, arrays, axes, size, axis_name, portions, leaves, refs)
+            outs, sources = _over_refs(flat, arrays, axes, make(size), portions, leaves, refs)
         else:
-            over = _axis(size, axis_name, of_basis, of_basis and in_axes == -1, spmd, one_by_one)
+            over = make(size)
             if tr.of_places.extensions:  # else no type says where values lie
                 mapped = [x.aval for x, axis in zip(arrays, axes, strict=True) if axis is not None]
                 where = av.where_of(mapped)
@@ -237,8 +238,7 @@ def _over_refs(
     flat: calling.FlatFunction,
     arrays: Sequence[Any],
     axes: Sequence[int | None],
-    size: int,
-    axis_name: Hashable | None,
+    mapped: MappedAxis,
     portions: Portions,
     leaves: Sequence[Any],
     refs: Sequence[int],
@@ -249,8 +249,7 @@ def _over_refs(
         flat: the function.
         arrays: its arguments, and the contents of the references.
         axes: what is mapped.
-        size: the number of examples.
-        axis_name: the name of their axis.
+        mapped: the axis of the examples.
         portions: how many examples to take at once.
         leaves: the arguments.
         refs: which of these are references.
@@ -263,7 +262,6 @@ def _over_refs(
         return [*outs, *parts.left(own)]
 
     with parts.mapped("vmap"):
-        mapped = _axis(size, axis_name)
         all_axes = [*axes, *[axes[i] for i in refs]]
         outs, mapped_outs = parts.with_states(
             lambda states: portions.batched(
@@ -277,7 +275,7 @@ def _over_refs(
     n = len(outs) - len(parts.written)
     parts.keep(
         [
-            sh.move_batch_axis(x, axis, all_axes[i] or 0, size)
+            sh.move_batch_axis(x, axis, all_axes[i] or 0, mapped.size)
             for i, x, axis in zip(parts.written, outs[n:], mapped_outs[n:], strict=True)
         ]
     )
@@ -287,7 +285,7 @@ def _over_refs(
 @lru_cache(maxsize=256)
 def _axis(
     size: int,
-    name: Hashable | None,
+    name: Hashable | None = None,
     of_basis: bool = False,
     last: bool = False,
     spmd: tuple[str, ...] = (),
