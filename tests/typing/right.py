@@ -4,6 +4,7 @@ What they are asserted to be, no checker may see otherwise. Nothing here is run.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, assert_type
 
@@ -56,6 +57,12 @@ Weights = dict[str, Array]
 
 
 @tree.register_dataclass
+@dataclass
+class State:
+    x: Array
+
+
+@tree.register_dataclass
 @attrs.frozen
 class Model:
     weight: Array
@@ -74,6 +81,14 @@ class Model:
 
 def loss(params: Params, x: Array, *, scale: float = 1.0) -> Array:
     return jnp.sum(params.w * x + params.b) * scale
+
+
+def of_layers(layers: list[Array], x: Array) -> Array:
+    return jnp.sum(layers[0] * x)
+
+
+def moved(x: Array, slope: Array, momentum: Array) -> Array:
+    return x - 0.1 * slope - 0.9 * momentum
 
 
 def of_weights(weights: Weights, x: Array, n: int = 2) -> Array:
@@ -108,6 +123,7 @@ x = jnp.ones(3)
 params = Params(x, x)
 weights: Weights = {"w": x}
 model = Model(x)
+state = State(x)
 
 
 def gradients() -> None:
@@ -183,6 +199,8 @@ def jacobians() -> None:
     assert_type(jacrev(loss)(params, x), Params)
     assert_type(autodiff.jacobian(loss, order="reverse")(params, x), Params)
     hessian(loss)(params, x).w.b
+    assert_type(hessian(of_weights)(weights, x, n=3), dict[str, dict[str, Array]])
+    assert_type(hessian(of_layers)([x], x), list[list[Array]])
 
 
 def compositions() -> None:
@@ -442,6 +460,10 @@ def trees() -> None:
     tree.unflatten(structure, leaves)
     assert_type(tree.map(square, params), Params)
     assert_type(tree.map(jnp.add, weights, weights), Weights)
+    assert_type(tree.map(jnp.add, model, model), Model)
+    assert_type(tree.map(jnp.add, state, state), State)
+    assert_type(tree.map(moved, params, params, params), Params)
+    assert_type(tree.map(moved, model, model, model), Model)
     tree.map(lambda p, g: p - 0.1 * g, params, params)
     assert_type(tree.map(str, weights), dict[str, str])
     assert_type(tree.map(jnp.shape, [x, x]), list[tuple[int, ...]])

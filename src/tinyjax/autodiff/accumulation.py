@@ -43,7 +43,7 @@ _OVERHEAD: Final = 8
 _FEW: Final = 2**16
 
 
-def _with_order(function: Callable[..., Any]) -> typed.Jacobians[bool, Order, Sparse, Array]:
+def _with_order(function: Callable[..., Any]) -> typed.Jacobians[bool, Order, Sparse, Array, Never]:
     transform: Callable[..., Any] = ck.checked(function)
     return transform
 
@@ -142,7 +142,9 @@ def jacobian(
     return computed
 
 
-def _of_second_order(function: Callable[..., Any]) -> typed.Jacobians[Never, Never, Sparse, Never]:
+def _of_second_order(
+    function: Callable[..., Any],
+) -> typed.Jacobians[Never, Never, Sparse, Never, Array]:
     transform: Callable[..., Any] = ck.checked(function)
     return transform
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias, TypeVar, overload
 
 from tinyjax.errors import ArgumentError, check_function, described
 from tinyjax.frames import Function
@@ -27,8 +27,16 @@ K = TypeVar("K")
 if TYPE_CHECKING:
     from tinyjax.core.values import Array
 
-    #: What of trees of arrays a type can tell.
-    Arrays: TypeAlias = Array | Sequence["Arrays"] | Mapping[Any, "Arrays"] | None
+    class _Dataclass(Protocol):
+        __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    class _AttrsClass(Protocol):
+        __attrs_attrs__: ClassVar[Any]
+
+    #: What of trees of arrays a type can tell; what the fields of classes hold, it does not.
+    Arrays: TypeAlias = (
+        Array | Sequence["Arrays"] | Mapping[Any, "Arrays"] | _Dataclass | _AttrsClass | None
+    )
 
     #: Three levels of containers: unlike ``Arrays`` it has no strings, which hold strings.
     _One: TypeAlias = T | Sequence[T] | Mapping[Any, T]
@@ -269,6 +277,12 @@ def tree_map(f: Callable[[Array], Array], tree: A) -> A: ...
 
 @overload
 def tree_map(f: Callable[[Array, Any], Array], tree: A, rest: PyTree, /) -> A: ...
+
+
+@overload
+def tree_map(
+    f: Callable[[Array, Any, Any], Array], tree: A, second: PyTree, third: PyTree, /
+) -> A: ...
 
 
 @overload

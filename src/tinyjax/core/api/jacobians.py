@@ -27,12 +27,14 @@ from tinyjax.core.values.concrete import ConcreteArray
 
 def _with_plain_options(
     function: Callable[..., Any],
-) -> typed.Jacobians[Never, Never, Never, Array]:
+) -> typed.Jacobians[Never, Never, Never, Array, Never]:
     transform: Callable[..., Any] = checking.checked(function)
     return transform
 
 
-def _with_allow_int(function: Callable[..., Any]) -> typed.Jacobians[bool, Never, Never, Array]:
+def _with_allow_int(
+    function: Callable[..., Any],
+) -> typed.Jacobians[bool, Never, Never, Array, Never]:
     transform: Callable[..., Any] = checking.checked(function)
     return transform
 

@@ -29,6 +29,8 @@ I_contra = TypeVar("I_contra", contravariant=True)
 O_contra = TypeVar("O_contra", contravariant=True)
 S_contra = TypeVar("S_contra", contravariant=True)
 V_contra = TypeVar("V_contra", contravariant=True)
+H_contra = TypeVar("H_contra", contravariant=True)
+K = TypeVar("K")
 P = ParamSpec("P")
 R_co = TypeVar("R_co", covariant=True)
 
@@ -100,12 +102,13 @@ class JacobianOf(Protocol[P]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> Any: ...
 
 
-class Jacobians(Protocol[I_contra, O_contra, S_contra, V_contra]):
+class Jacobians(Protocol[I_contra, O_contra, S_contra, V_contra, H_contra]):
     """What makes Jacobians; an option that it has not is Never.
 
     The Jacobian in an array has the structure of the result. In a tree it is such a tree where the
-    result is a ``V_contra``, which is Never of second derivatives; else, and where it is sparse, it
-    has no type in Python.
+    result is a ``V_contra``, which is Never of second derivatives; of an ``H_contra``, which is
+    Never of first ones, in a dictionary or a list it has the structure twice. Else, and where it
+    is sparse, it has no type in Python.
     """
 
     @overload
@@ -156,6 +159,26 @@ class Jacobians(Protocol[I_contra, O_contra, S_contra, V_contra]):
         chunk_size: int | None = ...,
         order: O_contra = ...,
     ) -> Callable[Concatenate[A, P], A]: ...
+    @overload
+    def __call__(
+        self,
+        fun: Callable[Concatenate[dict[K, Array], P], H_contra],
+        argnums: Literal[0] = ...,
+        has_aux: Literal[False] = ...,
+        holomorphic: bool = ...,
+        *,
+        chunk_size: int | None = ...,
+    ) -> Callable[Concatenate[dict[K, Array], P], dict[K, dict[K, Array]]]: ...
+    @overload
+    def __call__(
+        self,
+        fun: Callable[Concatenate[list[Array], P], H_contra],
+        argnums: Literal[0] = ...,
+        has_aux: Literal[False] = ...,
+        holomorphic: bool = ...,
+        *,
+        chunk_size: int | None = ...,
+    ) -> Callable[Concatenate[list[Array], P], list[list[Array]]]: ...
     @overload
     def __call__(
         self,
