@@ -16,13 +16,14 @@ from tinyjax.host import simplify
 
 # To evaluate. The steps of a plan take longer than the lines of a function, which is what NumPy's
 # compiler makes of what runs often, and Python's arithmetic of single numbers is faster still.
-_SECONDS_PER_STEP: Final = 7e-7
-_SECONDS_PER_LINE: Final = 4.5e-7
-_SECONDS_PER_NUMBER: Final = 1e-7
+_SECONDS_PER_STEP: Final = 8e-7
+_SECONDS_PER_LINE: Final = 6e-7
+_SECONDS_PER_NUMBER: Final = 1.5e-7
 #: Of functions such as ``exp`` NumPy takes those of single numbers.
 _SECONDS_PER_FUNCTION: Final = 3e-7
-#: What takes several calls of NumPy, as an ``impl`` rule does, or one of LAPACK, takes so many
-#: steps more.
+#: A reduction, what takes several calls of NumPy, as an ``impl`` rule does, or one of LAPACK, takes
+#: so many steps more.
+_STEPS_OF_REDUCTION: Final = 2
 _STEPS_OF_IMPL: Final = 3
 _STEPS_OF_LAPACK: Final = 12
 _SECONDS_PER_ELEMENT: Final = 2e-10
@@ -50,7 +51,7 @@ _WEIGHT_OF_PRODUCT: Final = 6e-3
 _WEIGHT_OF_PLACES: Final = 1.5e-2
 _WEIGHT_OF_REDUCTION: Final = 1.8e-2
 _WEIGHT_OF_FUNCTION: Final = 2.1e-2
-_WEIGHT_OF_SOLUTION: Final = 1.2e-1
+_WEIGHT_OF_SOLUTION: Final = 1.8e-1
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -132,7 +133,7 @@ def _cost(jaxpr: jx.Jaxpr) -> Cost:
             else:  # one of the branches, or of a function and its rules, is evaluated
                 called += [(int(i == 0), cost) for i, cost in enumerate(costs)]
         else:
-            more = _more_steps(rules)
+            more = _more_steps(rules, largest_out < largest)
             steps += more
             lines += more * _SECONDS_PER_STEP
             if rules.host is None or (prim.MATERIALIZES in marks and prim.FLOPS not in marks):
@@ -185,11 +186,14 @@ def _weight(marks: Container[prim.RuleKey[Any]], is_number: bool, shrinks: bool)
     return _WEIGHT_OF_REDUCTION if shrinks else _WEIGHT_OF_ARITHMETIC
 
 
-def _more_steps(rules: prim.Rules[Any]) -> int:
+def _more_steps(rules: prim.Rules[Any], shrinks: bool) -> int:
     """Return how many steps more than one evaluation takes, for a primitive that is no program."""
     if prim.FLOPS in rules.extensions and prim.MATERIALIZES not in rules.extensions:
         return _STEPS_OF_LAPACK
-    return _STEPS_OF_IMPL if rules.host is None else 0
+    if rules.host is None:
+        return _STEPS_OF_IMPL
+    is_view = prim.FUSES in rules.extensions or prim.VIEW in rules.extensions
+    return _STEPS_OF_REDUCTION if shrinks and not is_view else 0
 
 
 def iterations(eqn: jx.JaxprEqn) -> int | None:
