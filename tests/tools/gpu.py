@@ -75,6 +75,8 @@ class Step:
 
 #: How much memory the processes that share a card take at once; JAX's variables.
 _AS_NEEDED: Final = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
+#: That XLA tries no ways of computing products and convolutions, of which one is the fastest.
+_UNTUNED: Final = {"XLA_FLAGS": "--xla_gpu_autotune_level=0"}
 #: How often a tolerance that holds between NumPy and XLA on the processor may be exceeded.
 _SLACK: Final = 16.0
 
@@ -160,7 +162,14 @@ def _environment(pretend: bool) -> Items:
             "seconds until the first sum": time.perf_counter() - first,
         }
 
-    return {"versions": versions, "nvidia-smi": nvidia_smi, "card": card}
+    def jax_alone() -> Found:
+        program = "import jax; print(jax.devices(), float(jax.numpy.ones(9).sum()))"
+        command = [sys.executable, "-c", program]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=25, check=False)
+        found: Found = {"text": done.stdout.strip()}
+        return found | ({"failed": done.stderr[-800:]} if done.returncode else {})
+
+    return {"versions": versions, "nvidia-smi": nvidia_smi, "card": card, "jax alone": jax_alone}
 
 
 # tinyjax on the processor, with that jaxlib
@@ -296,6 +305,7 @@ def _rows(pretend: bool) -> Items:
 
     _card(pretend)
     items: Items = {}
+    twice: Items = {}
 
     def fail(error: BaseException) -> Found:
         return {"failed": _text(error)}
@@ -307,9 +317,13 @@ def _rows(pretend: bool) -> Items:
             items[f"specs/{module.name}.py"] = partial(fail, error)
             continue
         for row in rows:
-            dtype = next((d for d in row.dtypes if np.dtype(d) == np.float32), row.dtypes[-1])
-            items[row.name] = partial(_of_row, row, dtype)
-    return dict(list(items.items())[::7]) if pretend else items
+            single, double = np.dtype(np.float32), np.dtype(np.float64)
+            first = single if single in row.dtypes else row.dtypes[-1]
+            items[row.name] = partial(_of_row, row, first)
+            if single in row.dtypes and double in row.dtypes and row.cases[0].generic:
+                twice[f"{row.name}, float64"] = partial(_of_row, row, double)
+    items |= twice  # as far as there is time
+    return dict(list(items.items())[::9]) if pretend else items
 
 
 # Programs: control flow, callbacks, donation, random numbers, linear algebra, memory, transfers
@@ -725,6 +739,7 @@ def _speed(pretend: bool) -> Items:
 
     import tinyjax
 
+    jax.devices()  # first: of two that load the plugin in one process, jax must be the first
     _card(pretend)
 
     def race(entry: Race) -> Found:
@@ -783,12 +798,12 @@ STEPS: Final[dict[str, Step]] = {
     ),
     "rows": Step(
         "rows of tests/specs on the card against the processor: value, jvp, vjp, vmap",
-        "every row, in 8 processes",
+        "every row in float32, and as many in float64 as there is time for, in 8 processes",
         _rows,
         (130, 45),
         40,
         8,
-        _AS_NEEDED,
+        _AS_NEEDED | _UNTUNED,
     ),
     "programs": Step(
         "control flow, callbacks, donation, random numbers, linear algebra, precision, memory "
@@ -798,7 +813,7 @@ STEPS: Final[dict[str, Step]] = {
         (80, 40),
         25,
         2,
-        _AS_NEEDED,
+        _AS_NEEDED | _UNTUNED,
     ),
     "memory": Step(
         "large arrays, and more than there is",
@@ -1015,7 +1030,8 @@ def _told(name: str, state: Found, pretend: bool) -> str:
     lines += [f"  {item}: {state['items'][item]['failed'][:300]}" for item in failed]
     if state["unfinished"]:
         lines.append(f"  unfinished: {', '.join(state['unfinished'])}")
-    lines += [f"  {x['failed']}: {x['log'][-300:]}" for x in state["processes that failed"]]
+    ends = [f"  {x['failed']}: {x['log'][-300:]}" for x in state["processes that failed"]]
+    lines += dict.fromkeys(ends)
     for item, found in state["items"].items() if name == "speed" else ():
         if "ratio" in found:
             rate = found.get("tinyjax, TFLOP/s")

@@ -24,6 +24,7 @@ from tinyjax.core.xla.backend import add_platform
 from tinyjax.errors import ArgumentError, CheckFailedError, PlatformError, ShardingError
 from tinyjax.memory import Space
 from tinyjax.parallel import discovery
+from tinyjax.parallel.xla import plugins
 from tinyjax.sharding import AxisType, SingleDeviceSharding
 
 if "stand_in" not in [platform.name for platform in known_platforms()]:
@@ -259,6 +260,21 @@ def test_the_plugin_is_found_without_running_it(
         assert config.settings().platforms == "cuda,cpu"
     finally:
         config.Process.settings = before
+
+
+def test_an_assembler_is_found_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packages of other parts of CUDA have the same folder, without it."""
+    folder = tmp_path / "nvidia" / "cu13"
+    folder.mkdir(parents=True)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delenv("CUDA_ROOT", raising=False)
+    find = plugins.toolkit.__wrapped__
+    assert find() is None
+    (folder / "bin").mkdir()
+    (folder / "bin" / "ptxas").touch()
+    assert find() == folder
+    monkeypatch.setenv("CUDA_ROOT", "/elsewhere")
+    assert find() == Path("/elsewhere")
 
 
 def test_the_default() -> None:

@@ -52,17 +52,22 @@ _LIBRARIES: Final[dict[int, dict[str, str]]] = {
 }
 #: jaxlib's modules that list functions of the plugin's for programs.
 _LISTS: Final = ("gpu_solver", "gpu_linalg", "gpu_prng", "gpu_sparse")
+#: CUDA's assembler, in its folder.
+_ASSEMBLER: Final = Path("bin", "ptxas")
 
 
 @cache
 def toolkit() -> Path | None:
     """Return the folder of CUDA's assembler and library of functions, where it has one of its own.
 
-    That is what ``CUDA_ROOT`` in the environment says, or else a package of Nvidia's.
+    That is what ``CUDA_ROOT`` in the environment says, or else a package of Nvidia's that has the
+    assembler: other packages have parts of the same folder. Without one, XLA looks for it itself.
     """
     said = os.environ.get("CUDA_ROOT")
+    if said:
+        return Path(said)
     packages = map(discovery.folder_of, ("nvidia.cu13", "nvidia.cuda_nvcc"))
-    return Path(said) if said else next((folder for folder in packages if folder), None)
+    return next((folder for folder in packages if folder and (folder / _ASSEMBLER).exists()), None)
 
 
 def load(name: str) -> str:
@@ -94,6 +99,10 @@ def _loaded(plugin: discovery.Plugin) -> str:
     try:
         if not xla_client.pjrt_plugin_loaded(CUDA):  # by jax, in this process
             register_calls(plugin, load_api(plugin))
+        elif not xla_client.pjrt_plugin_initialized(
+            CUDA
+        ):  # jax itself was told to leave GPUs alone
+            xla_client.initialize_pjrt_plugin(CUDA)
         options = xla_client.generate_pjrt_gpu_plugin_options()
         client = xla_client.make_c_api_client(CUDA, options, None)
     except (ImportError, RuntimeError) as error:
