@@ -16,7 +16,7 @@ import scipy.special
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import lax
+from tinyjax import lax, nn
 from tinyjax.dtypes import ALL, FLOAT8, INTEGERS, bfloat16, kind
 from tinyjax.errors import ArgumentError
 from tinyjax.implicit import odeint
@@ -546,3 +546,69 @@ def test_extrema_of_what_was_transposed(perm: tuple[int, ...]) -> None:
     once = re.search(r"@optimization_barrier\w*\(%arg0: (.*?)\)", slope.lower(x).as_text())
     assert once
     assert once[1] == "tensor<2x3x4xf32>"
+
+
+# Dtypes that cannot count the elements
+
+#: Functions of numpy's and of integers or floats in a narrow dtype, of which there are more.
+COUNTED: Final[dict[str, Callable[[Any, Any], Any]]] = {
+    "argsort": lambda np, x: np.argsort(x, stable=True),
+    "searchsorted": lambda np, x: np.searchsorted(np.sort(x), x, side="right"),
+    "nonzero": lambda np, x: np.nonzero(x)[0],
+    "bincount": lambda np, x: np.bincount(x.astype("uint8")),
+    "bincount of weights": lambda np, x: np.bincount(x.astype("uint8"), weights=x),
+    "unique": lambda np, x: np.unique(x, return_counts=True)[1],
+    "mean": lambda np, x: np.mean(x),
+    "var": lambda np, x: np.var(x),
+    "average": lambda np, x: np.average(x, weights=np.ones_like(x)),
+    "median": lambda np, x: np.median(x),
+    "quantile": lambda np, x: np.quantile(x, 0.75, method="nearest"),
+    "cov": lambda np, x: np.cov(x),
+    "corrcoef": lambda np, x: np.corrcoef(x, x[::-1])[0, 0],
+    "histogram": lambda np, x: np.histogram(x, 5)[0],
+    "unravel_index": lambda np, x: np.unravel_index(x.astype("uint8")[:9], (2, 300))[1],
+    "indexing": lambda np, x: np.arange(300)[-x.astype("int8") - 1],
+    "take": lambda np, x: np.take(np.arange(300), x.astype("uint8")),
+    "partition": lambda np, x: np.sort(np.partition(x, 280)[:280]),
+    "norm": lambda np, x: np.linalg.norm(np.concatenate([x.astype("float16")[:300]] * 2) * 30),
+    "norm of order 3": lambda np, x: np.linalg.norm(x.astype("float16")[:300] * 9, 3),
+}
+
+
+@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.parametrize(
+    ("dtype", "size"), [("int8", 300), ("uint8", 1000), ("float16", 70000), ("bfloat16", 3000)]
+)
+def test_counts_places_and_sums_do_not_take_the_dtype(name: str, dtype: str, size: int) -> None:
+    x = np.random.default_rng(0).integers(0, 4 if "float" in dtype else 100, size)
+    fun = COUNTED[name]
+    wide = x.astype(float) if "float" in dtype else x
+    if "norm" in name:
+        with np.errstate(over="ignore"):
+            factor, order = (30, 2) if name == "norm" else (9, 3)
+            line = np.concatenate([wide[:300]] * 2) if order == 2 else wide[:300]
+            expected = np.linalg.norm(line.astype(float) * factor, order)
+    else:
+        expected = fun(np, wide)
+    mine = jnp.asarray(x).astype(dtype)
+    found = fun(jnp, mine)
+    error = 2e-2 if found.dtype == bfloat16 else 3e-3
+    np.testing.assert_allclose(np.asarray(found, float), expected, error)
+    if name not in ("nonzero", "unique", "bincount", "bincount of weights"):
+        compiled = tinyjax.jit(lambda x: fun(jnp, x))(mine)
+        np.testing.assert_allclose(np.asarray(compiled, float), expected, error)
+
+
+def test_narrow_integers_choose_among_many() -> None:
+    x = np.array([0, 3, 100, 127], np.int8)
+    cases = [np.full(4, i) for i in range(300)]
+    np.testing.assert_array_equal(lax.select_n(x, *cases), x)
+    places = jnp.asarray(np.array([250, 3], np.uint8))
+    deleted = tinyjax.jit(lambda p: jnp.delete(jnp.arange(600), p, assume_unique_indices=True))
+    np.testing.assert_array_equal(deleted(places), np.delete(np.arange(600), [250, 3]))
+    inserted = jnp.insert(jnp.arange(600), places, 7)
+    np.testing.assert_array_equal(inserted, np.insert(np.arange(600), [250, 3], 7))
+    flat = nn.softmax(jnp.zeros(70000, jnp.float16))
+    np.testing.assert_allclose(flat[:3], 1 / 70000, 1e-2)
+    logarithms = nn.log_softmax(jnp.zeros(70000, jnp.float16))
+    np.testing.assert_allclose(logarithms[:3], -np.log(70000), 1e-3)

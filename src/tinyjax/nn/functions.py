@@ -492,8 +492,10 @@ def softmax(x: ArrayLike, axis: ints.Axis = -1, where: ArrayLike | None = None) 
         >>> nn.softmax(jnp.array([0.0, 0.0, 1000.0]))
         Array([0., 0., 1.], dtype=float32)
     """
-    unnormalised = ew.exp(shifted("softmax", x, axis, where))
+    below = shifted("softmax", x, axis, where)
+    unnormalised = pm.precise(ew.exp(below))
     out = unnormalised / red.sum(unnormalised, axis, keepdims=True, where=where)
+    out = pm.convert(out, below.dtype, below.weak_type)
     return out if where is None else uf.pick(where, out, 0.0)
 
 
@@ -515,8 +517,8 @@ def log_softmax(x: ArrayLike, axis: ints.Axis = -1, where: ArrayLike | None = No
         Array([-1000.,     0.], dtype=float32)
     """
     below = shifted("log_softmax", x, axis, where)
-    total = red.sum(ew.exp(below), axis, keepdims=True, where=where)
-    out = below - ew.log(total)
+    total = red.sum(pm.precise(ew.exp(below)), axis, keepdims=True, where=where)
+    out = below - pm.convert(ew.log(total), below.dtype, below.weak_type)
     return out if where is None else uf.pick(where, out, -math.inf)
 
 
@@ -627,9 +629,8 @@ def one_hot(x: cr.Nested, num_classes: int, *, dtype: DTypeLike = None, axis: in
     shape = (*places.shape[:axis], num_classes, *places.shape[axis:])
     others = tuple(i for i in range(len(shape)) if i != axis)
     places = pm.strong(places)
-    if places.dtype.itemsize < 4:  # which need not count to the number of classes
-        wide = dtypes.float32 if dtypes.is_inexact(places.dtype) else dtypes.int32
-        places = ew.convert_element_type(places, wide)
+    # a narrow dtype need not count to the number of classes
+    places = pm.precise(places) if dtypes.is_inexact(places.dtype) else pm.counting(places)
     spread = bc.broadcast_in_dim(places, shape, others)
     return ew.convert_element_type(ew.eq(spread, sh.iota(shape, places.dtype, axis)), result_dtype)
 

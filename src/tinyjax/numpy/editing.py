@@ -67,6 +67,7 @@ def insert(
         if places.size or isinstance(obj, Array):
             raise DtypeError(f"insert needs integer places, but got {places.aval}.")
         places = pm.convert(places, dtypes.default_int())
+    places = pm.counting(places)
     new = pm.convert(pm.strong(pm.array_of("insert", values)), x.dtype)
     new = sh.reshape(new, (1,) * (x.ndim - new.ndim) + new.shape)
     if new.ndim > x.ndim:
@@ -147,6 +148,7 @@ def _without(x: Array, places: Array, axis: int) -> Array:
     n, count = x.shape[axis], places.size
     if not count:
         return x
+    places = pm.counting(places)
     check_bounds(places, x.shape, (axis,), wraps=True)
     gone = sorted_(uf.clip(uf.pick(places < 0, places + n, places), 0, n))
     gone = gone - cr.arange(count, dtype=gone.dtype)

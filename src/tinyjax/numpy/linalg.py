@@ -1024,8 +1024,9 @@ def vector_norm(
     if ord == 1:
         return red.sum(sizes, axes, keepdims=keepdims)
     if ord > 0:
-        total = red.sum(uf.power(sizes, ord), axes, keepdims=keepdims)
-        return uf.pick(total == 0, 0, uf.power(total, 1.0 / ord))  # no slope at 0, as others
+        total = red.sum(uf.power(pm.precise(sizes), ord), axes, keepdims=keepdims)
+        length = uf.pick(total == 0, 0, uf.power(total, 1.0 / ord))  # no slope at 0, as others
+        return pm.convert(length, sizes.dtype, sizes.weak_type)
     # of a negative order a norm is 0, without a slope, where any element is
     is_zero = sizes == 0
     total = red.sum(uf.power(uf.pick(is_zero, 1, sizes), ord), axes, keepdims=keepdims)
@@ -1051,7 +1052,9 @@ def _euclidean(a: Array, axes: ints.Axis, keepdims: bool) -> Array:
             length = replay.by_host(_length_of_few, (a,), av.ShapedArray((), a.dtype))
             if length is not None:
                 return length
-    return red.root(red.sum(uf.real(a * uf.conj(a)), axes, keepdims=keepdims))
+    wide = pm.precise(a)  # whose squares have room
+    length = red.root(red.sum(uf.real(wide * uf.conj(wide)), axes, keepdims=keepdims))
+    return length if wide is a else pm.convert(length, a.dtype, a.weak_type)
 
 
 def matrix_norm(x: ArrayLike, /, *, keepdims: bool = False, ord: Order = "fro") -> Array:

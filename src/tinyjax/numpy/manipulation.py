@@ -1073,7 +1073,7 @@ def unravel_index(
         >>> jnp.unravel_index(jnp.array([0, 5, -1, 99]), (2, 3))
         (Array([0, 1, 1, 1], dtype=int32), Array([0, 2, 2, 2], dtype=int32))
     """
-    rest = pm.whole("unravel_index", indices)
+    rest = pm.counting(pm.whole("unravel_index", indices))
     sizes: Sequence[int | Array] = numbers(shape, "shape")
     # an index out of bounds becomes the last of its side, as with any indexing
     if all(type(n) is int for n in sizes):

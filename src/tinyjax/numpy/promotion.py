@@ -109,6 +109,18 @@ def whole(name: str, x: ArrayLike, what: str = "integers") -> Array:
     return a
 
 
+def counting(x: Array) -> Array:
+    """Return integers of a dtype that can count any axis's elements: int32 for narrower ones."""
+    return convert(x, dtypes.int32) if x.dtype.itemsize < 4 else x
+
+
+def precise(x: Array) -> Array:
+    """Return an array in which sums and counts can be kept: float32 for narrower floats."""
+    if not dtypes.is_narrow_float(x.dtype):
+        return x
+    return convert_element_type(x, dtypes.float32, (x._aval or x.aval).weak_type)
+
+
 def real(name: str, a: Array, what: str = "real numbers") -> Array:
     """Return an operand that must not be complex."""
     if dtypes.is_complex(a.dtype):

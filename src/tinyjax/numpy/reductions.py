@@ -714,10 +714,12 @@ def average(
             sizes = tuple([n if i in axes else 1 for i, n in enumerate(x.shape)])
             w = sh.reshape(sh.transpose(w, order), sizes)
         x, w = pm.promote_inexact(x, w)
-        x = pm.strong(x)
-        w = pm.broadcast_to_shape(pm.strong(w), x.shape)
+        result_dtype = x.dtype
+        x = pm.precise(pm.strong(x))
+        w = pm.broadcast_to_shape(pm.precise(pm.strong(w)), x.shape)
         total = sum(w, axes, keepdims=keepdims)
         result = ew.div(sum(ew.mul(x, w), axes, keepdims=keepdims), total)
+        result, total = pm.convert(result, result_dtype), pm.convert(total, result_dtype)
     return (result, total) if returned else result
 
 

@@ -589,7 +589,8 @@ def _quantile(  # noqa: PLR0913 (the signature of quantile)
     line = in_line(pm.strong(x))
     levels = pm.array_of(name, q)
     with _known(levels):
-        flat = pm.strong(pm.convert(levels, fractions.dtype))
+        is_narrow = dtypes.is_narrow_float(fractions.dtype)  # which counts no places among many
+        flat = pm.strong(pm.convert(levels, dtypes.float32 if is_narrow else fractions.dtype))
         if whole != 1:
             flat = ew.div(flat, sh.full_like(flat, whole))
         flat = sh.reshape(flat, (fractions.size,))

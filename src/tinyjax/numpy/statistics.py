@@ -15,7 +15,15 @@ from tinyjax.errors import ArgumentError, DtypeError, ShapeError
 from tinyjax.host import replay
 from tinyjax.numpy import creation as cr, elementwise as uf, manipulation as mn, reductions as red
 from tinyjax.numpy.contraction import dot
-from tinyjax.numpy.promotion import array_of, convert, promote_dtypes, promote_inexact, strong
+from tinyjax.numpy.promotion import (
+    array_of,
+    convert,
+    counting,
+    precise,
+    promote_dtypes,
+    promote_inexact,
+    strong,
+)
 from tinyjax.numpy.taking import ix_, searchsorted
 from tinyjax.primitives import convolution as cv, result_placement as placing
 from tinyjax.primitives.precision import PrecisionLike
@@ -178,6 +186,7 @@ def cov(
         return cr.full(() if x.shape[0] == 1 else (x.shape[0],) * 2, float("nan"), x.dtype)
     if dtype is not None:
         x = convert(x, result_dtype)
+    x = precise(x)
     free = (0 if bias else 1) if ddof is None else ddof
     counts = None if fweights is None else _weights("fweights", fweights, n)
     if counts is not None and not dtypes.is_integer(counts.dtype):
@@ -192,7 +201,10 @@ def cov(
         scale = sums[0] - free * red.sum(weights * shares) / sums[0]
     x = x - means[:, None]
     weighted = x if weights is None else x * weights
-    return mn.squeeze(dot(x, uf.conjugate(mn.matrix_transpose(weighted))) / scale)
+    covariances = dot(x, uf.conjugate(mn.matrix_transpose(weighted))) / scale
+    if dtypes.is_narrow_float(result_dtype):
+        covariances = convert(covariances, result_dtype)
+    return mn.squeeze(covariances)
 
 
 def _weights(name: str, weights: ArrayLike, n: int) -> Array:
@@ -287,11 +299,15 @@ def bincount(
         length = max(ints.integer(minlength, "minlength"), reach)
     (length,) = cr.canonical_shape((length,), "length")
     each = full((), 1, dtypes.default_int()) if weights is None else array_of("bincount", weights)
+    if not dtypes.is_inexact(each.dtype):
+        each = counting(each)
+    sums = precise(each)
     if weights is not None and each.shape != values.shape:
         raise ShapeError.got(f"bincount needs a weight for each of {values.aval}", each)
     if values.dtype == dtypes.bool_:
         values = convert(values, dtypes.int32)
-    return cr.zeros(length, each.dtype).at[uf.clip(values, 0)].add(each, mode="drop")
+    counts = cr.zeros(length, sums.dtype).at[uf.clip(values, 0)].add(sums, mode="drop")
+    return convert(counts, each.dtype)
 
 
 def _edges(name: str, x: Array, bins: Bins, limits: Range | None, dtype: dtypes.DType) -> Array:
@@ -380,7 +396,7 @@ def histogram(
     """
     x = array_of("histogram", a)
     x, given = _with_weights("histogram", x, weights, x.shape)
-    each = cr.ones_like(x) if given is None else given
+    each = precise(cr.ones_like(x) if given is None else given)
     edges = _edges("histogram", x, bins, range, x.dtype)
     place = searchsorted(edges, x, side="right")
     place = uf.pick(uf.equal(x, edges[-1]), edges.size - 1, place)
