@@ -139,7 +139,7 @@ def typeguard(session: nox.Session) -> None:
 
     One test in four is taken, and of a test with many cases one in 24 (tests/conftest.py).
     """
-    install(session, ".", "test")
+    install(session, ".", "test", "examples")
     marked = ("-m", "not fuzz and not browser and not slow and not wrong_types and not counts")
     run(session, *SUITE, *marked, *session.posargs, env={"TINYJAX_TYPECHECK": "1"})
 
@@ -443,6 +443,13 @@ def cuda_compile(session: nox.Session) -> None:
     plugin = nox.project.dependency_groups(PROJECT, "cuda-plugin")
     pip(session, python, "--no-deps", *plugin)
     session.run(python, "tests/cuda_compile.py", *session.posargs)
+
+
+@nox.session
+def frozen(session: nox.Session) -> None:
+    """Freeze a program by PyInstaller, and run it. Arguments go to PyInstaller."""
+    python = apart(session, "frozen", *nox.project.dependency_groups(PROJECT, "frozen"))
+    session.run(python, "tests/frozen.py", *session.posargs)
 
 
 @nox.session

@@ -3,10 +3,13 @@
 import ast
 import fnmatch
 import os
+import pkgutil
 import re
+import runpy
 import tomllib
 from collections.abc import Iterator
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
@@ -278,6 +281,17 @@ def test_rooms_take_modules_of_the_core_by_its_names() -> None:
     fault = "lax/x.py: from tinyjax.core.names import av"
     assert faults_of_imports("lax/x.py", line, {*names}, names) == [fault]
     assert not faults_of_imports("lax/x.py", "from tinyjax.core.names import av", {*names}, names)
+
+
+def test_a_frozen_program_has_all_modules() -> None:
+    """``nox -s frozen`` freezes one by this hook."""
+    entry = PYPROJECT["project"]["entry-points"]["pyinstaller40"]["hook-dirs"]
+    (folder,) = pkgutil.resolve_name(entry)()
+    said = runpy.run_path(str(Path(folder, "hook-tinyjax.py")))
+    named = {module for homes in HOMES.values() for module, _ in homes.values()}
+    assert {"tinyjax", *HOMES, *named} <= {*said["hiddenimports"]}
+    assert [x for x in said["hiddenimports"] if find_spec(x) is None] == []
+    assert {Path(path).suffix for path, _ in said["datas"]} == {".html"}
 
 
 def test_files_that_arithmetic_passes_through_exist() -> None:
