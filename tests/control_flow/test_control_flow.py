@@ -1188,3 +1188,25 @@ def test_numpys_integers_and_bools_are_numbers_where_these_are_asked_for() -> No
     wrong: Any = np.float32(3)
     with pytest.raises(ArgumentError, match="length of scan must be int or None"):
         tinyjax.lax.scan(lambda c, _: (c, None), 0, None, length=wrong)
+
+
+@pytest.mark.parametrize("choose", ["cond", "switch"])
+@pytest.mark.parametrize("how", ["eager", "jit"])
+def test_a_function_for_several_branches_is_traced_once(choose: str, how: str) -> None:
+    def calls(m: Any) -> int:
+        count = 0
+
+        def outer(p: Any, x: Any) -> Any:
+            def f(y: Any) -> Any:
+                nonlocal count
+                count += 1
+                return x * y
+
+            if choose == "cond":
+                return m.lax.cond(p, f, f, x)
+            return m.lax.switch(m.numpy.int32(p), [f, f, f], x)
+
+        (m.jit(outer) if how == "jit" else outer)(True, 2.0)
+        return count
+
+    assert calls(tinyjax) == calls(jax) == 1

@@ -76,7 +76,12 @@ def compared(
         pass
     except TypeError:  # one closes over something that no key can be made of
         key = None
-    results = [_staged(name, branch, operands, (out_tree, own)) for branch in others]
+    results = [
+        (out_tree, own)
+        if branch is branches[taken]
+        else _staged(name, branch, operands, (out_tree, own))
+        for branch in others
+    ]
     results.insert(taken, (out_tree, own))
     types = common_types(name, branches, *zip(*results, strict=True))
     targets = None if types == own else types

@@ -624,9 +624,11 @@ def _choose(
     leaves, in_tree = tree.flatten_arguments(operands, {})
     args = calling.as_arrays(leaves, branches[0], in_tree)
     avals = [x.aval for x in args]
-    staged, out_trees = zip(
-        *(cf.stage_function(branch, in_tree, avals, name) for branch in branches), strict=True
-    )
+    different = {id(branch): branch for branch in branches}
+    made = {
+        key: cf.stage_function(branch, in_tree, avals, name) for key, branch in different.items()
+    }
+    staged, out_trees = zip(*[made[id(branch)] for branch in branches], strict=True)
     joined = _join(name, branches, staged, out_trees)
     outs = call_one_of(joined, args, partial(bind_branches, index))
     return tree.unflatten(out_trees[0], outs)
