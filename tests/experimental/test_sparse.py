@@ -494,6 +494,21 @@ def test_dense_axes_are_taken(n_batch: int, n_dense: int) -> None:
     np.testing.assert_allclose(slopes, gathered, rtol=1e-6)
 
 
+@pytest.mark.parametrize("n_batch", [0, 1, 2])
+@pytest.mark.parametrize("n_dense", [0, 1, 2])
+def test_arrays_with_dense_axes_are_drawn_as_in_jax(n_batch: int, n_dense: int) -> None:
+    shape, options = (2, 3, 4, 5, 2, 3), {"n_batch": n_batch, "n_dense": n_dense, "nse": 0.3}
+    drawn = sparse.random_bcoo(tinyjax.random.key(3), shape, **options)
+    theirs = jax_sparse.random_bcoo(jax.random.key(3), shape, dtype=np.float32, **options)
+    np.testing.assert_array_equal(drawn.todense(), theirs.todense())
+    options["nse"] = 4
+    nothing = sparse.empty(shape, np.int32, **options)
+    assert nothing.nse == jax_sparse.empty(shape, np.int32, **options).nse * (1, 3, 6)[n_dense]
+    np.testing.assert_array_equal(nothing.todense(), np.zeros(shape))
+    with pytest.raises(ArgumentError, match=r"n_batch=5 and n_dense=2 .* has 6 axes"):
+        sparse.empty(shape, n_batch=5, n_dense=2)
+
+
 def test_rows_of_a_gradient() -> None:
     """Rows of an embedding's gradient: a place may occur twice, and one out of bounds is none."""
     rows, numbers = jnp.arange(12.0).reshape(4, 3), jnp.array([[3], [1], [3], [9]])

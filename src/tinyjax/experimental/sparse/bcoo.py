@@ -591,6 +591,24 @@ def _all_sparse(data: Array, indices: Array, dense: tuple[int, ...]) -> tuple[Ar
     return data.reshape(size), places.reshape(*size, places.shape[-1])
 
 
+def parted(
+    name: str, shape: Sequence[int], n_batch: int, n_dense: int
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Return the sizes of the axes of a batch, of the sparse ones and of the dense ones.
+
+    Raises:
+        ArgumentError: there are not so many axes.
+    """
+    sizes = ints.integers(shape, "shape")
+    last = len(sizes) - n_dense
+    if not 0 <= n_batch <= last <= len(sizes):
+        raise ArgumentError(
+            f"{name} was given n_batch={n_batch} and n_dense={n_dense} for an array of shape "
+            f"{sizes}, which has {len(sizes)} axes."
+        )
+    return sizes[:n_batch], sizes[n_batch:last], sizes[last:]
+
+
 def check_all_sparse(n_dense: int, n_batch: int) -> None:
     """Refuse dense axes and batch axes.
 

@@ -14,10 +14,10 @@ import numpy as np
 
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, random
-from tinyjax.core.names import Array, ArrayLike, ck, ints, opd
+from tinyjax.core.names import Array, ArrayLike, api, ck, ints, opd
 from tinyjax.core.values.integers import integers
 from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.experimental.sparse.bcoo import BCOO, added_at, check_all_sparse
+from tinyjax.experimental.sparse.bcoo import BCOO, added_at, check_all_sparse, parted
 
 #: The axes of two operands that are contracted, and those that are batches of products.
 DotDimensions = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
@@ -571,16 +571,17 @@ def random_bcoo(  # noqa: PLR0913 (JAX's signature)
         shape: of the array.
         dtype: of the elements.
         indices_dtype: of their indices.
-        nse: how many elements there are, or which part of all if it is less than 1.
-        n_batch: must be 0.
-        n_dense: must be 0.
+        nse: how many elements there are, or which part of all if it is less than 1. Of dense axes
+            an element has all.
+        n_batch: how many axes in front are those of a batch.
+        n_dense: how many of the last axes are dense.
         unique_indices: whether no place occurs twice.
         sorted_indices: whether the elements are in the order of a dense array's.
         generator: draws the elements: takes a key, ``shape=`` and ``dtype=``.
         kwds: further arguments for it.
 
     Raises:
-        ArgumentError: there are not so many elements.
+        ArgumentError: there are not so many elements, or not so many axes.
 
     Example:
         >>> import tinyjax
@@ -588,18 +589,21 @@ def random_bcoo(  # noqa: PLR0913 (JAX's signature)
         >>> sparse.random_bcoo(tinyjax.random.key(0), (4, 5), nse=0.3)
         BCOO(float32[4, 5], nse=6)
     """
-    check_all_sparse(n_dense, n_batch)
-    sizes = integers(shape, "shape")
-    total = math.prod(sizes)
+    batch, sparse, dense = parted("random_bcoo", shape, n_batch, n_dense)
+    sizes, total = (*batch, *sparse, *dense), math.prod(sparse)
     if not 0 <= nse < total:
-        raise ArgumentError(f"an array of shape {sizes} has less elements than nse={nse}.")
+        raise ArgumentError(f"an array of shape {sparse} has less elements than nse={nse}.")
     count = math.ceil(nse * total) if 0 < nse < 1 else int(nse)
-    of_data, of_indices = random.split(key)
-    data = generator(
-        of_data, shape=(count,), dtype=dtypes.default_float() if dtype is None else dtype, **kwds
-    )
-    flat = random.choice(of_indices, total, (count,), replace=not unique_indices)
-    places = jnp.stack(jnp.unravel_index(flat, sizes), 1)
+    keys = random.split(key, math.prod(batch) + 1)
+    kind = dtypes.default_float() if dtype is None else dtype
+    data = generator(keys[0], shape=(*batch, count, *dense), dtype=kind, **kwds)
+
+    def draw(key: Array) -> Array:
+        flat = random.choice(key, total, (count,), replace=not unique_indices)
+        places = jnp.unravel_index(flat, sparse)
+        return jnp.stack(places, 1) if places else jnp.zeros((count, 0), dtypes.int32)
+
+    places = api.vmap(draw)(keys[1:]).reshape((*batch, count, len(sparse)))
     integer = dtypes.default_int() if indices_dtype is None else dtypes.check(indices_dtype)
     matrix = BCOO((data, places.astype(integer)), shape=sizes, unique_indices=unique_indices)
     return matrix.sort_indices() if sorted_indices else matrix

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors, frames, lax, tracebacks, tree
 from tinyjax.checkpointing.transformation import checkpoint_p
-from tinyjax.core.names import api, arguments, av, bind, cfp, ck, cl, ints, jt, jx, opd, prim, stg
+from tinyjax.core.names import api, arguments, av, bind, cfp, ck, cl, jt, jx, opd, prim, stg
 from tinyjax.core.values import Array, ArrayLike
 from tinyjax.experimental.sparse import base, bcoo, bcsr, operations as op
 from tinyjax.lax import primitives as lxp
@@ -262,21 +262,37 @@ def empty(
     dtype: dtypes.DTypeLike = None,
     index_dtype: dtypes.DTypeLike = dtypes.int32,
     sparse_format: Format = "bcoo",
+    *,
+    nse: int = 0,
+    n_batch: int = 0,
+    n_dense: int = 0,
 ) -> bcoo.BCOO | bcsr.BCSR:
-    """Return a sparse array without elements.
+    """Return a sparse array of zeros.
+
+    Args:
+        shape: of the array.
+        dtype: of the elements.
+        index_dtype: of their indices.
+        sparse_format: of the array: ``"bcoo"`` or ``"bcsr"``.
+        nse: for how many elements there is room.
+        n_batch: how many axes in front are those of a batch.
+        n_dense: how many of the last axes are dense: an element has all of them.
 
     Raises:
-        ArgumentError: there is no such format.
+        ArgumentError: there is no such format, or there are not so many axes.
 
     Example:
         >>> from tinyjax.experimental import sparse
         >>> sparse.empty((2, 3))
         BCOO(float32[2, 3], nse=0)
     """
-    sizes = ints.integers(shape, "shape")
-    indices = jnp.zeros((0, len(sizes)), index_dtype)
+    batch, sparse, dense = bcoo.parted("empty", shape, n_batch, n_dense)
+    indices = jnp.full((*batch, nse, len(sparse)), jnp.array(sparse, dtypes.int64), index_dtype)
     matrix = bcoo.BCOO(
-        (jnp.zeros(0, dtype), indices), shape=sizes, indices_sorted=True, unique_indices=True
+        (jnp.zeros((*batch, nse, *dense), dtype), indices),
+        shape=(*batch, *sparse, *dense),
+        indices_sorted=True,
+        unique_indices=True,
     )
     return _formatted(matrix, sparse_format)
 
