@@ -32,6 +32,10 @@ TRIED: Final[Mapping[str, str]] = {
     " one, and what XLA needs against what is predicted",
     "test_random_choices_at_length": "choices among functions, and their first two derivatives"
     " where what is not taken has infinite ones or none: against those of what is taken",
+    "test_programs_that_solve_equations_at_length": "programs that solve one or two equations,"
+    " roots, fixed points, linear systems and differential equations, in loops, choices, calls and"
+    " batches two deep: Taylor series, Laplacians, divergences and reverse mode against nested"
+    " `jvp`",
     "test_shard_map_commutes": "programs with `shard_map` and shardings in the stack, against"
     " one device",
     "test_collectives_against_numpy_at_length": "collectives within `shard_map`, over all or some"

@@ -11,9 +11,11 @@ from typing import Any, Final
 
 import numpy as np
 import pytest
+from hypothesis import given, settings, strategies as st
 
 import tinyjax
 import tinyjax.numpy as jnp
+from fuzz.forgetting import forget_sometimes
 from tinyjax import autodiff, implicit, jvp, lax
 from tinyjax.custom_derivatives import linear_call
 from tinyjax.errors import DifferentiationError
@@ -369,3 +371,126 @@ def test_equations_have_every_derivative_everywhere(equation: str, place: str) -
     value, terms = autodiff.jet(f, (X,), ((V, 0 * V, 0 * V),))
     for got, expected in zip((value, *terms), orders, strict=True):
         close(got, expected)
+
+
+# Programs that solve several equations, drawn
+
+MORE: Final[dict[str, Fun]] = {
+    "lstsq": lambda x: jnp.linalg.lstsq(
+        jnp.concatenate([MATRIX + jnp.diag(x), x[None]]), jnp.concatenate([x, x[:1] ** 2])
+    )[0],
+    "least squares": lambda x: implicit.fixed_point(
+        lambda y: 0.2 * jnp.linalg.solve(POSITIVE + jnp.diag(jnp.sin(x * y)), x), jnp.ones_like(x)
+    ),
+    "a root of a root": lambda x: implicit.root(
+        lambda y: (
+            y**3 + 2 * y - implicit.root(lambda z: z**3 + z - x * y, jnp.ones_like(x)) - x * x
+        ),
+        jnp.ones_like(x),
+    ),
+    "a root of a solution": lambda x: implicit.root(
+        lambda y: 2 * y + jnp.sin(implicit.odeint(lambda u, t: -u * y, x, np.array([0.0, 0.5]))[1]),
+        jnp.zeros_like(x),
+    ),
+    "odeint in time": lambda x: implicit.odeint(
+        lambda y, t: jnp.cos(t) * y, x, jnp.stack([0 * x[0], 0.3 + 0.1 * x[1] ** 2])
+    )[1],
+}
+SOLVED: Final = {**EQUATIONS, **MORE}
+
+
+def drawn(equations: list[str], places: list[str], joined: str) -> Fun:
+    """A function that applies solutions of equations, one after the other, in these places."""
+
+    def apply(x: Any) -> Any:
+        first, second = SOLVED[equations[0]], SOLVED[equations[-1]]
+        if joined == "composed":
+            return second(1.0 + 0.3 * jnp.tanh(first(x))) + 0.1 * x
+        return first(x) * jnp.cos(second(x[::-1])) + x
+
+    fun: Fun = apply
+    for place in places:
+        fun = PLACES[place](fun)
+    return fun
+
+
+def along_a_curve(f: Fun, order: int) -> list[Any]:
+    """Derivatives in time of ``f`` along ``X + V t + V**2 t**2 / 2``."""
+
+    def curve(t: Any) -> Any:
+        return f(X + V * t + 0.5 * V * V * t * t)
+
+    def derivative(f: Fun) -> Fun:
+        return lambda t: jvp(f, (t,), (1.0,))[1]
+
+    derivatives: list[Fun] = [curve]
+    for _ in range(order):
+        derivatives.append(derivative(derivatives[-1]))
+    return [g(jnp.asarray(0.0, "float64")) for g in derivatives]
+
+
+def check_drawn(f: Fun, way: str) -> None:
+    def close(got: Any, expected: Any) -> None:
+        scale = 1 + float(np.max(np.abs(expected)))
+        np.testing.assert_allclose(got, expected, 2e-6, 2e-6 * scale)
+
+    def along(v: Any) -> Fun:
+        return lambda x: jvp(f, (x,), (v,))[1]
+
+    units = np.eye(len(X))
+    if way == "jet":
+        value, terms = autodiff.jet(f, (X,), ((V, V * V, 0 * V),))
+        for got, expected in zip((value, *terms), along_a_curve(f, 3), strict=True):
+            close(got, expected)
+    elif way == "jit of jet":
+        _, terms = tinyjax.jit(lambda x: autodiff.jet(f, (x,), ((V, V * V),)))(X)
+        close(terms[-1], along_a_curve(f, 2)[-1])
+    elif way == "directions":
+        got = autodiff.directional_derivatives(f, (X,), (V,))
+        for a, b in zip(got, (f(X), along(V)(X), jvp(along(V), (X,), (V,))[1]), strict=True):
+            close(a, b)
+    elif way == "divergence":
+        close(autodiff.divergence(f)(X), sum(along(e)(X)[i] for i, e in enumerate(units)))
+    elif way == "reverse":
+        columns = np.stack([along(e)(X) for e in units], 1)
+        close(tinyjax.jacrev(f)(X), columns)
+        close(tinyjax.jit(tinyjax.jacrev(f))(X), columns)
+    elif way == "reverse twice":
+        energy: Fun = lambda x: jnp.sum(f(x) * jnp.arange(1.0, 4.0))  # noqa: E731
+        slope = tinyjax.grad(energy)
+        second = tinyjax.grad(lambda x: jnp.sum(slope(x) * V))
+        firsts = [lambda x, e=e: jvp(energy, (x,), (e,))[1] for e in units]
+        close(second(X), np.stack([jvp(first, (X,), (V,))[1] for first in firsts]))
+    else:
+        expected = sum(jvp(along(e), (X,), (e,))[1] for e in units)
+        whole = autodiff.laplacian(f, sparse=way != "dense laplacian")
+        run = tinyjax.jit(whole) if way == "jit of laplacian" else whole
+        close(run(X).laplacian, expected)
+
+
+WAYS: Final = (
+    *("jet", "jit of jet", "directions", "divergence", "reverse", "reverse twice"),
+    *("laplacian", "dense laplacian", "jit of laplacian"),
+)
+DRAWN: Final = st.tuples(
+    st.lists(st.sampled_from(sorted(SOLVED)), min_size=1, max_size=2),
+    st.lists(st.sampled_from(sorted(PLACES)), max_size=2),
+    st.sampled_from(("composed", "multiplied")),
+    st.sampled_from(WAYS),
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=3)
+@given(DRAWN)
+def test_programs_that_solve_equations(case: tuple[list[str], list[str], str, str]) -> None:
+    check_drawn(drawn(*case[:3]), case[3])
+
+
+@pytest.mark.fuzz
+@given(DRAWN)
+def test_programs_that_solve_equations_at_length(
+    case: tuple[list[str], list[str], str, str],
+) -> None:
+    check_drawn(drawn(*case[:3]), case[3])
+    forget_sometimes()

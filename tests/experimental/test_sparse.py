@@ -497,7 +497,8 @@ def test_dense_axes_are_taken(n_batch: int, n_dense: int) -> None:
 @pytest.mark.parametrize("n_batch", [0, 1, 2])
 @pytest.mark.parametrize("n_dense", [0, 1, 2])
 def test_arrays_with_dense_axes_are_drawn_as_in_jax(n_batch: int, n_dense: int) -> None:
-    shape, options = (2, 3, 4, 5, 2, 3), {"n_batch": n_batch, "n_dense": n_dense, "nse": 0.3}
+    shape = (2, 3, 4, 5, 2, 3)
+    options: dict[str, Any] = {"n_batch": n_batch, "n_dense": n_dense, "nse": 0.3}
     drawn = sparse.random_bcoo(tinyjax.random.key(3), shape, **options)
     theirs = jax_sparse.random_bcoo(jax.random.key(3), shape, dtype=np.float32, **options)
     np.testing.assert_array_equal(drawn.todense(), theirs.todense())
