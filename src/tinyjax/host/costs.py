@@ -25,7 +25,7 @@ _SECONDS_PER_FUNCTION: Final = 3e-7
 #: so many steps more.
 _STEPS_OF_REDUCTION: Final = 2
 _STEPS_OF_IMPL: Final = 3
-_STEPS_OF_LAPACK: Final = 12
+_STEPS_OF_LAPACK: Final = 6
 _SECONDS_PER_ELEMENT: Final = 2e-10
 #: Where elements are gathered, sorted or accumulated, or an ``impl`` rule has them, one costs more.
 _ELEMENTS_OF_PLACES: Final = 5
