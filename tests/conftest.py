@@ -20,6 +20,10 @@ os.environ.setdefault("JAX_NUM_CPU_DEVICES", "4")
 # evaluated is for the tests of tiers, and for those of the documents, which run as installed.
 os.environ.setdefault("TINYJAX_TIER", "compiled")
 
+# A program of a recorded call that fails where the call itself does not is a mistake: users get the
+# call's result, and the tests the error. Read when tinyjax is first imported.
+os.environ.setdefault("TINYJAX_STRICT", "1")
+
 # XLA prints what it thinks of the machine; read when jaxlib is first imported.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
 

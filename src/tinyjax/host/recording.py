@@ -11,7 +11,7 @@ from tinyjax import dtypes, errors, frames, tree
 from tinyjax.core.names import Array, ConcreteArray, Primitive, jv, jx, lz, stg, tr
 from tinyjax.core.tracing.primitive import ZERO
 from tinyjax.core.values.operands import raw_host
-from tinyjax.host import LARGEST, Program, plans
+from tinyjax.host import LARGEST, NotHereError, Program, fall_back, plans
 
 
 class Replay(stg.StagingTrace):
@@ -57,7 +57,10 @@ def make_program(
         program = _function(body, result, len(staged.jaxpr.in_binders) - len(staged.consts))
         again = tree.leaves(program(*hosts))
         return program if _repeats(tree.leaves(result), again, body) else None
-    except Exception:  # what needs data cannot be staged
+    except errors.ConcretizationError:  # what needs data cannot be staged
+        return None
+    except Exception as error:
+        fall_back(error)
         return None
 
 
@@ -171,7 +174,10 @@ def make_step(
         before = _recorded(recorder, recorder.eqns[start:], tangents.values(), outs)
         after = _recorded(again, again.eqns, tracers.values(), results)
         repeats = before[:2] == after[:2] and _repeats(before[2], after[2], body)
-    except Exception:  # what needs data cannot be staged
+    except errors.ConcretizationError:  # what needs data cannot be staged
+        return None
+    except Exception as error:
+        fall_back(error)
         return None
     return step if repeats else None
 
@@ -233,7 +239,7 @@ def _write_step(
         computed = {id(x): x for x in values if id(x) not in names}
         body = write_staged(trace.build([*computed.values()]))
     names |= {key: f"o{i}" for i, key in enumerate(computed)}
-    body.scope |= {"Var": jx.Var, "JaxprEqn": jx.JaxprEqn}
+    body.scope |= {"Var": jx.Var, "JaxprEqn": jx.JaxprEqn, "NotHereError": NotHereError}
     body.scope |= {"JVPTracer": jv.JVPTracer, "Tracer": stg.StagingTracer}
 
     variables: dict[jx.Atom, str] = {}
@@ -241,10 +247,11 @@ def _write_step(
     for i, t in enumerate(tangents):
         if t is not None:
             variables[t.binder] = f"s{i}.binder"
-            head.append(f"if x{i}._trace is not trace: raise LookupError")
+            head.append(f"if x{i}._trace is not trace: raise NotHereError")
             head.append(f"s{i} = x{i}.tangent; x{i} = x{i}.primal")
             others = f"s{i}._trace is not linear or s{i}.aval is not {body.add('g', t.aval)}"
-            head.append(f"if type(x{i}) is not ConcreteArray or {others}: raise LookupError")
+            others = f"type(x{i}) is not ConcreteArray or type(s{i}) is not Tracer or {others}"
+            head.append(f"if {others}: raise NotHereError")
         if body.lines:
             head.append(f"a{i} = x{i}._host")
             head.append(f"if a{i} is None: a{i} = x{i}.host")

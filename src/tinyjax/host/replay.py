@@ -20,7 +20,7 @@ from tinyjax.core.names import Array, ConcreteArray, Primitive, ShapedArray, av,
 from tinyjax.core.tracing.primitive import NO_PARAMS, Kernel
 from tinyjax.core.tracing.trace import EVAL, IGNORE, current_trace, reset_errors, set_errors
 from tinyjax.core.values.operands import PYTHON_NUMBERS, met_splats
-from tinyjax.host import Program, data_at_hand
+from tinyjax.host import NotHereError, Program, data_at_hand, fall_back
 from tinyjax.tracebacks import shorten
 
 # Operators of arrays that are quick where both operands are floats of one type that was met.
@@ -228,8 +228,10 @@ def replayed(fun: F) -> F:
                     if program is not None:
                         try:
                             return program(x._host)
-                        except Exception:  # let the operations say what is wrong
-                            return fun(x)
+                        except Exception as error:  # let the operations say what is wrong
+                            result = fun(x)
+                            fall_back(error)
+                            return result
             # What most calls have is written out, to save a call of a function for each argument.
             key: list[object] = [id(settings())]  # of which there is one record of each kind
             hosts: list[dtypes.HostArray] = []
@@ -261,8 +263,10 @@ def replayed(fun: F) -> F:
             if program is not None:
                 try:
                     return program(*hosts)
-                except Exception:  # let the operations say what is wrong
-                    return fun(*args, **kwargs)
+                except Exception as error:  # let the operations say what is wrong
+                    result = fun(*args, **kwargs)
+                    fall_back(error)
+                    return result
             result = fun(*args, **kwargs)
             if programs.is_due(signature):
                 programs.make(signature, fun, args, kwargs, hosts, result)
@@ -361,10 +365,6 @@ def _host_of_call(avals: prim.Avals, params: _HostParams) -> prim.Kernel:
 @_host_call_p.def_abstract_eval
 def _host_call_type(avals: prim.Avals, params: _HostParams) -> prim.Avals:
     return (params.aval,)
-
-
-class NotHereError(Exception):
-    """The data are not what a function given to ``by_host`` is for."""
 
 
 def is_evaluating() -> bool:

@@ -12,7 +12,7 @@ from tinyjax.config import Process, local_settings
 from tinyjax.core.names import Array, ConcreteArray, Primitive, lz, tp, tr
 from tinyjax.core.tracing.jaxpr import Atom, JaxprEqn, Lit, Var
 from tinyjax.core.tracing.primitive import ZERO, Tangent, on_replaced
-from tinyjax.host import replay
+from tinyjax.host import fall_back, replay
 
 # Steps of a linearization that are repeated: what a primitive's jvp rule does, without asking it.
 #
@@ -82,11 +82,16 @@ class EagerLinearizeTrace(lz.LinearizeTrace):
             else:
                 key = (here, params, *map(type, args), *[x._aval or x.aval for x in args])
             step = steps.known.get(key)
-            if step is not None:
-                results: Sequence[Array] = step(self, linear, *args)
-                return results
-        except Exception:  # parameters without a hash; or let the rule say what is wrong
+        except TypeError:  # parameters without a hash
             return super().process(primitive, args, params)
+        if step is not None:
+            results: Sequence[Array]
+            try:
+                results = step(self, linear, *args)
+            except Exception as error:  # let the rule say what is wrong
+                results = super().process(primitive, args, params)
+                fall_back(error)
+            return results
         assert isinstance(linear, lz.LinearTrace), "it records the tangents"
         start = len(linear.eqns)
         outs = super().process(primitive, args, params)
@@ -185,11 +190,16 @@ class EagerTransposer(tp.Transposer):
         key_of_call = tuple(key)
         try:
             program = _programs.known.get(key_of_call)
-            if program is not None:
-                by_place = program(*hosts)
-                return [by_place.get(i, ZERO) for i in range(len(linear_inputs))]
-        except Exception:  # parameters without a hash; or let the rules say what is wrong
+        except TypeError:  # parameters without a hash
             return super().pull_back(cotangents)
+        if program is not None:
+            try:
+                by_place = program(*hosts)
+            except Exception as error:  # let the rules say what is wrong
+                outs = super().pull_back(cotangents)
+                fall_back(error)
+                return outs
+            return [by_place.get(i, ZERO) for i in range(len(linear_inputs))]
 
         def pull(*values: Array) -> dict[int, Array]:
             left = iter(values)

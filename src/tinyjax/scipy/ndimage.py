@@ -15,7 +15,7 @@ import tinyjax.numpy as jnp
 from tinyjax import dtypes, errors, lazy
 from tinyjax.core.names import Array, ArrayLike, av, fam, ints, prim
 from tinyjax.dtypes import DType, HostArray
-from tinyjax.host import replay
+from tinyjax.host import NotHereError, replay
 from tinyjax.numpy import creation as cr, promotion as pm
 
 lazy.answer_for(__name__, "map_coordinates")
@@ -90,9 +90,9 @@ def _by_scipy(order: int, mode: str) -> prim.Kernel:
         at = np.array(places, np.float64)
         flat = at.reshape(-1)
         if not flat.dot(flat) < _FARTHEST:
-            raise replay.NotHereError
+            raise NotHereError
         if is_reversed and not fam.all_hold(np.isfinite(x)):
-            raise replay.NotHereError  # 0 times an infinity counts, of the neighbour on either side
+            raise NotHereError  # 0 times an infinity counts, of the neighbour on either side
         if order == 0:
             at = np.trunc(at + np.copysign(0.5, at))  # halves away from zero
         if routine is None:

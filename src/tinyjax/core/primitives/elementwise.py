@@ -1034,15 +1034,25 @@ def clamp(low: Array, x: Array, high: Array) -> Array:
     return min_(max_(x, low), high)
 
 
-def _def_numbers(primitive: prim.Primitive[NoParams], text: str, kinds: str = "biuf") -> None:
-    """Say as well how Python computes it with numbers, of some kinds of dtype."""
+def _def_numbers(
+    primitive: prim.Primitive[NoParams], text: str, kinds: str = "biuf", least_size: int = 1
+) -> None:
+    """Say as well how Python computes it with numbers, of some kinds of dtype.
+
+    Args:
+        primitive: what is computed.
+        text: how, with braces for the operands.
+        kinds: of dtypes.
+        least_size: of dtypes, in bytes.
+    """
     arrays = primitive.rules.host
 
     @primitive.def_host
     def host_rule(avals: Avals, params: NoParams) -> prim.HostCall | prim.Kernel | None:
         host = None if arrays is None else arrays(avals, params)
-        shape = avals[-1].shape
-        if host is None or avals[-1].dtype.kind not in kinds or shape.count(1) < len(shape):
+        shape, dtype = avals[-1].shape, avals[-1].dtype
+        fits = dtype.kind in kinds and dtype.itemsize >= least_size
+        if host is None or not fits or shape.count(1) < len(shape):
             return host
         call = host.call if isinstance(host, prim.HostCall) else host
         return prim.HostCall(call, numbers=text, fresh=True)
@@ -1056,8 +1066,11 @@ for _operation, _operator in (
 _def_numbers(not_, "not {0}", "b")
 _def_numbers(neg, "-{0}", "if")
 _def_numbers(abs_, "abs({0})", "if")
-_def_numbers(max_, "{0} if {0} > {1} or {0} != {0} else {1}")
-_def_numbers(min_, "{0} if {0} < {1} or {0} != {0} else {1}")
+_def_numbers(max_, "{0} if {0} > {1} else {1}", "biu")
+_def_numbers(min_, "{0} if {0} < {1} else {1}", "biu")
+# of zeros with two signs NumPy takes the second, but in half precision
+_def_numbers(max_, "{0} if {0} > {1} or {0} != {0} else {1}", "f", least_size=4)
+_def_numbers(min_, "{0} if {0} < {1} or {0} != {0} else {1}", "f", least_size=4)
 _def_numbers(select_p, "{1} if {0} else {2}")
 
 

@@ -13,7 +13,7 @@ import tinyjax.numpy as jnp
 from tinyjax import custom_derivatives, dtypes
 from tinyjax.core.names import Array, ArrayLike, api, ck, hlo, idn, ints, opd, prim, sc, sh, stg, tr
 from tinyjax.errors import ArgumentError, DtypeError, ShapeError, shortened
-from tinyjax.host import replay
+from tinyjax.host import NotHereError, replay
 from tinyjax.numpy import creation as cr, elementwise as uf, promotion as pm, reductions as red
 from tinyjax.numpy.contraction import exact_matmul
 from tinyjax.primitives import householder, lu as lu_, matrices as ma, schur_forms, spectral
@@ -39,7 +39,7 @@ def _by_scipy(dtype: dtypes.DType, max_squarings: int) -> prim.Kernel:
 
     def exponential(a: dtypes.HostArray) -> dtypes.HostArray:
         if not np.abs(a).sum(-2).max() <= most:
-            raise replay.NotHereError
+            raise NotHereError
         return np.asarray(linalg.expm(a), dtype)
 
     return exponential
