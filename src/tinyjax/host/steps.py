@@ -196,9 +196,9 @@ class EagerTransposer(tp.Transposer):
             try:
                 by_place = program(*hosts)
             except Exception as error:  # let the rules say what is wrong
-                outs = super().pull_back(cotangents)
+                cotangents_in = super().pull_back(cotangents)
                 fall_back(error)
-                return outs
+                return cotangents_in
             return [by_place.get(i, ZERO) for i in range(len(linear_inputs))]
 
         def pull(*values: Array) -> dict[int, Array]:
