@@ -612,3 +612,17 @@ def test_narrow_integers_choose_among_many() -> None:
     np.testing.assert_allclose(flat[:3], 1 / 70000, 1e-2)
     logarithms = nn.log_softmax(jnp.zeros(70000, jnp.float16))
     np.testing.assert_allclose(logarithms[:3], -np.log(70000), 1e-3)
+
+
+@pytest.mark.parametrize("name", ["kl_div", "rel_entr", "loggamma", "hyp1f1"])
+def test_special_functions_at_ends_are_those_of_scipy(name: str) -> None:
+    ends = np.array([0.0, -1.0, -2.0, 1.0, 2.0, inf, -inf, nan])
+    finite = ends[np.isfinite(ends)]
+    operands = {"loggamma": [ends], "hyp1f1": [finite] * 3}.get(name, [ends] * 2)
+    args = [grid.ravel() for grid in np.meshgrid(*operands)]
+    with np.errstate(all="ignore"):
+        expected = getattr(scipy.special, name)(*args)
+    fun = getattr(tinyjax.scipy.special, name)
+    for way in (fun, tinyjax.jit(fun, tier="compiled")):
+        found = way(*args)
+        np.testing.assert_allclose(found, expected, 1e-12, 1e-14)

@@ -26,7 +26,8 @@ def _series(upper: tuple[Array, ...], lower: tuple[Array, ...], x: Array, most: 
         below = 1 + n
         for b in lower:
             below = (b + n) * below
-        term = term * x / below
+        # polynomials have ended where the denominator is 0, and go on beside other elements
+        term = term * x / jnp.where(below == 0, 1.0, below)
         for a in upper:
             term = term * (a + n)
         tiny = jnp.abs(term) <= decl.EPS / 4 * jnp.abs(total)
@@ -47,7 +48,7 @@ def _sign_of_gamma(x: Array) -> Array:
 
 
 def _hyp1f1(a: Array, b: Array, x: Array) -> Array:
-    pole = (b <= 0) & _whole(b) & ~((a <= 0) & _whole(a) & (a >= b))
+    pole = (b <= 0) & _whole(b) & ~((a < 0) & _whole(a) & (a >= b))  # as SciPy has it
     ends = (a <= 0) & _whole(a)
     flipped = (x < 0) & ~ends
     first, argument = jnp.where(flipped, b - a, a), jnp.where(flipped, -x, x)

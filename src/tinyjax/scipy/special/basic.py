@@ -404,7 +404,9 @@ def kl_div(p: ArrayLike, q: ArrayLike) -> Array:
         Array([ 1., inf], dtype=float32)
     """
     a, b = pm.inexact_operands("kl_div", p, q)
-    return rel_entr(a, b) - a + b
+    entropy = rel_entr(a, b)
+    outside = uf.logical_and(uf.logical_or(a < 0, b <= 0), entropy == math.inf)
+    return uf.pick(outside, entropy, entropy - a + b)
 
 
 def _with_finite_exponential(x: Array) -> Array:

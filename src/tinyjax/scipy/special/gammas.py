@@ -299,7 +299,7 @@ def loggamma(x: ArrayLike) -> Array:
     """
     a = pm.inexact(x, "loggamma")
     if not dtypes.is_complex(a.dtype):
-        return uf.pick(a > 0, sp.lgamma(a), math.nan)
+        return uf.pick(a >= 0, sp.lgamma(a), math.nan)
     below = uf.imag(a) < 0
     upper = uf.pick(below, uf.conjugate(a), a)
     left = uf.real(upper) < 0.5
