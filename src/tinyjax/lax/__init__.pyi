@@ -96,11 +96,7 @@ from tinyjax.lax.placement import pbroadcast as pbroadcast
 from tinyjax.lax.placement import pcast as pcast
 from tinyjax.lax.placement import platform_dependent as platform_dependent
 from tinyjax.lax.products import AccuracyMode as AccuracyMode
-from tinyjax.primitives.precision import DotAlgorithm as DotAlgorithm
-from tinyjax.primitives.precision import DotAlgorithmPreset as DotAlgorithmPreset
 from tinyjax.lax.products import DotDimensionNumbers as DotDimensionNumbers
-from tinyjax.primitives.precision import Precision as Precision
-from tinyjax.primitives.precision import PrecisionLike as PrecisionLike
 from tinyjax.lax.products import RaggedDotDimensionNumbers as RaggedDotDimensionNumbers
 from tinyjax.lax.products import Tolerance as Tolerance
 from tinyjax.lax.products import batch_matmul as batch_matmul
@@ -206,6 +202,10 @@ from tinyjax.primitives.dynamic_slice import dynamic_update_slice_in_dim as dyna
 from tinyjax.primitives.gather_scatter import GatherDimensionNumbers as GatherDimensionNumbers
 from tinyjax.primitives.gather_scatter import ScatterDimensionNumbers as ScatterDimensionNumbers
 from tinyjax.primitives.modes import GatherScatterMode as GatherScatterMode
+from tinyjax.primitives.precision import DotAlgorithm as DotAlgorithm
+from tinyjax.primitives.precision import DotAlgorithmPreset as DotAlgorithmPreset
+from tinyjax.primitives.precision import Precision as Precision
+from tinyjax.primitives.precision import PrecisionLike as PrecisionLike
 from tinyjax.primitives.scatter import gather as gather
 from tinyjax.primitives.scatter import scatter as scatter
 from tinyjax.primitives.scatter import scatter_add as scatter_add

@@ -651,8 +651,10 @@ class Array(_Methods):
                 f"Python's buffers have no type {self.dtype.name}: show the bits, by "
                 f"memoryview(np.asarray(x).view(np.uint{8 * self.dtype.itemsize}))."
             )
-        # ascontiguousarray would give an array without axes one
-        data: Any = np.require(self.concrete("a buffer"), requirements="C")
+        data: Any = self.concrete("a buffer")
+        if not data.flags.c_contiguous:
+            array: Any = self
+            data = array.__array__()  # which puts the data into order once for all
         return memoryview(data).toreadonly()  # of a copy, too
 
     def tobytes(self, order: Order = "C") -> bytes:
