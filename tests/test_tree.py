@@ -1373,6 +1373,41 @@ def test_a_class_that_flattens_with_keys_alone() -> None:
     assert tree.leaves_with_path(Alone(1)) == [((tree.GetAttrKey("content"),), 1)]
 
 
+def test_messages_make_no_object_of_a_class_with_keys() -> None:
+    made: list[Any] = []
+
+    class Made:
+        def __init__(self, names: Any, contents: Any) -> None:
+            self.names, self.contents = names, contents
+
+    def make(names: Any, children: Any) -> Any:
+        made.append(children)
+        return Made(names, children)
+
+    kinds: list[Any] = [tree.GetAttrKey, tree.DictKey]
+    for key in kinds:
+
+        class Own(Made):
+            key_of = key
+
+        tree.register_pytree_with_keys(
+            Own,
+            lambda x: (list(zip(map(x.key_of, x.names), x.contents, strict=True)), x.names),
+            make,
+        )
+        for names in (("a", "b"), ("c", "d")):
+            own = Own(names, (1, (2, 3)))
+            structure = tree.structure(own)
+            path = treedef.leaf_paths(structure)[2]
+            known = (
+                names if key is tree.DictKey else ("a", "b")
+            )  # names of attributes are a class's
+            assert path == (key(known[1]), tree.SequenceKey(1))
+            with pytest.raises(ArgumentError, match=r"x(\.b|\['[bd]'\])\[1\] of "):
+                tinyjax.grad(lambda x: x)(Own(names, (1.0, (2.0, "text"))))
+    assert made == []
+
+
 @pytest.mark.parametrize(
     ("a", "b", "expected"),
     [

@@ -57,7 +57,8 @@ class NodeKind:
         unflatten: (metadata, children) -> node.
         describe: (metadata, number of children) -> the node in words, for errors.
         keys: (node, metadata) -> the children's keys; it may go on beyond the last child.
-        keys_of_node: whether ``keys`` asks the node, and not its metadata alone.
+        noted_keys: (metadata, number of children) -> the keys of a node that was flattened before,
+            if one is alive; None where ``keys`` needs the metadata alone.
         shown: (metadata, printed children) -> the printed node, for ``repr`` of a treedef, where it
             is printed as Python prints it.
     """
@@ -67,7 +68,7 @@ class NodeKind:
     unflatten: Callable[[Any, tuple[Any, ...]], Any]
     describe: Callable[[Any, int], str]
     keys: Callable[[Any, Any], Iterable[KeyEntry]] = _keys_by_index
-    keys_of_node: bool = False
+    noted_keys: Callable[[Any, int], Sequence[KeyEntry] | None] | None = None
     shown: Callable[[Any, Sequence[str]], str] | None = None
 
     def show(self, metadata: Any, parts: Sequence[str]) -> str:

@@ -6,9 +6,11 @@ an instance is metadata, part of the structure: it is compared with ``==`` and s
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from operator import attrgetter
-from typing import Any, Protocol, TypeVar, overload
+from typing import Any, Final, Protocol, TypeVar, overload
 
 import attrs
 
@@ -169,7 +171,55 @@ def _add(
     def keys(x: T, metadata: A) -> Iterable[KeyEntry]:
         return [key for key, _ in flatten_with_keys(x)[0]]
 
-    add_kind(NodeKind(cls, flatten, unflatten_func, describe, keys, keys_of_node=True))
+    noted = _NotedNodes(keys)
+
+    def flatten_noting(x: T) -> tuple[tuple[Any, ...], A]:
+        children, metadata = flatten(x)
+        noted.note(x, metadata, len(children))
+        return children, metadata
+
+    add_kind(NodeKind(cls, flatten_noting, unflatten_func, describe, keys, noted.keys_like))
+
+
+#: So many nodes of one class are known, where their metadata differ.
+_MOST_NOTED: Final = 64
+
+
+class _NotedNodes:
+    """Nodes of one class that were flattened, as long as they live: messages ask them for keys.
+
+    Names of attributes are the class's; other keys are those of a node with equal metadata.
+    """
+
+    __slots__ = ("_keys", "_known")
+
+    def __init__(self, keys: Callable[[Any, Any], Iterable[KeyEntry]]) -> None:
+        self._keys = keys
+        #: By number of children, and by hash of the metadata, which may hold much and is not kept.
+        self._known: dict[tuple[int, int], weakref.ref[Any]] = {}
+
+    def note(self, x: object, metadata: object, size: int) -> None:
+        with suppress(Exception):  # what has no hash, or no weak references
+            if len(self._known) >= _MOST_NOTED:
+                self._known.clear()
+            self._known[size, hash(metadata)] = weakref.ref(x)
+
+    def keys_like(self, metadata: object, size: int) -> Sequence[KeyEntry] | None:
+        """Return the keys of a node like one with this metadata, and so many children."""
+        with suppress(Exception):  # of the user's class, which is told where keys are wanted
+            for (number, digest), reference in [*self._known.items()]:
+                node = reference()
+                if node is None or number != size:
+                    continue
+                keys = [*self._keys(node, metadata)]
+                is_like = digest == hash(metadata)
+                if len(keys) == size and (is_like or all(map(_is_attribute, keys))):
+                    return keys
+        return None
+
+
+def _is_attribute(key: KeyEntry) -> bool:
+    return isinstance(key, GetAttrKey)
 
 
 def _bracketed(name: str, metadata: object) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from itertools import islice, repeat
 from types import NoneType
 from typing import Any, Final, NoReturn, TypeVar
@@ -645,18 +644,14 @@ def leaf_paths(treedef: PyTreeDef) -> list[KeyPath]:
 def _keys_below(treedef: PyTreeDef, kind: NodeKind) -> Sequence[KeyEntry]:
     """Return the keys of a node's children.
 
-    A class that names them by ``register_pytree_with_keys`` is asked of a node that holds no data.
-    They are numbered where it makes none, or another number of keys.
+    Of a class that names them by ``register_pytree_with_keys`` they are those of a node like this
+    one that was flattened and is alive, or numbers: no node is made to be asked.
     """
     size = len(treedef._children)
-    if not kind.keys_of_node:
+    if kind.noted_keys is None:
         return [*islice(kind.keys(None, treedef.metadata), size)]
-    with suppress(Exception):
-        node = kind.unflatten(treedef.metadata, tuple([object() for _ in range(size)]))
-        keys = [*kind.keys(node, treedef.metadata)]
-        if len(keys) == size:
-            return keys
-    return [FlattenedIndexKey(i) for i in range(size)]
+    noted = kind.noted_keys(treedef.metadata, size)
+    return [FlattenedIndexKey(i) for i in range(size)] if noted is None else noted
 
 
 def _in_words(one: PyTreeDef, other: PyTreeDef) -> tuple[str, str]:

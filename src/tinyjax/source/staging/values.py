@@ -29,6 +29,7 @@ from tinyjax.core.names import Array, av, conc, ew, jv, opd, tr
 from tinyjax.custom_derivatives import closures
 from tinyjax.source.adjoint import cotangents as cts
 from tinyjax.source.ir import runtime
+from tinyjax.tree.treedef import leaf_paths
 
 _NUMBERS: Final = (bool, int, float, complex)
 _KINDS: Final = (*_NUMBERS, np.generic)
@@ -85,8 +86,7 @@ def take_apart(value: Any) -> tuple[list[Any], tree.PyTreeDef]:
 
 def paths_of(structure: tree.PyTreeDef, name: str) -> list[str]:
     """An expression for each part, starting from a variable."""
-    numbered = tree.unflatten(structure, range(structure.num_leaves))
-    return [tree.path_str(name, path) for path, _ in tree.leaves_with_path(opened(numbered))]
+    return [tree.path_str(name, path) for path in leaf_paths(structure)]
 
 
 def is_dynamic(part: Any) -> bool:
