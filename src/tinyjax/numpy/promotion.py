@@ -6,7 +6,6 @@ through for two arrays that fit already, and makes a Python number at once what 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from typing import TypeGuard
@@ -78,19 +77,14 @@ def arrays(name: str, *values: ArrayLike) -> list[Array]:
     """Convert the operands of a function to arrays; ``name`` is the function's."""
     try:
         return [x if isinstance(x, Array) else as_array(x, name) for x in values]
-    except NumberRangeError:  # beside floats a number of any size is one
+    except NumberRangeError as error:  # beside floats a number is one
         others = [as_array(x, name) for x in values if type(x) is not int]
         if not any(x.dtype in _INEXACT for x in others):
             raise
-        return [as_array(_float_of(x) if type(x) is int else x, name) for x in values]
-
-
-def _float_of(number: int) -> float:
-    """Return an integer as a float, which is infinite where it is beyond all floats."""
-    try:
-        return float(number)
-    except OverflowError:
-        return math.inf if number > 0 else -math.inf
+        try:
+            return [as_array(float(x) if type(x) is int else x, name) for x in values]
+        except OverflowError:
+            raise error from None
 
 
 def vector(name: str, x: ArrayLike, what: str = "a vector") -> Array:
