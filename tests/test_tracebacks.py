@@ -200,7 +200,7 @@ jit(lambda x: KEPT.append(jnp.exp(x)))(1.0)
 @pytest.mark.parametrize(
     ("call", "most"),
     [
-        (lambda: jnp.ones(3) @ jnp.ones(4), 2),
+        (lambda: jnp.ones(3) @ jnp.ones(4), 3),
         (lambda: ONES + jnp.ones((2, 2)), 0),
         (lambda: jnp.einsum("ij,jk->ik", ONES, ONES), 0),
         (lambda: jnp.array([[1, 2], [3]]), 0),

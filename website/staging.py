@@ -53,6 +53,7 @@ NAVIGATION: Final[dict[str, tuple[str, ...]]] = {
         "docs/implicit",
         "docs/source",
         "Compiled programs <docs/compilation>",
+        "docs/timing",
         "docs/exploring",
         "docs/interactive",
         "docs/sharding",

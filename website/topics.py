@@ -171,7 +171,8 @@ TOPICS: Final[dict[str, tuple[Topic, ...]]] = {
             "Linear algebra",
             "Products, factors, systems of equations and norms.",
             "numpy.linalg numpy.contraction scipy.linalg lax.linalg lax.products numpy.cross "
-            "lax.batch_matmul",
+            "lax.batch_matmul lax.DotAlgorithm lax.DotAlgorithmPreset lax.Precision "
+            "lax.PrecisionLike",
             "numpy.matmul numpy.einsum numpy.linalg.solve numpy.linalg.norm",
             guides="derivations",
         ),

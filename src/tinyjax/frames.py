@@ -523,7 +523,12 @@ class Applied:
         return self.__wrapped__(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__wrapped__":  # while it is unpickled
+            raise AttributeError(name)
         return getattr(self.__wrapped__, name)
+
+    def __reduce__(self) -> tuple[type[Applied], tuple[str, Callable[..., Any]]]:
+        return Applied, (self.by, self.__wrapped__)
 
 
 def applied_by(fun: Callable[..., object], transformation: str) -> str:

@@ -273,9 +273,10 @@ def _write_step(
     for x, tangent in zip(outs, tangents_out, strict=True):
         result = names[id(x)]
         if tangent is not ZERO:
-            tracer = (
-                f"Tracer(linear, {variables[linear.atom(tangent)]}, {body.add('g', tangent.aval)})"
-            )
+            atom = linear.atom(tangent)
+            if isinstance(atom, jx.Lit):  # it depends on no tangent
+                raise NotHereError
+            tracer = f"Tracer(linear, {variables[atom]}, {body.add('g', tangent.aval)})"
             result = f"JVPTracer(trace, {result}, {tracer})"
         results.append(result)
     tail.append(f"return ({', '.join(results)},)")

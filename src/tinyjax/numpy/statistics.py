@@ -195,6 +195,8 @@ def cov(
     weights = counts if shares is None else shares if counts is None else counts * shares
     if weights is not None and dtype is not None:
         weights = convert(weights, x.dtype)
+    if shares is not None and dtypes.is_inexact(shares.dtype):
+        result_dtype = dtypes.promote_types(result_dtype, shares.dtype)
     means, sums = red.average(x, axis=1, weights=weights, returned=True)
     scale: ArrayLike = n - free if weights is None else sums[0] - free
     if weights is not None and shares is not None and free:

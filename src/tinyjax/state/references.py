@@ -355,7 +355,13 @@ class Ref(av.Typed):
         return self._own().value
 
     def contents_in(self, objects: Sequence[Any]) -> Array:
-        """The same, for a program that is given these objects."""
+        """Return the contents, for a program that is given objects made in place of references.
+
+        Example:
+            >>> import tinyjax
+            >>> float(tinyjax.new_ref(2.0).contents_in([]))
+            2.0
+        """
         return self.contents
 
     @property
