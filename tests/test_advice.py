@@ -262,6 +262,7 @@ def test_who_follows_advice_succeeds(
 
 
 @pytest.mark.filterwarnings("ignore")
+@pytest.mark.wrong_types
 def test_all_advice_is_followed_or_known_to_be_untried(tmp_path: Path) -> None:
     """New advice needs a program that follows it, in advice.txt."""
     scope()["FOLDER"] = str(tmp_path)
