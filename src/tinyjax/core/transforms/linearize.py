@@ -127,13 +127,17 @@ class Linearized:
                 chosen = [*chosen, *jaxpr.in_binders[n + sum(self.nonzero_in) :]]
             reached = dependents(eqns, chosen)
             eqns = [eqn for eqn in eqns if not reached.isdisjoint(eqn.inputs)]
-        of_notes = [note.cotangents() for note in self.notes]
+        cotangents_out: Sequence[Tangent] = marked(cotangents, self.nonzero_out)
+        of_notes: list[Sequence[Tangent]] = []
+        if self.notes:
+            of_notes = [note.cotangents() for note in self.notes]
+            cotangents_out = [*cotangents_out, *[ct for own in of_notes for ct in own]]
         cotangents_in = pull_back(
             eqns,
             dict(zip(jaxpr.in_binders, self.residuals, strict=False)),
             chosen,
             jaxpr.outs,
-            [*marked(cotangents, self.nonzero_out), *[ct for own in of_notes for ct in own]],
+            cotangents_out,
         )
         for note, own in zip(reversed(self.notes), reversed(of_notes), strict=True):
             last = len(cotangents_in) - len(own)
