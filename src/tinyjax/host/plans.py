@@ -392,7 +392,6 @@ class _Plan:
         places: the list at the start, which holds the literals behind room for the operands.
         outs: the places of the results.
         seconds: how many it takes, as they are estimated, without the programs that it runs.
-        seconds_to_begin: the same of the first run, for which it is made.
         runs: how often it has been followed.
         is_settled: whether it has been decided if it is written.
         written: the program as a Python function of what runs programs in it, and the operands.
@@ -402,7 +401,6 @@ class _Plan:
     places: list[Any]
     outs: tuple[int, ...]
     seconds: float
-    seconds_to_begin: float
     runs: int = 0
     is_settled: bool = False
     written: Callable[..., list[HostArray]] | None = None
@@ -445,7 +443,7 @@ class ProgramEvaluation(jx.ProgramTrace):
             JaxprTypeError: an ``impl`` rule gives other types than the program says.
         """
         plan: _Plan = jaxpr.derive(_rules[0], lambda: _plan(jaxpr))
-        self.left -= plan.seconds if plan.runs else plan.seconds_to_begin
+        self.left -= plan.seconds if plan.runs else plan.seconds + len(plan.steps) * SECONDS_TO_PLAN
         if self.left < 0:
             raise jx.EndlessError
         if plan.written is not None:
@@ -561,8 +559,7 @@ def _plan(jaxpr: jx.Jaxpr) -> _Plan:
         else:
             steps.append((_SEVERAL, call, itemgetter(*operands), place, unread, eqn))
     outs = tuple([place_of(x) for x in jaxpr.outs])
-    planning = len(steps) * SECONDS_TO_PLAN
-    return _Plan(tuple(steps), values, outs, seconds, seconds + planning)
+    return _Plan(tuple(steps), values, outs, seconds)
 
 
 def _leaves_unread(eqns: Sequence[jx.JaxprEqn], reads: Sequence[Sequence[jx.Var]]) -> bool:

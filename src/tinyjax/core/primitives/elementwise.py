@@ -831,9 +831,8 @@ def _integer_pow_host(avals: Avals, params: IntegerPowParams) -> prim.HostCall |
     n, multiply = params.exponent, np.multiply
     if n < 2:
         return None
-    call: prim.Kernel = lambda x: multiply(x, x)  # noqa: E731
-    if n > 2:
-        call = lambda x: _power_by_squaring(x, n, multiply, np.ones_like)  # noqa: E731
+    by_squaring = partial(_power_by_squaring, n=n, times=multiply, one=np.ones_like)
+    call: prim.Kernel = (lambda x: multiply(x, x)) if n == 2 else by_squaring
     if avals[0].size != 1 or n > _LARGEST_WRITTEN_POWER:
         return prim.HostCall(call, fresh=True)
     text = _power_by_squaring("{0}", n, lambda a, b: f"({a} * {b})", str)
