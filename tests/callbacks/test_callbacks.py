@@ -1157,6 +1157,16 @@ UNREAD: dict[str, Callable[[Any, Any], Any]] = {
     ),
     "vmap": lambda call, x: vmap(lambda x: [call(x), x][1])(jnp.stack([x, x])),
     "map": lambda call, x: lax.map(lambda x: [call(x), x][1], jnp.stack([x, x])),
+    "argument of jit": lambda call, x: jit(lambda x, _: x)(x, call(x)),
+    "choice": lambda call, x: jnp.where(True, x, call(x)),
+    "choice by constants": lambda call, x: jnp.where(
+        jnp.arange(3) < 0, jnp.stack([call(x)] * 3), jnp.stack([x] * 3)
+    ),
+    "choice of one": lambda call, x: lax.select(call(x) > 0, x, x),
+    "choice in jit": lambda call, x: jit(lambda x, mask: jnp.where(mask, x, call(x)))(x, True),
+    "choice in a long loop": lambda call, x: lax.fori_loop(
+        0, 200, lambda _, x: jnp.where(False, jnp.sin(call(x)), x), x
+    ),
 }
 
 

@@ -70,6 +70,7 @@ class Cost(records.Record):
         bounded: whether all loops run as often as is known.
         own: seconds that NumPy takes for it without the programs that it runs.
         own_written: the same once it is written as a function.
+        calls: whether it, or a program that it runs, has equations that call Python functions.
     """
 
     weight: float = 0.0
@@ -82,6 +83,7 @@ class Cost(records.Record):
     bounded: bool = True
     own: float = 0.0
     own_written: float = 0.0
+    calls: bool = False
 
     @property
     def seconds_to_compile(self) -> float:
@@ -97,7 +99,7 @@ def cost_of(jaxpr: jx.Jaxpr) -> Cost:
 def _cost(jaxpr: jx.Jaxpr) -> Cost:
     jaxpr = simplify.with_compositions(jaxpr)
     # Numbers are added up here, and not costs of equations: no object for each equation.
-    bounded, weight, steps, lines = True, 0.0, len(jaxpr.eqns), 0.0
+    bounded, calls, weight, steps, lines = True, False, 0.0, len(jaxpr.eqns), 0.0
     elements, flops, functions = 0.0, 0.0, 0.0
     called: list[tuple[int, Cost]] = []
     for eqn in jaxpr.eqns:
@@ -133,6 +135,7 @@ def _cost(jaxpr: jx.Jaxpr) -> Cost:
             else:  # one of the branches, or of a function and its rules, is evaluated
                 called += [(int(i == 0), cost) for i, cost in enumerate(costs)]
         else:
+            calls |= rules.evaluate is not None
             more = _more_steps(rules, largest_out < largest)
             steps += more
             lines += more * _SECONDS_PER_STEP
@@ -170,6 +173,7 @@ def _cost(jaxpr: jx.Jaxpr) -> Cost:
         bounded,
         own,
         own_written,
+        calls or any(inner.calls for _, inner in called),
     )
 
 

@@ -518,8 +518,10 @@ def _keep_freed_memory() -> None:
 
 def _plan(jaxpr: jx.Jaxpr) -> _Plan:
     """Decide how a program is evaluated: without what no result depends on, as XLA runs it."""
-    seconds = cost_of(jaxpr).own
-    jaxpr = simplify.with_compositions(jaxpr)
+    cost = cost_of(jaxpr)
+    jaxpr, known = simplify.with_compositions(jaxpr), simplify.Known()
+    if cost.calls:  # what no result depends on is not called
+        jaxpr, known = simplify.simplify(simplify.with_calls_inlined(jaxpr))
     reads = simplify.last_reads(jaxpr.eqns, jaxpr.outs)
     if _leaves_unread(jaxpr.eqns, reads):
         jaxpr = _pruned(jaxpr)
@@ -528,9 +530,10 @@ def _plan(jaxpr: jx.Jaxpr) -> _Plan:
     slots = {x: i for i, x in enumerate(jaxpr.in_binders)}
 
     def place_of(x: jx.Atom, exact: bool = False) -> int:
-        if not isinstance(x, jx.Lit):
+        constant = simplify.value_of(x, known)
+        if constant is None:
             return slots[x]
-        value = opd.raw_host(x.value)
+        value = opd.raw_host(constant)
         values.append(opd.as_number(value) if exact else value)
         return len(values) - 1
 
@@ -546,7 +549,7 @@ def _plan(jaxpr: jx.Jaxpr) -> _Plan:
         for var in eqn.out_binders:
             slots[var] = len(values)
             values.append(None)
-        unread = tuple([slots[x] for x in dead])
+        unread = tuple([slots[x] for x in dead if x not in known])
         if call is not None and len(eqn.out_binders) > 1:
             steps.append((_IMPL, _taking_params(call), operands, place, unread, eqn))
         elif call is None:
@@ -559,7 +562,7 @@ def _plan(jaxpr: jx.Jaxpr) -> _Plan:
         else:
             steps.append((_SEVERAL, call, itemgetter(*operands), place, unread, eqn))
     outs = tuple([place_of(x) for x in jaxpr.outs])
-    return _Plan(tuple(steps), values, outs, seconds)
+    return _Plan(tuple(steps), values, outs, cost.own)
 
 
 def _leaves_unread(eqns: Sequence[jx.JaxprEqn], reads: Sequence[Sequence[jx.Var]]) -> bool:
@@ -596,7 +599,10 @@ def _taking_params(call: Kernel) -> Callable[..., Any]:
 
 def _written(jaxpr: jx.Jaxpr) -> Callable[..., list[HostArray]]:
     """Write a program as a Python function of NumPy arrays."""
-    body = Body(_pruned(simplify.with_compositions(jaxpr)), run="run")
+    program = simplify.with_compositions(jaxpr)
+    if cost_of(jaxpr).calls:
+        program = simplify.with_calls_inlined(program)
+    body = Body(_pruned(program), run="run")
     parameters = ", ".join(["run", *[f"a{i}" for i in range(len(jaxpr.in_binders))]])
     return body.function("evaluate", parameters, [f"return [{', '.join(body.results)}]"])
 

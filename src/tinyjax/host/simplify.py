@@ -1,7 +1,7 @@
 """Programs made simpler before they are written for NumPy.
 
 What nothing reads is dropped, what undoes an equation takes that one's operand, equal equations are
-computed once, and what depends on no argument is computed now.
+computed once, what depends on no argument is computed now, and what that chooses is taken.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 import attrs
 import numpy as np
 
-from tinyjax.core.names import Array, jx, opd, pr, prim, tr
+from tinyjax.core.names import Array, ew, jx, opd, pr, prim, tr
 
 #: Results of so many bytes are put where an operand was, and are dropped when they are not needed.
 _LARGE: Final = 1 << 12
@@ -62,6 +62,11 @@ def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> tuple[jx.Jaxpr, K
         call = host_call(eqn)
         makers.update(dict.fromkeys(eqn.out_binders, eqn))
         primitive = eqn.primitive
+        if primitive is ew.select_p:
+            taken = _taken(eqn, value_of(eqn.inputs[0], known))
+            if taken is not None:
+                same[eqn.out_binders[0]] = taken
+                continue
         if primitive.rules.evaluate is None and not primitive.effectful:
             undone = "" if call is None else call.undoes
             maker = makers.get(eqn.inputs[0]) if undone else None
@@ -86,6 +91,25 @@ def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> tuple[jx.Jaxpr, K
         eqns.append(eqn)
     results = tuple([same.get(x, x) for x in jaxpr.outs])
     return pr.dce(jx.Jaxpr(jaxpr.in_binders, tuple(eqns), results)), known
+
+
+def _taken(eqn: jx.JaxprEqn, predicate: Array | None) -> jx.Atom | None:
+    """Return the operand that all elements of a selection are of, where that is known."""
+    _, on_true, on_false = eqn.inputs
+    if on_true is on_false or predicate is None:
+        return on_true if on_true is on_false else None
+    chosen = opd.as_number(predicate.concrete("data"))
+    return on_true if chosen.all() else None if chosen.any() else on_false
+
+
+def with_calls_inlined(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
+    """Return a program with the programs that it calls in the places of the calls."""
+    return jaxpr.derive("calls inlined", lambda: pr.inlined(jaxpr, _called))
+
+
+def _called(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
+    rules = eqn.primitive.rules.extensions
+    return eqn.primitive.rule(pr.INLINED)(eqn.params) if pr.INLINED in rules else None
 
 
 def with_compositions(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
