@@ -527,13 +527,13 @@ def _plan(jaxpr: jx.Jaxpr) -> _Plan:
         jaxpr = _pruned(jaxpr)
         reads = simplify.last_reads(jaxpr.eqns, jaxpr.outs)
     values: list[Any] = [None] * len(jaxpr.in_binders)
-    slots = {x: i for i, x in enumerate(jaxpr.in_binders)}
+    slots: dict[jx.Atom, int] = {x: i for i, x in enumerate(jaxpr.in_binders)}
 
     def place_of(x: jx.Atom, exact: bool = False) -> int:
         constant = simplify.value_of(x, known)
         if constant is None:
             return slots[x]
-        value = opd.raw_host(constant)
+        value = constant.concrete("data")
         values.append(opd.as_number(value) if exact else value)
         return len(values) - 1
 
