@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
+from jax.extend.core import jaxprs_in_params
 from unchecked import unchecked
 
 import tinyjax
@@ -16,6 +17,7 @@ import tinyjax.numpy as jnp
 import tinyjax.scipy
 from tinyjax import config, sharding
 from tinyjax.core import xla
+from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.errors import ArgumentError, PlatformError
 from tinyjax.extend import core
 from tinyjax.missing_names import ABSENT
@@ -92,16 +94,74 @@ def test_equations_tell_scopes_and_lines() -> None:
         assert {eqn.source_info.location.filename for eqn in eqns} == {__file__}
         return {(str(eqn.primitive), eqn.source_info.name_stack) for eqn in eqns}
 
-    named = {("sin", "outer/inner"), ("cos", "wave")}
-    assert stacks(layer) == {*named, ("mul", "")}
-    for change in (tinyjax.vmap, lambda f: tinyjax.grad(lambda x: f(x).sum())):
-        assert named <= stacks(change(layer))
+    assert stacks(layer) == {("sin", "outer/inner"), ("cos", "wave"), ("mul", "")}
+    named = {("sin", "vmap(outer)/inner"), ("cos", "vmap(wave)")}
+    assert named <= stacks(tinyjax.vmap(layer))
     (eqn,) = tinyjax.make_jaxpr(jnp.sin)(1.0).eqns
     bare = core.new_jaxpr_eqn(eqn.invars, eqn.outvars, eqn.primitive, eqn.params)
     assert (bare.source_info.name_stack, bare.source_info.traceback) == ("", None)
     made = (eqn.invars, eqn.outvars, eqn.primitive, eqn.params, eqn.effects)
     assert core.new_jaxpr_eqn(*made, bare.source_info).source is None
     assert core.new_jaxpr_eqn(*made, eqn.source_info).source is eqn.source
+
+
+def _scoped_programs(lib: Any, np: Any) -> dict[str, Any]:
+    scope = lib.named_scope
+
+    def fun(x: Any) -> Any:
+        with scope("a"):
+            y = np.sin(x)
+        with scope("b"), scope("c"):
+            return y * np.cos(y)
+
+    def slope(x: Any) -> Any:
+        with scope("outer"):
+            return lib.grad(fun)(x)
+
+    def loop(x: Any) -> Any:
+        return lib.lax.scan(lambda c, _: (fun(c), None), x, None, length=3)[0]
+
+    def pulled(x: Any) -> Any:
+        pull_back = lib.vjp(fun, x)[1]
+        with scope("outer"):
+            return pull_back(x)
+
+    return {
+        "fun": fun,
+        "jvp": lambda x: lib.jvp(fun, (x,), (x,)),
+        "grad": lib.grad(fun),
+        "grad of grad": lib.grad(lib.grad(fun)),
+        "vmap": lambda x: lib.vmap(fun)(x[None]),
+        "vmap of grad": lambda x: lib.vmap(lib.grad(fun))(x[None]),
+        "grad of vmap": lib.grad(lambda x: lib.vmap(fun)(x[None]).sum()),
+        "grad in a scope": slope,
+        "grad in a scope under grad and vmap": lib.grad(lambda x: lib.vmap(slope)(x[None]).sum()),
+        "grad of jit": lib.grad(lib.jit(fun)),
+        "grad of jit in a scope": lib.grad(lib.jit(slope)),
+        "vmap of jit": lambda x: lib.vmap(lib.jit(fun))(x[None]),
+        "scan": loop,
+        "grad of scan": lib.grad(loop),
+        "linearize": lambda x: lib.linearize(fun, x)[1](x),
+        "vjp": pulled,
+        "jacfwd": lib.jacfwd(fun),
+    }
+
+
+def _named(jaxpr: Any, programs: Any) -> set[tuple[str, str]]:
+    """The names of equations in scopes, in programs within programs, too."""
+    found = {(str(e.primitive), str(e.source_info.name_stack)) for e in jaxpr.eqns}
+    inner = [_named(program, programs) for e in jaxpr.eqns for program in programs(e.params)]
+    calculating = {"sin", "cos", "mul", "neg"}
+    return {x for x in found if x[0] in calculating and x[1]}.union(*inner)
+
+
+@pytest.mark.parametrize("name", _scoped_programs(tinyjax, jnp))
+def test_scopes_name_the_transformations_they_are_in(name: str) -> None:
+    ours = tinyjax.make_jaxpr(_scoped_programs(tinyjax, jnp)[name])(jnp.float32(1.0))
+    theirs = jax.make_jaxpr(_scoped_programs(jax, jax.numpy)[name])(np.float32(1.0))
+    expected = _named(theirs.jaxpr, jaxprs_in_params)
+    assert expected
+    assert _named(ours.jaxpr, jx.subjaxprs) == expected
 
 
 def test_scopes_change_no_values() -> None:

@@ -290,7 +290,14 @@ class Span(Record):
     end_column: int
 
 
-#: The names of the blocks of ``named_scope`` that run here, the outermost first.
+class Transformation(str):
+    """The name of a transformation among those of scopes: of the scopes within it, or before it."""
+
+    __slots__ = ()
+
+
+#: The names of the blocks of ``named_scope`` that run here, and those of the transformations that
+#: they are in, the outermost first.
 named_scopes: Final[ContextVar[tuple[str, ...]]] = ContextVar("tinyjax_named_scopes", default=())
 
 
@@ -369,7 +376,15 @@ class ScopedSource(Source):
     @property
     def name_stack(self) -> str:
         """The names of the blocks of ``named_scope`` around it, as JAX writes them."""
-        return "/".join(self.scopes)
+        names: list[str] = []
+        around = "{}"
+        for scope in self.scopes:
+            if isinstance(scope, Transformation):
+                around = around.format(f"{scope}({{}})")
+            else:
+                names.append(around.format(scope))
+                around = "{}"
+        return "/".join(names)
 
 
 #: The source of equations that were made of nobody's line.

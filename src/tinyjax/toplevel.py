@@ -12,7 +12,22 @@ from importlib import metadata
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 from tinyjax import config, errors, frames
-from tinyjax.core.names import Array, api, arguments, av, ck, cl, conc, dev, ints, jt, opd, tr, xla
+from tinyjax.core.names import (
+    Array,
+    api,
+    arguments,
+    av,
+    ck,
+    cl,
+    conc,
+    dev,
+    ints,
+    jt,
+    opd,
+    stg,
+    tr,
+    xla,
+)
 
 if TYPE_CHECKING:
     from tinyjax.state import references as rf
@@ -327,7 +342,9 @@ def typeof(x: Any) -> av.ShapedArray | rf.AbstractRef:
 def named_scope(name: str) -> Iterator[None]:
     """Name a part of a program: its equations tell the names, as ``eqn.source_info.name_stack``.
 
-    Scopes may be nested, and one can be a decorator, too.
+    Scopes may be nested, and one can be a decorator, too. The first of those within a transformation
+    names it, as ``vmap(attention)`` or ``transpose(jvp(attention))``. Equations that are in no scope
+    have no names, where JAX writes ``jvp()``.
 
     Raises:
         ArgumentError: the name is no text.
@@ -340,7 +357,7 @@ def named_scope(name: str) -> Iterator[None]:
     """
     if not isinstance(name, str):
         raise errors.ArgumentError(f"named_scope takes a text, but got {errors.shortened(name)}.")
-    with tr.assigned(frames.named_scopes, (*frames.named_scopes.get(), name)):
+    with tr.assigned(frames.named_scopes, (*stg.scopes_here(outside=True), name)):
         yield
 
 

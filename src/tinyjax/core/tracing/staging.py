@@ -47,6 +47,7 @@ from tinyjax.frames import (
     STAGING_LEVEL,
     ScopedSource,
     Source,
+    Transformation,
     describe_function,
     named_scopes,
     user_frame,
@@ -387,9 +388,13 @@ class Recorder(Trace):
 
 
 class StagingTrace(Recorder):
-    """Records everything that is bound under it."""
+    """Records everything that is bound under it.
 
-    __slots__ = ()
+    Attributes:
+        outer_scopes: how many names of scopes are those around the program.
+    """
+
+    __slots__ = ("outer_scopes",)
 
     transformation = "jit"
     stages = True
@@ -397,6 +402,7 @@ class StagingTrace(Recorder):
     def __init__(self, parent: Trace, fun: Callable[..., object] | None = None) -> None:
         super().__init__(parent, fun)
         self.keeps_lines = True
+        self.outer_scopes: int = len(named_scopes.get())
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         source = evaluated_source()
@@ -404,8 +410,56 @@ class StagingTrace(Recorder):
             frame = user_frame(2)
             if frame is not None:
                 scopes, code, at = named_scopes.get(), frame.f_code, frame.f_lasti
-                source = ScopedSource(code, at, scopes) if scopes else Source(code, at)
+                own = scopes[self.outer_scopes :] if scopes else ()
+                source = ScopedSource(code, at, own) if own else Source(code, at)
         return self.record(primitive, args, params, source)
+
+
+def scopes_here(outside: bool = False) -> tuple[str, ...]:
+    """Return the names of the scopes in the program that is staged, and of the transformations.
+
+    Args:
+        outside: whether those around the program are given, too.
+    """
+    trace: Trace = current_trace()
+    around: list[Transformation] = []
+    while not isinstance(trace, StagingTrace) and trace.parent is not trace:
+        if not trace.recording:
+            name = trace.transformation
+            around.append(Transformation("jvp" if name == "linearize" else name))
+        trace = trace.parent
+    scopes = named_scopes.get()
+    own = scopes[trace.outer_scopes :] if isinstance(trace, StagingTrace) else scopes
+    known = sum(isinstance(scope, Transformation) for scope in own)
+    return (*(scopes if outside else own), *reversed(around[: max(len(around) - known, 0)]))
+
+
+def scoped_source() -> Source | None:
+    """Return the source of what is computed here, if it is in a scope."""
+    source = evaluated_source()
+    if source is not None or not named_scopes.get():
+        return source if type(source) is ScopedSource else None
+    scopes, frame = scopes_here(), user_frame(2)
+    return ScopedSource(frame.f_code, frame.f_lasti, scopes) if frame and scopes else None
+
+
+def transposed_source(source: Source | None, line: Source | None) -> Source | None:
+    """Return the source of an equation's transpose, which is computed here.
+
+    Args:
+        source: the equation's.
+        line: what the user wrote that transposes it.
+    """
+    if not isinstance(source, ScopedSource):
+        return line
+    here, scopes = scopes_here(), source.scopes
+    pairs = enumerate(zip(here, scopes, strict=False))
+    n = next((i for i, (x, y) in pairs if x != y), min(len(here), len(scopes)))
+    within = scopes[n:]
+    if within and isinstance(within[0], Transformation):  # no program of its own
+        within = (Transformation("transpose"), *within)
+    line = source if line is None else line
+    return ScopedSource(line.code, line.instruction, (*here, *within))
 
 
 def extend(jaxpr: Jaxpr, fun: Callable[..., Sequence[Array]]) -> Jaxpr:

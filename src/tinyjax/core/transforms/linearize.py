@@ -26,11 +26,20 @@ from tinyjax.core.tracing.primitive import (
     with_zeros,
 )
 from tinyjax.core.tracing.program_rules import dependents
-from tinyjax.core.tracing.staging import FEW, Note, Recorder, Staged, StagingTracer, stage
+from tinyjax.core.tracing.staging import (
+    FEW,
+    Note,
+    Recorder,
+    Staged,
+    StagingTracer,
+    scoped_source,
+    stage,
+)
 from tinyjax.core.tracing.trace import (
     CustomCall,
     Running,
     current_trace,
+    evaluated_source,
     leak_check,
     stand_in,
 )
@@ -38,6 +47,7 @@ from tinyjax.core.transforms.jvp import JVPTrace, JVPTracer, fill_zeros, lacking
 from tinyjax.core.transforms.transpose import pull_back
 from tinyjax.core.values.array import Array
 from tinyjax.dtypes import is_inexact
+from tinyjax.frames import ScopedSource, Source, named_scopes
 
 P = TypeVar("P")
 
@@ -53,7 +63,12 @@ class LinearTrace(Recorder):
         # of the many operands that a program may take the residuals come first
         for arg in args if len(args) <= FEW else reversed(args):
             if type(arg) is StagingTracer and arg._trace is self:
-                return self.record(primitive, args, params, None)
+                source: Source | None = None
+                if self.keeps_lines and (
+                    named_scopes.get() or type(evaluated_source()) is ScopedSource
+                ):
+                    source = scoped_source()
+                return self.record(primitive, args, params, source)
         return self.parent.process(primitive, args, params)
 
     def process_custom_call(self, call: CustomCall, args: Sequence[Array]) -> Sequence[Array]:

@@ -41,7 +41,7 @@ from tinyjax.core.tracing.program_rules import (
     is_asked,
     prune_eqn,
 )
-from tinyjax.core.tracing.staging import Staged, stage
+from tinyjax.core.tracing.staging import Staged, stage, transposed_source
 from tinyjax.core.tracing.trace import (
     current_trace,
     evaluated_source,
@@ -50,7 +50,7 @@ from tinyjax.core.tracing.trace import (
 )
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.avals import ShapedArray
-from tinyjax.frames import user_source
+from tinyjax.frames import ScopedSource, user_source
 
 
 class _Undefined(dict[ShapedArray, UndefinedPrimal]):
@@ -106,8 +106,9 @@ class Transposer:
         rule = rule if choices is None else choices.apply
 
         line = evaluated_source()
-        if line is None and current_trace().keeps_lines:
-            set_evaluated_source(user_source())  # as in eval_jaxpr
+        if current_trace().keeps_lines:
+            set_evaluated_source(line or user_source())  # as in eval_jaxpr
+            rule = _in_scopes(eqns, rule)
         try:
             for recorded in reversed(eqns):
                 eqn, binders = recorded, recorded.out_binders
@@ -188,6 +189,24 @@ def pull_back(
     """
     kind = stand_in(Transposer, current_trace(), settings())
     return kind(eqns, known, linear_inputs, outs).pull_back(cotangents)
+
+
+def _in_scopes(eqns: Sequence[JaxprEqn], rule: ApplyTranspose | None) -> ApplyTranspose | None:
+    """Let transposes be in the scopes of the equations, if one is in any."""
+    for eqn in eqns:
+        if type(eqn.source) is ScopedSource:
+            break
+    else:
+        return rule
+    here = evaluated_source()
+
+    def apply(eqn: JaxprEqn, cotangents: Tangents, operands: Operands) -> Cotangents:
+        set_evaluated_source(transposed_source(eqn.source, here))
+        if rule is not None:
+            return rule(eqn, cotangents, operands)
+        return eqn.primitive.rules.transpose(cotangents, operands, eqn.params)
+
+    return apply
 
 
 def _choices(transposer: Transposer, totals: dict[Atom, Array], rule: ApplyTranspose | None) -> Any:
