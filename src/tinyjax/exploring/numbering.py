@@ -13,7 +13,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax import frames, records
+from tinyjax import frames, pycode, records
 from tinyjax.core.api.staging import make_jaxpr
 from tinyjax.core.names import jx
 from tinyjax.exploring.model import Computation, EquationView, Explored, Line, Moment, Waiting, Work
@@ -46,16 +46,15 @@ def numpy_text(fun: Callable[..., Any]) -> Callable[..., str]:
     def text(*args: Any, **kwargs: Any) -> str:
         closed = make_jaxpr(fun)(*args, **kwargs)
         body = plans.Body(closed.jaxpr, closed.consts)
-        after = [f"return [{', '.join(body.results)}]"]
-        arity = len(closed.jaxpr.in_binders) - len(closed.consts)
-        parameters = ", ".join([f"a{i}" for i in range(arity)])
+        after = [pycode.returned(pycode.list_of(body.results))]
+        code = [*body.straightened(after), *after]
+        program = pycode.printed([pycode.Function("program", body.parameters, code)], pycode.WIDTH)
         numbers = [
             f"{name} = {value.flat[0]}\n"
             for name, value in body.scope.items()
             if isinstance(value, (np.ndarray, np.generic)) and not any(value.strides)
         ]
-        lines = [f"def program({parameters}):", *body.text(after), *after]
-        return "".join([*numbers, "\n    ".join(lines)])
+        return "".join([*numbers, str(program).rstrip()])
 
     return text
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import count
@@ -14,12 +13,13 @@ import attrs
 import numpy as np
 from numpy import asarray, empty, ndarray, uint8
 
-from tinyjax import errors, frames
+from tinyjax import errors, frames, pycode
 from tinyjax.core.names import Array, ConcreteArray, Primitive, av, jt, jx, opd, pr, prim, tr
 from tinyjax.core.tracing.primitive import Hosts, Kernel, P, on_replaced
 from tinyjax.dtypes import HostArray
 from tinyjax.host import simplify
 from tinyjax.host.costs import RUNS_TO_WRITE, SECONDS_TO_PLAN, SECONDS_TO_WRITE, cost_of
+from tinyjax.pycode import Name
 
 # Programs as Python functions of NumPy arrays, written from equations.
 #
@@ -34,57 +34,8 @@ from tinyjax.host.costs import RUNS_TO_WRITE, SECONDS_TO_PLAN, SECONDS_TO_WRITE,
 _REAL: Final = frozenset(map(np.dtype, "?bhilqBHILQefd"))
 
 
-#: A name that the writer gives, or a word.
-_NAME: Final = re.compile(r"[A-Za-z_]\w*")
+#: What a function's name may not hold.
 _OTHER: Final = re.compile(r"\W")
-_CALL: Final = re.compile(r"\w+\([^()]*\)")
-_ASSIGNED: Final = re.compile(r"(\w+) = (.*)")
-#: So many brackets are written one in another: Python's compiler refuses 200.
-_MOST: Final = 40
-
-
-def _nested(lines: Sequence[str], after: Sequence[str]) -> list[str]:
-    """Write what is read once where it is read.
-
-    Memory of intermediate results is then free for the next ones, of which NumPy keeps few for
-    reuse.
-
-    Args:
-        lines: of a program.
-        after: what comes after them.
-    """
-    counts = Counter(name for line in (*lines, *after) for name in _NAME.findall(line))
-    kept = {name for text in after for name in _NAME.findall(text)}
-    waiting: dict[str, str] = {}
-    out: list[str] = []
-    for line in lines:
-        assigned = _ASSIGNED.fullmatch(line)
-        target, text = assigned.groups() if assigned else ("", line)
-        nested = _NAME.sub(lambda match: waiting.pop(match[0], match[0]), text)
-        if target and counts[target] == 2 and target not in kept and nested.count("(") < _MOST:
-            waiting[target] = nested if _CALL.fullmatch(text) else f"({nested})"
-        elif target:
-            out.append(f"{target} = {nested}")
-        else:  # a name stands for another value, or for the same in another form
-            out += [f"{name} = {value}" for name, value in waiting.items()]
-            out.append(nested)
-            waiting.clear()
-    return out
-
-
-def _freeing(lines: Sequence[str], after: Sequence[str], large: set[str]) -> list[str]:
-    """Drop names of large values behind the lines that read them last."""
-    kept = {name for text in after for name in _NAME.findall(text)}
-    out: list[str] = []
-    for line in reversed(lines):
-        names = {name for name in _NAME.findall(line) if name in large}
-        last_read = sorted(names.difference(kept))
-        kept |= names
-        if last_read:
-            out.append(f"del {', '.join(last_read)}")
-        out.append(line)
-    out.reverse()
-    return out
 
 
 def same_bits(x: HostArray, y: HostArray) -> bool:
@@ -93,11 +44,11 @@ def same_bits(x: HostArray, y: HostArray) -> bool:
 
 
 class Body:
-    """A program as lines of Python, which compute with NumPy arrays named ``a0``, ``a1``, ...
+    """A program as Python code, which computes with NumPy arrays named ``a0``, ``a1``, ...
 
     Attributes:
-        lines: are to run where NumPy's warnings are off.
-        results: the names of the results, which are arrays.
+        code: is to run where NumPy's warnings are off.
+        results: the results, which are arrays.
         constant_results: the values of those that depend on no argument.
         scope: what the names in these stand for.
         constants: the arrays in it.
@@ -114,9 +65,10 @@ class Body:
                 programs, and their operands. By default these are evaluated as eager operations
                 are.
         """
-        program, self._known = simplify.simplify(jaxpr, consts)
+        simplified = simplify.simplify(jaxpr, consts)
+        program, self._known = simplified.program, simplified.known
         self._run = run
-        self.lines: list[str] = []
+        self.code: list[pycode.Statement] = []
         self.constants: list[HostArray] = []
         self.large: set[str] = set()
         self.scope: dict[str, Any] = {
@@ -127,92 +79,102 @@ class Body:
             "ndarray": ndarray,
             "ConcreteArray": ConcreteArray,
         }
-        #: The names of values as arrays, as numbers, and of what is one or the other.
-        self._names: dict[jx.Atom, str] = {
-            x: f"a{i}" for i, x in enumerate(jaxpr.in_binders[len(consts) :])
-        }
-        self._numbers: dict[jx.Atom, str] = {}
-        self._either: dict[jx.Atom, str] = {}
+        self.parameters: tuple[str, ...] = tuple(
+            [f"a{i}" for i in range(len(jaxpr.in_binders) - len(consts))]
+        )
+        #: Values as arrays, as numbers, and what is one or the other.
+        self._arrays: dict[jx.Atom, Name] = dict(
+            zip(jaxpr.in_binders[len(consts) :], map(Name, self.parameters), strict=True)
+        )
+        self._numbers: dict[jx.Atom, Name] = {}
+        self._either: dict[jx.Atom, Name] = {}
         self._elements: dict[jx.Atom, tuple[jx.Atom, tuple[int, ...]]] = {}
         self._waiting: dict[jx.Atom, tuple[jx.JaxprEqn, prim.HostCall]] = {}
         self._repeated: dict[jx.Atom, tuple[jx.Atom, tuple[int, ...]]] = {}
-        #: The names of other forms of arrays, by what they are written as, and those of functions.
-        self._forms: dict[str, str] = {}
-        self._named: dict[object, str] = {}
+        #: Arrays in other shapes, by the names of what these are made of, and functions.
+        self._views: dict[tuple[Name, tuple[int, ...]], Name] = {}
+        self._functions: dict[object, Name] = {}
         self._results = count()
         reads = simplify.last_reads(program.eqns, program.outs)
-        reused = simplify.reused_operands(program.eqns, reads)
+        reused = simplify.reused_operands(program.eqns, reads, simplified.call_of)
         for eqn, memory in zip(program.eqns, reused, strict=True):
-            self.write(eqn, simplify.host_call(eqn), memory)
-        self.results: list[str] = [self.read(x) for x in program.outs]
+            self.write(eqn, simplified.call_of(eqn), memory)
+        self.results: list[pycode.Expression] = [self.read(x) for x in program.outs]
         self.constant_results: list[Array | None] = [self._value(x) for x in program.outs]
 
     def _value(self, x: jx.Atom) -> Array | None:
         return simplify.value_of(x, self._known)
 
     def function(
-        self, name: str, parameters: str, after: Sequence[str], before: Sequence[str] = ()
+        self, name: str, parameters: Sequence[str], after: pycode.Block, before: pycode.Block = ()
     ) -> Callable[..., Any]:
         """Make a function of it, whose text debuggers find.
 
         Args:
             name: the function's.
-            parameters: between its brackets.
-            after: the lines that follow, which take the results.
+            parameters: their names.
+            after: the statements that follow, which take the results.
             before: what is done first.
         """
-        lines = self.text(after)
-        if lines:
-            lines = ["token = set_errors(IGNORE)", "try:", *[f"    {line}" for line in lines]]
-            lines += ["finally:", "    reset_errors(token)"]
-        body = "\n    ".join([f"def {name}({parameters}):", *before, *lines, *after])
-        frames.run_text("host", name, f"{body}\n", self.scope)
+        code: pycode.Block = self.straightened(after)
+        if code:
+            token = Name("token")
+            reset = pycode.Evaluate(pycode.call("reset_errors", token))
+            code = [
+                pycode.Assign(token, pycode.call("set_errors", Name("IGNORE"))),
+                pycode.Try(code, final=[reset]),
+            ]
+        made = pycode.Function(name, tuple(parameters), [*before, *code, *after])
+        frames.run_text("host", name, str(pycode.printed([made])), self.scope)
         function: Callable[..., Any] = self.scope[name]
         return function
 
-    def text(self, after: Sequence[str]) -> list[str]:
-        """Return its lines, for those that follow and take the results."""
-        return _freeing(_nested(self.lines, after), after, self.large)
+    def straightened(self, after: pycode.Block) -> pycode.Block:
+        """Return its code, for statements that follow and take the results."""
+        return pycode.freeing(pycode.inlined(self.code, after), after, self.large)
 
-    def read(self, x: jx.Atom) -> str:
+    def _assign(self, name: Name, value: pycode.Expression) -> Name:
+        self.code.append(pycode.Assign(name, value))
+        return name
+
+    def read(self, x: jx.Atom) -> Name:
         """Name a value, in its own shape."""
         constant = self._value(x)
         if constant is not None:
             return self._constant(constant.concrete("data"))
-        if x not in self._names:
+        if x not in self._arrays:
             if x in self._numbers:
-                self._names[x] = self._view(x, x.aval.shape)
+                self._arrays[x] = self._view(x, x.aval.shape)
             elif x in self._either:
-                name = self._names[x] = self._either.pop(x)
-                self.lines.append(f"if type({name}) is not ndarray: {name} = asarray({name})")
+                name = self._arrays[x] = self._either.pop(x)
+                test = pycode.call("type", name).binary("is not", Name("ndarray"))
+                array = pycode.Assign(name, pycode.call("asarray", name))
+                self.code.append(pycode.If(test, [array]))
             elif x in self._repeated and self._repeated[x][1] == x.aval.shape:
-                self._names[x] = self._view(*self._repeated[x])
+                self._arrays[x] = self._view(*self._repeated[x])
             else:
                 self._call(*self._waiting[x])
-        return self._names[x]
+        return self._arrays[x]
 
-    def _number(self, x: jx.Atom) -> str:
+    def _number(self, x: jx.Atom) -> Name:
         """Name the one element of a value."""
         constant = self._value(x)
         if constant is not None:
             return self.add("c", constant.concrete("data").reshape(-1)[0])
         if x not in self._numbers:
-            if x in self._repeated and x not in self._names:
+            if x in self._repeated and x not in self._arrays:
                 self._numbers[x] = self._number(self._repeated[x][0])
                 return self._numbers[x]
-            if x in self._elements and x not in self._names:
+            if x in self._elements and x not in self._arrays:
                 of, place = self._elements[x]
-                name = self.read(of)
-                number = f"{name}[{', '.join(map(str, place))}]"
-                name = self.add("e", None)
+                number: pycode.Expression = _element(self.read(of), place)
             elif x in self._either:  # to take an element of a number would cost more
                 name = self._either[x]
-                number = f"{name}[()] if type({name}) is ndarray else {name}"
+                is_array = pycode.call("type", name).binary("is", Name("ndarray"))
+                number = pycode.Conditional(_element(name, ()), is_array, name)
             else:
-                name = self.read(x)
-                number = f"{name}[{', '.join('0' * x.aval.ndim) or '()'}]"
-            self._numbers[x] = f"{name}n"
-            self.lines.append(f"{name}n = {number}")
+                number = _element(self.read(x), (0,) * x.aval.ndim)
+            self._numbers[x] = self._assign(Name(f"n{len(self._numbers)}"), number)
         return self._numbers[x]
 
     def write(self, eqn: jx.JaxprEqn, call: prim.HostCall | None, place: jx.Var | None) -> None:
@@ -236,36 +198,36 @@ class Body:
         elif not self._call_with_numbers(eqn, call):
             self._call(eqn, call, place)
 
-    def _constant(self, data: HostArray) -> str:
+    def _constant(self, data: HostArray) -> Name:
         self.constants.append(data)
         return self.add("c", data)
 
-    def add(self, letter: str, value: object) -> str:
+    def add(self, letter: str, value: object) -> Name:
         """Give a value a name that begins with a letter."""
         name = f"{letter}{len(self.scope)}"
         self.scope[name] = value
-        return name
+        return Name(name)
 
-    def _function(self, eqn: jx.JaxprEqn, call: Callable[..., Any]) -> str:
+    def _function(self, eqn: jx.JaxprEqn, call: Callable[..., Any]) -> Name:
         """Name a function by the primitive that it computes."""
-        if call not in self._named:
-            self._named[call] = self.add(f"{_OTHER.sub('_', eqn.primitive.name)}_", call)
-        return self._named[call]
+        if call not in self._functions:
+            self._functions[call] = self.add(f"{_OTHER.sub('_', eqn.primitive.name)}_", call)
+        return self._functions[call]
 
-    def _view(self, root: jx.Atom, shape: tuple[int, ...]) -> str:
+    def _view(self, root: jx.Atom, shape: tuple[int, ...]) -> Name:
         """Name the elements of a value in another shape."""
-        if root in self._numbers and root not in self._names:
-            form = f"asarray({self._numbers[root]})" + (f".reshape({shape})" if shape else "")
-        elif shape == root.aval.shape:
+        is_number = root in self._numbers and root not in self._arrays
+        if not is_number and shape == root.aval.shape:
             return self.read(root)
-        else:
-            form = f"{self.read(root)}.reshape({shape})"
-        if form not in self._forms:
-            self._forms[form] = f"r{len(self._forms)}"
-            self.lines.append(f"{self._forms[form]} = {form}")
-        return self._forms[form]
+        source = self._numbers[root] if is_number else self.read(root)
+        if (source, shape) not in self._views:
+            view: pycode.Expression = pycode.call("asarray", source) if is_number else source
+            if shape or not is_number:
+                view = view.attr("reshape").call(pycode.value(shape))
+            self._views[source, shape] = self._assign(Name(f"r{len(self._views)}"), view)
+        return self._views[source, shape]
 
-    def _few(self, x: jx.Atom) -> tuple[tuple[int, ...], Callable[[], str]]:
+    def _few(self, x: jx.Atom) -> tuple[tuple[int, ...], Callable[[], Name]]:
         """Find the fewest elements that NumPy broadcasts to a value: their shape, and a name."""
         constant = self._value(x)
         if constant is not None:
@@ -276,7 +238,7 @@ class Body:
             shape = ()
         return shape, lambda: self._view(root, shape)
 
-    def _operands(self, eqn: jx.JaxprEqn, call: Callable[..., Any]) -> list[str]:
+    def _operands(self, eqn: jx.JaxprEqn, call: Callable[..., Any]) -> list[Name]:
         """Name the operands of an equation: in fewer elements, where NumPy broadcasts them."""
         if call in opd.EXACT:
             few = [self._few(x) for x in eqn.inputs]
@@ -290,55 +252,68 @@ class Body:
         values = (*eqn.inputs, *eqn.out_binders)
         if not all(map(_is_number, values)):
             return False
-        text = call.numbers
-        if text is None:
-            if not isinstance(call.call, np.ufunc):
-                return False
-            text = f"{self._function(eqn, call.call)}({', '.join('{}' for _ in eqn.inputs)})"
+        if call.numbers is None and not isinstance(call.call, np.ufunc):
+            return False
+        operands = tuple(map(self._number, eqn.inputs))
+        if call.numbers is None:
+            number: pycode.Expression = self._function(eqn, call.call).call(*operands)
+        else:
+            number = pycode.Template(call.numbers, operands)
         (out,) = eqn.out_binders
-        name = self._numbers[out] = f"n{len(self._numbers)}"
-        self.lines.append(f"{name} = {text.format(*map(self._number, eqn.inputs))}")
+        self._numbers[out] = self._assign(Name(f"n{len(self._numbers)}"), number)
         return True
 
     def _call(self, eqn: jx.JaxprEqn, call: prim.HostCall, place: jx.Var | None = None) -> None:
         """Write the call of what NumPy does."""
-        outs = [f"v{next(self._results)}" for _ in eqn.out_binders]
         if call.text is not None:
-            expression = call.text.format(*[self.read(x) for x in eqn.inputs])
-        else:
-            operands = self._operands(eqn, call.call)
-            if place is not None:
-                outs = [self.read(place)]
-                operands += outs
-            expression = f"{self._function(eqn, call.call)}({', '.join(operands)})"
-        left = ", ".join(outs) + ("" if len(outs) == 1 else ",")
-        self.lines.append(f"{left} = {expression}" if place is None else expression)
-        self._bind(eqn, outs)
+            operands = [self.read(x) for x in eqn.inputs]
+            self._bind(eqn, pycode.Template(call.text, tuple(operands)))
+            return
+        operands = self._operands(eqn, call.call)
+        if place is None:
+            self._bind(eqn, self._function(eqn, call.call).call(*operands))
+            return
+        memory = self.read(place)
+        written = self._function(eqn, call.call).call(*operands, memory)
+        self.code.append(pycode.Evaluate(written))
+        self._arrays[eqn.out_binders[0]] = memory
 
     def _call_rule(self, eqn: jx.JaxprEqn) -> None:
         """Write an equation that the ``impl`` rule evaluates, or that is a program."""
         rules = eqn.primitive.rules
-        outs = [f"v{next(self._results)}" for _ in eqn.out_binders]
-        if rules.evaluate is not None and self._run:
-            operands = ", ".join([self.read(x) for x in eqn.inputs])
-            expression = f"{self._run}({self.add('e', eqn)}, [{operands}])"
-        elif rules.evaluate is not None:
+        if rules.evaluate is not None and not self._run:
             fixed = [self._value(x) for x in eqn.inputs]
-            operands = ", ".join(self.read(x) for x in eqn.inputs if self._value(x) is None)
-            expression = f"{self._function(eqn, _evaluation(eqn, fixed))}({operands})"
+            operands = [self.read(x) for x in eqn.inputs if self._value(x) is None]
+            outs = self._function(eqn, _evaluation(eqn, fixed)).call(*operands)
         else:
-            operands = ", ".join(self.read(x) for x in eqn.inputs)
-            params = self.add("p", eqn.params)
-            expression = f"{self._function(eqn, rules.impl)}([{operands}], {params})"
-        self.lines.append(f"{', '.join(outs)}, = {expression}" if outs else expression)
-        self._bind(eqn, outs)
+            given = pycode.list_of([self.read(x) for x in eqn.inputs])
+            if rules.evaluate is not None:
+                outs = pycode.call(self._run, self.add("e", eqn), given)
+            else:
+                outs = self._function(eqn, rules.impl).call(given, self.add("p", eqn.params))
+        self._bind(eqn, outs, is_list=True)
 
-    def _bind(self, eqn: jx.JaxprEqn, outs: Sequence[str]) -> None:
+    def _bind(self, eqn: jx.JaxprEqn, value: pycode.Expression, is_list: bool = False) -> None:
+        """Give the results of an equation names.
+
+        Args:
+            eqn: the equation.
+            value: the result, or all of them in a list or tuple.
+            is_list: whether a single result is in a list, too.
+        """
+        outs = [Name(f"v{next(self._results)}") for _ in eqn.out_binders]
+        target = pycode.tuple_of(outs) if is_list or len(outs) != 1 else outs[0]
+        self.code.append(pycode.Assign(target, value) if outs else pycode.Evaluate(value))
         for x, name in zip(eqn.out_binders, outs, strict=True):
             if simplify.is_large(x):
-                self.large.add(name)
+                self.large.add(name.name)
             # NumPy gives numbers in place of arrays without axes
-            (self._names if x.aval.shape else self._either)[x] = name
+            (self._arrays if x.aval.shape else self._either)[x] = name
+
+
+def _element(array: pycode.Expression, index: tuple[int, ...]) -> pycode.Subscript:
+    places = tuple(map(pycode.value, index))
+    return pycode.Subscript(array, places[0] if len(places) == 1 else pycode.tuple_of(places))
 
 
 def _is_number(x: jx.Atom) -> bool:
@@ -521,7 +496,8 @@ def _plan(jaxpr: jx.Jaxpr) -> _Plan:
     cost = cost_of(jaxpr)
     jaxpr, known = simplify.with_compositions(jaxpr), simplify.Known()
     if cost.calls:  # what no result depends on is not called
-        jaxpr, known = simplify.simplify(simplify.with_calls_inlined(jaxpr))
+        simplified = simplify.simplify(simplify.with_calls_inlined(jaxpr))
+        jaxpr, known = simplified.program, simplified.known
     reads = simplify.last_reads(jaxpr.eqns, jaxpr.outs)
     if _leaves_unread(jaxpr.eqns, reads):
         jaxpr = _pruned(jaxpr)
@@ -603,8 +579,8 @@ def _written(jaxpr: jx.Jaxpr) -> Callable[..., list[HostArray]]:
     if cost_of(jaxpr).calls:
         program = simplify.with_calls_inlined(program)
     body = Body(_pruned(program), run="run")
-    parameters = ", ".join(["run", *[f"a{i}" for i in range(len(jaxpr.in_binders))]])
-    return body.function("evaluate", parameters, [f"return [{', '.join(body.results)}]"])
+    after = [pycode.returned(pycode.list_of(body.results))]
+    return body.function("evaluate", ["run", *body.parameters], after)
 
 
 def _host_call(eqn: jx.JaxprEqn) -> Kernel | None:

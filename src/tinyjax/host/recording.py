@@ -7,11 +7,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from tinyjax import dtypes, errors, frames, tree
+from tinyjax import dtypes, errors, frames, pycode, tree
 from tinyjax.core.names import Array, ConcreteArray, Primitive, jv, jx, lz, stg, tr
 from tinyjax.core.tracing.primitive import ZERO
 from tinyjax.core.values.operands import raw_host
 from tinyjax.host import LARGEST, NotHereError, Program, fall_back, plans
+from tinyjax.pycode import Name
 
 
 class Replay(stg.StagingTrace):
@@ -54,7 +55,7 @@ def make_program(
             out = fun(*positional, **dict(zip(kwargs, named, strict=True)))
             staged = trace.build(tree.leaves(out))
         body = write_staged(staged)
-        program = _function(body, result, len(staged.jaxpr.in_binders) - len(staged.consts))
+        program = _function(body, result)
         again = tree.leaves(program(*hosts))
         return program if _repeats(tree.leaves(result), again, body) else None
     except errors.ConcretizationError:  # what needs data cannot be staged
@@ -91,34 +92,34 @@ def write_staged(staged: stg.Staged) -> plans.Body:
     if staged.notes or jx.effects(jaxpr).any or largest > LARGEST:
         raise errors.ConcretizationError("it is evaluated each time.")
     body = plans.Body(jaxpr, staged.consts)
-    if not {f"a{i}" for i in range(len(jaxpr.in_binders))}.isdisjoint(body.results):
+    if any(isinstance(x, Name) and x.name in body.parameters for x in body.results):
         raise errors.ConcretizationError("it gives an operand itself.")
     for i, (x, constant) in enumerate(zip(jaxpr.outs, body.constant_results, strict=True)):
         if constant is not None and not _can_be_copied(constant):
             raise errors.ConcretizationError("it gives a constant itself.")
         body.scope[f"t{i}"] = x.aval
-        copied = "" if constant is None else ".copy()"
-        body.results[i] = f"ConcreteArray({body.results[i]}{copied}, t{i})"
+        data = body.results[i]
+        copied = data if constant is None else data.attr("copy").call()
+        body.results[i] = pycode.call("ConcreteArray", copied, Name(f"t{i}"))
     return body
 
 
-def _function(body: plans.Body, result: Any, arity: int) -> Program:
+def _function(body: plans.Body, result: Any) -> Program:
     """Make the function of a program; the results go into containers like those of ``result``."""
     results, scope = body.results, body.scope
-    shown = ", ".join(results)
     match result:
-        case ConcreteArray():
-            pass
+        case ConcreteArray() if len(results) == 1:
+            (shown,) = results
         case tuple() | list() if type(result) in (tuple, list) and len(result) == len(results):
-            shown = f"({shown},)" if isinstance(result, tuple) else f"[{shown}]"
+            items = tuple(results)
+            shown = pycode.Display("()" if isinstance(result, tuple) else "[]", items)
         case tuple() if hasattr(result, "_fields") and len(result) == len(results):
             scope["kind"] = type(result)
-            shown = f"kind({shown})"
+            shown = pycode.call("kind", *results)
         case _:
             scope |= {"unflatten": tree.unflatten, "structure": tree.structure(result)}
-            shown = f"unflatten(structure, [{shown}])"
-    parameters = ", ".join([f"a{i}" for i in range(arity)])
-    return body.function("program", parameters, [f"return {shown}"])
+            shown = pycode.call("unflatten", Name("structure"), pycode.list_of(results))
+    return body.function("program", body.parameters, [pycode.returned(shown)])
 
 
 def _can_be_copied(x: Array) -> bool:
@@ -234,51 +235,72 @@ def _write_step(
         with tr.Running(linear):
             tangents_in = [ZERO if t is None else t for t in tangents]
             outs, tangents_out = primitive.rules.jvp(primals, tangents_in, params)
-        names = {id(x): f"x{i}" for i, x in enumerate(primals)}
+        names = {id(x): Name(f"x{i}") for i, x in enumerate(primals)}
         values = [*outs, *[value for _, value in linear.consts.values()]]
         computed = {id(x): x for x in values if id(x) not in names}
         body = write_staged(trace.build([*computed.values()]))
-    names |= {key: f"o{i}" for i, key in enumerate(computed)}
+    names |= {key: Name(f"o{i}") for i, key in enumerate(computed)}
     body.scope |= {"Var": jx.Var, "JaxprEqn": jx.JaxprEqn, "NotHereError": NotHereError}
     body.scope |= {"JVPTracer": jv.JVPTracer, "Tracer": stg.StagingTracer}
+    variables: dict[jx.Atom, pycode.Expression] = {}
 
-    variables: dict[jx.Atom, str] = {}
-    head: list[str] = []
+    def known(value: object) -> Name:
+        return body.add("g", value)
+
+    head: list[pycode.Statement] = []
     for i, t in enumerate(tangents):
+        primal, s, a = Name(f"x{i}"), Name(f"s{i}"), Name(f"a{i}")
         if t is not None:
-            variables[t.binder] = f"s{i}.binder"
-            head.append(f"if x{i}._trace is not trace: raise NotHereError")
-            head.append(f"s{i} = x{i}.tangent; x{i} = x{i}.primal")
-            others = f"s{i}._trace is not linear or s{i}.aval is not {body.add('g', t.aval)}"
-            others = f"type(x{i}) is not ConcreteArray or type(s{i}) is not Tracer or {others}"
-            head.append(f"if {others}: raise NotHereError")
-        if body.lines:
-            head.append(f"a{i} = x{i}._host")
-            head.append(f"if a{i} is None: a{i} = x{i}.host")
+            variables[t.binder] = s.attr("binder")
+            head += [
+                _refused_if(primal.attr("_trace").binary("is not", Name("trace"))),
+                pycode.Assign(s, primal.attr("tangent")),
+                pycode.Assign(primal, primal.attr("primal")),
+                _refused_if(
+                    pycode.call("type", primal).binary("is not", Name("ConcreteArray")),
+                    pycode.call("type", s).binary("is not", Name("Tracer")),
+                    s.attr("_trace").binary("is not", Name("linear")),
+                    s.attr("aval").binary("is not", known(t.aval)),
+                ),
+            ]
+        if body.code:
+            lacking = a.binary("is", pycode.NONE)
+            head.append(pycode.Assign(a, primal.attr("_host")))
+            head.append(pycode.If(lacking, [pycode.Assign(a, primal.attr("host"))]))
 
-    tail = [f"o{i} = {text}" for i, text in enumerate(body.results)]
+    tail: list[pycode.Statement] = [
+        pycode.Assign(Name(f"o{i}"), result) for i, result in enumerate(body.results)
+    ]
     for i, (var, value) in enumerate(linear.consts.values()):
-        variables[var] = f"k{i}"
-        tail.append(f"k{i} = linear.atom({names[id(value)]})")
+        variables[var] = constant = Name(f"k{i}")
+        tail.append(pycode.Assign(constant, pycode.call("linear.atom", names[id(value)])))
     for eqn in linear.eqns:
-        inputs = [body.add("g", x) if isinstance(x, jx.Lit) else variables[x] for x in eqn.inputs]
+        inputs = [known(x) if isinstance(x, jx.Lit) else variables[x] for x in eqn.inputs]
         for var in eqn.out_binders:
-            variables[var] = f"w{len(variables)}"
-            tail.append(f"{variables[var]} = Var({body.add('g', var.aval)})")
-        binders = "".join(f"{variables[var]}, " for var in eqn.out_binders)
-        applied, given = body.add("g", eqn.primitive), body.add("g", eqn.params)
-        fields = f"{applied}, ({', '.join(inputs)},), {given}, ({binders})"
-        tail.append(f"linear.eqns.append(JaxprEqn({fields}))")
-    results: list[str] = []
+            variables[var] = binder = Name(f"w{len(variables)}")
+            tail.append(pycode.Assign(binder, pycode.call("Var", known(var.aval))))
+        operands, binders = [
+            pycode.tuple_of(some) for some in (inputs, [variables[var] for var in eqn.out_binders])
+        ]
+        made = (known(eqn.primitive), operands, known(eqn.params), binders)
+        noted = pycode.call("linear.eqns.append", pycode.call("JaxprEqn", *made))
+        tail.append(pycode.Evaluate(noted))
+    results: list[pycode.Expression] = []
     for x, tangent in zip(outs, tangents_out, strict=True):
-        result = names[id(x)]
+        result: pycode.Expression = names[id(x)]
         if tangent is not ZERO:
             atom = linear.atom(tangent)
             if isinstance(atom, jx.Lit):  # it depends on no tangent
                 raise NotHereError
-            tracer = f"Tracer(linear, {variables[atom]}, {body.add('g', tangent.aval)})"
-            result = f"JVPTracer(trace, {result}, {tracer})"
+            tracer = pycode.call("Tracer", Name("linear"), variables[atom], known(tangent.aval))
+            result = pycode.call("JVPTracer", Name("trace"), result, tracer)
         results.append(result)
-    tail.append(f"return ({', '.join(results)},)")
-    parameters = ", ".join(["trace", "linear", *[f"x{i}" for i in range(len(primals))]])
+    tail.append(pycode.returned(pycode.tuple_of(results)))
+    parameters = ["trace", "linear", *[f"x{i}" for i in range(len(primals))]]
     return body.function("step", parameters, tail, head), body
+
+
+def _refused_if(*conditions: pycode.Expression) -> pycode.If:
+    """Refuse operands for which one of some conditions holds."""
+    test = conditions[0] if len(conditions) == 1 else pycode.Operation("or", conditions)
+    return pycode.If(test, [pycode.Leave("raise", Name("NotHereError"))])

@@ -6,7 +6,7 @@ computed once, what depends on no argument is computed now, and what that choose
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 import attrs
@@ -38,7 +38,25 @@ def host_call(eqn: jx.JaxprEqn) -> prim.HostCall | None:
     return eqn.primitive.host_call([x.aval for x in eqn.inputs], eqn.params)
 
 
-def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> tuple[jx.Jaxpr, Known]:
+@attrs.frozen(eq=False)
+class Simplified:
+    """A program made simpler.
+
+    Attributes:
+        program: the program.
+        known: the values of variables that depend on no argument.
+    """
+
+    program: jx.Jaxpr
+    known: Known
+    _calls: dict[int, prim.HostCall | None]
+
+    def call_of(self, eqn: jx.JaxprEqn) -> prim.HostCall | None:
+        """Return what NumPy does for one of the equations, asked for once."""
+        return self._calls[id(eqn)] if id(eqn) in self._calls else host_call(eqn)
+
+
+def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> Simplified:
     """Simplify a program.
 
     Args:
@@ -47,6 +65,7 @@ def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> tuple[jx.Jaxpr, K
     """
     known: Known = dict(zip(jaxpr.in_binders, consts, strict=False))
     eqns: list[jx.JaxprEqn] = []
+    calls: dict[int, prim.HostCall | None] = {}
     same: dict[jx.Atom, jx.Atom] = {}
     makers: dict[jx.Atom, jx.JaxprEqn] = {}
     met: dict[tuple[object, ...], tuple[jx.Var, ...]] = {}
@@ -89,8 +108,10 @@ def simplify(jaxpr: jx.Jaxpr, consts: Sequence[Array] = ()) -> tuple[jx.Jaxpr, K
                 same.update(zip(eqn.out_binders, before, strict=True))
                 continue
         eqns.append(eqn)
+        calls[id(eqn)] = call
     results = tuple([same.get(x, x) for x in jaxpr.outs])
-    return pr.dce(jx.Jaxpr(jaxpr.in_binders, tuple(eqns), results)), known
+    program = pr.dce(jx.Jaxpr(jaxpr.in_binders, tuple(eqns), results))
+    return Simplified(program, known, calls)
 
 
 def _taken(eqn: jx.JaxprEqn, predicate: Array | None) -> jx.Atom | None:
@@ -149,7 +170,9 @@ def last_reads(eqns: Sequence[jx.JaxprEqn], outs: Sequence[jx.Atom]) -> list[lis
 
 
 def reused_operands(
-    eqns: Sequence[jx.JaxprEqn], reads: Sequence[Sequence[jx.Var]]
+    eqns: Sequence[jx.JaxprEqn],
+    reads: Sequence[Sequence[jx.Var]],
+    call_of: Callable[[jx.JaxprEqn], prim.HostCall | None] = host_call,
 ) -> list[jx.Var | None]:
     """Find for each equation the operand in whose memory the result is put, if there is one.
 
@@ -160,9 +183,10 @@ def reused_operands(
     Args:
         eqns: the equations.
         reads: the variables that nothing reads after each, as ``last_reads`` says.
+        call_of: gives what NumPy does for an equation.
     """
     calls = [
-        host_call(eqn) if any(map(is_large, (*eqn.inputs, *eqn.out_binders))) else None
+        call_of(eqn) if any(map(is_large, (*eqn.inputs, *eqn.out_binders))) else None
         for eqn in eqns
     ]
     alone: set[jx.Atom] = set()

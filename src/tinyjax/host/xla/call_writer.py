@@ -21,10 +21,11 @@ import numpy as np
 from jaxlib._jax import ShardedToken, collect_garbage, pytree
 from numpy import ndarray
 
-from tinyjax import config, dtypes, frames, tree
+from tinyjax import config, dtypes, frames, pycode, tree
 from tinyjax.core.names import Array, ConcreteArray, av, dev, opd, sig
 from tinyjax.core.values.concrete import PlacedArray
 from tinyjax.core.xla import backend, executable, threads
+from tinyjax.pycode import Name
 from tinyjax.tree.node import KINDS
 
 _registry: Final = pytree.PyTreeRegistry()
@@ -203,18 +204,71 @@ def _spend(nbytes: int, by: ArgumentMemory) -> None:
 _MOST_LEAVES: Final = 4000
 _MOST_IN_LINE: Final = 64
 _ARRAY: Final = frozenset((ConcreteArray,))
-#: The operand of an array that is donated.
-_TAKEN: Final = "(m{0}(x{0}))"
 
 
-#: What a written call needs of a compiled program: the texts of the operands that are no constants,
-#: in which {0} is an argument's number; and what names in the call stand for. ``run`` runs it, and
-#: ``finish`` makes results of what it returns and of ``u0``, ... ``c0``, ... are the constants, and
-#: ``m0``, ... make operands of arguments. On one device there are ``memory``, what NumPy arguments
-#: are copied into; ``run_noted``, which tells when a run has ended, too; ``lend``, which makes the
-#: buffers that arrays lack, and says whether there were any such; and ``is_twice``: whether one of
-#: the arrays that are donated, which are the first of these, is another of them, or closed over.
-Parts: TypeAlias = tuple[tuple[str, ...], dict[str, Any]]
+class Operand(Enum):
+    """How an argument becomes an operand."""
+
+    BUFFER = "the buffer of an array that has one"
+    TAKEN = "the buffer of an array that is donated"
+    COPIED = "memory that the argument is copied into"
+    MOVED = "what moves it makes of it"
+    AS_IT_IS = "the argument itself"
+
+    def of(self, i: int) -> pycode.Expression:
+        """Write it for an argument, by its number."""
+        x = Name(f"x{i}")
+        match self:
+            case Operand.BUFFER:
+                return x.attr("_buffer")
+            case Operand.COPIED:
+                return Name(f"b{i}")
+            case Operand.AS_IT_IS:
+                return x
+            case Operand.TAKEN | Operand.MOVED:
+                return pycode.call(f"m{i}", x)
+
+
+class Argument(Enum):
+    """What an argument is, as later ones are compared with it."""
+
+    ARRAY = "an array on the host"
+    ARRAY_HERE = "one that may be met by arrays elsewhere"
+    PLACED = "an array elsewhere"
+    NUMPY = "an array of NumPy's"
+    NUMBER = "a number"
+
+    def differs(self, i: int) -> list[pycode.Expression]:
+        """Write in which cases an argument, by its number, is another."""
+        x, kind, place = Name(f"x{i}"), Name(f"t{i}"), Name(f"l{i}")
+        cls, is_of_type = pycode.call("type", x), x.attr("_aval").binary("is not", kind)
+        match self:
+            case Argument.ARRAY:  # for the first device, one that lies elsewhere has no buffer
+                return [is_of_type]
+            case Argument.ARRAY_HERE:
+                return [cls.binary("is not", Name("array")), is_of_type]
+            case Argument.PLACED:  # others have no such attributes, and are compared so, too
+                return [is_of_type, _is_another(x.attr("_sharding"), place)]
+            case Argument.NUMPY:
+                is_shaped = x.attr("shape").binary("!=", place)
+                typed = _is_another(x.attr("dtype"), kind)
+                return [cls.binary("is not", Name("ndarray")), is_shaped, typed]
+            case Argument.NUMBER:
+                return [cls.binary("is not", kind)]
+
+
+def _is_another(x: pycode.Expression, than: Name) -> pycode.Expression:
+    return pycode.Operation("and", (x.binary("is not", than), x.binary("!=", than)))
+
+
+#: What a written call needs of a compiled program: how the arguments become operands; and what
+#: names in the call stand for. ``run`` runs it, and ``finish`` makes results of what it returns and
+#: of ``u0``, ... ``c0``, ... are the constants, and ``m0``, ... make operands of arguments. On one
+#: device there are ``memory``, what NumPy arguments are copied into; ``run_noted``, which tells
+#: when a run has ended, too; ``lend``, which makes the buffers that arrays lack, and says whether
+#: there were any such; and ``is_twice``: whether one of the arrays that are donated, which are the
+#: first of these, is another of them, or closed over.
+Parts: TypeAlias = tuple[tuple[Operand, ...], dict[str, Any]]
 
 
 def numbered(letter: str, values: Iterable[object]) -> dict[str, Any]:
@@ -264,7 +318,7 @@ def written_call(
         in_tree,
         out_tree,
         len(consts),
-        tuple([condition for condition, *_ in compared]),
+        tuple([argument for argument, *_ in compared]),
         operands,
         on_several,
         tuple([(place, _is_itself(value)) for place, value in static]),
@@ -273,20 +327,16 @@ def written_call(
     return None if prepare is None else prepare(**parts)
 
 
-def _compared(leaf: Any, may_be_elsewhere: bool) -> tuple[str, object, object]:
-    """Write whether an argument is another than this, given what it is compared with."""
+def _compared(leaf: Any, may_be_elsewhere: bool) -> tuple[Argument, object, object]:
+    """Return what an argument is, with its type and what else it is compared with."""
     kind = type(leaf)
     if kind is ConcreteArray:
-        # for the first device, an array that lies elsewhere has no buffer
-        is_other = "type(x{0}) is not array or " if may_be_elsewhere else ""
-        return f"{is_other}x{{0}}._aval is not t{{0}}", leaf.aval, None
-    if isinstance(leaf, PlacedArray):  # others have no such attributes, and are compared so, too
-        lies = "x{0}._sharding is not l{0} and x{0}._sharding != l{0}"
-        return f"x{{0}}._aval is not t{{0}} or {lies}", leaf.aval, leaf._sharding
+        return (Argument.ARRAY_HERE if may_be_elsewhere else Argument.ARRAY), leaf.aval, None
+    if isinstance(leaf, PlacedArray):
+        return Argument.PLACED, leaf.aval, leaf._sharding
     if kind is ndarray:
-        is_other = "x{0}.shape != l{0} or x{0}.dtype is not t{0} and x{0}.dtype != t{0}"
-        return f"type(x{{0}}) is not ndarray or {is_other}", leaf.dtype, leaf.shape
-    return "type(x{0}) is not t{0}", kind, None
+        return Argument.NUMPY, leaf.dtype, leaf.shape
+    return Argument.NUMBER, kind, None
 
 
 def _on_one(
@@ -294,12 +344,13 @@ def _on_one(
 ) -> Parts:
     on = program.backend
     memory = ArgumentMemory(on)
-    operands: list[str] = []
+    operands: list[Operand] = []
     for i, leaf in enumerate(leaves, len(consts)):
         if type(leaf) is ConcreteArray:
-            operands.append(_TAKEN if i in program.donated else "x{0}._buffer")
+            operands.append(Operand.TAKEN if i in program.donated else Operand.BUFFER)
         else:
-            operands.append("b{0}" if memory.add(program.in_avals[i]) else "m{0}(x{0})")
+            is_copied = memory.add(program.in_avals[i])
+            operands.append(Operand.COPIED if is_copied else Operand.MOVED)
 
     def lend(*arrays: Any) -> bool:
         if not _ARRAY.issuperset(map(type, arrays)):
@@ -328,7 +379,7 @@ def _on_one(
         "is_twice": is_twice,
     }
     parts |= numbered("c", [backend.buffer_of(c, on) for c in consts])
-    parts |= numbered("m", [program.take if text == _TAKEN else send for text in operands])
+    parts |= numbered("m", [program.take if x is Operand.TAKEN else send for x in operands])
     return tuple(operands), parts | numbered("u", program.out_avals)
 
 
@@ -362,43 +413,48 @@ def _difference(value: Any) -> Callable[[Any], bool]:
     return lambda other: hash(other) != number or not sig.same_value(other, value)
 
 
-# Texts
+# Code
+
+
+_REFUSED: Final = pycode.returned(Name("NotImplemented"))
 
 
 class _Writer:
-    """A text that takes containers apart and puts others together.
+    """Code that takes containers apart and puts others together.
 
     Attributes:
-        lines: what binds the leaves of the arguments, and leaves calls of other structures.
-        scope: what names in the text stand for.
+        code: binds the leaves of the arguments, and leaves calls of other structures.
+        scope: what names in the code stand for.
     """
 
     def __init__(self) -> None:
-        self.lines: list[str] = []
+        self.code: list[pycode.Statement] = []
         self.scope: dict[str, Any] = {}
         self._nodes = count()
 
-    def constant(self, value: object) -> str:
+    def constant(self, value: object) -> pycode.Expression:
         """Name a value, or write it where it is a text."""
         if type(value) is str:
-            return repr(value)
+            return pycode.value(value)
         name = f"C{len(self.scope)}"
         self.scope[name] = value
-        return name
+        return Name(name)
 
-    def leave(self, condition: str) -> None:
-        self.lines.append(f"if {condition}: return NotImplemented")
+    def leave(self, *conditions: pycode.Expression) -> None:
+        """Leave calls for which one of some conditions holds."""
+        test = conditions[0] if len(conditions) == 1 else pycode.Operation("or", conditions)
+        self.code.append(pycode.If(test, [_REFUSED]))
 
-    def bind(self, names: Sequence[str], value: str) -> None:
+    def bind(self, names: Sequence[Name], value: Name) -> None:
         if names:
-            self.lines.append(f"{_tuple(names)} = {value}")
+            self.code.append(_bound(names, value))
 
-    def children(self, node: tree.PyTreeDef, first: int) -> list[tuple[tree.PyTreeDef, str, int]]:
+    def children(self, node: tree.PyTreeDef, first: int) -> list[tuple[tree.PyTreeDef, Name, int]]:
         """Name the children of a node, the leaves by their numbers; with where these begin."""
-        inner: list[tuple[tree.PyTreeDef, str, int]] = []
+        inner: list[tuple[tree.PyTreeDef, Name, int]] = []
         for child in node.children():
             name = f"x{first}" if child is tree.LEAF else f"n{next(self._nodes)}"
-            inner.append((child, name, first))
+            inner.append((child, Name(name), first))
             first += child.num_leaves
         return inner
 
@@ -415,18 +471,19 @@ class _Writer:
         by_name = dict(zip(kwargs.metadata, [name for _, name, _ in keywords], strict=True))
         for j, place in enumerate(static):
             if isinstance(place, int):
-                parts.insert(place, f"k{j}")
+                parts.insert(place, Name(f"k{j}"))
             else:
-                by_name[place] = f"k{j}"
-        self.leave(f"len(args) != {len(parts)}")
-        self.bind(parts, "args")
-        self.leave(f"len(kwargs) != {len(by_name)}" if by_name else "kwargs")
+                by_name[place] = Name(f"k{j}")
+        given, named = Name("args"), Name("kwargs")
+        self.leave(_has_not(given, len(parts)))
+        self.bind(parts, given)
+        self.leave(_has_not(named, len(by_name)) if by_name else named)
         for name, part in by_name.items():
-            self.lines.append(f"{part} = kwargs[{name!r}]")
+            self.code.append(pycode.Assign(part, pycode.Subscript(named, pycode.value(name))))
         for node, name, first in (*positional, *keywords):
             self.take(node, name, first)
 
-    def take(self, node: tree.PyTreeDef, name: str, first: int) -> None:
+    def take(self, node: tree.PyTreeDef, name: Name, first: int) -> None:
         """Take a container apart.
 
         Args:
@@ -441,51 +498,57 @@ class _Writer:
         parts = [part for _, part, _ in inner]
         cls = kind.node_type
         if cls is NoneType:
-            self.leave(f"{name} is not None")
-        elif cls is tuple or cls is list:
-            self.leave(f"type({name}) is not {cls.__name__} or len({name}) != {len(parts)}")
-            self.bind(parts, name)
-        elif cls is dict:
-            self.leave(f"type({name}) is not dict or len({name}) != {len(parts)}")
-            keys = map(self.constant, node.metadata)
-            self.lines += [f"{x} = {name}[{key}]" for x, key in zip(parts, keys, strict=True)]
+            self.leave(name.binary("is not", pycode.NONE))
+        elif cls in (tuple, list, dict):
+            is_other = pycode.call("type", name).binary("is not", Name(cls.__name__))
+            self.leave(is_other, _has_not(name, len(parts)))
+            if cls is dict:
+                for part, key in zip(parts, node.metadata, strict=True):
+                    item = pycode.Subscript(name, self.constant(key))
+                    self.code.append(pycode.Assign(part, item))
+            else:
+                self.bind(parts, name)
         else:
-            self.leave(f"type({name}) is not {self.constant(cls)}")
-            self.lines.append(f"parts, metadata = {self.constant(kind.flatten)}({name})")
-            self.leave(self.differs("metadata", node.metadata))
-            self.bind(parts, "parts")
+            self.leave(pycode.call("type", name).binary("is not", self.constant(cls)))
+            flat, metadata = Name("parts"), Name("metadata")
+            taken = self.constant(kind.flatten).call(name)
+            self.code.append(pycode.Assign(pycode.tuple_of([flat, metadata]), taken))
+            self.leave(self.differs(metadata, node.metadata))
+            self.bind(parts, flat)
         for child, part, start in inner:
             self.take(child, part, start)
 
-    def differs(self, name: str, metadata: object) -> str:
+    def differs(self, name: Name, metadata: object) -> pycode.Expression:
         """Write whether a variable holds other metadata than this."""
-        other = f"{self.constant(_difference(metadata))}({name})"
+        other = self.constant(_difference(metadata)).call(name)
         if not _is_itself(metadata):
             return other
-        return f"{name} is not {self.constant(metadata)} and {other}"
+        is_not = name.binary("is not", self.constant(metadata))
+        return pycode.Operation("and", (is_not, other))
 
-    def put(self, node: tree.PyTreeDef, leaves: Iterator[str]) -> str:
-        """Write an expression for a container whose leaves have these expressions."""
+    def put(self, node: tree.PyTreeDef, leaves: Iterator[pycode.Expression]) -> pycode.Expression:
+        """Write a container that has these leaves."""
         kind = node.kind
         if kind is None:
             return next(leaves)
         parts = [self.put(child, leaves) for child in node.children()]
         cls = kind.node_type
         if cls is NoneType:
-            return "None"
+            return pycode.NONE
         if cls is tuple:
-            return _tuple(parts)
+            return pycode.tuple_of(parts)
         if cls is list:
-            return f"[{', '.join(parts)}]"
+            return pycode.list_of(parts)
         if cls is dict:
             keys = map(self.constant, node.metadata)
-            return f"{{{', '.join([f'{k}: {x}' for k, x in zip(keys, parts, strict=True)])}}}"
+            pairs = [pycode.Pair(key, x) for key, x in zip(keys, parts, strict=True)]
+            return pycode.Display("{}", tuple(pairs))
         make, metadata = self.constant(kind.unflatten), self.constant(node.metadata)
-        return f"{make}({metadata}, {_tuple(parts)})"
+        return make.call(metadata, pycode.tuple_of(parts))
 
 
-def _tuple(parts: Iterable[str]) -> str:
-    return f"({''.join([f'{part}, ' for part in parts])})"
+def _has_not(container: Name, size: int) -> pycode.Expression:
+    return pycode.call("len", container).binary("!=", pycode.value(size))
 
 
 @lru_cache(maxsize=1024)
@@ -493,8 +556,8 @@ def _written(
     in_tree: tree.PyTreeDef,
     out_tree: tree.PyTreeDef,
     num_consts: int,
-    conditions: tuple[str, ...],
-    operands: tuple[str, ...],
+    arguments: tuple[Argument, ...],
+    operands: tuple[Operand, ...],
     on_several: bool,
     static: tuple[tuple[int | str, bool], ...],
     names: tuple[str, ...],
@@ -509,26 +572,24 @@ def _written(
     if many or not _register_nodes(out_tree, _DEEPEST):
         return None
     writer.take_arguments(in_tree, [place for place, _ in static])
-    result = writer.put(out_tree, iter(_numbered(["r{0}"] * size)))
-    differs = _numbered(conditions)
+    result = writer.put(out_tree, iter(pycode.names("r", range(size))))
+    differs = [x for i, argument in enumerate(arguments) for x in argument.differs(i)]
     for j, (_, is_itself) in enumerate(static):
-        differs.append(f"k{j} is not v{j} and d{j}(k{j})" if is_itself else f"d{j}(k{j})")
+        value, is_other = Name(f"k{j}"), pycode.call(f"d{j}", Name(f"k{j}"))
+        is_not = value.binary("is not", Name(f"v{j}"))
+        differs.append(pycode.Operation("and", (is_not, is_other)) if is_itself else is_other)
     if differs:
-        writer.leave(" or ".join(differs))
+        writer.leave(*differs)
     run = _run_on_several if on_several else _run_on_one
-    lines = [
-        f"def prepare({', '.join(names)}):",
-        "    def call(args, kwargs):",
-        "        try:",
-        *[f"            {line}" for line in writer.lines],
-        "        except Exception:",  # the usual way fails likewise
-        "            return NotImplemented",
-        *[f"        {line}" for line in run(operands, num_consts, size)],
-        f"        return {result}",
-        "    return call",
+    body = [
+        pycode.Try(writer.code, (("Exception", [_REFUSED]),)),  # the usual way fails likewise
+        *run(operands, num_consts, size),
+        pycode.returned(result),
     ]
+    call = pycode.Function("call", ("args", "kwargs"), body)
+    made = pycode.Function("prepare", names, [call, pycode.returned(Name("call"))])
     scope = _SCOPE | writer.scope
-    frames.run_text("xla", "written", "\n".join(lines) + "\n", scope)
+    frames.run_text("xla", "written", str(pycode.printed([made])), scope)
     prepare: Callable[..., sig.ShortCall] = scope["prepare"]
     return prepare
 
@@ -543,77 +604,102 @@ _SCOPE: Final[dict[str, Any]] = {
 }
 
 
-def _run_on_one(operands: Sequence[str], num_consts: int, size: int) -> list[str]:
+def _run_on_one(operands: Sequence[Operand], num_consts: int, size: int) -> list[pycode.Statement]:
     """Write what runs a program on one device, and makes arrays of its results."""
-    staged = [i for i, operand in enumerate(operands) if operand == "b{0}"]
-    own = [i for i, operand in enumerate(operands) if operand == "x{0}._buffer"]
-    take: list[str] = []
-    give_up: list[str] = []
-    if _TAKEN in operands:
-        taken = [i for i, operand in enumerate(operands) if operand == _TAKEN]
-        take = [f"if is_twice{_names('x', [*taken, *own])}: return NotImplemented"]
-        give_up = [f"give_up_taken(x{i})" for i in taken]
-    copy: list[str] = []
-    run = "run"
-    leave: list[str] = []
-    if staged:
-        copy = [
-            "try:",
-            "    pieces = memory.free.pop()",  # atomic: another thread takes others
-            "except IndexError:",
-            "    pieces = memory.take()",
-            f"{_names('hb', staged)} = pieces",
-            *[f"h{i}[...] = x{i}" for i in staged],
+
+    def arguments(kind: Operand) -> tuple[Name, ...]:
+        return pycode.names("x", [i for i, operand in enumerate(operands) if operand is kind])
+
+    copied, own, taken = map(arguments, (Operand.COPIED, Operand.BUFFER, Operand.TAKEN))
+    buffers = [*pycode.names("c", range(num_consts)), *_operands(operands)]
+    outs, results = Name("outs"), pycode.names("y", range(size))
+    run: pycode.Expression = Name("run")
+    code: list[pycode.Statement] = []
+    if taken:
+        code.append(pycode.If(pycode.call("is_twice", *taken, *own), [_REFUSED]))
+    if copied:
+        notes, pieces = Name("notes"), Name("pieces")
+        free = pycode.call("memory.free.pop")  # atomic: another thread takes others
+        hosts = [Name(f"h{x.name[1:]}") for x in copied]
+        views = [Name(f"{letter}{x.name[1:]}") for x in copied for letter in "hb"]
+        none_free = [pycode.Assign(pieces, pycode.call("memory.take"))]
+        code += [
+            pycode.Try([pycode.Assign(pieces, free)], (("IndexError", none_free),)),
+            pycode.Assign(pycode.tuple_of(views), pieces),
+            *[
+                pycode.Assign(pycode.Subscript(host, pycode.Literal("...")), x)
+                for host, x in zip(hosts, copied, strict=True)
+            ],
+            pycode.Assign(notes, Name("memory.notes")),  # once: another thread may change it
         ]
-        run = "(run_noted if notes else run)"
-        copy += ["notes = memory.notes"]  # once: another thread may change it
-        leave = [
-            "if notes: memory.in_use.append((outs.consume_token(), pieces))",
-            "else: memory.notes = True",
-        ]
+        run = pycode.Conditional(Name("run_noted"), notes, run)
+    release = pycode.Evaluate(pycode.call("collect_garbage"))
+    finished = pycode.call("outs.consume_with_handlers", Name("finish"))
+    code += [
+        pycode.If(pycode.call("is_release_due"), [release]),
+        pycode.Assign(outs, pycode.Call(run, (pycode.list_of(buffers),))),
+        _bound(results, finished),
+    ]
+    if copied:
+        in_use = pycode.tuple_of([pycode.call("outs.consume_token"), Name("pieces")])
+        noted = pycode.Evaluate(pycode.call("memory.in_use.append", in_use))
+        to_note = pycode.Assign(Name("memory.notes"), pycode.value(True))
+        leave = pycode.If(Name("notes"), [noted], [to_note])
         if size:  # all results of a program are ready at once, when it has read its operands
-            leave = ["if y0.is_ready(): memory.free.append(pieces)", f"el{leave[0]}", leave[1]]
-    buffers = [*[f"c{i}" for i in range(num_consts)], *_numbered(operands)]
-    # faster than calling the class
-    array = "r{0} = new(array); r{0}._host = None; r{0}._aval = u{0}; r{0}._buffer = y{0}"
-    if size > _MOST_IN_LINE:
-        array = "r{0} = array(None, u{0}, y{0})"
-    lines = [
-        *take,
-        *copy,
-        "if is_release_due(): collect_garbage()",
-        f"outs = {run}([{', '.join(buffers)}])",
-        f"{_names('y', range(size))} = outs.consume_with_handlers(finish)",
-        *leave,
-        *give_up,
-        *_numbered([array] * size),
-    ]
+            freed = pycode.Evaluate(pycode.call("memory.free.append", Name("pieces")))
+            leave = pycode.If(pycode.call("y0.is_ready"), [freed], [leave])
+        code.append(leave)
+    code += [pycode.Evaluate(pycode.call("give_up_taken", x)) for x in taken]
+    for i in range(size):
+        code += _array(i) if size <= _MOST_IN_LINE else [_array_of_class(i)]
+    again = pycode.call("call", Name("args"), Name("kwargs"))
+    lent = pycode.Conditional(again, pycode.call("lend", *own), _REFUSED.value)
     return [
-        "try:",
-        *[f"    {line}" for line in lines],
-        "except (AttributeError, OverflowError, RuntimeError, ValueError):",
-        "    return NotImplemented",
-        "except TypeError:",  # an array has no buffer yet
-        f"    return call(args, kwargs) if lend{_names('x', own)} else NotImplemented",
+        pycode.Try(
+            code,
+            (
+                ("(AttributeError, OverflowError, RuntimeError, ValueError)", [_REFUSED]),
+                ("TypeError", [pycode.returned(lent)]),  # an array has no buffer yet
+            ),
+        )
     ]
 
 
-def _run_on_several(operands: Sequence[str], num_consts: int, size: int) -> list[str]:
+def _array(i: int) -> list[pycode.Statement]:
+    """Write what makes an array of a result, which is faster than calling the class."""
+    array, aval, buffer = Name(f"r{i}"), Name(f"u{i}"), Name(f"y{i}")
+    fields = {"_host": pycode.NONE, "_aval": aval, "_buffer": buffer}
+    made = pycode.Assign(array, pycode.call("new", Name("array")))
+    return [made, *[pycode.Assign(array.attr(name), x) for name, x in fields.items()]]
+
+
+def _array_of_class(i: int) -> pycode.Statement:
+    fields = (pycode.NONE, Name(f"u{i}"), Name(f"y{i}"))
+    return pycode.Assign(Name(f"r{i}"), pycode.call("array", *fields))
+
+
+def _run_on_several(
+    operands: Sequence[Operand], num_consts: int, size: int
+) -> list[pycode.Statement]:
     """Write what runs a program on several devices, or on another than the first."""
-    buffers = [f"c{i}" for i in range(num_consts)]
-    buffers += [f"a{i}.shards" for i in range(len(operands))]
-    arrays = _names("a", range(len(operands)))
+    arrays, results = pycode.names("a", range(len(operands))), pycode.names("y", range(size))
+    shards = [*pycode.names("c", range(num_consts)), *[x.attr("shards") for x in arrays]]
+    run = pycode.call("run", pycode.tuple_of(arrays), pycode.list_of(shards))
     return [
-        *_numbered([f"a{{0}} = {operand}" for operand in operands]),
-        f"{_names('y', range(size))} = run({arrays}, [{', '.join(buffers)}])",
-        *_numbered(["r{0} = finish(u{0}, y{0})"] * size),
+        *map(pycode.Assign, arrays, _operands(operands)),
+        _bound(results, run),
+        *[
+            pycode.Assign(Name(f"r{i}"), pycode.call("finish", Name(f"u{i}"), result))
+            for i, result in enumerate(results)
+        ],
     ]
 
 
-def _numbered(texts: Sequence[str]) -> list[str]:
-    return [text.format(i) for i, text in enumerate(texts)]
+def _bound(names: Sequence[Name], value: pycode.Expression) -> pycode.Statement:
+    if not names:
+        return pycode.Evaluate(value)
+    return pycode.Assign(pycode.tuple_of(names), value)
 
 
-def _names(letters: str, numbers: Iterable[int]) -> str:
-    """Write variables as a tuple, of each number one for each letter."""
-    return _tuple([f"{letter}{i}" for i in numbers for letter in letters])
+def _operands(operands: Sequence[Operand]) -> list[pycode.Expression]:
+    return [operand.of(i) for i, operand in enumerate(operands)]

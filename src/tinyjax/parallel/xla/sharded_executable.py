@@ -313,7 +313,8 @@ def call_parts(
     parts = {"run": program.execute, "finish": result_of} | call_writer.numbered("c", moved)
     parts |= call_writer.numbered("m", map(sender, targets))
     parts |= call_writer.numbered("u", program.results)
-    return tuple(["x{0}" if to is None else "m{0}(x{0})" for to in targets]), parts
+    operand = call_writer.Operand
+    return tuple([operand.AS_IT_IS if to is None else operand.MOVED for to in targets]), parts
 
 
 # Programs compiled for meshes without devices: what they would take, and no more.
