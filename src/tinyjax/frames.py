@@ -27,7 +27,7 @@ from contextvars import ContextVar
 from functools import partial, update_wrapper
 from itertools import count, islice
 from threading import Lock, local
-from types import CodeType, FrameType, FunctionType
+from types import CellType, CodeType, FrameType, FunctionType, MethodType
 from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeAlias, TypeVar
 
 import attrs
@@ -553,6 +553,32 @@ def applied_by(fun: Callable[..., object], transformation: str) -> str:
             transformation = fun.by
         fun = fun.__wrapped__
     return transformation
+
+
+def bare(fun: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what messages name and describe as a function, and holds nothing that it closes over.
+
+    It is not to be called. Objects that are called as functions are returned as they are.
+    """
+    by: str | None = None
+    while hasattr(fun, "__wrapped__"):
+        if type(fun) is Applied:
+            by = fun.by
+        fun = fun.__wrapped__
+    match fun:
+        case FunctionType():
+            code = fun.__code__
+            cells = tuple([CellType() for _ in code.co_freevars])
+            name = fun.__qualname__
+            fun = FunctionType(code, {}, fun.__name__, None, cells)
+            fun.__qualname__ = name
+        case MethodType():
+            fun = MethodType(bare(fun.__func__), object())
+        case partial():
+            fun = partial(bare(fun.func), *[None] * len(fun.args), **dict.fromkeys(fun.keywords))
+        case _:
+            pass
+    return fun if by is None else Applied(by, fun)
 
 
 def describe_function(fun: Callable[..., object]) -> str:

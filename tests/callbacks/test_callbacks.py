@@ -230,18 +230,26 @@ def test_a_callback_lives_as_long_as_its_program() -> None:
     assert float(f(2.0)) == 3
 
 
-def test_bound_methods_and_strings_compile_once() -> None:
+def test_functions_that_hold_nothing_and_methods_under_one_jit_compile_once() -> None:
     from tinyjax.core import xla
 
     class Model:
         def apply(self, x: Any) -> Any:
             return x
 
+    def plain(factor: int) -> Callable[[Any], Any]:
+        return lambda x: pure_callback(np.negative, x * factor, x)
+
     model = Model()
+
+    def method(x: Any) -> Any:
+        return pure_callback(model.apply, x, x)
+
     before = xla.cache_info().misses
     for _ in range(3):
-        jit(lambda x: pure_callback(model.apply, x, x))(1.0)
-    assert xla.cache_info().misses == before + 1
+        jit(plain(3))(1.0)
+        jit(method)(1.0)
+    assert xla.cache_info().misses == before + 2
 
 
 # Effects

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import Enum
-from types import FunctionType, MethodType
+from types import MethodType
 from typing import Any, Final, Literal
 from weakref import WeakValueDictionary
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from tinyjax import dtypes, frames, tree
 from tinyjax.core.names import av, conc, hlo, ints, lw, prim, sh, tr
+from tinyjax.custom_derivatives import closures
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.errors import ArgumentError, CallbackError, DifferentiationError, shortened, type_name
 from tinyjax.tree.treedef import leaf_paths
@@ -50,15 +51,9 @@ class Identity:
         return identity
 
     @property
-    def holds_objects(self) -> bool:
-        """Whether it keeps alive what a function closes over.
-
-        Bound methods do not count: programs are shared by all that call a method of an object.
-        """
-        value = self.value
-        if isinstance(value, FunctionType):
-            return value.__closure__ is not None or value.__defaults__ is not None
-        return not isinstance(value, bool | int | str | MethodType)
+    def held_objects(self) -> tuple[object, ...]:
+        """The object, if it keeps others alive."""
+        return (self.value,) if closures.holds_objects(self.value) else ()
 
     def __reduce__(self) -> tuple[type[Identity], tuple[Any]]:
         return Identity, (self.value,)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from types import FunctionType, MethodType
-from typing import Any
+from types import FunctionType, MethodType, ModuleType, NoneType
+from typing import Any, Final
 
 import attrs
+import numpy as np
 
 from tinyjax import dtypes, errors, frames, tree
 from tinyjax.core.names import Array, ConcreteArray, cl, jx, opd, stg, tr
@@ -117,6 +119,31 @@ def parts_of(value: object) -> list[Any] | None:
             return list(value.values())
         case _:
             return None
+
+
+_PLAIN: Final = (
+    *(bool, int, float, complex, str, bytes, NoneType, type),
+    *(ModuleType, np.dtype, np.ufunc),
+)
+
+
+def holds_objects(value: object, seen: Seen | None = None) -> bool:
+    """Return whether something that the user wrote keeps objects alive.
+
+    Numbers, text, and what a module names by its own name keep none.
+    """
+    seen = {} if seen is None else seen
+    if isinstance(value, _PLAIN) or id(value) in seen or _is_named_by_module(value):
+        return False
+    seen[id(value)] = value
+    parts = parts_of(value)
+    return parts is None or any(holds_objects(part, seen) for part in parts)
+
+
+def _is_named_by_module(value: object) -> bool:
+    """Return whether a module, which lives as long as the process, names an object."""
+    module = sys.modules.get(getattr(value, "__module__", None) or "")
+    return module is not None and vars(module).get(getattr(value, "__qualname__", "")) is value
 
 
 @contextmanager

@@ -453,11 +453,18 @@ class StagedRule:
         reopen: makes the call with callables again, of its function and of what is closed over.
         has_jvp: whether it says what the derivative is, and not how to batch.
         reverse: as in ``Call``.
+        holds: as in ``Call``; nothing where it was staged itself.
     """
 
     reopen: Callable[[Callable[..., Sequence[Array]], prim.Arrays], Call]
     has_jvp: bool
     reverse: bool
+    holds: Sequence[object] = ()
+
+    @property
+    def held_objects(self) -> tuple[object, ...]:
+        """The rule, if it keeps objects of the user's alive."""
+        return (self.reopen,) if closures.holds_objects(tuple(self.holds)) else ()
 
     def __repr__(self) -> str:
         return "jvp" if self.has_jvp else "vmap"
@@ -502,10 +509,12 @@ def _record(trace: tr.Trace, call: Call, args: Sequence[Array]) -> Sequence[Arra
         if not args and call.batch is None:  # there is nothing that a rule could differentiate in
             return jx.eval_jaxpr(jaxpr, consts)
         name, reverse = call.name, call.reverse
+        own = attrs.evolve(call, fun=frames.bare(call.fun))  # what was staged stands in its place
         rule = StagedRule(
-            lambda fun, consts: attrs.evolve(call, fun=fun, consts=consts),
+            lambda fun, consts: attrs.evolve(own, fun=fun, consts=consts),
             call.jvp is not None,
             reverse,
+            call.holds,
         )
         if call.jvp is not None and call.closes_over_tracer:
             # Later, when the derivative is wanted, the tracers it closes over may be gone.

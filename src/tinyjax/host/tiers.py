@@ -6,7 +6,7 @@ import atexit
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar, copy_context
 from functools import partial
@@ -238,7 +238,7 @@ class Progress:
 
 
 _depth: ContextVar[int] = ContextVar("tinyjax_evaluation_depth", default=0)
-_programs: Final[dict[compilation.Compilation, Progress]] = {}
+_programs: Final[dict[Hashable, Progress]] = {}
 
 
 class TieredRunner(compilation.Runner):
@@ -299,11 +299,11 @@ def _must_wait(tier: config.Tier, request: compilation.Compilation) -> bool:
 
 
 def _progress_of(request: compilation.Compilation) -> Progress:
-    progress = _programs.get(request)
+    # by the digest: the program itself may hold objects of the user's
+    key = request.jaxpr.digest, request.donated, request.flags, request.placement
+    progress = _programs.get(key)
     if progress is None:
-        if request.jaxpr.holds_objects:
-            return request.jaxpr.derive(request, lambda: Progress(decide(request.jaxpr)))
-        progress = _programs.setdefault(request, Progress(decide(request.jaxpr)))
+        progress = _programs.setdefault(key, Progress(decide(request.jaxpr)))
         if len(_programs) > _MOST_PROGRAMS:
             with suppress(KeyError, RuntimeError):  # another thread has done it
                 del _programs[next(iter(_programs))]

@@ -21,6 +21,7 @@ from contextvars import ContextVar
 from functools import partial
 from itertools import count
 from typing import Any, Final, NoReturn
+from weakref import ref
 
 import numpy as np
 from jaxlib._jax import ResultHandler, collect_garbage
@@ -86,7 +87,8 @@ def compile_with(
 def guarded_from_devices(fun: lw.HostFunction) -> lw.HostFunction:
     """Guard a function that programs call from other devices than the processor's.
 
-    Within it the default device is the processor's: the other one waits for it.
+    Within it the default device is the processor's: the other one waits for it. Whoever runs the
+    program holds the function.
     """
     return _guarded(fun, _FROM_DEVICES, on_host=True)
 
@@ -194,10 +196,12 @@ def _guarded(fun: lw.HostFunction, depth: int, on_host: bool = False) -> lw.Host
     """Call a function outside all transformations, and keep what it raises.
 
     Args:
-        fun: the function.
+        fun: the function. It is not held: Python does not see what XLA holds, and would never
+            collect a function that, by what it holds, refers to the program.
         depth: that of the programs with callbacks that it runs.
         on_host: whether the default device is the processor's within it.
     """
+    reference = ref(fun)
 
     def call(*args: dtypes.HostArray) -> Sequence[dtypes.HostArray]:
         try:
@@ -206,7 +210,9 @@ def _guarded(fun: lw.HostFunction, depth: int, on_host: bool = False) -> lw.Host
                 config.scoped(default_device=dev.PLATFORM) if on_host else nullcontext(),
                 tr.use_trace(tr.EVAL),
             ):
-                return tuple(fun(*args))
+                function = reference()
+                assert function is not None, "whoever runs the program holds it"
+                return tuple(function(*args))
         except BaseException as error:
             number = next(_numbers)
             _errors[number] = error

@@ -168,6 +168,10 @@ class Structure(records.Record):
             linearized.notes,
         )
 
+    def bare(self) -> Structure:
+        """Return what is kept of it in the structure of a tree, without what the function holds."""
+        return attrs.evolve(self, fun=frames.bare(self.fun))
+
     def with_residuals(self, residuals: tuple[Any, ...]) -> Linearized:
         """The linearized function, less its results."""
         return Linearized([], self.jaxpr, residuals, self.nonzero_in, self.nonzero_out, self.notes)
@@ -251,7 +255,12 @@ class TangentMap:
         return f"<tangent map of {self.structure}>"
 
 
-tree.register_dataclass(TangentMap, ["residuals"], ["structure"])
+tree.register_pytree_with_keys(
+    TangentMap,
+    lambda x: (((tree.GetAttrKey("residuals"), x.residuals),), x.structure.bare()),
+    lambda structure, children: TangentMap(children[0], structure),
+    lambda x: ((x.residuals,), x.structure.bare()),
+)
 
 
 @attrs.define(eq=False, repr=False)
@@ -456,7 +465,7 @@ def _direct(ct: Tangent, direction: Any, aval: av.ShapedArray) -> Any:
 
 tree.register_pytree_with_keys(
     PullBack,
-    lambda x: (((tree.GetAttrKey("residuals"), x.residuals),), x.structure),
+    lambda x: (((tree.GetAttrKey("residuals"), x.residuals),), x.structure.bare()),
     lambda structure, children: PullBack(children[0], structure),
-    lambda x: ((x.residuals,), x.structure),
+    lambda x: ((x.residuals,), x.structure.bare()),
 )

@@ -17,6 +17,7 @@ the ``jit`` that it was made for.
 
 from __future__ import annotations
 
+import gc
 import inspect
 import sys
 import weakref
@@ -25,7 +26,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from contextlib import suppress
 from itertools import count
 from operator import attrgetter, is_
-from types import MethodType, NoneType
+from types import FunctionType, MethodType, ModuleType, NoneType
 from typing import TYPE_CHECKING, Any, Final, Generic, ParamSpec, Protocol, Self, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -503,17 +504,21 @@ class Traces:
         entries: programs by signature, the oldest first. It is no ``OrderedDict``, which cannot be
             read as a whole while another thread writes to it: that asks for hashes in between.
         short: what is tried before the usual way.
+        of: the function, if they are kept for as long as it lives.
     """
 
-    __slots__ = ("__weakref__", "entries", "short")
+    __slots__ = ("__weakref__", "entries", "of", "short")
 
-    def __init__(self) -> None:
+    def __init__(self, of: weakref.ref[Callable[..., Any]] | None = None) -> None:
         self.entries: dict[Signature, Entry] = {}
         self.short: ShortCalls = _NO_CALLS
+        self.of: weakref.ref[Callable[..., Any]] | None = of
 
     def add(self, signature: Signature, entry: Entry) -> None:
         """Remember the program of a signature, and forget the oldest of too many."""
         self.entries[signature] = entry
+        if self.of is not None and _refer_to(self.of(), entry.params.jaxpr.held_objects):
+            _leave_to_owners(self)
         if len(self.entries) > MOST_SIGNATURES:
             for oldest in [*self.entries][:-MOST_SIGNATURES]:
                 self.entries.pop(oldest, None)
@@ -583,6 +588,9 @@ MOST_SIGNATURES: Final = 4096
 #: more they are counted.
 _MOST_PROGRAMS: Final = 4096
 _LOOKED_AFTER: Final = 512
+#: Of so many objects it is searched whether they refer to a function.
+_MOST_SEARCHED: Final = 10_000
+_LIVE_ANYWAY: Final = (ModuleType, type, prim.Primitive)
 _added: Final = count(1)
 
 _by_function: Final[OrderedDict[weakref.ref[Callable[..., Any]], dict[Hashable, Traces]]] = (
@@ -614,7 +622,33 @@ def _shared(fun: Callable[..., Any], options: Hashable) -> Traces:
         # no Python runs when the function dies, where Ctrl-C would be lost and leave this behind
         known = _by_function.setdefault(weakref.ref(fun, _by_function.pop), {})
     cached = known.get(options)
-    return known.setdefault(options, Traces()) if cached is None else cached
+    return known.setdefault(options, Traces(weakref.ref(fun))) if cached is None else cached
+
+
+def _refer_to(fun: object, objects: Sequence[object]) -> bool:
+    """Return whether objects refer to a function: what is kept for it would keep it alive."""
+    stack, seen = [*objects], {*map(id, objects)}
+    while stack and len(seen) < _MOST_SEARCHED:
+        x = stack.pop()
+        if x is fun:
+            return True
+        left_out = x.__globals__ if isinstance(x, FunctionType) else None
+        for part in gc.get_referents(x):
+            is_container = gc.is_tracked(part) and not isinstance(part, _LIVE_ANYWAY)
+            if is_container and part is not left_out and id(part) not in seen:
+                seen.add(id(part))
+                stack.append(part)
+    return bool(stack)
+
+
+def _leave_to_owners(traces: Traces) -> None:
+    """Leave programs to the ``jit`` objects that have them, with which they die."""
+    assert traces.of is not None, "they are kept for a function"
+    known = _by_function.get(traces.of, {})
+    for options in [options for options, x in known.items() if x is traces]:
+        del known[options]
+    traces.of = None
+    _others.add(traces)
 
 
 def _all_shared() -> list[Traces]:

@@ -401,13 +401,14 @@ class Jaxpr(_Shown, encoding.Digested):
         return self.derive("digest", lambda: _digest(self))
 
     @property
-    def holds_objects(self) -> bool:
-        """Whether its equations hold Python objects, such as callbacks, which die with it."""
+    def held_objects(self) -> tuple[object, ...]:
+        """The callbacks and rules of its equations that hold the user's objects alive."""
 
-        def find() -> bool:
-            return any(getattr(eqn.params, "holds_objects", False) for eqn in self.eqns)
+        def find() -> tuple[object, ...]:
+            parts = [getattr(eqn.params, "held_objects", ()) for eqn in self.eqns]
+            return tuple([x for part in parts for x in part])
 
-        return self.derive("holds objects", find)
+        return self.derive("held objects", find)
 
     def derive(self, key: K, make: Callable[[], V]) -> V:
         """Return what ``make`` computes from this jaxpr, computed once per key.

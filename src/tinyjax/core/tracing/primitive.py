@@ -217,14 +217,14 @@ class Params(records.Record):
     __slots__ = ()
 
     @property
-    def holds_objects(self) -> bool:
-        """Whether it holds Python objects, which no cache of the process may keep alive."""
+    def held_objects(self) -> tuple[object, ...]:
+        """What of it holds the user's objects, which no cache of the process may keep alive."""
+        found: tuple[object, ...] = ()
         for name in records.field_names(type(self)):
             value = getattr(self, name)
             for part in value if type(value) is tuple else (value,):
-                if getattr(part, "holds_objects", False):
-                    return True
-        return False
+                found += getattr(part, "held_objects", ())
+        return found
 
     # As a mapping, so that ``bind(*operands, **params)`` and interpreters that read ``eqn.params``
     # as a dict work; an abstract class for it would slow down the loading of each class.
@@ -956,7 +956,7 @@ class Primitive(PickledByName, Generic[P]):
             call = self.host_function(avals, params)
         except errors.InconclusiveDimensionOperation:  # of symbolic sizes: nothing is evaluated
             call = None
-        if getattr(params, "holds_objects", False):
+        if getattr(params, "held_objects", ()):
             return outs
         try:
             types[params, *avals] = outs, call

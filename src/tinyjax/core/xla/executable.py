@@ -244,9 +244,9 @@ def compiled(request: Compilation) -> Executable:
 
 
 def _compiled(request: Compilation) -> Executable:
-    key, cache = _key(request), _cache_of(request.jaxpr)
+    key, jaxpr = _key(request), request.jaxpr
     with _lock:
-        cached = _look_up(cache, key)
+        cached = _look_up(jaxpr, key)
         if cached is not None:
             return cached
         turn = _turns.get(key)
@@ -260,7 +260,7 @@ def _compiled(request: Compilation) -> Executable:
         )
     with turn:
         with _lock:
-            cached = _look_up(cache, key)  # of a thread that had its turn before
+            cached = _look_up(jaxpr, key)  # of a thread that had its turn before
         if cached is not None:
             return cached
         with timed("/jax/core/compile/backend_compile_duration"):
@@ -269,27 +269,33 @@ def _compiled(request: Compilation) -> Executable:
                 executable = _compile(request, key.flags, locate)
         with _lock:
             _info.misses += 1
-            cache[key] = executable
+            holds = jaxpr.held_objects and not isinstance(executable, DeviceExecutable)
+            executables = _own_cache(jaxpr) if holds else _cache
+            executables[key] = executable
             while len(_cache) > _info.capacity:
                 _cache.popitem(last=False)
             _info.size = len(_cache)
     return executable
 
 
-def _cache_of(jaxpr: jx.Jaxpr) -> OrderedDict[CompileKey, Executable]:
-    """Return the cache of the process, or the program's own, which dies with what it calls."""
-    if not jaxpr.holds_objects:
-        return _cache
+def _own_cache(jaxpr: jx.Jaxpr) -> OrderedDict[CompileKey, Executable]:
+    """Return the cache of a program, which dies with the functions of the user's that it calls."""
     return jaxpr.derive("executables", OrderedDict[CompileKey, Executable])
 
 
-def _look_up(cache: OrderedDict[CompileKey, Executable], key: CompileKey) -> Executable | None:
+def _caches_of(jaxpr: jx.Jaxpr) -> Sequence[OrderedDict[CompileKey, Executable]]:
+    return (_cache, _own_cache(jaxpr)) if jaxpr.held_objects else (_cache,)
+
+
+def _look_up(jaxpr: jx.Jaxpr, key: CompileKey) -> Executable | None:
     """Return a program that the process has, and mark it as the last used."""
-    cached = cache.get(key)
-    if cached is not None:
-        cache.move_to_end(key)
-        _info.hits += 1
-    return cached
+    for executables in _caches_of(jaxpr):
+        cached = executables.get(key)
+        if cached is not None:
+            executables.move_to_end(key)
+            _info.hits += 1
+            return cached
+    return None
 
 
 threads.hold_at_forks(_lock)
@@ -352,13 +358,14 @@ def is_compiled(request: Compilation) -> bool:
     """Whether the process has a compiled program."""
     key = _key(request)
     with _lock:
-        return key in _cache_of(request.jaxpr)
+        return any(key in executables for executables in _caches_of(request.jaxpr))
 
 
 def held(jaxpr: jx.Jaxpr) -> list[Executable]:
     """Return what the process has compiled of a program, for all devices and with all flags."""
     with _lock:
-        return [x for key, x in _cache_of(jaxpr).items() if key.digest == jaxpr.digest]
+        found = [item for executables in _caches_of(jaxpr) for item in executables.items()]
+        return [x for key, x in found if key.digest == jaxpr.digest]
 
 
 def _flags_for(request: Compilation) -> Flags:

@@ -18,7 +18,20 @@ from jaxlib.xla_client import CompileOptions, DeviceAssignment, HloSharding, Loa
 
 from tinyjax import config, errors, records
 from tinyjax.callbacks.xla import programs
-from tinyjax.core.names import Array, Primitive, ShapedArray, bc, conc, dev, jx, low, opd, stg, tr
+from tinyjax.core.names import (
+    Array,
+    Primitive,
+    ShapedArray,
+    bc,
+    conc,
+    dev,
+    jx,
+    low,
+    lw,
+    opd,
+    stg,
+    tr,
+)
 from tinyjax.core.tracing.primitive import P
 from tinyjax.core.values.operands import first_element, is_splat
 from tinyjax.core.xla import backend, compilation, executable, threads
@@ -82,7 +95,7 @@ class ShardedExecutable(Executable):
         loaded: LoadedExecutable,
         request: compilation.Compilation,
         placement: Placement,
-        calls_python: bool = False,
+        functions: Sequence[lw.HostFunction] = (),
     ) -> None:
         jaxpr = request.jaxpr
         self.name: str = request.name
@@ -91,7 +104,7 @@ class ShardedExecutable(Executable):
         self.out_avals: tuple[ShapedArray, ...] = jaxpr.out_avals
         self.donated: tuple[int, ...] = request.donated
         self.placement: Placement = placement
-        self._calls_python = calls_python
+        self._functions = functions
         outs = [x for x in placement.outs if x is not None]
         self._devices = len(loaded.local_devices())
         #: whether its devices wait for each other, in threads of the processor
@@ -172,7 +185,7 @@ class ShardedExecutable(Executable):
     def _execute(self, args: Sequence[Array], buffers: list[Any]) -> list[Any]:
         if self.donated:
             conc.check_donated_once(buffers, self.donated, self.in_avals, self.name)
-        if self._calls_python:  # outside of the lock: the functions may run programs
+        if self._functions:  # outside of the lock: the functions may run programs
             conc.check_donated(args)
             return programs.run_to_end(self.loaded, buffers, self._handlers)
         with _lock:
@@ -233,8 +246,8 @@ def compile_placed(
     placement: Placement,
     flags: compilation.Flags,
     locate: low.Locate | None = None,
-) -> tuple[LoadedExecutable, Placement, bool]:
-    """Compile a program, and return how its results lie, and whether it calls Python."""
+) -> tuple[LoadedExecutable, Placement, Sequence[lw.HostFunction]]:
+    """Compile a program, and return how its results lie, and what it calls of Python."""
     name = request.name
     text, functions = lowering.lowered_for(placement, request.jaxpr, name, request.donated, locate)
     options, devices = placed_options(flags, placement), on.device_list(placement.ids)
@@ -251,7 +264,7 @@ def compile_placed(
     decided = attrs.evolve(placement, outs=shardings)
     if None in outs:
         return compile_placed(on, request, decided, flags, locate)
-    return loaded, decided, bool(functions)
+    return loaded, decided, functions
 
 
 def placed_options(flags: compilation.Flags, placement: Placement) -> CompileOptions:
@@ -372,8 +385,8 @@ def compile_request(request: Compilation, flags: Flags, locate: low.Locate | Non
     placement = placement_in(request)
     if not placement.is_abstract:
         on = backend.backend_of(placement.ids)
-        loaded, decided, calls_python = compile_placed(on, request, placement, flags, locate)
-        return ShardedExecutable(loaded, request, decided, calls_python)
+        loaded, decided, functions = compile_placed(on, request, placement, flags, locate)
+        return ShardedExecutable(loaded, request, decided, functions)
     count = len(placement.ids)  # those with higher numbers XLA takes for another process's
     if count > dev.PER_PROCESS:
         raise errors.ShardingError(
