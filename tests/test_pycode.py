@@ -83,7 +83,7 @@ def test_what_changes_values_in_place_stays_where_it_is() -> None:
     a, v0, v1 = map(Name, ("a", "v0", "v1"))
     code = [
         pycode.Assign(v0, pycode.call("f", a)),
-        pycode.Evaluate(pycode.call("add", a, a, a)),
+        pycode.evaluated(pycode.call("add", a, a, a)),
         pycode.Assign(v1, pycode.call("g", v0)),
     ]
     shown = str(pycode.printed(pycode.inlined(code, [pycode.returned(v1)])))
@@ -94,9 +94,9 @@ def test_statements_and_where_they_came_from() -> None:
     x = Name("x")
     body: list[pycode.Statement] = [
         pycode.Assign(x, None, "float"),
-        pycode.If(x, [pycode.PASS], [pycode.If(x, [pycode.Evaluate(x, 7)], [pycode.BREAK])]),
+        pycode.If(x, [pycode.PASS], [pycode.If(x, [pycode.evaluated(x, 7)], [pycode.BREAK])]),
         pycode.While(x.binary("<", Literal("3")), [pycode.CONTINUE]),
-        pycode.Try([pycode.PASS], (("KeyError", [pycode.Leave("raise", x)]),), [pycode.PASS]),
+        pycode.Try([pycode.PASS], (("KeyError", [pycode.Simple("raise", x)]),), [pycode.PASS]),
     ]
     lines = pycode.printed([pycode.Function("f", ("x: float",), body, "None", (x,))])
     assert str(lines) == (

@@ -426,55 +426,39 @@ class Assign(Statement):
 
 
 @attrs.frozen(eq=False)
-class Evaluate(Statement):
-    """An expression that is evaluated for what it does."""
+class Simple(Statement):
+    """A statement of one word, such as ``pass``; of one and a value; or a value that is evaluated.
 
-    value: Expression
+    Attributes:
+        word: the word, if there is one.
+        value: the value, if there is one.
+        origin: the user's line that it came from, 0 where there is none.
+    """
+
+    word: str
+    value: Expression | None = None
     origin: int = 0
 
     def print(self, to: Lines, depth: int) -> None:
-        to.put("", self.value, "", depth, self.origin)
+        if self.value is None:
+            to.add(self.word, depth)
+        else:
+            to.put(f"{self.word} " if self.word else "", self.value, "", depth, self.origin)
 
 
-@attrs.frozen(eq=False)
-class Leave(Statement):
-    """``return`` or ``raise``, by the word."""
-
-    word: str
-    value: Expression
-
-    def print(self, to: Lines, depth: int) -> None:
-        to.put(f"{self.word} ", self.value, "", depth)
+PASS: Final = Simple("pass")
+BREAK: Final = Simple("break")
+CONTINUE: Final = Simple("continue")
 
 
-def returned(value: Expression) -> Leave:
+def evaluated(value: Expression, origin: int = 0) -> Simple:
+    """Evaluate a value for what it does."""
+    return Simple("", value, origin)
+
+
+def returned(value: Expression) -> Simple:
     """Return a value."""
-    return Leave("return", value)
-
-
-@attrs.frozen(eq=False)
-class Word(Statement):
-    """A statement of one word."""
-
-    word: str
-
-    def print(self, to: Lines, depth: int) -> None:
-        to.add(self.word, depth)
-
-
-PASS: Final = Word("pass")
-BREAK: Final = Word("break")
-CONTINUE: Final = Word("continue")
-
-
-@attrs.frozen(eq=False)
-class Delete(Statement):
-    """The end of some names."""
-
-    targets: tuple[str, ...]
-
-    def print(self, to: Lines, depth: int) -> None:
-        to.add(f"del {', '.join(self.targets)}", depth)
+    return Simple("return", value)
 
 
 @attrs.frozen(eq=False)
@@ -556,21 +540,6 @@ class Function(Statement):
         to.block(self.body, depth + 1)
         if depth:
             to.add("", 0)
-
-
-@attrs.frozen(eq=False)
-class Import(Statement):
-    """An import of names from a module."""
-
-    module: str
-    imported: tuple[str, ...]
-
-    def print(self, to: Lines, depth: int) -> None:
-        line = f"from {self.module} import {', '.join(self.imported)}"
-        if 4 * depth + len(line) <= to.width:
-            to.add(line, depth)
-        else:
-            to.put(f"from {self.module} import ", tuple_of(map(Name, self.imported)), "", depth)
 
 
 # Printing
@@ -693,10 +662,9 @@ def freeing(statements: Block, after: Block, large: set[str]) -> list[Statement]
     out: list[Statement] = []
     for statement in reversed(statements):
         mentioned = large.intersection(statement.names())
-        last_read = sorted(mentioned - kept)
+        last_read = sorted(mentioned - kept, reverse=True)
         kept |= mentioned
-        if last_read:
-            out.append(Delete(tuple(last_read)))
+        out += [Simple("del", Name(name)) for name in last_read]
         out.append(statement)
     out.reverse()
     return out

@@ -34,6 +34,16 @@ def newton(x: float) -> float:
     return y
 
 
+def comparison_in_a_test(x: float) -> float:
+    """Leaves its loop by a test that has an ``==`` in it, and is none."""
+    n, y = 0, x
+    while True:
+        if (y == 8.0) + 1.0 > 0.5:
+            break
+        y, n = y * [2.0, 3.0][n], n + 1
+    return y * y
+
+
 def early_return(x: float) -> float:
     for k in range(1, 20):
         x = x * 1.5
@@ -258,6 +268,7 @@ class Walk:
 
 PROGRAMS: list[Callable[[float], float]] = [
     newton,
+    comparison_in_a_test,
     early_return,
     power,
     nested_loops,

@@ -119,7 +119,7 @@ class Body:
         code: pycode.Block = self.straightened(after)
         if code:
             token = Name("token")
-            reset = pycode.Evaluate(pycode.call("reset_errors", token))
+            reset = pycode.evaluated(pycode.call("reset_errors", token))
             code = [
                 pycode.Assign(token, pycode.call("set_errors", Name("IGNORE"))),
                 pycode.Try(code, final=[reset]),
@@ -275,7 +275,7 @@ class Body:
             return
         memory = self.read(place)
         written = self._function(eqn, call.call).call(*operands, memory)
-        self.code.append(pycode.Evaluate(written))
+        self.code.append(pycode.evaluated(written))
         self._arrays[eqn.out_binders[0]] = memory
 
     def _call_rule(self, eqn: jx.JaxprEqn) -> None:
@@ -303,7 +303,7 @@ class Body:
         """
         outs = [Name(f"v{next(self._results)}") for _ in eqn.out_binders]
         target = pycode.tuple_of(outs) if is_list or len(outs) != 1 else outs[0]
-        self.code.append(pycode.Assign(target, value) if outs else pycode.Evaluate(value))
+        self.code.append(pycode.Assign(target, value) if outs else pycode.evaluated(value))
         for x, name in zip(eqn.out_binders, outs, strict=True):
             if simplify.is_large(x):
                 self.large.add(name.name)

@@ -284,7 +284,7 @@ def _write_step(
         ]
         made = (known(eqn.primitive), operands, known(eqn.params), binders)
         noted = pycode.call("linear.eqns.append", pycode.call("JaxprEqn", *made))
-        tail.append(pycode.Evaluate(noted))
+        tail.append(pycode.evaluated(noted))
     results: list[pycode.Expression] = []
     for x, tangent in zip(outs, tangents_out, strict=True):
         result: pycode.Expression = names[id(x)]
@@ -303,4 +303,4 @@ def _write_step(
 def _refused_if(*conditions: pycode.Expression) -> pycode.If:
     """Refuse operands for which one of some conditions holds."""
     test = conditions[0] if len(conditions) == 1 else pycode.Operation("or", conditions)
-    return pycode.If(test, [pycode.Leave("raise", Name("NotHereError"))])
+    return pycode.If(test, [pycode.Simple("raise", Name("NotHereError"))])

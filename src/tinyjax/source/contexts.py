@@ -10,6 +10,7 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
+from tinyjax import pycode
 from tinyjax.core.names import Array
 from tinyjax.frames import Location
 from tinyjax.source.adjoint.rules.registry import is_inert
@@ -89,8 +90,10 @@ class TracedCall:
         args = tuple([ir.Constant(arg, "") for arg in self.args])
         keywords = tuple([(name, ir.NONE) for name in self.kwargs])
         call = ir.Call(ir.Constant(known, ""), args, keywords)
-        values = list(map(shown, self.kwargs.values()))
-        return ir.show_call(call, list(map(shown, self.args)), _name(fun), values)
+        shown_args, values = [
+            [pycode.Name(shown(x)) for x in some] for some in (self.args, self.kwargs.values())
+        ]
+        return ir.as_expression(call, pycode.Name(_name(fun)), shown_args, values).text()
 
 
 def shown(value: Any) -> str:

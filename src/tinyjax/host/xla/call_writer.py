@@ -416,7 +416,8 @@ def _difference(value: Any) -> Callable[[Any], bool]:
 # Code
 
 
-_REFUSED: Final = pycode.returned(Name("NotImplemented"))
+_NO_RESULT: Final = Name("NotImplemented")
+_REFUSED: Final = pycode.returned(_NO_RESULT)
 
 
 class _Writer:
@@ -633,7 +634,7 @@ def _run_on_one(operands: Sequence[Operand], num_consts: int, size: int) -> list
             pycode.Assign(notes, Name("memory.notes")),  # once: another thread may change it
         ]
         run = pycode.Conditional(Name("run_noted"), notes, run)
-    release = pycode.Evaluate(pycode.call("collect_garbage"))
+    release = pycode.evaluated(pycode.call("collect_garbage"))
     finished = pycode.call("outs.consume_with_handlers", Name("finish"))
     code += [
         pycode.If(pycode.call("is_release_due"), [release]),
@@ -642,18 +643,18 @@ def _run_on_one(operands: Sequence[Operand], num_consts: int, size: int) -> list
     ]
     if copied:
         in_use = pycode.tuple_of([pycode.call("outs.consume_token"), Name("pieces")])
-        noted = pycode.Evaluate(pycode.call("memory.in_use.append", in_use))
+        noted = pycode.evaluated(pycode.call("memory.in_use.append", in_use))
         to_note = pycode.Assign(Name("memory.notes"), pycode.value(True))
         leave = pycode.If(Name("notes"), [noted], [to_note])
         if size:  # all results of a program are ready at once, when it has read its operands
-            freed = pycode.Evaluate(pycode.call("memory.free.append", Name("pieces")))
+            freed = pycode.evaluated(pycode.call("memory.free.append", Name("pieces")))
             leave = pycode.If(pycode.call("y0.is_ready"), [freed], [leave])
         code.append(leave)
-    code += [pycode.Evaluate(pycode.call("give_up_taken", x)) for x in taken]
+    code += [pycode.evaluated(pycode.call("give_up_taken", x)) for x in taken]
     for i in range(size):
         code += _array(i) if size <= _MOST_IN_LINE else [_array_of_class(i)]
     again = pycode.call("call", Name("args"), Name("kwargs"))
-    lent = pycode.Conditional(again, pycode.call("lend", *own), _REFUSED.value)
+    lent = pycode.Conditional(again, pycode.call("lend", *own), _NO_RESULT)
     return [
         pycode.Try(
             code,
@@ -697,7 +698,7 @@ def _run_on_several(
 
 def _bound(names: Sequence[Name], value: pycode.Expression) -> pycode.Statement:
     if not names:
-        return pycode.Evaluate(value)
+        return pycode.evaluated(value)
     return pycode.Assign(pycode.tuple_of(names), value)
 
 

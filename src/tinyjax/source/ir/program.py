@@ -17,6 +17,8 @@ from typing import Any, Final, TypeAlias
 
 import attrs
 
+from tinyjax import pycode
+from tinyjax.pycode import Expression
 from tinyjax.source.ir import runtime, syntax
 
 
@@ -300,23 +302,32 @@ def is_attribute(call: Call) -> bool:
     return isinstance(name, str) and name.isidentifier() and not keyword.iskeyword(name)
 
 
-def show_call(call: Call, args: Sequence[str], function: str, keywords: Sequence[str]) -> str:
-    """Write a call whose parts are written already, as Python writes it."""
+def as_expression(
+    call: Call, function: Expression, args: Sequence[Expression], keywords: Sequence[Expression]
+) -> Expression:
+    """Return a call as Python writes it.
+
+    Args:
+        call: the call.
+        function: how its function is written.
+        args: how the arguments are.
+        keywords: how those by name are.
+    """
     operation = value_of(call.function)
     if operation in syntax.INFIX and len(args) == 2:
-        return f"{args[0]} {syntax.INFIX[operation]} {args[1]}"
+        return pycode.Operation(syntax.INFIX[operation], tuple(args))
     if operation in syntax.PREFIX:
-        return f"{syntax.PREFIX[operation]}{args[0]}"
+        return pycode.Operation(syntax.PREFIX[operation], tuple(args))
     if operation is operator.getitem:
-        return f"{args[0]}[{args[1]}]"
+        return pycode.Subscript(*args)
     if is_attribute(call):
-        return f"{args[0]}.{value_of(call.args[1])}"
+        return pycode.Attribute(args[0], value_of(call.args[1]))
     if operation is runtime.make_tuple:
-        return f"({', '.join(args)}{',' if len(args) == 1 else ''})"
+        return pycode.tuple_of(args)
     if operation is runtime.make_list:
-        return f"[{', '.join(args)}]"
-    named = [f"{name}={v}" for (name, _), v in zip(call.keywords, keywords, strict=True)]
-    return f"{function}({', '.join([*args, *named])})"
+        return pycode.list_of(args)
+    pairs = zip(call.keywords, keywords, strict=True)
+    return pycode.Call(function, tuple(args), tuple([(name, x) for (name, _), x in pairs]))
 
 
 def _listing(blocks: tuple[Block, ...]) -> str:
@@ -329,9 +340,12 @@ def _listing(blocks: tuple[Block, ...]) -> str:
             function = repr(call.function)
             if isinstance(call.function, Constant):
                 function = f"({function})"
-            keywords = [repr(value) for _, value in call.keywords]
-            text = show_call(call, [repr(arg) for arg in call.args], function, keywords)
-            lines.append(f"  {statement.variable!r} = {text}")
+            args, keywords = [
+                [pycode.Name(repr(x)) for x in some]
+                for some in (call.args, [value for _, value in call.keywords])
+            ]
+            written = as_expression(call, pycode.Name(function), args, keywords)
+            lines.append(f"  {statement.variable!r} = {written.text()}")
         if not block.exits:
             continue
         *conditional, last = block.exits

@@ -16,11 +16,11 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax import dtypes, errors, records, tree
+from tinyjax import dtypes, errors, pycode, records, tree
 from tinyjax.core.names import Array, av, ck, conc, jx, opd, prim, tr
+from tinyjax.pycode import Expression, Literal, Name, Statement
 from tinyjax.source.ir.find import run_text
 from tinyjax.source.jaxprs.text_runtime import WEAK, TypedFunction, bits_of, literal
-from tinyjax.source.text.layout import Doc, flat, group, laid_out, prefixed
 from tinyjax.source.text.names import import_block, place_of, quoted
 
 _RUNTIME: Final = "tinyjax.source.jaxprs.text_runtime"
@@ -125,33 +125,33 @@ class ModuleWriter:
         self.taken: set[str] = {*_RESERVED, "Array", "literal", "lying", "program"}
 
     def module(self, jaxpr: jx.Jaxpr, consts: tuple[Array, ...] | None) -> str:
-        constants: list[str] = []
-        names: list[Doc] = []
+        constants: list[Statement] = []
+        names: list[Name] = []
         for i, value in enumerate(consts or ()):
-            name = self.fresh(f"constant_{i + 1}")
-            names.append(name)
-            constants += self.constant(name, value)
-        constants_doc = None if consts is None else group("constants=(", names, ")")
-        body = self.function(jaxpr, "main", constants_doc, 0)
+            names.append(self.fresh(f"constant_{i + 1}"))
+            constants.append(self.constant(names[-1], value))
+        given = None if consts is None else pycode.tuple_of(names)
+        body = str(_printed(self.function(jaxpr, "main", given)))
         declared = [f"{name}: Any  # given when the text is run" for name in self.objects or ()]
         if declared:
             self.imports.add(("typing", "Any"))
         parts = [self.header()]
-        parts += ["\n".join(lines) for lines in (declared, constants) if lines]
-        return "\n\n".join(parts) + "\n\n\n" + "\n".join(body) + "\n"
+        shown = _printed(*constants).texts
+        parts += ["\n".join(lines) for lines in (declared, shown) if lines]
+        return "\n\n".join(parts) + "\n\n\n" + body
 
     def header(self) -> str:
         plain = {f"import {name}  # noqa: F401 - defines primitives" for name in self.modules}
         plain |= {f"import {name}" for module, name in self.imports if not module}
         return import_block(plain, {(m, name) for m, name in self.imports if m})
 
-    def fresh(self, stem: str) -> str:
+    def fresh(self, stem: str) -> Name:
         names = (stem if i == 1 else f"{stem}_{i}" for i in count(1))
         name = next(n for n in names if n not in self.taken and not keyword.iskeyword(n))
         self.taken.add(name)
-        return name
+        return Name(name)
 
-    def constant(self, name: str, value: Array) -> list[str]:
+    def constant(self, name: Name, value: Array) -> Statement:
         if isinstance(value, tr.Tracer):
             raise errors.SourceError(
                 "a constant of this jaxpr is a tracer, which has no value to write. Make the jaxpr "
@@ -161,56 +161,54 @@ class ModuleWriter:
         host = np.ascontiguousarray(np.asarray(value.concrete("the source of a jaxpr")))
         numbers = " ".join([_number(element).strip('"') for element in host.reshape(-1)])
         lines = textwrap.wrap(numbers, _WIDTH, break_long_words=False, break_on_hyphens=False)
+        block = f'"{"".join(lines)}"'
+        if len(lines) > 1:
+            block = "\n".join(['"""', *lines, '"""'])
         kind = self.kind(value.aval)
-        if len(lines) <= 1:
-            return laid_out(group(f"{name} = array(", [kind, f'"{"".join(lines)}"'], ")"))
-        block = "\n".join(["", *[f"    {line}" for line in lines], ""])
-        *first, last = laid_out(kind, 4, 1)
-        return [f"{name} = array(", *first, f"{last},", f'    """{block}    """,', ")"]
+        return pycode.Assign(name, pycode.call("array", kind, Literal(block)))
 
-    def kind(self, aval: av.ShapedArray) -> Doc:
+    def kind(self, aval: av.ShapedArray) -> Expression:
         """A type: its text, and where values lie if it says so."""
         if aval.told is None:
-            return f'"{_type(aval)}"'
+            return Literal(f'"{_type(aval)}"')
         self.imports.add((_RUNTIME, "lying"))
-        where = Parameter(Scope(self), "a type", "sharding", 0, []).write(aval.sharding)
-        return group("lying(", [f'"{_type(aval.plain)}"', where], ")")
+        where = Parameter(Scope(self), "a type", "sharding", []).write(aval.sharding)
+        return pycode.call("lying", Literal(f'"{_type(aval.plain)}"'), where)
 
     # Functions
 
-    def function(self, jaxpr: jx.Jaxpr, name: str, constants: Doc | None, depth: int) -> list[str]:
+    def function(
+        self, jaxpr: jx.Jaxpr, name: str, constants: Expression | None = None
+    ) -> pycode.Function:
         scope = Scope(self)
-        types: list[Doc] = [self.kind(v.aval) for v in jaxpr.in_binders]
-        if constants is not None:
-            types.append(constants)
-        parameters: list[Doc] = [f"{scope.define(v)}: Array" for v in jaxpr.in_binders]
-        indent = 4 * depth
-        lines = laid_out(group("@program(", types, ")"), indent)
-        lines += laid_out(group(f"def {name}(", parameters, ") -> tuple[Array, ...]:"), indent)
-        for eqn in jaxpr.eqns:
-            lines += self.equation(eqn, scope, depth + 1)
-        outs = group("(", [scope.read(x) for x in jaxpr.outs], ")")
-        return [*lines, *laid_out(prefixed("return ", outs), indent + 4)]
+        keywords = () if constants is None else (("constants", constants),)
+        types = tuple([self.kind(v.aval) for v in jaxpr.in_binders])
+        declared = pycode.Call(Name("program"), types, keywords)
+        parameters = tuple([f"{scope.define(v).name}: Array" for v in jaxpr.in_binders])
+        body = [line for eqn in jaxpr.eqns for line in self.equation(eqn, scope)]
+        body.append(pycode.returned(pycode.tuple_of(map(scope.read, jaxpr.outs))))
+        return pycode.Function(name, parameters, body, "tuple[Array, ...]", (declared,))
 
-    def equation(self, eqn: jx.JaxprEqn, scope: Scope, depth: int) -> list[str]:
+    def equation(self, eqn: jx.JaxprEqn, scope: Scope) -> list[Statement]:
         name = eqn.primitive.name
-        lines: list[str] = []
-        operands = [scope.read(x) for x in eqn.inputs]
-        keywords: list[Doc] = []
+        lines: list[Statement] = []
+        operands = tuple(map(scope.read, eqn.inputs))
+        keywords: list[tuple[str, Expression]] = []
         for field in attrs.fields(type(eqn.params)):
             value = getattr(eqn.params, field.name)
             if _is_default(field.default, value):
                 continue
             where = f"the parameter {field.name} of {name}"
-            hint = f"{field.name}_of_{name}"
-            text = Parameter(scope, where, hint, depth, lines).write(value)
-            keywords.append(prefixed(f"{field.name.removeprefix('_')}=", text))
-        outs = ", ".join([scope.define(v) for v in eqn.out_binders])
-        target = f"{outs} = " if outs else ""
-        call = group(f"{target}{self.operation(eqn.primitive)}(", [*operands, *keywords], ")")
-        return [*lines, *laid_out(call, 4 * depth)]
+            parameter = Parameter(scope, where, f"{field.name}_of_{name}", lines)
+            keywords.append((field.name.removeprefix("_"), parameter.write(value)))
+        call = pycode.Call(self.operation(eqn.primitive), operands, tuple(keywords))
+        outs = [scope.define(v) for v in eqn.out_binders]
+        if not outs:
+            return [*lines, pycode.evaluated(call)]
+        target = outs[0] if len(outs) == 1 else pycode.tuple_of(outs)
+        return [*lines, pycode.Assign(target, call)]
 
-    def operation(self, primitive: prim.Primitive[Any]) -> str:
+    def operation(self, primitive: prim.Primitive[Any]) -> Expression:
         if prim.registry.get(primitive.name) is not primitive:
             raise errors.SourceError(
                 f"the primitive '{primitive.name}' of this jaxpr was defined again since. Make the "
@@ -222,8 +220,9 @@ class ModuleWriter:
             self.modules.add(home)
         name = primitive.name
         if not name.isidentifier():
-            return f'op["{name}"]'
-        return f"op.{name}_" if keyword.iskeyword(name) or name.endswith("_") else f"op.{name}"
+            return pycode.Subscript(Name("op"), Literal(f'"{name}"'))
+        is_escaped = keyword.iskeyword(name) or name.endswith("_")
+        return Name("op").attr(f"{name}_" if is_escaped else name)
 
 
 class Scope:
@@ -231,22 +230,22 @@ class Scope:
 
     def __init__(self, writer: ModuleWriter) -> None:
         self.writer = writer
-        self.names: dict[jx.Var, str] = {}
+        self.names: dict[jx.Var, Name] = {}
         self.fresh: Iterator[str] = _letters()
-        self.programs: dict[int, str] = {}
+        self.programs: dict[int, Name] = {}
 
-    def define(self, var: jx.Var) -> str:
-        name = self.names[var] = next(self.fresh)
+    def define(self, var: jx.Var) -> Name:
+        name = self.names[var] = Name(next(self.fresh))
         return name
 
-    def read(self, atom: jx.Atom) -> Doc:
+    def read(self, atom: jx.Atom) -> Expression:
         if isinstance(atom, jx.Var):
             return self.names[atom]
         self.writer.imports.add((_RUNTIME, "literal"))
         value = atom.value
         kind = self.writer.kind(value.aval)
         element = opd.first_element(value.host) if value.host.size else value.dtype.type(0)
-        return group("literal(", [kind, _number(element)], ")")
+        return pycode.call("literal", kind, Literal(_number(element)))
 
 
 @attrs.frozen(eq=False)
@@ -257,35 +256,33 @@ class Parameter:
         scope: of the function.
         where: names the parameter.
         hint: what a nested program, or an object without a text, is called.
-        depth: how deep the equation stands.
         lines: what has to stand before the equation.
     """
 
     scope: Scope
     where: str
     hint: str
-    depth: int
-    lines: list[str]
+    lines: list[Statement]
 
-    def write(self, value: Any) -> Doc:
+    def write(self, value: Any) -> Expression:
         match value:
             case Enum():
-                return f"{flat(self.imported(type(value), value))}.{value.name}"
+                return self.imported(type(value), value).attr(value.name)
             case np.generic():  # before the numbers: some are Python's too
                 return self.scalar(value)
             case None | bool() | int() | bytes():
-                return repr(value)
+                return pycode.value(value)
             case str():
-                return quoted(value)
+                return Literal(quoted(value))
             case float():
                 return self.real(value)
             case complex():
-                return group("complex(", [self.real(value.real), self.real(value.imag)], ")")
+                return pycode.call("complex", self.real(value.real), self.real(value.imag))
             case tuple() if type(value) is tuple:
-                return group("(", [self.write(item) for item in value], ")")
+                return pycode.tuple_of(map(self.write, value))
             case frozenset():
                 items = sorted(value, key=repr)
-                return group("frozenset((", [self.write(x) for x in items], "))")
+                return pycode.call("frozenset", pycode.tuple_of(map(self.write, items)))
             case jx.Jaxpr():
                 return self.nested(value)
             case av.ShapedArray():
@@ -293,7 +290,7 @@ class Parameter:
                 if value.told is not None:
                     return kind
                 self.scope.writer.imports.add((_RUNTIME, "aval"))
-                return group("aval(", [kind], ")")
+                return pycode.call("aval", kind)
             case np.dtype():
                 return self.dtype(value)
             case conc.ConcreteArray():
@@ -305,61 +302,62 @@ class Parameter:
             case _:
                 return self.record(value)
 
-    def real(self, value: float) -> str:
+    def real(self, value: float) -> Literal:
         if math.isfinite(value):
-            return repr(value)
+            return pycode.value(value)
         self.scope.writer.imports.add(("", "math"))
-        return "math.nan" if math.isnan(value) else "math.inf" if value > 0 else "-math.inf"
+        return Literal(
+            "math.nan" if math.isnan(value) else "math.inf" if value > 0 else "-math.inf"
+        )
 
-    def scalar(self, value: np.generic) -> Doc:
+    def scalar(self, value: np.generic) -> Expression:
         self.scope.writer.imports.add(("", "numpy as np"))
-        return group(f"np.{type(value).__name__}(", [self.write(value.item())], ")")
+        return Name("np").attr(type(value).__name__).call(self.write(value.item()))
 
-    def dtype(self, value: np.dtype[Any]) -> str:
+    def dtype(self, value: np.dtype[Any]) -> Expression:
         self.scope.writer.imports.add(("tinyjax", "dtypes"))
         if dtypes.is_key(value):
-            return f"dtypes.named({dtypes.dtype_name(value)!r})"
-        return f"dtypes.{value.name}" + ("_" if value.name == "bool" else "")
+            return pycode.call("dtypes.named", pycode.value(dtypes.dtype_name(value)))
+        return Name("dtypes").attr(value.name + ("_" if value.name == "bool" else ""))
 
-    def array(self, value: conc.ConcreteArray) -> Doc:
+    def array(self, value: conc.ConcreteArray) -> Name:
         name = self.scope.writer.fresh(self.hint)
-        indent = " " * 4 * self.depth
-        self.lines.extend([indent + line for line in self.scope.writer.constant(name, value)])
+        self.lines.append(self.scope.writer.constant(name, value))
         return name
 
-    def nested(self, jaxpr: jx.Jaxpr) -> str:
+    def nested(self, jaxpr: jx.Jaxpr) -> Name:
         known = self.scope.programs.get(id(jaxpr))
         if known is not None:
             return known
         name = self.scope.programs[id(jaxpr)] = self.scope.writer.fresh(self.hint)
-        function = self.scope.writer.function(jaxpr, name, None, self.depth)
-        self.lines.extend([*([] if self.lines else [""]), *function, ""])
+        self.lines.append(self.scope.writer.function(jaxpr, name.name))
         return name
 
-    def treedef(self, value: tree.PyTreeDef) -> Doc:
+    def treedef(self, value: tree.PyTreeDef) -> Expression:
         example = value.unflatten([0] * value.num_leaves)
         if not _is_plain(example) or tree.structure(example) != value:
             return self.given(value)
         self.scope.writer.imports.add(("tinyjax", "tree"))
-        return f"tree.structure({example!r})"
+        return pycode.call("tree.structure", pycode.value(example))
 
-    def record(self, value: Any) -> Doc:
+    def record(self, value: Any) -> Expression:
         make: Any = type(value)
         if not (records.has_fields(make) and "__eq__" in vars(make)):
             return self.imported(value, value)
         if "__attrs_init__" in vars(make):  # it is made of other arguments than its fields
             make, arguments = value.__reduce__()
-            parts = [self.write(item) for item in arguments]
-        else:
-            fields = [(field, getattr(value, field.name)) for field in records.fields(make)]
-            parts = [
-                prefixed(f"{field.alias}=", self.write(item))
+            return self.imported(make, value).call(*map(self.write, arguments))
+        fields = [(field, getattr(value, field.name)) for field in records.fields(make)]
+        keywords = tuple(
+            [
+                (str(field.alias), self.write(item))
                 for field, item in fields
                 if field.init and not _is_default(field.default, item)
             ]
-        return group(f"{flat(self.imported(make, value))}(", parts, ")")
+        )
+        return pycode.Call(self.imported(make, value), (), keywords)
 
-    def imported(self, named: Any, value: Any) -> Doc:
+    def imported(self, named: Any, value: Any) -> Name:
         """The name of a class or a function of a module, or of what is given."""
         home, name = None, ""
         if isinstance(named, (type, FunctionType)):
@@ -368,9 +366,9 @@ class Parameter:
             return self.given(value)
         if home != "builtins":
             self.scope.writer.imports.add((home, name))
-        return name
+        return Name(name)
 
-    def given(self, value: Any) -> str:
+    def given(self, value: Any) -> Name:
         """The name of something that has no text."""
         objects = self.scope.writer.objects
         if objects is None:
@@ -383,10 +381,14 @@ class Parameter:
             )
         for name, known in objects.items():
             if known is value:
-                return name
-        name = self.scope.writer.fresh(self.hint)
-        objects[name] = value
-        return name
+                return Name(name)
+        fresh = self.scope.writer.fresh(self.hint)
+        objects[fresh.name] = value
+        return fresh
+
+
+def _printed(*statements: Statement) -> pycode.Lines:
+    return pycode.printed(statements, pycode.WIDTH)
 
 
 def _number(element: np.generic) -> str:

@@ -20,10 +20,10 @@ import attrs
 import numpy as np
 
 from tinyjax.core.values.array import Array
+from tinyjax.pycode import WIDTH, Assign, Expression, Literal, Name, Simple, printed, tuple_of
 from tinyjax.source.ir import analysis, runtime
 from tinyjax.source.ir.program import IR, Atom, Block, Call, Constant, Statement, Variable, value_of
 from tinyjax.source.ir.syntax import INFIX, PREFIX
-from tinyjax.source.text.layout import WIDTH, Doc, group, laid_out, prefixed
 
 # The types that generated functions are annotated with: ``float``, ``int``, arrays, or ``Any``.
 #
@@ -389,11 +389,14 @@ class Names:
         self.taken.add(name)
         return name
 
-    def constant(self, constant: Constant) -> str:
-        """How a constant is written."""
+    def constant(self, constant: Constant) -> Expression:
+        """Write a constant."""
         value = constant.value
-        if is_literal(value):
-            return written(value)
+        return Literal(written(value)) if is_literal(value) else Name(self._path(constant))
+
+    def _path(self, constant: Constant) -> str:
+        """Name a constant that is no literal."""
+        value = constant.value
         root, *rest = constant.text.split(".")
         for known_value in (self.namespace.get(root), self.scope(root), _STANDARD.get(root)):
             if (
@@ -474,7 +477,7 @@ def header(names: dict[str, Any], body: str, fun: FunctionType) -> str:
         home, real = place_of(value)
         code = code_of(value, fun)
         if code is not None:
-            declared += laid_out(prefixed(f"{name}: Any = ", code))
+            declared += printed([Assign(Name(name), code, "Any")], WIDTH).texts
         elif home is None:
             described = getattr(value, "__qualname__", None) or type(value).__name__
             declared.append(f"{name}: Any  # given when the text is run: {described}")
@@ -507,18 +510,19 @@ def place_of(value: Any) -> tuple[str | None, str]:
     return None, name
 
 
-def code_of(value: Any, fun: FunctionType) -> Doc | None:
+def code_of(value: Any, fun: FunctionType) -> Expression | None:
     """How to get at the code of functions that are defined inside another one."""
     if isinstance(value, tuple) and value:
         parts = [code_of(item, fun) for item in value]
-        return None if None in parts else group("(", [p for p in parts if p is not None], ")")
+        known = [part for part in parts if part is not None]
+        return tuple_of(known) if len(known) == len(parts) else None
     if not isinstance(value, CodeType) or place_of(fun)[0] is None:
         return None
     todo = [(fun.__code__, f"{fun.__name__}.__code__")]
     while todo:
         code, text = todo.pop()
         if code is value:
-            return text
+            return Name(text)
         inner = enumerate(code.co_consts)
         todo += [(c, f"{text}.co_consts[{i}]") for i, c in inner if isinstance(c, CodeType)]
     return None
@@ -531,18 +535,16 @@ def import_block(plain: set[str], named: set[tuple[str, str]]) -> str:
         sections[_is_standard(line.split()[1])].append(line)
     for home in sorted({home for home, _ in named}):
         names = sorted({name for module, name in named if module == home}, key=_order)
-        sections[_is_standard(home)] += laid_out(_import(home, names))
+        line = f"from {home} import {', '.join(names)}"
+        broken = Simple(f"from {home} import", tuple_of(map(Name, names)))
+        lines = [line] if len(line) <= WIDTH else printed([broken], WIDTH).texts
+        sections[_is_standard(home)] += lines
     return "\n\n".join("\n".join(lines) for lines in (sections[True], sections[False]) if lines)
 
 
 def _is_standard(module: str) -> bool:
     root = module.partition(".")[0]
     return root in sys.stdlib_module_names or root in vars(builtins)
-
-
-def _import(home: str, names: Sequence[str]) -> Doc:
-    line = f"from {home} import {', '.join(names)}"
-    return line if len(line) <= WIDTH else group(f"from {home} import (", names, ")")
 
 
 def _order(name: str) -> tuple[int, str]:
