@@ -101,11 +101,13 @@ def test_which_states_are_kept(n: int, stride: int) -> None:
     """With room for 8: all, of a loop that has no more; none is dropped before the loop goes on."""
 
     def record(x: Any) -> Any:
-        return schedule.record(lambda x: lt(x, integer(n)), lambda x: [plus(x, 1)], [x], tuple, 8)
+        return schedule.record(
+            lambda state: lt(state[0], integer(n)), lambda state: [plus(state[0], 1)], [x], tuple, 8
+        )
 
-    _, iterations, apart, stack = tinyjax.jit(record)(integer(0))
-    assert (iterations, apart) == (n, stride)
-    np.testing.assert_array_equal(stack[: -(-n // stride)], np.arange(0, n, stride))
+    _, iterations, kept = tinyjax.jit(record)(integer(0))
+    assert (iterations, kept.stride) == (n, stride)
+    np.testing.assert_array_equal(kept.rows[0][: -(-n // stride)], np.arange(0, n, stride))
 
 
 def test_derivatives_of_higher_order_and_loops_in_loops() -> None:

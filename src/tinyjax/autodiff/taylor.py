@@ -22,7 +22,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 from tinyjax import checkpointing, errors, frames, tree
 from tinyjax.core.api.arguments import as_tangents, check_per_argument
-from tinyjax.core.names import Array, Primitive, av, cl, cond, ew, jt, jx, prim, sc, sh, tr, wl
+from tinyjax.core.names import Array, Primitive, av, cl, cond, ew, jt, jx, sc, sh, tr, wl
 from tinyjax.core.tracing.primitive import ZERO, Tangent
 from tinyjax.core.tracing.watching import watched
 from tinyjax.custom_derivatives import custom_calls, differentiated_calls
@@ -323,30 +323,30 @@ def _of_program(jaxpr: jx.Jaxpr, order: int, args: Sequence[Series]) -> list[lis
 
 
 def _scan(order: int, args: Sequence[Series], params: Any) -> Sequence[Series]:
-    consts, init, xs = prim.split_list(list(args), params.num_consts, params.num_carry)
+    operands = params.loop_body.operands(args)
 
     def body(carry: Any, x: Any) -> Any:
-        outs = _of_program(params.jaxpr, order, [*consts, *carry, *x])
+        outs = _of_program(params.jaxpr, order, [*operands.consts, *carry, *x])
         return outs[: params.num_carry], outs[params.num_carry :]
 
-    start = [_instantiated(series, order) for series in init]
-    inputs = [list(series) for series in xs]
+    start = [_instantiated(series, order) for series in operands.carry]
+    inputs = [list(series) for series in operands.xs]
     last, ys = sc.scan(body, start, inputs, params.length, params.reverse, params.unroll)
     return [*last, *ys]
 
 
 def _while(order: int, args: Sequence[Series], params: Any) -> Sequence[Series]:
-    of_condition, of_body, init = prim.split_list(list(args), params.num_condition, params.num_body)
+    of_condition, operands = params.operands(args)
 
     def condition(state: Any) -> Any:
         values = [series[0] for series in (*of_condition, *state)]
         return jx.eval_jaxpr(params.condition, values)[0]
 
     def body(state: Any) -> Any:
-        return _of_program(params.body, order, [*of_body, *state])
+        return _of_program(params.body, order, [*operands.consts, *state])
 
     result: Sequence[Series] = wl.while_loop(
-        condition, body, [_instantiated(series, order) for series in init]
+        condition, body, [_instantiated(series, order) for series in operands.carry]
     )
     return result
 

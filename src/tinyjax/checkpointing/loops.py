@@ -7,14 +7,33 @@ map is one equation, which holds both directions.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
 import attrs
 
-from tinyjax import lazy
+from tinyjax import lazy, tree
 from tinyjax.checkpointing import schedule
-from tinyjax.checkpointing.schedule import Kept, Online, advance, element, integer, plus, write
+from tinyjax.checkpointing.schedule import (
+    Kept,
+    Online,
+    Stacked,
+    advance,
+    element,
+    integer,
+    plus,
+    write,
+)
 from tinyjax.config import settings
+from tinyjax.core.control_flow.bodies import (
+    LoopBody,
+    LoopOperands,
+    LoopResults,
+    added,
+    cotangents_of,
+    first_tangents,
+    grown,
+)
 from tinyjax.core.names import cf, cfp, low, lz, pr, prim, program, ru, sc, sh, tp, tr, wl
 from tinyjax.core.primitives.elementwise import add, and_, gt, lt, sub
 from tinyjax.core.stablehlo import Lowering, Values
@@ -23,6 +42,9 @@ from tinyjax.core.tracing.staging import Staged, close_over, stage
 from tinyjax.core.values import Array, ShapedArray
 from tinyjax.core.values.avals import stacked
 from tinyjax.primitives.linear_maps import LinearMapParams, MaskedPullBack, def_linear_map
+
+R = TypeVar("R")
+S = TypeVar("S")
 
 loop_tangent_p: prim.Primitive[LinearMapParams] = prim.Primitive("loop_tangent", LinearMapParams)
 def_linear_map(
@@ -95,11 +117,11 @@ Step = Callable[[Array, Sequence[Array]], Sequence[Array]]
 #: Pulls cotangents back through an iteration: takes its number, the state before it, what has been
 #: summed or collected so far, and the cotangents of the state after it; returns the latter two.
 Pull = Callable[
-    [Array, Sequence[Array], Sequence[Array], Sequence[Array]],
-    tuple[Sequence[Array], Sequence[Array]],
+    [Array, Sequence[Array], S, Sequence[Array]],
+    tuple[S, Sequence[Array]],
 ]
 #: What a body of a loop computes: takes its operands; returns its results.
-_Body = Callable[..., list[Array]]
+_Body = Callable[[LoopOperands[Array]], list[Array]]
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -120,26 +142,67 @@ class _Programs:
     @classmethod
     def of(
         cls,
-        recording: Staged,
-        forward: Staged,
-        pull: Callable[[Sequence[Array], _Replay], Sequence[Array]],
         operands: Sequence[ShapedArray],
+        tangents: LoopOperands[ShapedArray],
+        record: Callable[[Sequence[Array]], tuple[Sequence[Array], R]],
+        push: Callable[[R, LoopOperands[Array]], Sequence[Array]],
+        pull: Callable[[R, LoopResults[Array], _Replay], LoopOperands[Array]],
         replay: _Replay,
     ) -> _Programs:
-        """Make the tangent map.
+        """Make the programs.
 
         Args:
-            recording: runs the loop.
-            forward: runs it again with tangents.
-            pull: pulls back, of residuals and cotangents.
-            operands: the types of these.
+            operands: the types of the loop's.
+            tangents: the types of their tangents.
+            record: runs the loop; returns its results, and a tree of what the way back needs.
+            push: runs it again with tangents, of that and those.
+            pull: pulls cotangents back, of that and those of the results.
             replay: what derivatives run again.
         """
-        backward = stage(lambda *args: pull(args, replay), operands)
+        trees: list[tree.PyTreeDef] = []
+
+        def recorded(*args: Array) -> list[Array]:
+            outs, residuals = record(args)
+            leaves, structure = tree.flatten(residuals)
+            trees.append(structure)
+            return [*outs, *leaves]
+
+        recording = stage(recorded, operands)
+        (structure,) = trees
+        n = structure.num_leaves
+        avals = recording.jaxpr.out_avals
+        results, residuals = avals[: len(avals) - n], avals[len(avals) - n :]
+
+        def pushed(*args: Array) -> Sequence[Array]:
+            return push(tree.unflatten(structure, args[:n]), tangents.like(args[n:]))
+
+        def pulled(replay: _Replay, *args: Array) -> Sequence[Array]:
+            m = n + len(replay.linear.carry)
+            cotangents = LoopResults(args[n:m], args[m:])
+            return pull(tree.unflatten(structure, args[:n]), cotangents, replay).flat
+
+        cotangents = [
+            aval.tangent().cotangent() for aval in prim.marked(results, replay.halves.nonzero_out)
+        ]
+        forward = stage(pushed, [*residuals, *tangents.flat])
+        backward = stage(partial(pulled, replay), [*residuals, *cotangents])
         (there, back), consts = close_over([forward, backward])
-        n = len(there.in_binders) - sum(map(len, replay.linear))
-        params = LinearMapParams(there, back, n, replay.masked(pull, len(consts)))
-        return cls(recording, params, consts)
+        skip = len(consts)
+        masked = replay.masked(lambda replay, *args: pulled(replay, *args[skip:]))
+        return cls(recording, LinearMapParams(there, back, skip + n, masked), consts)
+
+    def run(
+        self, primals: Sequence[Array], num_results: int
+    ) -> tuple[Sequence[Array], Callable[[LoopOperands[Array]], Sequence[Array]]]:
+        """Run the loop; return its results and its tangent map."""
+        recording = self.recording
+        outs = eval_jaxpr(recording.jaxpr, [*recording.consts, *primals])
+        residuals = (*self.consts, *outs[num_results:])
+
+        def tangent_map(tangents: LoopOperands[Array]) -> Sequence[Array]:
+            return tr.bind(loop_tangent_p, (*residuals, *tangents.flat), self.params)
+
+        return outs[:num_results], tangent_map
 
 
 def _go_back(
@@ -147,11 +210,11 @@ def _go_back(
     kept: Kept,
     init: Sequence[Array],
     step: Step,
-    pull: Pull,
-    sums: Sequence[Array],
+    pull: Pull[S],
+    sums: S,
     cotangents: Sequence[Array],
     observer: cf.Observer | None,
-) -> Sequence[Array]:
+) -> tuple[S, Sequence[Array]]:
     """Pull cotangents back through the iterations of a loop, the last one first.
 
     Args:
@@ -167,48 +230,53 @@ def _go_back(
     Returns:
         The sums and the cotangents of the first state.
     """
-    m, size = len(init), kept.size
-    width = len(kept.arrays)
+    size = kept.size
 
-    def iteration(end: Array, *args: Array) -> list[Array]:
-        arrays, sums_, cts = prim.split_list(args, width, len(sums))
-        position, state = Kept.of(arrays).load(init, iterations, end)
+    def iteration(
+        now: tuple[Array, Kept, S, Sequence[Array]],
+    ) -> tuple[Array, Kept, S, Sequence[Array]]:
+        end, kept, sums, cts = now
+        position, loaded = kept.load(init, iterations, end)
+        state: Sequence[Array] = loaded
         target = plus(end, -1)
 
-        def segment(start: Array, *args: Array) -> list[Array]:
-            state, arrays = prim.split_list(args, m)
-            kept = Kept.of(arrays)
+        def segment(
+            now: tuple[Array, Sequence[Array], Kept],
+        ) -> tuple[Array, Sequence[Array], Kept]:
+            start, state, kept = now
             stop = add(start, advance(sub(end, start), kept.free))
 
-            def one(i: Array, *state: Array) -> list[Array]:
-                return [plus(i, 1), *step(i, state)]
+            def one(now: tuple[Array, Sequence[Array]]) -> tuple[Array, Sequence[Array]]:
+                i, state = now
+                return plus(i, 1), step(i, state)
 
-            state = list(cfp.run_while(lambda i, *_: lt(i, stop), one, [start, *state], size)[1:])
-            return [stop, *state, *kept.push(stop, state, lt(stop, target)).arrays]
+            _, state = cfp.run_while(lambda now: lt(now[0], stop), one, (start, state), size)
+            return stop, state, kept.push(stop, state, lt(stop, target))
 
-        outs = cfp.run_while(
-            lambda p, *_: lt(p, target), segment, [position, *state, *arrays], size
+        _, before, kept = cfp.run_while(
+            lambda now: lt(now[0], target), segment, (position, state, kept), size
         )
-        state, arrays = prim.split_list(outs[1:], m)
-        sums_, cts = map(list, pull(target, state, sums_, cts))
-        return [target, *Kept.of(arrays).pop(target).arrays, *sums_, *cts]
+        sums, cts = pull(target, before, sums, cts)
+        return target, kept.pop(target), sums, cts
 
-    start = [iterations, *kept.arrays, *sums, *cotangents]
+    start = (iterations, kept, sums, cotangents)
     backward = cf.in_phase(observer, "backward")
-    outs = cfp.run_while(lambda end, *_: gt(end, integer(0)), iteration, start, size, backward)
-    return outs[1 + width :]
+    _, _, sums, cts = cfp.run_while(
+        lambda now: gt(now[0], integer(0)), iteration, start, size, backward
+    )
+    return sums, cts
 
 
-def _primal_half(body: Jaxpr, nonzero: Sequence[bool]) -> _Body:
+def _primal_half(body: LoopBody, nonzero: LoopOperands[bool]) -> _Body:
     """The results of a body, as its linearization computes them.
 
     Where a function in the body has a rule, these are what the rule returns, as in a loop that
     keeps all residuals. So a derivative of the way back does not come to the rule again.
     """
-    primal = lz.linearize_jaxpr(body, tuple(nonzero)).primal
-    n = len(body.outs)
+    primal = lz.linearize_jaxpr(body.jaxpr, nonzero.flat).primal
+    n = len(body.jaxpr.outs)
     jaxpr = pr.dce(primal.jaxpr, [i < n for i in range(len(primal.jaxpr.outs))])
-    return lambda *operands: eval_jaxpr(jaxpr, [*primal.consts, *operands])
+    return lambda operands: eval_jaxpr(jaxpr, [*primal.consts, *operands.flat])
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -222,58 +290,40 @@ class _Replay:
         halves: the body, split in its primal half and its tangent map.
         nonzero: which operands of the body have tangents.
         needed: which operands residuals depend on, in this iteration or in a later one.
-        num_other: how many operands come before the state.
-        num_state: how many are the state.
+        avals: the types of these.
         tangent: the tangent map, which may take masks.
-        linear: the types of its linear operands: beside the state, of the state, and of slices.
+        linear: the types of its linear operands.
     """
 
     halves: lz.LinearizedJaxpr
-    nonzero: tuple[bool, ...]
-    needed: tuple[bool, ...]
-    num_other: int
-    num_state: int
+    nonzero: LoopOperands[bool]
+    needed: LoopOperands[bool]
+    avals: LoopOperands[ShapedArray]
     tangent: Jaxpr
-    linear: tuple[tuple[ShapedArray, ...], ...]
+    linear: LoopOperands[ShapedArray]
 
     @classmethod
     def of(
-        cls,
-        body: Jaxpr,
-        num_other: int,
-        num_state: int,
-        nonzero: tuple[bool, ...],
-        nonzero_out: tuple[bool, ...],
+        cls, body: LoopBody, nonzero: LoopOperands[bool], nonzero_out: tuple[bool, ...]
     ) -> _Replay:
-        halves = lz.linearize_jaxpr(body, nonzero, nonzero_out)
-        primal, m = halves.primal, num_state
-        results = [False] * (len(body.outs) - m)
-        computed = [True] * (len(primal.jaxpr.outs) - len(body.outs))
+        halves = lz.linearize_jaxpr(body.jaxpr, nonzero.flat, nonzero_out)
+        primal, m = halves.primal, body.num_carry
+        results = [False] * (len(nonzero_out) - m)
+        computed = [True] * (len(primal.jaxpr.outs) - len(nonzero_out))
 
-        def needed(state: Sequence[bool]) -> tuple[bool, ...]:
+        def needed(state: Sequence[bool]) -> LoopOperands[bool]:
             _, marks = pr.prune_results(primal.jaxpr, (*state, *results, *computed))
             marks_in = enumerate(marks[len(primal.consts) :])
-            return tuple([mark or i in halves.forwarded for i, mark in marks_in])
+            return body.operands([mark or i in halves.forwarded for i, mark in marks_in])
 
-        state = cf.fixed_point([False] * m, lambda state: needed(state)[num_other : num_other + m])
-        groups = zip(
-            prim.split_list(body.in_avals, num_other, m),
-            prim.split_list(nonzero, num_other, m),
-            strict=True,
-        )
-        linear = tuple([tuple(_tangents(avals, nz)) for avals, nz in groups])
-        return cls(halves, nonzero, needed(state), num_other, m, halves.tangent, linear)
+        none = LoopOperands[bool]((), [False] * m)
+        operands = needed(grown(none, lambda marks: needed(marks.carry).carry).carry)
+        avals = body.in_avals.marked(operands)
+        return cls(halves, nonzero, operands, avals, halves.tangent, _tangents(body, nonzero))
 
-    def masked(
-        self, pull: Callable[[Sequence[Array], _Replay], Sequence[Array]], num_consts: int
-    ) -> MaskedPullBack:
-        """Return the way back with masks.
-
-        Args:
-            pull: makes the way back, of residuals and cotangents.
-            num_consts: how many operands come first that it does not take.
-        """
-        sizes_in = tuple(map(len, self.linear))
+    def masked(self, pull: Callable[..., Sequence[Array]]) -> MaskedPullBack:
+        """Return the way back with masks, which ``pull`` makes of this with masks, and operands."""
+        sizes_in = len(self.linear.consts), len(self.linear.carry), len(self.linear.xs)
         skip = len(self.tangent.in_binders) - sum(sizes_in)
         state, count = sizes_in[1], len(self.tangent.outs)
         sizes_out = state, count - state
@@ -287,56 +337,46 @@ class _Replay:
                 (skip + sizes_in[0], *sizes_in[1:]),
                 sizes_out,
             )
-            linear = tuple(map(programs.with_masks, self.linear))
-            return pull(operands[num_consts:], attrs.evolve(self, tangent=tangent, linear=linear))
+            linear = self.linear.each(programs.with_masks)
+            return pull(attrs.evolve(self, tangent=tangent, linear=linear), *operands)
 
         return MaskedPullBack(self.tangent, sizes_in, sizes_out, pull_back)
 
-    @property
-    def state(self) -> tuple[bool, ...]:
-        """Which parts of the state are needed."""
-        return self.needed[self.num_other : self.num_other + self.num_state]
-
     def part(self, state: Sequence[Array]) -> list[Array]:
         """Return the parts of a state that are needed."""
-        return list(prim.marked(state, self.state))
+        return [*prim.marked(state, self.needed.carry)]
 
-    def avals(self) -> list[ShapedArray]:
-        """Return the types of these parts."""
-        avals = self.halves.primal.jaxpr.in_avals[len(self.halves.primal.consts) :]
-        return list(prim.marked(avals[self.num_other :][: self.num_state], self.state))
-
-    def step(self, *operands: Array) -> list[Array]:
+    def step(self, operands: LoopOperands[Array]) -> list[Array]:
         """Make an iteration, of what is needed alone."""
-        return self._run(operands, self.state, residuals=False)
+        return self._run(operands, self.needed.carry, residuals=False)
 
-    def residuals(self, *operands: Array) -> list[Array]:
+    def residuals(self, operands: LoopOperands[Array]) -> list[Array]:
         """Return what the tangent map of an iteration needs, of the operands that are needed."""
-        computed = self._run(operands, [False] * self.num_state, residuals=True)
-        places = prim.marked(range(len(self.needed)), self.needed)
-        return self.halves.residuals(dict(zip(places, operands, strict=True)), computed)
+        computed = self._run(operands, [False] * len(self.needed.carry), residuals=True)
+        needed = self.needed.flat
+        places = prim.marked(range(len(needed)), needed)
+        return self.halves.residuals(dict(zip(places, operands.flat, strict=True)), computed)
+
+    def pull_back(
+        self, residuals: Sequence[Array], cotangents: Sequence[Array]
+    ) -> LoopOperands[prim.Tangent]:
+        """Pull cotangents back through an iteration, whose residuals are these."""
+        return self.linear.like(tp.backward_pass(self.tangent, residuals, cotangents))
 
     def _run(
-        self, operands: Sequence[Array], state: Sequence[bool], residuals: bool
+        self, operands: LoopOperands[Array], state: Sequence[bool], residuals: bool
     ) -> list[Array]:
         primal = self.halves.primal
         num_results = len(self.halves.nonzero_out)
         results = [False] * (num_results - len(state))
         used = (*state, *results, *[residuals] * (len(primal.jaxpr.outs) - num_results))
-        needed = (*[True] * len(primal.consts), *self.needed)
-        return eval_jaxpr(pr.shorten(primal.jaxpr, used, needed), [*primal.consts, *operands])
+        needed = (*[True] * len(primal.consts), *self.needed.flat)
+        return eval_jaxpr(pr.shorten(primal.jaxpr, used, needed), [*primal.consts, *operands.flat])
 
 
-def _as_arrays(cotangents: Sequence[prim.Tangent], avals: Sequence[ShapedArray]) -> list[Array]:
-    """Cotangents of tangents of some types, with zeros where one is ``ZERO``."""
-    return [
-        sh.zero_cotangent(aval) if ct is prim.ZERO else ct
-        for ct, aval in zip(cotangents, avals, strict=True)
-    ]
-
-
-def _add_all(sums: Sequence[Array], cotangents: Sequence[prim.Tangent]) -> list[Array]:
-    return [s if ct is prim.ZERO else add(s, ct) for s, ct in zip(sums, cotangents, strict=True)]
+def _tangents(body: LoopBody, nonzero: LoopOperands[bool]) -> LoopOperands[ShapedArray]:
+    """Return the types of the tangents of a body's operands."""
+    return body.in_avals.marked(nonzero).each(lambda part: [aval.tangent() for aval in part])
 
 
 # while_loop: where states are kept is decided on the way
@@ -347,10 +387,10 @@ def linearize_while(
     primals: prim.Arrays, nonzero: Sequence[bool], params: cfp.WhileParams
 ) -> prim.LinearizeResult:
     """Run a loop that keeps states on the way: the linearize rule of while."""
-    nz_other, nz_state, _ = cfp.while_body_jvp(params, nonzero)
-    if not any(nz_state):
-        return tr.bind(wl.while_p, primals, params), nz_state, lambda _: ()
-    nz_fixed, _, nz_init = prim.split_list(nonzero, params.num_condition, params.num_body)
+    body = params.loop_body
+    nonzero_in = body.tangents(params.operands(nonzero)[1])
+    if not any(nonzero_in.carry):
+        return tr.bind(wl.while_p, primals, params), nonzero_in.carry, lambda _: ()
     stacks = _stacks_states(params)
     programs = params.body.derive(
         (
@@ -362,75 +402,72 @@ def linearize_while(
             stacks,
             tuple(nonzero),
         ),
-        lambda: _while_programs(params, nz_other, nz_state, stacks),
+        lambda: _while_programs(params, nonzero_in, stacks),
     )
-    recording = programs.recording
-    outs = eval_jaxpr(recording.jaxpr, [*recording.consts, *primals])
-    m = len(nz_state)
-    init = primals[len(primals) - m :]
-    residuals = [*programs.consts, *outs[m:]]
+    args = params.operands(primals)[1]
+    outs, push = programs.run(primals, len(args.carry))
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
-        _, t_other, t_init = prim.split_list(tangents, sum(nz_fixed), sum(nz_other))
-        start = cf.first_tangents(init, prim.with_zeros(nz_init, t_init), nz_state)
-        return tr.bind(loop_tangent_p, (*residuals, *t_other, *start), programs.params)
+        given = params.operands(prim.with_zeros(nonzero, tangents))[1]
+        return push(first_tangents(args, given, nonzero_in))
 
-    return outs[:m], nz_state, tangent_map
+    return outs, nonzero_in.carry, tangent_map
 
 
 def _while_programs(
-    params: cfp.WhileParams,
-    nz_other: Sequence[bool],
-    nz_state: tuple[bool, ...],
-    stacks: bool,
+    params: cfp.WhileParams, nonzero: LoopOperands[bool], stacks: bool
 ) -> _Programs:
-    avals = params.body.in_avals
-    other, state = avals[: params.num_body], avals[params.num_body :]
+    body = params.loop_body
+    replay = _Replay.of(body, nonzero, tuple(nonzero.carry))
     fixed = params.condition.in_avals[: params.num_condition]
-    nonzero = (*nz_other, *nz_state)
-    replay = _Replay.of(params.body, params.num_body, len(state), nonzero, nz_state)
     record = _record_stacked if stacks else _record_while
-    recording = stage(lambda *args: record(args, params, replay), [*fixed, *other, *state])
-    residuals = recording.jaxpr.out_avals[len(state) :]
-    t_other, t_state = _tangents(other, nz_other), _tangents(state, nz_state)
-    forward = stage(
-        lambda *args: _push_while(args, params, replay), [*residuals, *t_other, *t_state]
-    )
     return _Programs.of(
-        recording,
-        forward,
-        lambda args, replay: _pull_while(args, params, replay, stacks),
-        [*residuals, *[aval.cotangent() for aval in t_state]],
+        [*fixed, *params.body.in_avals],
+        replay.linear,
+        lambda args: record(args, params, replay),
+        lambda kept, tangents: _push_while(kept, tangents, params, replay),
+        lambda kept, cotangents, replay: _pull_while(kept, cotangents, params, replay),
         replay,
     )
 
 
-def _tangents(avals: Sequence[ShapedArray], nonzero: Sequence[bool]) -> list[ShapedArray]:
-    return [aval.tangent() for aval, has in zip(avals, nonzero, strict=True) if has]
+@tree.register_dataclass
+@attrs.frozen(eq=False, repr=False)
+class _Recorded:
+    """What derivatives need of a loop that was run.
 
-
-def _record_while(args: prim.Arrays, params: cfp.WhileParams, replay: _Replay) -> prim.Arrays:
-    """Run a loop; return the last state, and what its derivatives need.
-
-    These are operands of the body, the first state, the number of iterations, and the states kept.
+    Attributes:
+        operands: those that they run the body again with.
+        iterations: how many there were.
+        kept: the states kept, which ``schedule`` knows in two forms.
     """
-    fixed, other, init = prim.split_list(args, params.num_condition, params.num_body)
-    m, size = len(init), params.checkpoints
-    body = _primal_half(params.body, replay.nonzero)
 
-    def goes_on(*args: Array) -> Array:
-        return eval_jaxpr(params.condition, [*fixed, *args[:m]])[0]
+    operands: LoopOperands[Array]
+    iterations: Array
+    kept: Kept | Stacked
 
-    def iteration(*args: Array) -> list[Array]:
-        state, (n,), online = prim.split_list(args, m, 1)
-        kept = Online.of(online).offer(n, replay.part(state))
-        return [*body(*other, *state), plus(n, 1), *kept.arrays]
 
-    start = [*init, integer(0), *Online.start(replay.part(init), size).arrays]
-    outs = cfp.run_while(goes_on, iteration, start, size, params.observer)
-    state, (n,), online = prim.split_list(outs, m, 1)
-    first = prim.marked([*other, *init], replay.needed)
-    return [*state, *first, n, *Online.of(online).kept.arrays]
+def _record_while(
+    args: prim.Arrays, params: cfp.WhileParams, replay: _Replay
+) -> tuple[Sequence[Array], _Recorded]:
+    """Run a loop; return the last state, and what its derivatives need."""
+    fixed, operands = params.operands(args)
+    body, size = _primal_half(params.loop_body, replay.nonzero), params.checkpoints
+
+    def goes_on(now: tuple[Sequence[Array], Array, Online]) -> Array:
+        return eval_jaxpr(params.condition, [*fixed, *now[0]])[0]
+
+    def iteration(
+        now: tuple[Sequence[Array], Array, Online],
+    ) -> tuple[Sequence[Array], Array, Online]:
+        state, n, online = now
+        online = online.offer(n, replay.part(state))
+        return body(LoopOperands(operands.consts, state)), plus(n, 1), online
+
+    init = operands.carry
+    start = (init, integer(0), Online.start(replay.part(init), size))
+    state, n, online = cfp.run_while(goes_on, iteration, start, size, params.observer)
+    return state, _Recorded(operands.marked(replay.needed), n, online.kept)
 
 
 def _stacks_states(params: cfp.WhileParams) -> bool:
@@ -444,76 +481,87 @@ def _stacks_states(params: cfp.WhileParams) -> bool:
     )
 
 
-def _record_stacked(args: prim.Arrays, params: cfp.WhileParams, replay: _Replay) -> prim.Arrays:
+def _record_stacked(
+    args: prim.Arrays, params: cfp.WhileParams, replay: _Replay
+) -> tuple[Sequence[Array], _Recorded]:
     """Run a loop, and stack its states; return what ``_record_while`` does."""
-    fixed, other, init = prim.split_list(args, params.num_condition, params.num_body)
-    body = _primal_half(params.body, replay.nonzero)
-    outs = schedule.record(
-        lambda *state: eval_jaxpr(params.condition, [*fixed, *state])[0],
-        lambda *state: body(*other, *state),
-        init,
+    fixed, operands = params.operands(args)
+    body = _primal_half(params.loop_body, replay.nonzero)
+    state, n, stacked = schedule.record(
+        lambda state: eval_jaxpr(params.condition, [*fixed, *state])[0],
+        lambda state: body(LoopOperands(operands.consts, state)),
+        operands.carry,
         replay.part,
         params.checkpoints,
     )
-    state, kept = prim.split_list(outs, len(init))
-    return [*state, *prim.marked([*other, *init], replay.needed), *kept]
+    return state, _Recorded(operands.marked(replay.needed), n, stacked)
 
 
-def _push_while(args: Sequence[Array], params: cfp.WhileParams, replay: _Replay) -> Sequence[Array]:
+def _push_while(
+    recorded: _Recorded,
+    tangents: LoopOperands[Array],
+    params: cfp.WhileParams,
+    replay: _Replay,
+) -> Sequence[Array]:
     """Run a loop again, as often as it ran, with tangents."""
-    nz_other, nz_state = prim.split_list(replay.nonzero, replay.num_other)
-    num_tangents = sum(nz_other) + sum(nz_state)
-    residuals, t_other, t_init = prim.split_list(args, len(args) - num_tangents, sum(nz_other))
-    m = sum(replay.state)
-    other, init, (n,), _ = prim.split_list(residuals, sum(replay.needed) - m, m, 1)
+    operands = recorded.operands
 
-    def iteration(i: Array, *args: Array) -> list[Array]:
-        state, tangents = prim.split_list(args, m)
-        operands = [*other, *state]
-        tangents_in = [*replay.residuals(*operands), *t_other, *tangents]
+    def iteration(
+        now: tuple[Array, Sequence[Array], Sequence[Array]],
+    ) -> tuple[Array, Sequence[Array], Sequence[Array]]:
+        i, state, t_state = now
+        args = LoopOperands(operands.consts, state)
+        tangents_in = [*replay.residuals(args), *tangents.consts, *t_state]
         after = eval_jaxpr(replay.halves.tangent, tangents_in)
-        return [plus(i, 1), *replay.step(*operands), *after]
+        return plus(i, 1), replay.step(args), after
 
-    start = [integer(0), *init, *t_init]
+    start = (integer(0), operands.carry, tangents.carry)
     tangent = cf.in_phase(params.observer, "tangent")
-    outs = cfp.run_while(lambda i, *_: lt(i, n), iteration, start, params.checkpoints, tangent)
-    return outs[1 + m :]
+    return cfp.run_while(
+        lambda now: lt(now[0], recorded.iterations),
+        iteration,
+        start,
+        params.checkpoints,
+        tangent,
+    )[2]
 
 
 def _pull_while(
-    args: Sequence[Array], params: cfp.WhileParams, replay: _Replay, stacks: bool
-) -> Sequence[Array]:
+    recorded: _Recorded,
+    cotangents: LoopResults[Array],
+    params: cfp.WhileParams,
+    replay: _Replay,
+) -> LoopOperands[Array]:
     """Pull cotangents of the last state back to the constants and the first state."""
-    t_other, t_state, _ = replay.linear
-    residuals, ct_last = prim.split_list(args, len(args) - len(t_state))
-    m = sum(replay.state)
-    other, init, (n,), kept = prim.split_list(residuals, sum(replay.needed) - m, m, 1)
+    operands, linear = recorded.operands, replay.linear
+
+    def step(state: Sequence[Array]) -> list[Array]:
+        return replay.step(LoopOperands(operands.consts, state))
 
     def pull(
         state: Sequence[Array], sums: Sequence[Array], cts: Sequence[Array]
-    ) -> tuple[list[Array], list[Array]]:
-        pulled = tp.backward_pass(replay.tangent, replay.residuals(*other, *state), cts)
-        into_other, into_state = prim.split_list(pulled, len(sums))
-        return _add_all(sums, into_other), _as_arrays(into_state, t_state)
+    ) -> tuple[Sequence[Array], Sequence[Array]]:
+        residuals = replay.residuals(LoopOperands(operands.consts, state))
+        into = replay.pull_back(residuals, cts)
+        return added(sums, into.consts), cotangents_of(into.carry, linear.carry)
 
-    def step(*state: Array) -> list[Array]:
-        return replay.step(*other, *state)
-
-    sums = [sh.zero_cotangent(aval) for aval in t_other]
-    if stacks:
-        stacked = [n, *kept]
-        avals, size = replay.avals(), params.checkpoints
-        return schedule.go_back(stacked, avals, step, pull, sums, ct_last, size)
-    return _go_back(
-        n,
-        Kept.of(kept),
-        init,
-        lambda _, state: step(*state),
-        lambda _, *args: pull(*args),
-        sums,
-        ct_last,
-        params.observer,
-    )
+    zeros: Sequence[Array] = [sh.zero_cotangent(aval) for aval in linear.consts]
+    n, kept, last = recorded.iterations, recorded.kept, cotangents.carry
+    if isinstance(kept, Stacked):
+        avals, size = replay.avals.carry, params.checkpoints
+        sums, first = schedule.go_back(n, kept, avals, step, pull, zeros, last, size)
+    else:
+        sums, first = _go_back(
+            n,
+            kept,
+            operands.carry,
+            lambda _, state: step(state),
+            lambda _, *args: pull(*args),
+            zeros,
+            last,
+            params.observer,
+        )
+    return LoopOperands(sums, first)
 
 
 # scan: the number of iterations is known, so states are kept where the schedule is the best there
@@ -527,49 +575,39 @@ def linearize_scan(
     """Run a loop that keeps some states, for a way back that runs iterations again."""
     if settings().debugging:  # run in pieces it has no iterations that messages could name
         return sc.linearize_stacking(primals, nonzero, params)
-    jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    nz_consts, nz_init, _ = prim.split_list(nonzero, k, m)
-    nz_carry, nz_out, _ = cfp.scan_body_jvp(params, nonzero)
-    programs = jaxpr.derive(
+    body = params.loop_body
+    nonzero_in = body.tangents(body.operands(nonzero))
+    _, nonzero_out = body.with_tangents(nonzero_in)
+    programs = params.jaxpr.derive(
         (
             "reverse",
-            *(k, m, params.length, params.reverse, params.checkpoints, params.observer),
-            tuple(nonzero),
+            *(params.num_consts, params.num_carry, params.length, params.reverse),
+            *(params.checkpoints, params.observer, tuple(nonzero)),
         ),
-        lambda: _scan_programs(params, nonzero),
+        lambda: _scan_programs(params, nonzero_in, nonzero_out),
     )
-    recording = programs.recording
-    outs = eval_jaxpr(recording.jaxpr, [*recording.consts, *primals])
-    results, kept = prim.split_list(outs, len(jaxpr.outs))
-    residuals = [*programs.consts, *kept]
+    outs, push = programs.run(primals, len(params.jaxpr.outs))
+    args = body.operands(primals)
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
-        t_consts, t_init, t_xs = prim.split_list(tangents, sum(nz_consts), sum(nz_init))
-        start = cf.first_tangents(primals[k : k + m], prim.with_zeros(nz_init, t_init), nz_carry)
-        return tr.bind(loop_tangent_p, (*residuals, *t_consts, *start, *t_xs), programs.params)
+        given = body.operands(prim.with_zeros(nonzero, tangents))
+        return push(first_tangents(args, given, nonzero_in))
 
-    return results, nz_out, tangent_map
+    return outs, nonzero_out, tangent_map
 
 
-def _scan_programs(params: cfp.ScanParams, nonzero: Sequence[bool]) -> _Programs:
-    k, m = params.num_consts, params.num_carry
-    consts, carry, slices = prim.split_list(params.jaxpr.in_avals, k, m)
-    operands = [*consts, *carry, *stacked(slices, params.length)]
-    nz_consts, _, nz_xs = prim.split_list(nonzero, k, m)
-    nz_carry, nz_out, _ = cfp.scan_body_jvp(params, nonzero)
-    chosen = (*nz_consts, *nz_carry, *nz_xs)
-    replay = _Replay.of(params.jaxpr, k, m, chosen, tuple(nz_out))
-    recording = stage(lambda *args: _record_scan(args, params, replay), operands)
-    results, residuals = prim.split_list(recording.jaxpr.out_avals, len(nz_out))
-    forward = stage(
-        lambda *args: _push_scan(args, params, replay),
-        [*residuals, *_tangents(operands, chosen)],
-    )
+def _scan_programs(
+    params: cfp.ScanParams, nonzero: LoopOperands[bool], nonzero_out: tuple[bool, ...]
+) -> _Programs:
+    body, length = params.loop_body, params.length
+    replay = _Replay.of(body, nonzero, nonzero_out)
+    avals, linear = body.in_avals, replay.linear
     return _Programs.of(
-        recording,
-        forward,
-        lambda args, replay: _pull_scan(args, params, replay),
-        [*residuals, *[aval.cotangent() for aval in _tangents(results, nz_out)]],
+        [*avals.consts, *avals.carry, *stacked(avals.xs, length)],
+        LoopOperands(linear.consts, linear.carry, stacked(linear.xs, length)),
+        lambda args: _record_scan(body.operands(args), params, replay),
+        lambda kept, tangents: _push_scan(kept[0], tangents, params, replay),
+        lambda kept, cotangents, replay: _pull_scan(*kept, cotangents, params, replay),
         replay,
     )
 
@@ -583,102 +621,116 @@ def _slices(xs: Sequence[Array], place: Array) -> list[Array]:
     return [element(x, place) for x in xs]
 
 
-def _record_scan(args: prim.Arrays, params: cfp.ScanParams, replay: _Replay) -> prim.Arrays:
-    """Run a loop; return the last carry, the outputs, and what its derivatives need.
+def _record_scan(
+    operands: LoopOperands[Array], params: cfp.ScanParams, replay: _Replay
+) -> tuple[Sequence[Array], tuple[LoopOperands[Array], Kept]]:
+    """Run a loop; return its results, and what its derivatives need.
 
     These are operands of the loop, and the states kept.
     """
     assert params.checkpoints is not None, (
         "without checkpoints every iteration's residuals are kept"
     )
-    jaxpr, m, length = params.jaxpr, params.num_carry, params.length
-    body = _primal_half(jaxpr, replay.nonzero)
-    consts, init, xs = prim.split_list(args, params.num_consts, m)
-    num_ys = len(jaxpr.outs) - m
+    loop, length = params.loop_body, params.length
+    body = _primal_half(loop, replay.nonzero)
     size = min(params.checkpoints, length)
     last = integer(length - 1)
 
-    def iteration(i: Array, *args: Array) -> list[Array]:
-        carry, ys = prim.split_list(args, m)
+    def iteration(
+        now: tuple[Array, Sequence[Array], Sequence[Array]],
+    ) -> tuple[Array, Sequence[Array], Sequence[Array]]:
+        i, carry, ys = now
         place = _place(i, params)
-        carry, parts = prim.split_list(body(*consts, *carry, *_slices(xs, place)), m)
-        return [plus(i, 1), *carry, *write(ys, parts, place)]
+        args = LoopOperands(operands.consts, carry, _slices(operands.xs, place))
+        after = loop.results(body(args))
+        return plus(i, 1), after.carry, write(ys, after.ys, place)
 
-    def segment(start: Array, *args: Array) -> list[Array]:
-        carry, ys, arrays = prim.split_list(args, m, num_ys)
+    def segment(
+        now: tuple[Array, Sequence[Array], Sequence[Array], Kept],
+    ) -> tuple[Array, Sequence[Array], Sequence[Array], Kept]:
+        start, carry, ys, kept = now
         inside = and_(gt(start, integer(0)), lt(start, last))
-        kept = Kept.of(arrays).push(start, replay.part(carry), inside)
+        kept = kept.push(start, replay.part(carry), inside)
         stop = add(start, advance(sub(integer(length), start), kept.free))
-        outs = cfp.run_while(lambda i, *_: lt(i, stop), iteration, [start, *carry, *ys], size)
-        return [*outs, *kept.arrays]
+        i, carry, ys = cfp.run_while(
+            lambda now: lt(now[0], stop), iteration, (start, carry, ys), size
+        )
+        return i, carry, ys, kept
 
-    ys = [sh.full((length, *aval.shape), 0, aval.dtype) for aval in jaxpr.out_avals[m:]]
-    start = [integer(0), *init, *ys, *Kept.start(replay.part(init), size).arrays]
+    ys: Sequence[Array] = [
+        sh.full((length, *aval.shape), 0, aval.dtype) for aval in loop.out_avals.ys
+    ]
+    init = operands.carry
+    start = (integer(0), init, ys, Kept.start(replay.part(init), size))
     observer = None if params.observer is None else params.observer.reading(0)
-    outs = cfp.run_while(lambda i, *_: lt(i, integer(length)), segment, start, size, observer)[1:]
-    results, kept = prim.split_list(outs, m + num_ys)
-    return [*results, *prim.marked(args, replay.needed), *kept]
+    _, carry, outputs, kept = cfp.run_while(
+        lambda now: lt(now[0], integer(length)), segment, start, size, observer
+    )
+    return [*carry, *outputs], (operands.marked(replay.needed), kept)
 
 
-def _split_scan(
-    args: Sequence[Array], params: cfp.ScanParams, replay: _Replay
-) -> tuple[list[Array], list[Array], list[Array], list[Array]]:
-    """Take apart what ``_record_scan`` keeps: constants, the first state, inputs, and the rest."""
-    sizes = sum(replay.needed[: params.num_consts]), sum(replay.state)
-    consts, init, xs, rest = prim.split_list(args, *sizes, sum(replay.needed) - sum(sizes))
-    return consts, init, xs, rest
-
-
-def _push_scan(args: Sequence[Array], params: cfp.ScanParams, replay: _Replay) -> Sequence[Array]:
+def _push_scan(
+    operands: LoopOperands[Array],
+    tangents: LoopOperands[Array],
+    params: cfp.ScanParams,
+    replay: _Replay,
+) -> Sequence[Array]:
     """Run a loop again with tangents, and return those of its results."""
-    k, m, avals = params.num_consts, sum(replay.state), params.jaxpr.in_avals
-    num_consts, num_carry = sum(replay.nonzero[:k]), sum(replay.nonzero[k : k + params.num_carry])
-    consts, init, xs, rest = _split_scan(args, params, replay)
-    _, t_consts, t_init, t_xs = prim.split_list(rest, 3 + m, num_consts, num_carry)
-    c, s, x = prim.split_list(prim.marked(avals, replay.needed), len(consts), m)
-    tc, ts, tx = prim.split_list(_tangents(avals, replay.nonzero), num_consts, num_carry)
+    m = len(replay.linear.carry)
 
-    def iteration(*args: Array) -> list[Array]:
-        sizes = len(c), len(tc), m, len(ts), len(x)
-        consts, t_consts, state, t_state, xs, t_xs = prim.split_list(args, *sizes)
-        operands = [*consts, *state, *xs]
-        tangents_in = [*replay.residuals(*operands), *t_consts, *t_state, *t_xs]
-        return [*replay.step(*operands), *eval_jaxpr(replay.halves.tangent, tangents_in)]
+    def iteration(args: LoopOperands[Array]) -> LoopResults[Array]:
+        primals, own = args.divided(replay.avals)
+        tangents_in = [*replay.residuals(primals), *own.flat]
+        after = LoopResults[Array](replay.step(primals))
+        outs = eval_jaxpr(replay.halves.tangent, tangents_in)
+        return after + LoopResults(outs[:m], outs[m:])
 
-    body = stage(iteration, [*c, *tc, *s, *ts, *x, *tx])
-    fixed, carry = [*body.consts, *consts, *t_consts], [*init, *t_init]
+    body = LoopBody.stage(iteration, replay.avals + replay.linear)
     tangent = attrs.evolve(params, observer=cf.in_phase(params.observer, "tangent"))
-    return cfp.bind_scan(body.jaxpr, fixed, carry, [*xs, *t_xs], tangent)[m:]
+    outs = cfp.bind_scan(body, operands + tangents, tangent)
+    return outs.divided(LoopResults(operands.carry))[1].flat
 
 
-def _pull_scan(args: Sequence[Array], params: cfp.ScanParams, replay: _Replay) -> Sequence[Array]:
+def _pull_scan(
+    operands: LoopOperands[Array],
+    kept: Kept,
+    cotangents: LoopResults[Array],
+    params: cfp.ScanParams,
+    replay: _Replay,
+) -> LoopOperands[Array]:
     """Pull cotangents of the results back to the constants, the first carry and the inputs."""
-    t_consts, t_carry, t_slices = replay.linear
-    sizes = len(t_consts), len(t_carry)
-    consts, init, xs, rest = _split_scan(args, params, replay)
-    kept, ct_carry, ct_ys = prim.split_list(rest, 3 + len(init), len(t_carry))
+    linear = replay.linear
 
-    def step(i: Array, carry: Sequence[Array]) -> Sequence[Array]:
-        return replay.step(*consts, *carry, *_slices(xs, _place(i, params)))
+    def at(place: Array, carry: Sequence[Array]) -> LoopOperands[Array]:
+        return LoopOperands(operands.consts, carry, _slices(operands.xs, place))
 
     def pull(
-        i: Array, carry: Sequence[Array], sums: Sequence[Array], cts: Sequence[Array]
-    ) -> tuple[list[Array], list[Array]]:
+        i: Array,
+        carry: Sequence[Array],
+        sums: tuple[Sequence[Array], Sequence[Array]],
+        cts: Sequence[Array],
+    ) -> tuple[tuple[Sequence[Array], Sequence[Array]], Sequence[Array]]:
+        totals, collected = sums
         place = _place(i, params)
-        residuals = replay.residuals(*consts, *carry, *_slices(xs, place))
-        cotangents = [*cts, *_slices(ct_ys, place)]
-        pulled = tp.backward_pass(replay.tangent, residuals, cotangents)
-        into_consts, into_carry, into_xs = prim.split_list(pulled, *sizes)
-        totals, collected = prim.split_list(sums, len(into_consts))
-        parts = _as_arrays(into_xs, t_slices)
-        return (
-            [*_add_all(totals, into_consts), *write(collected, parts, place)],
-            _as_arrays(into_carry, t_carry),
-        )
+        residuals = replay.residuals(at(place, carry))
+        into = replay.pull_back(residuals, [*cts, *_slices(cotangents.ys, place)])
+        parts = cotangents_of(into.xs, linear.xs)
+        totals = added(totals, into.consts)
+        collected = write(collected, parts, place)
+        return (totals, collected), cotangents_of(into.carry, linear.carry)
 
-    sums = [sh.zero_cotangent(aval) for aval in (*t_consts, *stacked(t_slices, params.length))]
-    iterations = integer(params.length)
-    states, observer = Kept.of(kept), params.observer
-    outs = _go_back(iterations, states, init, step, pull, sums, ct_carry, observer)
-    into_consts, into_xs, into_init = prim.split_list(outs, len(t_consts), len(t_slices))
-    return [*into_consts, *into_init, *into_xs]
+    zeros: Sequence[Array] = [sh.zero_cotangent(aval) for aval in linear.consts]
+    stacks: Sequence[Array] = [
+        sh.zero_cotangent(aval) for aval in stacked(linear.xs, params.length)
+    ]
+    (consts, xs), init = _go_back(
+        integer(params.length),
+        kept,
+        operands.carry,
+        lambda i, carry: replay.step(at(_place(i, params), carry)),
+        pull,
+        (zeros, stacks),
+        cotangents.carry,
+        params.observer,
+    )
+    return LoopOperands(consts, init, xs)

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import attrs
 
-from tinyjax.core.names import cfp, jx, pr, prim
+from tinyjax.core.names import cfp, jx, pr, prim, stg
 
 #: Says of an equation whether its results may be kept.
 Saveable = Callable[[jx.JaxprEqn], bool]
@@ -169,27 +169,25 @@ def _split_programs(
         # what is kept may be a result already; the rest goes to slots that the programs share
         at: list[dict[jx.Atom, int]] = [{x: i for i, x in enumerate(p.outs)} for p in programs]
         more = [[v for v in s.saved if v not in own] for s, own in zip(splits, at, strict=True)]
-        slots, own_slots = cfp.share_slots([[v.aval for v in own] for own in more])
+        slots = cfp.Slots.shared([[v.aval for v in own] for own in more])
         forward: list[jx.Jaxpr] = []
-        for p, s, extra, own, own_slot in zip(programs, splits, more, at, own_slots, strict=True):
-            filled: list[jx.Atom] = [jx.zero_literal(aval) for aval in slots]
-            for v, slot in zip(extra, own_slot, strict=True):
-                filled[slot] = v
-                own[v] = num_outs + slot
-            forward.append(jx.Jaxpr(p.in_binders, s.forward, (*p.outs, *filled)))
-        is_same = not slots and all(map(_is_same, forward, programs))
+        for i, (p, s, extra, own) in enumerate(zip(programs, splits, more, at, strict=True)):
+            keeping = jx.Jaxpr(p.in_binders, s.forward, (*p.outs, *extra))
+            forward.append(slots.filled(i, stg.Staged(keeping, ()), num_outs).jaxpr)
+            own.update((v, num_outs + slot) for v, slot in zip(extra, slots.places[i], strict=True))
+        is_same = not slots.avals and all(map(same_program, forward, programs))
         kept = sorted({i for s in splits for i in s.kept})
         taken = sorted({own[v] for s, own in zip(splits, at, strict=True) for v in s.saved})
         again: list[jx.Jaxpr] = []
         for p, s, own in zip(programs, splits, at, strict=True):
             mine = {own[v]: v for v in s.saved}
-            avals = forward[0].out_avals
-            binders = (
-                *(p.in_binders[i] for i in kept),
-                *(mine.get(i) or jx.Var(avals[i]) for i in taken),
-            )
+            read = {k: mine[i] for k, i in enumerate(taken) if i in mine}
+            slices = cfp.binders_at(read, [forward[0].out_avals[i] for i in taken])
+            binders = (*[p.in_binders[i] for i in kept], *slices)
             again.append(jx.Jaxpr(binders, s.recomputed, tuple([p.outs[i] for i in remaining])))
-        all_again = len(remaining) == num_outs and not taken and all(map(_is_same, again, programs))
+        all_again = (
+            len(remaining) == num_outs and not taken and all(map(same_program, again, programs))
+        )
         return _SplitPrograms(
             programs if is_same else tuple(forward),
             whole,
@@ -202,7 +200,7 @@ def _split_programs(
     return programs[0].derive(("split", programs[1:], demanded, saveable), make)
 
 
-def _is_same(program: jx.Jaxpr, other: jx.Jaxpr) -> bool:
+def same_program(program: jx.Jaxpr, other: jx.Jaxpr) -> bool:
     """Whether a program takes the parameters, and has the equations, of another."""
     return program.in_binders == other.in_binders and pr.same_eqns(program.eqns, other.eqns)
 

@@ -17,12 +17,12 @@ iterations.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 import attrs
 
-from tinyjax import dtypes
-from tinyjax.core.names import Array, ShapedArray, bc, cf, cfp, ew, prim, rd, sl
+from tinyjax import dtypes, tree
+from tinyjax.core.names import Array, ShapedArray, bc, cf, cfp, ew, rd, sl
 from tinyjax.core.primitives.shape import full, full_like, iota
 from tinyjax.primitives import arg_extrema, cumulative as cu, dynamic_slice as ds
 
@@ -49,21 +49,21 @@ def _repetitions(iterations: Array, slots: Array) -> tuple[Array, Array]:
     With one slot it is the number of iterations less one, which the loop need not find.
     """
     one, ones = ew.eq(slots, full_like(slots, 1)), full_like(slots, 1)
-    start = [
+    start = (
         ew.select(one, plus(iterations, -1), full_like(iterations, 0)),
         ew.select(one, iterations, ones),
-    ]
+    )
     axes = tuple(range(len(iterations.shape)))
 
-    def iteration(r: Array, coefficient: Array) -> list[Array]:
+    def iteration(now: tuple[Array, Array]) -> tuple[Array, Array]:
+        r, coefficient = now
         short, following = ew.lt(coefficient, iterations), plus(r, 1)
         larger = ew.div(ew.mul(coefficient, ew.add(slots, following)), following)
-        return [ew.select(short, following, r), ew.select(short, larger, coefficient)]
+        return ew.select(short, following, r), ew.select(short, larger, coefficient)
 
-    r, coefficient = cfp.run_while(
-        lambda _, c: rd.reduce_or(ew.lt(c, iterations), axes), iteration, start, 1
+    return cfp.run_while(
+        lambda now: rd.reduce_or(ew.lt(now[1], iterations), axes), iteration, start, 1
     )
-    return r, coefficient
 
 
 def cost(iterations: Array, slots: Array) -> Array:
@@ -101,6 +101,7 @@ def advance(iterations: Array, slots: Array) -> Array:
 # The states kept
 
 
+@tree.register_dataclass
 @attrs.frozen(eq=False, repr=False)
 class Kept:
     """The states of a loop that are kept, in the order of their iterations.
@@ -124,16 +125,6 @@ class Kept:
     def start(cls, state: Sequence[Array], size: int) -> Kept:
         """Keep nothing but the first state."""
         return cls(full((size,), 0, INT), iota((size,), INT, 0), integer(1), stacks(state, size))
-
-    @classmethod
-    def of(cls, arrays: Sequence[Array]) -> Kept:
-        """Put together what ``arrays`` took apart."""
-        (positions, places, depth), slots = prim.split_list(arrays, 3)
-        return cls(positions, places, depth, slots)
-
-    @property
-    def arrays(self) -> list[Array]:
-        return [self.positions, self.places, self.depth, *self.slots]
 
     @property
     def size(self) -> int:
@@ -231,33 +222,25 @@ def write(stacked: Sequence[Array], state: Sequence[Array], place: Array) -> lis
 # Loops whose number of iterations is not known
 
 
+@tree.register_dataclass
 @attrs.frozen(eq=False, repr=False)
 class Online:
     """The states kept of a loop that goes on, and which of them can best be spared.
 
     Attributes:
-        kept: the states.
-        victim: among them, without the first and the latest, the one that is cheapest to spare.
+        victim: of the states, without the first and the latest, the one that is cheapest to spare.
         loss: the evaluations that the way back takes more without it.
+        kept: the states.
     """
 
-    kept: Kept
     victim: Array
     loss: Array
+    kept: Kept
 
     @classmethod
     def start(cls, state: Sequence[Array], size: int) -> Online:
-        return cls(Kept.start(state, size), integer(0), integer(_UNAFFORDABLE))
-
-    @classmethod
-    def of(cls, arrays: Sequence[Array]) -> Online:
-        """Put together what ``arrays`` took apart."""
-        (victim, loss), kept = prim.split_list(arrays, 2)
-        return cls(Kept.of(kept), victim, loss)
-
-    @property
-    def arrays(self) -> list[Array]:
-        return [self.victim, self.loss, *self.kept.arrays]
+        kept = Kept.start(state, size)
+        return cls(integer(0), integer(_UNAFFORDABLE), kept)
 
     def offer(self, position: Array, state: Sequence[Array]) -> Online:
         """Keep a state that comes after all others, or do not.
@@ -289,7 +272,7 @@ class Online:
         depth = ew.min_(ew.add(kept.depth, ew.convert_element_type(keep, INT)), integer(size))
         changed = ew.and_(keep, ew.eq(depth, integer(size)))
         victim, loss = _cheapest(positions, changed, self.victim, self.loss)
-        return Online(Kept(positions, places, depth, kept.write(place, state)), victim, loss)
+        return Online(victim, loss, Kept(positions, places, depth, kept.write(place, state)))
 
     def _sparing(self, position: Array) -> tuple[Array, Array]:
         """Which state to spare for one at this position, and whether that is worth it."""
@@ -321,7 +304,7 @@ def _cheapest(positions: Array, changed: Array, victim: Array, loss: Array) -> t
     segments = ew.sub(sl.slice_(positions, (1,), (size,)), sl.slice_(positions, (0,), (size - 1,)))
     slots = ew.sub(full((size - 1,), size, INT), iota((size - 1,), INT, 0))
 
-    def search(_: Array, *__: Array) -> list[Array]:
+    def search(_: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         # A segment as it is, with the slot that becomes free, and joined to the one before.
         left, right = sl.slice_(segments, (0,), (size - 2,)), sl.slice_(segments, (1,), (size - 1,))
         fewer = sl.slice_(slots, (0,), (size - 2,))
@@ -337,16 +320,16 @@ def _cheapest(positions: Array, changed: Array, victim: Array, loss: Array) -> t
             joined, ew.add(sl.slice_(own, (0,), (size - 2,)), sl.slice_(own, (1,), (size - 1,)))
         )
         losses = ew.add(losses, sl.slice_(following, (1,), (size - 1,)))
-        return [
+        return (
             full((), False, dtypes.bool_),
             plus(arg_extrema.argmin(losses, 0, INT), 1),
             rd.reduce_min(losses, (0,)),
-        ]
+        )
 
     # A loop of one iteration or none, so that batching it computes nothing where no example needs
     # it.
-    _, victim, loss = cfp.run_while(lambda changed, *_: changed, search, [changed, victim, loss], 1)
-    return victim, loss
+    start = changed, victim, loss
+    return cfp.run_while(lambda now: now[0], search, start, 1)[1:]
 
 
 # Reverse mode through loops of unknown length that keep many states, at the price of a ``scan``.
@@ -362,7 +345,7 @@ def _cheapest(positions: Array, changed: Array, victim: Array, loss: Array) -> t
 
 
 #: Makes an iteration: from a state to the next.
-Step = Callable[..., Sequence[Array]]
+Step = Callable[[Sequence[Array]], Sequence[Array]]
 #: Pulls cotangents back through an iteration: takes the state before it, what has been summed so
 #: far, and the cotangents of the state after it; returns the latter two.
 Pull = Callable[
@@ -370,13 +353,31 @@ Pull = Callable[
 ]
 
 
+@tree.register_dataclass
+@attrs.frozen(eq=False, repr=False)
+class Stacked:
+    """The states of a loop that are kept, equally far apart.
+
+    Attributes:
+        stride: how many iterations lie between two of them.
+        rows: a stack for every part of the state, with a row more for what is not kept.
+    """
+
+    stride: Array
+    rows: Sequence[Array]
+
+
+#: A loop that runs: its state, the number of iterations, and the states kept.
+_Run: TypeAlias = tuple[Sequence[Array], Array, Stacked]
+
+
 def record(
-    goes_on: Callable[..., Array],
+    goes_on: Callable[[Sequence[Array]], Array],
     step: Step,
     init: Sequence[Array],
     part: Callable[[Sequence[Array]], Sequence[Array]],
     size: int,
-) -> list[Array]:
+) -> _Run:
     """Run a loop, and stack parts of its states.
 
     Args:
@@ -385,56 +386,59 @@ def record(
         init: the first state.
         part: takes a state; returns what of it is kept.
         size: for how many states there is room.
-
-    Returns:
-        The last state, the number of iterations, how many of these lie between two states kept, and
-        the stacks, which have a row more for what is not kept.
     """
-    m, room = len(init), integer(size)
+    room = integer(size)
 
-    def has_room(*args: Array) -> Array:
-        state, (n, stride), _ = prim.split_list(args, m, 2)
-        return ew.and_(goes_on(*state), ew.lt(n, ew.mul(stride, room)))
+    def has_room(now: _Run) -> Array:
+        state, n, kept = now
+        return ew.and_(goes_on(state), ew.lt(n, ew.mul(kept.stride, room)))
 
-    def iteration(*args: Array) -> list[Array]:
-        state, (n, stride), stacked = prim.split_list(args, m, 2)
-        place = ew.div(n, stride)
-        place = ew.select(ew.eq(ew.mul(place, stride), n), place, room)
-        return [*step(*state), plus(n, 1), stride, *write(stacked, part(state), place)]
+    def iteration(now: _Run) -> _Run:
+        state, n, kept = now
+        place = ew.div(n, kept.stride)
+        place = ew.select(ew.eq(ew.mul(place, kept.stride), n), place, room)
+        after, count = step(state), plus(n, 1)
+        return after, count, Stacked(kept.stride, write(kept.rows, part(state), place))
 
-    def until_full(*args: Array) -> list[Array]:
-        state, (n, stride), stacked = prim.split_list(args, m, 2)
-        full = ew.eq(n, ew.mul(stride, room))
+    def until_full(now: _Run) -> _Run:
+        state, n, kept = now
+        full = ew.eq(n, ew.mul(kept.stride, room))
 
-        def drop(i: Array, *stacked: Array) -> list[Array]:
+        def drop(now: tuple[Array, Sequence[Array]]) -> tuple[Array, Sequence[Array]]:
+            i, stacked = now
             rows = [element(x, ew.mul(i, integer(2))) for x in stacked]
-            return [plus(i, 1), *write(stacked, rows, i)]
+            return plus(i, 1), write(stacked, rows, i)
 
         # before the loop goes on, so that one that ends when the room is full keeps its states
         end = ew.select(full, integer((size + 1) // 2), integer(1))
-        stacked = list(
-            cfp.run_while(lambda i, *_: ew.lt(i, end), drop, [integer(1), *stacked], size)
-        )[1:]
-        stride = ew.select(full, ew.mul(stride, integer(2)), stride)
-        return list(cfp.run_while(has_room, iteration, [*state, n, stride, *stacked], size))
+        start = (integer(1), kept.rows)
+        _, rows = cfp.run_while(lambda now: ew.lt(now[0], end), drop, start, size)
+        stride = ew.select(full, ew.mul(kept.stride, integer(2)), kept.stride)
+        return cfp.run_while(has_room, iteration, (state, n, Stacked(stride, rows)), size)
 
-    start = [*init, integer(0), integer(1), *stacks(part(init), size + 1)]
-    return list(cfp.run_while(lambda *args: goes_on(*args[:m]), until_full, start, size))
+    start = (init, integer(0), Stacked(integer(1), stacks(part(init), size + 1)))
+    return cfp.run_while(lambda now: goes_on(now[0]), until_full, start, size)
+
+
+#: A loop on the way back: the iterations that are left, the sums, and the cotangents of the state.
+_Back: TypeAlias = tuple[Array, Sequence[Array], Sequence[Array]]
 
 
 def go_back(
-    kept: Sequence[Array],
+    iterations: Array,
+    kept: Stacked,
     avals: Sequence[ShapedArray],
     step: Step,
     pull: Pull,
     sums: Sequence[Array],
     cotangents: Sequence[Array],
     size: int,
-) -> list[Array]:
+) -> tuple[Sequence[Array], Sequence[Array]]:
     """Pull cotangents back through the iterations of a loop, the last one first.
 
     Args:
-        kept: what ``record`` returns after the last state.
+        iterations: how many ``record`` made.
+        kept: the states that it kept.
         avals: the types of what is kept of a state.
         step: the body, of that.
         pull: goes back through one iteration.
@@ -445,31 +449,32 @@ def go_back(
     Returns:
         The sums and the cotangents of the first state.
     """
-    (iterations, stride), stacked = prim.split_list(kept, 2)
-    m = len(stacked)
-    room, kept_all = integer(size), ew.eq(stride, integer(1))
+    room, kept_all = integer(size), ew.eq(kept.stride, integer(1))
 
-    def block(end: Array, *sums_and_cotangents: Array) -> list[Array]:
+    def block(now: _Back) -> _Back:
+        end, sums, cts = now
         start = ew.mul(ew.div(plus(end, -1), room), room)
-        nearest = ew.div(start, stride)
+        nearest = ew.div(start, kept.stride)
 
-        def again(i: Array, *args: Array) -> list[Array]:
-            state, rows = prim.split_list(args, m)
+        def again(
+            now: tuple[Array, Sequence[Array], Sequence[Array]],
+        ) -> tuple[Array, Sequence[Array], Sequence[Array]]:
+            i, state, rows = now
             place = ew.select(ew.lt(i, start), room, ew.sub(i, start))
-            return [plus(i, 1), *step(*state), *write(rows, state, place)]
+            return plus(i, 1), step(state), write(rows, state, place)
 
-        first = ew.select(kept_all, end, ew.mul(nearest, stride))
-        state = [first, *read(stacked, nearest, avals), *stacked]
-        rows = list(cfp.run_while(lambda i, *_: ew.lt(i, end), again, state, size))[1 + m :]
+        first = ew.select(kept_all, end, ew.mul(nearest, kept.stride))
+        nearest_state: Sequence[Array] = read(kept.rows, nearest, avals)
+        _, _, rows = cfp.run_while(
+            lambda now: ew.lt(now[0], end), again, (first, nearest_state, kept.rows), size
+        )
 
-        def back(i: Array, *args: Array) -> list[Array]:
-            sums_, cts = prim.split_list(args, len(sums))
+        def back(now: _Back) -> _Back:
+            i, sums, cts = now
             last = plus(i, -1)
-            sums_after, cts_before = pull(read(rows, ew.sub(last, start), avals), sums_, cts)
-            return [last, *sums_after, *cts_before]
+            return last, *pull(read(rows, ew.sub(last, start), avals), sums, cts)
 
-        state = [end, *sums_and_cotangents]
-        return list(cfp.run_while(lambda i, *_: ew.gt(i, start), back, state, size))
+        return cfp.run_while(lambda now: ew.gt(now[0], start), back, (end, sums, cts), size)
 
-    state = [iterations, *sums, *cotangents]
-    return list(cfp.run_while(lambda end, *_: ew.gt(end, integer(0)), block, state, size))[1:]
+    state = (iterations, sums, cotangents)
+    return cfp.run_while(lambda now: ew.gt(now[0], integer(0)), block, state, size)[1:]

@@ -21,12 +21,14 @@ from tinyjax.checkpointing.rematerialize import (
     Saveable,
     Split,
     SplitEqn,
+    same_program,
     split_programs,
     split_results,
 )
-from tinyjax.core.names import cf, cfp, prim
+from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands, LoopResults, grown
+from tinyjax.core.names import cfp, prim
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Var
-from tinyjax.core.tracing.program_rules import dce, same_eqns
+from tinyjax.core.tracing.program_rules import same_eqns
 from tinyjax.core.values.avals import stacked
 
 # Loops
@@ -37,122 +39,97 @@ class _SplitLoop:
     """The body of a scan split by ``_split_body``.
 
     Attributes:
-        forward: the body, with more outputs where something is kept.
+        forward: the program of the body, with more outputs where something is kept.
         saved: the results of the loop that are kept.
         fixed: computes from the constants what is kept and the same in every iteration.
-        again: takes that, some constants, a carry, some slices, and what is kept of the iteration;
-            None for no loop.
-        consts: those constants.
-        carried: the carries that ``again`` has.
-        slices: the inputs that it takes slices of.
+        again: the body that recomputes. Its constants begin with what ``fixed`` computes, and its
+            slices end with what is kept of the iteration; None for no loop.
+        operands: the operands of the loop that it takes.
         stacked: the results of the loop of ``forward`` that it takes slices of.
-        ys: the outputs of the loop that it gives.
+        results: the results of the loop that it gives, and each carry that these need.
     """
 
     forward: Jaxpr
-    saved: tuple[int, ...]
+    saved: Sequence[bool]
     fixed: Jaxpr
-    again: Jaxpr | None
-    consts: tuple[int, ...]
-    carried: tuple[int, ...]
-    slices: tuple[int, ...]
-    stacked: tuple[int, ...]
-    ys: tuple[int, ...]
+    again: LoopBody | None
+    operands: LoopOperands[bool]
+    stacked: Sequence[int]
+    results: LoopResults[bool]
 
 
-def _split_body(params: cfp.ScanParams, places: tuple[int, ...], saveable: Saveable) -> _SplitLoop:
+def _split_body(body: LoopBody, places: tuple[int, ...], saveable: Saveable) -> _SplitLoop:
     """Split a loop's body, for some of the loop's results."""
-    body, k, m = params.jaxpr, params.num_consts, params.num_carry
+    jaxpr = body.jaxpr
 
-    def of(places: tuple[int, ...]) -> Split:
-        return split_results(body, places, saveable)
+    def split_at(results: LoopResults[bool]) -> tuple[Split, LoopOperands[bool]]:
+        """Split it for some results; say which operands are needed to compute them again, too."""
+        wanted = tuple([i for i, mark in enumerate(results.flat) if mark])
+        split = split_results(jaxpr, wanted, saveable)
+        return split, body.operands([i in split.kept for i in range(len(jaxpr.in_binders))])
 
     def make() -> _SplitLoop:
-        split = of(places)
+        wanted = body.results([i in places for i in range(len(jaxpr.outs))])
+        split, _ = split_at(wanted)
         # The last of a carry that is kept in every iteration is kept, and no loop is made to find
         # it.
-        kept_last = {i for i in places if i < m and body.outs[i] in split.saved}
-        ys = [i for i in places if i >= m and body.outs[i] not in split.saved]
+        kept = {x for x in jaxpr.outs if x in split.saved}
+        recomputed = [w and x not in kept for w, x in zip(wanted.flat, jaxpr.outs, strict=True)]
+        first = body.results(recomputed)
+        results = LoopResults(
+            grown(
+                LoopOperands((), first.carry),
+                lambda marks: split_at(LoopResults(marks.carry, first.ys))[1].carry,
+            ).carry,
+            first.ys,
+        )
+        split, read = split_at(results)
+        operands = LoopOperands(read.consts, results.carry, read.xs)
 
-        def iteration(carried: tuple[bool, ...]) -> list[bool]:
-            kept = of((*_places(carried), *ys)).kept
-            return [k + i in kept for i in range(m)]
+        split_body = attrs.evolve(body, jaxpr=attrs.evolve(jaxpr, eqns=split.forward))
+        varying = split_body.varying()
+        fixed = tuple([v for v in split.saved if v not in varying])
+        of_iteration = tuple([v for v in split.saved if v in varying])
+        place = {x: i for i, x in enumerate(jaxpr.outs) if i >= body.num_carry}
+        more = [v for v in of_iteration if v not in place]
+        place.update((v, len(jaxpr.outs) + i) for i, v in enumerate(more))
+        forward = jaxpr
+        if more or not same_eqns(split.forward, jaxpr.eqns):
+            forward = Jaxpr(jaxpr.in_binders, split.forward, (*jaxpr.outs, *more))
+        again: LoopBody | None = None
+        if any(results.flat):
+            binders = LoopOperands(fixed, ()) + body.binders.marked(operands)
+            binders += LoopOperands((), (), of_iteration)
+            again = LoopBody.of(binders, split.recomputed, prim.marked(jaxpr.outs, results.flat))
+            if all(results.flat) and same_program(again.jaxpr, jaxpr):
+                again = body
+        return _SplitLoop(
+            forward,
+            [w and not mark for w, mark in zip(wanted.flat, results.flat, strict=True)],
+            split_body.invariant(varying, fixed),
+            again,
+            operands,
+            [place[v] for v in of_iteration],
+            results,
+        )
 
-        start = [i in places and i not in kept_last for i in range(m)]
-        carried = _places(cf.fixed_point(start, iteration))
-        split = of((*carried, *ys))
-        saved = tuple([i for i in places if i not in carried and i not in ys])
-
-        split_body = Jaxpr(body.in_binders, split.forward, body.outs)
-        varies = cfp.varying(split_body, k)
-        fixed_vars = tuple([v for v in split.saved if v not in varies])
-        iteration_vars = tuple([v for v in split.saved if v in varies])
-        fixed = dce(Jaxpr(body.in_binders[:k], _invariant(split_body, varies), fixed_vars))
-
-        place = {x: i for i, x in enumerate(body.outs) if i >= m}
-        more = tuple([v for v in iteration_vars if v not in place])
-        place.update((v, len(body.outs) + i) for i, v in enumerate(more))
-        forward = body
-        if more or not same_eqns(split.forward, body.eqns):
-            forward = Jaxpr(body.in_binders, split.forward, (*body.outs, *more))
-
-        consts, _, slices = (tuple(part) for part in _parts(split.kept, k, m))
-        results = (*carried, *ys)
-        again: Jaxpr | None = None
-        if results:
-            binders = (
-                *fixed_vars,
-                *(body.in_binders[i] for i in consts),
-                *(body.in_binders[k + i] for i in carried),
-                *(body.in_binders[k + m + i] for i in slices),
-                *iteration_vars,
-            )
-            again = body
-            if not (
-                binders == body.in_binders
-                and len(results) == len(body.outs)
-                and same_eqns(split.recomputed, body.eqns)
-            ):
-                outs = tuple([body.outs[i] for i in results])
-                again = Jaxpr(binders, split.recomputed, outs)
-        stacked = tuple([place[v] for v in iteration_vars])
-        return _SplitLoop(forward, saved, fixed, again, consts, carried, slices, stacked, tuple(ys))
-
-    return body.derive(("split scan", k, m, places, saveable), make)
-
-
-def _places(marks: Sequence[bool]) -> tuple[int, ...]:
-    return tuple([i for i, mark in enumerate(marks) if mark])
-
-
-def _parts(places: Sequence[int], *sizes: int) -> list[list[int]]:
-    """Sort the places of operands into consecutive parts of them, each counted from its start."""
-    parts: list[list[int]] = []
-    start = 0
-    for size in sizes:
-        parts.append([i - start for i in places if start <= i < start + size])
-        start += size
-    return [*parts, [i - start for i in places if i >= start]]
-
-
-def _invariant(body: Jaxpr, varies: set[Atom]) -> tuple[JaxprEqn, ...]:
-    # what has no results is done in every iteration
-    return tuple([e for e in body.eqns if e.out_binders and not varies.intersection(e.out_binders)])
+    return jaxpr.derive(("split scan", body.num_consts, body.num_carry, places, saveable), make)
 
 
 @cfp.scan_p.def_rule(SPLIT)
 def split_scan(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> SplitEqn:
     """Split a loop: the SPLIT rule of scan."""
     params: cfp.ScanParams = eqn.params
-    loop = _split_body(params, places, saveable)
-    consts, init, xs = prim.split_list(eqn.inputs, params.num_consts, params.num_carry)
+    loop = _split_body(params.loop_body, places, saveable)
+    args = params.loop_body.operands(eqn.inputs)
 
-    operands: dict[Atom, Atom] = dict(zip(loop.fixed.in_binders, consts, strict=True))
+    consts: dict[Atom, Atom] = dict(zip(loop.fixed.in_binders, args.consts, strict=True))
     copies: dict[Atom, Var] = {v: Var(v.aval) for e in loop.fixed.eqns for v in e.out_binders}
+    names = {**consts, **copies}
     before = [
         attrs.evolve(
             inner,
-            inputs=tuple([copies.get(x) or operands.get(x, x) for x in inner.inputs]),
+            inputs=tuple([names.get(x, x) for x in inner.inputs]),
             out_binders=tuple([copies[v] for v in inner.out_binders]),
         )
         for inner in loop.fixed.eqns
@@ -162,40 +139,24 @@ def split_scan(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> Sp
     forward = eqn
     if loop.forward is not params.jaxpr:
         new = loop.forward.out_avals[len(eqn.out_binders) :]
-        added = [*map(Var, stacked(new, params.length))]
+        added = map(Var, stacked(new, params.length))
         forward = attrs.evolve(
             eqn,
             params=attrs.evolve(params, jaxpr=loop.forward),
             out_binders=(*eqn.out_binders, *added),
         )
     stacks = [forward.out_binders[i] for i in loop.stacked]
-    saved = [*fixed, *stacks, *(eqn.out_binders[i] for i in loop.saved)]
+    saved = [*fixed, *stacks, *prim.marked(eqn.out_binders, loop.saved)]
     again: JaxprEqn | None = None
-    if loop.again is params.jaxpr:
+    if loop.again is not None:
         again = eqn
-    elif loop.again is not None:
-        inputs = (
-            *fixed,
-            *(consts[i] for i in loop.consts),
-            *(init[i] for i in loop.carried),
-            *(xs[i] for i in loop.slices),
-            *stacks,
-        )
-        changed = attrs.evolve(
-            params,
-            jaxpr=loop.again,
-            num_consts=len(fixed) + len(loop.consts),
-            num_carry=len(loop.carried),
-        )
-        carried = [eqn.out_binders[i] for i in loop.carried]
-        binders = (
-            *(
-                v if i in places else Var(v.aval)
-                for i, v in zip(loop.carried, carried, strict=True)
-            ),
-            *(eqn.out_binders[i] for i in loop.ys),
-        )
-        again = JaxprEqn(eqn.primitive, inputs, changed, binders, eqn.source)
+        if loop.again.jaxpr is not params.jaxpr:
+            inputs = LoopOperands[Atom](fixed, ()) + args.marked(loop.operands)
+            inputs += LoopOperands[Atom]((), (), stacks)
+            marks = enumerate(zip(eqn.out_binders, loop.results.flat, strict=True))
+            binders = [v if i in places else Var(v.aval) for i, (v, mark) in marks if mark]
+            changed = cfp.with_body(params, loop.again)
+            again = JaxprEqn(eqn.primitive, inputs.flat, changed, tuple(binders), eqn.source)
     return SplitEqn((*before, forward), again, tuple(dict.fromkeys(saved)))
 
 

@@ -89,8 +89,7 @@ def goes_round(eqn: jx.JaxprEqn) -> bool:
         return any(escaping(eqn))
     if eqn.primitive is not cfp.scan_p:
         return False
-    start = eqn.params.num_consts
-    return any(escaping(eqn)[start : start + eqn.params.num_carry])
+    return any(eqn.params.loop_body.operands(escaping(eqn)).carry)
 
 
 def apply_crossed(
@@ -124,9 +123,10 @@ def apply_crossed(
     if eqn.primitive is cfp.scan_p:
         k, m = params.num_consts, params.num_carry
         # what starts from a known value is linear where it meets linear values later
-        linear = (*linear[:k], *depend[:m], *linear[k + m :])
-        sizes_in, sizes_out = (k, m, len(operands) - k - m), (m, len(cotangents) - m)
-        counts = {"num_consts": k + sum(linear[:k]), "num_carry": m + sum(depend[:m])}
+        marks = params.loop_body.operands(linear)
+        linear = (*marks.consts, *depend[:m], *marks.xs)
+        sizes_in, sizes_out = (k, m, len(marks.xs)), (m, len(cotangents) - m)
+        counts = {"num_consts": k + sum(marks.consts), "num_carry": m + sum(depend[:m])}
         (program,) = _bordered(eqn, linear, depend, sizes_in, sizes_out)
         params = attrs.evolve(params, jaxpr=program, **counts)
     elif eqn.primitive is cfp.cond_p:

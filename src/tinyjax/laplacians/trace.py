@@ -270,9 +270,9 @@ def _every(trace: LaplacianTrace, values: Sequence[Array]) -> nb.Numbers:
 
 def _scan(trace: LaplacianTrace, args: Sequence[Array], params: Any) -> Sequence[Array]:
     every = _every(trace, args)
-    own, *others = prim.split_list(args, params.num_consts, params.num_carry)
-    consts = _pairs(trace, own, every, constants=True)
-    init, xs = [_pairs(trace, values, every) for values in others]
+    operands = params.loop_body.operands(args)
+    consts = _pairs(trace, operands.consts, every, constants=True)
+    init, xs = [_pairs(trace, values, every) for values in (operands.carry, operands.xs)]
 
     def body(carry: Any, x: Any) -> Any:
         outs = _program(trace, params.jaxpr, [*consts, *carry, *x], every)
@@ -294,10 +294,10 @@ def _scan(trace: LaplacianTrace, args: Sequence[Array], params: Any) -> Sequence
 
 def _while(trace: LaplacianTrace, args: Sequence[Array], params: Any) -> Sequence[Array]:
     every = _every(trace, args)
-    own, consts, state = prim.split_list(args, params.num_condition, params.num_body)
-    of_condition = [trace.primal(x) for x in own]
-    of_body = _pairs(trace, consts, every, constants=True)
-    init = _pairs(trace, state, every)
+    fixed, operands = params.operands(args)
+    of_condition = [trace.primal(x) for x in fixed]
+    of_body = _pairs(trace, operands.consts, every, constants=True)
+    init = _pairs(trace, operands.carry, every)
 
     def condition(state: Any) -> Any:
         values = [*of_condition, *[x for x, *_ in state]]

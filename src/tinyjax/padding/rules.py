@@ -15,6 +15,7 @@ from typing import Any, Final
 import attrs
 
 from tinyjax import dtypes
+from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands, LoopResults
 from tinyjax.core.names import Array, av, bc, cfp, cond, ew, idn, jx, opd, prim, rd, sh, sl, stg, tr
 from tinyjax.core.stablehlo.builder import Scalar
 from tinyjax.export import dimension, dims
@@ -401,44 +402,44 @@ def _permutation(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[
 def _scan(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
     """Do nothing in iterations that are none."""
     params: cfp.ScanParams = eqn.params
-    body, n, k = p.program(params.jaxpr), len(p.lengths), params.num_consts
-    consts, carry, slices = prim.split_list(xs, k, params.num_carry)
+    jaxpr, n, k = p.program(params.jaxpr), len(p.lengths), params.num_consts
+    own = LoopOperands[Array](p.lengths, ())
+    operands = own + params.loop_body.operands(xs)
+    body = LoopBody(jaxpr, n + k, params.num_carry)
     if not _is_varying(params.length):
-        changed = attrs.evolve(params, jaxpr=body, num_consts=n + k)
-        return tr.bind(cfp.scan_p, (*p.lengths, *xs), changed)
+        return cfp.bind_scan(body, operands, params).flat
     size, one = p.size(params.length), opd.scalar(1, dtypes.int32)
     first = opd.scalar(size - 1 if params.reverse else 0, dtypes.int32)
-    avals = [body.in_avals[:n], (first.aval,), body.in_avals[n + k :]]
-    constants = [*avals[0], *body.in_avals[n : n + k]]
+    counter = LoopOperands[Array]((), [first])
 
-    def iteration(*operands: Array) -> list[Array]:
-        fixed, (i, *rest) = operands[: n + k], operands[n + k :]
-        before = rest[: params.num_carry]
-        results = body.out_avals[params.num_carry :]
+    def iteration(args: LoopOperands[Array]) -> LoopResults[Array]:
+        (i, *carry) = args.carry
         outs = cond.cond(
-            ew.lt(i, Padding(p.buckets, fixed[:n]).length(params.length)),
-            lambda *args: jx.eval_jaxpr(body, args),
-            lambda *args: [*before, *[opd.splat(0, aval) for aval in results]],
-            *fixed,
-            *rest,
+            ew.lt(i, Padding(p.buckets, args.consts[:n]).length(params.length)),
+            lambda *args: jx.eval_jaxpr(jaxpr, args),
+            lambda *args: [*carry, *[opd.splat(0, aval) for aval in body.out_avals.ys]],
+            *args.consts,
+            *carry,
+            *args.xs,
         )
-        return [(ew.sub if params.reverse else ew.add)(i, one), *outs]
+        after = LoopResults[Array]([(ew.sub if params.reverse else ew.add)(i, one)])
+        return after + body.results(outs)
 
-    staged = stg.stage(iteration, [*constants, *avals[1], *avals[2]])
-    operands = ((*p.lengths, *consts), (first, *carry), slices)
+    avals = counter.each(lambda part: [x.aval for x in part]) + body.in_avals
     changed = attrs.evolve(params, length=size)
-    return cfp.bind_scan(staged.jaxpr, *operands, changed)[1:]
+    outs = cfp.bind_scan(LoopBody.stage(iteration, avals), counter + operands, changed)
+    return outs.flat[1:]
 
 
 def _while(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
     params: cfp.WhileParams = eqn.params
-    fixed, other, state = prim.split_list(xs, params.num_condition, params.num_body)
+    fixed, operands = params.operands(xs)
+    n, m = len(p.lengths) + params.num_body, len(operands.carry)
     return cfp.bind_while(
-        p.program(params.condition),
+        stg.Staged(p.program(params.condition), ()),
         (*p.lengths, *fixed),
-        p.program(params.body),
-        (*p.lengths, *other),
-        state,
+        LoopBody(p.program(params.body), n, m),
+        LoopOperands[Array](p.lengths, ()) + operands,
         params.checkpoints,
         params.observer,
     )

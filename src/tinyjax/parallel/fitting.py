@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import attrs
 
 from tinyjax import errors
-from tinyjax.core.names import Array, Primitive, av, jx, opd, prim, stg
+from tinyjax.core.names import Array, Primitive, av, jx, opd, stg
 from tinyjax.parallel import collective as col, types as ty
 from tinyjax.parallel.mesh_rule import axes_of, check_reached, is_checked, joined, rule_of, union
 from tinyjax.parallel.types import SHARING, Axes, Share, with_varying
@@ -119,24 +119,23 @@ def fit_cond(params: Any, across: Sequence[Axes]) -> tuple[Sequence[Axes], Any]:
 
 def fit_scan(params: Any, across: Sequence[Axes]) -> tuple[Sequence[Axes], Any]:
     """Fit the body of a ``scan``."""
-    n, m = params.num_consts, params.num_consts + params.num_carry
-    targets, body = fitted(params.jaxpr, across)
+    targets, jaxpr = fitted(params.jaxpr, across)
     while True:
-        carry = targets[n:m]
-        after = joined(carry, axes_of(body.out_avals)[: m - n])
-        if after == carry:
+        operands = params.loop_body.operands(targets)
+        after = joined(operands.carry, params.loop_body.results(axes_of(jaxpr.out_avals)).carry)
+        if after == operands.carry:
             break
-        targets = (*targets[:n], *after, *targets[m:])
-        body = refit(body, targets)
-    return targets, attrs.evolve(params, jaxpr=refit(body, targets, carry))
+        targets = (*operands.consts, *after, *operands.xs)
+        jaxpr = refit(jaxpr, targets)
+    return targets, attrs.evolve(params, jaxpr=refit(jaxpr, targets, operands.carry))
 
 
 def fit_while(params: Any, across: Sequence[Axes]) -> tuple[Sequence[Axes], Any]:
     """Fit the two programs of a ``while_loop``."""
     n, m = params.num_condition, params.num_body
-    fixed, other, state = prim.split_list(across, n, m)
+    fixed, operands = params.operands(across)
     condition, body = params.condition, params.body
-    targets = joined(axes_of(body.in_avals), [*other, *state])
+    targets = joined(axes_of(body.in_avals), operands.flat)
     while True:
         of_condition, condition = fitted(condition, [*fixed, *targets[m:]])
         (goes_on,) = axes_of(condition.out_avals)

@@ -15,6 +15,7 @@ from math import inf
 
 import attrs
 
+from tinyjax.core.control_flow.bodies import LoopBody
 from tinyjax.core.names import cfp, jx, pr, stg
 from tinyjax.exploring.numbering import programs_run
 from tinyjax.primitives.convolution import ConvParams, with_features_last
@@ -45,16 +46,11 @@ def temporary_bytes(jaxpr: jx.Jaxpr) -> int:
     return jaxpr.derive("temporary bytes", predict)
 
 
-def _bytes_of_loop(body: jx.Jaxpr, first: int, count: int) -> int:
-    """Predict the peak of what a loop holds besides its operands and its results.
-
-    Args:
-        body: its body.
-        first: the first parameter that iterations hand on.
-        count: how many they hand on.
-    """
+def _bytes_of_loop(body: LoopBody) -> int:
+    """Predict the peak of what a loop with this body holds besides its operands and its results."""
+    jaxpr, first, count = body.jaxpr, body.num_consts, body.num_carry
     key = "bytes of loop", first, count
-    return body.derive(key, lambda: _room(_Program(body, first, count).buffers()))
+    return jaxpr.derive(key, lambda: _room(_Program(jaxpr, first, count).buffers()))
 
 
 def needed_bytes(jaxpr: jx.Jaxpr) -> int:
@@ -199,10 +195,8 @@ class _Program:
     def _inside(self, eqn: jx.JaxprEqn) -> int:
         """The peak of what an operation holds besides its operands and its results."""
         params = eqn.params
-        if isinstance(params, cfp.WhileParams):
-            return _bytes_of_loop(params.body, params.num_body, len(params.body.outs))
-        if isinstance(params, cfp.ScanParams):
-            return _bytes_of_loop(params.jaxpr, params.num_consts, params.num_carry)
+        if isinstance(params, cfp.ScanParams | cfp.WhileParams):
+            return _bytes_of_loop(params.loop_body)
         # a conditional holds its operands to its end
         peak = max(map(temporary_bytes, programs_run(eqn)), default=0)
         return peak + sum(_size(x) for x in eqn.inputs if x in self.turned)
@@ -263,9 +257,8 @@ class _Program:
         """
         eqn, loop = step.eqn, step.eqn.params
         if isinstance(loop, cfp.ScanParams | cfp.WhileParams):
-            states = eqn.inputs[-len(eqn.out_binders) :]
-            if isinstance(loop, cfp.ScanParams):
-                states = eqn.inputs[loop.num_consts :][: loop.num_carry]
+            skip = loop.num_condition if isinstance(loop, cfp.WhileParams) else 0
+            states = loop.loop_body.operands(eqn.inputs[skip:]).carry
             pairs = zip(eqn.out_binders, map(self.fusions.source, states), strict=False)
             ended = [(v, x) for v, read in pairs for x in read if inner or x in ending]
             return {v: x for v, x in ended if x in ending or x not in self.fusions.origin}

@@ -348,19 +348,19 @@ def _in_parts(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
     if not isinstance(params, cfp.ScanParams) or params.observer or params.checkpoints:
         return None
     parts = min(_PARTS, params.length // 2, _MOST_EQUATIONS // max(len(params.jaxpr.eqns), 1))
-    sizes = params.num_consts + params.num_carry, params.num_carry
-    if parts < 2 or (len(eqn.inputs), len(eqn.out_binders)) != sizes:
+    binders = tuple([jx.Var(x.aval) for x in eqn.inputs])
+    operands = params.loop_body.operands(binders)
+    if parts < 2 or operands.xs or len(eqn.out_binders) > params.num_carry:
         return None
     if jx.effects_of(eqn).any:
         return None
-    binders = tuple([jx.Var(x.aval) for x in eqn.inputs])
-    consts, state = binders[: params.num_consts], binders[params.num_consts :]
-    eqns = []
+    state, eqns = tuple(operands.carry), []
     for i in range(parts):
         length = params.length * (i + 1) // parts - params.length * i // parts
         changed = attrs.evolve(params, length=length)
         outs = tuple([jx.Var(x.aval) for x in state])
-        eqns.append(attrs.evolve(eqn, inputs=consts + state, params=changed, out_binders=outs))
+        inputs = (*operands.consts, *state)
+        eqns.append(attrs.evolve(eqn, inputs=inputs, params=changed, out_binders=outs))
         state = outs
     return jx.Jaxpr(binders, tuple(eqns), state)
 

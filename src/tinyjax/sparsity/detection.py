@@ -193,7 +193,8 @@ def _at_iteration(x: Operand, t: int) -> Operand:
 def _scan(eqn: jx.JaxprEqn, operands: Sequence[Operand], n: int) -> list[Operand]:
     params = eqn.params
     jaxpr, length = params.jaxpr, params.length
-    consts, carry, xs = prim.split_list(operands, params.num_consts, params.num_carry)
+    args = params.loop_body.operands(operands)
+    carry, xs = args.carry, args.xs
     order = range(length)[::-1] if params.reverse else range(length)
     chooses = any(x.value is not None and not is_inexact(x.aval.dtype) for x in (*carry, *xs))
     by_value = chooses and length * len(jaxpr.eqns) <= _MOST_EQUATIONS
@@ -201,7 +202,7 @@ def _scan(eqn: jx.JaxprEqn, operands: Sequence[Operand], n: int) -> list[Operand
     slices: dict[int, list[Operand]] = {}
     state: Sequence[Operand] = carry
     for t in order:
-        outs = body(consts, state, [_at_iteration(x, t) for x in xs])
+        outs = body(args.consts, state, [_at_iteration(x, t) for x in xs])
         state, slices[t] = outs[: len(carry)], outs[len(carry) :]
     stacked = [
         _stacked(out.aval, [slices[t][i] for t in range(length)], n)
@@ -274,7 +275,8 @@ def _alike(x: Operand, y: Operand) -> bool:
 
 def _while(eqn: jx.JaxprEqn, operands: Sequence[Operand], n: int) -> list[Operand]:
     params = eqn.params
-    fixed, consts, state = prim.split_list(operands, params.num_condition, params.num_body)
+    fixed, args = params.operands(operands)
+    consts, state = args.consts, args.carry
     size = len(params.body.eqns) + len(params.condition.eqns)
     outs: Sequence[Operand] = state
     for _ in range(_MOST_EQUATIONS // max(size, 1)):
@@ -322,12 +324,12 @@ def _linked(pattern: pt.SparsityPattern) -> pt.SparsityPattern:
 def _pulled_back(eqn: jx.JaxprEqn, operands: Sequence[Operand], n: int) -> list[Operand]:
     """A map that is given by its transpose alone: its pattern is that of this one, transposed."""
     params = eqn.params
-    residuals, tangents = prim.split_list(operands, params.num_residuals)[:2]
+    n = params.num_residuals
+    residuals, tangents = operands[:n], operands[n:]
     which = [i for i, x in enumerate(tangents) if x.active]
 
     def backward(*arrays: Array) -> list[Array]:
-        values, cotangents = prim.split_list(arrays, len(residuals))[:2]
-        results = params.backward(values, cotangents)
+        results = params.backward([*arrays[:n]], [*arrays[n:]])
         return [_as_cotangent(results[i], tangents[i].aval) for i in which]
 
     staged = stg.stage(backward, [*[x.aval for x in residuals], *params.out_avals])

@@ -22,12 +22,11 @@ from tinyjax.core.stablehlo.types import Value
 from tinyjax.core.tracing import calling, program_rules as pr, staging as stg, trace as tr
 from tinyjax.core.tracing.jaxpr import Jaxpr, effects, jaxpr_of, some_eqn
 from tinyjax.core.tracing.primitive import (
-    ZERO,
+    BatchAxes,
     MappedAxis,
     Participation,
     Primitive,
     RuleKey,
-    Tangent,
 )
 from tinyjax.core.tracing.program_rules import ProgramRule, def_program
 from tinyjax.core.tracing.staging import stage_call
@@ -168,12 +167,6 @@ def def_loop(
     primitive.def_rule(pr.ITERATIONS)(iterations)
 
 
-def rearrange(jaxpr: Jaxpr, inputs: Sequence[int], outputs: Sequence[int] | None = None) -> Jaxpr:
-    """The same program with its parameters and results in another order, or fewer results."""
-    outs = jaxpr.outs if outputs is None else tuple([jaxpr.outs[i] for i in outputs])
-    return Jaxpr(tuple([jaxpr.in_binders[i] for i in inputs]), jaxpr.eqns, outs)
-
-
 def convert_all(values: Sequence[Array], avals: Sequence[av.ShapedArray]) -> list[Array]:
     """Convert arrays to the dtypes, and the weakness, of types of the same shapes.
 
@@ -217,42 +210,17 @@ def contains(jaxpr: Jaxpr, *primitives: str) -> bool:
     return some_eqn(jaxpr, key, lambda eqn: eqn.primitive.name in primitives)
 
 
-def fixed_point(
-    start: Sequence[bool], iteration: Callable[[tuple[bool, ...]], Sequence[bool]]
-) -> tuple[bool, ...]:
-    """Grow a set of carried values until an iteration of the loop adds none.
-
-    What has a tangent, or a batch axis, after one iteration has it in the next. Every round but the
-    last adds a value, and usually the first finds all.
-    """
-    current = tuple(start)
-    while True:
-        after = iteration(current)
-        grown = tuple([a or b for a, b in zip(current, after, strict=True)])
-        if grown == current:
-            return current
-        current = grown
-
-
-def first_tangents(
-    state: Sequence[Array], tangents: Sequence[Tangent], nonzero: Sequence[bool]
+def batched_state(
+    mapped: MappedAxis,
+    state: Sequence[Array],
+    axes: BatchAxes,
+    batched: Sequence[bool],
 ) -> list[Array]:
-    """The tangents of a loop's first state, zeros where only later iterations have one."""
+    """Put a batch axis in front of what of a first state is batched in some iteration."""
     return [
-        sh.zeros_like(x) if t is ZERO else t
-        for x, t, has in zip(state, tangents, nonzero, strict=True)
-        if has
+        sh.move_batch_axis(x, axis, 0, mapped.size) if is_batched else x
+        for x, axis, is_batched in zip(state, axes, batched, strict=True)
     ]
-
-
-def stabilise(jaxpr: Jaxpr, num_consts: int, num_carry: int) -> Jaxpr:
-    """See that a loop's carry keeps its type, of which transformations may change the weakness."""
-    before = jaxpr.in_avals[num_consts : num_consts + num_carry]
-    if av.alike(before, jaxpr.out_avals[:num_carry]):
-        return jaxpr
-    return stg.extend(
-        jaxpr, lambda *outs: [*convert_all(outs[:num_carry], before), *outs[num_carry:]]
-    )
 
 
 def check_checkpoints(name: str, checkpoints: int) -> None:

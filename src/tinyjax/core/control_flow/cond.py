@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import Any, Final, TypeVar, overload
 
 import attrs
@@ -19,7 +20,7 @@ from tinyjax.core.control_flow.primitives import (
 from tinyjax.core.control_flow.while_loop import first_example
 from tinyjax.core.lowering import from_branch, from_branches, lower_jaxpr
 from tinyjax.core.primitives import broadcast as bc, elementwise as ew, reduce as rd, rules as ru
-from tinyjax.core.primitives.shape import full, full_like, move_batch_axis, moveaxis
+from tinyjax.core.primitives.shape import batch_axes_in_front, full, full_like, move_batch_axis
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.tracing import calling, jaxpr as jx, primitive as prim, program_rules as pr
@@ -37,6 +38,7 @@ from tinyjax.core.values.integers import listed
 from tinyjax.errors import ArgumentError, check_function
 
 R = TypeVar("R")
+X = TypeVar("X")
 A = TypeVar("A")
 B = TypeVar("B")
 C = TypeVar("C")
@@ -113,17 +115,36 @@ def bind_branches(
     return bind(cond_p, (index, *consts, *operands), CondParams(tuple(jaxprs)))
 
 
-def _any_of(columns: Sequence[Sequence[bool]]) -> tuple[bool, ...]:
+def _any_of(columns: Iterable[Sequence[bool]]) -> tuple[bool, ...]:
     return tuple(map(any, zip(*columns, strict=True)))
+
+
+def _transformed(
+    params: CondParams,
+    transform: Callable[[jx.Jaxpr, tuple[bool, ...] | None], X],
+    marks: Callable[[X], Sequence[bool]],
+) -> tuple[list[X], tuple[bool, ...]]:
+    """Transform branches so that what has a tangent, or a batch axis, in one has it in all.
+
+    Args:
+        params: the branches.
+        transform: takes a branch, and the results that must have one.
+        marks: tells which results of a transformed branch have one.
+    """
+    required = _any_of([marks(transform(branch, None)) for branch in params.branches])
+    return [transform(branch, required) for branch in params.branches], required
 
 
 @cond_p.def_jvp
 def _cond_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: CondParams) -> prim.JvpResult:
-    index, *operands = primals
-    nonzero = prim.nonzeros(tangents[1:])
-    nonzero_out = _any_of([jv.jvp_jaxpr(branch, nonzero)[1] for branch in params.branches])
-    branches = [jv.jvp_jaxpr(branch, nonzero, nonzero_out)[0] for branch in params.branches]
-    outs = bind_branches(index, branches, [*operands, *prim.present(tangents[1:])])
+    """A choice among the derivatives of the branches."""
+    (index, *operands), given = primals, tangents[1:]
+    nonzero = prim.nonzeros(given)
+    branches, nonzero_out = _transformed(
+        params, lambda branch, required: jv.jvp_jaxpr(branch, nonzero, required), itemgetter(1)
+    )
+    operands += prim.present(given)
+    outs = bind_branches(index, [branch for branch, _ in branches], operands)
     n = len(nonzero_out)
     return outs[:n], prim.with_zeros(nonzero_out, outs[n:])
 
@@ -132,65 +153,36 @@ def _cond_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: CondParams)
 def _cond_linearize(
     primals: prim.Arrays, nonzero: Sequence[bool], params: CondParams
 ) -> prim.LinearizeResult:
-    index, *operands = primals
-    chosen = tuple(nonzero[1:])
-    nonzero_out = _any_of([lz.linearize_jaxpr(b, chosen).nonzero_out for b in params.branches])
-    linearized = [lz.linearize_jaxpr(branch, chosen, nonzero_out) for branch in params.branches]
+    """A choice among the primal halves, and one among the tangent maps.
+
+    Residuals that branches compute share slots; those that are operands of the choice stay these.
+    """
+    (index, *operands), chosen = primals, tuple(nonzero[1:])
+    halves, nonzero_out = _transformed(
+        params,
+        lambda branch, required: lz.linearize_jaxpr(branch, chosen, required),
+        lambda lin: lin.nonzero_out,
+    )
     n = len(nonzero_out)
-    slots, places = cfp.share_slots([lin.primal.jaxpr.out_avals[n:] for lin in linearized])
-    primal = [
-        _fill_slots(lin.primal, n, slots, own) for lin, own in zip(linearized, places, strict=True)
-    ]
+    slots = cfp.Slots.shared([lin.primal.jaxpr.out_avals[n:] for lin in halves])
+    primal = [slots.filled(i, lin.primal, n) for i, lin in enumerate(halves)]
     outs = bind_branches(index, primal, operands)
-    kept = sorted({i for lin in linearized for i in lin.forwarded if i is not None})
+    kept = sorted({i for lin in halves for i in lin.forwarded if i is not None})
     residuals = [*outs[n:], *(operands[i] for i in kept)]
-    first = [*slots, *(params.branches[0].in_avals[i] for i in kept)]
-    tangent = [
-        Staged(_read_slots(lin, first, [*own, *kept], len(slots)), ())
-        for lin, own in zip(linearized, places, strict=True)
-    ]
+    avals = [*slots.avals, *(params.branches[0].in_avals[i] for i in kept)]
+    places = {i: len(slots.avals) + k for k, i in enumerate(kept)}
+    tangent = []
+    for lin, own in zip(halves, slots.places, strict=True):
+        computed, binders = iter(own), lin.tangent.in_binders
+        read = [next(computed) if i is None else places[i] for i in lin.forwarded]
+        first = cfp.binders_at(dict(zip(read, binders, strict=False)), avals)
+        binders = (*first, *binders[len(read) :])
+        tangent.append(Staged(attrs.evolve(lin.tangent, in_binders=binders), ()))
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
         return bind_branches(index, tangent, [*residuals, *tangents])
 
     return outs[:n], nonzero_out, tangent_map
-
-
-def _fill_slots(
-    primal: Staged, num_outs: int, slots: Sequence[av.ShapedArray], places: Sequence[int]
-) -> Staged:
-    """Put a branch's residuals into their slots, and zeros into the others."""
-    if places == range(len(slots)):
-        return primal
-    jaxpr = primal.jaxpr
-    filled: list[jx.Atom] = [jx.zero_literal(aval) for aval in slots]
-    for place, atom in zip(places, jaxpr.outs[num_outs:], strict=True):
-        filled[place] = atom
-    outs = (*jaxpr.outs[:num_outs], *filled)
-    return Staged(jx.Jaxpr(jaxpr.in_binders, jaxpr.eqns, outs), primal.consts)
-
-
-def _read_slots(
-    lin: lz.LinearizedJaxpr, avals: Sequence[av.ShapedArray], sources: Sequence[int], num_slots: int
-) -> jx.Jaxpr:
-    """A branch's tangent map whose first parameters are the slots and the operands kept.
-
-    Args:
-        lin: the branch.
-        avals: the types of those parameters.
-        sources: the slots of the branch's computed residuals, then the operands kept.
-        num_slots: how many slots there are.
-    """
-    jaxpr = lin.tangent
-    num_computed = len(lin.primal.jaxpr.outs) - len(lin.nonzero_out)
-    slots = iter(sources[:num_computed])
-    kept = {i: num_slots + k for k, i in enumerate(sources[num_computed:])}
-    places: list[jx.Var | None] = [None] * len(avals)
-    for var, forwarded in zip(jaxpr.in_binders, lin.forwarded, strict=False):
-        places[next(slots) if forwarded is None else kept[forwarded]] = var
-    binders = [var or jx.Var(aval) for var, aval in zip(places, avals, strict=True)]
-    tangents = jaxpr.in_binders[len(lin.forwarded) :]
-    return jx.Jaxpr((*binders, *tangents), jaxpr.eqns, jaxpr.outs)
 
 
 @cond_p.def_rule(pr.DEPENDS)
@@ -243,13 +235,14 @@ def _cond_batch(
     index, *operands = values
     index_axis, *rest = axes
     if index_axis is None:
-        out_axes = [bt.batch_jaxpr(b, mapped, tuple(rest))[1] for b in params.branches]
-        out_batched = _any_of([[axis is not None for axis in column] for column in out_axes])
-        branches = [bt.batch_jaxpr(b, mapped, tuple(rest), out_batched)[0] for b in params.branches]
-        return bind_branches(index, branches, operands), cf.at_front(out_batched)
-    operands = [
-        x if axis is None else moveaxis(x, axis, 0) for x, axis in zip(operands, rest, strict=True)
-    ]
+        branches, out_batched = _transformed(
+            params,
+            lambda branch, in_front: bt.batch_jaxpr(branch, mapped, tuple(rest), in_front),
+            lambda batched: [axis is not None for axis in batched[1]],
+        )
+        outs = bind_branches(index, [branch for branch, _ in branches], operands)
+        return outs, cf.at_front(out_batched)
+    operands = batch_axes_in_front(operands, rest)
     batched = [axis is not None for axis in rest]
     same = _same_of_all(params, values, axes)
     programs: Sequence[jx.Jaxpr] = params.branches

@@ -11,10 +11,11 @@ import attrs
 
 from tinyjax import dtypes, errors, frames, tree
 from tinyjax.core.control_flow import common as cf
+from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands, LoopResults
 from tinyjax.core.control_flow.common import Observer, observer_of
 from tinyjax.core.tracing import calling, staging as stg
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, Var, eval_jaxpr, zero_literal
-from tinyjax.core.tracing.primitive import Primitive, split_list
+from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.tracing.staging import with_state
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
@@ -82,12 +83,13 @@ class Loop:
         read = [kept for kept in staged.taken if kept not in self._kept]
         left = self._kept if staged.left else []
         jaxpr = with_state(staged, [*read, *self._kept], left)
-        last = len(jaxpr.in_binders) - len(read) - len(self._kept)
-        consts, carry, xs = split_list(range(last), len(staged.consts), self._num_carry)
-        fixed, kept = split_list(range(last, len(jaxpr.in_binders)), len(read))
-        results, ys = split_list(range(staged.num_results), self._num_carry)
-        after = range(staged.num_results, len(jaxpr.outs))
-        jaxpr = cf.rearrange(jaxpr, [*consts, *fixed, *carry, *kept, *xs], [*results, *after, *ys])
+        body = LoopBody(jaxpr, len(staged.consts), self._num_carry)
+        n = len(jaxpr.in_binders) - len(read) - len(self._kept)
+        own = body.operands(jaxpr.in_binders[:n])
+        state = LoopOperands(jaxpr.in_binders[n:][: len(read)], jaxpr.in_binders[n + len(read) :])
+        results = body.results(jaxpr.outs[: staged.num_results])
+        results += LoopResults(jaxpr.outs[staged.num_results :])
+        jaxpr = Jaxpr((own + state).flat, jaxpr.eqns, results.flat)
         all_consts = (*staged.consts, *[kept.contents for kept in read])
         return stg.Staged(jaxpr, all_consts, staged.notes)
 
@@ -304,8 +306,8 @@ def match_carry(
         carry = cf.convert_all(carry, promoted)
         staged = _retype(staged, promoted)
     _check_types(name, fun, carry_tree, types, after)
-    jaxpr = cf.stabilise(staged.jaxpr, len(staged.consts), len(carry))
-    return carry, attrs.evolve(staged, jaxpr=jaxpr)
+    stable = LoopBody(staged.jaxpr, len(staged.consts), len(carry)).stabilised()
+    return carry, attrs.evolve(staged, jaxpr=stable.jaxpr)
 
 
 def _user_carry(name: str, fun: Callable[..., Any]) -> tuple[str, Callable[..., Any], str, str]:

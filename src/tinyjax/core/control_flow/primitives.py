@@ -6,17 +6,21 @@ primitives in its turn, and so they are declared below it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 
 import attrs
 
+from tinyjax import tree
 from tinyjax.core.control_flow import common as cf
+from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands, LoopResults
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, program_rules as pr
 from tinyjax.core.tracing.staging import Staged, stage
 from tinyjax.core.tracing.trace import bind
-from tinyjax.core.transforms.jvp import jvp_jaxpr
 from tinyjax.core.values import avals as av
 from tinyjax.core.values.array import Array
+
+T = TypeVar("T")
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -56,40 +60,30 @@ class ScanParams(prim.Params):
     checkpoints: int | None = None
     observer: cf.Observer | None = None
 
+    @property
+    def loop_body(self) -> LoopBody:
+        """The body, whose operands and results have names."""
+        return LoopBody(self.jaxpr, self.num_consts, self.num_carry)
+
 
 scan_p: prim.Primitive[ScanParams] = prim.Primitive(
     "scan", ScanParams, rules_in="tinyjax.core.control_flow.scan"
 )
 
 
+def with_body(params: ScanParams, body: LoopBody) -> ScanParams:
+    """Return the parameters of a loop like another with this body."""
+    return attrs.evolve(
+        params, jaxpr=body.jaxpr, num_consts=body.num_consts, num_carry=body.num_carry
+    )
+
+
 def bind_scan(
-    jaxpr: jx.Jaxpr,
-    consts: Sequence[Array],
-    carry: Sequence[Array],
-    xs: Sequence[Array],
-    params: ScanParams,
-) -> Sequence[Array]:
+    body: LoopBody, operands: LoopOperands[Array], params: ScanParams
+) -> LoopResults[Array]:
     """Bind a loop like another with this body, which may change the weakness of the carry."""
-    jaxpr = cf.stabilise(jaxpr, len(consts), len(carry))
-    changed = attrs.evolve(params, jaxpr=jaxpr, num_consts=len(consts), num_carry=len(carry))
-    return bind(scan_p, (*consts, *carry, *xs), changed)
-
-
-def scan_body_jvp(
-    params: ScanParams, nonzero: Sequence[bool]
-) -> tuple[tuple[bool, ...], tuple[bool, ...], Staged]:
-    """The body's jvp: which of the carry and which results have tangents, and the program."""
-    jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    nz_consts, nz_init, nz_xs = prim.split_list(nonzero, k, m)
-    num_ys = len(jaxpr.outs) - m
-
-    def of_body(carry: tuple[bool, ...]) -> tuple[Staged, tuple[bool, ...]]:
-        required = (*carry, *(False,) * num_ys)
-        return jvp_jaxpr(jaxpr, (*nz_consts, *carry, *nz_xs), required)
-
-    nz_carry = cf.fixed_point(nz_init, lambda carry: of_body(carry)[1][:m])
-    staged, nz_out = of_body(nz_carry)
-    return nz_carry, nz_out, staged
+    body = body.stabilised()
+    return body.results(bind(scan_p, (*body.closed, *operands.flat), with_body(params, body)))
 
 
 @attrs.frozen(eq=False, repr=False)
@@ -112,6 +106,15 @@ class WhileParams(prim.Params):
     checkpoints: int
     observer: cf.Observer | None = None
 
+    @property
+    def loop_body(self) -> LoopBody:
+        """The body, whose operands have names."""
+        return LoopBody(self.body, self.num_body, len(self.body.outs))
+
+    def operands(self, values: Sequence[T]) -> tuple[Sequence[T], LoopOperands[T]]:
+        """Name something of each operand: of the condition's constants, and of the body's."""
+        return values[: self.num_condition], self.loop_body.operands(values[self.num_condition :])
+
 
 while_p: prim.Primitive[WhileParams] = prim.Primitive(
     "while", WhileParams, rules_in="tinyjax.core.control_flow.while_loop"
@@ -121,153 +124,150 @@ prim.mark(prim.MATERIALIZES, True, scan_p, while_p)
 
 
 def bind_while(
-    condition: jx.Jaxpr,
+    condition: Staged,
     fixed: Sequence[Array],
-    body: jx.Jaxpr,
-    other: Sequence[Array],
-    state: Sequence[Array],
+    body: LoopBody,
+    operands: LoopOperands[Array],
     checkpoints: int,
     observer: cf.Observer | None = None,
 ) -> Sequence[Array]:
-    """Bind a loop whose body may change the weakness of its state."""
-    body = cf.stabilise(body, len(other), len(state))
-    params = WhileParams(condition, body, len(fixed), len(other), checkpoints, observer)
-    return bind(while_p, (*fixed, *other, *state), params)
+    """Bind a loop whose body may change the weakness of its state.
 
-
-def while_body_jvp(
-    params: WhileParams, nonzero: Sequence[bool]
-) -> tuple[list[bool], tuple[bool, ...], Staged]:
-    """The body's jvp: which of its constants have tangents, which of the state, and the program."""
-    _, nz_other, nz_init = prim.split_list(nonzero, params.num_condition, params.num_body)
-
-    def of_body(state: tuple[bool, ...]) -> tuple[Staged, tuple[bool, ...]]:
-        return jvp_jaxpr(params.body, (*nz_other, *state), state)
-
-    nz_state = cf.fixed_point(nz_init, lambda state: of_body(state)[1])
-    return nz_other, nz_state, of_body(nz_state)[0]
+    Args:
+        condition: takes its constants and the state.
+        fixed: those constants.
+        body: takes its constants and the state.
+        operands: these.
+        checkpoints: how many states reverse mode keeps.
+        observer: who looks on while it runs.
+    """
+    body = body.stabilised()
+    consts = (*condition.consts, *fixed)
+    params = WhileParams(
+        condition.jaxpr, body.jaxpr, len(consts), body.num_consts, checkpoints, observer
+    )
+    return bind(while_p, (*consts, *body.closed, *operands.flat), params)
 
 
 def run_while(
-    goes_on: Callable[..., Array],
-    iteration: Callable[..., Sequence[Array]],
-    state: Sequence[Array],
+    goes_on: Callable[[T], Array],
+    iteration: Callable[[T], T],
+    state: T,
     checkpoints: int,
     observer: cf.Observer | None = None,
-) -> Sequence[Array]:
-    """Bind a loop of functions, which may close over tracers."""
-    avals = [x.aval for x in state]
-    condition = stage(lambda *args: [goes_on(*args)], avals)
-    body = stage(iteration, avals)
-    return bind_while(
-        condition.jaxpr, condition.consts, body.jaxpr, body.consts, state, checkpoints, observer
-    )
+) -> T:
+    """Bind a loop of functions of a tree, which may close over tracers."""
+    leaves, structure = tree.flatten(state)
+    operands = LoopOperands[Array]((), leaves)
+    avals = operands.each(lambda values: [x.aval for x in values])
+
+    def unflatten(leaves: Sequence[Array]) -> T:
+        unflattened: T = tree.unflatten(structure, leaves)
+        return unflattened
+
+    condition = stage(lambda *args: [goes_on(unflatten(args))], avals.carry)
+    body = stage(lambda *args: tree.leaves(iteration(unflatten(args))), avals.carry)
+    loop_body = LoopBody.closing_over(body, avals)
+    return unflatten(bind_while(condition, (), loop_body, operands, checkpoints, observer))
 
 
 # What is needed of loops
 
 
-def varying(jaxpr: jx.Jaxpr, num_consts: int) -> set[jx.Atom]:
-    """What may differ from iteration to iteration: whatever depends on the carry or on a slice.
-
-    The results of nested programs count as such, since computing those outside as well would make
-    nested loops twice as long at every level.
-    """
-    return pr.dependents(
-        jaxpr.eqns,
-        jaxpr.in_binders[num_consts:],
-        lambda eqn: eqn.primitive.effectful or jx.subjaxprs(eqn.params),
-    )
-
-
 def prune_scan(eqn: jx.JaxprEqn, used: tuple[bool, ...]) -> jx.JaxprEqn:
     """Drop results of a loop: the PRUNE rule of scan."""
     params: ScanParams = eqn.params
-    body, k, m = params.jaxpr, params.num_consts, params.num_carry
-
-    def needed(carried: tuple[bool, ...]) -> tuple[bool, ...]:
-        return pr.prune_results(body, (*carried, *used[m:]))[1]
-
-    carried = cf.fixed_point(used[:m], lambda carried: needed(carried)[k : k + m])
-    results = (*carried, *used[m:])
-    if all(results):
+    body = params.loop_body
+    operands, results = body.needed(body.results(used))
+    if all(results.flat):
         return eqn
-    consts, _, slices = prim.split_list(needed(carried), k, m)
-    operands = (*consts, *carried, *slices)
+    body = body.pruned(operands, results)
     return attrs.evolve(
         eqn,
-        inputs=prim.marked(eqn.inputs, operands),
-        params=attrs.evolve(
-            params,
-            jaxpr=pr.shorten(body, results, operands),
-            num_consts=sum(consts),
-            num_carry=sum(carried),
-        ),
-        out_binders=prim.marked(eqn.out_binders, results),
+        inputs=prim.marked(eqn.inputs, operands.flat),
+        params=with_body(params, body),
+        out_binders=prim.marked(eqn.out_binders, results.flat),
     )
 
 
 def prune_while(eqn: jx.JaxprEqn, used: tuple[bool, ...]) -> jx.JaxprEqn:
     """Drop results of a loop: the PRUNE rule of while."""
     params: WhileParams = eqn.params
-    k, n = params.num_condition, params.num_body
+    k, body = params.num_condition, params.loop_body
     _, asked = pr.prune_results(params.condition, (True,))
-
-    def needed(state: tuple[bool, ...]) -> tuple[bool, ...]:
-        return pr.prune_results(params.body, state)[1]
-
     start = [a or b for a, b in zip(used, asked[k:], strict=True)]
-    state = cf.fixed_point(start, lambda state: needed(state)[n:])
-    if all(state) or params.observer is not None:
+    operands, results = body.needed(LoopResults(start))
+    if all(results.carry) or params.observer is not None:
         return eqn
-    other = needed(state)[:n]
+    body = body.pruned(operands, results)
+    condition = (*[True] * k, *results.carry)
     return attrs.evolve(
         eqn,
-        inputs=prim.marked(eqn.inputs, (*[True] * k, *other, *state)),
+        inputs=prim.marked(eqn.inputs, (*[True] * k, *operands.flat)),
         params=attrs.evolve(
             params,
-            condition=pr.shorten(params.condition, (True,), (*[True] * k, *state)),
-            body=pr.shorten(params.body, state, (*other, *state)),
-            num_body=sum(other),
+            condition=pr.shorten(params.condition, (True,), condition),
+            body=body.jaxpr,
+            num_body=body.num_consts,
         ),
-        out_binders=prim.marked(eqn.out_binders, state),
+        out_binders=prim.marked(eqn.out_binders, results.carry),
     )
 
 
 # What is needed of conditionals, and where residuals of these lie
 
 
-def share_slots(
-    residuals: Sequence[Sequence[av.ShapedArray]],
-) -> tuple[list[av.ShapedArray], list[Sequence[int]]]:
-    """Lay out the residuals that the branches compute: only one branch runs, so they share slots.
+@attrs.frozen(eq=False, repr=False)
+class Slots:
+    """Where the residuals that branches compute lie: only one branch runs, so they share slots.
 
-    Args:
-        residuals: the types of each branch's residuals.
-
-    Returns:
-        The type of each slot, and for each branch the slots of its residuals.
+    Attributes:
+        avals: the type of each slot.
+        places: for each branch the slots of its residuals.
     """
-    # those of one branch may be many, and of the others few: lists are searched in C
-    longest = max(residuals, key=len)
-    slots = [*longest]
-    places: list[Sequence[int]] = []
-    for avals in residuals:
-        if avals is longest:
-            places.append(range(len(avals)))
-            continue
-        start: dict[av.ShapedArray, int] = {}
-        own: list[int] = []
-        for aval in avals:
-            try:
-                place = slots.index(aval, start.get(aval, 0))
-            except ValueError:
-                place = len(slots)
-                slots.append(aval)
-            start[aval] = place + 1
-            own.append(place)
-        places.append(own)
-    return slots, places
+
+    avals: Sequence[av.ShapedArray]
+    places: Sequence[Sequence[int]]
+
+    @classmethod
+    def shared(cls, residuals: Sequence[Sequence[av.ShapedArray]]) -> Slots:
+        """Lay out residuals of these types, of each branch."""
+        # those of one branch may be many, and of the others few: lists are searched in C
+        longest = max(residuals, key=len)
+        slots = [*longest]
+        places: list[Sequence[int]] = []
+        for avals in residuals:
+            if avals is longest:
+                places.append(range(len(avals)))
+                continue
+            start: dict[av.ShapedArray, int] = {}
+            own: list[int] = []
+            for aval in avals:
+                try:
+                    place = slots.index(aval, start.get(aval, 0))
+                except ValueError:
+                    place = len(slots)
+                    slots.append(aval)
+                start[aval] = place + 1
+                own.append(place)
+            places.append(own)
+        return cls(slots, places)
+
+    def filled(self, branch: int, program: Staged, num_outs: int) -> Staged:
+        """Put what a branch returns after its results into its slots, and zeros into the others."""
+        if self.places[branch] == range(len(self.avals)):
+            return program
+        outs, residuals = program.jaxpr.outs[:num_outs], program.jaxpr.outs[num_outs:]
+        at = dict(zip(self.places[branch], residuals, strict=True))
+        slots = [at.get(i) or jx.zero_literal(aval) for i, aval in enumerate(self.avals)]
+        return Staged(attrs.evolve(program.jaxpr, outs=(*outs, *slots)), program.consts)
+
+
+def binders_at(
+    binders: Mapping[int, jx.Var], avals: Sequence[av.ShapedArray]
+) -> tuple[jx.Var, ...]:
+    """Return parameters of these types: those given, and others, which a branch does not use."""
+    return tuple([binders.get(i) or jx.Var(aval) for i, aval in enumerate(avals)])
 
 
 def prune_cond(eqn: jx.JaxprEqn, used: tuple[bool, ...]) -> jx.JaxprEqn:

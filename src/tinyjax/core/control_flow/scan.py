@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar, overload
 
@@ -11,15 +11,21 @@ import numpy as np
 
 from tinyjax import dtypes, errors, tree
 from tinyjax.core.control_flow import common as cf, primitives as cfp
+from tinyjax.core.control_flow.bodies import (
+    LoopBody,
+    LoopOperands,
+    cotangents_of,
+    first_tangents,
+    grown,
+)
 from tinyjax.core.control_flow.looping import stage_loop
 from tinyjax.core.control_flow.primitives import (
     ScanParams,
     bind_scan as bind_scan,  # noqa: PLC0414 (with its rules)
-    scan_body_jvp,
     scan_p as scan_p,  # noqa: PLC0414 (with its rules)
 )
 from tinyjax.core.lowering import all_as_parts, as_parts, lower_jaxpr, parts_of_whole
-from tinyjax.core.primitives import rules as ru, shape as sh, slicing as sl
+from tinyjax.core.primitives import shape as sh, slicing as sl
 from tinyjax.core.stablehlo import types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.tracing import (
@@ -31,10 +37,10 @@ from tinyjax.core.tracing import (
 )
 from tinyjax.core.tracing.calling import HOLDERS, whole_places
 from tinyjax.core.tracing.checking import checked
-from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects, effects_of, eval_jaxpr
+from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Var, effects
 from tinyjax.core.tracing.program_rules import Run
 from tinyjax.core.tracing.staging import is_called
-from tinyjax.core.transforms import batching as bt, linearize as lz, transpose as tp
+from tinyjax.core.transforms import linearize as lz
 from tinyjax.core.values import avals as av, integers as ints
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.operands import as_array
@@ -47,18 +53,18 @@ Y = TypeVar("Y")
 
 
 def _scan_program(args: Sequence[Any], params: ScanParams, run: Run) -> Sequence[Any]:
-    jaxpr, m, length = params.jaxpr, params.num_carry, params.length
-    consts, init, xs = prim.split_list(args, params.num_consts, m)
+    body, length = params.loop_body, params.length
+    operands = body.operands(args)
     if not length:
-        avals = av.stacked(jaxpr.out_avals[m:], 0)
-        return [*init, *[np.empty(aval.shape, aval.dtype) for aval in avals]]
+        avals = av.stacked(body.out_avals.ys, 0)
+        return [*operands.carry, *[np.empty(aval.shape, aval.dtype) for aval in avals]]
 
     def step(carry: Sequence[Any], slices: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
-        outs = run(jaxpr, [*consts, *carry, *slices], length)
-        return outs[:m], outs[m:]
+        outs = run(params.jaxpr, [*operands.consts, *carry, *slices], length)
+        return outs[: params.num_carry], outs[params.num_carry :]
 
-    carry: Sequence[Any] = init
-    carry, ys = _iterate(step, carry, xs, length, params.reverse, params.observer)
+    start, xs = operands.carry, operands.xs
+    carry, ys = _iterate(step, start, xs, length, params.reverse, params.observer)
     return [*carry, *ys]
 
 
@@ -104,20 +110,22 @@ cf.def_loop(scan_p, _scan_program, lambda params: params.length)
 
 @scan_p.def_abstract_eval
 def _scan_type(avals: prim.Avals, params: ScanParams) -> prim.Avals:
-    jaxpr, m, n = params.jaxpr, params.num_carry, params.num_consts + params.num_carry
-    takes, gives = jaxpr.in_avals, jaxpr.out_avals
-    expected = [*takes[:n], *av.stacked(takes[n:], params.length)]
-    if not (av.same_types(avals, expected) and av.alike(takes[params.num_consts : n], gives[:m])):
-        for x in avals[n:]:
+    body = params.loop_body
+    takes, gives = body.in_avals, body.out_avals
+    expected = [*takes.consts, *takes.carry, *av.stacked(takes.xs, params.length)]
+    if not (av.same_types(avals, expected) and av.alike(takes.carry, gives.carry)):
+        given = body.operands(avals)
+        for x in given.xs:
             if not x.shape or x.shape[0] != params.length:
                 raise errors.ArgumentError(
                     f"scan over {params.length} iterations was given an input of type {x}."
                 )
-        in_avals = [*avals[:n], *av.rows(avals[n:])]
+        in_avals = [*given.consts, *given.carry, *av.rows(given.xs)]
         raise errors.ArgumentError(
-            f"a loop body of type {jaxpr.type} was applied to ({', '.join(map(str, in_avals))})."
+            f"a loop body of type {body.jaxpr.type} was applied to "
+            f"({', '.join(map(str, in_avals))})."
         )
-    return [*gives[:m], *av.stacked(gives[m:], params.length)]
+    return [*gives.carry, *av.stacked(gives.ys, params.length)]
 
 
 @scan_p.def_rule(pr.INLINED)
@@ -125,12 +133,13 @@ def _scan_inlined(params: ScanParams) -> Jaxpr | None:
     """A loop of one iteration is its body."""
     if params.length != 1:
         return None
-    body, first, m = params.jaxpr, params.num_consts + params.num_carry, params.num_carry
-    slices, ys = body.in_binders[first:], body.outs[m:]
-    xs = [Var(aval) for aval in av.stacked(body.in_avals[first:], 1)]
-    stacks = [Var(aval) for aval in av.stacked(body.out_avals[m:], 1)]
-    eqns = (*map(_reshaped, xs, slices), *body.eqns, *map(_reshaped, ys, stacks))
-    return Jaxpr((*body.in_binders[:first], *xs), eqns, (*body.outs[:m], *stacks))
+    body = params.loop_body
+    binders = body.binders
+    outs = body.results(body.jaxpr.outs)
+    xs = [Var(aval) for aval in av.stacked(body.in_avals.xs, 1)]
+    stacks = [Var(aval) for aval in av.stacked(body.out_avals.ys, 1)]
+    eqns = (*map(_reshaped, xs, binders.xs), *body.jaxpr.eqns, *map(_reshaped, outs.ys, stacks))
+    return Jaxpr((*binders.consts, *binders.carry, *xs), eqns, (*outs.carry, *stacks))
 
 
 def _reshaped(x: Atom, to: Var) -> JaxprEqn:
@@ -152,29 +161,30 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
     Outputs that are bfloat16 or float8 are kept by their bits: XLA would convert the whole stack in
     each iteration on CPU, which took 1.4 s for 16,000 rows of 64 (now 3 ms).
     """
-    num_consts, num_carry, length = params.num_consts, params.num_carry, params.length
-    num_xs = len(operands) - num_consts - num_carry
+    loop, length = params.loop_body, params.length
     counter = dtypes.int32 if ints.fit_int32((length,)) else dtypes.int64
+    first_y = 1 + len(operands)
 
-    types = params.jaxpr.out_avals[num_carry:]
-    fixed_types, row_types = prim.split_list(params.jaxpr.in_avals, num_consts + num_carry)
-
+    avals, types = loop.in_avals, loop.out_avals.ys
     index = partial(b.scalar, dtype=counter)
-    state_types = [*fixed_types, *[_in_rows(aval, length) for aval in (*row_types, *types)]]
+    stack_types = [_in_rows(aval, length) for aval in types]
+    of_inputs = [_in_rows(aval, length) for aval in avals.xs]
+    state_types = [*avals.consts, *avals.carry, *of_inputs, *stack_types]
 
     def condition(state: list[hlo.Value]) -> hlo.Values:
         return [b.compare(state[0], index(length - length % params.unroll), "LT")]
 
     def iteration(state: list[hlo.Value]) -> list[hlo.Value]:
-        (i,), consts, carry, xs, ys = prim.split_list(state, 1, num_consts, num_carry, num_xs)
+        i, args, ys = state[0], loop.operands(state[1:first_y]), state[first_y:]
         place = b.sub(index(length - 1), i) if params.reverse else i
-        rows = [_read_row(b, x, place, aval) for x, aval in zip(xs, row_types, strict=True)]
-        outs = lower_jaxpr(b, params.jaxpr, [*consts, *carry, *rows])
-        carry, rows = prim.split_list(outs, num_carry)
+        rows = [_read_row(b, x, place, aval) for x, aval in zip(args.xs, avals.xs, strict=True)]
+        outs = lower_jaxpr(b, params.jaxpr, [*args.consts, *args.carry, *rows])
+        after = loop.results(outs)
         ys = [
-            _write_row(b, y, row, place, aval) for y, row, aval in zip(ys, rows, types, strict=True)
+            _write_row(b, y, row, place, aval)
+            for y, row, aval in zip(ys, after.ys, types, strict=True)
         ]
-        return [b.add(i, index(1)), *consts, *carry, *xs, *ys]
+        return [b.add(i, index(1)), *args.consts, *after.carry, *args.xs, *ys]
 
     def body(state: list[hlo.Value]) -> list[hlo.Value]:
         outer, b.counter = b.counter, state[0]
@@ -184,10 +194,9 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
         b.counter = outer
         return [state[0], *all_as_parts(b, state[1:], state_types)]
 
-    zeros = [b.full(0, _kept_as(of, a)) for of, a in zip(b.results[num_carry:], types, strict=True)]
-    starting = [
-        parts_of_whole(b, x, _in_rows(a, length)) for x, a in zip(zeros, types, strict=True)
-    ]
+    results = loop.results(b.results)
+    zeros = [b.full(0, _kept_as(of, a)) for of, a in zip(results.ys, types, strict=True)]
+    starting = [parts_of_whole(b, x, a) for x, a in zip(zeros, stack_types, strict=True)]
     state = [index(0), *operands, *starting]
     ordered, observer = effects(params.jaxpr).ordered, params.observer
     if length >= params.unroll and length > 0:
@@ -199,8 +208,9 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
             state = b.loop(state, condition, body, ordered)
     for _ in range(length % params.unroll):
         state = iteration(state)
-    _, _, carry, _, ys = prim.split_list(state, 1, num_consts, num_carry, num_xs)
-    return [*carry, *[_read_as(b, y, of) for y, of in zip(ys, b.results[num_carry:], strict=True)]]
+    carry = loop.operands(state[1:first_y]).carry
+    ys = [_read_as(b, y, of) for y, of in zip(state[first_y:], results.ys, strict=True)]
+    return [*carry, *ys]
 
 
 def _in_rows(aval: av.ShapedArray, count: int) -> av.ShapedArray:
@@ -242,31 +252,14 @@ def _kept_as(of: hlo.TensorType, aval: av.ShapedArray) -> hlo.TensorType:
 
 @scan_p.def_jvp
 def _scan_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: ScanParams) -> prim.JvpResult:
-    jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    nonzero = prim.nonzeros(tangents)
-    nz_consts, _, nz_xs = prim.split_list(nonzero, k, m)
-    num_ys = len(jaxpr.outs) - m
-    nz_carry, nz_out, staged = scan_body_jvp(params, nonzero)
-    # from (consts, carry, xs, their tangents) to consts, carry and xs each with their tangents
-    sizes = (len(staged.consts), k, m, len(nz_xs), sum(nz_consts), sum(nz_carry))
-    new, c, s, x, tc, ts, tx = prim.split_list(range(len(staged.jaxpr.in_binders)), *sizes)
-    out_s, out_y, out_ts, out_ty = prim.split_list(
-        range(len(staged.jaxpr.outs)), m, num_ys, sum(nz_carry)
-    )
-    body = cf.rearrange(
-        staged.jaxpr, [*new, *c, *tc, *s, *ts, *x, *tx], [*out_s, *out_ts, *out_y, *out_ty]
-    )
-    consts, init, xs = prim.split_list(primals, k, m)
-    t_consts, t_init, t_xs = prim.split_list(tangents, k, m)
-    outs = bind_scan(
-        body,
-        [*staged.consts, *consts, *prim.present(t_consts)],
-        [*init, *cf.first_tangents(init, t_init, nz_carry)],
-        [*xs, *prim.present(t_xs)],
-        params,
-    )
-    carry, carry_tangents, ys, ys_tangents = prim.split_list(outs, m, sum(nz_carry), num_ys)
-    return [*carry, *ys], prim.with_zeros(nz_out, [*carry_tangents, *ys_tangents])
+    """A loop over the operands with their tangents."""
+    body = params.loop_body
+    args, given = body.operands(primals), body.operands(tangents)
+    nonzero = body.tangents(body.operands(prim.nonzeros(tangents)))
+    with_tangents, nonzero_out = body.with_tangents(nonzero)
+    outs = bind_scan(with_tangents, args + first_tangents(args, given, nonzero), params)
+    after, after_tangents = outs.divided(body.out_avals)
+    return after.flat, prim.with_zeros(nonzero_out, after_tangents.flat)
 
 
 def linearize_stacking(
@@ -278,54 +271,43 @@ def linearize_stacking(
     a constant of the tangent loop; a slice of an input is the input; the carry, and what an
     iteration computes, are stacked.
     """
-    k, m, num_outs = params.num_consts, params.num_carry, len(params.jaxpr.outs)
-    nz_consts, nz_init, nz_xs = prim.split_list(nonzero, k, m)
-
-    def of_body(carry: tuple[bool, ...]) -> lz.LinearizedJaxpr:
-        required = (*carry, *(False,) * (num_outs - m))
-        return lz.linearize_jaxpr(params.jaxpr, (*nz_consts, *carry, *nz_xs), required)
-
-    nz_carry = cf.fixed_point(nz_init, lambda carry: of_body(carry).nonzero_out[:m])
-    lin = of_body(nz_carry)
-    consts, init, xs = prim.split_list(primals, k, m)
-    primal, all_consts = lin.primal.jaxpr, [*lin.primal.consts, *consts]
-    varies = cfp.varying(primal, len(all_consts))
-    inputs = dict[Atom, Array](zip(primal.in_binders[len(all_consts) + m :], xs, strict=True))
-    atoms = _residuals(lin, num_outs)
+    body, num_outs = params.loop_body, len(params.jaxpr.outs)
+    args, nonzero_first = body.operands(primals), body.operands(nonzero)
+    nonzero_in, lin = body.linearized(nonzero_first)
+    primal = LoopBody.closing_over(lin.primal, args)
+    varying = primal.varying()
+    inputs = dict[Atom, Array](zip(primal.binders.xs, args.xs, strict=True))
+    residuals = _residuals(lin, num_outs)
     of_inputs: list[int] = []
     of_consts: list[int] = []
-    stacked: Sequence[int] = range(len(atoms))
+    stacked: Sequence[int] = range(len(residuals))
     # in a nest there may be many, which most often are all stacked
-    if not (varies.issuperset(atoms) and inputs.keys().isdisjoint(atoms)):
-        of_inputs = [i for i, x in enumerate(atoms) if x in inputs]
-        of_consts = [i for i, x in enumerate(atoms) if x not in varies]
-        stacked = sorted({*stacked}.difference(of_inputs, of_consts))
-    results = (*primal.outs[:num_outs], *[atoms[i] for i in stacked])
-    fixed, body, all_consts = _hoist(
-        Jaxpr(primal.in_binders, primal.eqns, results),
-        varies,
-        all_consts,
-        [atoms[i] for i in of_consts],
-    )
-    outs, stacks = prim.split_list(bind_scan(body, all_consts, init, xs, params), num_outs)
-    t_consts, t_carry, t_xs = prim.split_list(
-        range(len(atoms), len(lin.tangent.in_binders)), sum(nz_consts), sum(nz_carry)
-    )
-    tangent = cf.rearrange(
-        lin.tangent, [*of_consts, *t_consts, *t_carry, *of_inputs, *stacked, *t_xs]
-    )
+    if not (varying.issuperset(residuals) and inputs.keys().isdisjoint(residuals)):
+        rest: list[int] = []
+        for i, x in enumerate(residuals):
+            (of_inputs if x in inputs else rest if x in varying else of_consts).append(i)
+        stacked = rest
+    at, binders = residuals.__getitem__, lin.tangent.in_binders
+    results = (*primal.jaxpr.outs[:num_outs], *map(at, stacked))
+    stacking = attrs.evolve(primal, jaxpr=attrs.evolve(primal.jaxpr, outs=results))
+    stacking, fixed = stacking.hoisted(varying, [*map(at, of_consts)], args.consts)
+    outs = bind_scan(stacking, args, params).flat
+    stacks = [*map(inputs.__getitem__, map(at, of_inputs)), *outs[num_outs:]]
+
+    read = binders.__getitem__
+    reading = LoopOperands([*map(read, of_consts)], (), [*map(read, (*of_inputs, *stacked))])
+    reading += nonzero_in.cut(binders[len(residuals) :])
+    tangent = LoopBody.of(reading, lin.tangent.eqns, lin.tangent.outs)
 
     def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
-        t_consts, t_init, t_xs = prim.split_list(tangents, sum(nz_consts), sum(nz_init))
+        given = body.operands(prim.with_zeros(nonzero, tangents))
         return bind_scan(
             tangent,
-            [*fixed, *t_consts],
-            cf.first_tangents(init, prim.with_zeros(nz_init, t_init), nz_carry),
-            [*[inputs[atoms[i]] for i in of_inputs], *stacks, *t_xs],
+            LoopOperands(fixed, (), stacks) + first_tangents(args, given, nonzero_in),
             attrs.evolve(params, observer=cf.in_phase(params.observer, "tangent")),
-        )
+        ).flat
 
-    return outs, lin.nonzero_out, tangent_map
+    return outs[:num_outs], lin.nonzero_out, tangent_map
 
 
 def _residuals(lin: lz.LinearizedJaxpr, num_outs: int) -> Sequence[Atom]:
@@ -336,42 +318,6 @@ def _residuals(lin: lz.LinearizedJaxpr, num_outs: int) -> Sequence[Atom]:
         return computed
     rest = iter(computed)
     return [next(rest) if i is None else primal.in_binders[new + i] for i in lin.forwarded]
-
-
-def _hoist(
-    body: Jaxpr, varies: set[Atom], consts: Sequence[Array], fixed: Sequence[Atom]
-) -> tuple[Sequence[Array], Jaxpr, list[Array]]:
-    """Compute what is the same in every iteration before the loop.
-
-    Args:
-        body: the body.
-        varies: what differs from iteration to iteration.
-        consts: its constants, its first parameters.
-        fixed: what to compute.
-
-    Returns:
-        That, a body that is given what it would have computed, and the constants of this one.
-    """
-    if not fixed:
-        return (), body, [*consts]
-    eqns = [
-        eqn
-        for eqn in body.eqns
-        if not (effects_of(eqn).any or varies.intersection(eqn.out_binders))
-    ]
-    before = Jaxpr(body.in_binders[: len(consts)], tuple(eqns), tuple(fixed))
-    values = eval_jaxpr(pr.dce(before), consts)
-    parameters = {*body.in_binders}
-    computed = {
-        x: value
-        for x, value in zip(fixed, values, strict=True)
-        if isinstance(x, Var) and x not in parameters
-    }
-    if computed:
-        names: dict[Atom, Var] = {x: Var(x.aval) for x in computed}
-        taking = Jaxpr((*names.values(), *body.in_binders), body.eqns, body.outs)
-        body = pr.dce(_rename(taking, names))
-    return values, body, [*computed.values(), *consts]
 
 
 @scan_p.def_linearize
@@ -386,25 +332,11 @@ def _scan_linearize(
 scan_p.def_rule(pr.PRUNE)(cfp.prune_scan)
 
 
-def _rename(jaxpr: Jaxpr, names: Mapping[Atom, Var]) -> Jaxpr:
-    """A program that reads other variables in place of some."""
-    eqns = [
-        attrs.evolve(eqn, inputs=tuple([names.get(x, x) for x in eqn.inputs])) for eqn in jaxpr.eqns
-    ]
-    outs = tuple([names.get(x, x) for x in jaxpr.outs])
-    return Jaxpr(jaxpr.in_binders, tuple(eqns), outs)
-
-
 @scan_p.def_rule(pr.DEPENDS)
 def _scan_depends(params: ScanParams, dependent: tuple[bool, ...]) -> tuple[bool, ...]:
-    consts, init, xs = prim.split_list(dependent, params.num_consts, params.num_carry)
-    m = params.num_carry
-
-    def of_body(carry: tuple[bool, ...]) -> tuple[bool, ...]:
-        return pr.depends(params.jaxpr, (*consts, *carry, *xs))
-
-    carry = cf.fixed_point(init, lambda carry: of_body(carry)[:m])
-    return (*carry, *of_body(carry)[m:])
+    body = params.loop_body
+    operands = body.dependent(body.operands(dependent))
+    return (*operands.carry, *body.results(pr.depends(body.jaxpr, operands.flat)).ys)
 
 
 @scan_p.def_rule(pr.ASKED)
@@ -417,162 +349,83 @@ def _scan_asked(params: ScanParams) -> bool:
 def _scan_transpose(
     cotangents: prim.Tangents, operands: prim.Operands, params: ScanParams
 ) -> prim.Cotangents:
-    jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    lin_consts, lin_init, lin_xs = prim.split_list(prim.are_undefined(operands), k, m)
-
-    def of_body(carry: tuple[bool, ...]) -> Sequence[bool]:
-        return pr.depends(jaxpr, (*lin_consts, *carry, *lin_xs))[:m]
-
+    """A loop the other way over the transposed body."""
+    body = params.loop_body
+    args, given = body.operands(operands), body.results(cotangents)
+    undefined = prim.are_undefined(operands)
     # A carry that starts from a known value (a zero) is linear where it meets linear values later.
-    lin_carry = cf.fixed_point(lin_init, of_body)
-    known, known_xs = _known_operands(operands, lin_carry, params)
-    linear = (*lin_consts, *lin_carry, *lin_xs)
-    known_binders, unknown = prim.partition_list(linear, jaxpr.in_binders)
-    unknown_c, unknown_m, _ = prim.split_list(unknown, sum(lin_consts), sum(lin_carry))
-    ct_carry, ct_ys = prim.split_list(cotangents, m)
-    staged = _transposed_body(
-        Jaxpr((*known_binders, *unknown), jaxpr.eqns, jaxpr.outs),
-        [x.aval for x in known],
-        av.rows([x.aval for x in known_xs]),
-        len(unknown_c),
-        lin_carry,
-        prim.nonzeros(ct_ys),
-    )
+    linear = body.dependent(body.operands(undefined))
+    known = _known_operands(args, linear, params)
+    avals = body.in_avals.marked(linear)
+    sums = [sh.zero_cotangent(aval) for aval in avals.consts]
+    last = cotangents_of(prim.marked(given.carry, linear.carry), avals.carry)
     outs = bind_scan(
-        staged.jaxpr,
-        [*staged.consts, *known],
-        [
-            *(_instantiate(prim.ZERO, v) for v in unknown_c),
-            *map(_instantiate, prim.marked(ct_carry, lin_carry), unknown_m),
-        ],
-        [*known_xs, *prim.present(ct_ys)],
+        body.transposed(linear, prim.nonzeros(given.ys)),
+        LoopOperands(known.consts, [*sums, *last], [*known.xs, *prim.present(given.ys)]),
         attrs.evolve(
             params,
             reverse=not params.reverse,
             observer=cf.in_phase(params.observer, "backward"),
         ),
     )
-    into_c, into_m, into_x = prim.split_list(outs, len(unknown_c), len(unknown_m))
-    into_init = prim.fill_list(lin_carry, into_m, None)
-    return [
-        *prim.fill_list(lin_consts, into_c, None),
-        *[ct if is_linear else None for ct, is_linear in zip(into_init, lin_init, strict=True)],
-        *prim.fill_list(lin_xs, into_x, None),
-    ]
-
-
-def _transposed_body(
-    body: Jaxpr,
-    consts: prim.Avals,
-    slices: prim.Avals,
-    num_sums: int,
-    lin_carry: Sequence[bool],
-    nz_ys: Sequence[bool],
-) -> stg.Staged:
-    """Stage an iteration of the way back.
-
-    It takes constants, sums of the cotangents of linear constants, cotangents of the carry, slices,
-    and cotangents of outputs; it returns the new sums, and cotangents of carry and linear slices.
-
-    Args:
-        body: the body; linear parameters come last.
-        consts: the types of the constants.
-        slices: those of the slices.
-        num_sums: how many constants it is linear in.
-        lin_carry: which values of the carry it is linear in.
-        nz_ys: which outputs have a cotangent.
-    """
-    m, sizes = len(lin_carry), (len(consts), num_sums, sum(lin_carry), len(slices))
-    unknown = body.in_binders[len(consts) + len(slices) :]
-    unknown_c, unknown_m, unknown_x = prim.split_list(unknown, num_sums, sum(lin_carry))
-
-    def iteration(*args: Array) -> list[Array]:
-        fixed, sums, state, rows, parts = prim.split_list(args, *sizes)
-        cotangents_out = [*prim.with_zeros(lin_carry, state), *prim.with_zeros(nz_ys, parts)]
-        cotangents_in = tp.backward_pass(body, [*fixed, *rows], cotangents_out)
-        into_c, into_m, into_x = prim.split_list(cotangents_in, num_sums, len(unknown_m))
-        return [
-            *(
-                s if ct is prim.ZERO else ru.add_arrays(s, ct)
-                for s, ct in zip(sums, into_c, strict=True)
-            ),
-            *map(_instantiate, into_m, unknown_m),
-            *map(_instantiate, into_x, unknown_x),
-        ]
-
-    linear = [v.aval.cotangent() for v in (*unknown_c, *unknown_m)]
-    outputs = [aval.cotangent() for aval in prim.marked(body.out_avals[m:], nz_ys)]
-    return stg.stage(iteration, [*consts, *linear, *slices, *outputs])
+    into = prim.fill_list(linear.flat, outs.flat, None)
+    return [ct if mark else None for ct, mark in zip(into, undefined, strict=True)]
 
 
 def _known_operands(
-    operands: prim.Operands, lin_carry: Sequence[bool], params: ScanParams
-) -> tuple[list[Array], list[Array]]:
-    """The values that a transposed body reads: constants, and slices by iteration.
+    operands: LoopOperands[Array | prim.UndefinedPrimal],
+    linear: LoopOperands[bool],
+    params: ScanParams,
+) -> LoopOperands[Array]:
+    """Return the values that a transposed body reads: constants, and slices by iteration.
 
     A carry that is not linear (a counter) is computed first, by a loop that stacks its values.
     """
-    jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    consts, carry, xs = prim.split_list(operands, k, m)
-    known, known_xs = prim.defined(consts), prim.defined(xs)
-    first = [
-        x
-        for x, is_linear in zip(carry, lin_carry, strict=True)
-        if not (is_linear or isinstance(x, prim.UndefinedPrimal))
-    ]
-    if not first:
-        return known, known_xs
-    marks = [*prim.are_undefined(operands)]
-    marks[k : k + m] = lin_carry
-    linear = pr.dependents(jaxpr.eqns, prim.marked(jaxpr.in_binders, marks))
-    parts = [pr.independent_part(eqn, linear) for eqn in jaxpr.eqns]
+    consts, xs = prim.defined(operands.consts), prim.defined(operands.xs)
+    if all(linear.carry):
+        return LoopOperands(consts, (), xs)
+    body = params.loop_body
+    dependent = pr.dependents(body.jaxpr.eqns, body.binders.marked(linear).flat)
+    parts = [pr.independent_part(eqn, dependent) for eqn in body.jaxpr.eqns]
+    binders, _ = body.binders.partitioned(linear)
+    first = prim.defined(operands.partitioned(linear)[0].carry)
+    after, _ = prim.partition_list(linear.carry, body.results(body.jaxpr.outs).carry)
     eqns = [eqn for eqn in parts if eqn is not None]
-    binders = tuple(prim.partition_list(marks, jaxpr.in_binders)[0])
-    states = binders[len(known) : len(known) + len(first)]
-    outs = [x for x, is_linear in zip(jaxpr.outs, lin_carry, strict=False) if not is_linear]
-    forward = Jaxpr(binders, tuple(eqns), (*outs, *states))
+    forward = LoopBody.of(binders, eqns, (*after, *binders.carry))
     unobserved = attrs.evolve(params, observer=None)
-    stacks = bind_scan(forward, known, first, known_xs, unobserved)[len(first) :]
-    return known, [*stacks, *known_xs]
-
-
-def _instantiate(tangent: prim.Tangent, like: Var) -> Array:
-    return sh.zero_cotangent(like.aval) if tangent is prim.ZERO else tangent
+    stacks = bind_scan(forward, LoopOperands(consts, first, xs), unobserved).ys
+    return LoopOperands(consts, (), [*stacks, *xs])
 
 
 @scan_p.def_batch
 def _scan_batch(
     mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: ScanParams
 ) -> prim.BatchResult:
-    jaxpr, k, m = params.jaxpr, params.num_consts, params.num_carry
-    consts, carry, xs = prim.split_list(values, k, m)
-    ax_consts, ax_carry, ax_xs = prim.split_list(axes, k, m)
-    consts = [
-        x if a is None else sh.moveaxis(x, a, 0) for x, a in zip(consts, ax_consts, strict=True)
-    ]
-    in_consts = cf.at_front([a is not None for a in ax_consts])
-    # The batch axis of an input stays where it is, unless the loop goes along it: nested loops
-    # would otherwise move each residual once per level.
-    xs = [sh.moveaxis(x, 0, 1) if a == 0 else x for x, a in zip(xs, ax_xs, strict=True)]
-    in_xs = [None if a is None else max(a - 1, 0) for a in ax_xs]
-    num_ys = len(jaxpr.outs) - m
+    """A loop over the batched body.
 
-    def of_body(batched: tuple[bool, ...]) -> tuple[stg.Staged, tuple[int | None, ...]]:
-        in_axes = (*in_consts, *cf.at_front(batched), *in_xs)
-        in_front = (*batched, *(False,) * num_ys)
-        return bt.batch_jaxpr(jaxpr, mapped, in_axes, in_front)
-
-    batched = cf.fixed_point(
-        [a is not None for a in ax_carry],
-        lambda batched: [a is not None for a in of_body(batched)[1][:m]],
+    The batch axis of an input stays where it is, unless the loop goes along it: nested loops would
+    otherwise move each residual once per level.
+    """
+    body = params.loop_body
+    args, given = body.operands(values), body.operands(axes)
+    in_axes = LoopOperands(
+        cf.at_front([axis is not None for axis in given.consts]),
+        (),
+        [None if axis is None else max(axis - 1, 0) for axis in given.xs],
     )
-    staged, out_axes = of_body(batched)
-    init = [
-        sh.move_batch_axis(x, a, 0, mapped.size) if b else x
-        for x, a, b in zip(carry, ax_carry, batched, strict=True)
-    ]
-    outs = bind_scan(staged.jaxpr, [*staged.consts, *consts], init, xs, params)
-    return outs, [*cf.at_front(batched), *(None if a is None else a + 1 for a in out_axes[m:])]
+    carry = grown(
+        given.each(lambda part: [axis is not None for axis in part]),
+        lambda batched: [
+            axis is not None for axis in body.batched(mapped, in_axes, batched.carry)[1].carry
+        ],
+    ).carry
+    batched, out_axes = body.batched(mapped, in_axes, carry)
+    consts = sh.batch_axes_in_front(args.consts, given.consts)
+    xs = [sh.moveaxis(x, 0, 1) if a == 0 else x for x, a in zip(args.xs, given.xs, strict=True)]
+    init = cf.batched_state(mapped, args.carry, given.carry, carry)
+    outs = bind_scan(batched, LoopOperands(consts, init, xs), params)
+    ys_axes = [None if axis is None else axis + 1 for axis in out_axes.ys]
+    return outs.flat, (*cf.at_front(carry), *ys_axes)
 
 
 # The function

@@ -7,15 +7,23 @@ from contextlib import suppress
 from functools import partial
 from typing import Any, Final, TypeVar
 
+import attrs
+
 from tinyjax import dtypes, errors, tree
 from tinyjax.core import lowering as low
 from tinyjax.core.control_flow import common as cf
+from tinyjax.core.control_flow.bodies import (
+    LoopBody,
+    LoopOperands,
+    LoopResults,
+    first_tangents,
+    grown,
+)
 from tinyjax.core.control_flow.looping import stage_loop
 from tinyjax.core.control_flow.primitives import (
     WhileParams,
     bind_while as bind_while,  # noqa: PLC0414 (with its rules)
     prune_while,
-    while_body_jvp,
     while_p as while_p,  # noqa: PLC0414 (with its rules)
 )
 from tinyjax.core.primitives import elementwise as ew, reduce as rd, shape as sh
@@ -32,7 +40,6 @@ from tinyjax.core.tracing import (
     trace as tr,
 )
 from tinyjax.core.tracing.checking import checked
-from tinyjax.core.tracing.primitive import split_list
 from tinyjax.core.tracing.program_rules import Run, handed_on
 from tinyjax.core.tracing.staging import is_called
 from tinyjax.core.transforms import batching as bt
@@ -52,14 +59,15 @@ _MOST: Final = 256
 
 
 def _while_program(args: Sequence[Any], params: WhileParams, run: Run) -> Sequence[Any]:
-    fixed, other, state = split_list(args, params.num_condition, params.num_body)
+    fixed, operands = params.operands(args)
 
     def goes_on(state: Sequence[Any]) -> Any:
         return run(params.condition, [*fixed, *state])[0]
 
-    return _iterate(
-        goes_on, lambda state: run(params.body, [*other, *state]), state, params.observer
-    )
+    def step(state: Sequence[Any]) -> Sequence[Any]:
+        return run(params.body, [*operands.consts, *state])
+
+    return _iterate(goes_on, step, operands.carry, params.observer)
 
 
 def _iterate(
@@ -80,12 +88,12 @@ cf.def_loop(while_p, _while_program, lambda params: None)
 
 @while_p.def_abstract_eval
 def _while_type(avals: prim.Avals, params: WhileParams) -> prim.Avals:
-    fixed, other, state = split_list(avals, params.num_condition, params.num_body)
+    fixed, operands = params.operands(avals)
     condition, body = params.condition, params.body
     if not (
-        av.same_types([*fixed, *state], condition.in_avals)
-        and av.same_types([*other, *state], body.in_avals)
-        and av.alike(body.in_avals[len(other) :], body.out_avals)
+        av.same_types([*fixed, *operands.carry], condition.in_avals)
+        and av.same_types(operands.flat, body.in_avals)
+        and av.alike(params.loop_body.in_avals.carry, body.out_avals)
         and av.same_types(condition.out_avals, [av.ShapedArray((), dtypes.bool_)])
     ):
         raise errors.ArgumentError(
@@ -112,13 +120,13 @@ def _while_lowering(b: Lowering, operands: hlo.Values, params: WhileParams) -> h
     types = [*params.condition.in_avals[:n], *params.body.in_avals]
 
     def condition(values: hlo.Values) -> hlo.Values:
-        fixed, _, state = split_list(values, n, m)
-        return low.lower_jaxpr(b, params.condition, [*fixed, *state])
+        fixed, operands = params.operands(values)
+        return low.lower_jaxpr(b, params.condition, [*fixed, *operands.carry])
 
     def body(values: hlo.Values) -> hlo.Values:
-        fixed, other, state = split_list(low.all_as_parts(b, values, types), n, m)
-        after = [*fixed, *other, *low.lower_jaxpr(b, params.body, [*other, *state])]
-        return low.all_as_parts(b, after, types)
+        values = low.all_as_parts(b, values, types)
+        after = low.lower_jaxpr(b, params.body, values[n:])
+        return low.all_as_parts(b, [*values[: n + m], *after], types)
 
     if not operands:  # no state: the loop ends at once or never
         return []
@@ -145,32 +153,24 @@ def _while_lowering(b: Lowering, operands: hlo.Values, params: WhileParams) -> h
 def _while_jvp(
     primals: prim.Arrays, tangents: prim.Tangents, params: WhileParams
 ) -> prim.JvpResult:
-    nz_other, nz_state, staged = while_body_jvp(params, prim.nonzeros(tangents))
-    fixed, other, state = split_list(primals, params.num_condition, params.num_body)
-    _, t_other, t_state = split_list(tangents, params.num_condition, params.num_body)
-    # from (consts, state, their tangents) to consts and state each with their tangents
-    new, c, s, tc, ts = split_list(
-        range(len(staged.jaxpr.in_binders)),
-        len(staged.consts),
-        len(other),
-        len(state),
-        sum(nz_other),
-    )
-    body = cf.rearrange(staged.jaxpr, [*new, *c, *tc, *s, *ts])
-    extra = tuple([jx.Var(body.in_binders[-len(ts) + i].aval) for i in range(len(ts))])
-    condition = params.condition
-    condition = jx.Jaxpr((*condition.in_binders, *extra), condition.eqns, condition.outs)
+    """A loop over the state with its tangents, of which the condition knows nothing."""
+    body = params.loop_body
+    fixed, args = params.operands(primals)
+    given = params.operands(tangents)[1]
+    nonzero = body.tangents(given.each(prim.nonzeros))
+    with_tangents, nonzero_out = body.with_tangents(nonzero)
+    condition, n = params.condition, len(args.carry)
+    unused = [jx.Var(aval) for aval in with_tangents.in_avals.carry[n:]]
+    condition = attrs.evolve(condition, in_binders=(*condition.in_binders, *unused))
     outs = bind_while(
-        condition,
+        stg.Staged(condition, ()),
         fixed,
-        body,
-        [*staged.consts, *other, *prim.present(t_other)],
-        [*state, *cf.first_tangents(state, t_state, nz_state)],
+        with_tangents,
+        args + first_tangents(args, given, nonzero),
         params.checkpoints,
         params.observer,
     )
-    n = len(state)
-    return outs[:n], prim.with_zeros(nz_state, outs[n:])
+    return outs[:n], prim.with_zeros(nonzero_out, outs[n:])
 
 
 @while_p.def_linearize
@@ -184,58 +184,53 @@ def _while_linearize(
 def _while_batch(
     mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: WhileParams
 ) -> prim.BatchResult:
-    n, m = params.num_condition, params.num_body
-    consts = [
-        x if axis is None else sh.moveaxis(x, axis, 0)
-        for x, axis in zip(values[: n + m], axes, strict=False)
-    ]
-    in_axes = cf.at_front([axis is not None for axis in axes[: n + m]])
-    fixed, other = split_list(consts, n)
-    in_fixed, in_other = split_list(in_axes, n)
+    fixed, args = params.operands(values)
+    fixed_axes, given = params.operands(axes)
+    fixed = sh.batch_axes_in_front(fixed, fixed_axes)
+    consts = sh.batch_axes_in_front(args.consts, given.consts)
+    in_fixed = cf.at_front([axis is not None for axis in fixed_axes])
+    marks = given.each(lambda part: [axis is not None for axis in part])
+    in_axes = LoopOperands(cf.at_front(marks.consts), ())
+    k = params.num_body
+    changes = [place != k + i for i, place in enumerate(handed_on(params.body))]
 
-    changes = [place != m + i for i, place in enumerate(handed_on(params.body))]
-
-    def of_condition(batched: tuple[bool, ...], mapped: prim.MappedAxis = mapped) -> bt.Batched:
+    def of_condition(batched: Sequence[bool], mapped: prim.MappedAxis = mapped) -> bt.Batched:
         return bt.batch_jaxpr(params.condition, mapped, (*in_fixed, *cf.at_front(batched)))
 
-    def of_body(batched: tuple[bool, ...], mapped: prim.MappedAxis = mapped) -> bt.Batched:
-        in_axes = (*in_other, *cf.at_front(batched))
-        return bt.batch_jaxpr(params.body, mapped, in_axes, batched)
+    def of_body(
+        batched: Sequence[bool], mapped: prim.MappedAxis = mapped
+    ) -> tuple[LoopBody, LoopResults[bt.BatchAxis]]:
+        return params.loop_body.batched(mapped, in_axes, batched)
 
-    def iteration(batched: tuple[bool, ...]) -> Sequence[bool]:
-        if of_condition(batched)[1] != (None,):
+    def iteration(batched: LoopOperands[bool]) -> Sequence[bool]:
+        if of_condition(batched.carry)[1] != (None,):
             return changes  # who ends early keeps what the others go on changing
-        return [axis is not None for axis in of_body(batched)[1]]
+        return [axis is not None for axis in of_body(batched.carry)[1].carry]
 
-    batched = cf.fixed_point([axis is not None for axis in axes[n + m :]], iteration)
-    condition, out_axes = of_condition(batched)
-    body, _ = of_body(batched)
-    state = [
-        sh.move_batch_axis(x, axis, 0, mapped.size) if b else x
-        for x, axis, b in zip(values[n + m :], axes[n + m :], batched, strict=True)
-    ]
-    programs = [
-        (condition, partial(of_condition, batched)),
-        (body, partial(of_body, batched)),
-    ]
+    batched = grown(marks, iteration)
+    condition, out_axes = of_condition(batched.carry)
+    state = cf.batched_state(mapped, args.carry, given.carry, batched.carry)
+    operands = LoopOperands(consts, state)
     if out_axes != (None,):
-        marks = [axis is not None for axis in (*in_other, *cf.at_front(batched))]
-        outs = _bind_masked(mapped, params, programs, fixed, other, state, marks)
-        return outs, cf.at_front(batched)
-    fixed, other = [*condition.consts, *fixed], [*body.consts, *other]
-    kept, observer = params.checkpoints, params.observer
-    outs = bind_while(condition.jaxpr, fixed, body.jaxpr, other, state, kept, observer)
-    return outs, cf.at_front(batched)
+        programs = partial(of_condition, batched.carry), partial(of_body, batched.carry)
+        outs = _bind_masked(mapped, params, programs, fixed, operands, batched)
+    else:
+        body, _ = of_body(batched.carry)
+        kept, observer = params.checkpoints, params.observer
+        outs = bind_while(condition, fixed, body, operands, kept, observer)
+    return outs, cf.at_front(batched.carry)
 
 
 def _bind_masked(
     mapped: prim.MappedAxis,
     params: WhileParams,
-    programs: Sequence[tuple[stg.Staged, Callable[[prim.MappedAxis], bt.Batched]]],
+    programs: tuple[
+        Callable[[prim.MappedAxis], bt.Batched],
+        Callable[[prim.MappedAxis], tuple[LoopBody, LoopResults[bt.BatchAxis]]],
+    ],
     fixed: Sequence[Array],
-    other: Sequence[Array],
-    state: Sequence[Array],
-    marks: Sequence[bool],
+    operands: LoopOperands[Array],
+    batched: LoopOperands[bool],
 ) -> Sequence[Array]:
     """Bind a loop whose examples end at different times.
 
@@ -245,16 +240,16 @@ def _bind_masked(
     Args:
         mapped: the axis of the examples.
         params: of the loop of one example.
-        programs: condition and body of many examples, and what maps them over an axis.
+        programs: what maps the condition and the body over an axis.
         fixed: the constants of the condition.
-        other: those of the body.
-        state: the first state.
-        marks: which of the body's parameters are batched.
+        operands: those of the body.
+        batched: which of these are batched.
     """
-    (condition, map_condition), (body, map_body) = programs
-    batched = marks[len(other) :]
-    consts = [*condition.consts, *fixed, *body.consts, *other]
-    sizes = len(condition.consts), len(fixed), len(body.consts), len(other), 1
+    map_condition, map_body = programs
+    condition, body = map_condition(mapped)[0], map_body(mapped)[0]
+    of_condition = [*condition.consts, *fixed]
+    consts = [*of_condition, *body.closed, *operands.consts]
+    n, skip = len(of_condition), len(body.closed)
     # A loop inside would not end for examples that are done, and the derivative of a step that is
     # not theirs, times zero, need not be zero. Where one draw serves all, the first example must
     # not be one whose key stays as it is. A collective is over all examples as they are.
@@ -262,31 +257,31 @@ def _bind_masked(
     matters = differentiable or cf.contains(params.body, "while", "rng_bit_generator")
     copies = matters and mapped.size and not cf.meets_others(mapped, params.body)
 
-    def iteration(*args: Array) -> list[Array]:
-        _, fixed, _, other, (going,), before = split_list(args, *sizes)
-        operands = [*other, *before]
+    def iteration(args: LoopOperands[Array]) -> LoopResults[Array]:
+        fixed, other = args.consts[len(condition.consts) : n], args.consts[n + skip :]
+        going, *before = args.carry
+        own: Sequence[Array] = [*other, *before]
         if copies:
-            operands = first_example(going, operands, marks)
+            own = first_example(going, own, batched.flat)
         step, _ = map_body(cf.of_those(mapped, going, params.body))
-        outs = jx.eval_jaxpr(step.jaxpr, [*step.consts, *operands])
+        outs = jx.eval_jaxpr(step.jaxpr, [*step.closed, *own])
         after = [
             ew.select(broadcast_in_dim(going, x.shape, (0,)), x, y) if b else y
-            for x, y, b in zip(outs, before, batched, strict=True)
+            for x, y, b in zip(outs, before, batched.carry, strict=True)
         ]
         test, _ = map_condition(cf.of_those(mapped, going, params.condition))
         (still,) = jx.eval_jaxpr(test.jaxpr, [*test.consts, *fixed, *after])
-        return [ew.and_(going, still) if jx.effects(params.condition).any else still, *after]
+        still = ew.and_(going, still) if jx.effects(params.condition).any else still
+        return LoopResults([still, *after])
 
-    (going,) = jx.eval_jaxpr(condition.jaxpr, [*condition.consts, *fixed, *state])
-    avals = [going.aval, *body.jaxpr.in_avals[len(body.consts) + len(other) :]]
-    staged = stg.stage(iteration, [*(x.aval for x in consts), *avals])
-    anyone = stg.stage(lambda going, *_: [rd.reduce_or(going, (0,))], avals)
+    (going,) = jx.eval_jaxpr(condition.jaxpr, [*of_condition, *operands.carry])
+    masked = LoopOperands(consts, [going, *operands.carry])
+    avals = LoopOperands([x.aval for x in consts], [going.aval, *body.in_avals.carry])
     outs = bind_while(
-        anyone.jaxpr,
+        stg.stage(lambda going, *_: [rd.reduce_or(going, (0,))], avals.carry),
         (),
-        staged.jaxpr,
-        [*staged.consts, *consts],
-        [going, *state],
+        LoopBody.stage(iteration, avals),
+        masked,
         params.checkpoints,
         params.observer,
     )

@@ -13,6 +13,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, frames, tree
+from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands, LoopResults
 from tinyjax.core.names import av, bc, cf, cfp, conc, ew, hlo, idn, jx, lw, pr, prim, rd, ru, sh, tr
 from tinyjax.core.primitives.elementwise import convert_element_type, div, eq, gt, lt, ne, or_, rem
 from tinyjax.core.primitives.slicing import concatenate
@@ -422,8 +423,8 @@ def _without_checks(call: Call) -> Call:
         staged = stage(run, [x.aval for x in operands])
         program = discharge(staged.jaxpr, frozenset()).jaxpr
         results = jx.eval_jaxpr(program, [*staged.consts, *operands])
-        outs, out_tangents, _ = prim.split_list(results, len(nonzero_out), sum(nonzero_out))
-        return outs, prim.with_zeros(nonzero_out, out_tangents)
+        n = len(nonzero_out)
+        return results[:n], prim.with_zeros(nonzero_out, results[n:])
 
     return attrs.evolve(call, jvp=rule)
 
@@ -432,9 +433,9 @@ def _take(
     outs: Sequence[Array], count: int, sites: Sequence[Site], outcome: Outcome
 ) -> Sequence[Array]:
     """Note what a program returned besides its results, and return these."""
-    results, (code,), values = prim.split_list(outs, count, 1)
+    code, *values = outs[count:]
     outcome.extend(sites, code, values)
-    return results
+    return outs[:count]
 
 
 def _run_choice(
@@ -449,7 +450,7 @@ def _run_choice(
 
         def run(*operands: Array) -> list[Array]:
             outs = jx.eval_jaxpr(program.jaxpr, operands)
-            results, (code,), values = prim.split_list(outs, count, 1)
+            results, (code, *values) = outs[:count], outs[count:]
             return [*results, _shifted(code, first), *_zeros(before), *values, *_zeros(after)]
 
         return stage(run, program.jaxpr.in_avals).jaxpr
@@ -480,58 +481,57 @@ def _run_scan(
     eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
 ) -> Sequence[Array]:
     (program,), params = inner, eqn.params
-    start = _start(program.sites)
-    consts, carry, xs = prim.split_list(args, params.num_consts, params.num_carry)
-    slices = program.jaxpr.in_avals[len(consts) + len(carry) :]
+    body, start = params.loop_body, _start(program.sites)
+    operands = body.operands(args)
 
-    def iteration(*operands: Array) -> list[Array]:
-        fixed, before, state, x = prim.split_list(operands, len(consts), len(carry), len(start))
-        outs = jx.eval_jaxpr(program.jaxpr, [*fixed, *before, *x])
-        after, ys, later = prim.split_list(outs, len(carry), len(params.jaxpr.outs) - len(carry))
-        return [*after, *_first(state, later), *ys]
+    def iteration(args: LoopOperands[Array]) -> LoopResults[Array]:
+        own, failed = args.divided(operands)
+        outs = jx.eval_jaxpr(program.jaxpr, own.flat)
+        results, later = outs[: len(body.jaxpr.outs)], outs[len(body.jaxpr.outs) :]
+        after: LoopResults[Array] = body.results(results)
+        return after + LoopResults(_first(failed.carry, later))
 
-    avals = [*program.jaxpr.in_avals[: len(consts) + len(carry)], *(x.aval for x in start), *slices]
-    body = stage(iteration, avals).jaxpr
-    outs = cfp.bind_scan(body, consts, [*carry, *start], xs, params)
-    last, state, ys = prim.split_list(outs, len(carry), len(start))
-    outcome.extend(program.sites, state[0], state[1:])
-    return [*last, *ys]
+    avals = body.in_avals + LoopOperands((), [x.aval for x in start])
+    checked = LoopBody.stage(iteration, avals)
+    outs = cfp.bind_scan(checked, operands + LoopOperands((), start), params)
+    results, failed = outs.divided(body.out_avals)
+    outcome.extend(program.sites, failed.carry[0], failed.carry[1:])
+    return results.flat
 
 
 def _run_while(
     eqn: jx.JaxprEqn, args: Sequence[Array], inner: Sequence[Discharged], outcome: Outcome
 ) -> Sequence[Array]:
     (condition, body), params = inner, eqn.params
-    fixed, other, first = prim.split_list(args, params.num_condition, params.num_body)
+    fixed, operands = params.operands(args)
     # the condition is looked at before the loop, and after each iteration
-    _, *at_first = jx.eval_jaxpr(condition.jaxpr, [*fixed, *first])
+    _, *at_first = jx.eval_jaxpr(condition.jaxpr, [*fixed, *operands.carry])
     sites = [*condition.sites, *body.sites]
-    state = [*at_first, *_zeros(body.sites)]
-    n, m, k = len(fixed), len(other), len(first)
+    of_condition = LoopOperands(fixed, ())
+    state = LoopOperands[Array]((), [*at_first, *_zeros(body.sites)])
 
-    def iteration(*operands: Array) -> list[Array]:
-        fixed_, other_, before, failed = prim.split_list(operands, n, m, k)
-        after, (code,), values = prim.split_list(
-            jx.eval_jaxpr(body.jaxpr, [*other_, *before]), k, 1
-        )
+    def iteration(args: LoopOperands[Array]) -> LoopResults[Array]:
+        of_condition_, rest = args.divided(of_condition)
+        before, failing = rest.divided(operands)
+        outs = jx.eval_jaxpr(body.jaxpr, before.flat)
+        after, (code, *values) = outs[: len(before.carry)], outs[len(before.carry) :]
         shifted = _shifted(code, len(condition.sites))
-        failed = _first(failed, [shifted, *_zeros(condition.sites), *values])
-        _, *later = jx.eval_jaxpr(condition.jaxpr, [*fixed_, *after])
-        return [*after, *_first(failed, [*later, *_zeros(body.sites)])]
+        failed = _first(failing.carry, [shifted, *_zeros(condition.sites), *values])
+        _, *later = jx.eval_jaxpr(condition.jaxpr, [*of_condition_.consts, *after])
+        return LoopResults([*after, *_first(failed, [*later, *_zeros(body.sites)])])
 
-    def goes_on(*operands: Array) -> list[Array]:
-        return jx.eval_jaxpr(condition.jaxpr, operands[: n + k])[:1]
+    def goes_on(*args: Array) -> list[Array]:
+        return jx.eval_jaxpr(condition.jaxpr, args[: len(condition.jaxpr.in_binders)])[:1]
 
-    carried = [*params.body.in_avals[m:], *(x.aval for x in state)]
-    others = [x.aval for x in (*fixed, *other)]
+    all_operands = of_condition + operands + state
+    avals = all_operands.each(lambda part: [x.aval for x in part])
     outs = cfp.bind_while(
-        stage(goes_on, [*others[:n], *carried]).jaxpr,
+        stage(goes_on, [*[x.aval for x in fixed], *avals.carry]),
         fixed,
-        stage(iteration, [*others, *carried]).jaxpr,
-        [*fixed, *other],
-        [*first, *state],
+        LoopBody.stage(iteration, avals),
+        all_operands,
         params.checkpoints,
     )
-    last, (code,), values = prim.split_list(outs, k, 1)
+    last, (code, *values) = outs[: len(operands.carry)], outs[len(operands.carry) :]
     outcome.extend(sites, code, values)
     return last

@@ -178,30 +178,29 @@ def _cond(params: cfp.CondParams, index: Value, *operands: Value) -> Sequence[Va
 
 
 def _scan(params: cfp.ScanParams, *operands: Value) -> Sequence[Value]:
-    n, m = params.num_consts, params.num_consts + params.num_carry
-    consts, carry, xs = operands[:n], list(operands[n:m]), list(operands[m:])
-    if any(isinstance(x, bcoo.BCOO) for x in xs):
+    args = params.loop_body.operands(operands)
+    if any(isinstance(x, bcoo.BCOO) for x in args.xs):
         raise _refusal("scan over the rows")
 
     def body(state: list[Value], slices: list[Value]) -> tuple[list[Value], list[Value]]:
-        outs = _evaluate(params.jaxpr, [*consts, *state, *slices])
+        outs = _evaluate(params.jaxpr, [*args.consts, *state, *slices])
         return outs[: params.num_carry], outs[params.num_carry :]
 
+    carry, xs = [*args.carry], [*args.xs]
     last, ys = lax.scan(body, carry, xs, params.length, params.reverse, params.unroll)
     return [*last, *ys]
 
 
 def _while(params: cfp.WhileParams, *operands: Value) -> Sequence[Value]:
-    n, m = params.num_condition, params.num_condition + params.num_body
-    fixed, other = operands[:n], operands[n:m]
+    fixed, args = params.operands(operands)
 
     def goes_on(state: list[Value]) -> Any:
         return _evaluate(params.condition, [*fixed, *state])[0]
 
     def body(state: list[Value]) -> list[Value]:
-        return _evaluate(params.body, [*other, *state])
+        return _evaluate(params.body, [*args.consts, *state])
 
-    result: list[Value] = lax.while_loop(goes_on, body, list(operands[m:]))
+    result: list[Value] = lax.while_loop(goes_on, body, [*args.carry])
     return result
 
 

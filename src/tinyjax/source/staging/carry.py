@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 import attrs
 
 from tinyjax import tree
+from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands
 from tinyjax.core.control_flow.looping import match_carry
 from tinyjax.core.names import Array, av, cfp, ew, opd, sc, stg, tr
 from tinyjax.errors import CarryTypeError
@@ -133,7 +134,8 @@ class Carry:
     ) -> Sequence[Array]:
         """Make a ``scan`` of the program of an iteration."""
         params = cfp.ScanParams(body.jaxpr, len(body.consts), len(state), length)
-        return sc.bind_scan(body.jaxpr, body.consts, state, rows, params)
+        operands = LoopOperands((), state, rows)
+        return sc.bind_scan(LoopBody.closing_over(body, operands), operands, params).flat
 
     def with_first_values(self, make: Callable[[Carry], T]) -> T:
         """Stage a loop, again with first values for variables that have none before it."""

@@ -16,6 +16,7 @@ import attrs
 import numpy as np
 
 import tinyjax.numpy as jnp
+from tinyjax.core.control_flow.bodies import LoopBody, LoopOperands
 from tinyjax.core.names import Array, av, ew, jx, opd, stg, tr, wl
 from tinyjax.source.staging import exits as ex, operators, values as vals
 from tinyjax.source.staging.carry import CarriedPart, Carry, OnceError, RestructuredError
@@ -110,7 +111,9 @@ class LoopRun:
         cond = ex.pruned(stg.stage(goes_on, avals))
         binders = (*body.jaxpr.in_binders, *map(jx.Var, more))
         whole = jx.Jaxpr(binders, body.jaxpr.eqns, body.jaxpr.outs)
-        outs = wl.bind_while(cond.jaxpr, cond.consts, whole, body.consts, state, _CHECKPOINTS)
+        operands = LoopOperands((), state)
+        loop_body = LoopBody(whole, len(body.consts), len(state), body.consts)
+        outs = wl.bind_while(cond, (), loop_body, operands, _CHECKPOINTS)
         return self._after(carry.arrival(outs[:m]), test, exits.outcome(outs[m:]))
 
     def _cheap_test(self, carry: Carry) -> Test | None:
