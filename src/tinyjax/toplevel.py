@@ -342,9 +342,9 @@ def typeof(x: Any) -> av.ShapedArray | rf.AbstractRef:
 def named_scope(name: str) -> Iterator[None]:
     """Name a part of a program: its equations tell the names, as ``eqn.source_info.name_stack``.
 
-    Scopes may be nested, and one can be a decorator, too. The first of those within a transformation
-    names it, as ``vmap(attention)`` or ``transpose(jvp(attention))``. Equations that are in no scope
-    have no names, where JAX writes ``jvp()``.
+    Scopes may be nested, and one can be a decorator, too. The first of those within a
+    transformation names it, as ``vmap(attention)`` or ``transpose(jvp(attention))``. Equations
+    that are in no scope have no names, where JAX writes ``jvp()``.
 
     Raises:
         ArgumentError: the name is no text.
