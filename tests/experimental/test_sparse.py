@@ -1,6 +1,7 @@
 """Sparse arrays beside dense ones, jax's and SciPy's."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -373,8 +374,12 @@ def test_mistakes_are_named() -> None:
         sparse.bcoo_fromdense(DENSE, n_dense=3)
     with pytest.raises(ShapeError, match="data before its dense axes"):
         BCOO((jnp.ones((2, 3)), jnp.zeros((2, 1), int)), shape=(5, 4))
-    with pytest.raises(ArgumentError, match="n_dense is 1"):
+    with pytest.raises(ArgumentError, match="n_dense=1 would store zeros"):
         sparse.bcoo_update_layout(REPEATED, n_dense=1)
+    with pytest.warns(UserWarning, match="n_batch=1 and n_dense=0 would store zeros"):
+        sparse.bcoo_update_layout(REPEATED, n_batch=1, on_inefficient="warn")
+    with pytest.raises(ArgumentError, match="on_inefficient must be"):
+        sparse.bcoo_update_layout(REPEATED, on_inefficient="stop")
     with pytest.raises(ArgumentError, match="less elements"):
         sparse.random_bcoo(tinyjax.random.key(0), (2, 2), nse=4)
     misfits: tuple[Callable[[], object], ...] = (
@@ -504,10 +509,104 @@ def test_arrays_with_dense_axes_are_drawn_as_in_jax(n_batch: int, n_dense: int) 
     np.testing.assert_array_equal(drawn.todense(), theirs.todense())
     options["nse"] = 4
     nothing = sparse.empty(shape, np.int32, **options)
-    assert nothing.nse == jax_sparse.empty(shape, np.int32, **options).nse * (1, 3, 6)[n_dense]
+    assert nothing.nse == jax_sparse.empty(shape, np.int32, **options).nse
     np.testing.assert_array_equal(nothing.todense(), np.zeros(shape))
     with pytest.raises(ArgumentError, match=r"n_batch=5 and n_dense=2 .* has 6 axes"):
         sparse.empty(shape, n_batch=5, n_dense=2)
+
+
+#: Functions of arrays of shape (4, 3, 2) with dense axes, in either library: of its names, of
+#: NumPy's, of what makes an array sparse, and of two dense ones.
+OF_DENSE_AXES: dict[str, Callable[..., Any]] = {
+    "fromdense": lambda s, np, m, x, y: s.bcoo_fromdense(x, n_dense=1, nse=3),
+    "arithmetic": lambda s, np, m, x, y: abs(-m(x) * 2.0) / 3.0,
+    "power": lambda s, np, m, x, y: (m(x) ** 2).astype(np.float16),
+    "product": lambda s, np, m, x, y: m(x) * y,
+    "product with rows": lambda s, np, m, x, y: m(x) * y[0],
+    "elements of a product": lambda s, np, m, x, y: s.bcoo_multiply_dense(m(x), y[0, 0]),
+    "sparse product": lambda s, np, m, x, y: s.todense(s.bcoo_multiply_sparse(m(x), m(y))),
+    "transpose": lambda s, np, m, x, y: s.bcoo_transpose(m(x), permutation=(1, 0, 2)),
+    "dense transpose": lambda s, np, m, x, y: s.bcoo_transpose(m(x), permutation=(0, 2, 1)),
+    "T": lambda s, np, m, x, y: m(x).T,
+    "sort_indices": lambda s, np, m, x, y: s.bcoo_sort_indices(m(x)[::-1]),
+    "sum_duplicates": lambda s, np, m, x, y: s.bcoo_sum_duplicates(m(x) + m(y)),
+    "of nse": lambda s, np, m, x, y: s.bcoo_sum_duplicates(m(x), nse=7),
+    "extract": lambda s, np, m, x, y: s.bcoo_extract(m(x), y),
+    "sum 0": lambda s, np, m, x, y: s.bcoo_reduce_sum(m(x), axes=[0]),
+    "sum 2": lambda s, np, m, x, y: s.bcoo_reduce_sum(m(x), axes=[2]),
+    "sum 0, 2": lambda s, np, m, x, y: m(x).sum((0, 2)),
+    "sum": lambda s, np, m, x, y: m(x).sum(),
+    "reshape": lambda s, np, m, x, y: s.bcoo_reshape(m(x), new_sizes=(2, 2, 3, 2)),
+    "dense reshape": lambda s, np, m, x, y: s.bcoo_reshape(m(x), new_sizes=(6, 4)),
+    "squeeze": lambda s, np, m, x, y: s.bcoo_squeeze(m(x[:1, :, :1]), dimensions=(0, 2)),
+    "slice": lambda s, np, m, x, y: s.todense(
+        s.bcoo_slice(m(x), start_indices=(1, 0, 0), limit_indices=(4, 2, 1), strides=(2, 1, 1))
+    ),
+    "dynamic_slice": lambda s, np, m, x, y: s.todense(
+        s.bcoo_dynamic_slice(m(x), (1, 0, 1), (2, 2, 1))
+    ),
+    "rev": lambda s, np, m, x, y: s.bcoo_rev(m(x), (0, 1, 2)),
+    "concatenate": lambda s, np, m, x, y: s.bcoo_concatenate([m(x), m(y)], dimension=0),
+    "dense concatenate": lambda s, np, m, x, y: s.bcoo_concatenate([m(x), m(y)], dimension=2),
+    "broadcast": lambda s, np, m, x, y: s.bcoo_broadcast_in_dim(
+        m(x), shape=(4, 1, 3, 2), broadcast_dimensions=(0, 2, 3)
+    ).todense(),
+    "dense broadcast": lambda s, np, m, x, y: s.bcoo_broadcast_in_dim(
+        m(x[:, :, :1]), shape=(4, 3, 2), broadcast_dimensions=(0, 1, 2)
+    ),
+    "dot_general": lambda s, np, m, x, y: s.bcoo_dot_general(
+        m(x), y, dimension_numbers=(([0], [0]), ([], []))
+    ),
+    "dense dot_general": lambda s, np, m, x, y: s.bcoo_dot_general(
+        y, m(x), dimension_numbers=(([1, 2], [1, 2]), ([], []))
+    ),
+    "sparse dot_general": lambda s, np, m, x, y: s.bcoo_dot_general(
+        m(x), m(y), dimension_numbers=(([0, 1], [0, 1]), ([], []))
+    ),
+    "layout": lambda s, np, m, x, y: s.bcoo_update_layout(m(x), n_dense=0),
+    "dense layout": lambda s, np, m, x, y: s.bcoo_update_layout(
+        m(x), n_dense=3, on_inefficient=None
+    ),
+    "batch layout": lambda s, np, m, x, y: s.bcoo_update_layout(
+        m(x), n_batch=1, n_dense=0, on_inefficient=None
+    ),
+    "layout of a batch": lambda s, np, m, x, y: s.bcoo_update_layout(
+        m(x, n_batch=1), n_batch=0, n_dense=2, on_inefficient=None
+    ),
+    "index": lambda s, np, m, x, y: s.todense(m(x)[1]),
+    "dense index": lambda s, np, m, x, y: m(x)[..., 0],
+    "part": lambda s, np, m, x, y: s.todense(m(x)[1:, ::-1, ::-1]),
+    "sparsify": lambda s, np, m, x, y: s.sparsify(lambda x: np.sin(x) * 2.0)(m(x)),
+    "sparsify sum": lambda s, np, m, x, y: s.sparsify(lambda x, y: x + y)(m(x), m(y)),
+    "sparsify product": lambda s, np, m, x, y: s.sparsify(lambda x: x @ y[0].T)(m(x)),
+    "gradient": lambda s, np, m, x, y: s.grad(lambda x: (s.todense(x) ** 3).sum())(m(x)),
+}
+
+
+@pytest.mark.parametrize("name", OF_DENSE_AXES)
+def test_functions_take_dense_axes(name: str) -> None:
+    """As JAX's do; what these refuse is as without dense axes."""
+    x, y = np.zeros((2, 4, 3, 2), np.float32)
+    x[1], x[3, 1, 0] = np.random.default_rng(0).normal(size=(3, 2)), 5
+    y[:] = np.random.default_rng(1).normal(size=(4, 3, 2))
+    fun = OF_DENSE_AXES[name]
+
+    def applied(lib: Any, numpy: Any, n: int) -> Any:
+        arrays = [numpy.asarray(array) for array in (x, y)]
+        return fun(lib, numpy, partial(lib.BCOO.fromdense, n_dense=n), *arrays)
+
+    ours, plain = applied(sparse, jnp, 1), applied(sparse, jnp, 0)
+    if name not in ("elements of a product", "extract"):  # of which there are more
+        np.testing.assert_allclose(sparse.todense(ours), sparse.todense(plain), 1e-5, 1e-6)
+    try:
+        theirs = applied(jax_sparse, jax.numpy, 1)
+    except (NotImplementedError, ValueError, AssertionError):
+        assert name.startswith(("dense", "sparse", "T", "sparsify", "transpose", "reshape"))
+        return
+    np.testing.assert_allclose(sparse.todense(ours), jax_sparse.todense(theirs), 1e-5, 1e-6)
+    if isinstance(theirs, jax_sparse.BCOO):
+        assert (ours.n_dense, ours.n_batch) == (theirs.n_dense, theirs.n_batch)
+        assert (ours.data.shape, ours.indices.shape) == (theirs.data.shape, theirs.indices.shape)
 
 
 def test_rows_of_a_gradient() -> None:

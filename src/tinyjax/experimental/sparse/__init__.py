@@ -2,8 +2,8 @@
 
 They are trees of dense arrays, so that they go through ``jit``, ``vmap`` (over the data) and
 derivatives. They have methods and operators, functions by JAX's names (``bcoo_dot_general`` and
-kin), and ``sparsify`` makes functions of dense arrays take them. All axes are sparse: there are no
-batch axes and no dense ones.
+kin), and ``sparsify`` makes functions of dense arrays take them. The last axes of a ``BCOO`` may be
+dense; axes of a batch most functions take by ``vmap``.
 """
 
 from tinyjax.lazy import namespace

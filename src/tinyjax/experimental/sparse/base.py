@@ -49,7 +49,7 @@ class JAXSparse(ABC):
     is written with ``vmap`` again.
 
     Attributes:
-        data: the elements, of shape (nse,) behind the axes of a batch.
+        data: the elements, behind the axes of a batch and before dense ones.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -68,7 +68,8 @@ class JAXSparse(ABC):
     @property
     def shape(self) -> tuple[int, ...]:
         """The shape of the array, or of a batch of arrays."""
-        return (*self.data.shape[:-1], *self._sparse_shape)
+        n = self.n_batch
+        return (*self.data.shape[:n], *self._sparse_shape, *self.data.shape[n + 1 :])
 
     def __len__(self) -> int:
         if not self.shape:
@@ -77,8 +78,9 @@ class JAXSparse(ABC):
 
     def __repr__(self) -> str:
         sizes = ", ".join(map(str, self.shape))
-        batch = f", n_batch={self.n_batch}" if self.n_batch else ""
-        return f"{type(self).__name__}({self.dtype.name}[{sizes}], nse={self.nse}{batch})"
+        axes = {"n_batch": self.n_batch, "n_dense": self.n_dense}
+        others = "".join([f", {name}={n}" for name, n in axes.items() if n])
+        return f"{type(self).__name__}({self.dtype.name}[{sizes}], nse={self.nse}{others})"
 
     @property
     def dtype(self) -> dtypes.DType:
@@ -97,23 +99,23 @@ class JAXSparse(ABC):
 
     @property
     def n_sparse(self) -> int:
-        """The number of sparse axes: all but those of a batch."""
+        """The number of sparse axes: all but those of a batch, and dense ones."""
         return len(self._sparse_shape)
 
     @property
     def n_batch(self) -> int:
         """The number of axes of a batch."""
-        return self.data.ndim - 1
+        return self.data.ndim - 1 - self.n_dense
 
     @property
     def n_dense(self) -> int:
-        """The number of dense axes: none."""
+        """The number of dense axes, along which an element is an array."""
         return 0
 
     @property
     def nse(self) -> int:
         """For how many elements there is room."""
-        return self.data.shape[-1]
+        return self.data.shape[self.n_batch]
 
     def block_until_ready(self) -> Self:
         """Wait until the elements have been computed, and return the array.

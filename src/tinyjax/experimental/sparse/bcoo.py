@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -26,14 +26,16 @@ class BCOO(JAXSparse):
     Elements at one place are added up. Those out of bounds, by which arrays of one size hold fewer
     elements, count as none.
 
-    The last axes may be given as dense ones, as rows of a matrix with their numbers are: data of
-    shape (nse, width) and indices of shape (nse, 1). They become sparse ones.
+    The last axes may be dense, as rows of a matrix with their numbers are: data of shape
+    (nse, width) and indices of shape (nse, 1). What finds no places for dense axes gives an array
+    without them.
 
     Attributes:
-        data: the elements, of shape (nse,), behind the axes of a batch.
-        indices: their places, integers of shape (nse, ndim), likewise.
+        data: the elements, of shape (nse,), behind the axes of a batch and before dense ones.
+        indices: their places, integers of shape (nse, n_sparse), likewise.
         indices_sorted: whether the places are in the order of a dense array's elements.
         unique_indices: whether no place occurs twice.
+        n_dense: the number of dense axes.
 
     Raises:
         ShapeError: the shapes of data, indices and the array do not fit.
@@ -53,6 +55,7 @@ class BCOO(JAXSparse):
     _sparse_shape: tuple[int, ...]
     indices_sorted: bool
     unique_indices: bool
+    n_dense: int
 
     def __init__(
         self,
@@ -62,22 +65,24 @@ class BCOO(JAXSparse):
         indices_sorted: bool = False,
         unique_indices: bool = False,
     ) -> None:
-        data, indices = given, places = arrays_of("BCOO", args, 2)
+        data, indices = arrays_of("BCOO", args, 2)
         sizes = ints.integers(shape, "shape")
-        dense = data.shape[max(indices.ndim - 1, 0) :]
-        if dense and data.shape[: indices.ndim - 1] == indices.shape[:-1]:
-            data, indices = _all_sparse(data, indices, dense)
-        batches = max(data.ndim - 1, 0)
-        sparse_shape = sizes[batches:]
-        fits = data.ndim > 0 and data.shape[:-1] == sizes[:batches]
-        fits = fits and sizes[len(sizes) - len(dense) :] == dense
-        if not fits or indices.shape != (*data.shape, len(sparse_shape)):
+        batches = max(indices.ndim - 2, 0)
+        dense = data.shape[batches + 1 :]
+        last = len(sizes) - len(dense)
+        sparse_shape = sizes[batches:last]
+        fits = data.ndim > batches and (*sizes[:batches], *sizes[last:]) == (
+            *data.shape[:batches],
+            *dense,
+        )
+        if not fits or indices.shape != (*data.shape[: batches + 1], len(sparse_shape)):
             raise ShapeError(
                 "BCOO takes data of shape (nse,) and indices of shape (nse, ndim), both behind the "
                 "axes of a batch, and data before its dense axes, which indices do not count, for "
-                f"an array of shape {sizes}, but got {given.aval} and {places.aval}."
+                f"an array of shape {sizes}, but got {data.aval} and {indices.aval}."
             )
-        self.__attrs_init__(data, indices, sparse_shape, indices_sorted, unique_indices)
+        n = len(dense)
+        self.__attrs_init__(data, indices, sparse_shape, indices_sorted, unique_indices, n)
 
     def tree_flatten(self) -> tuple[tuple[Any, Any], tuple[Any, ...]]:
         """Return the arrays, and what they mean.
@@ -88,8 +93,8 @@ class BCOO(JAXSparse):
             >>> data
             Array([1., 1.], dtype=float32)
         """
-        metadata = (self._sparse_shape, self.indices_sorted, self.unique_indices)
-        return (self.data, self.indices), metadata
+        known = (self.indices_sorted, self.unique_indices, self.n_dense)
+        return (self.data, self.indices), (self._sparse_shape, *known)
 
     # Made of dense arrays, and made dense
 
@@ -173,9 +178,40 @@ class BCOO(JAXSparse):
                    [5., 0.]], dtype=float32)
         """
         zeros = jnp.zeros(self.shape, self.dtype)
-        if not self.shape:
-            return self.data.sum(dtype=self.dtype)
+        if not self.n_sparse:
+            return self.data.sum(0, dtype=self.dtype)
         return added_at(zeros, self._places(), self.data)
+
+    def with_dense(self, n_dense: int = 0) -> BCOO:
+        """Return the array with so many dense axes, as many as it has at most.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.experimental.sparse import BCOO
+            >>> rows = BCOO((jnp.ones((2, 3)), [[0], [4]]), shape=(5, 3))
+            >>> rows, rows.with_dense(0)
+            (BCOO(float32[5, 3], nse=2, n_dense=1), BCOO(float32[5, 3], nse=6))
+        """
+        if n_dense == self.n_dense:
+            return self
+        data, indices = self.data, self.indices
+        first, last = self.n_batch + 1, data.ndim - n_dense
+        batch, nse = data.shape[: first - 1], self.nse
+        added, rest = data.shape[first:last], data.shape[last:]
+        inner = np.indices(added).reshape(len(added), -1).T
+        shape = (*batch, nse, len(inner))
+        parts = [
+            jnp.broadcast_to(indices[..., None, :], (*shape, indices.shape[-1])),
+            jnp.broadcast_to(jnp.asarray(inner, indices.dtype), (*shape, len(added))),
+        ]
+        size = (*batch, nse * len(inner))
+        places = jnp.concatenate(parts, -1)
+        return BCOO(
+            (data.reshape(*size, *rest), places.reshape(*size, places.shape[-1])),
+            shape=self.shape,
+            indices_sorted=self.indices_sorted,
+            unique_indices=self.unique_indices,
+        )
 
     def _places(self) -> tuple[Array, ...]:
         if self.n_batch:
@@ -183,7 +219,7 @@ class BCOO(JAXSparse):
                 f"{self} is a batch of sparse arrays, of which this function takes one: "
                 "tinyjax.vmap(f)(x)."
             )
-        return tuple([self.indices[:, i] for i in range(self.ndim)])
+        return tuple([self.indices[:, i] for i in range(self.n_sparse)])
 
     # Of the array
 
@@ -234,7 +270,20 @@ class BCOO(JAXSparse):
             >>> BCOO.fromdense(jnp.array([0.0, 3.0]), nse=2).is_inside()
             Array([ True, False], dtype=bool)
         """
-        return self._flat() < self.size
+        return self._flat() < math.prod(self._sparse_shape)
+
+    def inside(self, data: Array) -> Array:
+        """Return data with zeros in place of elements whose places are out of bounds.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.experimental.sparse import BCOO
+            >>> x = BCOO.fromdense(jnp.array([0.0, 3.0]), nse=2)
+            >>> x.inside(jnp.ones(2))
+            Array([1., 0.], dtype=float32)
+        """
+        # False is zero in every dtype, also of bools
+        return jnp.where(jnp.expand_dims(self.is_inside(), (*range(1, data.ndim),)), data, False)
 
     def taken_from(self, dense: Array) -> Array:
         """Return the elements of a dense array of this shape at these places, zeros elsewhere.
@@ -245,8 +294,9 @@ class BCOO(JAXSparse):
             >>> sparse.eye(2).taken_from(jnp.array([[1.0, 2.0], [3.0, 4.0]]))
             Array([1., 4.], dtype=float32)
         """
-        elements = dense.at[self._places()].get(mode="fill", fill_value=0) if self.ndim else dense
-        return jnp.where(self.is_inside(), elements, 0)
+        places = self._places()
+        elements = dense.at[places].get(mode="fill", fill_value=0) if places else dense[None]
+        return self.inside(jnp.broadcast_to(elements, self.data.shape))
 
     # Rearranged
 
@@ -264,18 +314,22 @@ class BCOO(JAXSparse):
         order = [ints.canonical_axis(axis, self.ndim) for axis in axes_in]
         if sorted(order) != list(range(self.ndim)):
             raise ArgumentError(f"axes must be an order of {self.ndim} axes, but got {axes}.")
-        places = self._places()
-        indices = jnp.stack([places[i] for i in order], 1) if order else self.indices
-        return self._with(self.data, indices, [self.shape[i] for i in order])
+        places, n = self._places(), self.n_sparse
+        if any(i >= n for i in order[:n]):
+            return self.with_dense().transpose(order)
+        indices = jnp.stack([places[i] for i in order[:n]], 1) if n else self.indices
+        data = self.data.transpose(0, *[i - n + 1 for i in order[n:]])
+        return self._with(data, indices, [self.shape[i] for i in order])
 
     def _flat(self) -> Array:
-        """Return each place in the flattened array; its size for those out of bounds."""
-        wide = dtypes.int64 if self.size > np.iinfo(np.int32).max else self.indices.dtype
+        """Return each place in the flattened sparse axes; their size for those out of bounds."""
+        size = math.prod(self._sparse_shape)
+        wide = dtypes.int64 if size > np.iinfo(np.int32).max else self.indices.dtype
         flat, inside = jnp.zeros(self.nse, wide), jnp.ones(self.nse, dtypes.bool_)
-        for place, n in zip(self._places(), self.shape, strict=True):
+        for place, n in zip(self._places(), self._sparse_shape, strict=True):
             flat = flat * n + place
             inside &= (place >= 0) & (place < n)
-        return jnp.where(inside, flat, self.size)
+        return jnp.where(inside, flat, size)
 
     def _at_flat(
         self,
@@ -285,9 +339,9 @@ class BCOO(JAXSparse):
         unique: bool,
         is_sorted: bool = False,
     ) -> BCOO:
-        """Return an array whose elements are at places in the flattened one."""
-        inside, rest, places = flat < self.size, flat, []
-        for n in reversed(shape):
+        """Return an array whose elements are at places in the flattened sparse axes."""
+        inside, rest, places = flat < math.prod(self._sparse_shape), flat, []
+        for n in reversed(shape[: len(shape) - self.n_dense]):
             places.append(jnp.where(inside, rest % max(n, 1), n))
             rest = rest // max(n, 1)
         none = jnp.zeros((flat.shape[0], 0), self.indices.dtype)
@@ -309,6 +363,9 @@ class BCOO(JAXSparse):
             sizes[sizes.index(-1)] = self.size // max(-math.prod(sizes), 1)
         if math.prod(sizes) != self.size or min(sizes, default=0) < 0:
             raise ShapeError(f"{self} has {self.size} elements, and cannot take the shape {shape}.")
+        last = len(sizes) - self.n_dense
+        if last < 0 or tuple(sizes[last:]) != self.data.shape[1:]:
+            return self.with_dense().reshape(sizes)
         return self._at_flat(self.data, self._flat(), tuple(sizes), self.unique_indices)
 
     @of_each
@@ -339,18 +396,17 @@ class BCOO(JAXSparse):
             >>> BCOO(([1.0, 2.0, 5.0], [[1], [1], [0]]), shape=(2,)).sum_duplicates().data
             Array([5., 3.], dtype=float32)
         """
-        flat = self._flat()
+        flat, size = self._flat(), math.prod(self._sparse_shape)
         if nse is None:
-            counted = flat < self.size
+            counted = flat < size
             if remove_zeros:
-                counted &= self.data != 0
+                counted &= (self.data != 0).any(tuple(range(1, self.data.ndim)))
             nse = int(np.unique(np.asarray(flat)[np.asarray(counted)]).size)
-            flat = jnp.where(counted, flat, self.size)
-        places, inverse = jnp.unique(flat, return_inverse=True, size=nse, fill_value=self.size)
-        data = added_at(jnp.zeros(nse, self.dtype), inverse, self.data)
-        # False is zero in every dtype, also of bools
-        data = jnp.where(places < self.size, data, False)
-        return self._at_flat(data, places, self.shape, unique=True, is_sorted=True)
+            flat = jnp.where(counted, flat, size)
+        places, inverse = jnp.unique(flat, return_inverse=True, size=nse, fill_value=size)
+        data = added_at(jnp.zeros((nse, *self.data.shape[1:]), self.dtype), inverse, self.data)
+        result = self._at_flat(data, places, self.shape, unique=True, is_sorted=True)
+        return result.with_data(result.inside(data))
 
     def sum(self, axis: int | Sequence[int] | None = None) -> Any:
         """Return the sums over axes: a sparse array, or the dense sum over all of them.
@@ -375,11 +431,14 @@ class BCOO(JAXSparse):
             >>> BCOO.fromdense(jnp.array([[0, 2], [1, 3]])).summed([1])
             BCOO(int32[2], nse=3)
         """
-        dropped = {ints.canonical_axis(each, self.ndim) for each in axes}
+        dropped, n = {ints.canonical_axis(each, self.ndim) for each in axes}, self.n_sparse
         rest = [i for i in range(self.ndim) if i not in dropped]
-        data = jnp.where(self.is_inside(), self.data, False)
-        indices, shape = (self.indices[:, np.array(rest, int)], [self.shape[i] for i in rest])
-        return self._with(data, indices, shape, is_unique=not dropped)
+        data = self.inside(self.data)
+        if self.n_dense:
+            data = data.sum([i - n + 1 for i in dropped if i >= n], dtype=data.dtype)
+        columns = np.array([i for i in rest if i < n], int)
+        shape, is_unique = [self.shape[i] for i in rest], len(columns) == n
+        return self._with(data, self.indices[:, columns], shape, is_unique=is_unique)
 
     def between(self, starts: Sequence[Any], sizes: Sequence[int], steps: Sequence[int]) -> BCOO:
         """Return so many elements of each axis, from a place on, every so many.
@@ -390,16 +449,19 @@ class BCOO(JAXSparse):
             Array([[0., 0.],
                    [1., 0.]], dtype=float32)
         """
-        columns, inside = [], self.is_inside()
-        for column, start, size, step in zip(self._places(), starts, sizes, steps, strict=True):
+        columns, inside, n, data = [], self.is_inside(), self.n_sparse, self.data
+        for axis in range(1, data.ndim):
+            at = axis + n - 1
+            data = jnp.take(data, starts[at] + steps[at] * np.arange(sizes[at]), axis)
+        for column, start, size, step in zip(self._places(), starts, sizes, steps, strict=False):
             place = column - start
             inside &= (place >= 0) & (place % step == 0) & (place < size * step)
             columns.append(place // step)
-        if not columns:
-            return self
-        indices = jnp.where(inside[:, None], jnp.stack(columns, 1), np.array(sizes))
-        data = jnp.where(inside, self.data, False)
-        return self._with(data, indices.astype(self.indices.dtype), sizes)
+        indices = self.indices
+        if columns:
+            indices = jnp.where(inside[:, None], jnp.stack(columns, 1), np.array(sizes[:n]))
+        result = self._with(data, indices.astype(self.indices.dtype), sizes)
+        return result.with_data(result.inside(data))
 
     def __getitem__(self, index: Any) -> BCOO:
         """Return a part, by ints, slices, ``None`` and ``...``.
@@ -435,13 +497,29 @@ class BCOO(JAXSparse):
             sizes.append(len(chosen))
             steps.append(chosen.step)
         result = self.between(starts, sizes, steps)
-        for axis in back:
-            turned = jnp.where(
-                result.indices[:, axis] < sizes[axis], sizes[axis] - 1, 2 * sizes[axis]
-            )
-            indices = result.indices.at[:, axis].set(turned - result.indices[:, axis])
-            result = result._with(result.data, indices)
+        result = result.reversed(back)
+        if self.n_dense:
+            of_dense = enumerate(parts[self.n_sparse :], self.n_sparse)
+            result = result.summed([i for i, part in of_dense if not isinstance(part, slice)])
         return result.reshape(shape)
+
+    def reversed(self, axes: Collection[int]) -> BCOO:
+        """Return the array with the elements along axes in reverse.
+
+        Example:
+            >>> import tinyjax.numpy as jnp
+            >>> from tinyjax.experimental.sparse import BCOO
+            >>> BCOO.fromdense(jnp.array([0, 2, 3])).reversed([0]).todense()
+            Array([3, 2, 0], dtype=int32)
+        """
+        n = self.n_sparse
+        columns = [
+            jnp.where((x >= 0) & (x < size), size - 1 - x, size) if i in axes else x
+            for i, (x, size) in enumerate(zip(self._places(), self._sparse_shape, strict=True))
+        ]
+        indices = jnp.stack(columns, 1) if columns else self.indices
+        data = jnp.flip(self.data, [i - n + 1 for i in axes if i >= n])
+        return self._with(data, indices)
 
     def __iter__(self) -> Iterator[BCOO]:
         for i in range(len(self)):
@@ -495,13 +573,16 @@ class BCOO(JAXSparse):
         """Return the product with a sparse array, at the places of this one."""
         if other.shape != self.shape:
             raise ShapeError(f"{self} and {other} have different shapes, and do not broadcast.")
+        if self.n_dense != other.n_dense:
+            n = min(self.n_dense, other.n_dense)
+            return self.with_dense(n)._times(other.with_dense(n))
         mine, theirs = self._flat(), other.sum_duplicates(other.nse)
         places = theirs._flat()
         at = jnp.clip(jnp.searchsorted(places, mine), 0, max(other.nse - 1, 0))
         if not other.nse:
             return self.with_data(jnp.zeros_like(self.data * other.dtype.type(0)))
-        factors = jnp.where((places[at] == mine) & (mine < self.size), theirs.data[at], False)
-        return self.with_data(self.data * factors)
+        same = jnp.expand_dims(places[at] == mine, (*range(1, self.data.ndim),))
+        return self.with_data(self.data * self.inside(jnp.where(same, theirs.data[at], False)))
 
     def __truediv__(self, other: ArrayLike) -> BCOO:
         return self * (1 / opd.as_array(other))
@@ -529,9 +610,10 @@ class BCOO(JAXSparse):
             return self.added_to(opd.as_array(other))
         if self.shape != other.shape:
             raise ShapeError(f"{self} and {other} have different shapes, and do not broadcast.")
-        dtype = jnp.promote_types(self.dtype, other.dtype)
-        data = jnp.concatenate([self.data.astype(dtype), other.data.astype(dtype)])
-        return BCOO((data, jnp.concatenate([self.indices, other.indices])), shape=self.shape)
+        dtype, n = jnp.promote_types(self.dtype, other.dtype), min(self.n_dense, other.n_dense)
+        both = self.with_dense(n).astype(dtype), other.with_dense(n).astype(dtype)
+        data, indices = [jnp.concatenate(parts) for parts in zip(*map(_arrays, both), strict=True)]
+        return BCOO((data, indices), shape=self.shape)
 
     __radd__ = __add__
 
@@ -542,8 +624,10 @@ class BCOO(JAXSparse):
         return (-self).added_to(opd.as_array(other))
 
     def __matmul__(self, other: BCOO | ArrayLike) -> Any:
+        if self.n_dense:
+            return self.with_dense() @ other
         if isinstance(other, BCOO):
-            return _sparse_product(self, other)
+            return _sparse_product(self, other.with_dense())
         dense = opd.as_array(other)
         if self.n_batch:
             place = dense.ndim - 2 - self.n_batch
@@ -557,7 +641,7 @@ class BCOO(JAXSparse):
     def __rmatmul__(self, other: ArrayLike) -> Array:
         dense = opd.as_array(other)
         _check_product(dense, self)
-        product = self.T._contracted(jnp.moveaxis(dense, -1, 0))
+        product = self.with_dense().T._contracted(jnp.moveaxis(dense, -1, 0))
         return product if self.ndim == 1 else jnp.moveaxis(product, 0, -1)
 
     def _contracted(self, dense: Array) -> Array:
@@ -571,24 +655,14 @@ class BCOO(JAXSparse):
         return added_at(zeros, rows[:, 0], terms)
 
 
+def _arrays(x: BCOO) -> tuple[Array, Array]:
+    return x.data, x.indices
+
+
 def added_at(x: Array, places: Array | tuple[Array, ...], terms: Array) -> Array:
     """Add terms at places, and none beyond the bounds; the sum of bools is their disjunction."""
     at = x.at[places]
     return (at.max if x.dtype == dtypes.bool_ else at.add)(terms, mode="drop")
-
-
-def _all_sparse(data: Array, indices: Array, dense: tuple[int, ...]) -> tuple[Array, Array]:
-    """Return elements and places of an array whose last axes, of sizes ``dense``, are dense."""
-    batch, nse = data.shape[: indices.ndim - 2], indices.shape[-2]
-    inner = np.indices(dense).reshape(len(dense), -1).T
-    shape = (*batch, nse, len(inner))
-    parts = [
-        jnp.broadcast_to(indices[..., None, :], (*shape, indices.shape[-1])),
-        jnp.broadcast_to(jnp.asarray(inner, indices.dtype), (*shape, len(dense))),
-    ]
-    size = (*batch, nse * len(inner))
-    places = jnp.concatenate(parts, -1)
-    return data.reshape(size), places.reshape(*size, places.shape[-1])
 
 
 def parted(
@@ -607,19 +681,6 @@ def parted(
             f"{sizes}, which has {len(sizes)} axes."
         )
     return sizes[:n_batch], sizes[n_batch:last], sizes[last:]
-
-
-def check_all_sparse(n_dense: int, n_batch: int) -> None:
-    """Refuse dense axes and batch axes.
-
-    Raises:
-        ArgumentError: there are some.
-    """
-    if n_dense or n_batch:
-        raise ArgumentError(
-            f"all axes of sparse arrays are sparse here, but n_dense is {n_dense} and n_batch "
-            f"{n_batch}."
-        )
 
 
 def _check_product(left: BCOO | Array, right: BCOO | Array) -> None:

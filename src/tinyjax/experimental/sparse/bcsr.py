@@ -104,6 +104,7 @@ class BCSR(base.JAXSparse):
         """
         if arr.ndim != 2:
             raise errors.ShapeError(f"BCSR holds matrices, but got {arr}.")
+        arr = arr.with_dense()
         sorted_ = arr if arr.indices_sorted else arr.sort_indices()
         rows, columns = sorted_.indices[:, 0], sorted_.indices[:, 1]
         starts = jnp.searchsorted(rows, jnp.arange(arr.shape[0] + 1))

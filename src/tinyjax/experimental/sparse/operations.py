@@ -1,7 +1,8 @@
 """Operations on sparse arrays, by the names that JAX has for them.
 
-All axes of a sparse array are sparse here: what JAX says of batch axes and dense ones is taken
-where it asks for none.
+What JAX says of batch axes is taken where it asks for none, but by ``bcoo_fromdense``,
+``random_bcoo`` and ``bcoo_update_layout``. Operations that mix dense axes with others give arrays
+without dense ones.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from typing import Any
 import numpy as np
 
 import tinyjax.numpy as jnp
-from tinyjax import dtypes, random
+from tinyjax import dtypes, frames, lax, random
 from tinyjax.core.names import Array, ArrayLike, api, ck, ints, opd
 from tinyjax.core.values.integers import integers
-from tinyjax.errors import ArgumentError, ShapeError
-from tinyjax.experimental.sparse.bcoo import BCOO, added_at, check_all_sparse, parted
+from tinyjax.errors import ArgumentError, ShapeError, shortened
+from tinyjax.experimental.sparse.bcoo import BCOO, added_at, parted
 
 #: The axes of two operands that are contracted, and those that are batches of products.
 DotDimensions = tuple[tuple[Sequence[int], Sequence[int]], tuple[Sequence[int], Sequence[int]]]
@@ -96,19 +97,87 @@ def bcoo_update_layout(
     n_dense: int | None = None,
     on_inefficient: str | None = "error",
 ) -> BCOO:
-    """Return the array, whose axes are sparse.
+    """Return the array with other axes of a batch, and other dense axes.
+
+    Args:
+        mat: the array.
+        n_batch: how many axes in front are those of a batch; by default as many as before.
+        n_dense: how many of the last axes are dense; by default as many as before.
+        on_inefficient: what happens where zeros are stored, along further axes of more than one
+            element: ``"error"``, ``"warn"`` or None.
 
     Raises:
-        ArgumentError: batch axes or dense ones are asked for.
+        ArgumentError: there are not so many axes; or zeros would be stored.
 
     Example:
         >>> import tinyjax.numpy as jnp
         >>> from tinyjax.experimental import sparse
-        >>> x = sparse.bcoo_fromdense(jnp.array([[0, 2], [3, 0]]))
-        >>> sparse.bcoo_update_layout(x) is x
-        True
+        >>> x = sparse.bcoo_fromdense(jnp.array([[0, 2], [3, 0]]), n_dense=1)
+        >>> sparse.bcoo_update_layout(x, n_dense=0).data
+        Array([0, 2, 3, 0], dtype=int32)
     """
-    check_all_sparse(n_dense or 0, n_batch or 0)
+    batches = mat.n_batch if n_batch is None else n_batch
+    denses = mat.n_dense if n_dense is None else n_dense
+    parted("bcoo_update_layout", mat.shape, batches, denses)
+    if not ints.is_one_of(on_inefficient, ["error", "warn", None]):
+        raise ArgumentError(
+            f"on_inefficient must be 'error', 'warn' or None, but got {shortened(on_inefficient)}."
+        )
+    first, last = mat.shape[mat.n_batch : batches], mat.shape[mat.ndim - denses :]
+    if max((*first, *last[: max(denses - mat.n_dense, 0)]), default=1) > 1 and on_inefficient:
+        message = (
+            f"{mat} with n_batch={batches} and n_dense={denses} would store zeros. Pass "
+            "on_inefficient=None if that is meant."
+        )
+        if on_inefficient == "error":
+            raise ArgumentError(message)
+        frames.warn_user(message)
+    layout = _without_batch(mat.with_dense(min(denses, mat.n_dense)), batches)
+    for _ in range(layout.n_dense, denses):
+        layout = _last_dense(layout)
+    return _in_batches(layout, batches)
+
+
+def _without_batch(mat: BCOO, n_batch: int) -> BCOO:
+    """Return the array with so many axes of a batch, as many as it has at most."""
+    if n_batch >= mat.n_batch:
+        return mat
+    batch, inner = mat.shape[:n_batch], mat.shape[n_batch : mat.n_batch]
+    grid = jnp.asarray(np.moveaxis(np.indices((*inner, mat.nse))[:-1], 0, -1), mat.indices.dtype)
+    outer = jnp.broadcast_to(grid, (*mat.indices.shape[:-1], len(inner)))
+    indices = jnp.concatenate([outer, mat.indices], -1)
+    size = (*batch, math.prod(inner) * mat.nse)
+    return BCOO(
+        (
+            mat.data.reshape(*size, *mat.data.shape[mat.n_batch + 1 :]),
+            indices.reshape(*size, indices.shape[-1]),
+        ),
+        shape=mat.shape,
+        indices_sorted=mat.indices_sorted,
+        unique_indices=mat.unique_indices,
+    )
+
+
+def _last_dense(mat: BCOO) -> BCOO:
+    """Return the array with its last sparse axis as a dense one, in which all but one are zero."""
+    first = mat.n_batch + 1
+    size = mat.shape[mat.ndim - 1 - mat.n_dense]
+    hit = mat.indices[..., -1:] == np.arange(size)
+    hit = hit.reshape(*hit.shape, *(1,) * mat.n_dense)
+    data = jnp.where(hit, jnp.expand_dims(mat.data, first), False)
+    return BCOO((data, mat.indices[..., :-1]), shape=mat.shape)
+
+
+def _in_batches(mat: BCOO, n_batch: int) -> BCOO:
+    """Return the array with so many axes of a batch, as many as it has at least."""
+    while mat.n_batch < n_batch:
+        first = mat.n_batch
+        hit = mat.indices[..., None, :, 0] == np.arange(mat.shape[first])[:, None]
+        hit = hit.reshape(*hit.shape, *(1,) * mat.n_dense)
+        data = jnp.where(hit, jnp.expand_dims(mat.data, first), False)
+        rest = jnp.expand_dims(mat.indices[..., 1:], first)
+        indices = jnp.broadcast_to(rest, (*data.shape[: first + 2], rest.shape[-1]))
+        mat = BCOO((data, indices), shape=mat.shape)
     return mat
 
 
@@ -197,7 +266,8 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     dropped = {ints.canonical_axis(axis, arr.ndim) for axis in dimensions}
     if any(arr.shape[axis] != 1 for axis in dropped):
         raise ShapeError(f"bcoo_squeeze drops axes of size 1, but got {dimensions} of {arr}.")
-    return arr.reshape(tuple([n for i, n in enumerate(arr.shape) if i not in dropped]))
+    dense = arr.summed([axis for axis in dropped if axis >= arr.n_sparse])
+    return dense.reshape(tuple([n for i, n in enumerate(arr.shape) if i not in dropped]))
 
 
 @ck.explained
@@ -240,6 +310,8 @@ def bcoo_broadcast_in_dim(
         n not in (1, sizes[axis]) for n, axis in zip(mat.shape, places, strict=True)
     ):
         raise ShapeError(f"{mat} cannot be repeated to {sizes} with its axes at {places}.")
+    if mat.n_dense:
+        return _broadcast_dense(mat, sizes, places)
     old = {axis: i for i, axis in enumerate(places) if mat.shape[i] == sizes[axis]}
     fresh = [axis for axis in range(len(sizes)) if axis not in old]
     grid = (
@@ -263,6 +335,19 @@ def bcoo_broadcast_in_dim(
     )
 
 
+def _broadcast_dense(mat: BCOO, sizes: tuple[int, ...], places: tuple[int, ...]) -> BCOO:
+    """Return an array with dense axes repeated: axes of the result behind these are dense, too."""
+    n, first = mat.n_sparse, places[mat.n_sparse]
+    if any(axis > first for axis in places[:n]):
+        return bcoo_broadcast_in_dim(mat.with_dense(), shape=sizes, broadcast_dimensions=places)
+    # the places of the sparse axes alone, and which element is at each
+    numbers = BCOO((jnp.arange(mat.nse), mat.indices), shape=mat.shape[:n])
+    sparse = bcoo_broadcast_in_dim(numbers, shape=sizes[:first], broadcast_dimensions=places[:n])
+    axes = [0, *[axis - first + 1 for axis in places[n:]]]
+    data = lax.broadcast_in_dim(mat.data, (mat.nse, *sizes[first:]), axes)
+    return BCOO((data[sparse.data], sparse.indices), shape=sizes, unique_indices=mat.unique_indices)
+
+
 @ck.explained
 def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     """Return arrays one behind the other along an axis.
@@ -283,13 +368,15 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
         raise ShapeError(
             f"bcoo_concatenate along axis {axis} takes arrays that agree in the others."
         )
+    denses = min(x.n_dense for x in operands)
+    operands = [x.with_dense(denses if axis < x.ndim - denses else 0) for x in operands]
     dtype = jnp.result_type(*[x.dtype for x in operands])
     total = sum(x.shape[axis] for x in operands)
     shape = (*operands[0].shape[:axis], total, *operands[0].shape[axis + 1 :])
     parts, start = [], 0
     for x in operands:
         moved = x.indices.at[:, axis].add(start)
-        parts.append(jnp.where(x.is_inside()[:, None], moved, np.array(shape)))
+        parts.append(jnp.where(x.is_inside()[:, None], moved, np.array(shape[: x.n_sparse])))
         start += x.shape[axis]
     return BCOO(
         (jnp.concatenate([x.data.astype(dtype) for x in operands]), jnp.concatenate(parts)),
@@ -359,22 +446,15 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
         Array([[2, 0],
                [0, 3]], dtype=int32)
     """
-    axes = {ints.canonical_axis(axis, operand.ndim) for axis in dimensions}
-    columns = [
-        jnp.where((x >= 0) & (x < n), n - 1 - x, n) if i in axes else x
-        for i, (x, n) in enumerate(zip(operand.indices.T, operand.shape, strict=True))
-    ]
-    indices = jnp.stack(columns, 1) if columns else operand.indices
-    unique = operand.unique_indices
-    return BCOO((operand.data, indices), shape=operand.shape, unique_indices=unique)
+    return operand.reversed({ints.canonical_axis(axis, operand.ndim) for axis in dimensions})
 
 
 @ck.explained
 def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
     """Return the elements of the product with a dense array that broadcasts to the shape.
 
-    The result is dense, a vector of as many as ``sp_mat`` has; ``sp_mat * v`` is the sparse array
-    of these. Zeros of the sparse array times infinity are left out.
+    The result is dense, as many as ``sp_mat`` has, each with its dense axes; ``sp_mat * v`` is the
+    sparse array of these. Zeros of the sparse array times infinity are left out.
 
     Example:
         >>> import tinyjax.numpy as jnp
@@ -435,8 +515,8 @@ def bcoo_dot_general(
         >>> sparse.bcoo_dot_general(sparse.eye(2), jnp.array([1.0, 2.0]), dimension_numbers=rows)
         Array([1., 2.], dtype=float32)
     """
-    left = lhs if isinstance(lhs, BCOO) else opd.as_array(lhs)
-    right = rhs if isinstance(rhs, BCOO) else opd.as_array(rhs)
+    left = lhs.with_dense() if isinstance(lhs, BCOO) else opd.as_array(lhs)
+    right = rhs.with_dense() if isinstance(rhs, BCOO) else opd.as_array(rhs)
     (of_left, of_right), (left_batch, right_batch) = [
         [
             [ints.canonical_axis(i, x.ndim) for i in axes]
