@@ -16,7 +16,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import blas, checkpoint, config, custom_jvp, grad, jit, lax, pure_callback, vmap
+from tinyjax import blas, checkpoint, config, custom_jvp, debug, grad, jit, lax, pure_callback, vmap
 from tinyjax.core import xla
 from tinyjax.core.tracing.jaxpr import Jaxpr, Lit, eval_jaxpr
 from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive
@@ -437,8 +437,28 @@ def test_results_are_put_where_nothing_else_looks(monkeypatch: pytest.MonkeyPatc
     assert outcomes() == expected
     assert len(written) > len(programs)
     for jaxpr, function in written:
-        plan = jaxpr.derive(plans._rules[0], lambda: None)
+        plan = jaxpr.derived(plans._rules[0])
         assert plan.written is function, "its first result was another"
+
+
+def test_explain_says_why_what_runs_often_is_not_written() -> None:
+    drawn_p, rng = Primitive("drawn_anew", NoParams), np.random.default_rng(0)
+    drawn_p.def_abstract_eval(lambda avals, params: avals)
+    drawn_p.def_impl(lambda operands, params: (rng.random(5, "float32"),))
+
+    def watched(x: Any) -> Any:
+        debug.callback(lambda v: None, x)
+        return jnp.sin(x)
+
+    def reason(body: Callable[[Any], Any]) -> str:
+        loop = jit(lambda x: lax.fori_loop(0, 99, lambda i, v: body(v), x), tier="first")
+        loop(X)
+        return loop.explain(X).reasons[-1].partition("so far")[2]
+
+    assert reason(jnp.sin) == ""
+    assert reason(watched) == ", equation by equation, since it has effects"
+    drawn = reason(lambda x: bind1(drawn_p, (x,), NO_PARAMS))
+    assert drawn == ", equation by equation, since the same steps as a function gave other bits"
 
 
 def test_a_rule_that_takes_the_place_of_another_is_used() -> None:

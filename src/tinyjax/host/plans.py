@@ -370,6 +370,7 @@ class _Plan:
         runs: how often it has been followed.
         is_settled: whether it has been decided if it is written.
         written: the program as a Python function of what runs programs in it, and the operands.
+        unwritten: why there is no such function though the program runs often.
     """
 
     steps: tuple[_Step, ...]
@@ -379,6 +380,7 @@ class _Plan:
     runs: int = 0
     is_settled: bool = False
     written: Callable[..., list[HostArray]] | None = None
+    unwritten: str = ""
 
 
 class ProgramEvaluation(jx.ProgramTrace):
@@ -428,10 +430,15 @@ class ProgramEvaluation(jx.ProgramTrace):
         if max(plan.runs, times) > RUNS_TO_WRITE and not plan.is_settled:
             plan.is_settled = True
             self.left -= len(plan.steps) * SECONDS_TO_WRITE
-            written = None if jx.effects(jaxpr).any else _written(jaxpr)
-            if written is not None and all(map(same_bits, outs, written(self._run, *hosts))):
+            if jx.effects(jaxpr).any:
+                plan.unwritten = "it has effects"
+                return outs
+            written = _written(jaxpr)
+            if all(map(same_bits, outs, written(self._run, *hosts))):
                 plan.written = written
                 plan.seconds = cost_of(jaxpr).own_written
+            else:
+                plan.unwritten = "the same steps as a function gave other bits"
         return outs
 
     def _follow(self, plan: _Plan, jaxpr: jx.Jaxpr, hosts: Hosts) -> list[HostArray]:
@@ -478,6 +485,15 @@ class ProgramEvaluation(jx.ProgramTrace):
 
 
 tr.eager[jx.ProgramTrace] = ProgramEvaluation
+
+
+def unwritten(jaxpr: jx.Jaxpr) -> str:
+    """Return why a program, or one that it runs, is not written though it runs often, if it is."""
+    plan: _Plan | None = jaxpr.derived(_rules[0])
+    if plan is None:
+        return ""
+    inner = [j for way, *_, eqn in plan.steps if way == _PROGRAM for j in jx.subjaxprs(eqn.params)]
+    return plan.unwritten or next(filter(None, map(unwritten, inner)), "")
 
 
 @cache

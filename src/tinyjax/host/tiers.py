@@ -281,7 +281,12 @@ class TieredRunner(compilation.Runner):
         if not progress.evaluated:
             return progress.decision.reason
         evaluated = f"{progress.evaluated} {'was' if progress.evaluated == 1 else 'were'} so far"
-        return f"{progress.decision.reason}; {evaluated}"
+        # loaded with what evaluates programs
+        from tinyjax.host.plans import unwritten  # noqa: PLC0415
+
+        reason = unwritten(request.jaxpr)
+        stepwise = f", equation by equation, since {reason}" if reason else ""
+        return f"{progress.decision.reason}; {evaluated}{stepwise}"
 
     @classmethod
     def functions(cls, jaxpr: jx.Jaxpr) -> float:

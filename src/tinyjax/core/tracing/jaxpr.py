@@ -432,6 +432,10 @@ class Jaxpr(_Shown, encoding.Digested):
             value = self._derived[key] = make()
         return value
 
+    def derived(self, key: object) -> Any:
+        """Return what ``derive`` has computed for a key; None where it has not."""
+        return self._derived.get(key)
+
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, Jaxpr) and self.digest == other.digest)
 
