@@ -840,6 +840,20 @@ def test_norms_at_zero_have_no_slope() -> None:
         np.testing.assert_array_equal(gradient, zero)
 
 
+@pytest.mark.parametrize(
+    ("ord", "slopes"),
+    [
+        *[(1, [-1, 1]), (np.inf, [-1, 0]), (-np.inf, [0, 1]), (-1, [0, 1]), (-2, [0, 1])],
+        *[(2, [np.nan, 0]), (3, [np.nan, 0]), (0.5, [np.nan, np.inf])],
+    ],
+)
+def test_norms_beside_infinity_have_the_slopes_that_are_documented(ord: Any, slopes: Any) -> None:
+    slope = tinyjax.grad(partial(la.vector_norm, ord=ord))
+    np.testing.assert_array_equal(slope(jnp.array([-np.inf, 2])), slopes)
+    if abs(ord) == np.inf:
+        np.testing.assert_array_equal(slope(jnp.array([np.inf, np.inf])), [0.5, 0.5])
+
+
 def test_what_is_not_determined_has_no_derivative() -> None:
     x = regular(4, 3)
     with pytest.raises(DifferentiationError, match="last columns of Q are not determined"):

@@ -1018,7 +1018,9 @@ def vector_norm(
     if ord == math.inf:
         return red.max(sizes, axes, keepdims=keepdims, initial=0)
     if ord == -math.inf:
-        return red.min(sizes, axes, keepdims=keepdims, initial=math.inf)
+        # no initial value where there are elements: an infinite one would share its slope with it
+        initial = None if a.size else math.inf
+        return red.min(sizes, axes, keepdims=keepdims, initial=initial)
     if ord == 0:
         return red.sum((a != 0).astype(sizes.dtype), axes, keepdims=keepdims)
     if ord == 1:
