@@ -155,74 +155,76 @@ class Loop:
 _MOST_SHOWN: Final = 8
 
 
-class _Matched:
-    """What ``match_carry`` found for one loop.
+class _CarryTypes:
+    """The types of one loop's carry.
 
     Attributes:
-        first: the types of the carry that it was given.
-        types: the types that the carry keeps.
+        first: those that it was given.
+        settled: those that it keeps.
         inside: the same for the loops in its body, in order.
     """
 
-    __slots__ = ("first", "inside", "types")
+    __slots__ = ("first", "inside", "settled")
 
     def __init__(
         self,
         first: Sequence[av.ShapedArray],
-        types: Sequence[av.ShapedArray],
-        inside: Sequence[_Matched],
+        settled: list[av.ShapedArray],
+        inside: Sequence[_CarryTypes],
     ) -> None:
-        self.first, self.types, self.inside = first, types, inside
+        self.first, self.settled, self.inside = first, settled, inside
 
 
-class _Pass:
+class _StagingPass:
     """One staging of a loop's body.
 
     The body of a loop whose carry starts from a Python number may have to be staged twice, and for
     a nest of such loops that would be two to the depth. So the first staging is only for types: in
-    it, a loop whose carry changes is not staged again, and something of the right types stands in
-    for it. The second staging starts each loop with the types that the first one found.
+    it, a loop whose carry changes is not staged again, and has a placeholder of the right types for
+    its body. The second staging starts each loop with the types that the first one found.
 
     Attributes:
-        for_types: whether only the types of the results matter.
-        earlier: what the loops in the body found in the staging before.
+        only_types: whether only the types of the results matter.
+        previous: what the loops in the body found in the staging before.
         found: what they found in this one.
-        stood_in: whether something stood in for one of them.
+        used_placeholder: whether one of them has a placeholder.
     """
 
-    __slots__ = ("earlier", "for_types", "found", "stood_in")
+    __slots__ = ("found", "only_types", "previous", "used_placeholder")
 
-    def __init__(self, for_types: bool, earlier: Sequence[_Matched]) -> None:
-        self.for_types, self.earlier = for_types, earlier
-        self.found: list[_Matched] = []
-        self.stood_in: bool = False
+    def __init__(self, only_types: bool, previous: Sequence[_CarryTypes]) -> None:
+        self.only_types, self.previous = only_types, previous
+        self.found: list[_CarryTypes] = []
+        self.used_placeholder: bool = False
 
     def run(
-        self, stage_body: Callable[[Sequence[av.ShapedArray]], T], types: Sequence[av.ShapedArray]
-    ) -> T:
+        self,
+        stage_body: Callable[[Sequence[av.ShapedArray]], stg.Staged],
+        types: Sequence[av.ShapedArray],
+    ) -> stg.Staged:
         """Stage the body for a carry of these types."""
         token = _current_pass.set(self)
         before = stg.stand_ins.get()
         try:
             return stage_body(types)
         finally:
-            self.stood_in = stg.stand_ins.get() != before
+            self.used_placeholder = stg.stand_ins.get() != before
             _current_pass.reset(token)
 
-    def guess(self, first: Sequence[av.ShapedArray]) -> _Matched | None:
-        """What the next loop in the body found in the staging before, if it is the same loop."""
+    def known(self, first: Sequence[av.ShapedArray]) -> _CarryTypes | None:
+        """Return what the next loop in the body found in the staging before, if it is the same."""
         place = len(self.found)
-        if place >= len(self.earlier):
+        if place >= len(self.previous):
             return None
-        earlier = self.earlier[place]
-        return earlier if av.same_types(earlier.first, first) else None
+        previous = self.previous[place]
+        return previous if av.same_types(previous.first, first) else None
 
 
-_current_pass: ContextVar[_Pass | None] = ContextVar("tinyjax_loop_staging", default=None)
+_current_pass: ContextVar[_StagingPass | None] = ContextVar("tinyjax_loop_staging", default=None)
 
 
-def _stand_in(staged: stg.Staged, carry: Sequence[av.ShapedArray]) -> stg.Staged:
-    """A body that keeps a carry of the given types, and has the other results' types."""
+def _placeholder(staged: stg.Staged, carry: Sequence[av.ShapedArray]) -> stg.Staged:
+    """Return a body that keeps a carry of the given types, and has the other results' types."""
     stg.stand_ins.set(stg.stand_ins.get() + 1)
     jaxpr, n, m = staged.jaxpr, len(staged.consts), len(carry)
     binders = (*jaxpr.in_binders[:n], *map(Var, carry), *jaxpr.in_binders[n + m :])
@@ -256,50 +258,22 @@ def match_carry(
     Raises:
         CarryTypeError: the body returns a carry of another structure or type.
     """
-    outer = _current_pass.get()
-    # numbers of 64 bits where ints have 32: they stay so unless the body makes them something else
-    wide = [is_weak(x) and not x.weak_type for x in carry]
-    first = [x.aval.with_dtype(x.dtype, is_weak(x)) for x in carry]
-    guess = None if outer is None else outer.guess(first)
-    types = first if guess is None else list(guess.types)
-    inside: Sequence[_Matched] = () if guess is None else guess.inside
-    nested = outer is not None and outer.for_types
-    for_types = nested or (guess is None and any(aval.weak_type for aval in first))
-    while True:
-        this = _Pass(for_types, inside)
-        try:
-            staged, new_tree = this.run(stage_body, types)
-        except Exception:  # perhaps only because of what stood in
-            if nested or not this.stood_in:
-                raise
-            for_types, inside = False, ()
-            continue
-        inside = this.found
+
+    def stage(types: Sequence[av.ShapedArray]) -> stg.Staged:
+        staged, new_tree = stage_body(types)
         if new_tree != carry_tree:
             raise _changed_structure(name, fun, carry_tree, new_tree)
-        after = staged.jaxpr.out_avals[: len(carry)]
-        promoted = [*map(_promoted, types, after, wide)]
-        if guess is not None:
-            joined = [*map(_promoted, first, after, wide)]
-            if not (av.same_types(joined, types) and av.same_types(after, types)):
-                types, guess = first, None
-                continue
-        narrowed = any(w and aval.weak_type for w, aval in zip(wide, types, strict=True))
-        if narrowed or not av.same_types(promoted, types):
-            types = promoted
-            if nested:
-                staged, after = _stand_in(staged, types), tuple(types)
-                break
-            for_types = False
-        elif this.stood_in and not nested:
-            for_types = False
-        else:
-            break
-    if outer is not None:
-        outer.found.append(_Matched(first, types, inside))
+        return staged
+
+    first = [x.aval.with_dtype(x.dtype, is_weak(x)) for x in carry]
+    # numbers of 64 bits where ints have 32: they stay so unless the body makes them something else
+    wide = [is_weak(x) and not x.weak_type for x in carry]
+    staged, types = _settled(first, wide, stage)
     for x, aval in zip(carry, types, strict=True):
         check_number(x, aval.dtype)
     carry = cf.convert_all(carry, types)
+    after = staged.jaxpr.out_avals[: len(carry)]
+    promoted = [*map(_promoted, types, after, wide)]
     if promoted != types:
         # Only weakness changes. The function is not run again: a nest of loops that each start from
         # a Python number would run the innermost as often as two to the depth.
@@ -308,6 +282,55 @@ def match_carry(
     _check_types(name, fun, carry_tree, types, after)
     stable = LoopBody(staged.jaxpr, len(staged.consts), len(carry)).stabilised()
     return carry, attrs.evolve(staged, jaxpr=stable.jaxpr)
+
+
+def _settled(
+    first: list[av.ShapedArray],
+    wide: Sequence[bool],
+    stage: Callable[[Sequence[av.ShapedArray]], stg.Staged],
+) -> tuple[stg.Staged, list[av.ShapedArray]]:
+    """Stage a body until its carry keeps its types but for weakness, and return these.
+
+    Args:
+        first: the types of the first carry.
+        wide: which of it are numbers of 64 bits where ints have 32.
+        stage: stages the body for a carry of given types.
+    """
+    outer = _current_pass.get()
+    known = None if outer is None else outer.known(first)
+    types = first if known is None else known.settled
+    inside: Sequence[_CarryTypes] = () if known is None else known.inside
+    nested = outer is not None and outer.only_types
+    only_types = nested or (known is None and any(aval.weak_type for aval in first))
+    while True:
+        this = _StagingPass(only_types, inside)
+        try:
+            staged = this.run(stage, types)
+        except Exception:  # perhaps only because of a placeholder
+            if nested or not this.used_placeholder:
+                raise
+            only_types, inside = False, ()
+            continue
+        inside, after = this.found, staged.jaxpr.out_avals[: len(first)]
+        if known is not None:
+            joined = [*map(_promoted, first, after, wide)]
+            if not (av.same_types(joined, types) and av.same_types(after, types)):
+                types, known = first, None
+                continue
+        promoted = [*map(_promoted, types, after, wide)]
+        narrowed = any(w and aval.weak_type for w, aval in zip(wide, types, strict=True))
+        if not narrowed and av.same_types(promoted, types):
+            if nested or not this.used_placeholder:
+                break
+        else:
+            types = promoted
+            if nested:
+                staged = _placeholder(staged, types)
+                break
+        only_types = False
+    if outer is not None:
+        outer.found.append(_CarryTypes(first, types, inside))
+    return staged, types
 
 
 def _user_carry(name: str, fun: Callable[..., Any]) -> tuple[str, Callable[..., Any], str, str]:

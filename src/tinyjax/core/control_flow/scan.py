@@ -272,8 +272,8 @@ def linearize_stacking(
     iteration computes, are stacked.
     """
     body, num_outs = params.loop_body, len(params.jaxpr.outs)
-    args, nonzero_first = body.operands(primals), body.operands(nonzero)
-    nonzero_in, lin = body.linearized(nonzero_first)
+    args = body.operands(primals)
+    nonzero_in, lin = body.linearized(body.operands(nonzero))
     primal = LoopBody.closing_over(lin.primal, args)
     varying = primal.varying()
     inputs = dict[Atom, Array](zip(primal.binders.xs, args.xs, strict=True))
