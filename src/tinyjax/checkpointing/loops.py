@@ -57,7 +57,7 @@ cf.def_loop(
 )
 
 
-loop_tangent_p.def_rule(pr.ASKED)(lambda params: pr.asks_within(params.forward))
+loop_tangent_p.def_rule(pr.LIVE_ROOT)(lambda params: pr.contains_live_root(params.forward))
 
 
 @loop_tangent_p.def_lowering

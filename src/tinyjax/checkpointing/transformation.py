@@ -55,7 +55,7 @@ def _checkpoint_lowering(b: Lowering, operands: hlo.Values, params: CheckpointPa
     return low.from_branches(b, b.emit("stablehlo.case", (index,), results, {}, regions), avals)
 
 
-@checkpoint_p.def_rule(pr.INLINED)
+@checkpoint_p.def_rule(pr.INLINING)
 def _checkpoint_inlined(params: CheckpointParams) -> jx.Jaxpr | None:
     return None if _kept_apart(params) else params.jaxpr
 

@@ -37,7 +37,7 @@ def may_be_crossed(eqn: jx.JaxprEqn) -> bool:
     if not is_known and _masked(eqn) is None:
         return False
     avals = [x.aval for x in (*eqn.inputs, *eqn.out_binders)]
-    return all(aval.where is None for aval in avals) and not pr.asks(eqn)
+    return all(aval.where is None for aval in avals) and not pr.has_live_root(eqn)
 
 
 def _masked(eqn: jx.JaxprEqn) -> linear_maps.MaskedPullBack | None:

@@ -14,7 +14,7 @@ from tinyjax import dtypes, errors, frames, tree
 from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.names import Array, av, bc, bt, ck, ew, jv, jx, lz, opd, prim, program, ru, sh, tr
 from tinyjax.core.stablehlo import Lowering, Values
-from tinyjax.core.tracing.program_rules import ASKED, INLINED, def_evaluated, depends
+from tinyjax.core.tracing.program_rules import INLINING, LIVE_ROOT, def_evaluated, depends
 from tinyjax.core.tracing.staging import stage
 from tinyjax.custom_derivatives import closures, differentiated_calls
 
@@ -254,7 +254,7 @@ custom_vjp_tangent_p.def_jvp(_refuse_forward_mode)
 # The transpose is the user's: of each operand it gives the cotangent as it is, summed or not.
 
 
-custom_vjp_tangent_p.def_rule(ASKED)(lambda params: True)
+custom_vjp_tangent_p.def_rule(LIVE_ROOT)(lambda params: True)
 
 
 custom_vjp_tangent_p.def_abstract_eval(lambda avals, params: params.out_avals)
@@ -619,10 +619,10 @@ def_evaluated(custom_call_p, lambda params: params.jaxpr)
 custom_call_p.def_abstract_eval(lambda avals, params: params.jaxpr.out_avals)
 
 
-custom_call_p.def_rule(INLINED)(lambda params: params.jaxpr)
+custom_call_p.def_rule(INLINING)(lambda params: params.jaxpr)
 
 
-custom_call_p.def_rule(ASKED)(lambda params: params.rule.reverse)
+custom_call_p.def_rule(LIVE_ROOT)(lambda params: params.rule.reverse)
 
 
 @custom_call_p.def_lowering

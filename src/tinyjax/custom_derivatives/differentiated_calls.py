@@ -81,7 +81,7 @@ def _linearized(trace: jv.JVPTrace, call: tr.CustomCall, args: Sequence[Array]) 
     with tr.use_trace(trace):
         plain = call.fun(*args)
     stripped = _stripped(call, trace, [False])
-    if any(map(pr.asks, linear.eqns[start:])):
+    if any(map(pr.has_live_root, linear.eqns[start:])):
         stripped = _applying_rules(stripped)
     outs = linear.process_custom_call(stripped, primals)
     return trace.joined(outs, trace.split(plain)[1])

@@ -274,7 +274,7 @@ class _Closing(Rewriting):
         if eqn.primitive.name == "jit":
             return jt.jit_p, jt.JitParams(self.program(params.jaxpr), params.name)
         if eqn.primitive.name == "custom_call":
-            called = eqn.primitive.rule(pr.INLINED)(params)
+            called = eqn.primitive.rule(pr.INLINING)(params)
             assert called is not None, "a call with rules of its own calls a program"
             return jt.jit_p, jt.JitParams(self.program(called), params.name)
         if eqn.primitive.name == "call_exported" and params.program.jaxpr is not None:

@@ -130,7 +130,7 @@ def with_calls_inlined(jaxpr: jx.Jaxpr) -> jx.Jaxpr:
 
 def _called(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
     rules = eqn.primitive.rules.extensions
-    return eqn.primitive.rule(pr.INLINED)(eqn.params) if pr.INLINED in rules else None
+    return eqn.primitive.rule(pr.INLINING)(eqn.params) if pr.INLINING in rules else None
 
 
 def with_compositions(jaxpr: jx.Jaxpr) -> jx.Jaxpr:

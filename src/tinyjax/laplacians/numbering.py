@@ -159,7 +159,7 @@ def works_elementwise(jaxpr: jx.Jaxpr, skip: int = 0) -> bool:
             continue
         shapes.update(x.aval.shape for x in (*eqn.inputs, *eqn.out_binders))
         rules = eqn.primitive.rules.extensions
-        called = rules[pr.INLINED](eqn.params) if pr.INLINED in rules else None
+        called = rules[pr.INLINING](eqn.params) if pr.INLINING in rules else None
         is_call = called is not None and works_elementwise(called)
         if not is_call and prim.ELEMENTWISE not in rules:
             return False

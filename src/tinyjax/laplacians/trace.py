@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from tinyjax import checkpointing, errors
 from tinyjax.autodiff import taylor
 from tinyjax.core.names import Array, av, bc, cond, jt, jv, jx, prim, sc, sh, stg, tr, wl
-from tinyjax.core.tracing.program_rules import ASKED
+from tinyjax.core.tracing.program_rules import LIVE_ROOT
 from tinyjax.custom_derivatives import custom_calls, differentiated_calls
 from tinyjax.dtypes import HostArray, is_float, is_inexact
 from tinyjax.laplacians import numbering as nb, rows as rw
@@ -95,8 +95,8 @@ class LaplacianTrace(tr.Trace):
     ) -> Sequence[Array]:
         primals = [self.primal(x) for x in args]
         rule: rw.Rule = lambda xs, ts: primitive.rules.jvp(xs, ts, params)  # noqa: E731
-        asked = primitive.rules.extensions.get(ASKED)
-        if asked is not None and asked(params):
+        is_live = primitive.rules.extensions.get(LIVE_ROOT)
+        if is_live is not None and is_live(params):
             rule = differentiated_calls.by_reverse_mode(lambda *xs: tr.bind(primitive, xs, params))
         avals = primitive.check_types([x.aval for x in primals], params)
         if avals is None:

@@ -90,7 +90,7 @@ def _lowering(b: Lowering, operands: Values, params: ConcurrentParams) -> Values
     return low.call_jaxpr(b, params.jaxpr, params.name, operands)
 
 
-concurrent_p.def_rule(pr.INLINED)(lambda params: params.jaxpr)
+concurrent_p.def_rule(pr.INLINING)(lambda params: params.jaxpr)
 
 
 bind_concurrent: Final = program.def_call(

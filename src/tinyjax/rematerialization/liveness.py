@@ -100,7 +100,7 @@ def _inlined(eqn: jx.JaxprEqn) -> jx.Jaxpr | None:
     if isinstance(eqn.params, LinearMapParams):
         return eqn.params.forward
     rules = eqn.primitive.rules.extensions
-    return eqn.primitive.rule(pr.INLINED)(eqn.params) if pr.INLINED in rules else None
+    return eqn.primitive.rule(pr.INLINING)(eqn.params) if pr.INLINING in rules else None
 
 
 def _size(x: jx.Atom) -> int:

@@ -23,7 +23,7 @@ _bind_budget = program.def_call(
     "a program with a memory budget",
     lambda params, jaxpr: attrs.evolve(params, jaxpr=jaxpr),
 )
-budget_p.def_rule(pr.INLINED)(lambda params: params.jaxpr)
+budget_p.def_rule(pr.INLINING)(lambda params: params.jaxpr)
 
 
 @budget_p.def_lowering

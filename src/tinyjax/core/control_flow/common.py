@@ -183,8 +183,8 @@ def at_front(batched: Sequence[bool]) -> tuple[int | None, ...]:
     return tuple([0 if b else None for b in batched])
 
 
-def of_those(mapped: MappedAxis, mask: Array, program: Jaxpr) -> MappedAxis:
-    """The axis to map a program over, of which it concerns only the examples where a mask holds.
+def with_mask(mapped: MappedAxis, mask: Array, program: Jaxpr) -> MappedAxis:
+    """Return the axis to map a program over, which only the examples execute where a mask holds.
 
     It makes a difference to what the program does besides computing its results.
     """

@@ -185,7 +185,7 @@ def _cond_linearize(
     return outs[:n], nonzero_out, tangent_map
 
 
-@cond_p.def_rule(pr.DEPENDS)
+@cond_p.def_rule(pr.DEPENDENCE)
 def _cond_depends(params: CondParams, dependent: tuple[bool, ...]) -> tuple[bool, ...]:
     chosen, *rest = dependent
     if chosen:
@@ -196,10 +196,10 @@ def _cond_depends(params: CondParams, dependent: tuple[bool, ...]) -> tuple[bool
 cond_p.def_rule(pr.PRUNE)(cfp.prune_cond)
 
 
-@cond_p.def_rule(pr.FORWARDS)
+@cond_p.def_rule(pr.FORWARDING)
 def _cond_forwards(params: CondParams) -> tuple[int | None, ...]:
     """What all branches return as they were given it."""
-    columns = zip(*map(pr.handed_on, params.branches), strict=True)
+    columns = zip(*map(pr.forwarded_parameters, params.branches), strict=True)
     return tuple(
         [
             None if first is None or any(place != first for place in rest) else 1 + first
@@ -249,13 +249,13 @@ def _cond_batch(
     if any(same):
         programs = [pr.dce(branch, [alike is None for alike in same]) for branch in programs]
     results = [
-        _of_those_who_take(mapped, branch, ew.eq(index, full_like(index, i)), operands, batched)
+        _run_branch_masked(mapped, branch, ew.eq(index, full_like(index, i)), operands, batched)
         for i, branch in enumerate(programs)
     ]
     chosen = results[0]
     for i, result in enumerate(results[1:], start=1):
-        here = ew.eq(index, full_like(index, i))
-        chosen = [_select(here, x, y) for x, y in zip(result, chosen, strict=True)]
+        in_branch = ew.eq(index, full_like(index, i))
+        chosen = [_select(in_branch, x, y) for x, y in zip(result, chosen, strict=True)]
     computed = iter(chosen)
     outs = [next(computed) if alike is None else alike[0] for alike in same]
     return outs, [0 if alike is None else alike[1] for alike in same]
@@ -287,18 +287,18 @@ def _are_equal(x: jx.Lit, y: jx.Atom) -> bool:
     return pair[0].tobytes() == pair[1].tobytes()
 
 
-def _select(here: Array, x: Array, y: Array) -> Array:
-    return ew.select(bc.broadcast_in_dim(here, x.shape, (0,)), x, y)
+def _select(in_branch: Array, x: Array, y: Array) -> Array:
+    return ew.select(bc.broadcast_in_dim(in_branch, x.shape, (0,)), x, y)
 
 
-def _of_those_who_take(
+def _run_branch_masked(
     mapped: prim.MappedAxis,
     branch: jx.Jaxpr,
-    here: Array,
+    in_branch: Array,
     operands: Sequence[Array],
     batched: Sequence[bool],
 ) -> Sequence[Array]:
-    """Apply a branch to many examples, of which some take it; what others get is of no account.
+    """Apply a branch to many examples, some of which take it; results of others are discarded.
 
     The others come along as copies of the first who does, which keeps the infinities and NaNs that
     they would get out of the derivatives, and ends a ``while_loop`` that might not end for them.
@@ -308,12 +308,12 @@ def _of_those_who_take(
     used = {x for eqn in branch.eqns for x in eqn.inputs}
     marks = [mark and var in used for mark, var in zip(batched, branch.in_binders, strict=True)]
 
-    def of_many(here: Array, operands: Sequence[Array]) -> list[Array]:
+    def run_batched(in_branch: Array, operands: Sequence[Array]) -> list[Array]:
         # not through batch_jaxpr: equations that are inlined here must not be recorded twice,
         # or nested branches would take time quadratic in their depth
         outs, axes = bt.batch_flat(
             lambda *args: jx.eval_jaxpr(branch, args),
-            cf.of_those(mapped, here, branch),
+            cf.with_mask(mapped, in_branch, branch),
             operands,
             cf.at_front(batched),
         )
@@ -324,13 +324,18 @@ def _of_those_who_take(
     differentiable = any(isinstance(x, jx.Var) and dtypes.is_inexact(x.aval.dtype) for x in used)
     matters = differentiable or cf.contains(branch, "while") or jx.effects(branch).any
     if not matters or not mapped.size or cf.meets_others(mapped, branch):
-        return of_many(here, operands)
-    avals = [x.aval for x in (here, *operands)]
-    run = stage(lambda here, *operands: of_many(here, first_example(here, operands, marks)), avals)
+        return run_batched(in_branch, operands)
+    avals = [x.aval for x in (in_branch, *operands)]
+    run = stage(
+        lambda in_branch, *operands: run_batched(
+            in_branch, first_example(in_branch, operands, marks)
+        ),
+        avals,
+    )
     zeros = tuple([jx.zero_literal(aval) for aval in run.jaxpr.out_avals])
     nothing = Staged(jx.Jaxpr(tuple(map(jx.Var, avals)), (), zeros), ())
-    anyone = ew.convert_element_type(rd.reduce_or(here, (0,)), dtypes.int32)
-    return bind_branches(anyone, [nothing, run], [here, *operands])
+    anyone = ew.convert_element_type(rd.reduce_or(in_branch, (0,)), dtypes.int32)
+    return bind_branches(anyone, [nothing, run], [in_branch, *operands])
 
 
 # The functions

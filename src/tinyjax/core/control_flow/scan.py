@@ -128,7 +128,7 @@ def _scan_type(avals: prim.Avals, params: ScanParams) -> prim.Avals:
     return [*gives.carry, *av.stacked(gives.ys, params.length)]
 
 
-@scan_p.def_rule(pr.INLINED)
+@scan_p.def_rule(pr.INLINING)
 def _scan_inlined(params: ScanParams) -> Jaxpr | None:
     """A loop of one iteration is its body."""
     if params.length != 1:
@@ -146,11 +146,11 @@ def _reshaped(x: Atom, to: Var) -> JaxprEqn:
     return JaxprEqn(sh.reshape_p, (x,), sh.ReshapeParams(to.aval.shape), (to,))
 
 
-@scan_p.def_rule(pr.FORWARDS)
+@scan_p.def_rule(pr.FORWARDING)
 def _scan_forwards(params: ScanParams) -> tuple[int | None, ...]:
     """What an iteration leaves as it is."""
     k, m = params.num_consts, params.num_carry
-    places = enumerate(pr.handed_on(params.jaxpr))
+    places = enumerate(pr.forwarded_parameters(params.jaxpr))
     return tuple([k + i if i < m and place == k + i else None for i, place in places])
 
 
@@ -332,17 +332,17 @@ def _scan_linearize(
 scan_p.def_rule(pr.PRUNE)(cfp.prune_scan)
 
 
-@scan_p.def_rule(pr.DEPENDS)
+@scan_p.def_rule(pr.DEPENDENCE)
 def _scan_depends(params: ScanParams, dependent: tuple[bool, ...]) -> tuple[bool, ...]:
     body = params.loop_body
     operands = body.dependent(body.operands(dependent))
     return (*operands.carry, *body.results(pr.depends(body.jaxpr, operands.flat)).ys)
 
 
-@scan_p.def_rule(pr.ASKED)
+@scan_p.def_rule(pr.LIVE_ROOT)
 def _scan_asked(params: ScanParams) -> bool:
     # an iteration may begin with a cotangent though none comes from outside
-    return pr.asks_within(params.jaxpr)
+    return pr.contains_live_root(params.jaxpr)
 
 
 @scan_p.def_transpose

@@ -40,7 +40,7 @@ from tinyjax.core.tracing import (
     trace as tr,
 )
 from tinyjax.core.tracing.checking import checked
-from tinyjax.core.tracing.program_rules import Run, handed_on
+from tinyjax.core.tracing.program_rules import Run, forwarded_parameters
 from tinyjax.core.tracing.staging import is_called
 from tinyjax.core.transforms import batching as bt
 from tinyjax.core.values import avals as av
@@ -106,11 +106,11 @@ def _while_type(avals: prim.Avals, params: WhileParams) -> prim.Avals:
 while_p.def_rule(pr.PRUNE)(prune_while)
 
 
-@while_p.def_rule(pr.FORWARDS)
+@while_p.def_rule(pr.FORWARDING)
 def _while_forwards(params: WhileParams) -> tuple[int | None, ...]:
     """What an iteration leaves as it is."""
     n, m = params.num_condition, params.num_body
-    places = enumerate(handed_on(params.body))
+    places = enumerate(forwarded_parameters(params.body))
     return tuple([n + m + i if place == m + i else None for i, place in places])
 
 
@@ -192,7 +192,7 @@ def _while_batch(
     marks = given.each(lambda part: [axis is not None for axis in part])
     in_axes = LoopOperands(cf.at_front(marks.consts), ())
     k = params.num_body
-    changes = [place != k + i for i, place in enumerate(handed_on(params.body))]
+    changes = [place != k + i for i, place in enumerate(forwarded_parameters(params.body))]
 
     def of_condition(batched: Sequence[bool], mapped: prim.MappedAxis = mapped) -> bt.Batched:
         return bt.batch_jaxpr(params.condition, mapped, (*in_fixed, *cf.at_front(batched)))
@@ -263,13 +263,13 @@ def _bind_masked(
         own: Sequence[Array] = [*other, *before]
         if copies:
             own = first_example(going, own, batched.flat)
-        step, _ = map_body(cf.of_those(mapped, going, params.body))
+        step, _ = map_body(cf.with_mask(mapped, going, params.body))
         outs = jx.eval_jaxpr(step.jaxpr, [*step.closed, *own])
         after = [
             ew.select(broadcast_in_dim(going, x.shape, (0,)), x, y) if b else y
             for x, y, b in zip(outs, before, batched.carry, strict=True)
         ]
-        test, _ = map_condition(cf.of_those(mapped, going, params.condition))
+        test, _ = map_condition(cf.with_mask(mapped, going, params.condition))
         (still,) = jx.eval_jaxpr(test.jaxpr, [*test.consts, *fixed, *after])
         still = ew.and_(going, still) if jx.effects(params.condition).any else still
         return LoopResults([still, *after])
@@ -288,15 +288,15 @@ def _bind_masked(
     return outs[1:]
 
 
-def first_example(here: Array, operands: Sequence[Array], batched: Sequence[bool]) -> list[Array]:
-    """Give the examples that take no part the operands of the first that does.
+def first_example(active: Array, operands: Sequence[Array], batched: Sequence[bool]) -> list[Array]:
+    """Give examples that are not active the operands of the first that is.
 
-    A loop among what is computed then ends for all, since it does for those who take part.
+    A loop among what is computed then ends for all, since it does for active examples.
     """
     # Its place as a minimum, which XLA computes faster than an argmax; 0 where there is none.
-    size = here.shape[0]
-    places = sh.iota(here.shape, dtypes.int32 if fit_int32((size,)) else dtypes.int64, 0)
-    first = rd.reduce_min(ew.select(here, places, sh.full_like(places, size)), (0,))
+    size = active.shape[0]
+    places = sh.iota(active.shape, dtypes.int32 if fit_int32((size,)) else dtypes.int64, 0)
+    first = rd.reduce_min(ew.select(active, places, sh.full_like(places, size)), (0,))
     first = ew.rem(first, sh.full_like(first, size))
     first = first.aval.untold(first)
     result = []
@@ -307,7 +307,7 @@ def first_example(here: Array, operands: Sequence[Array], batched: Sequence[bool
         one = dynamic_index_in_dim(x.aval.untold(x), first, 0, keepdims=False)
         copies = broadcast_in_dim(one, x.shape, tuple(range(1, x.ndim)))
         others = x.aval.laid(stop_gradient(copies))
-        result.append(ew.select(broadcast_in_dim(here, x.shape, (0,)), x, others))
+        result.append(ew.select(broadcast_in_dim(active, x.shape, (0,)), x, others))
     return result
 
 

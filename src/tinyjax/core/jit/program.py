@@ -17,7 +17,7 @@ from tinyjax.core.lowering import call_jaxpr
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values
 from tinyjax.core.tracing import jaxpr as jx, primitive as prim, staging as stg
-from tinyjax.core.tracing.program_rules import CALLED, INLINED, def_evaluated
+from tinyjax.core.tracing.program_rules import CALLED, INLINING, def_evaluated
 from tinyjax.core.tracing.trace import bind
 from tinyjax.core.transforms.batching import batch_jaxpr
 from tinyjax.core.transforms.jvp import jvp_jaxpr
@@ -184,7 +184,7 @@ def _jit_lowering(b: Lowering, operands: Values, params: JitParams) -> Values:
     return call_jaxpr(b, params.jaxpr, params.name, operands)
 
 
-jit_p.def_rule(INLINED)(lambda params: params.jaxpr)
+jit_p.def_rule(INLINING)(lambda params: params.jaxpr)
 
 
 _bind_jit = def_call(

@@ -19,9 +19,9 @@ from tinyjax.core.values.operands import as_array
 
 P = TypeVar("P")
 
-#: The rule of a primitive that stands for a program: returns it, of the parameters, or None where
-#: it must not be written in the equation's place. It has the equation's operands and results.
-INLINED: Final[RuleKey[Callable[[Any], jx.Jaxpr | None]]] = RuleKey("inlined")
+#: The inlining of a primitive that stands for a program: returns it, of the parameters, or None
+#: where it must not be written in the equation's place. It has the equation's operands and results.
+INLINING: Final[RuleKey[Callable[[Any], jx.Jaxpr | None]]] = RuleKey("inlining")
 
 #: The rule of a primitive that runs one of several programs, by its first operand, and hands them
 #: the others: returns the parameters for other programs. Indices that no program has are not used.
@@ -31,13 +31,17 @@ CHOICE: Final[RuleKey[Callable[[tuple[jx.Jaxpr, ...]], Any]]] = RuleKey("choice"
 #: the parameters with another jaxpr in its place.
 CALLED: Final[RuleKey[Callable[[Any, jx.Jaxpr], Any]]] = RuleKey("called")
 
-#: The rule of a primitive with programs in its parameters that says, of the parameters and of which
-#: operands are marked, which results depend on those. Without one, and not called, all do.
-DEPENDS: Final[RuleKey[Callable[[Any, tuple[bool, ...]], tuple[bool, ...]]]] = RuleKey("depends")
+#: The dependence of results on operands, of a primitive with programs in its parameters: says, of
+#: the parameters and of which operands are marked, which results depend on those. Without a rule,
+#: and not called, all do.
+DEPENDENCE: Final[RuleKey[Callable[[Any, tuple[bool, ...]], tuple[bool, ...]]]] = RuleKey(
+    "dependence"
+)
 
-#: The rule of a primitive with programs in its parameters that says, of the parameters, which
-#: results are operands that nothing changes: for each result the operand's number, or None.
-FORWARDS: Final[RuleKey[Callable[[Any], tuple[int | None, ...]]]] = RuleKey("forwards")
+#: The forwarding of operands, by a primitive with programs in its parameters: says, of the
+#: parameters, which results are operands that nothing changes: for each the operand's number, or
+#: None.
+FORWARDING: Final[RuleKey[Callable[[Any], tuple[int | None, ...]]]] = RuleKey("forwarding")
 
 #: The rule of a primitive that can do without some of its results: an equation, and which are used.
 #: Only of those must what it returns be an equation.
@@ -50,9 +54,10 @@ CHECKPOINTED: Final[RuleKey[prim.LinearizeRule[Any]]] = RuleKey("checkpointed")
 #: places of both, in order.
 PLACES: Final[RuleKey[Callable[[Any], tuple[Sequence[Any], Sequence[Any]]]]] = RuleKey("places")
 
-#: The rule of a primitive whose transpose rule is asked even where all cotangents are known to be
-#: zero, because the user's rule for the way back decides: of the parameters, says whether it is.
-ASKED: Final[RuleKey[Callable[[Any], bool]]] = RuleKey("asked")
+#: The rule of a primitive whose transpose is a root of liveness: it is applied even where all
+#: cotangents are known to be zero, because the user's rule for the way back decides. Says, of the
+#: parameters, whether it is.
+LIVE_ROOT: Final[RuleKey[Callable[[Any], bool]]] = RuleKey("live_root")
 
 #: The rule of a primitive that is a loop: of the parameters, how often its programs run, or None
 #: where that is not known before it runs.
@@ -175,19 +180,19 @@ def independent_part(eqn: jx.JaxprEqn, atoms: Set[jx.Atom]) -> jx.JaxprEqn | Non
 def dependent_results(eqn: jx.JaxprEqn, on: Collection[jx.Atom]) -> Sequence[jx.Var]:
     """The results of an equation that depend on some atoms, of which it has one as an operand."""
     rules, results = eqn.primitive.rules.extensions, eqn.out_binders
-    if len(results) == 1 or not (DEPENDS in rules or CALLED in rules):
+    if len(results) == 1 or not (DEPENDENCE in rules or CALLED in rules):
         return results
     marks = tuple([x in on for x in eqn.inputs])
-    if DEPENDS in rules:
-        return prim.marked(results, eqn.primitive.rule(DEPENDS)(eqn.params, marks))
+    if DEPENDENCE in rules:
+        return prim.marked(results, eqn.primitive.rule(DEPENDENCE)(eqn.params, marks))
     (inner,) = jx.subjaxprs(eqn.params)
     return prim.marked(results, depends(inner, marks))
 
 
-def handed_on(jaxpr: jx.Jaxpr) -> tuple[int | None, ...]:
+def forwarded_parameters(jaxpr: jx.Jaxpr) -> tuple[int | None, ...]:
     """Find the results that are parameters: for each its number, or None where it is computed.
 
-    Calls, loops and choices that hand a value on are looked through.
+    Calls, loops and choices that forward a value are looked through.
     """
 
     def make() -> tuple[int | None, ...]:
@@ -198,33 +203,33 @@ def handed_on(jaxpr: jx.Jaxpr) -> tuple[int | None, ...]:
                     places[var] = places[eqn.inputs[i]]
         return tuple([places.get(x) for x in jaxpr.outs])
 
-    return jaxpr.derive("handed_on", make)
+    return jaxpr.derive("forwarded_parameters", make)
 
 
 def _forwarded_operands(eqn: jx.JaxprEqn) -> tuple[int | None, ...]:
     rules = eqn.primitive.rules.extensions
-    if FORWARDS in rules:
-        return eqn.primitive.rule(FORWARDS)(eqn.params)
+    if FORWARDING in rules:
+        return eqn.primitive.rule(FORWARDING)(eqn.params)
     if CALLED not in rules:
         return ()
     (inner,) = jx.subjaxprs(eqn.params)
-    return handed_on(inner)
+    return forwarded_parameters(inner)
 
 
-def is_asked(eqn: jx.JaxprEqn) -> bool:
-    """Whether an equation's transpose rule is asked though no cotangent reaches it (``ASKED``)."""
-    rule = eqn.primitive.rules.extensions.get(ASKED)
+def is_live_root(eqn: jx.JaxprEqn) -> bool:
+    """Return whether an equation is transposed though no cotangent reaches it (``LIVE_ROOT``)."""
+    rule = eqn.primitive.rules.extensions.get(LIVE_ROOT)
     return rule is not None and bool(rule(eqn.params))
 
 
-def asks(eqn: jx.JaxprEqn) -> bool:
-    """Whether an equation, or one of the programs in it, is asked (``is_asked``)."""
-    return is_asked(eqn) or any(map(asks_within, jx.subjaxprs(eqn.params)))
+def has_live_root(eqn: jx.JaxprEqn) -> bool:
+    """Return whether an equation, or one of the programs in it, is a root of liveness."""
+    return is_live_root(eqn) or any(map(contains_live_root, jx.subjaxprs(eqn.params)))
 
 
-def asks_within(jaxpr: jx.Jaxpr) -> bool:
-    """Whether a program has an equation that is asked."""
-    return jx.some_eqn(jaxpr, "asks", is_asked)
+def contains_live_root(jaxpr: jx.Jaxpr) -> bool:
+    """Return whether a program has an equation that is a root of liveness."""
+    return jx.some_eqn(jaxpr, "live root", is_live_root)
 
 
 def chooses(eqn: jx.JaxprEqn) -> bool:

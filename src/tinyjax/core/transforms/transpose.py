@@ -4,7 +4,7 @@ The equations are visited from last to first. The ``transpose`` rule of an equat
 takes the cotangents of its results and returns those of the operands in which it is linear.
 Cotangents of the same variable are added.
 
-Rules are not called where no cotangent comes, except those of the user's (``ASKED``): where a
+Rules are not called where no cotangent comes, except those of the user's (``LIVE_ROOT``): where a
 result depends on what has such a rule, the rule decides what the cotangents of its operands are,
 even if a later one said that no cotangent comes.
 """
@@ -34,11 +34,11 @@ from tinyjax.core.tracing.primitive import (
     with_zeros,
 )
 from tinyjax.core.tracing.program_rules import (
-    asks,
     chooses,
     dependents,
+    has_live_root,
     independent_part,
-    is_asked,
+    is_live_root,
     prune_eqn,
 )
 from tinyjax.core.tracing.staging import Staged, stage, transposed_source
@@ -100,7 +100,7 @@ class Transposer:
         totals, unreached = _seeds(self.outs, known, cotangents)
         if not totals:
             return [ZERO] * len(self.linear_inputs)
-        if unreached and not any(map(asks, eqns)):
+        if unreached and not any(map(has_live_root, eqns)):
             unreached.clear()
         choices = _choices(self, totals, rule)
         rule = rule if choices is None else choices.apply
@@ -140,7 +140,7 @@ class Transposer:
                         if result is not None and result is not ZERO:
                             before = totals.get(x)
                             totals[x] = result if before is None else add_arrays(before, result)
-                        elif asks(eqn) or not unreached.isdisjoint(eqn.out_binders):
+                        elif has_live_root(eqn) or not unreached.isdisjoint(eqn.out_binders):
                             unreached.add(x)
             if choices is not None:
                 choices.settle()
@@ -253,11 +253,11 @@ def _asking(
     used = tuple([ct is not ZERO or x in unreached for x, ct in zip(binders, cotangents)])  # noqa: B905
     if not any(used):
         return eqn, []
-    if not all(used) and (not unreached.isdisjoint(binders) or asks(eqn)):
+    if not all(used) and (not unreached.isdisjoint(binders) or has_live_root(eqn)):
         by_binder = dict(zip(binders, cotangents, strict=True))
         eqn = prune_eqn(eqn, used)
         cotangents = [by_binder[x] for x in eqn.out_binders]
-    if all(ct is ZERO for ct in cotangents) and not is_asked(eqn):
+    if all(ct is ZERO for ct in cotangents) and not is_live_root(eqn):
         unreached.update(eqn.inputs)
         return eqn, []
     return eqn, cotangents

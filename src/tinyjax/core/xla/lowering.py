@@ -69,7 +69,7 @@ def depth(jaxpr: jx.Jaxpr) -> int:
 def _depth(eqn: jx.JaxprEqn) -> int:
     inner = max(map(depth, jx.subjaxprs(eqn.params)))
     rules = eqn.primitive.rules.extensions
-    return inner + 1 if pr.INLINED in rules or pr.CHOICE in rules else inner
+    return inner + 1 if pr.INLINING in rules or pr.CHOICE in rules else inner
 
 
 def _is_small(eqn: jx.JaxprEqn) -> bool:
@@ -188,8 +188,8 @@ class _Flattening:
             var = jx.Var(eqn.out_binders[0].aval)
             self._views[var] = jx.JaxprEqn(primitive, tuple(inputs), params, (var,), eqn.source)
             return (var,)
-        if pr.INLINED in rules:
-            body = primitive.rule(pr.INLINED)(params)
+        if pr.INLINING in rules:
+            body = primitive.rule(pr.INLINING)(params)
             if body is not None and not self._is_shared(body, params):
                 return self._read(body, inputs, items)
         if pr.CHOICE in rules and _depth(eqn) >= self._deepest and _is_small(eqn):
@@ -261,7 +261,7 @@ def _call_sites(program: jx.Jaxpr) -> Counter[bytes]:
         seen.add(jaxpr.digest)
         for eqn in jaxpr.eqns:
             inner = jx.subjaxprs(eqn.params)
-            if pr.INLINED in eqn.primitive.rules.extensions:
+            if pr.INLINING in eqn.primitive.rules.extensions:
                 sites.update([called.digest for called in inner])
             pending += inner
     return sites
