@@ -144,21 +144,38 @@ def lower_jaxpr(b: Lowering, jaxpr: jx.Jaxpr, operands: Sequence[Value]) -> list
 # Programs for several devices: what writes these, their module holds
 
 
-def as_parts(b: Lowering, x: Value, aval: ShapedArray) -> Value:
-    """Say of what an equation's rule writes how its parts lie, if its type says so."""
-    return x if b.module.divided is None else b.module.divided.as_parts(b, x, aval)
+def as_parts(b: Lowering, x: Value, aval: ShapedArray, rows: int | None = None) -> Value:
+    """Say of what an equation's rule writes how its parts lie, if its type says so.
+
+    Args:
+        b: what to write with.
+        x: what was written.
+        aval: its type.
+        rows: how many values of the type it is a stack of; None where it is one itself.
+    """
+    if b.module.divided is None:
+        return x
+    return b.module.divided.as_parts(b, x, _in_rows(aval, rows))
 
 
-def all_as_parts(b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray]) -> list[Value]:
+def all_as_parts(
+    b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray], rows: int | None = None
+) -> list[Value]:
     """Say it of several: of the state of a loop, where it begins and where it ends."""
     if b.module.divided is None:
         return [*xs]
-    return [b.module.divided.as_parts(b, x, aval) for x, aval in zip(xs, avals, strict=True)]
+    return [as_parts(b, x, aval, rows) for x, aval in zip(xs, avals, strict=True)]
 
 
-def parts_of_whole(b: Lowering, x: Value, aval: ShapedArray) -> Value:
-    """Make parts of a value, if its type is to say so."""
-    return x if b.module.divided is None else b.module.divided.parts_of_whole(b, x, aval)
+def parts_of_whole(b: Lowering, x: Value, aval: ShapedArray, rows: int) -> Value:
+    """Make parts of a stack of so many values, if their type is to say so."""
+    if b.module.divided is None:
+        return x
+    return b.module.divided.parts_of_whole(b, x, _in_rows(aval, rows))
+
+
+def _in_rows(aval: ShapedArray, rows: int | None) -> ShapedArray:
+    return aval if rows is None or aval.where is None else aval.stacked(rows)
 
 
 def from_branch(b: Lowering, xs: Sequence[Value], avals: Sequence[ShapedArray]) -> Sequence[Value]:

@@ -163,13 +163,10 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
     """
     loop, length = params.loop_body, params.length
     counter = dtypes.int32 if ints.fit_int32((length,)) else dtypes.int64
-    first_y = 1 + len(operands)
+    first_x, first_y = 1 + params.num_consts + params.num_carry, 1 + len(operands)
 
     avals, types = loop.in_avals, loop.out_avals.ys
     index = partial(b.scalar, dtype=counter)
-    stack_types = [_in_rows(aval, length) for aval in types]
-    of_inputs = [_in_rows(aval, length) for aval in avals.xs]
-    state_types = [*avals.consts, *avals.carry, *of_inputs, *stack_types]
 
     def condition(state: list[hlo.Value]) -> hlo.Values:
         return [b.compare(state[0], index(length - length % params.unroll), "LT")]
@@ -186,17 +183,21 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
         ]
         return [b.add(i, index(1)), *args.consts, *after.carry, *args.xs, *ys]
 
+    def laid(state: list[hlo.Value]) -> list[hlo.Value]:
+        fixed = all_as_parts(b, state[1:first_x], [*avals.consts, *avals.carry])
+        return [state[0], *fixed, *all_as_parts(b, state[first_x:], [*avals.xs, *types], length)]
+
     def body(state: list[hlo.Value]) -> list[hlo.Value]:
         outer, b.counter = b.counter, state[0]
-        state = [state[0], *all_as_parts(b, state[1:], state_types)]
+        state = laid(state)
         for _ in range(params.unroll):
             state = iteration(state)
         b.counter = outer
-        return [state[0], *all_as_parts(b, state[1:], state_types)]
+        return laid(state)
 
     results = loop.results(b.results)
     zeros = [b.full(0, _kept_as(of, a)) for of, a in zip(results.ys, types, strict=True)]
-    starting = [parts_of_whole(b, x, a) for x, a in zip(zeros, stack_types, strict=True)]
+    starting = [parts_of_whole(b, x, a, length) for x, a in zip(zeros, types, strict=True)]
     state = [index(0), *operands, *starting]
     ordered, observer = effects(params.jaxpr).ordered, params.observer
     if length >= params.unroll and length > 0:
@@ -213,26 +214,21 @@ def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo
     return [*carry, *ys]
 
 
-def _in_rows(aval: av.ShapedArray, count: int) -> av.ShapedArray:
-    """The type of so many rows, where types say how these lie."""
-    return aval if aval.where is None else aval.stacked(count)
-
-
 def _starts(b: Lowering, place: hlo.Value, ndim: int) -> hlo.Values:
     return [place, *[b.scalar(0, place.dtype)] * (ndim - 1)]
 
 
 def _read_row(b: Lowering, x: hlo.Value, place: hlo.Value, aval: av.ShapedArray) -> hlo.Value:
     row = b.dynamic_slice(x, _starts(b, place, len(x.shape)), (1, *x.shape[1:]))
-    return as_parts(b, b.reshape(as_parts(b, row, _in_rows(aval, 1)), x.shape[1:]), aval)
+    return as_parts(b, b.reshape(as_parts(b, row, aval, 1), x.shape[1:]), aval)
 
 
 def _write_row(
     b: Lowering, y: hlo.Value, row: hlo.Value, place: hlo.Value, aval: av.ShapedArray
 ) -> hlo.Value:
-    row = as_parts(b, b.reshape(row, (1, *row.shape)), _in_rows(aval, 1))
+    row = as_parts(b, b.reshape(row, (1, *row.shape)), aval, 1)
     stack = b.dynamic_update_slice(y, _read_as(b, row, y.type), _starts(b, place, len(y.shape)))
-    return as_parts(b, stack, _in_rows(aval, y.shape[0]))
+    return as_parts(b, stack, aval, y.shape[0])
 
 
 def _read_as(b: Lowering, x: hlo.Value, of: hlo.TensorType) -> hlo.Value:
