@@ -153,9 +153,8 @@ def as_parts(b: Lowering, x: Value, aval: ShapedArray, rows: int | None = None) 
         aval: its type.
         rows: how many values of the type it is a stack of; None where it is one itself.
     """
-    if b.module.divided is None:
-        return x
-    return b.module.divided.as_parts(b, x, _in_rows(aval, rows))
+    divided = b.module.divided
+    return x if divided is None else divided.as_parts(b, x, _in_rows(aval, rows))
 
 
 def all_as_parts(
@@ -169,9 +168,8 @@ def all_as_parts(
 
 def parts_of_whole(b: Lowering, x: Value, aval: ShapedArray, rows: int) -> Value:
     """Make parts of a stack of so many values, if their type is to say so."""
-    if b.module.divided is None:
-        return x
-    return b.module.divided.parts_of_whole(b, x, _in_rows(aval, rows))
+    divided = b.module.divided
+    return x if divided is None else divided.parts_of_whole(b, x, _in_rows(aval, rows))
 
 
 def _in_rows(aval: ShapedArray, rows: int | None) -> ShapedArray:
