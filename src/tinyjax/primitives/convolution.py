@@ -100,66 +100,103 @@ def places(
     return ints.larger(left // stride + 1, 0)
 
 
-def _out_sizes(lhs: Axes, rhs: Axes, params: ConvParams) -> Axes:
-    """The spatial sizes of the result, for those of the operands."""
+@attrs.frozen(eq=False)
+class _Sizes:
+    """The sizes of the operands' axes, by what they are, and those of the result's space."""
+
+    batch: int
+    features: int
+    space: Axes
+    out_features: int
+    in_features: int
+    window: Axes
+    out_space: Axes
+
+
+def _sizes(avals: prim.Avals, params: ConvParams) -> _Sizes:
+    x, w = avals
+    batch, features, *space = (x.shape[axis] for axis in params.numbers.lhs_spec)
+    out_features, in_features, *window = (w.shape[axis] for axis in params.numbers.rhs_spec)
     dilations = params.lhs_dilation, params.rhs_dilation
-    return tuple(map(places, lhs, rhs, params.strides, params.padding, *dilations))
+    out_space = tuple(map(places, space, window, params.strides, params.padding, *dilations))
+    own = batch, features, tuple(space)
+    return _Sizes(*own, out_features, in_features, tuple(window), out_space)
+
+
+_Convolution: TypeAlias = Callable[[dtypes.HostArray, dtypes.HostArray], dtypes.HostArray]
 
 
 @conv_general_dilated_p.def_host
-def _conv_host(
-    avals: prim.Avals, params: ConvParams
-) -> Callable[[dtypes.HostArray, dtypes.HostArray], dtypes.HostArray]:
-    """A product of matrices: the elements under each window in a row, the kernel in columns."""
-    numbers, groups = params.numbers, params.feature_groups
-    wide = np.dtype(np.float32 if dtypes.is_narrow_float(params.dtype) else params.dtype)
-    batch, features, *space = (avals[0].shape[axis] for axis in numbers.lhs_spec)
-    out_features, _, *sizes = (avals[1].shape[axis] for axis in numbers.rhs_spec)
+def _conv_host(avals: prim.Avals, params: ConvParams) -> _Convolution:
+    sizes = _sizes(avals, params)
+    if 0 in sizes.out_space or not avals[0].size or not avals[1].size:
+        whole = sizes.batch // params.batch_groups, sizes.out_features, *sizes.out_space
+        nothing = np.zeros(whole, params.dtype).transpose(_to_layout(params))
+        return lambda x, w: nothing.copy()
+    return _of_lines(avals, params, sizes) or _by_products(params, sizes)
+
+
+def _to_layout(params: ConvParams) -> list[int]:
+    """Return the permutation of batch, features and space to the result's axes."""
+    return sorted(range(len(params.strides) + 2), key=params.numbers.out_spec.__getitem__)
+
+
+def _wide(params: ConvParams) -> dtypes.DType:
+    return np.dtype(np.float32 if dtypes.is_narrow_float(params.dtype) else params.dtype)
+
+
+def _of_lines(avals: prim.Avals, params: ConvParams, sizes: _Sizes) -> _Convolution | None:
+    """Convolve one line with another, where NumPy has a function for it."""
+    full, padding = [(k - 1, k - 1) for k in sizes.window], list(params.padding)
+    if (
+        not len(sizes.space) == sizes.batch == sizes.features == sizes.out_features == 1
+        or (*params.strides, *params.lhs_dilation, *params.rhs_dilation) != (1, 1, 1)
+        or padding not in (full, [(0, 0)])
+        or not avals[0].dtype == avals[1].dtype == params.dtype == _wide(params)
+    ):
+        return None
+    mode: Literal["full", "valid"] = "full" if padding == full else "valid"
+    is_real = not dtypes.is_complex(params.dtype)
+    space, (size,) = params.numbers.out_spec[2], sizes.out_space
+    shape = tuple([size if axis == space else 1 for axis in range(3)])
+
+    def convolve(x: dtypes.HostArray, w: dtypes.HostArray) -> dtypes.HostArray:
+        x, w = x.reshape(-1), w.reshape(-1)
+        if is_real and x.size >= w.size:  # in half the time
+            return np.correlate(x, w, mode).reshape(shape)
+        return np.convolve(x, w[::-1], mode).reshape(shape)
+
+    return convolve
+
+
+def _by_products(params: ConvParams, sizes: _Sizes) -> _Convolution:
+    """Multiply matrices: the elements under each window in a row, the kernel in columns."""
+    numbers, groups, wide = params.numbers, params.feature_groups, _wide(params)
+    batch, features, out_features = sizes.batch, sizes.features, sizes.out_features
+    space, window, out_space = sizes.space, sizes.window, sizes.out_space
     regrouped: tuple[int, ...] | None = None
     if params.batch_groups > 1:
         # each group of the batch has its own output features, so it can as well be features
         groups, batch = params.batch_groups, batch // params.batch_groups
         regrouped = (groups, batch, features, *space)
         features *= groups
-    out_sizes = _out_sizes(tuple(space), tuple(sizes), params)
-    inverse = sorted(range(len(out_sizes) + 2), key=numbers.out_spec.__getitem__)
-    if 0 in out_sizes or not avals[0].size or not avals[1].size:
-        nothing = np.zeros((batch, out_features, *out_sizes), params.dtype).transpose(inverse)
-        return lambda x, w: nothing.copy()
-    full = [(k - 1, k - 1) for k in sizes]
-    if (
-        len(space) == batch == features == out_features == 1
-        and (*params.strides, *params.lhs_dilation, *params.rhs_dilation) == (1, 1, 1)
-        and list(params.padding) in (full, [(0, 0)])
-        and avals[0].dtype == avals[1].dtype == params.dtype == wide
-    ):
-        mode: Literal["full", "valid"] = "full" if list(params.padding) == full else "valid"
-
-        def convolve_lines(x: dtypes.HostArray, w: dtypes.HostArray) -> dtypes.HostArray:
-            x, w = x.reshape(-1), w.reshape(-1)
-            if is_real and x.size >= w.size:  # in half the time
-                return np.correlate(x, w, mode).reshape(of_line)
-            return np.convolve(x, w[::-1], mode).reshape(of_line)
-
-        is_real = not dtypes.is_complex(params.dtype)
-        of_line = tuple([out_sizes[0] if axis == numbers.out_spec[2] else 1 for axis in range(3)])
-        return convolve_lines
     spread, spread_sizes = _spread_plan((batch, features, *space), params)
     hlo.check_size((batch, features, *spread_sizes))
     strides = np.empty((batch, features, *spread_sizes), wide).strides
     inputs, outputs = features // groups, out_features // groups
-    shape = (groups, batch, *out_sizes, inputs, *sizes)
+    shape = (groups, batch, *out_space, inputs, *window)
     steps = (
         *(inputs * strides[1], strides[0]),
         *(a * s for a, s in zip(strides[2:], params.strides, strict=True)),
         strides[1],
         *(a * d for a, d in zip(strides[2:], params.rhs_dilation, strict=True)),
     )
-    under_windows = groups, batch * prod(out_sizes), inputs * prod(sizes)
-    is_large = len(sizes) > 0 and prod(under_windows) * wide.itemsize >= _LARGE
-    of_kernel = groups, outputs, inputs * prod(sizes)
-    parts, whole = (groups, batch, *out_sizes, outputs), (batch, out_features, *out_sizes)
+    under_windows = groups, batch * prod(out_space), inputs * prod(window)
+    is_large = len(window) > 0 and prod(under_windows) * wide.itemsize >= _LARGE
+    of_kernel = groups, outputs, inputs * prod(window)
+    parts, whole = (groups, batch, *out_space, outputs), (batch, out_features, *out_space)
     order = (1, 0, len(parts) - 1, *range(2, len(parts) - 1))
+    to_layout = _to_layout(params)
 
     def convolve(x: dtypes.HostArray, w: dtypes.HostArray) -> dtypes.HostArray:
         x = x.transpose(numbers.lhs_spec).astype(wide, copy=False)
@@ -170,11 +207,11 @@ def _conv_host(
         windows = np.ndarray(shape, wide, x, 0, steps)
         if is_large:
             out = _by_pieces(windows, w.reshape(of_kernel)).reshape(whole)
-            return out.astype(params.dtype, copy=False).transpose(inverse)
-        rows = windows.reshape(under_windows)
-        products: dtypes.HostArray = np.matmul(rows, w.reshape(of_kernel).swapaxes(1, 2))
-        out = products.reshape(parts).transpose(order).reshape(whole)
-        return out.astype(params.dtype, copy=False).transpose(inverse)
+        else:
+            rows = windows.reshape(under_windows)
+            products: dtypes.HostArray = np.matmul(rows, w.reshape(of_kernel).swapaxes(1, 2))
+            out = products.reshape(parts).transpose(order).reshape(whole)
+        return out.astype(params.dtype, copy=False).transpose(to_layout)
 
     return convolve
 
@@ -254,21 +291,34 @@ def _spread_plan(
 @conv_general_dilated_p.def_abstract_eval
 def _conv_type(avals: prim.Avals, params: ConvParams) -> prim.Avals:
     x, w = avals
+    _check_layout(x, w, params)
+    sizes = _sizes(avals, params)
+    _check_groups(x, w, params, sizes)
+    whole = sizes.batch // params.batch_groups, sizes.out_features, *sizes.out_space
+    shape = tuple([whole[i] for i in _to_layout(params)])
+    weak = x.weak_type and w.weak_type and params.dtype == x.dtype
+    return (av.ShapedArray(shape, params.dtype, weak),)
+
+
+_NAME: Final = conv_general_dilated_p.name
+
+
+def _check_layout(x: av.ShapedArray, w: av.ShapedArray, params: ConvParams) -> None:
+    """Check dtypes, axes, and how the window moves."""
     numbers, ndim = params.numbers, x.ndim
-    name = "conv_general_dilated"
     if x.dtype != w.dtype:
-        raise errors.DtypeError(f"{name} needs operands of one dtype, but got {x} and {w}.")
-    ru.check_kind(name, x, "iufc")
-    ru.check_not_made_real(name, x.dtype, params.dtype)
+        raise errors.DtypeError(f"{_NAME} needs operands of one dtype, but got {x} and {w}.")
+    ru.check_kind(_NAME, x, "iufc")
+    ru.check_not_made_real(_NAME, x.dtype, params.dtype)
     if ndim < 2 or w.ndim != ndim:
         raise errors.ShapeError(
-            f"{name} needs operands with as many axes, two at least, but got {x} and {w}."
+            f"{_NAME} needs operands with as many axes, two at least, but got {x} and {w}."
         )
     for spec in (numbers.lhs_spec, numbers.rhs_spec, numbers.out_spec):
         if sorted(spec) != list(range(ndim)):
             raise errors.ShapeError(
-                f"{name} needs dimension numbers that are permutations of the {ndim} axes, but got "
-                f"{spec}."
+                f"{_NAME} needs dimension numbers that are permutations of the {ndim} axes, but "
+                f"got {spec}."
             )
     space = ndim - 2
     for what, entries in (
@@ -279,36 +329,32 @@ def _conv_type(avals: prim.Avals, params: ConvParams) -> prim.Avals:
     ):
         if len(entries) != space:
             raise errors.ShapeError(
-                f"{name} of {x} and {w} has {space} spatial axes, but {what} has {len(entries)} "
+                f"{_NAME} of {x} and {w} has {space} spatial axes, but {what} has {len(entries)} "
                 f"entries: {entries}."
             )
         if what != "padding" and any(n < 1 for n in entries if isinstance(n, int)):
-            raise errors.ShapeError(f"{name} needs positive {what}, but got {entries}.")
-    batch, features, *sizes = (x.shape[i] for i in numbers.lhs_spec)
-    out_features, in_features, *window = (w.shape[i] for i in numbers.rhs_spec)
+            raise errors.ShapeError(f"{_NAME} needs positive {what}, but got {entries}.")
+
+
+def _check_groups(x: av.ShapedArray, w: av.ShapedArray, params: ConvParams, sizes: _Sizes) -> None:
+    """Check that groups divide features and batch."""
     groups, batch_groups = params.feature_groups, params.batch_groups
     if groups < 1 or batch_groups < 1 or (groups > 1 and batch_groups > 1):
         raise errors.ArgumentError(
-            f"{name} takes groups of features or of the batch, not both, but got "
+            f"{_NAME} takes groups of features or of the batch, not both, but got "
             f"feature_group_count={groups} and batch_group_count={batch_groups}."
         )
-    if features != in_features * groups:
+    if sizes.features != sizes.in_features * groups:
         raise errors.ShapeError(
-            f"{name} of {x} and {w}: the left operand has {features} features on axis "
-            f"{numbers.lhs_spec[1]}, but {groups} groups of the kernel take {in_features} each, on "
-            f"axis {numbers.rhs_spec[1]}."
+            f"{_NAME} of {x} and {w}: the left operand has {sizes.features} features on axis "
+            f"{params.numbers.lhs_spec[1]}, but {groups} groups of the kernel take "
+            f"{sizes.in_features} each, on axis {params.numbers.rhs_spec[1]}."
         )
-    if out_features % (groups * batch_groups) or batch % batch_groups:
+    if sizes.out_features % (groups * batch_groups) or sizes.batch % batch_groups:
         raise errors.ShapeError(
-            f"{name} of {x} and {w}: groups must divide the {out_features} output features, and "
-            f"those of the batch its size {batch}, but got {groups} and {batch_groups}."
+            f"{_NAME} of {x} and {w}: groups must divide the {sizes.out_features} output features, "
+            f"and those of the batch its size {sizes.batch}, but got {groups} and {batch_groups}."
         )
-    shape = [0] * ndim
-    every = (batch // batch_groups, out_features, *_out_sizes(tuple(sizes), tuple(window), params))
-    for axis, n in zip(numbers.out_spec, every, strict=True):
-        shape[axis] = n
-    weak = x.weak_type and w.weak_type and params.dtype == x.dtype
-    return (av.ShapedArray(tuple(shape), params.dtype, weak),)
 
 
 @conv_general_dilated_p.def_lowering
