@@ -298,40 +298,44 @@ def operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
                 (first is not None and first.weak_type) or (second is not None and second.weak_type)
             ):
                 return x, y
-    if type(y) in PYTHON_NUMBERS and isinstance(x, Array):
-        splat = met_splats.get((y, type(y), x.aval))
-        if splat is not None:
-            return x, splat
-    elif type(x) in PYTHON_NUMBERS and isinstance(y, Array):
-        splat = met_splats.get((x, type(x), y.aval))
-        if splat is not None:
-            return splat, y
     # isinstance costs less than a call
-    a = x if isinstance(x, Array) else None if type(x) in PYTHON_NUMBERS else array_of(name, x)
-    b = y if isinstance(y, Array) else None if type(y) in PYTHON_NUMBERS else array_of(name, y)
-    if a is None:
-        if b is not None and _is_held(x, b):
-            return beside(name, x, b.aval), b
-        a, b = arrays(name, x, y if b is None else b)
-    if b is None:
-        if _is_held(y, a):
-            return a, beside(name, y, a.aval)
+    if type(x) in PYTHON_NUMBERS:
+        if type(y) in PYTHON_NUMBERS:
+            a, b = arrays(name, x, y)
+        else:
+            b = y if isinstance(y, Array) else array_of(name, y)
+            number = met_splats.get((x, type(x), b.aval))
+            if number is None and _is_held(x, b):
+                number = beside(name, x, b.aval)
+            if number is not None:
+                return number, b
+            a, b = arrays(name, x, b)
+    elif type(y) in PYTHON_NUMBERS:
+        a = x if isinstance(x, Array) else array_of(name, x)
+        number = met_splats.get((y, type(y), a.aval))
+        if number is None and _is_held(y, a):
+            number = beside(name, y, a.aval)
+        if number is not None:
+            return a, number
         a, b = arrays(name, a, y)
+    else:
+        a = x if isinstance(x, Array) else array_of(name, x)
+        b = y if isinstance(y, Array) else array_of(name, y)
     first, second = a._aval or a.aval, b._aval or b.aval
     if first is second:
         return a, b
     if first.dtype != second.dtype or first.weak_type != second.weak_type:
         a, b = promote_dtypes(a, b)
     p_shape, q_shape = first.shape, second.shape
-    if p_shape != q_shape:
-        shape = _broadcast_shapes((p_shape, q_shape), name)
-        if len(p_shape) != len(q_shape) and p_shape and q_shape:
-            _check_ranks(name, p_shape, q_shape)
-        return (
-            a if p_shape == shape else broadcast_to_shape(a, shape),
-            b if q_shape == shape else broadcast_to_shape(b, shape),
-        )
-    return a, b
+    if p_shape == q_shape:
+        return a, b
+    shape = _broadcast_shapes((p_shape, q_shape), name)
+    if len(p_shape) != len(q_shape) and p_shape and q_shape:
+        _check_ranks(name, p_shape, q_shape)
+    return (
+        a if p_shape == shape else broadcast_to_shape(a, shape),
+        b if q_shape == shape else broadcast_to_shape(b, shape),
+    )
 
 
 def compared(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
