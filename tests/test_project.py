@@ -16,7 +16,6 @@ from typing import Any, Final
 import pytest
 
 import tinyjax
-from tinyjax import frames
 from tinyjax.core import names as names_of_core
 from tinyjax.lazy import HOMES
 
@@ -293,8 +292,3 @@ def test_a_frozen_program_has_all_modules() -> None:
     assert {"tinyjax", *own} <= {*said["hiddenimports"]}
     assert [x for x in said["hiddenimports"] if find_spec(x) is None] == []
     assert {Path(path).suffix for path, _ in said["datas"]} == {".html"}
-
-
-def test_files_that_arithmetic_passes_through_exist() -> None:
-    files = {*frames._CALLERS, frames._TRANSFORMED}
-    assert all(Path(file).is_file() for file in files)

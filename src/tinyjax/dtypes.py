@@ -22,6 +22,8 @@ from tinyjax.config import settings
 from tinyjax.errors import ArgumentError, DtypeError, PromotionError, described, shortened
 from tinyjax.frames import is_inner_arithmetic, subject, warn_user
 
+_arithmetic = "prepares"  # see ``frames.is_inner_arithmetic``
+
 DType = np.dtype[Any]
 
 

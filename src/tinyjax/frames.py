@@ -60,24 +60,7 @@ _PASSED_OVER = (
 )
 
 
-def _file(*parts: str) -> str:
-    return PACKAGE_DIRECTORY + os.path.join(*parts)
-
-
-#: The file of the operators, those that look at their operands, and those that lie between an
-#: operator and who wrote it, as do functions that stand in for others.
-_ARITHMETIC = _file("numpy", "elementwise.py")
-_PREPARATION = {_file("dtypes.py"), _file("numpy", "promotion.py")}
-_CALLERS = _PREPARATION | {
-    _ARITHMETIC,
-    contextlib.__file__,
-    _file("core", "values", "array.py"),
-    *[_file("tree", name) for name in ("ops.py", "treedef.py")],
-    *[_file("numpy", name) for name in ("selection.py", "ufuncs.py", "universal.py")],
-}
 _stand_ins: Final[set[CodeType]] = set()
-#: Where transformations call the function that they were given, which may be an operator itself.
-_TRANSFORMED = _file("core", "tracing", "calling.py")
 # Files that were looked at: staging asks at every equation.
 _ours: set[str] = set()
 _theirs: set[str] = set()
@@ -151,7 +134,7 @@ def run_text(folder: str, name: str, text: str, scope: dict[str, Any]) -> str:
     Returns:
         the name of the file that its functions are said to be in.
     """
-    filename = _file(folder, f"<{name} {next(_texts)}>")
+    filename = os.path.join(PACKAGE_DIRECTORY, folder, f"<{name} {next(_texts)}>")
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     scope[filename] = owner = _Owner()  # functions hold their scope
     weakref.finalize(owner, _forget, filename).atexit = False
@@ -180,18 +163,31 @@ def is_inner_arithmetic() -> bool:
     are meant for what its caller mixes.
     """
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename in _PREPARATION:
+    while frame is not None and _role_of(frame) == "prepares":
         frame = frame.f_back
-    if frame is None or frame.f_code.co_filename != _ARITHMETIC:
+    if frame is None or _role_of(frame) != "computes":
         return False
     while frame is not None and is_ours(frame):
-        code = frame.f_code
-        if code.co_filename == _TRANSFORMED:
+        role, code = _role_of(frame), frame.f_code
+        if role == "applies":
             return False
-        if code not in _stand_ins and (code.co_filename not in _CALLERS or code.co_name == "outer"):
+        if code not in _stand_ins and (not role or code.co_name == "outer"):
             return True
         frame = frame.f_back
     return False
+
+
+def _role_of(frame: FrameType) -> str:
+    """Return what the functions of a module do with operands, as its ``_arithmetic`` says.
+
+    A module "prepares" operands, or "computes" with them; it "passes on" those of others, as do
+    context managers; or it "applies" the function that a transformation was given, which may be an
+    operator itself. Any other has arithmetic of its own.
+    """
+    if frame.f_code.co_filename == contextlib.__file__:
+        return "passes on"
+    role: str = frame.f_globals.get("_arithmetic", "")
+    return role
 
 
 def subject(value: object, name: str = "") -> str:

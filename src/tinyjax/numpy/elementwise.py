@@ -42,6 +42,8 @@ from tinyjax.numpy.promotion import (
 )
 from tinyjax.numpy.universal import universal
 
+_arithmetic = "computes"  # see ``frames.is_inner_arithmetic``
+
 
 def _integers(x: Array) -> Array:
     """Convert bools to the default integer; other types stay."""

@@ -35,6 +35,8 @@ from tinyjax.dtypes import DType, promote, to_inexact
 from tinyjax.errors import ArgumentError, DtypeError, NumberRangeError, ShapeError, shortened
 from tinyjax.frames import is_inner_arithmetic, subject, warn_user
 
+_arithmetic = "prepares"  # see ``frames.is_inner_arithmetic``
+
 #: Python's number types, with the dtypes that hold them: beside such an array a number takes the
 #: array's type.
 _HOLDS = frozenset(

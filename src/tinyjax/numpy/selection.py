@@ -16,6 +16,8 @@ from tinyjax.core.names import Array, ArrayLike, conc, ew, ints, sh, sl
 from tinyjax.host import replay
 from tinyjax.numpy import creation as cr, elementwise as uf, manipulation as mn, promotion as pm
 
+_arithmetic = "passes on"  # see ``frames.is_inner_arithmetic``
+
 #: What stands for elements that there are not, along all axes or each.
 Fill: TypeAlias = ArrayLike | tuple[ArrayLike, ...] | None
 

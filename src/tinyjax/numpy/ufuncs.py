@@ -25,6 +25,8 @@ from tinyjax.numpy import (
     taking,
 )
 
+_arithmetic = "passes on"  # see ``frames.is_inner_arithmetic``
+
 #: The names of the core axes of each array.
 _Cores: TypeAlias = Sequence[tuple[str, ...]]
 

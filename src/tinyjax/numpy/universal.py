@@ -14,6 +14,8 @@ from tinyjax import dtypes, lazy
 from tinyjax.core.names import Array, ArrayLike, ints
 from tinyjax.core.values.array import Indices
 
+_arithmetic = "passes on"  # see ``frames.is_inner_arithmetic``
+
 
 class Universal(Protocol):
     """A function of two operands with the methods of ``tinyjax.numpy.ufunc``."""

@@ -21,6 +21,8 @@ from tinyjax.tree.treedef import (
     walk_up_to,
 )
 
+_arithmetic = "passes on"  # see ``frames.is_inner_arithmetic``
+
 T = TypeVar("T")
 K = TypeVar("K")
 

@@ -25,6 +25,8 @@ from tinyjax.errors import ArgumentError, TinyjaxError, described, type_name
 from tinyjax.tree import PyTreeDef
 from tinyjax.tree.treedef import leaf_paths
 
+_arithmetic = "applies"  # see ``frames.is_inner_arithmetic``
+
 P = ParamSpec("P")
 R = TypeVar("R")
 Q = ParamSpec("Q")

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 else:
     _Methods = object
 
+_arithmetic = "passes on"  # see ``frames.is_inner_arithmetic``
+
 Order: TypeAlias = Literal["C", "F"]
 CONTAINERS: Final = frozenset((list, tuple, set, dict))
 
