@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import attrs
 
-from tinyjax.core.names import tr, xla
+from tinyjax.core.names import xla
 from tinyjax.lazy import answer_for
 
 answer_for(__name__, "CacheInfo clear info")
@@ -61,5 +61,5 @@ def clear() -> None:
         >>> tinyjax.cache.info().memory.size
         0
     """
-    tr.eager[xla.Runner].forget()
+    xla.forget_programs()
     xla.disk_cache_clear()

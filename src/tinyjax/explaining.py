@@ -8,19 +8,16 @@ from typing import Any
 import attrs
 
 from tinyjax import tree
-from tinyjax.core.names import ShapedArray, cl, prim, sig, stages, tr
+from tinyjax.core.names import ShapedArray, cl, prim, sig
 from tinyjax.tree.treedef import first_difference
 
 
-class Comparison(stages.Explanation):
-    """An explanation that compares the call with earlier ones."""
-
-    @classmethod
-    def compare(
-        cls, fun: Callable[..., Any], signature: sig.Signature, earlier: Iterable[sig.Signature]
-    ) -> tuple[str, ...]:
-        changes = [tuple(_differences(fun, signature, other)) for other in earlier]
-        return min(changes, key=len, default=())
+def differences(
+    fun: Callable[..., Any], signature: sig.Signature, earlier: Iterable[sig.Signature]
+) -> tuple[str, ...]:
+    """Say how a call differs from the earlier one that it differs from least."""
+    changes = [tuple(_differences(fun, signature, other)) for other in earlier]
+    return min(changes, key=len, default=())
 
 
 def _differences(fun: Callable[..., Any], new: sig.Signature, old: sig.Signature) -> list[str]:
@@ -113,6 +110,3 @@ def _arguments(fun: Callable[..., Any], signature: sig.Signature) -> tuple[_Argu
 
 def _keywords(kwargs: _Arguments) -> str:
     return ", ".join(kwargs) or "none"
-
-
-tr.eager[stages.Explanation] = Comparison

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from importlib import import_module
+from typing import Any
 
 import numpy as np  # noqa: F401 - here, since deeper in a nest of imports it takes longer
 
@@ -13,15 +14,13 @@ from tinyjax.core.names import arr, tr
 
 arr.install_namespace(numpy)
 lazy.ROOMS.update(
-    # classes that others stand in for
-    LinearizeTrace="tinyjax.host.steps",
-    Transposer="tinyjax.host.steps",
-    ProgramTrace="tinyjax.host.plans",
-    CallingExecutable="tinyjax.callbacks.xla.programs",
-    Explanation="tinyjax.explaining",
-    Portions="tinyjax.portions",
-    Runner="tinyjax.host.tiers",
-    ShortCalls="tinyjax.host.xla.short_calls",
+    # how programs are run: evaluated at first, called in short, and calling Python
+    tiers="tinyjax.host.tiers",
+    short_calls="tinyjax.host.xla.short_calls",
+    calling_programs="tinyjax.callbacks.xla.programs",
+    # options of vmap, and what explain says of earlier calls
+    portions="tinyjax.portions",
+    explaining="tinyjax.explaining",
     # what applies primitives, for their own method
     bind="tinyjax.core.tracing.trace",
     # how a notebook shows arrays and programs
@@ -73,3 +72,19 @@ def _evaluate_as_set(current: config.Settings) -> Callable[[], None]:
 
 
 config.follow(_evaluate_as_set)
+
+
+def _linearize(*args: Any) -> Any:
+    from tinyjax.host.steps import EagerLinearizeTrace  # noqa: PLC0415 (when it is first used)
+
+    return EagerLinearizeTrace(*args)
+
+
+def _transpose(*args: Any) -> Any:
+    from tinyjax.host.steps import EagerTransposer  # noqa: PLC0415
+
+    return EagerTransposer(*args)
+
+
+# what has been done often is done at once, where values are at hand; above, there are none
+tr.EVAL.machine = tr.Machine(linearize=_linearize, transpose=_transpose, above=tr.CORE)

@@ -313,7 +313,7 @@ def clear_caches() -> None:
         3
     """
     jt.clear_traces()
-    tr.eager[xla.Runner].forget()
+    xla.forget_programs()
 
 
 @overload

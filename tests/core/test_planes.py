@@ -10,7 +10,7 @@ import pytest
 
 import tinyjax
 
-#: Rooms upon the core, each of which attaches to it by rules and by what stands in for traces.
+#: Rooms upon the core, each of which attaches to it by rules, machines and words.
 PLANES: Final = (
     *("callbacks", "checkpointing", "custom_derivatives", "debug", "ffi", "host", "inspecting"),
     *("nans", "parallel", "portions", "progress", "state", "transfers"),
@@ -45,9 +45,12 @@ from tinyjax.core.primitives.broadcast import reduce_sum
 from tinyjax.core.primitives.elementwise import gt, lt, mul, sin
 from tinyjax.core.primitives.shape import full_like
 from tinyjax.core.values.operands import as_array
+from tinyjax.core.tracing.trace import CORE, EVAL
 from tinyjax.lazy import ROOMS
 
-# what tinyjax says beside its core: which room answers, and what to load with jit
+# what tinyjax says beside its core: what evaluates, which room answers, what to load with jit
+if ["host"] in ABSENT:
+    EVAL.machine = CORE
 for word, homes in [*ROOMS.items()]:
     if any(home.split(".")[1:2] in ABSENT for home in homes.split()):
         del ROOMS[word]

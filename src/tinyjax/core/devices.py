@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Hashable, Sequence
 from functools import cache, lru_cache
 from threading import RLock
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias, TypeVar
 
 import attrs
 
@@ -496,6 +496,9 @@ def is_place(x: object) -> bool:
 # Who answers for other places
 
 
+T = TypeVar("T")
+
+
 class PlacedCall(Protocol):
     """Where a function's arguments and results are to lie."""
 
@@ -533,6 +536,58 @@ class Plane(Protocol):
 
     def declared(self, where: Any) -> Any:
         """Return how arrays lie by what a ``ShapeDtypeStruct`` is given."""
+
+    def result_types(self, primitive: Any, avals: Sequence[Any], params: Any) -> Sequence[Any]:
+        """Return the types of a primitive's results, where that of an operand says where it lies.
+
+        Raises:
+            ShardingTypeError: it does not follow where a result lies.
+        """
+
+    def of_sum(self, params: T, avals: Sequence[Any]) -> T:
+        """Return parameters of a sum, or of a sum of products, that say what the types have of it.
+
+        Args:
+            params: its parameters.
+            avals: the types of the operands.
+        """
+
+    def lie_as(self, x: T, aval: Any) -> T:
+        """Return an array that lies as a type says."""
+
+    def unsaid(self, x: T) -> T:
+        """Return an array with one whose type does not say how it lies."""
+
+    def jvp_unsaid(
+        self, primitive: Any, primals: Sequence[Any], tangents: Sequence[Any], params: Any
+    ) -> tuple[Sequence[Any], Sequence[Any]]:
+        """Apply a ``jvp`` rule, in which types do not say how all values lie."""
+
+    def batch_unsaid(
+        self, primitive: Any, mapped: Any, values: Sequence[Any], axes: Any, params: Any, types: Any
+    ) -> tuple[Sequence[Any], Sequence[int | None]]:
+        """Apply a ``batch`` rule, in which types do not say how all values lie.
+
+        Args:
+            primitive: the primitive.
+            mapped: the axis of the examples.
+            values: the operands.
+            axes: which axis of each is the batch.
+            params: the parameters.
+            types: those of the results of one example.
+        """
+
+    def transposing(self, eqns: Sequence[Any], outs: Sequence[Any]) -> Any:
+        """Return what applies transpose rules to cotangents that lie as operands do.
+
+        Args:
+            eqns: the equations of the backward pass.
+            outs: the results.
+
+        Returns:
+            What takes an equation, its cotangents and its operands, as ``Transposer.apply`` does;
+            None where no type says how values lie.
+        """
 
     def manual_axis_type(self, aval: Any) -> Any:
         """Return what devices share of values of a type, as JAX tells it."""

@@ -484,9 +484,6 @@ class ProgramEvaluation(jx.ProgramTrace):
         return [opd.raw_host(x) for x in outs if isinstance(x, ConcreteArray)]
 
 
-tr.eager[jx.ProgramTrace] = ProgramEvaluation
-
-
 def unwritten(jaxpr: jx.Jaxpr) -> str:
     """Return why a program, or one that it runs, is not written though it runs often, if it is."""
     plan: _Plan | None = jaxpr.derived(_rules[0])

@@ -9,7 +9,7 @@ import attrs
 
 from tinyjax import dtypes
 from tinyjax.config import Process, local_settings
-from tinyjax.core.names import Array, ConcreteArray, Primitive, lz, tp, tr
+from tinyjax.core.names import Array, ConcreteArray, Primitive, lz, tp
 from tinyjax.core.tracing.jaxpr import Atom, JaxprEqn, Lit, Var
 from tinyjax.core.tracing.primitive import ZERO, Tangent, on_replaced
 from tinyjax.host import fall_back, replay
@@ -101,9 +101,6 @@ class EagerLinearizeTrace(lz.LinearizeTrace):
 
             steps.keep(key, make_step(primitive, params, args, self, start, outs))
         return outs
-
-
-tr.eager[lz.LinearizeTrace] = EagerLinearizeTrace
 
 
 # Backward passes of values at hand that are repeated, as Python functions of NumPy arrays.
@@ -238,6 +235,3 @@ def _substituted(transposer: tp.Transposer, values: Iterator[Array]) -> tp.Trans
 
 def _by_place(tangents: Sequence[Tangent]) -> dict[int, Array]:
     return {i: t for i, t in enumerate(tangents) if t is not ZERO}
-
-
-tr.eager[tp.Transposer] = EagerTransposer

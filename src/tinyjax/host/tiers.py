@@ -241,61 +241,59 @@ _depth: ContextVar[int] = ContextVar("tinyjax_evaluation_depth", default=0)
 _programs: Final[dict[Hashable, Progress]] = {}
 
 
-class TieredRunner(compilation.Runner):
-    """Evaluates the first calls of a program, and has it compiled after them."""
-
-    @classmethod
-    def run(
-        cls,
-        request: compilation.Compilation,
-        args: Sequence[Array],
-        tier: config.Tier,
-    ) -> tuple[Sequence[Array], xla.Executable | None]:
-        is_here = request.placement is None or dev.plane().is_on_host(request)
-        if tier != "compiled" and is_here and _depth.get() < _DEEPEST:
-            progress = _progress_of(request)
-            times, calls = progress.decision.evaluations, next(progress.calls)
-            try:
-                if calls < times or (calls == times < _REPEATED and tier != "ready"):
-                    return _evaluate(request, args, progress), None
-                if calls == times:
-                    # The last that is evaluated in any case. The compiler is set to work after it:
-                    # beside it, loading jaxlib would slow it down.
-                    with compile_afterwards(request):
-                        return _evaluate(request, args, progress), None
-                if times and _must_wait(tier, request):
-                    progress.left = progress.decision.seconds
-                    return _evaluate(request, args, progress), None
-            except jx.EndlessError:
-                reason = f"{progress.decision.reason}, until loops had run for that long"
-                progress.decision = Decision(0, reason)
-        if tier != "compiled" and xla.is_absent():
-            return _evaluate(request, args, Progress(Decision(0, _ABSENT))), None
-        return super().run(request, args, tier)
-
-    @classmethod
-    def history(cls, request: compilation.Compilation) -> str:
-        if xla.is_absent():
-            return _ABSENT
+def run(
+    request: compilation.Compilation,
+    args: Sequence[Array],
+    tier: config.Tier,
+) -> tuple[Sequence[Array], xla.Executable | None]:
+    """Evaluate the first calls of a program, and have it compiled after them; see ``xla.run``."""
+    is_here = request.placement is None or dev.plane().is_on_host(request)
+    if tier != "compiled" and is_here and _depth.get() < _DEEPEST:
         progress = _progress_of(request)
-        if not progress.evaluated:
-            return progress.decision.reason
-        evaluated = f"{progress.evaluated} {'was' if progress.evaluated == 1 else 'were'} so far"
-        # loaded with what evaluates programs
-        from tinyjax.host.plans import unwritten  # noqa: PLC0415
+        times, calls = progress.decision.evaluations, next(progress.calls)
+        try:
+            if calls < times or (calls == times < _REPEATED and tier != "ready"):
+                return _evaluate(request, args, progress), None
+            if calls == times:
+                # The last that is evaluated in any case. The compiler is set to work after it:
+                # beside it, loading jaxlib would slow it down.
+                with compile_afterwards(request):
+                    return _evaluate(request, args, progress), None
+            if times and _must_wait(tier, request):
+                progress.left = progress.decision.seconds
+                return _evaluate(request, args, progress), None
+        except jx.EndlessError:
+            reason = f"{progress.decision.reason}, until loops had run for that long"
+            progress.decision = Decision(0, reason)
+    if tier != "compiled" and xla.is_absent():
+        return _evaluate(request, args, Progress(Decision(0, _ABSENT))), None
+    return xla.run_compiled(request, args)
 
-        reason = unwritten(request.jaxpr)
-        stepwise = f", equation by equation, since {reason}" if reason else ""
-        return f"{progress.decision.reason}; {evaluated}{stepwise}"
 
-    @classmethod
-    def functions(cls, jaxpr: jx.Jaxpr) -> float:
-        return cost_of(jaxpr).functions
+def history(request: compilation.Compilation) -> str:
+    """Say how calls of a program were and are computed."""
+    if xla.is_absent():
+        return _ABSENT
+    progress = _progress_of(request)
+    if not progress.evaluated:
+        return progress.decision.reason
+    evaluated = f"{progress.evaluated} {'was' if progress.evaluated == 1 else 'were'} so far"
+    # loaded with what evaluates programs
+    from tinyjax.host.plans import unwritten  # noqa: PLC0415
 
-    @classmethod
-    def forget(cls) -> None:
-        _programs.clear()
-        super().forget()
+    reason = unwritten(request.jaxpr)
+    stepwise = f", equation by equation, since {reason}" if reason else ""
+    return f"{progress.decision.reason}; {evaluated}{stepwise}"
+
+
+def functions_in(jaxpr: jx.Jaxpr) -> float:
+    """Estimate of how many elements a program evaluates functions such as ``exp``."""
+    return cost_of(jaxpr).functions
+
+
+def forget() -> None:
+    """Evaluate every program at first again."""
+    _programs.clear()
 
 
 def _must_wait(tier: config.Tier, request: compilation.Compilation) -> bool:
@@ -325,7 +323,10 @@ def _evaluate(
     if taken:
         conc.check_donated_once(args, taken, jaxpr.in_avals, request.name)
     hosts = args if request.placement is None else dev.plane().on_host(args)
-    trace = tr.eager[jx.ProgramTrace](progress.left)
+    # loaded with the first program that is evaluated
+    from tinyjax.host.plans import ProgramEvaluation  # noqa: PLC0415
+
+    trace = ProgramEvaluation(progress.left)
     divided = cost_of(jaxpr).flops > _DIVIDED
     token = _depth.set(_depth.get() + 1)
     try:
@@ -342,6 +343,3 @@ def _evaluate(
     for i in taken:
         args[i].delete()
     return results if request.placement is None else dev.plane().put_results(request, results)
-
-
-tr.eager[compilation.Runner] = TieredRunner

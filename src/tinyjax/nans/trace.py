@@ -259,6 +259,7 @@ class NanTrace(tr.EvalTrace):
     def __init__(self, replaying: bool) -> None:
         super().__init__()
         self.keeps_lines = True
+        self.machine = _MACHINE
         self.replaying: bool = replaying
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
@@ -343,6 +344,9 @@ def _iterate(name: str, length: int | None) -> Iterator[pr.Run]:
         _recomputed.reset(tokens[2])
 
 
+_MACHINE: Final = tr.Machine(
+    batch=LaneTrace, jvp=SourcedJVPTrace, linear=SourcedLinearTrace, transpose=SourcedTransposer
+)
 NANS: Final = NanTrace(False)
 _REPLAY: Final = NanTrace(True)
 

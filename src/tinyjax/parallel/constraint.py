@@ -148,7 +148,7 @@ def constrain(
     Raises:
         ShardingError: within ``shard_map``, it names an axis along which each device runs that.
     """
-    if tr.on_devices.get() is not None:
+    if manual_axes():
         check_inside(sharding)
         inner = sharding.within(manual_axes())
         if inner is None:  # the function sees to all that there is

@@ -6,14 +6,14 @@ others are made to, by ``pvary``: devices that had one value then have one each.
 the one value is the sum of all devices' parts, since ``pvary`` transposes to ``psum``; and the
 other way round, what ``psum`` gives is one value, whose cotangent ``pvary`` hands to the devices.
 
-Recorders see to this as they write equations down, and nothing else does: the classes here stand in
-for those of the same names outside (``trace.stand_in``). To run a program, what its types say is
-taken off again (``erased``).
+Recorders see to this as they write equations down, and nothing else does: transformations are made
+of the classes here in place of the core's (``trace.Machine``). To run a program, what its types say
+is taken off again (``erased``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from operator import eq
 from typing import Any, Final, TypeVar
@@ -28,7 +28,6 @@ from tinyjax.frames import Source
 from tinyjax.parallel import collective as col, constraint as con, mesh_rule as mr, types as ty
 from tinyjax.parallel.fitting import fit, lifted, varied
 from tinyjax.parallel.meshes import AnyMesh, get_mesh
-from tinyjax.parallel.stand_ins import MeshBatchTrace, MeshJVPTrace, MeshTransposer
 from tinyjax.parallel.types import SHARING, Axes, Share, settled, transposed, with_varying
 
 P = TypeVar("P")
@@ -213,7 +212,7 @@ class _VaryingLinearTrace(_VaryingRecorder, lz.LinearTrace):
     __slots__ = ()
 
 
-class _VaryingJVPTrace(MeshJVPTrace):
+class _VaryingJVPTrace(jv.JVPTrace):
     """A ``JVPTrace`` whose rules get programs that fit their operands.
 
     Results' tangents vary along the axes along which results do. Where a value is handed on, so is
@@ -244,7 +243,7 @@ class _VaryingLinearizeTrace(_VaryingJVPTrace, lz.LinearizeTrace):
     __slots__ = ()
 
 
-class _VaryingBatchTrace(MeshBatchTrace):
+class _VaryingBatchTrace(bt.BatchTrace):
     """A ``BatchTrace`` whose results vary between devices as the values of all examples do."""
 
     __slots__ = ()
@@ -260,7 +259,7 @@ class _VaryingBatchTrace(MeshBatchTrace):
         ]
 
 
-class _VaryingTransposer(MeshTransposer):
+class _VaryingTransposer(tp.Transposer):
     """A ``Transposer`` that checks that cotangents do not vary where values do not."""
 
     follows = True
@@ -359,33 +358,28 @@ class _OwnLinearTrace(_OwnRecorder, lz.LinearTrace):
         return super().new_input(with_varying(aval, _everywhere()))
 
 
-_STAND_INS: Final[Mapping[type[Any], type[Any]]] = {
-    stg.StagingTrace: _VaryingStagingTrace,
-    lz.LinearTrace: _VaryingLinearTrace,
-    jv.JVPTrace: _VaryingJVPTrace,
-    lz.LinearizeTrace: _VaryingLinearizeTrace,
-    bt.BatchTrace: _VaryingBatchTrace,
-    tp.Transposer: _VaryingTransposer,
-}
-
-
+_MACHINE: Final = tr.Machine(
+    stage=_VaryingStagingTrace,
+    jvp=_VaryingJVPTrace,
+    linear=_VaryingLinearTrace,
+    linearize=_VaryingLinearizeTrace,
+    batch=_VaryingBatchTrace,
+    transpose=_VaryingTransposer,
+)
 #: Of functions that see themselves to what differs between devices.
-_OWN_STAND_INS: Final[Mapping[type[Any], type[Any]]] = {
-    **_STAND_INS,
-    stg.StagingTrace: _OwnStagingTrace,
-    lz.LinearTrace: _OwnLinearTrace,
-    tp.Transposer: MeshTransposer,
-}
+_OWN_MACHINE: Final = attrs.evolve(
+    _MACHINE, stage=_OwnStagingTrace, linear=_OwnLinearTrace, transpose=None
+)
 
 
 class _AxisTrace(tr.Trace):
-    """Names an axis of the mesh, and hands everything on."""
+    """Names an axis of the mesh, or none, and hands everything on."""
 
     __slots__ = ("_mapped",)
 
     transformation = "shard_map"
 
-    def __init__(self, parent: tr.Trace, mapped: prim.MappedAxis) -> None:
+    def __init__(self, parent: tr.Trace, mapped: prim.MappedAxis | None) -> None:
         super().__init__(parent)
         self._mapped = mapped
 
@@ -408,10 +402,11 @@ def on_axes(mesh: AnyMesh, axes: Sequence[str], checks: bool, own: bool = False)
     """
     partly = len(axes) < len(mesh.axis_names)
     shares = checks and {*axes} <= {*mesh.explicit_axes}
-    trace = tr.current_trace()
+    trace = _AxisTrace(tr.current_trace(), None)
+    trace.machine = _OWN_MACHINE if own else _MACHINE
     for name, size in mesh.shape_tuple:
         if name in axes:
             axis = ty.DeviceAxis(size=size, name=name, partly=partly, checks=checks, shares=shares)
             trace = _AxisTrace(trace, axis)
-    with tr.assigned(tr.on_devices, _OWN_STAND_INS if own else _STAND_INS), tr.Running(trace):
+    with tr.Running(trace):
         yield

@@ -513,6 +513,11 @@ def rule_of(primitive: Primitive[P]) -> MeshRule:
     return rule
 
 
+def result_types(primitive: Primitive[P], avals: Avals, params: P) -> Sequence[ShapedArray]:
+    """Return the types of a primitive's results, as ``Plane`` says."""
+    return rule_of(primitive)(primitive, avals, params)
+
+
 def _whole(rule: MeshRule, primitive: Primitive[P]) -> MeshRule:
     """Fill in what a rule does not say."""
     extensions = primitive.rules.extensions

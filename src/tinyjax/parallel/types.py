@@ -8,8 +8,6 @@ and a type says along which axes of the mesh values may vary, or are shared (``a
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from functools import cache
-from importlib import import_module
 from typing import Any, Final, TypeAlias, TypeVar
 
 import attrs
@@ -156,15 +154,6 @@ def transposed(axes: Axes) -> Axes:
     return frozenset([x.transposed() if isinstance(x, Share) else x for x in axes])
 
 
-@cache
-def _attach_stand_ins() -> None:
-    """Use stand-ins for traces, once types say where values lie; no program for one device does.
-
-    A thread that comes while another loads them waits for it.
-    """
-    import_module("tinyjax.parallel.stand_ins").attach()
-
-
 @attrs.frozen(cache_hash=True, repr=False)
 class OnMesh(av.Where):
     """What a type says of the devices of a mesh.
@@ -182,7 +171,7 @@ class OnMesh(av.Where):
         if Share in map(type, self.across):
             SHARING.add(self.across)
         if self.sharding is not None:
-            _attach_stand_ins()
+            av.Where.in_use = True
 
     @property
     def varying(self) -> Axes:
@@ -262,25 +251,6 @@ class OnMesh(av.Where):
     @property
     def identity(self) -> tuple[object, ...]:
         return tuple(sorted(map(str, self.across))), self.sharding
-
-    def result_types(
-        self, primitive: Any, avals: Sequence[ShapedArray], params: Any
-    ) -> Sequence[ShapedArray]:
-        rule = import_module("tinyjax.parallel.mesh_rule").rule_of(primitive)
-        types: Sequence[ShapedArray] = rule(primitive, avals, params)
-        return types
-
-    def of_sum(self, params: T, avals: Sequence[ShapedArray]) -> T:
-        more: T = import_module("tinyjax.parallel.lowering").of_sum(params, avals)
-        return more
-
-    def laid(self, x: T, aval: ShapedArray) -> T:
-        placed: T = import_module("tinyjax.parallel.constraint").lie_as(x, aval)
-        return placed
-
-    def untold(self, x: T) -> T:
-        hidden: T = import_module("tinyjax.parallel.constraint").unsaid(x)
-        return hidden
 
 
 def entries(aval: ShapedArray) -> Entries:

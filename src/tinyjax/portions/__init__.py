@@ -1,7 +1,4 @@
-"""Portions of the examples of ``vmap``: some after others, or some in each of several threads.
-
-The room stands in for the core's ``Portions``, which takes all examples at once.
-"""
+"""Portions of the examples of ``vmap``: some after others, or some in each of several threads."""
 
 from __future__ import annotations
 
@@ -10,30 +7,37 @@ from typing import Any
 
 import attrs
 
-from tinyjax.core.api.mapping import Portions
 from tinyjax.core.names import Array, xla
 from tinyjax.core.tracing.primitive import MappedAxis
-from tinyjax.core.tracing.trace import eager
 from tinyjax.core.transforms.batching import batch_flat
 from tinyjax.portions.chunks import in_chunks
 from tinyjax.portions.threads import in_threads
 
 
 @attrs.frozen(eq=False, repr=False)
-class DividedExamples(Portions):
+class Portions:
     """Divides the examples among threads, and what a thread has into chunks.
 
     Threads are for compiled programs: without jaxlib there is one part.
+
+    Attributes:
+        chunk_size: so many, and then the next; None for all.
+        threads: in how many threads; None where it is not for threads to do.
     """
 
-    def batched(
+    chunk_size: int | None
+    threads: int | None
+
+    def __call__(
         self,
         flat: Callable[..., Sequence[Array]],
         mapped: MappedAxis,
         arrays: Sequence[Any],
         axes: Sequence[int | None],
-        fun: Callable[..., Any],
+        fun: Callable[..., object],
     ) -> tuple[list[Array], list[int | None]]:
+        """Apply a function to every slice of its arguments, as ``batch_flat`` does."""
+
         def of_thread(
             mapped: MappedAxis, arrays: Sequence[Any]
         ) -> tuple[list[Array], list[int | None]]:
@@ -44,6 +48,3 @@ class DividedExamples(Portions):
         if self.threads is None or xla.is_absent():
             return of_thread(mapped, arrays)
         return in_threads(of_thread, mapped, arrays, axes, self.threads, fun)
-
-
-eager[Portions] = DividedExamples

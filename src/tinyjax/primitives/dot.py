@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core.names import Array, ShapedArray, ew, hlo, lw, prim, ru, sh, tr
+from tinyjax.core.names import Array, ShapedArray, dev, ew, hlo, lw, prim, ru, sh, tr
 from tinyjax.dtypes import DType, HostArray
 from tinyjax.primitives.precision import (
     Canonical,
@@ -403,8 +403,7 @@ def keeping(x: Array, y: Array, params: DotParams) -> DotParams:
     where = x.aval.where or y.aval.where
     if where is None:
         return params
-    more: DotParams = where.of_sum(params, (x.aval, y.aval))
-    return more
+    return dev.plane().of_sum(params, (x.aval, y.aval))
 
 
 @lru_cache(maxsize=1024)

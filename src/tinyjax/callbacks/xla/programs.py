@@ -31,7 +31,7 @@ from tinyjax import config, dtypes, errors
 from tinyjax.core.names import Array, ConcreteArray, av, dev, low, lw, tr, xla
 from tinyjax.core.xla import compilation, lowering, threads
 from tinyjax.core.xla.backend import Backend, backend
-from tinyjax.core.xla.executable import CallingExecutable, prepare_calls
+from tinyjax.core.xla.executable import Executable, prepare_calls
 from tinyjax.core.xla.options import compile_options, compiling
 
 # A program ends at one error, but several callbacks may have failed by then.
@@ -108,11 +108,13 @@ def run_to_end(
     return outs
 
 
-class HostProgram(CallingExecutable):
+class HostProgram(Executable):
     """A program that calls Python functions, compiled for each depth at which it runs.
 
     Its arguments stay where they are, so that their memory is not to be had.
     """
+
+    calls_python = True
 
     def __init__(
         self, request: compilation.Compilation, flags: compilation.Flags, locate: low.Locate | None
@@ -126,12 +128,6 @@ class HostProgram(CallingExecutable):
         self._loaded: dict[int, LoadedExecutable] = {}
         self._interrupters = [f for f in functions if isinstance(f, lw.Interrupter)]
         self.loaded: LoadedExecutable = self._at_depth()
-
-    @classmethod
-    def compile(
-        cls, request: compilation.Compilation, flags: compilation.Flags, locate: low.Locate | None
-    ) -> HostProgram:
-        return cls(request, flags, locate)
 
     def _at_depth(self) -> LoadedExecutable:
         """Compile it for where we are, the first time."""
@@ -231,6 +227,3 @@ def _raise_original(error: Exception) -> NoReturn:
     if _INTERRUPTED.search(str(error)):  # on the way to the callback, where nothing keeps it
         raise KeyboardInterrupt from None
     raise error
-
-
-tr.eager[CallingExecutable] = HostProgram

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from functools import lru_cache, partial
-from typing import Any, Final, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeAlias, TypeVar
 
 import attrs
 
-from tinyjax import errors, tree
+from tinyjax import errors, lazy, tree
 from tinyjax.core.primitives import shape as sh
-from tinyjax.core.tracing import calling, trace as tr
+from tinyjax.core.tracing import calling
 from tinyjax.core.tracing.calling import HOLDERS, whole_places
 from tinyjax.core.tracing.checking import checked
 from tinyjax.core.tracing.primitive import MappedAxis
@@ -29,33 +29,29 @@ def _is_none(x: object) -> bool:
     return x is None
 
 
-@attrs.frozen(eq=False, repr=False)
-class Portions:
-    """How many examples to take at once: here, all.
+#: Applies a function to every slice of its arguments, as ``batch_flat`` does.
+ApplyBatched: TypeAlias = Callable[
+    [
+        Callable[..., Sequence[Array]],
+        MappedAxis,
+        Sequence[Any],
+        Sequence[int | None],
+        Callable[..., object],
+    ],
+    tuple[list[Array], list[int | None]],
+]
 
-    A room stands in for it (``trace.eager``).
 
-    Attributes:
+def _in_portions(chunk_size: int | None, threads: int | None = None) -> ApplyBatched:
+    """Return what takes so many examples after others, or in threads; without options, all at once.
+
+    Args:
         chunk_size: so many, and then the next; None for all.
         threads: in how many threads; None where it is not for threads to do.
     """
-
-    chunk_size: int | None = None
-    threads: int | None = None
-
-    def batched(
-        self,
-        flat: Callable[..., Sequence[Array]],
-        mapped: MappedAxis,
-        arrays: Sequence[Any],
-        axes: Sequence[int | None],
-        fun: Callable[..., Any],
-    ) -> tuple[list[Array], list[int | None]]:
-        """Apply a function to every slice of its arguments, as ``batch_flat`` does."""
-        return batch_flat(flat, mapped, arrays, axes, fun)
-
-
-ALL_AT_ONCE: Final = Portions()
+    room = lazy.room("portions") if chunk_size or threads else None
+    batched: ApplyBatched = batch_flat if room is None else room.Portions(chunk_size, threads)
+    return batched
 
 
 @checked
@@ -131,9 +127,9 @@ def vmap(
             f"argument, but got {errors.shortened(in_axes)}."
         )
     spmd = _spmd_axes(spmd_axis_name)
-    portions = tr.eager[Portions](chunk_size, threads) if chunk_size or threads else ALL_AT_ONCE
+    batched = _in_portions(chunk_size, threads)
     make = partial(_axis, name=axis_name, spmd=spmd)
-    return _mapped(fun, in_axes, out_axes, make, axis_size, portions)
+    return _mapped(fun, in_axes, out_axes, make, axis_size, batched)
 
 
 def _spmd_axes(option: object) -> tuple[str, ...]:
@@ -163,9 +159,8 @@ def over_basis(
 ) -> Callable[[Any], R]:
     """``vmap`` over the directions of a Jacobian, which stand first, or last."""
     axis = -1 if last else 0
-    portions = ALL_AT_ONCE if chunk_size is None else tr.eager[Portions](chunk_size)
     make = partial(_axis, of_basis=True, last=last)
-    return _mapped(fun, axis, out_axes, make, portions=portions)
+    return _mapped(fun, axis, out_axes, make, batched=_in_portions(chunk_size))
 
 
 def over_devices(
@@ -182,7 +177,7 @@ def _mapped(
     out_axes: Any,
     make: Callable[[int], MappedAxis],
     axis_size: int | None = None,
-    portions: Portions = ALL_AT_ONCE,
+    batched: ApplyBatched = batch_flat,
 ) -> Callable[P, R]:
     @partial(watched, named=fun)
     def mapped(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -201,15 +196,15 @@ def _mapped(
         flat = calling.FlatFunction(fun, in_tree)
         refs = [i for i in whole_places(leaves) if axes[i] is not None]
         if refs:
-            outs, sources = _over_refs(flat, arrays, axes, make(size), portions, leaves, refs)
+            outs, sources = _over_refs(flat, arrays, axes, make(size), batched, leaves, refs)
         else:
             over = make(size)
-            if tr.of_places.extensions:  # else no type says where values lie
+            if av.Where.in_use:
                 mapped = [x.aval for x, axis in zip(arrays, axes, strict=True) if axis is not None]
                 where = av.where_of(mapped)
                 if where is not None:
                     over = attrs.evolve(over, divided=where.mapped_over(arrays, axes))
-            outs, sources = portions.batched(flat, over, arrays, axes, fun)
+            outs, sources = batched(flat, over, arrays, axes, fun)
         if type(out_axes) is int:  # nearly always
             targets = [out_axes] * len(outs)
         else:
@@ -239,7 +234,7 @@ def _over_refs(
     arrays: Sequence[Any],
     axes: Sequence[int | None],
     mapped: MappedAxis,
-    portions: Portions,
+    batched: ApplyBatched,
     leaves: Sequence[Any],
     refs: Sequence[int],
 ) -> tuple[list[Array], list[int | None]]:
@@ -250,7 +245,7 @@ def _over_refs(
         arrays: its arguments, and the contents of the references.
         axes: what is mapped.
         mapped: the axis of the examples.
-        portions: how many examples to take at once.
+        batched: applies a function to all examples.
         leaves: the arguments.
         refs: which of these are references.
     """
@@ -264,7 +259,7 @@ def _over_refs(
     with parts.mapped("vmap"):
         all_axes = [*axes, *[axes[i] for i in refs]]
         outs, mapped_outs = parts.with_states(
-            lambda states: portions.batched(
+            lambda states: batched(
                 run,
                 mapped,
                 [*arrays, *states],

@@ -21,6 +21,6 @@ __all__, __getattr__, __dir__ = namespace(
         "function": "JitFunction",
         "program": "JitParams jit_p",
         "signatures": "Parameters clear_traces",
-        "stages": "Explanation Lowered Traced",
+        "stages": "Explanation Lowered Traced differences",
     },
 )

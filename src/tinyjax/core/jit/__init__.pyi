@@ -9,6 +9,7 @@ from tinyjax.core.jit.signatures import clear_traces as clear_traces
 from tinyjax.core.jit.stages import Explanation as Explanation
 from tinyjax.core.jit.stages import Lowered as Lowered
 from tinyjax.core.jit.stages import Traced as Traced
+from tinyjax.core.jit.stages import differences as differences
 
 __all__ = [
     'Explanation',
@@ -18,6 +19,7 @@ __all__ = [
     'Parameters',
     'Traced',
     'clear_traces',
+    'differences',
     'jit',
     'jit_p',
 ]

@@ -276,19 +276,18 @@ class JitFunction(sig.Called[P, R], PickledAsFunction):
     def _explain(
         self, signature: sig.Signature, known: Entry | None, entry: Entry
     ) -> jt.Explanation:
-        made: type[jt.Explanation] = tr.eager[jt.Explanation]
         different: tuple[str, ...] = ()
         reasons: list[str] = []
         if known is None:
             earlier = [*self._find().entries]
-            different = made.compare(self._fun, signature, earlier)
+            different = jt.differences(self._fun, signature, earlier)
             if not earlier:
                 reasons.append("it is the first call of this function object")
             elif not different:
                 reasons.append("the function closes over a value that is being traced")
         params = entry.params
         if (params.tier or settings().tier) != "compiled":
-            reasons += filter(None, [tr.eager[xla.Runner].history(params.compilation)])
+            reasons += filter(None, [xla.history(params.compilation)])
         absent = xla.is_absent()
         compiled = entry.executable is not None or (
             not absent and xla.is_compiled(params.compilation)
@@ -296,7 +295,9 @@ class JitFunction(sig.Called[P, R], PickledAsFunction):
         if compiled and known is None:
             reasons.append("an equal program was compiled before")
         name = describe_function(self._fun)
-        return made(name, known is None, not (compiled or absent), different, tuple(reasons))
+        return jt.Explanation(
+            name, known is None, not (compiled or absent), different, tuple(reasons)
+        )
 
     def _signature(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> sig.Signature:
         leaves, in_tree, static = self._parameters.split(args, kwargs)

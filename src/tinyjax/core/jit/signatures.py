@@ -32,7 +32,7 @@ from weakref import WeakKeyDictionary
 
 import attrs
 
-from tinyjax import config, errors, frames, records, tracebacks, tree
+from tinyjax import config, errors, frames, lazy, records, tracebacks, tree
 from tinyjax.config import Process, local_settings
 from tinyjax.core import devices as dev, xla
 from tinyjax.core.tracing import primitive as prim, trace as tr
@@ -450,8 +450,7 @@ class Program(Protocol):
 class ShortCalls:
     """What is tried before the usual way, under one record of settings: here, nothing.
 
-    A room may stand in for it (``trace.eager``). Calls under other settings are another object's: a
-    thread that has this one goes on with it.
+    Calls under other settings are another object's: a thread that has this one goes on with it.
 
     Attributes:
         settings: the settings.
@@ -530,7 +529,9 @@ class Traces:
         """Try short calls under these settings from now on."""
         short = self.short
         if short.settings is not settings:
-            short = self.short = tr.eager[ShortCalls](settings)
+            room = lazy.room("short_calls")
+            made = ShortCalls if room is None else room.WrittenCalls
+            short = self.short = made(settings)
         return short
 
     def forget_short(self) -> None:

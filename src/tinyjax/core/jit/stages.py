@@ -72,20 +72,22 @@ class Explanation(records.Record):
         """Tell the logger ``tinyjax``, as the setting ``explain`` asks for."""
         logging.getLogger("tinyjax").warning(str(self))
 
-    @classmethod
-    def compare(
-        cls, fun: Callable[..., Any], signature: Signature, earlier: Iterable[Signature]
-    ) -> tuple[str, ...]:
-        """Say how a call differs from the earlier one that it differs from least.
 
-        A room says it (``tinyjax.explaining``); alone, the core says nothing.
+def differences(
+    fun: Callable[..., Any], signature: Signature, earlier: Iterable[Signature]
+) -> tuple[str, ...]:
+    """Say how a call differs from the earlier one that it differs from least.
 
-        Args:
-            fun: the function, for the names of its parameters.
-            signature: the call.
-            earlier: the signatures of earlier calls.
-        """
+    Args:
+        fun: the function, for the names of its parameters.
+        signature: the call.
+        earlier: the signatures of earlier calls.
+    """
+    explaining = lazy.room("explaining")
+    if explaining is None:
         return ()
+    lines: tuple[str, ...] = explaining.differences(fun, signature, earlier)
+    return lines
 
 
 T = TypeVar("T")

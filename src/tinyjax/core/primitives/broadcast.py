@@ -11,6 +11,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
+from tinyjax.core import devices as dev
 from tinyjax.core.primitives import rules as ru
 from tinyjax.core.stablehlo import builder, types as hlo
 from tinyjax.core.stablehlo.lowering import Lowering
@@ -381,5 +382,5 @@ def reduce_sum(x: Array, axes: tuple[int, ...]) -> Array:
         return x
     params, aval = over(axes), x._aval or x.aval
     if aval.where is not None:  # the type of what is summed may say more
-        params = aval.where.of_sum(params, (aval,))
+        params = dev.plane().of_sum(params, (aval,))
     return tr.bind1(reduce_sum_p, (x,), params)

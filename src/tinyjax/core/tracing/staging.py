@@ -35,7 +35,6 @@ from tinyjax.core.tracing.trace import (
     leak_check,
     raise_leaked,
     raise_not_concrete,
-    stand_in,
     use_trace,
 )
 from tinyjax.core.values.array import Array
@@ -544,7 +543,7 @@ def stage(
         The jaxpr, whose first parameters stand for the arrays that ``fun`` closed over, and those.
     """
     parent, current = current_trace(), settings()
-    trace = stand_in(StagingTrace, parent, current)(parent, user_fun)
+    trace: StagingTrace = (parent.machine.stage or StagingTrace)(parent, user_fun)
     trace.argument = getattr(fun, "argument", None)
     trace.outside = outside
     if notes:

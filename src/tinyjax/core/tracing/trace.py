@@ -12,7 +12,7 @@ import gc
 import re
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar, Token, copy_context
 from types import FrameType
@@ -50,11 +50,62 @@ P = TypeVar("P")
 R = TypeVar("R")
 
 
+@attrs.frozen(eq=False, repr=False)
+class Machine:
+    """What transformations above a trace are made of: where a field is None, the core's own class.
+
+    A trace hands its machine on to those above it. An extension of the core gives another one to a
+    trace that it makes, or to the one that evaluates; what several extensions make together is
+    written down by whoever knows them.
+
+    Attributes:
+        stage: makes what ``StagingTrace`` is: the trace of a function whose program is written.
+        jvp: what ``JVPTrace`` is.
+        linear: what ``LinearTrace`` is.
+        linearize: what ``LinearizeTrace`` is.
+        batch: what ``BatchTrace`` is.
+        transpose: what ``Transposer`` is: a backward pass.
+        above: the machine of the traces that are made so; None for this one.
+
+    Example:
+        >>> import attrs, tinyjax, tinyjax.numpy as jnp
+        >>> from tinyjax import extend
+        >>> from tinyjax.core.transforms.jvp import JVPTrace
+        >>> class Counting(JVPTrace):
+        ...     count = 0
+        ...     def process(self, primitive, args, params):
+        ...         Counting.count += 1
+        ...         return super().process(primitive, args, params)
+        >>> class Above(extend.Trace):
+        ...     def process(self, primitive, args, params):
+        ...         return self.parent.process(primitive, args, params)
+        >>> trace = Above(extend.current_trace())
+        >>> trace.machine = attrs.evolve(trace.machine, jvp=Counting)
+        >>> with extend.Running(trace):
+        ...     _ = tinyjax.jvp(lambda x: jnp.sin(x) * x, (2.0,), (1.0,))
+        >>> Counting.count
+        2
+    """
+
+    stage: Callable[..., Any] | None = None
+    jvp: Callable[..., Any] | None = None
+    linear: Callable[..., Any] | None = None
+    linearize: Callable[..., Any] | None = None
+    batch: Callable[..., Any] | None = None
+    transpose: Callable[..., Any] | None = None
+    above: Machine | None = None
+
+
+#: That of the core alone.
+CORE: Final = Machine()
+
+
 class Trace:
     """An interpreter of primitives.
 
     Attributes:
         parent: the trace that this one's rules run under; evaluation is its own parent.
+        machine: what transformations above it are made of.
         live: whether the transformation still runs; its tracers are of no use afterwards.
         fun: the user's function being transformed, for messages.
         keeps_lines: whether it, or one that it hands primitives to, writes down the user's lines.
@@ -67,7 +118,7 @@ class Trace:
         True
     """
 
-    __slots__ = ("__weakref__", "axes", "fun", "keeps_lines", "live", "parent")
+    __slots__ = ("__weakref__", "axes", "fun", "keeps_lines", "live", "machine", "parent")
 
     #: What messages call the transformation.
     transformation: ClassVar[str] = "a transformation"
@@ -89,6 +140,8 @@ class Trace:
         #: The named axes of this trace and its parents, once they were asked for.
         self.axes: tuple[MappedAxis, ...] | None = () if parent is None else None
         self.keeps_lines: bool = parent is not None and parent.keeps_lines
+        below = CORE if parent is None else parent.machine
+        self.machine: Machine = below.above or below
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         """Apply this trace's rule for a primitive.
@@ -831,60 +884,6 @@ def on_top(trace: Trace) -> Iterator[None]:
             yield
     finally:
         trace.parent, trace.live = parent, live
-
-
-#: The classes that are used where devices run what is staged, by those that they stand in for.
-on_devices: Final[ContextVar[Mapping[type[Any], type[Any]] | None]] = ContextVar(
-    "tinyjax_on_devices", default=None
-)
-
-
-class _StandIns(dict[type[Any], type[Any]]):
-    """What stands in for classes; it is loaded, or made, when it is first asked for.
-
-    Attributes:
-        extensions: by class, what is put before it, and before each class that is made of it.
-    """
-
-    def __init__(self) -> None:
-        self.extensions: Final[dict[type[Any], type[Any]]] = {}
-
-    def __missing__(self, kind: type[Any]) -> type[Any]:
-        lazy.room(kind.__name__)  # which registers what stands in
-        for base, extension in self.extensions.items():
-            if issubclass(kind, base) and not issubclass(kind, extension):
-                self[kind] = type(kind.__name__, (extension, kind), {"__slots__": ()})
-        return self.setdefault(kind, kind)
-
-
-#: What stands in for classes of traces, and for their helpers, directly above evaluation.
-eager: Final = _StandIns()
-
-
-#: What stands in for those that would be used, once types say where values lie.
-of_places: Final = _StandIns()
-
-
-def stand_in(kind: type[R], parent: Trace, current: Settings) -> type[R]:
-    """Return the class to use in place of this one.
-
-    It is another one where devices run what is staged, while debugging is on, above the trace that
-    evaluates, and once types say where values lie.
-
-    Args:
-        kind: the class of a trace, or of a helper of one.
-        parent: the trace that it is used under.
-        current: the settings in force.
-    """
-    own = on_devices.get()
-    if own is not None:
-        return own.get(kind, kind)
-    chosen = kind
-    if current.debugging:
-        chosen = lazy.room("debugging").stand_ins.get(kind, kind)
-    elif parent is EVAL:
-        chosen = eager[kind]
-    return of_places[chosen] if of_places.extensions else chosen
 
 
 def base_trace() -> EvalTrace:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import attrs
 
 from tinyjax.config import settings
+from tinyjax.core import devices as dev
 from tinyjax.core.primitives.shape import move_batch_axis
 from tinyjax.core.tracing.jaxpr import Jaxpr, effects, eval_jaxpr, subjaxprs
 from tinyjax.core.tracing.primitive import MappedAxis, Primitive
@@ -28,11 +29,11 @@ from tinyjax.core.tracing.trace import (
     leak_check,
     reset_trace,
     set_trace,
-    stand_in,
 )
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values.avals import ShapedArray, where_of
 from tinyjax.dtypes import DType
+from tinyjax.errors import ShardingTypeError
 
 P = TypeVar("P")
 BatchAxis = int | None
@@ -155,6 +156,11 @@ class BatchTrace(Trace):
         token = set_trace(self.parent)
         try:
             outs, out_axes = rule(self.mapped, values, axes, params)
+        except ShardingTypeError:
+            if known is None or rule is rules.collective or where_of(key[1:]) is None:
+                raise
+            outcome = dev.plane().batch_unsaid(primitive, self.mapped, values, axes, params, known)
+            outs, out_axes = outcome
         finally:
             reset_trace(token)
         if len(outs) == 1:  # nearly always, and faster than the loop
@@ -212,7 +218,7 @@ def batch_flat(
         The results, and which axis of each is the batch.
     """
     parent, current = current_trace(), settings()
-    trace = stand_in(BatchTrace, parent, current)(parent, mapped, user_fun)
+    trace: BatchTrace = (parent.machine.batch or BatchTrace)(parent, mapped, user_fun)
     with Running(trace):
         outs = fun(
             *[

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import ClassVar, TypeVar
 
 from tinyjax.config import settings
+from tinyjax.core import devices as dev
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, eval_jaxpr, zero_literal
 from tinyjax.core.tracing.primitive import (
     ZERO,
@@ -32,13 +33,12 @@ from tinyjax.core.tracing.trace import (
     leak_check,
     reset_trace,
     set_trace,
-    stand_in,
 )
 from tinyjax.core.transforms.batching import BatchTracer
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values.avals import ShapedArray, where_of
 from tinyjax.dtypes import HostArray
-from tinyjax.errors import ConcretizationError
+from tinyjax.errors import ConcretizationError, ShardingTypeError
 
 P = TypeVar("P")
 
@@ -113,6 +113,12 @@ class JVPTrace(Trace):
                 primals_out, tangents_out = linearize_rule(primitive, primals, tangents, params)
             else:
                 primals_out, tangents_out = rules.jvp(primals, tangents, params)
+        except ShardingTypeError:
+            if rules.evaluate is not None or where_of([x.aval for x in args]) is None:
+                raise
+            # what a rule computes is not written by the user, who could be asked how it lies
+            outcome = dev.plane().jvp_unsaid(primitive, primals, tangents, params)
+            primals_out, tangents_out = outcome
         finally:
             reset_trace(token)
         if len(primals_out) == 1:  # nearly always, and faster than the loop
@@ -195,7 +201,7 @@ def jvp_flat(
         The results and their tangents, each of which may be ``ZERO``.
     """
     parent, current = current_trace(), settings()
-    trace = stand_in(JVPTrace, parent, current)(parent, user_fun)
+    trace: JVPTrace = (parent.machine.jvp or JVPTrace)(parent, user_fun)
     with Running(trace):
         outs = fun(
             *[

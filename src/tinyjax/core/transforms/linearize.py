@@ -41,7 +41,6 @@ from tinyjax.core.tracing.trace import (
     current_trace,
     evaluated_source,
     leak_check,
-    stand_in,
 )
 from tinyjax.core.transforms.jvp import JVPTrace, JVPTracer, fill_zeros, lacking
 from tinyjax.core.transforms.transpose import pull_back
@@ -80,7 +79,8 @@ class LinearTrace(Recorder):
 def linear_trace(fun: Callable[..., object] | None = None) -> LinearTrace:
     """A recorder of tangents under the current trace."""
     parent = current_trace()
-    return stand_in(LinearTrace, parent, settings())(parent, fun)
+    trace: LinearTrace = (parent.machine.linear or LinearTrace)(parent, fun)
+    return trace
 
 
 class LinearizeTrace(JVPTrace):
@@ -179,10 +179,11 @@ def linearize_flat(
         transposed: whether the tangent map is for ``pull_back`` alone.
     """
     parent, current = current_trace(), settings()
-    linear = stand_in(LinearTrace, parent, current)(parent, user_fun)
+    machine = parent.machine
+    linear: LinearTrace = (machine.linear or LinearTrace)(parent, user_fun)
     if transposed:
         linear.outside = "cotangents"
-    trace = stand_in(LinearizeTrace, parent, current)(linear, user_fun)
+    trace: LinearizeTrace = (machine.linearize or LinearizeTrace)(linear, user_fun)
     args: list[Array] = []
     nonzero_in: list[bool] = []
     for i, x in enumerate(primals):

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final
 import attrs
 
 from tinyjax import lazy
-from tinyjax.config import settings
+from tinyjax.core import devices as dev
 from tinyjax.core.primitives.rules import add_arrays
 from tinyjax.core.tracing.jaxpr import Atom, Jaxpr, JaxprEqn, Lit, Var
 from tinyjax.core.tracing.primitive import (
@@ -46,10 +46,9 @@ from tinyjax.core.tracing.trace import (
     current_trace,
     evaluated_source,
     set_evaluated_source,
-    stand_in,
 )
 from tinyjax.core.values.array import Array
-from tinyjax.core.values.avals import ShapedArray
+from tinyjax.core.values.avals import ShapedArray, Where
 from tinyjax.frames import ScopedSource, user_source
 
 
@@ -187,8 +186,10 @@ def pull_back(
         outs: the results.
         cotangents: one per result.
     """
-    kind = stand_in(Transposer, current_trace(), settings())
-    return kind(eqns, known, linear_inputs, outs).pull_back(cotangents)
+    rule: ApplyTranspose | None = dev.plane().transposing(eqns, outs) if Where.in_use else None
+    make = current_trace().machine.transpose or Transposer
+    transposer: Transposer = make(eqns, known, linear_inputs, outs, rule)
+    return transposer.pull_back(cotangents)
 
 
 def _in_scopes(eqns: Sequence[JaxprEqn], rule: ApplyTranspose | None) -> ApplyTranspose | None:

@@ -9,7 +9,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
 from itertools import repeat
 from math import prod
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 import attrs
 import numpy as np
@@ -43,6 +43,9 @@ class Where(ABC):
     """
 
     __slots__ = ()
+
+    #: Whether any type has said how values lie: no type of a program for one device does.
+    in_use: ClassVar[bool] = False
 
     #: How the type says that values lie, if it does.
     sharding: answers.Sharding | None
@@ -113,29 +116,6 @@ class Where(ABC):
     @abstractmethod
     def identity(self) -> tuple[object, ...]:
         """What tells it from others, to be encoded."""
-
-    @abstractmethod
-    def result_types(
-        self, primitive: Any, avals: Sequence[ShapedArray], params: Any
-    ) -> Sequence[ShapedArray]:
-        """Return the types of a primitive's results, where that of an operand has this."""
-
-    @abstractmethod
-    def of_sum(self, params: T, avals: Sequence[ShapedArray]) -> T:
-        """Return parameters of a sum, or of a sum of products, that say what the type has of it.
-
-        Args:
-            params: its parameters.
-            avals: the types of the operands.
-        """
-
-    @abstractmethod
-    def laid(self, x: T, aval: ShapedArray) -> T:
-        """Return an array that lies as a type says which has this."""
-
-    @abstractmethod
-    def untold(self, x: T) -> T:
-        """Return an array, whose type has this, with one that does not say how it lies."""
 
 
 _Key = tuple[tuple[int, ...], DType, bool] | tuple[tuple[int, ...], DType, bool, Where]
@@ -263,7 +243,7 @@ class ShapedArray:
             >>> aval.laid(jnp.ones((2, 3))).shape
             (2, 3)
         """
-        return x if self.where is None else self.where.laid(x, self)
+        return x if self.where is None else dev.plane().lie_as(x, self)
 
     def untold(self, x: T) -> T:
         """Return an array of this type with one that does not say how it lies.
@@ -274,7 +254,7 @@ class ShapedArray:
             >>> aval.untold(jnp.ones((2, 3))).shape
             (2, 3)
         """
-        return x if self.where is None else self.where.untold(x)
+        return x if self.where is None else dev.plane().unsaid(x)
 
     # Types made of it
 

@@ -49,12 +49,15 @@ _names, __getattr__, __dir__ = checked_namespace(
     __name__,
     {
         "backend": "backend_of has_started load",
-        "compilation": ("Compilation CompilerOptions Flags Runner is_absent place run run_alone"),
+        "compilation": (
+            "Compilation CompilerOptions Flags forget_programs functions_in history is_absent "
+            "place run run_alone run_compiled"
+        ),
         "disk_cache": (
             "DiskCacheInfo disk_cache_clear disk_cache_info disk_cache_place own_secret"
         ),
         "executable": (
-            "CacheInfo CallingExecutable DeviceExecutable Executable cache_clear cache_info "
+            "CacheInfo DeviceExecutable Executable cache_clear cache_info "
             "compile_all compile_anew compiled held is_compiled"
         ),
         "lowering": "lowered",

@@ -6,18 +6,20 @@ from tinyjax.core.xla.backend import load as load
 from tinyjax.core.xla.compilation import Compilation as Compilation
 from tinyjax.core.xla.compilation import CompilerOptions as CompilerOptions
 from tinyjax.core.xla.compilation import Flags as Flags
-from tinyjax.core.xla.compilation import Runner as Runner
+from tinyjax.core.xla.compilation import forget_programs as forget_programs
+from tinyjax.core.xla.compilation import functions_in as functions_in
+from tinyjax.core.xla.compilation import history as history
 from tinyjax.core.xla.compilation import is_absent as is_absent
 from tinyjax.core.xla.compilation import place as place
 from tinyjax.core.xla.compilation import run as run
 from tinyjax.core.xla.compilation import run_alone as run_alone
+from tinyjax.core.xla.compilation import run_compiled as run_compiled
 from tinyjax.core.xla.disk_cache import DiskCacheInfo as DiskCacheInfo
 from tinyjax.core.xla.disk_cache import disk_cache_clear as disk_cache_clear
 from tinyjax.core.xla.disk_cache import disk_cache_info as disk_cache_info
 from tinyjax.core.xla.disk_cache import disk_cache_place as disk_cache_place
 from tinyjax.core.xla.disk_cache import own_secret as own_secret
 from tinyjax.core.xla.executable import CacheInfo as CacheInfo
-from tinyjax.core.xla.executable import CallingExecutable as CallingExecutable
 from tinyjax.core.xla.executable import DeviceExecutable as DeviceExecutable
 from tinyjax.core.xla.executable import Executable as Executable
 from tinyjax.core.xla.executable import cache_clear as cache_clear
@@ -36,14 +38,12 @@ from tinyjax.core.xla.versions import COMPILER as COMPILER
 __all__ = [
     'COMPILER',
     'CacheInfo',
-    'CallingExecutable',
     'Compilation',
     'CompilerOptions',
     'DeviceExecutable',
     'DiskCacheInfo',
     'Executable',
     'Flags',
-    'Runner',
     'as_flags',
     'backend_of',
     'cache_clear',
@@ -54,8 +54,11 @@ __all__ = [
     'disk_cache_clear',
     'disk_cache_info',
     'disk_cache_place',
+    'forget_programs',
+    'functions_in',
     'has_started',
     'held',
+    'history',
     'is_absent',
     'is_compiled',
     'load',
@@ -65,5 +68,6 @@ __all__ = [
     'place',
     'run',
     'run_alone',
+    'run_compiled',
     'to_computation',
 ]

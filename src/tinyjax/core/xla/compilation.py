@@ -14,7 +14,7 @@ from numpy import ndarray
 
 from tinyjax import config, frames, lazy
 from tinyjax.core import devices as dev, xla
-from tinyjax.core.tracing import jaxpr as jx, program_rules as pr, trace as tr
+from tinyjax.core.tracing import jaxpr as jx, program_rules as pr
 from tinyjax.core.tracing.primitive import Primitive
 from tinyjax.core.values.array import Array
 from tinyjax.core.values.concrete import ConcreteArray
@@ -77,41 +77,36 @@ def is_absent() -> bool:
         return True
 
 
-class Runner:
-    """Runs programs on the first device: they are compiled when they are first called.
+def run_compiled(
+    request: Compilation, args: Sequence[Array]
+) -> tuple[Sequence[Array], xla.Executable | None]:
+    """Run a program that says where it runs, as ``run`` does: it is compiled at its first call."""
+    if request.placement is not None:
+        outcome: tuple[Sequence[Array], xla.Executable | None] = dev.plane().run(request, args)
+        return outcome
+    executable = xla.compiled(request)
+    return executable(args), executable
 
-    A room may stand in for it (``trace.eager``).
-    """
 
-    @classmethod
-    def run(
-        cls,
-        request: Compilation,
-        args: Sequence[Array],
-        tier: config.Tier,
-    ) -> tuple[Sequence[Array], xla.Executable | None]:
-        """Run a program, as ``run`` does, that says where it runs."""
-        if request.placement is not None:
-            outcome: tuple[Sequence[Array], xla.Executable | None] = dev.plane().run(request, args)
-            return outcome
-        executable = xla.compiled(request)
-        return executable(args), executable
+def history(request: Compilation) -> str:
+    """Say how calls of a program were and are computed; nothing if it is compiled at once."""
+    tiers = lazy.room("tiers")
+    return "" if tiers is None else str(tiers.history(request))
 
-    @classmethod
-    def history(cls, request: Compilation) -> str:
-        """Say how calls of a program were and are computed; nothing if it is compiled at once."""
-        return ""
 
-    @classmethod
-    def functions(cls, jaxpr: jx.Jaxpr) -> float:
-        """Estimate of how many elements a program evaluates functions such as ``exp``."""
-        return inf
+def functions_in(jaxpr: jx.Jaxpr) -> float:
+    """Estimate of how many elements a program evaluates functions such as ``exp``."""
+    tiers = lazy.room("tiers")
+    return inf if tiers is None else float(tiers.functions_in(jaxpr))
 
-    @classmethod
-    def forget(cls) -> None:
-        """Begin anew with every program: drop what was compiled, and evaluate it at first again."""
-        if not is_absent():
-            xla.cache_clear()
+
+def forget_programs() -> None:
+    """Begin anew with every program: drop what was compiled, and evaluate it at first again."""
+    tiers = lazy.room("tiers")
+    if tiers is not None:
+        tiers.forget()
+    if not is_absent():
+        xla.cache_clear()
 
 
 def place(request: Compilation, args: Sequence[Any]) -> tuple[Compilation, Sequence[Any]]:
@@ -159,8 +154,11 @@ def run(
         The results, and the compiled program that was run.
     """
     request, args = place(request, args)
-    runner: type[Runner] = tr.eager[Runner]
-    return runner.run(request, args, tier)
+    tiers = lazy.room("tiers")
+    if tiers is None:
+        return run_compiled(request, args)
+    outcome: tuple[Sequence[Array], xla.Executable | None] = tiers.run(request, args, tier)
+    return outcome
 
 
 def run_alone(primitive: Primitive[Any], args: Sequence[Array], params: Any) -> Sequence[Array]:

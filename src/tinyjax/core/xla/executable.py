@@ -26,7 +26,7 @@ from importlib import import_module
 from itertools import cycle, repeat
 from sys import getrefcount
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias
 from weakref import WeakValueDictionary
 
 import attrs
@@ -35,9 +35,9 @@ from jaxlib import lapack, xla_client
 from jaxlib._jax import collect_garbage
 from jaxlib.xla_client import ArrayImpl, CompileOptions, DeviceList, LoadedExecutable
 
-from tinyjax import config
+from tinyjax import config, lazy
 from tinyjax.core import devices as dev, lowering as low, xla
-from tinyjax.core.tracing import jaxpr as jx, trace as tr
+from tinyjax.core.tracing import jaxpr as jx
 from tinyjax.core.values import avals as av, concrete as conc
 from tinyjax.core.values.array import Array
 from tinyjax.core.xla import backend, lowering, options, threads
@@ -79,6 +79,7 @@ class Executable(ABC):
         name: the name of its module.
         loaded: XLA's executable, or what is known of it.
         placement: where it runs, as a plane has it; None for the first device.
+        calls_python: whether it calls Python functions.
     """
 
     __slots__ = ("loaded", "name")
@@ -86,6 +87,7 @@ class Executable(ABC):
     name: str
     loaded: Any
     placement: Any = None
+    calls_python: ClassVar[bool] = False
 
     @abstractmethod
     def __call__(self, args: Sequence[Array]) -> list[Array]:
@@ -171,19 +173,6 @@ class DeviceExecutable(Executable):
         if not config.settings().interruptible:
             return self.execute
         return threads.interruptible(self.execute)
-
-
-class CallingExecutable(Executable):
-    """A compiled program that calls Python functions; a room stands in for it (``trace.eager``)."""
-
-    @classmethod
-    def compile(
-        cls, request: Compilation, flags: Flags, locate: low.Locate | None
-    ) -> CallingExecutable:
-        """Compile a program for the first device."""
-        raise CallbackError(
-            f"'{request.name}' calls Python functions, which tinyjax.callbacks has programs do."
-        )
 
 
 def give_up_taken(array: Array) -> None:
@@ -388,8 +377,11 @@ def _compile(request: Compilation, flags: Flags, locate: low.Locate | None) -> E
     jaxpr, name, on = request.jaxpr, request.name, backend.backend()
     text, host_functions = lowering.lowered(jaxpr, name, request.aliases, locate)
     if host_functions:
-        calling: type[CallingExecutable] = tr.eager[CallingExecutable]
-        return calling.compile(request, flags, locate)
+        programs = lazy.room("calling_programs")
+        if programs is None:
+            raise CallbackError(f"'{name}' calls Python functions, which tinyjax.callbacks does.")
+        calling: Executable = programs.HostProgram(request, flags, locate)
+        return calling
     compiled_options = options.compile_options(flags)
     loaded = load_or_compile(on, text, name, flags, compiled_options, on.devices)
     return DeviceExecutable(request, on, loaded)

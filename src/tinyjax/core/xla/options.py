@@ -21,7 +21,6 @@ from jaxlib._jax import JaxRuntimeError as XlaError
 from jaxlib.xla_client import CompileOptions
 
 from tinyjax import config, errors
-from tinyjax.core.tracing import trace as tr
 from tinyjax.core.xla import compilation, versions
 
 #: Programs that evaluate functions such as ``exp`` of so many elements keep the fusions of MLIR.
@@ -85,7 +84,7 @@ def flags_for(request: compilation.Compilation) -> compilation.Flags:
     match config.settings().effort:
         case "low":
             chosen = [_WHOLE_LOOPS, *versions.PLAIN_LOOPS, _ONE_THREAD, _UNOPTIMIZED]
-        case "medium" if tr.eager[compilation.Runner].functions(request.jaxpr) < _WORTH_FUSING:
+        case "medium" if compilation.functions_in(request.jaxpr) < _WORTH_FUSING:
             chosen = [_WHOLE_LOOPS, *versions.PLAIN_LOOPS, _ONE_THREAD]
         case "medium":
             chosen = [_WHOLE_LOOPS, *_FEWER_FUSIONS, _ONE_THREAD]

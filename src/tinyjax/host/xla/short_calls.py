@@ -7,7 +7,7 @@ from operator import is_not
 from typing import Any
 
 from tinyjax import config, tree
-from tinyjax.core.names import ConcreteArray, sig, tr, xla
+from tinyjax.core.names import ConcreteArray, sig, xla
 from tinyjax.host.xla import call_writer
 
 
@@ -46,7 +46,7 @@ class WrittenCalls(sig.ShortCalls):
         entry: sig.Program,
         program: xla.Executable,
     ) -> None:
-        if isinstance(program, xla.CallingExecutable):
+        if program.calls_python:
             return
         key = _key(parameters, args, kwargs, in_tree)
         if key is None or len(key[0]) != len(leaves) or any(map(is_not, key[0], leaves)):
@@ -90,6 +90,3 @@ def _key(
     static, dynamic, keywords = parameters.separate(args, kwargs)
     key = call_writer.call_key(dynamic, keywords, in_tree)
     return key and (key[0], (*key[1], static))
-
-
-tr.eager[sig.ShortCalls] = WrittenCalls

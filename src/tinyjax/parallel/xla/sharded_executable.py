@@ -455,7 +455,9 @@ def _run_on_host(request: Compilation, args: Sequence[Array]) -> list[Array]:
     if placement_by(request.jaxpr, [None] * len(hosts)) is None:
         outs = compiled(attrs.evolve(request, donated=(), placement=None))(hosts)
     else:  # it has parts for each device, of which NumPy computes one after the other
-        with tr.use_trace(tr.eager[jx.ProgramTrace](inf)):
+        from tinyjax.host.plans import ProgramEvaluation  # noqa: PLC0415 (hardly ever)
+
+        with tr.use_trace(ProgramEvaluation(inf)):
             outs = jx.eval_jaxpr(request.jaxpr, hosts)
     return put_results(request, outs)
 

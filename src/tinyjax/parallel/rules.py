@@ -1,4 +1,4 @@
-"""Stand-ins for traces where types say where values lie, and rules as these apply them.
+"""Rules of primitives as they are applied where types say where values lie.
 
 What a rule computes is not written by the user, who could be asked how it lies; but it is known how
 the results of the rule lie. A cotangent lies as what it is the cotangent of, a tangent as its
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import TypeVar
 
-from tinyjax.core.names import Array, av, bc, bt, jv, jx, prim, tp, tr
+from tinyjax.core.names import Array, av, bc, bt, jx, prim, tr
 from tinyjax.errors import ShardingTypeError
 from tinyjax.parallel import lowering, sharding as sd, types as ty
 from tinyjax.parallel.constraint import lie_as, unsaid
@@ -22,9 +22,11 @@ from tinyjax.parallel.mesh_rule import NO_NAMES, summed_over
 P = TypeVar("P")
 
 
-def says_where(eqns: Sequence[jx.JaxprEqn]) -> bool:
-    """Whether types in a program say where values lie, which none does for one device."""
-    return any(x.aval.told is not None for eqn in eqns for x in (*eqn.inputs, *eqn.out_binders))
+def transposing(eqns: Sequence[jx.JaxprEqn], outs: Sequence[jx.Atom]) -> Transposing | None:
+    """Return what applies transpose rules, as ``Plane`` says."""
+    if any(x.aval.told is not None for eqn in eqns for x in (*eqn.inputs, *eqn.out_binders)):
+        return Transposing(eqns, outs)
+    return None
 
 
 def _of_operand(ct: Array, aval: av.ShapedArray, types: Sequence[av.ShapedArray]) -> Array:
@@ -117,10 +119,10 @@ def _transposed(
     )
 
 
-def _jvp(
+def jvp_unsaid(
     primitive: prim.Primitive[P], primals: prim.Arrays, tangents: prim.Tangents, params: P
 ) -> prim.JvpResult:
-    """Apply a primitive's ``jvp`` rule, in which types do not say how all values lie."""
+    """Apply a ``jvp`` rule, as ``Plane`` says."""
     types = [out.aval for out in tr.bind(primitive, primals, params)]
     plain = [t if t is prim.ZERO else unsaid(t) for t in tangents]
     outs, out_tangents = primitive.rules.jvp([*map(unsaid, primals)], plain, params)
@@ -129,75 +131,18 @@ def _jvp(
     return lying, [t if t is prim.ZERO else lie_as(t, aval.tangent()) for t, aval in moved]
 
 
-# The stand-ins
-
-
-class MeshJVPTrace(jv.JVPTrace):
-    """A ``JVPTrace`` that lets XLA choose where types within a rule do not say how values lie."""
-
-    __slots__ = ()
-
-    def process(
-        self, primitive: prim.Primitive[P], args: Sequence[Array], params: P
-    ) -> Sequence[Array]:
-        try:
-            return super().process(primitive, args, params)
-        except ShardingTypeError:
-            primals, tangents = jv.JVPTrace.split(self, args)
-            if primitive.rules.evaluate is not None or all(t is prim.ZERO for t in tangents):
-                raise
-        with tr.use_trace(self.parent):
-            outs, out_tangents = _jvp(primitive, primals, tangents, params)
-        return self.joined(outs, out_tangents)
-
-
-class MeshBatchTrace(bt.BatchTrace):
-    """A ``BatchTrace`` that does so."""
-
-    __slots__ = ()
-
-    def process(
-        self, primitive: prim.Primitive[P], args: Sequence[Array], params: P
-    ) -> Sequence[Array]:
-        try:
-            return super().process(primitive, args, params)
-        except ShardingTypeError:
-            pairs = [self.split(x) for x in args]
-            axes = [axis for _, axis in pairs]
-            types = None
-            if primitive.rules.evaluate is None and any(axis is not None for axis in axes):
-                types = primitive.check_types([x.aval for x in args], params)
-            if types is None or self.collects(primitive, params):
-                raise
-        size, divided = self.mapped.size, self.mapped.divided
-        with tr.use_trace(self.parent):
-            values = [unsaid(value) for value, _ in pairs]
-            outs, out_axes = primitive.rules.batch(self.mapped, values, axes, params)
-            return [
-                lie_as(out, aval)
-                if axis is None
-                else bt.BatchTracer(self, lie_as(out, aval.inserted(axis, size, divided)), axis)
-                for out, axis, aval in zip(outs, out_axes, types, strict=True)
-            ]
-
-
-class MeshTransposer(tp.Transposer):
-    """A ``Transposer`` whose cotangents lie as operands do."""
-
-    def pull_back(self, cotangents: Sequence[prim.Tangent]) -> list[prim.Tangent]:
-        if self.rule is None and says_where(self.eqns):
-            self.rule = Transposing(self.eqns, self.outs)
-        return super().pull_back(cotangents)
-
-
-def attach() -> None:
-    """Use the stand-ins from here on, also for the traces that are running here."""
-    tr.of_places.extensions.update(
-        {
-            jv.JVPTrace: MeshJVPTrace,
-            bt.BatchTrace: MeshBatchTrace,
-            tp.Transposer: MeshTransposer,
-        }
-    )
-    for trace in tr.enclosing_traces():
-        trace.__class__ = tr.of_places[type(trace)]
+def batch_unsaid(
+    primitive: prim.Primitive[P],
+    mapped: prim.MappedAxis,
+    values: prim.Arrays,
+    axes: Sequence[int | None],
+    params: P,
+    types: prim.Avals,
+) -> tuple[Sequence[Array], Sequence[int | None]]:
+    """Apply a ``batch`` rule, as ``Plane`` says."""
+    outs, out_axes = primitive.rules.batch(mapped, [*map(unsaid, values)], axes, params)
+    batched = [
+        bt.batched_aval(aval, axis, mapped.size, mapped.divided)
+        for aval, axis in zip(types, out_axes, strict=True)
+    ]
+    return [*map(lie_as, outs, batched)], out_axes
