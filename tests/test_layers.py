@@ -21,8 +21,13 @@ def _module(path: Path) -> str:
 
 
 def imports(text: str, files: Collection[str]) -> Iterator[str]:
-    """The modules that a file imports, for type checkers only and within functions too."""
+    """The modules that a file imports: within functions, for type checkers only, by name, too."""
     for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Call(ast.Name("import_module"), [ast.Constant(str(name))]):
+                yield name
+            case _:
+                pass
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:

@@ -75,16 +75,18 @@ config.follow(_evaluate_as_set)
 
 
 def _linearize(*args: Any) -> Any:
-    from tinyjax.host.steps import EagerLinearizeTrace  # noqa: PLC0415 (when it is first used)
-
-    return EagerLinearizeTrace(*args)
+    return _repeating().EagerLinearizeTrace(*args)
 
 
 def _transpose(*args: Any) -> Any:
-    from tinyjax.host.steps import EagerTransposer  # noqa: PLC0415
-
-    return EagerTransposer(*args)
+    return _repeating().EagerTransposer(*args)
 
 
-# what has been done often is done at once, where values are at hand; above, there are none
+def _repeating() -> Any:
+    """Load what repeats derivatives of values at hand; the next ones are made of it at once."""
+    steps = import_module("tinyjax.host.steps")
+    tr.EVAL.machine = steps.MACHINE
+    return steps
+
+
 tr.EVAL.machine = tr.Machine(linearize=_linearize, transpose=_transpose, above=tr.CORE)

@@ -30,7 +30,7 @@ class _HornerParams(Params):
 @pytest.fixture
 def horner_p() -> Iterator[Primitive[_HornerParams]]:
     """A polynomial, which notes when its rules are asked."""
-    primitive: Primitive[_HornerParams] = Primitive("horner", _HornerParams)
+    primitive = Primitive("horner", _HornerParams, repeatable=True)
 
     @primitive.def_host
     def host(avals: Avals, params: _HornerParams) -> HostCall:

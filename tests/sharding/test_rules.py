@@ -13,8 +13,8 @@ from tinyjax import P
 from tinyjax.core.tracing.primitive import NO_PARAMS, NoParams, Primitive, registry
 from tinyjax.core.tracing.trace import bind1
 from tinyjax.errors import ShardingTypeError
-from tinyjax.parallel.mesh_rule import MESH, MeshRule, rule_of, same
-from tinyjax.parallel.table import TABLE
+from tinyjax.parallel.mesh_rule import MESH, MeshRule, same
+from tinyjax.parallel.table import TABLE, rule_of
 
 ROWS = [(module, name) for module, rows in TABLE.items() for name in rows]
 

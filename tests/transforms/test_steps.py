@@ -90,7 +90,7 @@ def test_most_rules_become_steps(monkeypatch: pytest.MonkeyPatch) -> None:
         if _is_made(row.primitive.name):
             made.add(row.primitive.name)
     differentiable = {row.primitive.name for row in ROWS if row.grad or row.linear}
-    assert differentiable - made == {"pvary", "unvary", "recast"}  # nothing on one device
+    assert differentiable <= made
 
 
 def test_rules_are_asked_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +102,6 @@ def test_rules_are_asked_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
             asked.append(name)
             return rule(*args)
 
-        asking.__module__ = rule.__module__
         monkeypatch.setattr(registry[name].rules, "jvp", asking)
 
     def f(w: Array, x: Array) -> Array:

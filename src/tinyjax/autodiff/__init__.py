@@ -10,7 +10,7 @@ from tinyjax.lazy import namespace
 __all__, __getattr__, __dir__ = namespace(
     __name__,
     {
-        "accumulation": "Order Sparse hessian jacobian multiplications",
+        "accumulation": "Order hessian jacobian multiplications",
         "products": "gauss_newton_vp hutchinson_trace hvp jvp_from_vjp vjp_from_jvp",
         "taylor": "jet",
         "tinyjax.laplacians.functions": "Laplacian directional_derivatives divergence laplacian",

@@ -1,7 +1,6 @@
 # Written by `python -m exports` in tests/, from the table of the module beside it.
 
 from tinyjax.autodiff.accumulation import Order as Order
-from tinyjax.autodiff.accumulation import Sparse as Sparse
 from tinyjax.autodiff.accumulation import hessian as hessian
 from tinyjax.autodiff.accumulation import jacobian as jacobian
 from tinyjax.autodiff.accumulation import multiplications as multiplications
@@ -25,7 +24,6 @@ __all__ = [
     'Laplacian',
     'MemoryPlan',
     'Order',
-    'Sparse',
     'SparsityPattern',
     'directional_derivatives',
     'divergence',

@@ -31,10 +31,6 @@ P = ParamSpec("P")
 #: cheapest that is found, which costs no more than either.
 Order: TypeAlias = Literal["auto", "forward", "reverse"]
 
-#: Whether derivatives are sparse arrays, and of which kind: ``True`` for ``BCOO``, or
-#: ``"scipy"`` for ``scipy.sparse.csr_array``.
-Sparse: TypeAlias = bool | Literal["scipy"]
-
 #: Above so many elements of local derivatives, zeros included, ``jacobian`` takes one of the modes.
 _MOST_ELEMENTS: Final = 2**24
 #: How much longer a multiplication takes here than an element of a whole array takes the modes. Of
@@ -43,7 +39,9 @@ _OVERHEAD: Final = 8
 _FEW: Final = 2**16
 
 
-def _with_order(function: Callable[..., Any]) -> typed.Jacobians[bool, Order, Sparse, Array, Never]:
+def _with_order(
+    function: Callable[..., Any],
+) -> typed.Jacobians[bool, Order, typed.Sparse, Array, Never]:
     transform: Callable[..., Any] = ck.checked(function)
     return transform
 
@@ -58,7 +56,7 @@ def jacobian(
     *,
     chunk_size: int | None = None,
     order: Order = "auto",
-    sparse: Sparse = False,
+    sparse: typed.Sparse = False,
 ) -> Callable[..., Any]:
     """Return a function that computes the Jacobian with few multiplications.
 
@@ -144,7 +142,7 @@ def jacobian(
 
 def _of_second_order(
     function: Callable[..., Any],
-) -> typed.Jacobians[Never, Never, Sparse, Never, Array]:
+) -> typed.Jacobians[Never, Never, typed.Sparse, Never, Array]:
     transform: Callable[..., Any] = ck.checked(function)
     return transform
 
@@ -157,7 +155,7 @@ def hessian(
     holomorphic: bool = False,
     *,
     chunk_size: int | None = None,
-    sparse: Sparse = False,
+    sparse: typed.Sparse = False,
 ) -> Callable[..., Any]:
     """Return a function that computes the matrix of second derivatives, forward over reverse.
 

@@ -168,23 +168,6 @@ class Programs:
         self.keep(key, make_program(fun, args, kwargs, hosts, result))
 
 
-#: Where the rules are that are this package's own.
-_HOMES: Final = ("tinyjax.core.primitives.", "tinyjax.primitives.")
-
-
-def may_be_repeated(primitive: prim.Primitive[Any], rule: Callable[..., Any]) -> bool:
-    """Say whether what a rule of a primitive does may be done again without asking the rule.
-
-    It may if the rule is this package's own, or if whoever wrote the primitive registered a
-    ``def_host`` rule, which says so. Other rules may do other things each time.
-    """
-    rules = primitive.rules
-    homes = [getattr(f, "__module__", None) or "" for f in (rules.impl, rule, rules.host)]
-    is_own = homes[0].startswith("tinyjax.") and homes[1].startswith(_HOMES)
-    is_said = rules.host is not None and homes[2] != prim.Primitive.__module__
-    return rules.evaluate is None and (is_own or is_said)
-
-
 _all: Final[WeakSet[Programs]] = WeakSet()
 
 
@@ -353,7 +336,9 @@ class _HostParams(prim.Params):
 
 
 #: A call of such a function. It stands in programs to replay only, so nothing finds it by its name.
-_host_call_p: Final[prim.Primitive[_HostParams]] = prim.Primitive("host_call", _HostParams)
+_host_call_p: Final[prim.Primitive[_HostParams]] = prim.Primitive(
+    "host_call", _HostParams, repeatable=True
+)
 del prim.registry[_host_call_p.name]
 
 

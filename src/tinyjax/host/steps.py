@@ -9,7 +9,7 @@ import attrs
 
 from tinyjax import dtypes
 from tinyjax.config import Process, local_settings
-from tinyjax.core.names import Array, ConcreteArray, Primitive, lz, tp
+from tinyjax.core.names import Array, ConcreteArray, Primitive, lz, tp, tr
 from tinyjax.core.tracing.jaxpr import Atom, JaxprEqn, Lit, Var
 from tinyjax.core.tracing.primitive import ZERO, Tangent, on_replaced
 from tinyjax.host import fall_back, replay
@@ -39,7 +39,8 @@ class Steps(replay.Programs):
         super().__init__()
         rules = primitive.rules
         self.repeatable: bool = (
-            replay.may_be_repeated(primitive, rules.jvp)
+            primitive.repeatable
+            and rules.evaluate is None
             and rules.collective is None
             and rules.linearize is None
             and not primitive.effectful
@@ -117,7 +118,7 @@ on_replaced.append(_repeatable.clear)
 
 
 def _is_repeatable(primitive: Primitive[Any]) -> bool:
-    if not replay.may_be_repeated(primitive, primitive.rules.transpose):
+    if not primitive.repeatable or primitive.rules.evaluate is not None:
         return False
     _repeatable.add(primitive)
     return True
@@ -235,3 +236,7 @@ def _substituted(transposer: tp.Transposer, values: Iterator[Array]) -> tp.Trans
 
 def _by_place(tangents: Sequence[Tangent]) -> dict[int, Array]:
     return {i: t for i, t in enumerate(tangents) if t is not ZERO}
+
+
+#: What transformations above evaluation are made of; above these, values are not at hand.
+MACHINE: Final = tr.Machine(linearize=EagerLinearizeTrace, transpose=EagerTransposer, above=tr.CORE)

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import attrs
 
 from tinyjax import errors
-from tinyjax.core.names import Array, Primitive, av, jx, opd, stg
+from tinyjax.core.names import Array, av, jx, opd, stg
 from tinyjax.parallel import collective as col, types as ty
-from tinyjax.parallel.mesh_rule import axes_of, check_reached, is_checked, joined, rule_of, union
+from tinyjax.parallel.mesh_rule import axes_of, check_reached, is_checked, joined, union
 from tinyjax.parallel.types import SHARING, Axes, Share, with_varying
 
 P = TypeVar("P")
@@ -75,20 +75,6 @@ def fitted(jaxpr: jx.Jaxpr, across: Sequence[Axes]) -> tuple[tuple[Axes, ...], j
     """Return a program for operands, and the axes along which they must vary for it."""
     targets = joined(axes_of(jaxpr.in_avals), across)
     return targets, refit(jaxpr, targets)
-
-
-def fit(primitive: Primitive[P], across: Sequence[Axes], params: P) -> tuple[Sequence[Axes], P]:
-    """Return the axes along which operands must vary, and the parameters for such operands."""
-    rule = rule_of(primitive)
-    if rule.fits is not None:
-        return rule.fits(params, across)
-    together = union(across)
-    if rule.varies is not None:
-        together, _ = rule.varies(params, together)
-    elif jx.subjaxprs(params):
-        together |= union([union(axes_of(jaxpr.in_avals)) for jaxpr in jx.subjaxprs(params)])
-        params = jx.with_subjaxprs(params, lambda j: refit(j, [together] * len(j.in_binders)))
-    return [together] * len(across), params
 
 
 # Rules of primitives that hold programs

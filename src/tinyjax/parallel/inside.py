@@ -25,8 +25,14 @@ from tinyjax.core.names import av, bc, bt, conc, ew, jv, jx, lz, opd, prim, sh, 
 from tinyjax.core.tracing import Primitive
 from tinyjax.core.values import Array, ShapedArray
 from tinyjax.frames import Source
-from tinyjax.parallel import collective as col, constraint as con, mesh_rule as mr, types as ty
-from tinyjax.parallel.fitting import fit, lifted, varied
+from tinyjax.parallel import (
+    collective as col,
+    constraint as con,
+    mesh_rule as mr,
+    table,
+    types as ty,
+)
+from tinyjax.parallel.fitting import lifted, varied
 from tinyjax.parallel.meshes import AnyMesh, get_mesh
 from tinyjax.parallel.types import SHARING, Axes, Share, settled, transposed, with_varying
 
@@ -141,15 +147,15 @@ class _VaryingRecorder(stg.Recorder):
         if primitive is col.pvary_p and getattr(params, "axis_name", None) in across[0]:
             return args  # from a program for values that did not vary
         targets: Sequence[Axes]
-        rule = mr.rule_of(primitive)
-        alike = mr.is_alike(rule, primitive)
+        rule = table.rule_of(primitive)
+        alike = table.is_alike(rule, primitive)
         if alike:
             if SHARING and not SHARING.isdisjoint(across):
                 args, targets = _beside(args, across)
             else:
                 targets = [across[0] if len({*across}) == 1 else mr.union(across)] * len(across)
         else:
-            targets, params = fit(primitive, across, params)
+            targets, params = table.fit(primitive, across, params)
         operands = self._lifted(args, across, targets)
         inputs = tuple(
             [
@@ -161,7 +167,7 @@ class _VaryingRecorder(stg.Recorder):
         )
         types = [x.aval for x in inputs]
         if alike:
-            avals = mr.known_result_types(rule, primitive, types, params)
+            avals = table.known_result_types(rule, primitive, types, params)
         else:
             avals = rule(primitive, types, params)
         binders = tuple(map(jx.Var, avals))
@@ -223,7 +229,7 @@ class _VaryingJVPTrace(jv.JVPTrace):
 
     def process(self, primitive: Primitive[P], args: Sequence[Array], params: P) -> Sequence[Array]:
         if primitive.rules.evaluate is not None and jx.subjaxprs(params):
-            targets, params = fit(primitive, [ty.across(x.aval) for x in args], params)
+            targets, params = table.fit(primitive, [ty.across(x.aval) for x in args], params)
             with tr.use_trace(self):
                 args = [lifted(x, axes) for x, axes in zip(args, targets, strict=True)]
         return super().process(primitive, args, params)

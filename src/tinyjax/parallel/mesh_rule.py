@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from importlib import import_module
 from math import prod
 from typing import Any, Final, NoReturn, TypeAlias, TypeVar
 
 import attrs
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core.names import Primitive, ShapedArray, av, bt, jx, pr
-from tinyjax.core.tracing.primitive import ELEMENTWISE, LINEAR, Avals, RuleKey
+from tinyjax.core.names import Primitive, ShapedArray, av, bt, jx
+from tinyjax.core.tracing.primitive import Avals, RuleKey
 from tinyjax.parallel import sharding as sd, types as ty
 
 # What differs between the devices of a mesh, in a program that each of them runs on its own.
@@ -499,55 +498,9 @@ class MeshRule(records.Printed):
         return varying
 
 
-#: The rule of a primitive for several devices; those of tinyjax's own are in ``table``.
+#: The rule of a primitive for several devices, as whoever wrote it says it: ``table.rule_of`` gives
+#: it whole.
 MESH: Final[RuleKey[MeshRule]] = RuleKey("mesh")
-
-
-def rule_of(primitive: Primitive[P]) -> MeshRule:
-    """Return what a primitive says of several devices, with what follows from what it is."""
-    extensions = primitive.rules.extensions
-    rule: MeshRule | None = extensions.get(MESH)
-    if rule is None or not rule.is_whole:  # asked for the first time
-        rows = import_module("tinyjax.parallel.table")
-        rule = extensions[MESH] = _whole(rule or rows.row_of(primitive), primitive)
-    return rule
-
-
-def result_types(primitive: Primitive[P], avals: Avals, params: P) -> Sequence[ShapedArray]:
-    """Return the types of a primitive's results, as ``Plane`` says."""
-    return rule_of(primitive)(primitive, avals, params)
-
-
-def _whole(rule: MeshRule, primitive: Primitive[P]) -> MeshRule:
-    """Fill in what a rule does not say."""
-    extensions = primitive.rules.extensions
-    division, sums, fits = rule.division, rule.sums, rule.fits
-    if ELEMENTWISE in extensions:
-        division = division or same
-    if LINEAR in extensions:
-        sums = sums or together(*primitive.rule(LINEAR)())
-    if pr.CALLED in extensions:
-        fits = fits or import_module("tinyjax.parallel.fitting").fit_call
-    return MeshRule(division, sums or whole_sums, rule.varies, fits, is_whole=True)
-
-
-def is_alike(rule: MeshRule, primitive: Primitive[P]) -> bool:
-    """Whether operands and results vary alike between devices: the primitive has no programs."""
-    return rule.fits is None and rule.varies is None and primitive.rules.evaluate is None
-
-
-def known_result_types(
-    rule: MeshRule, primitive: Primitive[P], avals: Avals, params: P
-) -> Sequence[ShapedArray]:
-    """Return the types of results of a primitive whose operands vary alike, and remember them."""
-    if primitive.rules.collective is not None:
-        return rule(primitive, avals, params)
-    try:  # as at every other equation; nothing but the types counts here either
-        return primitive.rules.types[params, *avals][0]
-    except (KeyError, TypeError):  # of parameters that have no hash
-        types = primitive.check_types(avals, params)
-    assert types is not None, "it has no programs"
-    return types
 
 
 def _all_undivided(_params: Any, avals: Avals, outs: Avals) -> list[sd.Entries]:

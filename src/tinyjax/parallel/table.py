@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from tinyjax import dtypes, primitives
-from tinyjax.core.names import Primitive, ShapedArray, prim
-from tinyjax.parallel import mesh_rule as mr, sharding as sd, types as ty
+from tinyjax.core.names import Primitive, ShapedArray, jx, pr, prim
+from tinyjax.parallel import fitting, mesh_rule as mr, sharding as sd, types as ty
+
+P = TypeVar("P")
 
 # Operands in another form
 
@@ -194,16 +195,6 @@ def _tridiagonal_solve(params: Any, avals: prim.Avals, outs: prim.Avals) -> list
 # Programs
 
 
-def _fits(name: str) -> mr.MeshRule:
-    """Make the rule of a primitive that holds programs, by the name of what fits them."""
-
-    def fits(params: Any, across: Sequence[ty.Axes]) -> tuple[Sequence[ty.Axes], Any]:
-        rule: mr.FitsRule = getattr(import_module("tinyjax.parallel.fitting"), name)
-        return rule(params, across)
-
-    return mr.MeshRule(fits=fits)
-
-
 def _rows(rule: mr.MeshRule, names: str) -> dict[str, mr.MeshRule]:
     return dict.fromkeys(names.split(), rule)
 
@@ -290,17 +281,17 @@ TABLE: Final[Mapping[str, Mapping[str, mr.MeshRule]]] = {
     },
     "tinyjax.primitives.schur_forms": _rows(_MATRICES, "sylvester_p sqrtm_p"),
     "tinyjax.primitives.triangular": _rows(_MATRICES, "triangular_solve_p cholesky_p"),
-    "tinyjax.checkpointing.loops": {"loop_tangent_p": _fits("fit_linear_map")},
+    "tinyjax.checkpointing.loops": {"loop_tangent_p": mr.MeshRule(fits=fitting.fit_linear_map)},
     "tinyjax.core.control_flow.primitives": {
-        "cond_p": _fits("fit_cond"),
-        "scan_p": _fits("fit_scan"),
-        "while_p": _fits("fit_while"),
+        "cond_p": mr.MeshRule(fits=fitting.fit_cond),
+        "scan_p": mr.MeshRule(fits=fitting.fit_scan),
+        "while_p": mr.MeshRule(fits=fitting.fit_while),
     },
     "tinyjax.custom_derivatives.custom_calls": {
         "custom_vjp_tangent_p": mr.MeshRule(fits=lambda params, across: (across, params)),
-        "custom_call_p": _fits("fit_call"),
+        "custom_call_p": mr.MeshRule(fits=fitting.fit_call),
     },
-    "tinyjax.primitives.linear_maps": {"linear_call_p": _fits("fit_linear_map")},
+    "tinyjax.primitives.linear_maps": {"linear_call_p": mr.MeshRule(fits=fitting.fit_linear_map)},
 }
 
 
@@ -312,3 +303,69 @@ def row_of(primitive: Primitive[Any]) -> mr.MeshRule:
             if getattr(loaded, name, None) is primitive:
                 return rule
     return mr.MeshRule()
+
+
+def rule_of(primitive: Primitive[P]) -> mr.MeshRule:
+    """Return what a primitive says of several devices, with what follows from what it is."""
+    extensions = primitive.rules.extensions
+    rule: mr.MeshRule | None = extensions.get(mr.MESH)
+    if rule is None or not rule.is_whole:  # asked for the first time
+        rule = extensions[mr.MESH] = _whole(rule or row_of(primitive), primitive)
+    return rule
+
+
+def result_types(primitive: Primitive[P], avals: prim.Avals, params: P) -> Sequence[ShapedArray]:
+    """Return the types of a primitive's results, as ``Plane`` says."""
+    return rule_of(primitive)(primitive, avals, params)
+
+
+def _whole(rule: mr.MeshRule, primitive: Primitive[P]) -> mr.MeshRule:
+    """Fill in what a rule does not say."""
+    extensions = primitive.rules.extensions
+    division, sums, fits = rule.division, rule.sums, rule.fits
+    if prim.ELEMENTWISE in extensions:
+        division = division or mr.same
+    if prim.LINEAR in extensions:
+        sums = sums or mr.together(*primitive.rule(prim.LINEAR)())
+    if pr.CALLED in extensions:
+        fits = fits or fitting.fit_call
+    return mr.MeshRule(division, sums or mr.whole_sums, rule.varies, fits, is_whole=True)
+
+
+def is_alike(rule: mr.MeshRule, primitive: Primitive[P]) -> bool:
+    """Whether operands and results vary alike between devices: the primitive has no programs."""
+    return rule.fits is None and rule.varies is None and primitive.rules.evaluate is None
+
+
+def known_result_types(
+    rule: mr.MeshRule, primitive: Primitive[P], avals: prim.Avals, params: P
+) -> Sequence[ShapedArray]:
+    """Return the types of results of a primitive whose operands vary alike, and remember them."""
+    if primitive.rules.collective is not None:
+        return rule(primitive, avals, params)
+    try:  # as at every other equation; nothing but the types counts here either
+        return primitive.rules.types[params, *avals][0]
+    except (KeyError, TypeError):  # of parameters that have no hash
+        types = primitive.check_types(avals, params)
+    assert types is not None, "it has no programs"
+    return types
+
+
+def fit(
+    primitive: Primitive[P], across: Sequence[ty.Axes], params: P
+) -> tuple[Sequence[ty.Axes], P]:
+    """Return the axes along which operands must vary, and the parameters for such operands."""
+    rule = rule_of(primitive)
+    if rule.fits is not None:
+        return rule.fits(params, across)
+    together = mr.union(across)
+    if rule.varies is not None:
+        together, _ = rule.varies(params, together)
+    elif jx.subjaxprs(params):
+        together |= mr.union(
+            [mr.union(mr.axes_of(jaxpr.in_avals)) for jaxpr in jx.subjaxprs(params)]
+        )
+        params = jx.with_subjaxprs(
+            params, lambda j: fitting.refit(j, [together] * len(j.in_binders))
+        )
+    return [together] * len(across), params

@@ -22,7 +22,7 @@ class ArgParams(prim.Params):
 def _arg_reducer(
     name: str, impl: Callable[..., dtypes.HostArray], direction: str
 ) -> prim.Primitive[ArgParams]:
-    primitive: prim.Primitive[ArgParams] = prim.Primitive(name, ArgParams)
+    primitive = prim.Primitive(name, ArgParams, repeatable=True)
     start = rd.lowest if direction == "GT" else rd.highest
 
     @primitive.def_impl

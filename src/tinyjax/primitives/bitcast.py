@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import prod
+from typing import Final
 
 import attrs
 import numpy as np
@@ -18,7 +19,7 @@ class BitcastParams(prim.Params):
     dtype: dtypes.DType
 
 
-bitcast_convert_type_p: Primitive[BitcastParams] = Primitive("bitcast_convert_type", BitcastParams)
+bitcast_convert_type_p: Final = Primitive("bitcast_convert_type", BitcastParams, repeatable=True)
 
 
 def _bits(dtype: dtypes.DType) -> int:
@@ -195,7 +196,7 @@ def _lower(b: lw.Lowering, x: hlo.Value, params: PrecisionParams) -> hlo.Value:
     )
 
 
-reduce_precision_p: fam.Elementwise = fam.elementwise(
+reduce_precision_p: fam.Elementwise = fam.declared(
     "reduce_precision",
     _rounded,
     _lower,

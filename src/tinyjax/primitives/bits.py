@@ -41,7 +41,7 @@ def _lower_clz(b: lw.Lowering, x: hlo.Value) -> hlo.Value:
     return b.convert(count, x.dtype)
 
 
-clz: Final = fam.elementwise("clz", _clz, _lower_clz, "iu")
+clz: Final = fam.declared("clz", _clz, _lower_clz, "iu")
 
 
 def _mulhi(x: dtypes.HostArray, y: dtypes.HostArray) -> dtypes.HostArray:
@@ -69,7 +69,7 @@ def _lower_mulhi(b: lw.Lowering, x: hlo.Value, y: hlo.Value) -> hlo.Value:
     return b.add(b.add(b.mul(x1, y1), shift(middle, half)), shift(other, half))
 
 
-mulhi: Final = fam.elementwise("mulhi", _mulhi, _lower_mulhi, "iu")
+mulhi: Final = fam.declared("mulhi", _mulhi, _lower_mulhi, "iu")
 
 
 def _power(x: dtypes.HostArray, y: dtypes.HostArray) -> dtypes.HostArray:
@@ -120,4 +120,4 @@ def _lower_power(b: lw.Lowering, x: hlo.Value, y: hlo.Value) -> hlo.Value:
 
 
 #: Integers to the power of integers, modulo the width of the type.
-power: Final = fam.elementwise("power", _power, _lower_power, "iu", broadcasts=True)
+power: Final = fam.declared("power", _power, _lower_power, "iu", broadcasts=True)

@@ -76,7 +76,7 @@ class ConvParams(prim.Params):
     precision: Pair | None = records.optional()
 
 
-conv_general_dilated_p: Primitive[ConvParams] = Primitive("conv_general_dilated", ConvParams)
+conv_general_dilated_p: Final = Primitive("conv_general_dilated", ConvParams, repeatable=True)
 prim.mark(prim.MATERIALIZES, False, conv_general_dilated_p)
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import accumulate
 from math import prod
-from typing import Any
+from typing import Any, Final
 
 import attrs
 import numpy as np
@@ -95,7 +95,7 @@ def _def_batch(primitive: Primitive[CumulativeParams]) -> None:
 
 # The linear recurrence y[i] = a[i] * y[i - 1] + b[i], from y[-1] = 0
 
-linear_recurrence_p: Primitive[CumulativeParams] = Primitive("linear_recurrence", CumulativeParams)
+linear_recurrence_p: Final = Primitive("linear_recurrence", CumulativeParams, repeatable=True)
 prim.mark(prim.MATERIALIZES, False, linear_recurrence_p)
 
 _FEW = 16
@@ -213,7 +213,7 @@ def cumulative(
         derivative: ``(tangent, out, x, params) -> tangent``; None where it is linear.
         compares: whether that compares elements with the result.
     """
-    primitive: Primitive[CumulativeParams] = Primitive(name, CumulativeParams)
+    primitive = Primitive(name, CumulativeParams, repeatable=True)
     prim.mark(prim.MATERIALIZES, False, primitive)
 
     @primitive.def_impl

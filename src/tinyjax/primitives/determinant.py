@@ -14,7 +14,7 @@ from tinyjax.primitives import cumulative as cu, lu as lu_, matrices as ma, spec
 
 # det
 
-det_p: prim.Primitive[prim.NoParams] = prim.Primitive("det", prim.NoParams)
+det_p: Final = prim.Primitive("det", prim.NoParams, repeatable=True)
 
 
 _det_of_hosts = ma.lapack_of_numpy("det", "d->d", np.linalg.det)
@@ -95,7 +95,7 @@ def det(x: Array) -> Array:
 
 # slogdet
 
-slogdet_p: prim.Primitive[prim.NoParams] = prim.Primitive("slogdet", prim.NoParams)
+slogdet_p: Final = prim.Primitive("slogdet", prim.NoParams, repeatable=True)
 
 
 _slogdet_of_hosts = ma.lapack_of_numpy("slogdet", "d->dd", np.linalg.slogdet)
@@ -159,7 +159,9 @@ def slogdet(x: Array) -> tuple[Array, Array]:
 
 # adjugate
 
-adjugate_p: prim.Primitive[prim.NoParams] = prim.Primitive("adjugate", prim.NoParams)
+adjugate_p: prim.Primitive[prim.NoParams] = prim.Primitive(
+    "adjugate", prim.NoParams, repeatable=True
+)
 
 
 def _host_products_without_one(s: dtypes.HostArray) -> dtypes.HostArray:

@@ -40,7 +40,7 @@ class DotParams(prim.Params):
     precision: Canonical = records.optional()
 
 
-dot_general_p: prim.Primitive[DotParams] = prim.Primitive("dot_general", DotParams)
+dot_general_p: Final = prim.Primitive("dot_general", DotParams, repeatable=True)
 prim.mark(prim.MATERIALIZES, False, dot_general_p)
 
 

@@ -36,7 +36,7 @@ class DynamicSliceParams(prim.Params):
     sizes: tuple[int, ...]
 
 
-dynamic_slice_p: Primitive[DynamicSliceParams] = Primitive("dynamic_slice", DynamicSliceParams)
+dynamic_slice_p: Final = Primitive("dynamic_slice", DynamicSliceParams, repeatable=True)
 
 
 def _host_slices(
@@ -178,7 +178,9 @@ def _dynamic_slice_batch(
 
 # dynamic_update_slice
 
-dynamic_update_slice_p: Primitive[prim.NoParams] = Primitive("dynamic_update_slice", prim.NoParams)
+dynamic_update_slice_p: Primitive[prim.NoParams] = Primitive(
+    "dynamic_update_slice", prim.NoParams, repeatable=True
+)
 
 
 @dynamic_update_slice_p.def_impl

@@ -49,7 +49,7 @@ _MOST_AXES: Final = 3
 
 _TAKEN: Final = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
 
-fft_p: prim.Primitive[FftParams] = prim.Primitive("fft", FftParams)
+fft_p: Final = prim.Primitive("fft", FftParams, repeatable=True)
 
 
 @fft_p.def_impl

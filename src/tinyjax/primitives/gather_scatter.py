@@ -15,6 +15,7 @@ from __future__ import annotations
 from functools import partial
 from math import prod
 from operator import attrgetter
+from typing import Final
 
 import attrs
 import numpy as np
@@ -79,7 +80,7 @@ class GatherParams(prim.Params):
 
 # gather
 
-gather_p: Primitive[GatherParams] = Primitive("gather", GatherParams)
+gather_p: Final = Primitive("gather", GatherParams, repeatable=True)
 prim.mark(prim.MOVES, True, gather_p)
 prim.mark(prim.MATERIALIZES, False, gather_p)
 
@@ -365,7 +366,7 @@ def declare(
         combine: the operation on two scalars.
         kinds: the kinds of dtype it takes.
     """
-    primitive: Primitive[ScatterParams] = Primitive(name, ScatterParams)
+    primitive = Primitive(name, ScatterParams, repeatable=True)
     primitive.def_impl(partial(_scatter_hosts, ufunc))
     primitive.def_abstract_eval(partial(_scatter_type, name, kinds))
     primitive.def_lowering(partial(_lower_scatter, combine))

@@ -140,7 +140,7 @@ class OrmqrParams(prim.Params):
     transpose: bool
 
 
-ormqr_p: Primitive[OrmqrParams] = Primitive("ormqr", OrmqrParams)
+ormqr_p: Final = Primitive("ormqr", OrmqrParams, repeatable=True)
 ma.def_cubic_flops(ormqr_p)
 
 
@@ -558,7 +558,7 @@ def cholesky_update(r: Array, w: Array) -> Array:
 # Tridiagonal systems of equations.
 
 
-tridiagonal_solve_p: Primitive[prim.NoParams] = Primitive("tridiagonal_solve", prim.NoParams)
+tridiagonal_solve_p: Final = Primitive("tridiagonal_solve", prim.NoParams, repeatable=True)
 
 
 @tridiagonal_solve_p.def_abstract_eval

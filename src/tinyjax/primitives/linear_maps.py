@@ -6,7 +6,7 @@ The transpose of such a map is the same with the two exchanged.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import attrs
 
@@ -124,7 +124,7 @@ def def_linear_map(primitive: prim.Primitive[LinearMapParams], called: str, resi
         return outs, [0] * len(outs)
 
 
-linear_call_p: prim.Primitive[LinearMapParams] = prim.Primitive("linear_call", LinearMapParams)
+linear_call_p: Final = prim.Primitive("linear_call", LinearMapParams, repeatable=True)
 def_linear_map(linear_call_p, "a linear function", "its residuals")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Final
 
 import attrs
 import numpy as np
@@ -121,8 +122,8 @@ class PermutationParams(prim.Params):
     size: int
 
 
-pivots_to_permutation_p: prim.Primitive[PermutationParams] = prim.Primitive(
-    "pivots_to_permutation", PermutationParams
+pivots_to_permutation_p: Final = prim.Primitive(
+    "pivots_to_permutation", PermutationParams, repeatable=True
 )
 
 
@@ -263,7 +264,7 @@ class SolveParams(prim.Params):
     transpose_a: bool
 
 
-solve_p: prim.Primitive[SolveParams] = prim.Primitive("solve", SolveParams)
+solve_p: Final = prim.Primitive("solve", SolveParams, repeatable=True)
 ma.def_cubic_flops(solve_p)
 
 

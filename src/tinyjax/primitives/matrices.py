@@ -37,7 +37,7 @@ def declare(name: str, params: type[P]) -> prim.Primitive[P]:
         name: the primitive's name.
         params: the class of its parameters.
     """
-    primitive = prim.Primitive(name, params)
+    primitive = prim.Primitive(name, params, repeatable=True)
     def_cubic_flops(primitive)
     sh.def_simple_batch(primitive)
     return primitive

@@ -31,7 +31,7 @@ class BitsParams(prim.Params):
     dtype: DType
 
 
-rng_bit_generator_p: prim.Primitive[BitsParams] = prim.Primitive("rng_bit_generator", BitsParams)
+rng_bit_generator_p: Final = prim.Primitive("rng_bit_generator", BitsParams, repeatable=True)
 
 
 def _rounds(counters: HostArray, key: HostArray) -> HostArray:

@@ -27,7 +27,7 @@ class WrapParams(prim.Params):
     dtype: dtypes.DType
 
 
-random_wrap_p: prim.Primitive[WrapParams] = prim.Primitive("random_wrap", WrapParams)
+random_wrap_p: Final = prim.Primitive("random_wrap", WrapParams, repeatable=True)
 
 
 @random_wrap_p.def_host
@@ -81,7 +81,7 @@ def random_wrap(words: Array, dtype: dtypes.DType) -> Array:
     return tr.bind1(random_wrap_p, (words,), WrapParams(dtype))
 
 
-random_unwrap_p: prim.Primitive[prim.NoParams] = prim.Primitive("random_unwrap", prim.NoParams)
+random_unwrap_p: Final = prim.Primitive("random_unwrap", prim.NoParams, repeatable=True)
 
 
 @random_unwrap_p.def_host
@@ -126,7 +126,7 @@ def random_unwrap(keys: Array) -> Array:
 # rounds. Both implementations give the same bits.
 
 
-threefry2x32_p: prim.Primitive[prim.NoParams] = prim.Primitive("threefry2x32", prim.NoParams)
+threefry2x32_p: Final = prim.Primitive("threefry2x32", prim.NoParams, repeatable=True)
 
 _ROTATIONS: Final = ((13, 15, 26, 6), (17, 29, 16, 24))
 #: Five groups of four rounds; after each, the key is mixed in again.
@@ -335,7 +335,7 @@ class RandomBitsParams(prim.Params):
     dtype: DType
 
 
-random_bits_p: prim.Primitive[RandomBitsParams] = prim.Primitive("random_bits", RandomBitsParams)
+random_bits_p: Final = prim.Primitive("random_bits", RandomBitsParams, repeatable=True)
 
 
 @random_bits_p.def_impl

@@ -71,7 +71,7 @@ def window_reducer(
         kinds: the kinds of dtype it takes.
         identity: the value that changes nothing, which padding holds, by dtype.
     """
-    primitive: prim.Primitive[WindowParams] = prim.Primitive(name, WindowParams)
+    primitive = prim.Primitive(name, WindowParams, repeatable=True)
 
     @primitive.def_impl
     def window_impl(operands: prim.Hosts, params: WindowParams) -> prim.Hosts:

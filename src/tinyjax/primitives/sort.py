@@ -41,7 +41,7 @@ class SortParams(prim.Params):
     is_stable: bool
 
 
-sort_p: prim.Primitive[SortParams] = prim.Primitive("sort", SortParams, orders=True)
+sort_p: Final = prim.Primitive("sort", SortParams, orders=True, repeatable=True)
 
 
 def _comparable(x: dtypes.HostArray) -> list[dtypes.HostArray]:
@@ -345,7 +345,7 @@ class TopKParams(prim.Params):
     k: int
 
 
-top_k_p: prim.Primitive[TopKParams] = prim.Primitive("top_k", TopKParams, orders=True)
+top_k_p: Final = prim.Primitive("top_k", TopKParams, orders=True, repeatable=True)
 prim.mark(prim.MATERIALIZES, False, sort_p, top_k_p)
 
 

@@ -243,11 +243,11 @@ def _lower_erfc(b: lw.Lowering, x: hlo.Value) -> hlo.Value:
     return b.convert(b.op("chlo.erfc", wide), x.dtype)
 
 
-erf: fam.Elementwise = fam.elementwise(
+erf: fam.Elementwise = fam.declared(
     "erf", _erf_impl, "chlo.erf", "f", lambda t, z, x: ew.mul(t, _gaussian(x))
 )
 compiled_formulas.def_formula(erf, _erf_impl, _erf_compiled, _ERF_SINGLE[0][-1])
-erfc: fam.Elementwise = fam.elementwise(
+erfc: fam.Elementwise = fam.declared(
     "erfc",
     _in_float64(_erfc, math.erfc),
     _lower_erfc,
@@ -358,7 +358,7 @@ def _erf_inv(x: HostArray) -> HostArray:
     return _erf_inv_single(flat).astype(x.dtype, copy=False).reshape(x.shape)
 
 
-erf_inv: fam.Elementwise = fam.elementwise(
+erf_inv: fam.Elementwise = fam.declared(
     "erf_inv",
     _erf_inv,
     "chlo.erf_inv",
@@ -558,17 +558,17 @@ def _lower_lgamma(b: lw.Lowering, x: hlo.Value) -> hlo.Value:
     return b.convert(b.op("chlo.lgamma", b.convert(x, dtypes.float64)), x.dtype)
 
 
-lgamma: fam.Elementwise = fam.elementwise(
+lgamma: fam.Elementwise = fam.declared(
     "lgamma", _lgamma_impl, _lower_lgamma, "f", lambda t, z, x: ew.mul(t, digamma(x))
 )
-digamma: fam.Elementwise = fam.elementwise(
+digamma: fam.Elementwise = fam.declared(
     "digamma",
     _in_float64(_digamma),
     _lower_digamma,
     "f",
     lambda t, z, x: ew.mul(t, polygamma(full_like(x, 1.0), x)),
 )
-polygamma: fam.Elementwise = fam.elementwise(
+polygamma: fam.Elementwise = fam.declared(
     "polygamma",
     _pair_in_float64(_polygamma),
     _lower_polygamma,
@@ -576,7 +576,7 @@ polygamma: fam.Elementwise = fam.elementwise(
     _no_derivative("polygamma", "order"),
     lambda t, z, n, x: ew.mul(t, polygamma(ew.add(n, full_like(n, 1.0)), x)),
 )
-zeta: fam.Elementwise = fam.elementwise(
+zeta: fam.Elementwise = fam.declared(
     "zeta",
     _pair_in_float64(_zeta),
     "chlo.zeta",

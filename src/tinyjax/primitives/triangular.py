@@ -31,8 +31,8 @@ class TriangularSolveParams(prim.Params):
     unit_diagonal: bool
 
 
-triangular_solve_p: prim.Primitive[TriangularSolveParams] = prim.Primitive(
-    "triangular_solve", TriangularSolveParams
+triangular_solve_p: Final = prim.Primitive(
+    "triangular_solve", TriangularSolveParams, repeatable=True
 )
 ma.def_cubic_flops(triangular_solve_p)
 

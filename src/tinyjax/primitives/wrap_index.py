@@ -7,6 +7,7 @@ is written is converted at once, so that it stays a constant of the program.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 import attrs
 import numpy as np
@@ -23,7 +24,7 @@ class WrapParams(prim.Params):
     size: int
 
 
-wrap_index_p: prim.Primitive[WrapParams] = prim.Primitive("wrap_index", WrapParams)
+wrap_index_p: Final = prim.Primitive("wrap_index", WrapParams, repeatable=True)
 
 
 @wrap_index_p.def_host

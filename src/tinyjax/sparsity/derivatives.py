@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from tinyjax import errors, frames, numpy as jnp, tree
-from tinyjax.autodiff.accumulation import Sparse
+from tinyjax.core.api.typed import Sparse
 from tinyjax.core.jit.decorator import jit
 from tinyjax.core.names import Array, arguments, av, cl, conc, idn, lz, mapping, prim, sh, tr
 from tinyjax.core.tracing.watching import watched

@@ -107,7 +107,7 @@ def special(
     def type_of(avals: prim.Avals, params: prim.NoParams) -> prim.Avals:
         return (fam.elementwise_type(name, avals, kinds),)
 
-    function = fam.elementwise(name, evaluate, compiled(name, formula), type_of, *derivatives)
+    function = fam.declared(name, evaluate, compiled(name, formula), type_of, *derivatives)
     prim.mark(prim.TRANSCENDENTAL, 5000.0, function)
     return function
 

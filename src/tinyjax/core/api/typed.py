@@ -55,6 +55,9 @@ M = TypeVar("M", bound=OfArray)
 
 #: So that the parameter of a lambda is known to be Any; a function that returns has no such type.
 Unannotated: TypeAlias = Callable[[Any], Never]
+#: Whether derivatives are sparse arrays, and of which kind: ``True`` for ``BCOO``, or
+#: ``"scipy"`` for ``scipy.sparse.csr_array``.
+Sparse: TypeAlias = bool | Literal["scipy"]
 
 
 class GradientOfNumber(Protocol):

@@ -32,7 +32,7 @@ class BroadcastParams(prim.Params):
     dims: tuple[int, ...]
 
 
-broadcast_in_dim_p: Primitive[BroadcastParams] = Primitive("broadcast_in_dim", BroadcastParams)
+broadcast_in_dim_p: Final = Primitive("broadcast_in_dim", BroadcastParams, repeatable=True)
 
 _SMALL = 2048
 
@@ -194,7 +194,7 @@ def reducer(
         identity: the value that changes nothing, by dtype.
         host: the host rule, which asks ``impl`` where it returns None.
     """
-    primitive: Primitive[ReduceParams] = Primitive(name, ReduceParams)
+    primitive = Primitive(name, ReduceParams, repeatable=True)
 
     @primitive.def_impl
     def reduce_impl(operands: prim.Hosts, params: ReduceParams) -> prim.HostResults:

@@ -16,7 +16,7 @@ import numpy as np
 
 from tinyjax import dtypes
 from tinyjax.core.primitives import families as fam
-from tinyjax.core.primitives.families import Elementwise, elementwise, type_rule
+from tinyjax.core.primitives.families import Elementwise, declared, type_rule
 from tinyjax.core.primitives.identities import once
 from tinyjax.core.primitives.rules import (
     check_kind,
@@ -91,7 +91,7 @@ def _signed(b: Lowering, write: Callable[[Value, Value], Value], x: Value, y: Va
     return b.bitcast(write(b.bitcast(x, dtypes.int64), b.bitcast(y, dtypes.int64)), dtypes.uint64)
 
 
-add: Elementwise = elementwise(
+add: Elementwise = declared(
     "add",
     np.add,
     _lower_add,
@@ -101,7 +101,7 @@ add: Elementwise = elementwise(
     transposes=[lambda ct, x, y: ct, lambda ct, x, y: ct],
 )
 declare_addition(add)
-sub: Elementwise = elementwise(
+sub: Elementwise = declared(
     "sub",
     np.subtract,
     lambda b, x, y: _signed(b, partial(b.op, "stablehlo.subtract"), x, y),
@@ -110,7 +110,7 @@ sub: Elementwise = elementwise(
     lambda t, z, x, y: neg(t),
     transposes=[lambda ct, x, y: ct, lambda ct, x, y: neg(ct)],
 )
-mul: Elementwise = elementwise(
+mul: Elementwise = declared(
     "mul",
     np.multiply,
     lambda b, x, y: b.and_(x, y) if x.dtype == dtypes.bool_ else b.mul(x, y),
@@ -249,7 +249,7 @@ def _of_integers(impl: fam.HostFunction, numbers: str, aval: ShapedArray) -> pri
     return prim.HostCall(impl, numbers=numbers, fresh=True)
 
 
-rem: Elementwise = elementwise(
+rem: Elementwise = declared(
     "rem",
     _remainder,
     _by_safe_divisor("stablehlo.remainder", lambda b, x: x),
@@ -340,7 +340,7 @@ def _on_its_side(hlo: str, part: Literal["real", "imag"], negative: bool = False
 
 # One operand: signs, roots, exponentials
 
-neg: Elementwise = elementwise(
+neg: Elementwise = declared(
     "neg", np.negative, "stablehlo.negate", "iufc", transposes=[lambda ct, x: neg(ct)]
 )
 
@@ -401,17 +401,17 @@ def _lower_abs(b: Lowering, x: Value) -> Value:
     return b.select(b.compare(x, b.full_like(x, 0), "LT"), b.neg(x), x)
 
 
-sign: Elementwise = elementwise("sign", _sign, _lower_sign, "iufc", _sign_derivative)
+sign: Elementwise = declared("sign", _sign, _lower_sign, "iufc", _sign_derivative)
 
 
-floor: Elementwise = elementwise("floor", np.floor, "stablehlo.floor", "f")
-ceil: Elementwise = elementwise("ceil", np.ceil, "stablehlo.ceil", "f")
-round_: Elementwise = elementwise("round", np.rint, "stablehlo.round_nearest_even", "f")
-is_finite: Elementwise = elementwise(
+floor: Elementwise = declared("floor", np.floor, "stablehlo.floor", "f")
+ceil: Elementwise = declared("ceil", np.ceil, "stablehlo.ceil", "f")
+round_: Elementwise = declared("round", np.rint, "stablehlo.round_nearest_even", "f")
+is_finite: Elementwise = declared(
     "is_finite", np.isfinite, "stablehlo.is_finite", type_rule("is_finite", "f", _bool)
 )
-not_: Elementwise = elementwise("not", np.invert, "stablehlo.not", "biu")
-population_count: Elementwise = elementwise(
+not_: Elementwise = declared("not", np.invert, "stablehlo.not", "biu")
+population_count: Elementwise = declared(
     "population_count",
     lambda x: np.bitwise_count(x.view(f"u{x.dtype.itemsize}")).astype(x.dtype),
     "stablehlo.popcnt",
@@ -425,13 +425,11 @@ def _abs_derivative(t: Array, z: Array, x: Array) -> Array:
     return mul(t, sign(x))
 
 
-abs_: Elementwise = elementwise(
+abs_: Elementwise = declared(
     "abs", np.abs, _lower_abs, type_rule("abs", "iufc", dtypes.real_part), _abs_derivative
 )
 
-exp: Elementwise = elementwise(
-    "exp", np.exp, "stablehlo.exponential", "fc", lambda t, z, x: mul(t, z)
-)
+exp: Elementwise = declared("exp", np.exp, "stablehlo.exponential", "fc", lambda t, z, x: mul(t, z))
 
 
 def _exp2(x: HostArray) -> HostArray:
@@ -447,7 +445,7 @@ def _lower_exp2(b: Lowering, x: Value) -> Value:
     return b.pow(b.full_like(x, 2), x)
 
 
-exp2: Elementwise = elementwise(
+exp2: Elementwise = declared(
     "exp2", _exp2, _lower_exp2, "fc", lambda t, z, x: mul(t, mul(z, _constant(z, np.log(2.0))))
 )
 
@@ -476,7 +474,7 @@ def _expm1(x: HostArray) -> HostArray:
     return out
 
 
-expm1: Elementwise = elementwise(
+expm1: Elementwise = declared(
     "expm1",
     _expm1,
     "stablehlo.exponential_minus_one",
@@ -489,7 +487,7 @@ expm1: Elementwise = elementwise(
 _def_real_host(expm1, np.expm1)
 
 
-log: Elementwise = elementwise("log", np.log, "stablehlo.log", "fc", lambda t, z, x: div(t, x))
+log: Elementwise = declared("log", np.log, "stablehlo.log", "fc", lambda t, z, x: div(t, x))
 
 
 def _log1p(x: HostArray) -> HostArray:
@@ -502,7 +500,7 @@ def _log1p(x: HostArray) -> HostArray:
     return out
 
 
-log1p: Elementwise = elementwise(
+log1p: Elementwise = declared(
     "log1p",
     _log1p,
     "stablehlo.log_plus_one",
@@ -514,7 +512,7 @@ log1p: Elementwise = elementwise(
 _def_real_host(log1p, np.log1p)
 
 
-sqrt: Elementwise = elementwise(
+sqrt: Elementwise = declared(
     "sqrt",
     np.sqrt,
     _on_its_side("stablehlo.sqrt", "imag"),
@@ -533,7 +531,7 @@ def _rsqrt(x: HostArray) -> HostArray:
     return np.asarray(np.divide(_one(x.dtype), np.sqrt(x)))
 
 
-rsqrt: Elementwise = elementwise(
+rsqrt: Elementwise = declared(
     "rsqrt",
     _rsqrt,
     "stablehlo.rsqrt",
@@ -548,7 +546,7 @@ def _cbrt(x: HostArray) -> HostArray:
     )
 
 
-cbrt: Elementwise = elementwise(
+cbrt: Elementwise = declared(
     "cbrt",
     _cbrt,
     "stablehlo.cbrt",
@@ -573,7 +571,7 @@ def _lower_logistic(b: Lowering, x: Value) -> Value:
     return b.convert(b.op("stablehlo.logistic", wide), x.dtype)
 
 
-logistic: Elementwise = elementwise(
+logistic: Elementwise = declared(
     "logistic",
     _logistic,
     _lower_logistic,
@@ -596,7 +594,7 @@ def exp_share(x: Array, y: Array) -> Array:
     return logistic(select(equal_infinities, _constant(x, 0.0), sub(x, y)))
 
 
-logaddexp: Elementwise = elementwise(
+logaddexp: Elementwise = declared(
     "logaddexp",
     np.logaddexp,
     lower_logaddexp,
@@ -619,10 +617,10 @@ def _one_plus_square(x: Array) -> Array:
     return add(_constant(x, 1.0), mul(x, x))
 
 
-sin: Elementwise = elementwise(
+sin: Elementwise = declared(
     "sin", np.sin, _by_parts("stablehlo.sine", _sine_of_parts), "fc", lambda t, z, x: mul(t, cos(x))
 )
-cos: Elementwise = elementwise(
+cos: Elementwise = declared(
     "cos",
     np.cos,
     _by_parts("stablehlo.cosine", _cosine_of_parts),
@@ -639,7 +637,7 @@ def _tan(x: HostArray) -> HostArray:
     return out
 
 
-tan: Elementwise = elementwise(
+tan: Elementwise = declared(
     "tan", _tan, "stablehlo.tan", "fc", lambda t, z, x: mul(t, _one_plus_square(z))
 )
 
@@ -647,31 +645,31 @@ tan: Elementwise = elementwise(
 _def_real_host(tan, np.tan)
 
 
-asin: Elementwise = elementwise(
+asin: Elementwise = declared(
     "asin",
     np.arcsin,
     _on_its_side("chlo.asin", "imag"),
     "fc",
     lambda t, z, x: mul(t, rsqrt(_one_minus_square(x))),
 )
-acos: Elementwise = elementwise(
+acos: Elementwise = declared(
     "acos",
     np.arccos,
     _on_its_side("chlo.acos", "imag", negative=True),
     "fc",
     lambda t, z, x: neg(mul(t, rsqrt(_one_minus_square(x)))),
 )
-atan: Elementwise = elementwise(
+atan: Elementwise = declared(
     "atan",
     np.arctan,
     _on_its_side("chlo.atan", "real"),
     "fc",
     lambda t, z, x: div(t, _one_plus_square(x)),
 )
-sinh: Elementwise = elementwise(
+sinh: Elementwise = declared(
     "sinh", np.sinh, _by_parts("chlo.sinh", _sinh_of_parts), "fc", lambda t, z, x: mul(t, cosh(x))
 )
-cosh: Elementwise = elementwise(
+cosh: Elementwise = declared(
     "cosh", np.cosh, _by_parts("chlo.cosh", _cosh_of_parts), "fc", lambda t, z, x: mul(t, sinh(x))
 )
 
@@ -685,7 +683,7 @@ def _tanh(x: HostArray) -> HostArray:
     return out
 
 
-tanh: Elementwise = elementwise(
+tanh: Elementwise = declared(
     "tanh",
     _tanh,
     "stablehlo.tanh",
@@ -697,14 +695,14 @@ tanh: Elementwise = elementwise(
 _def_real_host(tanh, np.tanh)
 
 
-asinh: Elementwise = elementwise(
+asinh: Elementwise = declared(
     "asinh",
     np.arcsinh,
     _on_its_side("chlo.asinh", "real"),
     "fc",
     lambda t, z, x: mul(t, rsqrt(_one_plus_square(x))),
 )
-acosh: Elementwise = elementwise(
+acosh: Elementwise = declared(
     "acosh",
     np.arccosh,
     _on_its_side("chlo.acosh", "imag"),
@@ -712,7 +710,7 @@ acosh: Elementwise = elementwise(
     # two roots rather than one of x^2 - 1: the branch is right for complex x too
     lambda t, z, x: mul(t, mul(rsqrt(sub(x, _constant(x, 1.0))), rsqrt(add(x, _constant(x, 1.0))))),
 )
-atanh: Elementwise = elementwise(
+atanh: Elementwise = declared(
     "atanh",
     np.arctanh,
     _on_its_side("chlo.atanh", "imag"),
@@ -725,7 +723,7 @@ def _atan2_denominator(x: Array, y: Array) -> Array:
     return add(mul(x, x), mul(y, y))
 
 
-atan2: Elementwise = elementwise(
+atan2: Elementwise = declared(
     "atan2",
     np.arctan2,
     "stablehlo.atan2",
@@ -763,7 +761,7 @@ def _power(x: HostArray, y: HostArray) -> HostArray:
     return out
 
 
-pow_: Elementwise = elementwise(
+pow_: Elementwise = declared(
     "pow", _power, "stablehlo.power", "fc", _pow_in_x, _pow_in_y, broadcasts=True
 )
 
@@ -807,7 +805,7 @@ def _integer_pow_type(avals: Avals, params: IntegerPowParams) -> Avals:
     return avals
 
 
-integer_pow_p: Elementwise = elementwise(
+integer_pow_p: Elementwise = declared(
     "integer_pow",
     _integer_pow,
     _lower_integer_pow,
@@ -850,9 +848,9 @@ def integer_pow(x: Array, exponent: int) -> Array:
 
 # Bits and booleans
 
-and_: Elementwise = elementwise("and", np.bitwise_and, "stablehlo.and", "biu")
-or_: Elementwise = elementwise("or", np.bitwise_or, "stablehlo.or", "biu")
-xor_: Elementwise = elementwise("xor", np.bitwise_xor, "stablehlo.xor", "biu")
+and_: Elementwise = declared("and", np.bitwise_and, "stablehlo.and", "biu")
+or_: Elementwise = declared("or", np.bitwise_or, "stablehlo.or", "biu")
+xor_: Elementwise = declared("xor", np.bitwise_xor, "stablehlo.xor", "biu")
 
 
 def _bits(x: HostArray) -> int:
@@ -872,11 +870,11 @@ def _shift_right_arithmetic(x: HostArray, y: HostArray) -> HostArray:
     return np.asarray(np.right_shift(signed, most)).view(x.dtype)
 
 
-shift_left: Elementwise = elementwise("shift_left", np.left_shift, "stablehlo.shift_left", "iu")
-shift_right_logical: Elementwise = elementwise(
+shift_left: Elementwise = declared("shift_left", np.left_shift, "stablehlo.shift_left", "iu")
+shift_right_logical: Elementwise = declared(
     "shift_right_logical", _shift_right_logical, "stablehlo.shift_right_logical", "iu"
 )
-shift_right_arithmetic: Elementwise = elementwise(
+shift_right_arithmetic: Elementwise = declared(
     "shift_right_arithmetic", _shift_right_arithmetic, "stablehlo.shift_right_arithmetic", "iu"
 )
 
@@ -890,14 +888,14 @@ def _shift_host(avals: Avals, params: NoParams) -> prim.Kernel:
     return lambda x, y: np.right_shift(x.view(unsigned), y.view(unsigned)).view(dtype)
 
 
-nextafter: Elementwise = elementwise("nextafter", np.nextafter, "chlo.next_after", "f")
+nextafter: Elementwise = declared("nextafter", np.nextafter, "chlo.next_after", "f")
 
 
 # Comparison
 
 
 def _comparison(name: str, impl: fam.HostFunction, kinds: str) -> Elementwise:
-    return elementwise(
+    return declared(
         name,
         impl,
         lambda b, x, y: b.compare(x, y, name.upper()),
@@ -936,7 +934,7 @@ def _total(direction: str, impl: Callable[[HostArray, HostArray], HostArray]) ->
         return b.compare(b.convert(x, wide), b.convert(y, wide), direction.upper(), total=True)
 
     name = f"{direction}_to"
-    return elementwise(
+    return declared(
         name,
         lambda x, y: impl(_ordered(x), _ordered(y)),
         compare,
@@ -951,7 +949,7 @@ le_to: Elementwise = _total("le", np.less_equal)
 
 # Selection
 
-select_p: prim.Primitive[NoParams] = prim.Primitive("select", NoParams, chooses=True)
+select_p: Final = prim.Primitive("select", NoParams, chooses=True, repeatable=True)
 
 
 @select_p.def_host
@@ -1076,14 +1074,14 @@ _def_numbers(select_p, "{1} if {0} else {2}")
 # Complex numbers and their parts. Transposes, not adjoints: complex numbers are pairs (x, y) with
 # the pairing x x' - y y'.
 
-real: Elementwise = elementwise(
+real: Elementwise = declared(
     "real",
     lambda x: x.real,
     "stablehlo.real",
     type_rule("real", "c", dtypes.real_part),
     transposes=[lambda ct, x: complex_(ct, full_like(ct, 0))],
 )
-imag: Elementwise = elementwise(
+imag: Elementwise = declared(
     "imag",
     lambda x: x.imag,
     "stablehlo.imag",
@@ -1106,7 +1104,7 @@ def _complex_type(avals: Avals, params: NoParams) -> Avals:
     return (ShapedArray(aval.shape, dtypes.to_complex(aval.dtype), aval.weak_type),)
 
 
-complex_: Elementwise = elementwise(
+complex_: Elementwise = declared(
     "complex",
     _complex,
     "stablehlo.complex",
@@ -1115,9 +1113,7 @@ complex_: Elementwise = elementwise(
 )
 
 
-conj: Elementwise = elementwise(
-    "conj", np.conj, "chlo.conj", "c", transposes=[lambda ct, x: conj(ct)]
-)
+conj: Elementwise = declared("conj", np.conj, "chlo.conj", "c", transposes=[lambda ct, x: conj(ct)])
 
 
 # Conversion of types
@@ -1191,7 +1187,7 @@ def _convert_type(avals: Avals, params: ConvertParams) -> Avals:
     return (ShapedArray(x.shape, dtype, params.weak_type),)
 
 
-convert_element_type_p: Elementwise = elementwise(
+convert_element_type_p: Elementwise = declared(
     "convert_element_type",
     _convert,
     _lower_convert,

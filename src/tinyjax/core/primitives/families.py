@@ -8,7 +8,8 @@ shapes and dtypes; broadcasting and promotion happen before.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any, Final, TypeVar
 
 import attrs
 import numpy as np
@@ -57,7 +58,7 @@ class Elementwise(prim.Primitive[Any]):
         return out
 
 
-def elementwise(
+def elementwise(  # noqa: PLR0913 (a primitive whole)
     name: str,
     impl: HostFunction,
     hlo: str | HloFormula,
@@ -67,6 +68,7 @@ def elementwise(
     bilinear: bool = False,
     params: type[Any] = prim.NoParams,
     broadcasts: bool = False,
+    repeatable: bool = False,
 ) -> Elementwise:
     """Declare an elementwise primitive with one operand, or two of one type.
 
@@ -84,6 +86,7 @@ def elementwise(
         bilinear: whether it is linear in either operand, but not in both together.
         params: the class of its parameters.
         broadcasts: whether ``impl`` broadcasts, as NumPy's own functions do.
+        repeatable: as for ``Primitive``.
 
     Example:
         >>> import tinyjax, tinyjax.numpy as jnp
@@ -98,7 +101,7 @@ def elementwise(
         >>> half_p(jnp.float32(3.0)), tinyjax.jit(tinyjax.grad(half_p))(jnp.float32(3.0))
         (Array(1.5, dtype=float32), Array(0.5, dtype=float32))
     """
-    primitive = without_derivatives(name, impl, hlo, kinds, params, broadcasts)
+    primitive = without_derivatives(name, impl, hlo, kinds, params, broadcasts, repeatable)
     if derivatives:
         ru.def_derivatives(primitive, *derivatives)
     elif transposes:
@@ -110,6 +113,10 @@ def elementwise(
     return primitive
 
 
+#: Declares one whose rules do the same each time, as those of this package do.
+declared: Final = partial(elementwise, repeatable=True)
+
+
 def without_derivatives(
     name: str,
     impl: HostFunction,
@@ -117,9 +124,10 @@ def without_derivatives(
     kinds: str | prim.AbstractEvalRule[Any],
     params: type[Any] = prim.NoParams,
     broadcasts: bool = False,
+    repeatable: bool = True,
 ) -> Elementwise:
     """Declare an elementwise primitive, whose derivatives are registered afterwards."""
-    primitive = Elementwise(name, params)
+    primitive = Elementwise(name, params, repeatable=repeatable)
     if ru.has_params(primitive):
         primitive.def_impl(lambda hosts, params: (impl(*hosts, params),))
     else:

@@ -7,7 +7,7 @@ some values.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import attrs
 
@@ -24,7 +24,7 @@ from tinyjax.core.values.concrete import ConcreteArray
 
 # The barrier
 
-optimization_barrier_p: Primitive[prim.NoParams] = Primitive("optimization_barrier", prim.NoParams)
+optimization_barrier_p: Final = Primitive("optimization_barrier", prim.NoParams, repeatable=True)
 prim.mark(prim.MOVES, False, optimization_barrier_p)
 
 
@@ -116,7 +116,7 @@ T = TypeVar("T")
 
 
 def _identity(name: str) -> Primitive[prim.NoParams]:
-    primitive: Primitive[prim.NoParams] = Primitive(name, prim.NoParams)
+    primitive = Primitive(name, prim.NoParams, repeatable=True)
     ru.def_identity(primitive)
     ru.def_linear(primitive)
     ru.def_transposes(primitive, lambda ct, x: tr.bind(primitive, [ct], prim.NO_PARAMS)[0])
@@ -156,7 +156,7 @@ def _sink_batch(
 
 # The identity whose derivative is zero
 
-stop_gradient_p: prim.Primitive[prim.NoParams] = prim.Primitive("stop_gradient", prim.NoParams)
+stop_gradient_p: Final = prim.Primitive("stop_gradient", prim.NoParams, repeatable=True)
 
 
 ru.def_identity(stop_gradient_p)
@@ -185,7 +185,7 @@ class NameParams(prim.Params):
     name: str
 
 
-name_p: prim.Primitive[NameParams] = prim.Primitive("name", NameParams)
+name_p: Final = prim.Primitive("name", NameParams, repeatable=True)
 
 
 ru.def_identity(name_p)

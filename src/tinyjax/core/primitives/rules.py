@@ -7,8 +7,6 @@ rules say stands in its declaration, and what all such rules do stands here.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from types import FunctionType
 from typing import Any, NoReturn, TypeVar
 
 from tinyjax import dtypes, errors
@@ -55,15 +53,6 @@ def check_not_made_real(name: str, operand: dtypes.DType, result: dtypes.DType) 
             f"{name} of {operand} has no result of {result}: it would lose the imaginary part. "
             "Take .real or .imag of the result."
         )
-
-
-def _by(rule: F, formulas: Sequence[object]) -> F:
-    """Let a rule count as that of whoever wrote its formulas, who may do other things each time."""
-    for formula in formulas:
-        function = formula.func if isinstance(formula, partial) else formula
-        if isinstance(function, FunctionType) and not function.__module__.startswith("tinyjax."):
-            rule.__module__ = function.__module__
-    return rule
 
 
 def has_params(primitive: Primitive[P]) -> bool:
@@ -228,7 +217,7 @@ def def_derivatives(
     # these two are nearly all, and need no loop
     few = {1: jvp_of_one, 2: jvp_of_two}
     rule = jvp if with_params or prepare else few.get(len(formulas), jvp)
-    primitive.def_jvp(_by(rule, formulas))
+    primitive.def_jvp(rule)
 
 
 # Transposes
@@ -297,7 +286,7 @@ def def_transposes(primitive: Primitive[P], *formulas: Transpose, bilinear: bool
         rule = transpose_of_one
     elif len(formulas) == 2 and not with_params:
         rule = transpose_of_two
-    primitive.def_transpose(_by(rule, formulas))
+    primitive.def_transpose(rule)
 
 
 def _refuse(primitive: Primitive[P], operand: str) -> Callable[..., NoReturn]:

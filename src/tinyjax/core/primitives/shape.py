@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import prod
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import attrs
 import numpy as np
@@ -84,7 +84,7 @@ class ReshapeParams(prim.Params):
 #: The parameters for this shape: looking them up takes a third of the time of making them.
 _to_shape = lru_cache(maxsize=1024)(ReshapeParams)
 
-reshape_p: prim.Primitive[ReshapeParams] = prim.Primitive("reshape", ReshapeParams)
+reshape_p: Final = prim.Primitive("reshape", ReshapeParams, repeatable=True)
 
 
 @reshape_p.def_host
@@ -159,7 +159,7 @@ class TransposeParams(prim.Params):
 
 _permuted = lru_cache(maxsize=256)(TransposeParams)
 
-transpose_p: prim.Primitive[TransposeParams] = prim.Primitive("transpose", TransposeParams)
+transpose_p: Final = prim.Primitive("transpose", TransposeParams, repeatable=True)
 
 
 @transpose_p.def_host
@@ -329,7 +329,7 @@ class RevParams(prim.Params):
     axes: tuple[int, ...]
 
 
-rev_p: prim.Primitive[RevParams] = prim.Primitive("rev", RevParams)
+rev_p: Final = prim.Primitive("rev", RevParams, repeatable=True)
 
 
 @rev_p.def_host
@@ -385,7 +385,7 @@ class IotaParams(prim.Params):
     axis: int
 
 
-iota_p: prim.Primitive[IotaParams] = prim.Primitive("iota", IotaParams)
+iota_p: Final = prim.Primitive("iota", IotaParams, repeatable=True)
 prim.mark(prim.FUSES, True, transpose_p, rev_p, iota_p)
 
 

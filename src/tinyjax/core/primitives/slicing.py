@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import accumulate
+from typing import Final
 
 import attrs
 import numpy as np
@@ -36,7 +37,7 @@ class SliceParams(prim.Params):
     strides: tuple[int, ...]
 
 
-slice_p: prim.Primitive[SliceParams] = prim.Primitive("slice", SliceParams)
+slice_p: Final = prim.Primitive("slice", SliceParams, repeatable=True)
 
 
 def _part_text(part: Sequence[slice]) -> str:
@@ -143,7 +144,7 @@ class PadParams(prim.Params):
     config: tuple[tuple[int, int, int], ...]
 
 
-pad_p: prim.Primitive[PadParams] = prim.Primitive("pad", PadParams)
+pad_p: Final = prim.Primitive("pad", PadParams, repeatable=True)
 
 
 def _padded_size(n: int, low: int, high: int, interior: int) -> int:
@@ -309,7 +310,7 @@ class ConcatenateParams(prim.Params):
     axis: int
 
 
-concatenate_p: prim.Primitive[ConcatenateParams] = prim.Primitive("concatenate", ConcatenateParams)
+concatenate_p: Final = prim.Primitive("concatenate", ConcatenateParams, repeatable=True)
 
 
 @concatenate_p.def_host
@@ -393,7 +394,7 @@ class SplitParams(prim.Params):
     axis: int
 
 
-split_p: prim.Primitive[SplitParams] = prim.Primitive("split", SplitParams)
+split_p: Final = prim.Primitive("split", SplitParams, repeatable=True)
 
 
 @split_p.def_host

@@ -498,6 +498,8 @@ class Primitive(PickledByName, Generic[P]):
         orders: whether it orders its operands by value, so that what it does with other values
             does not tell what depends on what.
         chooses: whether each element of its result is an element of one of its operands.
+        repeatable: whether its rules do the same each time with the same types and parameters,
+            and nothing besides, so that what they have done often may be done without asking them.
         rules_in: the module that registers its rules, where that is not the one that declares it:
             it is loaded by whoever finds the primitive by its name (``with_rules``).
         rules: the rules registered on it; use the ``def_`` methods to add to them.
@@ -518,6 +520,7 @@ class Primitive(PickledByName, Generic[P]):
     effectful: bool = attrs.field(default=False, kw_only=True)
     orders: bool = attrs.field(default=False, kw_only=True)
     chooses: bool = attrs.field(default=False, kw_only=True)
+    repeatable: bool = attrs.field(default=False, kw_only=True)
     rules_in: str = attrs.field(default="", kw_only=True)
     rules: Rules[P] = attrs.field(
         init=False, default=attrs.Factory(lambda p: Rules(p.name), takes_self=True)
@@ -643,9 +646,7 @@ class Primitive(PickledByName, Generic[P]):
         """Register what NumPy does for operands of given types: ``rule(avals, params) -> call``.
 
         What types decide is then decided once, for eager operations and for compiled programs of
-        NumPy. What depends on the layout of operands must not be decided by it. The primitive's
-        rules must then depend on what they are given alone: what they did may be repeated without
-        asking them.
+        NumPy. What depends on the layout of operands must not be decided by it.
 
         Args:
             rule: returns a function of arrays, or a ``HostCall``, which says more of it. Where it

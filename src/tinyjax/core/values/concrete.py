@@ -11,12 +11,11 @@ import ctypes
 import weakref
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn
 
 import numpy as np
 
-from tinyjax import lazy
+from tinyjax import errors, lazy
 from tinyjax.core.values.array import Array, DeviceBuffer, followed
 from tinyjax.core.values.avals import ShapedArray, interned
 from tinyjax.dtypes import (
@@ -68,7 +67,7 @@ def wait_for(buffer: DeviceBuffer) -> None:
     try:
         buffer.block_until_ready()
     except RuntimeError as error:
-        import_module("tinyjax.core.xla.options").raise_as_ours(error)
+        errors.raise_as_ours(error)
 
 
 def give_up(array: Array) -> None:

@@ -15,9 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Final, NoReturn
+from typing import Final
 
-from jaxlib._jax import JaxRuntimeError as XlaError
 from jaxlib.xla_client import CompileOptions
 
 from tinyjax import config, errors
@@ -107,24 +106,7 @@ def compiling(flags: compilation.Flags) -> Iterator[None]:
         said = str(error)
         if flags and ("compile option" in said or "While setting option" in said):
             raise errors.ArgumentError(f"compiler_options: {said.partition(': ')[2]}") from None
-        raise_as_ours(error)
-
-
-def raise_as_ours(error: Exception) -> NoReturn:
-    """Raise an error of XLA as one of the class that users know, and others as they are."""
-    if isinstance(error, XlaError):
-        said = str(error)
-        advice = _TO_NEED_LESS if said.startswith("RESOURCE_EXHAUSTED") else ""
-        raise errors.JaxRuntimeError(said + advice) from error
-    raise error
-
-
-#: What follows XLA's words where there is not enough memory.
-_TO_NEED_LESS: Final = (
-    " The device has not enough memory. Give up arguments that are not needed afterwards "
-    "(jit's donate_argnums), compute less at a time (vmap's chunk_size, lax.map's batch_size), or "
-    "have gradients keep less (grad's memory_budget)."
-)
+        errors.raise_as_ours(error)
 
 
 def compile_options(flags: compilation.Flags) -> CompileOptions:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from typing import Final, TypeAlias
 
-from tinyjax.core.xla.compilation import Flags
 from tinyjax.errors import MissingJaxlibError, UnsupportedVersionError
 
 Release: TypeAlias = tuple[int, ...]
@@ -67,6 +66,6 @@ COMPILER: Final = f"jaxlib {VERSION}"
 UNCHECKED: Final[dict[str, bool]] = {"_skip_checks": True} if _INSTALLED < (0, 11, 2) else {}
 
 #: Flags with which XLA writes fusions without MLIR, which compiles faster; later, it cannot.
-PLAIN_LOOPS: Final[Flags] = (
+PLAIN_LOOPS: Final[tuple[tuple[str, bool], ...]] = (
     (("xla_cpu_use_fusion_emitters", False),) if _INSTALLED < (0, 11, 2) else ()
 )

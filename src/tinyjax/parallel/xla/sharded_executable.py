@@ -37,7 +37,7 @@ from tinyjax.core.values.operands import first_element, is_splat
 from tinyjax.core.xla import backend, compilation, executable, threads
 from tinyjax.core.xla.compilation import Compilation, Flags
 from tinyjax.core.xla.executable import Executable, compiled
-from tinyjax.core.xla.options import compile_options, flags_for, raise_as_ours
+from tinyjax.core.xla.options import compile_options, flags_for
 from tinyjax.host.xla import call_writer
 from tinyjax.parallel import named_sharding as ns, sharded_array as sa
 from tinyjax.parallel.communication import COLLECTIVES
@@ -180,7 +180,7 @@ class ShardedExecutable(Executable):
         try:
             return self._execute(args, buffers)
         except RuntimeError as error:
-            raise_as_ours(error)
+            errors.raise_as_ours(error)
 
     def _execute(self, args: Sequence[Array], buffers: list[Any]) -> list[Any]:
         if self.donated:
