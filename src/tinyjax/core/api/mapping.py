@@ -42,16 +42,15 @@ ApplyBatched: TypeAlias = Callable[
 ]
 
 
-def _in_portions(chunk_size: int | None, threads: int | None = None) -> ApplyBatched:
-    """Return what takes so many examples after others, or in threads; without options, all at once.
+def _in_portions(chunk_size: int | None, threads: int | None = None) -> ApplyBatched | None:
+    """Return what takes so many examples after others, or in threads; None where all at once.
 
     Args:
         chunk_size: so many, and then the next; None for all.
         threads: in how many threads; None where it is not for threads to do.
     """
     room = lazy.room("portions") if chunk_size or threads else None
-    batched: ApplyBatched = batch_flat if room is None else room.Portions(chunk_size, threads)
-    return batched
+    return None if room is None else room.Portions(chunk_size, threads)
 
 
 @checked
@@ -177,7 +176,7 @@ def _mapped(
     out_axes: Any,
     make: Callable[[int], MappedAxis],
     axis_size: int | None = None,
-    batched: ApplyBatched = batch_flat,
+    batched: ApplyBatched | None = None,
 ) -> Callable[P, R]:
     @partial(watched, named=fun)
     def mapped(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -196,7 +195,9 @@ def _mapped(
         flat = calling.FlatFunction(fun, in_tree)
         refs = [i for i in whole_places(leaves) if axes[i] is not None]
         if refs:
-            outs, sources = _over_refs(flat, arrays, axes, make(size), batched, leaves, refs)
+            outs, sources = _over_refs(
+                flat, arrays, axes, make(size), batched or batch_flat, leaves, refs
+            )
         else:
             over = make(size)
             if av.Where.in_use:
@@ -204,7 +205,7 @@ def _mapped(
                 where = av.where_of(mapped)
                 if where is not None:
                     over = attrs.evolve(over, divided=where.mapped_over(arrays, axes))
-            outs, sources = batched(flat, over, arrays, axes, fun)
+            outs, sources = (batched or batch_flat)(flat, over, arrays, axes, fun)
         if type(out_axes) is int:  # nearly always
             targets = [out_axes] * len(outs)
         else:
