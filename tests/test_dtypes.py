@@ -537,6 +537,13 @@ WIDE: list[tuple[Callable[[], Any], Any]] = [
     (lambda: lax.while_loop(lambda c: c < 2 * N64, lambda c: 2 * c, N64), 2 * N64),
     (lambda: lax.mul(X, 10**30), X * np.float32(10**30)),
     (lambda: jnp.sqrt(10**30), 1e15),
+    (lambda: jnp.hypot(3 * 10**30, 4 * 10**30), 5e30),
+    (lambda: jnp.divide(10**30, 10**29), 10),
+    (lambda: jnp.stack([jnp.mean(10**30), jnp.median(10**30), jnp.quantile(10**30, 0.5)]), 1e30),
+    (lambda: jnp.stack([jnp.std(10**30), jnp.modf(10**30)[0]]), 0),
+    (lambda: jnp.geomspace(10**30, 10**32, 2), [1e30, 1e32]),
+    (lambda: tinyjax.nn.leaky_relu(-(10**30)), -1e28),
+    (lambda: tinyjax.scipy.special.xlogy(10**30, 10**30), 1e30 * np.log(1e30)),
     (lambda: jnp.where(X > 1, X, 2**70), [2.0**70, 2, 3]),
     (lambda: jnp.searchsorted(X, 10**30), 3),
 ]

@@ -94,7 +94,7 @@ def leaky_relu(x: ArrayLike, negative_slope: ArrayLike = 1e-2) -> Array:
         >>> tinyjax.grad(nn.leaky_relu)(-1.0)
         Array(0.01, dtype=float32, weak_type=True)
     """
-    a = pm.array_of("leaky_relu", x)
+    (a,) = pm.arrays("leaky_relu", x, in_floats=True)
     return uf.pick(ew.ge(a, sh.full_like(a, 0)), a, negative_slope * a)
 
 
@@ -116,7 +116,7 @@ def elu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
         >>> nn.elu(jnp.array([-jnp.inf, 0.0, 2.0]))
         Array([-1.,  0.,  2.], dtype=float32)
     """
-    a, scale = pm.promote_inexact(*pm.arrays("elu", x, alpha))
+    a, scale = pm.floats("elu", x, alpha)
     positive = ew.gt(a, sh.full_like(a, 0.0))
     # the exponential of a large number would make its derivative inf * 0
     return uf.pick(positive, a, scale * ew.expm1(uf.pick(positive, 0.0, a)))
@@ -150,7 +150,7 @@ def celu(x: ArrayLike, alpha: ArrayLike = 1.0) -> Array:
         >>> round(float(nn.celu(-1.0, 2.0)), 4)
         -0.7869
     """
-    a, scale = pm.promote_inexact(*pm.arrays("celu", x, alpha))
+    a, scale = pm.floats("celu", x, alpha)
     return uf.maximum(a, 0.0) + scale * uf.expm1(uf.minimum(a, 0.0) / scale)
 
 
@@ -314,7 +314,7 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
         >>> nn.squareplus(jnp.array([-1000.0, 1000.0]), 0.0)
         Array([   0., 1000.], dtype=float32)
     """
-    a, width = pm.promote_inexact(*pm.arrays("squareplus", x, b))
+    a, width = pm.floats("squareplus", x, b)
     return (a + uf.sqrt(uf.square(a) + width)) / 2
 
 

@@ -839,7 +839,7 @@ def _ends(
 
     It is as precise as the type of the result, and complex if that is.
     """
-    xs = pm.arrays(name, start, stop, *others)
+    xs = pm.arrays(name, start, stop, *others, in_floats=True)
     types = pm.types_of(xs)
     if dtype is not None:
         types.append((dtypes.to_inexact(dtypes.check(dtype)), False))

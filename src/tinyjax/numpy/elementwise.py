@@ -320,7 +320,7 @@ def modf(x: ArrayLike, /) -> tuple[Array, Array]:
         >>> jnp.modf(jnp.array([2.5, -2.5, -jnp.inf]))
         (Array([ 0.5, -0.5, -0. ], dtype=float32), Array([  2.,  -2., -inf], dtype=float32))
     """
-    a = inexact(_no_complex("modf", array_of("modf", x)))
+    a = _no_complex("modf", inexact(x, "modf"))
     whole = trunc(a)
     # an infinity has no fraction, though inf - inf is NaN
     return ew.select(isinf(a), copysign(full_like(a, 0), a), ew.sub(a, whole)), whole

@@ -381,7 +381,7 @@ def systems(name: str, a: ArrayLike, b: ArrayLike, *, vector: bool) -> tuple[Arr
         b: shape ``(..., n, m)``, or ``(..., n)``.
         vector: whether it is the latter, which gets an axis.
     """
-    x, y = (pm.strong(z) for z in pm.promote_inexact(*pm.arrays(name, a, b)))
+    x, y = (pm.strong(z) for z in pm.floats(name, a, b))
     ma.check_matrices(name, x.aval, square=True)
     if vector:
         y = mn.expand_dims(y, -1)
@@ -672,7 +672,7 @@ def lstsq(
         >>> round(float(x[0]), 5)
         2.0
     """
-    x, y = (pm.strong(z) for z in pm.promote_inexact(*pm.arrays("lstsq", a, b)))
+    x, y = (pm.strong(z) for z in pm.floats("lstsq", a, b))
     if x.ndim != 2 or y.ndim not in (1, 2) or x.shape[0] != y.shape[0]:
         raise ShapeError(
             "lstsq takes a matrix and a vector or matrix, whose leading dimensions must match, "

@@ -75,13 +75,19 @@ def array_of(name: str, x: ArrayLike) -> Array:
     return x if isinstance(x, Array) else as_array(x, name)
 
 
-def arrays(name: str, *values: ArrayLike) -> list[Array]:
-    """Convert the operands of a function to arrays; ``name`` is the function's."""
+def arrays(name: str, *values: ArrayLike, in_floats: bool = False) -> list[Array]:
+    """Convert the operands of a function to arrays.
+
+    Args:
+        name: the function's.
+        values: the operands. Python integers may be beyond 64 bits where another is of floats.
+        in_floats: whether they may be in any case, since the function computes in floats.
+    """
     try:
         return [x if isinstance(x, Array) else as_array(x, name) for x in values]
     except NumberRangeError as error:  # beside floats a number is one
         others = [as_array(x, name) for x in values if type(x) is not int]
-        if not any(x.dtype in _INEXACT for x in others):
+        if not (in_floats or any(x.dtype in _INEXACT for x in others)):
             raise
         try:
             return [as_array(float(x) if type(x) is int else x, name) for x in values]
@@ -251,6 +257,11 @@ def promote_inexact(*xs: Array) -> list[Array]:
     return [convert(x, dtype, weak) for x in xs]
 
 
+def floats(name: str, *values: ArrayLike) -> list[Array]:
+    """Prepare the operands of a function that computes in floats: arrays of one dtype."""
+    return promote_inexact(*arrays(name, *values, in_floats=True))
+
+
 def types_of(xs: Iterable[Array]) -> list[tuple[DType, bool]]:
     """Return the dtypes of arrays, and whether each takes that of the others."""
     return [((x._aval or x.aval).dtype, is_weak(x)) for x in xs]
@@ -375,7 +386,7 @@ def inexact_operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Arra
     """The same, with integers converted to floats."""
     try:
         a, b = operands(name, x, y)
-    except NumberRangeError:  # a number need not fit the integers beside it: they become floats
+    except NumberRangeError:  # a number need not fit integers: they become floats
         a, b = operands(name, _as_float(name, x), _as_float(name, y))
     if a.dtype not in _INEXACT:
         weak = a.weak_type or (type(x) in PYTHON_NUMBERS and type(y) in PYTHON_NUMBERS)
@@ -385,13 +396,13 @@ def inexact_operands(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Arra
 
 
 def _as_float(name: str, x: ArrayLike) -> ArrayLike:
-    return x if type(x) in PYTHON_NUMBERS else inexact(x, name)
+    return arrays(name, x, in_floats=True)[0] if type(x) is int else inexact(x, name)
 
 
 def inexact(x: ArrayLike, name: str = "this function") -> Array:
     """Prepare the operand of a function defined on floats."""
     if type(x) is int:
-        x = arrays(name, x, 0.0)[0]
+        x = arrays(name, x, in_floats=True)[0]
     a = x if isinstance(x, Array) else array_of(name, x)
     aval = a._aval or a.aval
     if aval.dtype in _INEXACT:
@@ -405,5 +416,5 @@ def inexact_first(name: str, x: ArrayLike, *others: ArrayLike) -> list[Array]:
 
     A number beside integers would make them floats where promotion is strict, which is refused.
     """
-    first, *rest = arrays(name, x, *others)
+    first, *rest = arrays(name, x, *others, in_floats=True)
     return [inexact(first, name) if all(map(is_weak, rest)) else first, *rest]

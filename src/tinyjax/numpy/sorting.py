@@ -578,7 +578,7 @@ def _quantile(  # noqa: PLR0913 (the signature of quantile)
     axes = ints.canonical_axes(axis, x.ndim)
     kept = tuple(i for i in range(x.ndim) if i not in axes)
     # the fractions' type says how exact they are, not what the result is
-    x = pm.convert(x, dtypes.to_inexact(pm.array_of(name, a).dtype))
+    x = pm.convert(x, pm.inexact(a, name).dtype)
 
     def in_line(values: Array) -> Array:
         """The axes looked over become one, in front."""
@@ -587,7 +587,7 @@ def _quantile(  # noqa: PLR0913 (the signature of quantile)
         return sh.reshape(line, (prod(values.shape[i] for i in axes), *rest))
 
     line = in_line(pm.strong(x))
-    levels = pm.array_of(name, q)
+    (levels,) = pm.arrays(name, q, in_floats=True)
     with _known(levels):
         is_narrow = dtypes.is_narrow_float(fractions.dtype)  # which counts no places among many
         flat = pm.strong(pm.convert(levels, dtypes.float32 if is_narrow else fractions.dtype))

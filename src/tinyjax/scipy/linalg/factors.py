@@ -298,7 +298,7 @@ def solve_triangular(
     """
     pm.check_option("solve_triangular", "trans", trans, _OPTIONS)
     transposed, conjugated = _OPTIONS[trans]
-    a, b = pm.promote_inexact(*pm.arrays("solve_triangular", a, b))
+    a, b = pm.floats("solve_triangular", a, b)
     if a.dtype in triangular.HALVES:
         x, y = pm.convert(a, dtypes.float32), pm.convert(b, dtypes.float32)
         return pm.convert(solve_triangular(x, y, trans, lower, unit_diagonal), a.dtype)

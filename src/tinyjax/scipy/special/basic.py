@@ -476,9 +476,7 @@ def logsumexp(
         values = pm.strong(pm.inexact(a, "logsumexp"))
         factors = None
     else:
-        values, factors = map(
-            pm.strong, pm.broadcast(pm.promote_inexact(*pm.arrays("logsumexp", a, b)), "logsumexp")
-        )
+        values, factors = map(pm.strong, pm.broadcast(pm.floats("logsumexp", a, b), "logsumexp"))
     if where is not None:
         values = uf.pick(where, values, -math.inf)
         factors = None if factors is None else uf.pick(where, factors, 0)

@@ -237,7 +237,7 @@ def sph_harm_y(
     if diff_n is not None:
         raise ArgumentError("diff_n of sph_harm_y is not taken. Use tinyjax.grad and its kin.")
     highest = ints.integer(red.max(n) if n_max is None else n_max, "n_max of sph_harm_y")
-    angles = pm.promote_inexact(*pm.arrays("sph_harm_y", theta, phi))
+    angles = pm.floats("sph_harm_y", theta, phi)
     places = [ew.convert_element_type(x, angles[0].dtype) for x in pm.arrays("sph_harm_y", n, m)]
     degree, order, polar, around = pm.broadcast([*places, *angles], "sph_harm_y")
     degree, size = ew.min_(degree, sh.full_like(degree, highest)), ew.abs_(order)

@@ -139,7 +139,7 @@ def betainc(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(special.betainc(2.0, 3.0, 0.5)), 6)
         0.6875
     """
-    operands = pm.broadcast(pm.promote_inexact(*pm.arrays("betainc", a, b, x)), "betainc")
+    operands = pm.broadcast(pm.floats("betainc", a, b, x), "betainc")
     return tr.bind1(sga.regularized_incomplete_beta, operands, prim.NO_PARAMS)
 
 
@@ -346,7 +346,7 @@ def hyp1f1(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(special.hyp1f1(1.0, 2.0, 1.0)), 6)
         1.718282
     """
-    operands = pm.broadcast(pm.promote_inexact(*pm.arrays("hyp1f1", a, b, x)), "hyp1f1")
+    operands = pm.broadcast(pm.floats("hyp1f1", a, b, x), "hyp1f1")
     return tr.bind1(shy.hyp1f1, operands, prim.NO_PARAMS)
 
 
@@ -366,7 +366,7 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
         >>> round(float(special.hyp2f1(1.0, 1.0, 2.0, 0.5)), 6)
         1.386294
     """
-    operands = pm.broadcast(pm.promote_inexact(*pm.arrays("hyp2f1", a, b, c, x)), "hyp2f1")
+    operands = pm.broadcast(pm.floats("hyp2f1", a, b, c, x), "hyp2f1")
     return tr.bind1(shy.hyp2f1, operands, prim.NO_PARAMS)
 
 

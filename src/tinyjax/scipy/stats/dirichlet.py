@@ -36,7 +36,7 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
         >>> round(float(dirichlet.logpdf(jnp.array([0.2, 0.8]), jnp.array([2.0, 3.0]))), 4)
         0.4292
     """
-    shares, power = pm.promote_inexact(*pm.arrays("dirichlet.logpdf", x, alpha))
+    shares, power = pm.floats("dirichlet.logpdf", x, alpha)
     if power.ndim != 1:
         raise errors.ShapeError(f"alpha of dirichlet must have one axis, but it is {power.aval}.")
     count = power.shape[0]

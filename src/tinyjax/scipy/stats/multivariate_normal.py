@@ -9,7 +9,7 @@ from tinyjax.errors import ArgumentError, ShapeError
 from tinyjax.host import replay
 from tinyjax.lazy import answer_for
 from tinyjax.numpy import linalg as numpy_linalg, manipulation as mn, reductions as red
-from tinyjax.numpy.promotion import arrays, broadcast_shapes, broadcast_to_shape, promote_inexact
+from tinyjax.numpy.promotion import broadcast_shapes, broadcast_to_shape, floats
 from tinyjax.scipy.linalg import solve_triangular
 
 answer_for(__name__, "logpdf pdf")
@@ -37,7 +37,7 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: None =
     """
     if allow_singular is not None:
         raise ArgumentError("multivariate_normal does not take allow_singular. Leave it out.")
-    place, center, spread = promote_inexact(*arrays("multivariate_normal.logpdf", x, mean, cov))
+    place, center, spread = floats("multivariate_normal.logpdf", x, mean, cov)
     offset = place - center
     if not center.ndim:
         return -0.5 * (offset * offset / spread + ew.log(2 * math.pi * spread))
