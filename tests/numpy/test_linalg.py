@@ -831,6 +831,26 @@ def test_pseudo_inverses_of_deficient_rank() -> None:
     check_grads(la.pinv, (q,), 2)
 
 
+@pytest.mark.parametrize(("power", "slope"), [(0, 0.0), (1, 1.0), (2, 4.0)])
+def test_equal_singular_values_lack_what_the_slope_of_their_function_gives(
+    power: int, slope: float
+) -> None:
+    """Of u f(s) vh, by f'(s) times the symmetric part of the perturbation (derivations.md)."""
+    u, vh = np.linalg.qr(random(3, 3))[0], np.linalg.qr(random(3, 3, seed=1))[0]
+    a, b, step = (u * [2.0, 2.0, 1.0]) @ vh, random(3, 3, seed=2), 1e-5
+
+    def fun(a: Any) -> Any:
+        u, s, vh = la.svd(a)
+        return (u * s**power) @ vh
+
+    tangent = tinyjax.jvp(fun, (a,), (b,))[1]
+    error = (fun(a + step * b) - fun(a - step * b)) / (2 * step) - tangent
+    u, _, vh = la.svd(a)  # in its own bases
+    rotated, expected = np.asarray(u.T @ b @ vh.T), np.zeros((3, 3))
+    expected[[0, 1], [1, 0]] = slope * (rotated[0, 1] + rotated[1, 0]) / 2
+    np.testing.assert_allclose(u.T @ error @ vh.T, expected, atol=1e-8)
+
+
 def test_norms_at_zero_have_no_slope() -> None:
     orders = [partial(la.vector_norm, ord=n) for n in (1, 3, 2.5, -1, -2, np.inf, -np.inf)]
     orders += [partial(la.matrix_norm, ord=n) for n in (1, -1, 2, -2, "nuc", np.inf, -np.inf)]
