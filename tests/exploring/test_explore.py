@@ -26,8 +26,9 @@ from tinyjax.core.xla.backend import backend
 from tinyjax.errors import ArgumentError
 from tinyjax.exploring import Exploration, command
 from tinyjax.exploring.costs import compiled_times
-from tinyjax.exploring.model import Computation, Instruction, Work
+from tinyjax.exploring.model import Computation, Instruction
 from tinyjax.profiler.xla import OpEvent
+from tinyjax.rematerialization.costs import Work
 
 XLA: Any = import_module("jaxlib._jax")
 

@@ -21,6 +21,7 @@ from tinyjax.exploring import costs, model, numbering
 from tinyjax.exploring.compiled import Marks, StableHLO, read_hlo, read_stablehlo, with_products
 from tinyjax.exploring.measuring import measure
 from tinyjax.profiler.xla import profile_of
+from tinyjax.rematerialization.costs import Work, programs_run, work_of
 
 #: A graph of more equations cannot be read, and takes Graphviz long.
 _MOST_EQUATIONS: Final = 1_000
@@ -171,7 +172,7 @@ class _Graph:
                 "drawn. Draw a part of it, leave nested programs out (depth=0), or explore it."
             )
         for eqn in jaxpr.eqns:
-            inner = numbering.programs_run(eqn) if depth < self._depth else []
+            inner = programs_run(eqn) if depth < self._depth else []
             if not inner:
                 node = self._equation(eqn)
                 self._edges(nodes, [*eqn.inputs], node)
@@ -292,7 +293,7 @@ class Exploration(model.Explored):
         return "\n".join([head, *([times] if times else []), *rows])
 
 
-def amount(work: model.Work, measure: Measure) -> float:
+def amount(work: Work, measure: Measure) -> float:
     """The part of some work that a measure is about.
 
     Raises:
@@ -435,7 +436,7 @@ def _explored(
         for _ in range(runs):
             _timed(later, "later runs", run)
         timings.append(model.Timing("later runs", statistics.median([t.seconds for t in later])))
-    works = [costs.work_of(eqn) for _, eqn in programs.equations()]
+    works = [work_of(eqn) for _, eqn in programs.equations()]
     seconds: dict[int, float] | None = None
     times: costs.CompiledTimes | None = None
     if measured and operands is not None:
@@ -474,7 +475,7 @@ def _equations(
     programs: numbering.Programs,
     stablehlo: StableHLO,
     lines: numbering.Lines,
-    works: Sequence[model.Work],
+    works: Sequence[Work],
     seconds: dict[int, float] | None,
     compiled: costs.CompiledTimes | None,
 ) -> tuple[model.EquationView, ...]:

@@ -10,45 +10,7 @@ from __future__ import annotations
 import attrs
 
 from tinyjax.frames import Direction
-
-
-@attrs.frozen
-class Work:
-    """What something costs.
-
-    Attributes:
-        flops: arithmetic operations, as XLA counts them: one for each element of a result, and
-            ``2 m n k`` for a product of matrices.
-        functions: elements of which functions such as ``exp`` are computed.
-        nbytes: bytes of the operands read and of the results written.
-        seconds: time that NumPy takes, measured; None where it was not.
-        xla_seconds: time in a run of the compiled program, from XLA's profile; None where none
-            was recorded.
-    """
-
-    flops: float = 0.0
-    functions: float = 0.0
-    nbytes: float = 0.0
-    seconds: float | None = None
-    xla_seconds: float | None = None
-
-    def __add__(self, other: Work) -> Work:
-        return Work(
-            self.flops + other.flops,
-            self.functions + other.functions,
-            self.nbytes + other.nbytes,
-            _sum(self.seconds, other.seconds),
-            _sum(self.xla_seconds, other.xla_seconds),
-        )
-
-    def repeated(self, times: float) -> Work:
-        """The same so many times; the time measured is of all of them already."""
-        counts = self.flops * times, self.functions * times, self.nbytes * times
-        return Work(*counts, self.seconds, self.xla_seconds)
-
-
-def _sum(mine: float | None, theirs: float | None) -> float | None:
-    return mine if theirs is None else theirs + (mine or 0.0)
+from tinyjax.rematerialization.costs import NO_WORK, Work
 
 
 @attrs.frozen
@@ -68,7 +30,7 @@ class Line:
     number: int
     text: str
     equations: tuple[int, ...] = ()
-    work: Work = Work()
+    work: Work = NO_WORK
     residual_bytes: int = 0
 
 
@@ -227,4 +189,4 @@ class Explored:
     @property
     def work(self) -> Work:
         """What the whole program costs."""
-        return sum([eqn.work for eqn in self.equations], Work())
+        return sum([eqn.work for eqn in self.equations], NO_WORK)

@@ -13,11 +13,12 @@ from typing import Any, Final
 import attrs
 import numpy as np
 
-from tinyjax import frames, pycode, records
+from tinyjax import frames, pycode
 from tinyjax.core.api.staging import make_jaxpr
 from tinyjax.core.names import jx
-from tinyjax.exploring.model import Computation, EquationView, Explored, Line, Moment, Waiting, Work
+from tinyjax.exploring.model import Computation, EquationView, Explored, Line, Moment, Waiting
 from tinyjax.host import costs, plans
+from tinyjax.rematerialization.costs import Work, programs_run
 
 # The NumPy program that a function becomes, as text.
 
@@ -60,17 +61,6 @@ def numpy_text(fun: Callable[..., Any]) -> Callable[..., str]:
 
 
 # Numbers for the programs within a program, for their equations, and for the user's lines.
-
-
-#: Programs in parameters that derivatives and transposes run, and the equation itself does not.
-_IDLE: Final = frozenset(("backward", "matvec", "transpose_solve"))
-
-
-def programs_run(eqn: jx.JaxprEqn) -> list[jx.Jaxpr]:
-    """The programs in an equation's parameters that it runs."""
-    params = eqn.params
-    idle: list[Any] = [getattr(params, n) for n in records.field_names(type(params)) if n in _IDLE]
-    return [jaxpr for jaxpr in jx.subjaxprs(params) if not any(jaxpr is x for x in idle)]
 
 
 @attrs.frozen(eq=False)

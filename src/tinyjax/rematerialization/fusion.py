@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable
 from typing import Any, Final, cast
 
 from tinyjax.core.names import bc, jx, prim
-from tinyjax.exploring import costs
+from tinyjax.rematerialization import costs
 
 #: A large sum, maximum or minimum is YNNPACK's. It computes these operands itself, all others are
 #: in memory.

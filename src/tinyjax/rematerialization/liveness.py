@@ -17,9 +17,9 @@ import attrs
 
 from tinyjax.core.control_flow.bodies import LoopBody
 from tinyjax.core.names import cfp, jx, pr, stg
-from tinyjax.exploring.numbering import programs_run
 from tinyjax.primitives.convolution import ConvParams, with_features_last
 from tinyjax.primitives.linear_maps import LinearMapParams
+from tinyjax.rematerialization.costs import programs_run
 from tinyjax.rematerialization.fusion import Fusions, is_in_loops, moves, writes_over
 
 

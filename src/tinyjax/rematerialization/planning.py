@@ -19,11 +19,10 @@ import numpy as np
 from tinyjax import errors, frames
 from tinyjax.checkpointing import policies, transformation
 from tinyjax.core.names import Array, cfp, jx, lz, pr, prim, program, sh, stg, tp
-from tinyjax.exploring.costs import estimate, work_of
-from tinyjax.exploring.numbering import programs_run
 from tinyjax.host import costs
 from tinyjax.rematerialization import cut, liveness
 from tinyjax.rematerialization.chain import Piece, cheapest, least_room
+from tinyjax.rematerialization.costs import estimate, programs_run, work_of
 
 #: Of more places to divide a program at, the narrowest are taken.
 _MOST_BLOCKS: Final = 128
