@@ -38,6 +38,7 @@ from tinyjax.core.names import cf, cfp, low, lz, pr, prim, program, ru, sc, sh, 
 from tinyjax.core.primitives.elementwise import add, and_, gt, lt, sub
 from tinyjax.core.stablehlo import Lowering, Values
 from tinyjax.core.tracing.jaxpr import Jaxpr, effects as effects_of_program, eval_jaxpr
+from tinyjax.core.tracing.primitive import Arrays
 from tinyjax.core.tracing.staging import Staged, close_over, stage
 from tinyjax.core.values import Array, ShapedArray
 from tinyjax.core.values.avals import stacked
@@ -65,9 +66,7 @@ def _tangent_lowering(b: Lowering, operands: Values, params: LinearMapParams) ->
     return low.lower_jaxpr(b, params.forward, list(operands))
 
 
-def _along(
-    primals: Sequence[Array], tangents: Sequence[prim.Tangent], params: LinearMapParams
-) -> Sequence[Array]:
+def _along(primals: Arrays, tangents: Sequence[prim.Tangent], params: LinearMapParams) -> Arrays:
     """Apply the map to tangents of its linear operands alone: it is its own derivative."""
     n = params.num_residuals
     linear = ru.instantiate_all(tangents[n:], [x.aval for x in primals[n:]])
@@ -76,7 +75,7 @@ def _along(
 
 @loop_tangent_p.def_jvp
 def _tangent_jvp(
-    primals: prim.Arrays, tangents: prim.Tangents, params: LinearMapParams
+    primals: Arrays, tangents: prim.Tangents, params: LinearMapParams
 ) -> prim.JvpResult:
     if any(prim.nonzeros(tangents[: params.num_residuals])):
         return program.jvp_of_call(params.forward, primals, tangents)
@@ -85,18 +84,18 @@ def _tangent_jvp(
 
 @loop_tangent_p.def_linearize
 def _tangent_linearize(
-    primals: prim.Arrays, nonzero: Sequence[bool], params: LinearMapParams
+    primals: Arrays, nonzero: Sequence[bool], params: LinearMapParams
 ) -> prim.LinearizeResult:
     if not any(nonzero[: params.num_residuals]):
         outs = tr.bind(loop_tangent_p, primals, params)
 
-        def same_map(tangents: Sequence[Array]) -> Sequence[Array]:
+        def same_map(tangents: Arrays) -> Arrays:
             return _along(primals, prim.with_zeros(nonzero, tangents), params)
 
         return outs, [True] * len(outs), same_map
     linearized = lz.linearize_flat(lambda *xs: eval_jaxpr(params.forward, xs), primals, nonzero)
 
-    def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
+    def tangent_map(tangents: Arrays) -> Arrays:
         return eval_jaxpr(linearized.jaxpr, [*linearized.residuals, *tangents])
 
     return linearized.primals_out, linearized.nonzero_out, tangent_map
@@ -113,13 +112,10 @@ def _tangent_linearize(
 #: chosen.
 MANY: Final = 64
 #: Makes one iteration: takes its number and the state; returns the next state.
-Step = Callable[[Array, Sequence[Array]], Sequence[Array]]
+Step = Callable[[Array, Arrays], Arrays]
 #: Pulls cotangents back through an iteration: takes its number, the state before it, what has been
 #: summed or collected so far, and the cotangents of the state after it; returns the latter two.
-Pull = Callable[
-    [Array, Sequence[Array], S, Sequence[Array]],
-    tuple[S, Sequence[Array]],
-]
+Pull = Callable[[Array, Arrays, S, Arrays], tuple[S, Arrays]]
 #: What a body of a loop computes: takes its operands; returns its results.
 _Body = Callable[[LoopOperands[Array]], list[Array]]
 
@@ -144,8 +140,8 @@ class _Programs:
         cls,
         operands: Sequence[ShapedArray],
         tangents: LoopOperands[ShapedArray],
-        record: Callable[[Sequence[Array]], tuple[Sequence[Array], R]],
-        push: Callable[[R, LoopOperands[Array]], Sequence[Array]],
+        record: Callable[[Arrays], tuple[Arrays, R]],
+        push: Callable[[R, LoopOperands[Array]], Arrays],
         pull: Callable[[R, LoopResults[Array], _Replay], LoopOperands[Array]],
         replay: _Replay,
     ) -> _Programs:
@@ -173,10 +169,10 @@ class _Programs:
         avals = recording.jaxpr.out_avals
         results, residuals = avals[: len(avals) - n], avals[len(avals) - n :]
 
-        def pushed(*args: Array) -> Sequence[Array]:
+        def pushed(*args: Array) -> Arrays:
             return push(tree.unflatten(structure, args[:n]), tangents.like(args[n:]))
 
-        def pulled(replay: _Replay, *args: Array) -> Sequence[Array]:
+        def pulled(replay: _Replay, *args: Array) -> Arrays:
             m = n + len(replay.linear.carry)
             cotangents = LoopResults(args[n:m], args[m:])
             return pull(tree.unflatten(structure, args[:n]), cotangents, replay).flat
@@ -192,14 +188,14 @@ class _Programs:
         return cls(recording, LinearMapParams(there, back, skip + n, masked), consts)
 
     def run(
-        self, primals: Sequence[Array], num_results: int
-    ) -> tuple[Sequence[Array], Callable[[LoopOperands[Array]], Sequence[Array]]]:
+        self, primals: Arrays, num_results: int
+    ) -> tuple[Arrays, Callable[[LoopOperands[Array]], Arrays]]:
         """Run the loop; return its results and its tangent map."""
         recording = self.recording
         outs = eval_jaxpr(recording.jaxpr, [*recording.consts, *primals])
         residuals = (*self.consts, *outs[num_results:])
 
-        def tangent_map(tangents: LoopOperands[Array]) -> Sequence[Array]:
+        def tangent_map(tangents: LoopOperands[Array]) -> Arrays:
             return tr.bind(loop_tangent_p, (*residuals, *tangents.flat), self.params)
 
         return outs[:num_results], tangent_map
@@ -208,13 +204,13 @@ class _Programs:
 def _go_back(
     iterations: Array,
     kept: Kept,
-    init: Sequence[Array],
+    init: Arrays,
     step: Step,
     pull: Pull[S],
     sums: S,
-    cotangents: Sequence[Array],
+    cotangents: Arrays,
     observer: cf.Observer | None,
-) -> tuple[S, Sequence[Array]]:
+) -> tuple[S, Arrays]:
     """Pull cotangents back through the iterations of a loop, the last one first.
 
     Args:
@@ -232,21 +228,17 @@ def _go_back(
     """
     size = kept.size
 
-    def iteration(
-        now: tuple[Array, Kept, S, Sequence[Array]],
-    ) -> tuple[Array, Kept, S, Sequence[Array]]:
+    def iteration(now: tuple[Array, Kept, S, Arrays]) -> tuple[Array, Kept, S, Arrays]:
         end, kept, sums, cts = now
         position, loaded = kept.load(init, iterations, end)
-        state: Sequence[Array] = loaded
+        state: Arrays = loaded
         target = plus(end, -1)
 
-        def segment(
-            now: tuple[Array, Sequence[Array], Kept],
-        ) -> tuple[Array, Sequence[Array], Kept]:
+        def segment(now: tuple[Array, Arrays, Kept]) -> tuple[Array, Arrays, Kept]:
             start, state, kept = now
             stop = add(start, advance(sub(end, start), kept.free))
 
-            def one(now: tuple[Array, Sequence[Array]]) -> tuple[Array, Sequence[Array]]:
+            def one(now: tuple[Array, Arrays]) -> tuple[Array, Arrays]:
                 i, state = now
                 return plus(i, 1), step(i, state)
 
@@ -321,14 +313,14 @@ class _Replay:
         avals = body.in_avals.marked(operands)
         return cls(halves, nonzero, operands, avals, halves.tangent, _tangents(body, nonzero))
 
-    def masked(self, pull: Callable[..., Sequence[Array]]) -> MaskedPullBack:
+    def masked(self, pull: Callable[..., Arrays]) -> MaskedPullBack:
         """Return the way back with masks, which ``pull`` makes of this with masks, and operands."""
         sizes_in = len(self.linear.consts), len(self.linear.carry), len(self.linear.xs)
         skip = len(self.tangent.in_binders) - sum(sizes_in)
         state, count = sizes_in[1], len(self.tangent.outs)
         sizes_out = state, count - state
 
-        def pull_back(*operands: Array) -> Sequence[Array]:
+        def pull_back(*operands: Array) -> Arrays:
             programs = lazy.room("choices").programs
             tangent = programs.bordered(
                 self.tangent,
@@ -342,7 +334,7 @@ class _Replay:
 
         return MaskedPullBack(self.tangent, sizes_in, sizes_out, pull_back)
 
-    def part(self, state: Sequence[Array]) -> list[Array]:
+    def part(self, state: Arrays) -> list[Array]:
         """Return the parts of a state that are needed."""
         return [*prim.marked(state, self.needed.carry)]
 
@@ -357,9 +349,7 @@ class _Replay:
         places = prim.marked(range(len(needed)), needed)
         return self.halves.residuals(dict(zip(places, operands.flat, strict=True)), computed)
 
-    def pull_back(
-        self, residuals: Sequence[Array], cotangents: Sequence[Array]
-    ) -> LoopOperands[prim.Tangent]:
+    def pull_back(self, residuals: Arrays, cotangents: Arrays) -> LoopOperands[prim.Tangent]:
         """Pull cotangents back through an iteration, whose residuals are these."""
         return self.linear.like(tp.backward_pass(self.tangent, residuals, cotangents))
 
@@ -384,7 +374,7 @@ def _tangents(body: LoopBody, nonzero: LoopOperands[bool]) -> LoopOperands[Shape
 
 @wl.while_p.def_rule(pr.CHECKPOINTED)
 def linearize_while(
-    primals: prim.Arrays, nonzero: Sequence[bool], params: cfp.WhileParams
+    primals: Arrays, nonzero: Sequence[bool], params: cfp.WhileParams
 ) -> prim.LinearizeResult:
     """Run a loop that keeps states on the way: the linearize rule of while."""
     body = params.loop_body
@@ -407,7 +397,7 @@ def linearize_while(
     args = params.operands(primals)[1]
     outs, push = programs.run(primals, len(args.carry))
 
-    def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
+    def tangent_map(tangents: Arrays) -> Arrays:
         given = params.operands(prim.with_zeros(nonzero, tangents))[1]
         return push(first_tangents(args, given, nonzero_in))
 
@@ -448,18 +438,16 @@ class _Recorded:
 
 
 def _record_while(
-    args: prim.Arrays, params: cfp.WhileParams, replay: _Replay
-) -> tuple[Sequence[Array], _Recorded]:
+    args: Arrays, params: cfp.WhileParams, replay: _Replay
+) -> tuple[Arrays, _Recorded]:
     """Run a loop; return the last state, and what its derivatives need."""
     fixed, operands = params.operands(args)
     body, size = _primal_half(params.loop_body, replay.nonzero), params.checkpoints
 
-    def goes_on(now: tuple[Sequence[Array], Array, Online]) -> Array:
+    def goes_on(now: tuple[Arrays, Array, Online]) -> Array:
         return eval_jaxpr(params.condition, [*fixed, *now[0]])[0]
 
-    def iteration(
-        now: tuple[Sequence[Array], Array, Online],
-    ) -> tuple[Sequence[Array], Array, Online]:
+    def iteration(now: tuple[Arrays, Array, Online]) -> tuple[Arrays, Array, Online]:
         state, n, online = now
         online = online.offer(n, replay.part(state))
         return body(LoopOperands(operands.consts, state)), plus(n, 1), online
@@ -482,8 +470,8 @@ def _stacks_states(params: cfp.WhileParams) -> bool:
 
 
 def _record_stacked(
-    args: prim.Arrays, params: cfp.WhileParams, replay: _Replay
-) -> tuple[Sequence[Array], _Recorded]:
+    args: Arrays, params: cfp.WhileParams, replay: _Replay
+) -> tuple[Arrays, _Recorded]:
     """Run a loop, and stack its states; return what ``_record_while`` does."""
     fixed, operands = params.operands(args)
     body = _primal_half(params.loop_body, replay.nonzero)
@@ -498,17 +486,12 @@ def _record_stacked(
 
 
 def _push_while(
-    recorded: _Recorded,
-    tangents: LoopOperands[Array],
-    params: cfp.WhileParams,
-    replay: _Replay,
-) -> Sequence[Array]:
+    recorded: _Recorded, tangents: LoopOperands[Array], params: cfp.WhileParams, replay: _Replay
+) -> Arrays:
     """Run a loop again, as often as it ran, with tangents."""
     operands = recorded.operands
 
-    def iteration(
-        now: tuple[Array, Sequence[Array], Sequence[Array]],
-    ) -> tuple[Array, Sequence[Array], Sequence[Array]]:
+    def iteration(now: tuple[Array, Arrays, Arrays]) -> tuple[Array, Arrays, Arrays]:
         i, state, t_state = now
         args = LoopOperands(operands.consts, state)
         tangents_in = [*replay.residuals(args), *tangents.consts, *t_state]
@@ -518,34 +501,25 @@ def _push_while(
     start = (integer(0), operands.carry, tangents.carry)
     tangent = cf.in_phase(params.observer, "tangent")
     return cfp.run_while(
-        lambda now: lt(now[0], recorded.iterations),
-        iteration,
-        start,
-        params.checkpoints,
-        tangent,
+        lambda now: lt(now[0], recorded.iterations), iteration, start, params.checkpoints, tangent
     )[2]
 
 
 def _pull_while(
-    recorded: _Recorded,
-    cotangents: LoopResults[Array],
-    params: cfp.WhileParams,
-    replay: _Replay,
+    recorded: _Recorded, cotangents: LoopResults[Array], params: cfp.WhileParams, replay: _Replay
 ) -> LoopOperands[Array]:
     """Pull cotangents of the last state back to the constants and the first state."""
     operands, linear = recorded.operands, replay.linear
 
-    def step(state: Sequence[Array]) -> list[Array]:
+    def step(state: Arrays) -> list[Array]:
         return replay.step(LoopOperands(operands.consts, state))
 
-    def pull(
-        state: Sequence[Array], sums: Sequence[Array], cts: Sequence[Array]
-    ) -> tuple[Sequence[Array], Sequence[Array]]:
+    def pull(state: Arrays, sums: Arrays, cts: Arrays) -> tuple[Arrays, Arrays]:
         residuals = replay.residuals(LoopOperands(operands.consts, state))
         into = replay.pull_back(residuals, cts)
         return added(sums, into.consts), cotangents_of(into.carry, linear.carry)
 
-    zeros: Sequence[Array] = [sh.zero_cotangent(aval) for aval in linear.consts]
+    zeros: Arrays = [sh.zero_cotangent(aval) for aval in linear.consts]
     n, kept, last = recorded.iterations, recorded.kept, cotangents.carry
     if isinstance(kept, Stacked):
         avals, size = replay.avals.carry, params.checkpoints
@@ -570,7 +544,7 @@ def _pull_while(
 
 @cfp.scan_p.def_rule(pr.CHECKPOINTED)
 def linearize_scan(
-    primals: prim.Arrays, nonzero: Sequence[bool], params: cfp.ScanParams
+    primals: Arrays, nonzero: Sequence[bool], params: cfp.ScanParams
 ) -> prim.LinearizeResult:
     """Run a loop that keeps some states, for a way back that runs iterations again."""
     if settings().debugging:  # run in pieces it has no iterations that messages could name
@@ -589,7 +563,7 @@ def linearize_scan(
     outs, push = programs.run(primals, len(params.jaxpr.outs))
     args = body.operands(primals)
 
-    def tangent_map(tangents: Sequence[Array]) -> Sequence[Array]:
+    def tangent_map(tangents: Arrays) -> Arrays:
         given = body.operands(prim.with_zeros(nonzero, tangents))
         return push(first_tangents(args, given, nonzero_in))
 
@@ -617,13 +591,13 @@ def _place(i: Array, params: cfp.ScanParams) -> Array:
     return sub(integer(params.length - 1), i) if params.reverse else i
 
 
-def _slices(xs: Sequence[Array], place: Array) -> list[Array]:
+def _slices(xs: Arrays, place: Array) -> list[Array]:
     return [element(x, place) for x in xs]
 
 
 def _record_scan(
     operands: LoopOperands[Array], params: cfp.ScanParams, replay: _Replay
-) -> tuple[Sequence[Array], tuple[LoopOperands[Array], Kept]]:
+) -> tuple[Arrays, tuple[LoopOperands[Array], Kept]]:
     """Run a loop; return its results, and what its derivatives need.
 
     These are operands of the loop, and the states kept.
@@ -636,18 +610,14 @@ def _record_scan(
     size = min(params.checkpoints, length)
     last = integer(length - 1)
 
-    def iteration(
-        now: tuple[Array, Sequence[Array], Sequence[Array]],
-    ) -> tuple[Array, Sequence[Array], Sequence[Array]]:
+    def iteration(now: tuple[Array, Arrays, Arrays]) -> tuple[Array, Arrays, Arrays]:
         i, carry, ys = now
         place = _place(i, params)
         args = LoopOperands(operands.consts, carry, _slices(operands.xs, place))
         after = loop.results(body(args))
         return plus(i, 1), after.carry, write(ys, after.ys, place)
 
-    def segment(
-        now: tuple[Array, Sequence[Array], Sequence[Array], Kept],
-    ) -> tuple[Array, Sequence[Array], Sequence[Array], Kept]:
+    def segment(now: tuple[Array, Arrays, Arrays, Kept]) -> tuple[Array, Arrays, Arrays, Kept]:
         start, carry, ys, kept = now
         inside = and_(gt(start, integer(0)), lt(start, last))
         kept = kept.push(start, replay.part(carry), inside)
@@ -657,9 +627,7 @@ def _record_scan(
         )
         return i, carry, ys, kept
 
-    ys: Sequence[Array] = [
-        sh.full((length, *aval.shape), 0, aval.dtype) for aval in loop.out_avals.ys
-    ]
+    ys: Arrays = [sh.full((length, *aval.shape), 0, aval.dtype) for aval in loop.out_avals.ys]
     init = operands.carry
     start = (integer(0), init, ys, Kept.start(replay.part(init), size))
     observer = None if params.observer is None else params.observer.reading(0)
@@ -674,7 +642,7 @@ def _push_scan(
     tangents: LoopOperands[Array],
     params: cfp.ScanParams,
     replay: _Replay,
-) -> Sequence[Array]:
+) -> Arrays:
     """Run a loop again with tangents, and return those of its results."""
     m = len(replay.linear.carry)
 
@@ -701,15 +669,12 @@ def _pull_scan(
     """Pull cotangents of the results back to the constants, the first carry and the inputs."""
     linear = replay.linear
 
-    def at(place: Array, carry: Sequence[Array]) -> LoopOperands[Array]:
+    def at(place: Array, carry: Arrays) -> LoopOperands[Array]:
         return LoopOperands(operands.consts, carry, _slices(operands.xs, place))
 
     def pull(
-        i: Array,
-        carry: Sequence[Array],
-        sums: tuple[Sequence[Array], Sequence[Array]],
-        cts: Sequence[Array],
-    ) -> tuple[tuple[Sequence[Array], Sequence[Array]], Sequence[Array]]:
+        i: Array, carry: Arrays, sums: tuple[Arrays, Arrays], cts: Arrays
+    ) -> tuple[tuple[Arrays, Arrays], Arrays]:
         totals, collected = sums
         place = _place(i, params)
         residuals = replay.residuals(at(place, carry))
@@ -719,10 +684,8 @@ def _pull_scan(
         collected = write(collected, parts, place)
         return (totals, collected), cotangents_of(into.carry, linear.carry)
 
-    zeros: Sequence[Array] = [sh.zero_cotangent(aval) for aval in linear.consts]
-    stacks: Sequence[Array] = [
-        sh.zero_cotangent(aval) for aval in stacked(linear.xs, params.length)
-    ]
+    zeros: Arrays = [sh.zero_cotangent(aval) for aval in linear.consts]
+    stacks: Arrays = [sh.zero_cotangent(aval) for aval in stacked(linear.xs, params.length)]
     (consts, xs), init = _go_back(
         integer(params.length),
         kept,

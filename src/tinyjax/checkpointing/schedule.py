@@ -24,6 +24,7 @@ import attrs
 from tinyjax import dtypes, tree
 from tinyjax.core.names import Array, ShapedArray, bc, cf, cfp, ew, rd, sl
 from tinyjax.core.primitives.shape import full, full_like, iota
+from tinyjax.core.tracing.primitive import Arrays
 from tinyjax.primitives import arg_extrema, cumulative as cu, dynamic_slice as ds
 
 #: Iterations are counted, and the cost of a schedule is, in this dtype.
@@ -119,10 +120,10 @@ class Kept:
     positions: Array
     places: Array
     depth: Array
-    slots: Sequence[Array]
+    slots: Arrays
 
     @classmethod
-    def start(cls, state: Sequence[Array], size: int) -> Kept:
+    def start(cls, state: Arrays, size: int) -> Kept:
         """Keep nothing but the first state."""
         return cls(full((size,), 0, INT), iota((size,), INT, 0), integer(1), stacks(state, size))
 
@@ -140,11 +141,11 @@ class Kept:
         """The position of the latest state."""
         return element(self.positions, plus(self.depth, -1))
 
-    def write(self, place: Array, state: Sequence[Array]) -> Sequence[Array]:
+    def write(self, place: Array, state: Arrays) -> Arrays:
         """The slots with a state in one place."""
         return write(self.slots, state, place)
 
-    def push(self, position: Array, state: Sequence[Array], keep: Array) -> Kept:
+    def push(self, position: Array, state: Arrays, keep: Array) -> Kept:
         """Keep a state after the others, if that is wanted; else it goes to the first place."""
         zero = full_like(self.depth, 0)
         place = ew.select(keep, element(self.places, self.depth), zero)
@@ -154,9 +155,7 @@ class Kept:
         depth = ew.add(self.depth, ew.convert_element_type(keep, INT))
         return Kept(positions, self.places, depth, self.write(place, state))
 
-    def load(
-        self, init: Sequence[Array], iterations: Array, end: Array
-    ) -> tuple[Array, list[Array]]:
+    def load(self, init: Arrays, iterations: Array, end: Array) -> tuple[Array, list[Array]]:
         """The position of the state nearest before an iteration, and the state.
 
         Args:
@@ -193,7 +192,7 @@ def _strong(x: Array) -> Array:
 # Stacks: arrays with a first axis more, whose dtypes are strong
 
 
-def stacks(state: Sequence[Array], size: int) -> list[Array]:
+def stacks(state: Arrays, size: int) -> list[Array]:
     """Stack a state so many times."""
     return [
         bc.broadcast_in_dim(_strong(x), (size, *x.shape), tuple(range(1, x.ndim + 1)))
@@ -206,12 +205,12 @@ def element(x: Array, i: Array) -> Array:
     return ds.dynamic_index_in_dim(x, i, 0, keepdims=False, allow_negative_indices=False)
 
 
-def read(stacked: Sequence[Array], place: Array, avals: Sequence[ShapedArray]) -> list[Array]:
+def read(stacked: Arrays, place: Array, avals: Sequence[ShapedArray]) -> list[Array]:
     """Read a state, of these types, from stacks."""
     return cf.convert_all([element(x, place) for x in stacked], avals)
 
 
-def write(stacked: Sequence[Array], state: Sequence[Array], place: Array) -> list[Array]:
+def write(stacked: Arrays, state: Arrays, place: Array) -> list[Array]:
     """Write a state to stacks."""
     return [
         ds.dynamic_update_index_in_dim(x, _strong(value), place, 0, allow_negative_indices=False)
@@ -238,11 +237,11 @@ class Online:
     kept: Kept
 
     @classmethod
-    def start(cls, state: Sequence[Array], size: int) -> Online:
+    def start(cls, state: Arrays, size: int) -> Online:
         kept = Kept.start(state, size)
         return cls(integer(0), integer(_UNAFFORDABLE), kept)
 
-    def offer(self, position: Array, state: Sequence[Array]) -> Online:
+    def offer(self, position: Array, state: Arrays) -> Online:
         """Keep a state that comes after all others, or do not.
 
         One that is not kept goes to the first place, as the last state may be that.
@@ -345,12 +344,10 @@ def _cheapest(positions: Array, changed: Array, victim: Array, loss: Array) -> t
 
 
 #: Makes an iteration: from a state to the next.
-Step = Callable[[Sequence[Array]], Sequence[Array]]
+Step = Callable[[Arrays], Arrays]
 #: Pulls cotangents back through an iteration: takes the state before it, what has been summed so
 #: far, and the cotangents of the state after it; returns the latter two.
-Pull = Callable[
-    [Sequence[Array], Sequence[Array], Sequence[Array]], tuple[Sequence[Array], Sequence[Array]]
-]
+Pull = Callable[[Arrays, Arrays, Arrays], tuple[Arrays, Arrays]]
 
 
 @tree.register_dataclass
@@ -364,18 +361,18 @@ class Stacked:
     """
 
     stride: Array
-    rows: Sequence[Array]
+    rows: Arrays
 
 
 #: A loop that runs: its state, the number of iterations, and the states kept.
-_Run: TypeAlias = tuple[Sequence[Array], Array, Stacked]
+_Run: TypeAlias = tuple[Arrays, Array, Stacked]
 
 
 def record(
-    goes_on: Callable[[Sequence[Array]], Array],
+    goes_on: Callable[[Arrays], Array],
     step: Step,
-    init: Sequence[Array],
-    part: Callable[[Sequence[Array]], Sequence[Array]],
+    init: Arrays,
+    part: Callable[[Arrays], Arrays],
     size: int,
 ) -> _Run:
     """Run a loop, and stack parts of its states.
@@ -404,7 +401,7 @@ def record(
         state, n, kept = now
         full = ew.eq(n, ew.mul(kept.stride, room))
 
-        def drop(now: tuple[Array, Sequence[Array]]) -> tuple[Array, Sequence[Array]]:
+        def drop(now: tuple[Array, Arrays]) -> tuple[Array, Arrays]:
             i, stacked = now
             rows = [element(x, ew.mul(i, integer(2))) for x in stacked]
             return plus(i, 1), write(stacked, rows, i)
@@ -421,7 +418,7 @@ def record(
 
 
 #: A loop on the way back: the iterations that are left, the sums, and the cotangents of the state.
-_Back: TypeAlias = tuple[Array, Sequence[Array], Sequence[Array]]
+_Back: TypeAlias = tuple[Array, Arrays, Arrays]
 
 
 def go_back(
@@ -430,10 +427,10 @@ def go_back(
     avals: Sequence[ShapedArray],
     step: Step,
     pull: Pull,
-    sums: Sequence[Array],
-    cotangents: Sequence[Array],
+    sums: Arrays,
+    cotangents: Arrays,
     size: int,
-) -> tuple[Sequence[Array], Sequence[Array]]:
+) -> tuple[Arrays, Arrays]:
     """Pull cotangents back through the iterations of a loop, the last one first.
 
     Args:
@@ -456,15 +453,13 @@ def go_back(
         start = ew.mul(ew.div(plus(end, -1), room), room)
         nearest = ew.div(start, kept.stride)
 
-        def again(
-            now: tuple[Array, Sequence[Array], Sequence[Array]],
-        ) -> tuple[Array, Sequence[Array], Sequence[Array]]:
+        def again(now: tuple[Array, Arrays, Arrays]) -> tuple[Array, Arrays, Arrays]:
             i, state, rows = now
             place = ew.select(ew.lt(i, start), room, ew.sub(i, start))
             return plus(i, 1), step(state), write(rows, state, place)
 
         first = ew.select(kept_all, end, ew.mul(nearest, kept.stride))
-        nearest_state: Sequence[Array] = read(kept.rows, nearest, avals)
+        nearest_state: Arrays = read(kept.rows, nearest, avals)
         _, _, rows = cfp.run_while(
             lambda now: ew.lt(now[0], end), again, (first, nearest_state, kept.rows), size
         )

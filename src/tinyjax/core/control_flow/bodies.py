@@ -139,16 +139,11 @@ class LoopResults(Generic[T]):
     def divided(self, first: LoopResults[Any]) -> tuple[LoopResults[T], LoopResults[T]]:
         """Undo an addition to one with parts as long as these."""
         m, n = len(first.carry), len(first.ys)
-        return (
-            LoopResults(self.carry[:m], self.ys[:n]),
-            LoopResults(self.carry[m:], self.ys[n:]),
-        )
+        return (LoopResults(self.carry[:m], self.ys[:n]), LoopResults(self.carry[m:], self.ys[n:]))
 
 
 def first_tangents(
-    operands: LoopOperands[Array],
-    tangents: LoopOperands[prim.Tangent],
-    nonzero: LoopOperands[bool],
+    operands: LoopOperands[Array], tangents: LoopOperands[prim.Tangent], nonzero: LoopOperands[bool]
 ) -> LoopOperands[Array]:
     """Return the tangents of a loop's operands, zeros where only later iterations have one."""
     carry = [
@@ -195,10 +190,7 @@ class LoopBody:
 
     @classmethod
     def of(
-        cls,
-        operands: LoopOperands[jx.Var],
-        eqns: Sequence[jx.JaxprEqn],
-        outs: Sequence[jx.Atom],
+        cls, operands: LoopOperands[jx.Var], eqns: Sequence[jx.JaxprEqn], outs: Sequence[jx.Atom]
     ) -> LoopBody:
         """Make a body of parts."""
         jaxpr = jx.Jaxpr(operands.flat, tuple(eqns), tuple(outs))
@@ -330,10 +322,7 @@ class LoopBody:
     # Examples
 
     def batched(
-        self,
-        mapped: prim.MappedAxis,
-        axes: LoopOperands[bt.BatchAxis],
-        carry: Sequence[bool],
+        self, mapped: prim.MappedAxis, axes: LoopOperands[bt.BatchAxis], carry: Sequence[bool]
     ) -> tuple[LoopBody, LoopResults[bt.BatchAxis]]:
         """Map it over an axis; say which axis of each result is the batch.
 
