@@ -308,7 +308,7 @@ class _Replay:
             marks_in = enumerate(marks[len(primal.consts) :])
             return body.operands([mark or i in halves.forwarded for i, mark in marks_in])
 
-        none = LoopOperands[bool]((), [False] * m)
+        none: LoopOperands[bool] = LoopOperands((), [False] * m)
         operands = needed(grown(none, lambda marks: needed(marks.carry).carry).carry)
         avals = body.in_avals.marked(operands)
         return cls(halves, nonzero, operands, avals, halves.tangent, _tangents(body, nonzero))
@@ -649,7 +649,7 @@ def _push_scan(
     def iteration(args: LoopOperands[Array]) -> LoopResults[Array]:
         primals, own = args.divided(replay.avals)
         tangents_in = [*replay.residuals(primals), *own.flat]
-        after = LoopResults[Array](replay.step(primals))
+        after: LoopResults[Array] = LoopResults(replay.step(primals))
         outs = eval_jaxpr(replay.halves.tangent, tangents_in)
         return after + LoopResults(outs[:m], outs[m:])
 

@@ -151,8 +151,9 @@ def split_scan(eqn: JaxprEqn, places: tuple[int, ...], saveable: Saveable) -> Sp
     if loop.again is not None:
         again = eqn
         if loop.again.jaxpr is not params.jaxpr:
-            inputs = LoopOperands[Atom](fixed, ()) + args.marked(loop.operands)
-            inputs += LoopOperands[Atom]((), (), stacks)
+            inputs: LoopOperands[Atom] = LoopOperands(fixed, ())
+            inputs += args.marked(loop.operands)
+            inputs += LoopOperands((), (), stacks)
             marks = enumerate(zip(eqn.out_binders, loop.results.flat, strict=True))
             binders = [v if i in places else Var(v.aval) for i, (v, mark) in marks if mark]
             changed = cfp.with_body(params, loop.again)

@@ -403,14 +403,14 @@ def _scan(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
     """Do nothing in iterations that are none."""
     params: cfp.ScanParams = eqn.params
     jaxpr, n, k = p.program(params.jaxpr), len(p.lengths), params.num_consts
-    own = LoopOperands[Array](p.lengths, ())
+    own: LoopOperands[Array] = LoopOperands(p.lengths, ())
     operands = own + params.loop_body.operands(xs)
     body = LoopBody(jaxpr, n + k, params.num_carry)
     if not _is_varying(params.length):
         return cfp.bind_scan(body, operands, params).flat
     size, one = p.size(params.length), opd.scalar(1, dtypes.int32)
     first = opd.scalar(size - 1 if params.reverse else 0, dtypes.int32)
-    counter = LoopOperands[Array]((), [first])
+    counter: LoopOperands[Array] = LoopOperands((), [first])
 
     def iteration(args: LoopOperands[Array]) -> LoopResults[Array]:
         (i, *carry) = args.carry
@@ -422,7 +422,7 @@ def _scan(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]:
             *carry,
             *args.xs,
         )
-        after = LoopResults[Array]([(ew.sub if params.reverse else ew.add)(i, one)])
+        after: LoopResults[Array] = LoopResults([(ew.sub if params.reverse else ew.add)(i, one)])
         return after + body.results(outs)
 
     avals = counter.each(lambda part: [x.aval for x in part]) + body.in_avals
@@ -439,7 +439,7 @@ def _while(p: Padding, eqn: jx.JaxprEqn, xs: Sequence[Array]) -> Sequence[Array]
         stg.Staged(p.program(params.condition), ()),
         (*p.lengths, *fixed),
         LoopBody(p.program(params.body), n, m),
-        LoopOperands[Array](p.lengths, ()) + operands,
+        LoopOperands(p.lengths, ()) + operands,
         params.checkpoints,
         params.observer,
     )

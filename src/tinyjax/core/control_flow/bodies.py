@@ -348,7 +348,7 @@ class LoopBody:
         def needed(carry: Sequence[bool]) -> LoopOperands[bool]:
             return self.operands(pr.prune_results(self.jaxpr, (*carry, *used.ys))[1])
 
-        start = LoopOperands[bool]((), used.carry)
+        start: LoopOperands[bool] = LoopOperands((), used.carry)
         carry = grown(start, lambda marks: needed(marks.carry).carry).carry
         operands = needed(carry)
         return LoopOperands(operands.consts, carry, operands.xs), LoopResults(carry, used.ys)

@@ -113,7 +113,9 @@ class WhileParams(prim.Params):
 
     def operands(self, values: Sequence[T]) -> tuple[Sequence[T], LoopOperands[T]]:
         """Name something of each operand: of the condition's constants, and of the body's."""
-        return values[: self.num_condition], self.loop_body.operands(values[self.num_condition :])
+        n = self.num_condition
+        m = n + self.num_body
+        return values[:n], LoopOperands(values[n:m], values[m:])
 
 
 while_p: prim.Primitive[WhileParams] = prim.Primitive(
@@ -158,16 +160,12 @@ def run_while(
 ) -> T:
     """Bind a loop of functions of a tree, which may close over tracers."""
     leaves, structure = tree.flatten(state)
-    operands = LoopOperands[Array]((), leaves)
-    avals = operands.each(lambda values: [x.aval for x in values])
-
-    def unflatten(leaves: Sequence[Array]) -> T:
-        unflattened: T = tree.unflatten(structure, leaves)
-        return unflattened
-
-    condition = stage(lambda *args: [goes_on(unflatten(args))], avals.carry)
-    body = stage(lambda *args: tree.leaves(iteration(unflatten(args))), avals.carry)
-    loop_body = LoopBody.closing_over(body, avals)
+    avals = [x.aval for x in leaves]
+    unflatten: Callable[[Sequence[Array]], T] = structure.unflatten
+    condition = stage(lambda *args: [goes_on(unflatten(args))], avals)
+    body = stage(lambda *args: tree.leaves(iteration(unflatten(args))), avals)
+    operands: LoopOperands[Array] = LoopOperands((), leaves)
+    loop_body = LoopBody.closing_over(body, operands)
     return unflatten(bind_while(condition, (), loop_body, operands, checkpoints, observer))
 
 

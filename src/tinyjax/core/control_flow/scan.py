@@ -110,22 +110,20 @@ cf.def_loop(scan_p, _scan_program, lambda params: params.length)
 
 @scan_p.def_abstract_eval
 def _scan_type(avals: prim.Avals, params: ScanParams) -> prim.Avals:
-    body = params.loop_body
-    takes, gives = body.in_avals, body.out_avals
-    expected = [*takes.consts, *takes.carry, *av.stacked(takes.xs, params.length)]
-    if not (av.same_types(avals, expected) and av.alike(takes.carry, gives.carry)):
-        given = body.operands(avals)
-        for x in given.xs:
+    jaxpr, m, n = params.jaxpr, params.num_carry, params.num_consts + params.num_carry
+    takes, gives = jaxpr.in_avals, jaxpr.out_avals
+    expected = [*takes[:n], *av.stacked(takes[n:], params.length)]
+    if not (av.same_types(avals, expected) and av.alike(takes[n - m : n], gives[:m])):
+        for x in avals[n:]:
             if not x.shape or x.shape[0] != params.length:
                 raise errors.ArgumentError(
                     f"scan over {params.length} iterations was given an input of type {x}."
                 )
-        in_avals = [*given.consts, *given.carry, *av.rows(given.xs)]
+        in_avals = [*avals[:n], *av.rows(avals[n:])]
         raise errors.ArgumentError(
-            f"a loop body of type {body.jaxpr.type} was applied to "
-            f"({', '.join(map(str, in_avals))})."
+            f"a loop body of type {jaxpr.type} was applied to ({', '.join(map(str, in_avals))})."
         )
-    return [*gives.carry, *av.stacked(gives.ys, params.length)]
+    return [*gives[:m], *av.stacked(gives[m:], params.length)]
 
 
 @scan_p.def_rule(pr.INLINING)
@@ -272,7 +270,7 @@ def linearize_stacking(
     nonzero_in, lin = body.linearized(body.operands(nonzero))
     primal = LoopBody.closing_over(lin.primal, args)
     varying = primal.varying()
-    inputs = dict[Atom, Array](zip(primal.binders.xs, args.xs, strict=True))
+    inputs: dict[Atom, Array] = dict(zip(primal.binders.xs, args.xs, strict=True))
     residuals = _residuals(lin, num_outs)
     of_inputs: list[int] = []
     of_consts: list[int] = []

@@ -508,7 +508,7 @@ def _run_while(
     _, *at_first = jx.eval_jaxpr(condition.jaxpr, [*fixed, *operands.carry])
     sites = [*condition.sites, *body.sites]
     of_condition = LoopOperands(fixed, ())
-    state = LoopOperands[Array]((), [*at_first, *_zeros(body.sites)])
+    state: LoopOperands[Array] = LoopOperands((), [*at_first, *_zeros(body.sites)])
 
     def iteration(args: LoopOperands[Array]) -> LoopResults[Array]:
         of_condition_, rest = args.divided(of_condition)
