@@ -150,54 +150,63 @@ def _split_programs(
     """
 
     def make() -> _SplitPrograms:
-        num_outs = len(programs[0].outs)
-        first = [split_results(program, demanded, saveable) for program in programs]
-        # a result that every program keeps; zeros are what one branch has for another's residuals
-        whole = [
-            i
-            for i in demanded
-            if all(
-                isinstance(p.outs[i], jx.Lit) or p.outs[i] in s.saved
-                for p, s in zip(programs, first, strict=True)
-            )
-            and not all(isinstance(p.outs[i], jx.Lit) for p in programs)
-        ]
+        whole = _saved_results(programs, demanded, saveable)
         remaining = tuple([i for i in demanded if i not in whole])
         if not remaining:
             return _SplitPrograms(programs, whole)
         splits = [split_results(program, remaining, saveable) for program in programs]
-        # what is kept may be a result already; the rest goes to slots that the programs share
-        at: list[dict[jx.Atom, int]] = [{x: i for i, x in enumerate(p.outs)} for p in programs]
-        more = [[v for v in s.saved if v not in own] for s, own in zip(splits, at, strict=True)]
-        slots = cfp.Slots.shared([[v.aval for v in own] for own in more])
-        forward: list[jx.Jaxpr] = []
-        for i, (p, s, extra, own) in enumerate(zip(programs, splits, more, at, strict=True)):
-            keeping = jx.Jaxpr(p.in_binders, s.forward, (*p.outs, *extra))
-            forward.append(slots.filled(i, stg.Staged(keeping, ()), num_outs).jaxpr)
-            own.update((v, num_outs + slot) for v, slot in zip(extra, slots.places[i], strict=True))
-        is_same = not slots.avals and all(map(same_program, forward, programs))
-        kept = sorted({i for s in splits for i in s.kept})
-        taken = sorted({own[v] for s, own in zip(splits, at, strict=True) for v in s.saved})
+        forward, at = _returning_saved(programs, splits)
+        kept = sorted({i for split in splits for i in split.kept})
+        taken = sorted({own[v] for split, own in zip(splits, at, strict=True) for v in split.saved})
+        place = {i: k for k, i in enumerate(taken)}
+        avals = [forward[0].out_avals[i] for i in taken]
         again: list[jx.Jaxpr] = []
-        for p, s, own in zip(programs, splits, at, strict=True):
-            mine = {own[v]: v for v in s.saved}
-            read = {k: mine[i] for k, i in enumerate(taken) if i in mine}
-            slices = cfp.binders_at(read, [forward[0].out_avals[i] for i in taken])
-            binders = (*[p.in_binders[i] for i in kept], *slices)
-            again.append(jx.Jaxpr(binders, s.recomputed, tuple([p.outs[i] for i in remaining])))
-        all_again = (
-            len(remaining) == num_outs and not taken and all(map(same_program, again, programs))
-        )
-        return _SplitPrograms(
-            programs if is_same else tuple(forward),
-            whole,
-            remaining,
-            programs if all_again else tuple(again),
-            kept,
-            taken,
-        )
+        for program, split, own in zip(programs, splits, at, strict=True):
+            read = {place[own[v]]: v for v in split.saved}
+            binders = (*[program.in_binders[i] for i in kept], *cfp.binders_at(read, avals))
+            outs = tuple([program.outs[i] for i in remaining])
+            again.append(jx.Jaxpr(binders, split.recomputed, outs))
+        whole_again = len(remaining) == len(programs[0].outs) and not taken
+        if whole_again and all(map(same_program, again, programs)):
+            again = [*programs]
+        return _SplitPrograms(forward, whole, remaining, tuple(again), kept, taken)
 
     return programs[0].derive(("split", programs[1:], demanded, saveable), make)
+
+
+def _saved_results(
+    programs: tuple[jx.Jaxpr, ...], demanded: tuple[int, ...], saveable: Saveable
+) -> list[int]:
+    """Find the results that every program keeps.
+
+    Zeros are what a branch has for the residuals of another.
+    """
+    splits = [split_results(program, demanded, saveable) for program in programs]
+    columns = [(i, [program.outs[i] for program in programs]) for i in demanded]
+    return [
+        i
+        for i, outs in columns
+        if not all(isinstance(x, jx.Lit) for x in outs)
+        and all(isinstance(x, jx.Lit) or x in s.saved for x, s in zip(outs, splits, strict=True))
+    ]
+
+
+def _returning_saved(
+    programs: tuple[jx.Jaxpr, ...], splits: Sequence[Split]
+) -> tuple[tuple[jx.Jaxpr, ...], list[dict[jx.Atom, int]]]:
+    """Let programs return what is saved, too; say which results the values of each are."""
+    num_outs = len(programs[0].outs)
+    # what is kept may be a result already; the rest goes to slots that the programs share
+    at: list[dict[jx.Atom, int]] = [{x: i for i, x in enumerate(p.outs)} for p in programs]
+    more = [[v for v in s.saved if v not in own] for s, own in zip(splits, at, strict=True)]
+    slots = cfp.Slots.shared([[v.aval for v in own] for own in more])
+    forward: list[jx.Jaxpr] = []
+    for i, (program, split) in enumerate(zip(programs, splits, strict=True)):
+        returning = jx.Jaxpr(program.in_binders, split.forward, (*program.outs, *more[i]))
+        forward.append(slots.filled(i, stg.Staged(returning, ()), num_outs).jaxpr)
+        at[i].update((v, num_outs + k) for v, k in zip(more[i], slots.places[i], strict=True))
+    same = not slots.avals and all(map(same_program, forward, programs))
+    return programs if same else tuple(forward), at
 
 
 def same_program(program: jx.Jaxpr, other: jx.Jaxpr) -> bool:
