@@ -260,7 +260,7 @@ def _go_back(
 
 
 def _primal_half(body: LoopBody, nonzero: LoopOperands[bool]) -> _Body:
-    """The results of a body, as its linearization computes them.
+    """Return what computes the results of a body as its linearization does.
 
     Where a function in the body has a rule, these are what the rule returns, as in a loop that
     keeps all residuals. So a derivative of the way back does not come to the rule again.
@@ -459,7 +459,7 @@ def _record_while(
 
 
 def _stacks_states(params: cfp.WhileParams) -> bool:
-    """Whether to stack states: there is room for many, and no iteration is to be counted."""
+    """Return whether to stack states: there is room for many, and none is to be counted."""
     effects = effects_of_program(params.condition).any or effects_of_program(params.body).any
     return (
         params.checkpoints >= MANY
@@ -587,7 +587,7 @@ def _scan_programs(
 
 
 def _place(i: Array, params: cfp.ScanParams) -> Array:
-    """The slice that belongs to an iteration."""
+    """Return the place of the slice that belongs to an iteration."""
     return sub(integer(params.length - 1), i) if params.reverse else i
 
 

@@ -111,7 +111,7 @@ def split_jaxpr(
 
 
 def split_results(jaxpr: jx.Jaxpr, places: tuple[int, ...], saveable: Saveable) -> Split:
-    """The same for some results of a program inside another, found once however often asked."""
+    """Split a program inside another for some results, once however often it is asked for."""
 
     def make() -> Split:
         return split_jaxpr(jaxpr, [jaxpr.outs[i] for i in places], saveable)
@@ -210,7 +210,7 @@ def _returning_saved(
 
 
 def same_program(program: jx.Jaxpr, other: jx.Jaxpr) -> bool:
-    """Whether a program takes the parameters, and has the equations, of another."""
+    """Return whether a program takes the parameters, and has the equations, of another."""
     return program.in_binders == other.in_binders and pr.same_eqns(program.eqns, other.eqns)
 
 

@@ -32,7 +32,7 @@ INT: Final = dtypes.int64
 
 
 def integer(value: int) -> Array:
-    """A number of iterations, or of places."""
+    """Return a number of iterations, or of places."""
     return full((), value, INT)
 
 
@@ -45,7 +45,7 @@ def plus(x: Array, value: int) -> Array:
 
 
 def _repetitions(iterations: Array, slots: Array) -> tuple[Array, Array]:
-    """The least ``r`` with ``C(s + r, r)`` no less than the iterations, and that coefficient.
+    """Return the least ``r`` with ``C(s + r, r)`` at least the iterations, and that coefficient.
 
     With one slot it is the number of iterations less one, which the loop need not find.
     """
@@ -68,7 +68,7 @@ def _repetitions(iterations: Array, slots: Array) -> tuple[Array, Array]:
 
 
 def cost(iterations: Array, slots: Array) -> Array:
-    """How many evaluations it takes at least to go back through a segment, elementwise."""
+    """Return how many evaluations it takes at least to go back through a segment, elementwise."""
     r, coefficient = _repetitions(iterations, slots)
     # C(s + r, r - 1) is C(s + r, r) times r over s + 1
     return ew.sub(ew.mul(r, iterations), ew.div(ew.mul(coefficient, r), plus(slots, 1)))
@@ -86,7 +86,7 @@ def _cost_with_two(iterations: Array) -> Array:
 
 
 def advance(iterations: Array, slots: Array) -> Array:
-    """How far to go from the start of a segment to the next state that is kept.
+    """Return how far to go from the start of a segment to the next state that is kept.
 
     The way back through both parts then costs ``r`` and ``r - 1`` evaluations per iteration at the
     most, as in the whole. A distance that ends before the last iteration of the segment is that of
@@ -133,7 +133,7 @@ class Kept:
 
     @property
     def free(self) -> Array:
-        """How many slots a segment has that starts at the latest state: its own and the free."""
+        """The slots of a segment that starts at the latest state: its own and the free ones."""
         return ew.sub(integer(self.size + 1), self.depth)
 
     @property
@@ -142,7 +142,7 @@ class Kept:
         return element(self.positions, plus(self.depth, -1))
 
     def write(self, place: Array, state: Arrays) -> Arrays:
-        """The slots with a state in one place."""
+        """Return the slots with a state in one place."""
         return write(self.slots, state, place)
 
     def push(self, position: Array, state: Arrays, keep: Array) -> Kept:
@@ -156,7 +156,7 @@ class Kept:
         return Kept(positions, self.places, depth, self.write(place, state))
 
     def load(self, init: Arrays, iterations: Array, end: Array) -> tuple[Array, list[Array]]:
-        """The position of the state nearest before an iteration, and the state.
+        """Return the position of the state nearest before an iteration, and the state.
 
         Args:
             init: the first state.
@@ -274,7 +274,7 @@ class Online:
         return Online(victim, loss, Kept(positions, places, depth, kept.write(place, state)))
 
     def _sparing(self, position: Array) -> tuple[Array, Array]:
-        """Which state to spare for one at this position, and whether that is worth it."""
+        """Return which state to spare for one at this position, and whether that is worth it."""
         positions, size = self.kept.positions, self.kept.size
         latest = element(positions, integer(size - 1))
         before = element(positions, integer(size - 2))

@@ -46,7 +46,7 @@ class Work:
         )
 
     def repeated(self, times: float) -> Work:
-        """The same so many times; the time measured is of all of them already."""
+        """Return it so many times; the time measured is of all of them already."""
         counts = self.flops * times, self.functions * times, self.nbytes * times
         return Work(*counts, self.seconds, self.xla_seconds)
 
@@ -61,7 +61,7 @@ _IDLE: Final = frozenset(("backward", "matvec", "transpose_solve"))
 
 
 def programs_run(eqn: jx.JaxprEqn) -> list[jx.Jaxpr]:
-    """The programs in an equation's parameters that it runs."""
+    """Return the programs in an equation's parameters that it runs."""
     params = eqn.params
     idle: list[Any] = [getattr(params, n) for n in records.field_names(type(params)) if n in _IDLE]
     return [jaxpr for jaxpr in jx.subjaxprs(params) if not any(jaxpr is x for x in idle)]
@@ -103,7 +103,7 @@ def is_function(primitive: prim.Primitive[Any]) -> bool:
 
 
 def _operations(eqn: jx.JaxprEqn) -> tuple[float, float]:
-    """How many arithmetic operations an equation makes, and of how many elements functions."""
+    """Count the arithmetic operations of an equation, and the elements of functions."""
     primitive = eqn.primitive
     name, rules = primitive.name, primitive.rules.extensions
     ins = [x.aval.size for x in eqn.inputs]
@@ -156,12 +156,12 @@ def _convolution(eqn: jx.JaxprEqn) -> float:
 
 
 def _multiplications(exponent: int) -> int:
-    """How many a power takes by repeated squaring; a negative one takes a division more."""
+    """Count those of a power by repeated squaring; a negative one takes a division more."""
     return max(exponent.bit_length() + exponent.bit_count() - 2, 0) + (exponent < 0)
 
 
 def _window(eqn: jx.JaxprEqn) -> int:
-    """How many elements each element of a reduction over windows combines."""
+    """Count the elements that each element of a reduction over windows combines."""
     number = 1
     for n in eqn.params.window:
         number *= n

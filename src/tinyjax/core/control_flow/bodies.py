@@ -252,7 +252,7 @@ class LoopBody:
     # Derivatives
 
     def _required(self, carry: Sequence[bool]) -> tuple[bool, ...]:
-        """The results that the next iteration takes as this one has taken the carry."""
+        """Mark the results that the next iteration takes as this one has taken the carry."""
         return (*carry, *[False] * (len(self.jaxpr.outs) - self.num_carry))
 
     def _jvp(self, nonzero: LoopOperands[bool]) -> tuple[stg.Staged, tuple[bool, ...]]:

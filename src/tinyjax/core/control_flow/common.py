@@ -135,7 +135,7 @@ _MOST_KEPT: Final = 64
 
 
 def is_filled(cell: CellType) -> bool:
-    """Whether a variable that a function closes over has a value yet."""
+    """Return whether a variable that a function closes over has a value yet."""
     try:
         _ = cell.cell_contents
     except ValueError:
@@ -179,7 +179,7 @@ def convert_all(values: Sequence[Array], avals: Sequence[av.ShapedArray]) -> lis
 
 
 def at_front(batched: Sequence[bool]) -> tuple[int | None, ...]:
-    """The batch axes of values that are batched along their first axis, or not at all."""
+    """Return the batch axes of values that are batched along their first axis, or not at all."""
     return tuple([0 if b else None for b in batched])
 
 
@@ -196,7 +196,7 @@ def with_mask(mapped: MappedAxis, mask: Array, program: Jaxpr) -> MappedAxis:
 
 
 def meets_others(mapped: MappedAxis, program: Jaxpr) -> bool:
-    """Whether a collective in a program combines values of examples, of this ``vmap`` or an outer.
+    """Return whether a collective combines values of examples, of this ``vmap`` or an outer.
 
     What is in step need not be asked about.
     """
@@ -205,7 +205,7 @@ def meets_others(mapped: MappedAxis, program: Jaxpr) -> bool:
 
 
 def contains(jaxpr: Jaxpr, *primitives: str) -> bool:
-    """Whether a program, or one inside it, has an equation of one of these primitives."""
+    """Return whether a program, or one inside it, has an equation of one of these primitives."""
     key = ("contains", *primitives)
     return some_eqn(jaxpr, key, lambda eqn: eqn.primitive.name in primitives)
 

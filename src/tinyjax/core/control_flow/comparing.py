@@ -111,7 +111,7 @@ def _staged(
 
 
 def _likeness(x: Any, within: tuple[CodeType, ...] = ()) -> Hashable:
-    """What decides the types of a function's results, of the function or what it closes over.
+    """Return what decides the types of a function's results, of it or of what it closes over.
 
     Raises:
         TypeError: nothing can be said of it.

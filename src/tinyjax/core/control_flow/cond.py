@@ -137,7 +137,7 @@ def _transformed(
 
 @cond_p.def_jvp
 def _cond_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: CondParams) -> prim.JvpResult:
-    """A choice among the derivatives of the branches."""
+    """Choose among the derivatives of the branches."""
     (index, *operands), given = primals, tangents[1:]
     nonzero = prim.nonzeros(given)
     branches, nonzero_out = _transformed(
@@ -153,7 +153,7 @@ def _cond_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: CondParams)
 def _cond_linearize(
     primals: prim.Arrays, nonzero: Sequence[bool], params: CondParams
 ) -> prim.LinearizeResult:
-    """A choice among the primal halves, and one among the tangent maps.
+    """Choose among the primal halves, and later among the tangent maps.
 
     Residuals that branches compute share slots; those that are operands of the choice stay these.
     """
@@ -198,7 +198,7 @@ cond_p.def_rule(pr.PRUNE)(cfp.prune_cond)
 
 @cond_p.def_rule(pr.FORWARDING)
 def _cond_forwards(params: CondParams) -> tuple[int | None, ...]:
-    """What all branches return as they were given it."""
+    """Find what all branches return as they were given it."""
     columns = zip(*map(pr.forwarded_parameters, params.branches), strict=True)
     return tuple(
         [
@@ -264,7 +264,7 @@ def _cond_batch(
 def _same_of_all(
     params: CondParams, values: Sequence[Array], axes: prim.BatchAxes
 ) -> list[tuple[Array, int | None] | None]:
-    """For each result that every branch has alike, an operand or a constant: it, and its axis."""
+    """Find what every branch returns alike, an operand or a constant, and its batch axis."""
     result: list[tuple[Array, int | None] | None] = []
     columns = zip(*[branch.outs for branch in params.branches], strict=True)
     for place, (first, *others) in zip(_cond_forwards(params), columns, strict=True):
@@ -278,7 +278,7 @@ def _same_of_all(
 
 
 def _are_equal(x: jx.Lit, y: jx.Atom) -> bool:
-    """Whether two constants, each of which is one number, are equal to the last bit."""
+    """Return whether two constants, each of which is one number, are equal to the last bit."""
     if not isinstance(y, jx.Lit) or x.aval != y.aval:
         return False
     if not x.aval.size:
@@ -342,7 +342,7 @@ def _run_branch_masked(
 
 
 def _operands(name: str, by_position: tuple[Any, ...], by_name: Any) -> tuple[Any, ...]:
-    """The operands, which are given in one of two ways."""
+    """Return the operands, which are given in one of two ways."""
     if by_name is _NOT_GIVEN:
         return by_position
     if by_position:

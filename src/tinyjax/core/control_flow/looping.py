@@ -334,7 +334,7 @@ def _settled(
 
 
 def _user_carry(name: str, fun: Callable[..., Any]) -> tuple[str, Callable[..., Any], str, str]:
-    """The loop and the body that the user wrote, what the body calls the carry, and where it is."""
+    """Return the loop and the body that the user wrote, the carry's name there, and its path."""
     if isinstance(fun, cf.Body):
         is_counted = fun.loop == "fori_loop"  # whose body takes a number first
         return fun.loop, fun.fun, calling.parameter_name(fun.fun, is_counted), f"carry[{fun.place}]"
@@ -408,7 +408,7 @@ def _mismatch(a: av.ShapedArray, b: av.ShapedArray) -> str:
 
 
 def _retype(staged: stg.Staged, carry: Sequence[av.ShapedArray]) -> stg.Staged:
-    """The same program for a carry of other weakness, with other results as weak as they were."""
+    """Return the program for a carry of other weakness; other results are as weak as before."""
     jaxpr, n = staged.jaxpr, len(staged.consts)
     avals = [*jaxpr.in_avals[:n], *carry, *jaxpr.in_avals[n + len(carry) :]]
     m = len(carry)
@@ -425,7 +425,7 @@ def _retype(staged: stg.Staged, carry: Sequence[av.ShapedArray]) -> stg.Staged:
 def _promoted(
     before: av.ShapedArray, after: av.ShapedArray, is_wide: bool = False
 ) -> av.ShapedArray:
-    """What a carried value should have been at the start, if it was weakly typed."""
+    """Return what a carried value should have been at the start, if it was weakly typed."""
     if not before.weak_type or before.shape != after.shape or (before == after and not is_wide):
         return before
     dtype, weak = dtypes.promote([(a.dtype, a.weak_type) for a in (before, after)])

@@ -95,7 +95,7 @@ def _row(x: Any, i: int) -> Any:
 
 
 def _room(y: Any, length: int) -> Any:
-    """Room for a result of each iteration: a NumPy array, or a list of arrays."""
+    """Make room for a result of each iteration: a NumPy array, or a list of arrays."""
     return [y] * length if isinstance(y, Array) else np.empty((length, *y.shape), y.dtype)
 
 
@@ -128,7 +128,7 @@ def _scan_type(avals: prim.Avals, params: ScanParams) -> prim.Avals:
 
 @scan_p.def_rule(pr.INLINING)
 def _scan_inlined(params: ScanParams) -> Jaxpr | None:
-    """A loop of one iteration is its body."""
+    """Write the body in place of a loop of one iteration."""
     if params.length != 1:
         return None
     body = params.loop_body
@@ -146,7 +146,7 @@ def _reshaped(x: Atom, to: Var) -> JaxprEqn:
 
 @scan_p.def_rule(pr.FORWARDING)
 def _scan_forwards(params: ScanParams) -> tuple[int | None, ...]:
-    """What an iteration leaves as it is."""
+    """Find what an iteration leaves as it is."""
     k, m = params.num_consts, params.num_carry
     places = enumerate(pr.forwarded_parameters(params.jaxpr))
     return tuple([k + i if i < m and place == k + i else None for i, place in places])
@@ -154,7 +154,7 @@ def _scan_forwards(params: ScanParams) -> tuple[int | None, ...]:
 
 @scan_p.def_lowering
 def _scan_lowering(b: Lowering, operands: hlo.Values, params: ScanParams) -> hlo.Values:
-    """A ``while`` whose state is the iteration, the operands, and the outputs so far.
+    """Write a ``while`` whose state is the iteration, the operands, and the outputs so far.
 
     Outputs that are bfloat16 or float8 are kept by their bits: XLA would convert the whole stack in
     each iteration on CPU, which took 1.4 s for 16,000 rows of 64 (now 3 ms).
@@ -234,7 +234,7 @@ def _read_as(b: Lowering, x: hlo.Value, of: hlo.TensorType) -> hlo.Value:
 
 
 def _kept_as(of: hlo.TensorType, aval: av.ShapedArray) -> hlo.TensorType:
-    """The type of a stack within the loop; sums of what lies apart stay what they are."""
+    """Return the type of a stack in the loop; sums of what lies apart stay what they are."""
     if (aval.where is not None and aval.where.is_partial) or not dtypes.is_extended(of.dtype):
         return of
     return hlo.tensor(of.shape, np.dtype(f"u{of.dtype.itemsize}"))
@@ -246,7 +246,7 @@ def _kept_as(of: hlo.TensorType, aval: av.ShapedArray) -> hlo.TensorType:
 
 @scan_p.def_jvp
 def _scan_jvp(primals: prim.Arrays, tangents: prim.Tangents, params: ScanParams) -> prim.JvpResult:
-    """A loop over the operands with their tangents."""
+    """Bind a loop over the operands with their tangents."""
     body = params.loop_body
     args, given = body.operands(primals), body.operands(tangents)
     nonzero = body.tangents(body.operands(prim.nonzeros(tangents)))
@@ -305,7 +305,7 @@ def linearize_stacking(
 
 
 def _residuals(lin: lz.LinearizedJaxpr, num_outs: int) -> Sequence[Atom]:
-    """What the tangent map of a body reads of its primal half."""
+    """Find what the tangent map of a body reads of its primal half."""
     primal, new = lin.primal.jaxpr, len(lin.primal.consts)
     computed = primal.outs[num_outs:]
     if len(computed) == len(lin.forwarded):
@@ -343,7 +343,7 @@ def _scan_asked(params: ScanParams) -> bool:
 def _scan_transpose(
     cotangents: prim.Tangents, operands: prim.Operands, params: ScanParams
 ) -> prim.Cotangents:
-    """A loop the other way over the transposed body."""
+    """Bind a loop the other way over the transposed body."""
     body = params.loop_body
     args, given = body.operands(operands), body.results(cotangents)
     undefined = prim.are_undefined(operands)
@@ -395,7 +395,7 @@ def _known_operands(
 def _scan_batch(
     mapped: prim.MappedAxis, values: prim.Arrays, axes: prim.BatchAxes, params: ScanParams
 ) -> prim.BatchResult:
-    """A loop over the batched body.
+    """Bind a loop over the batched body.
 
     The batch axis of an input stays where it is, unless the loop goes along it: nested loops would
     otherwise move each residual once per level.
@@ -589,7 +589,7 @@ def _call_repeatedly(
 
 
 def _length(f: Callable[..., Any], inputs: Sequence[Array], xs: Any, length: int | None) -> int:
-    """The number of iterations, which the inputs and ``length`` must agree on."""
+    """Return the number of iterations, which the inputs and ``length`` must agree on."""
 
     def path(place: int) -> str:
         return calling.leaf_path("xs", tree.structure(xs), place)
@@ -647,7 +647,7 @@ def _unrolled(unroll: int | bool, iterations: int) -> int:
 
 
 def _pair(f: Callable[..., Any], out_tree: tree.PyTreeDef) -> tuple[tree.PyTreeDef, tree.PyTreeDef]:
-    """The structures of the new carry and of the output."""
+    """Return the structures of the new carry and of the output."""
     if out_tree.node_type is not tuple or len(out_tree.children()) != 2:
         raise errors.CarryTypeError(
             f"scan body output must be a pair, got {in_words(out_tree)}. Return (carry, None) from "

@@ -108,7 +108,7 @@ while_p.def_rule(pr.PRUNE)(prune_while)
 
 @while_p.def_rule(pr.FORWARDING)
 def _while_forwards(params: WhileParams) -> tuple[int | None, ...]:
-    """What an iteration leaves as it is."""
+    """Find what an iteration leaves as it is."""
     n, m = params.num_condition, params.num_body
     places = enumerate(forwarded_parameters(params.body))
     return tuple([n + m + i if place == m + i else None for i, place in places])
@@ -153,7 +153,7 @@ def _while_lowering(b: Lowering, operands: hlo.Values, params: WhileParams) -> h
 def _while_jvp(
     primals: prim.Arrays, tangents: prim.Tangents, params: WhileParams
 ) -> prim.JvpResult:
-    """A loop over the state with its tangents, of which the condition knows nothing."""
+    """Bind a loop over the state with its tangents, of which the condition knows nothing."""
     body = params.loop_body
     fixed, args = params.operands(primals)
     given = params.operands(tangents)[1]
@@ -425,7 +425,7 @@ def while_loop(
 
 
 def _states_kept(state: Sequence[Array], memory: int | None) -> int:
-    """How many states like this one reverse mode keeps.
+    """Return how many states like this one reverse mode keeps.
 
     Args:
         state: the first.

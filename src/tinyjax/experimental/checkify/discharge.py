@@ -172,7 +172,7 @@ def _zero_divisors(eqn: jx.JaxprEqn, args: Sequence[Array], outs: Sequence[Array
 
 
 def _starts(eqn: jx.JaxprEqn, args: Sequence[Array], outs: Sequence[Array]) -> list[Finding]:
-    """The starts of a slice that is read or written."""
+    """Check the starts of a slice that is read or written."""
     x = args[0]
     is_update = eqn.primitive is ds.dynamic_update_slice_p
     sizes = args[1].shape if is_update else eqn.params.sizes
@@ -367,7 +367,7 @@ Holder = Callable[[jx.JaxprEqn, Sequence[Array], Sequence[Discharged], Outcome],
 
 
 def _holder(primitive: prim.Primitive[Any]) -> Holder | None:
-    """How an equation is run that holds programs; None where they are not looked into."""
+    """Return what runs an equation that holds programs; None where they are not looked into."""
     if primitive is cfp.scan_p:
         return _run_scan
     if primitive is cfp.while_p:
@@ -412,7 +412,7 @@ def _run_custom(
 
 
 def _without_checks(call: Call) -> Call:
-    """A call whose rule makes no checks of its own; those of its function are made beside it."""
+    """Return a call whose rule makes no checks; those of its function are made beside it."""
     jvp = call.jvp
     if jvp is None:
         return call
@@ -445,7 +445,7 @@ def _run_choice(
     count = len(eqn.out_binders)
 
     def numbered(program: Discharged, first: int) -> jx.Jaxpr:
-        """A branch that gives the values of all sites, and has the number of its own first."""
+        """Return a branch that gives the values of all sites, and numbers its own from a first."""
         before, after = sites[:first], sites[first + len(program.sites) :]
 
         def run(*operands: Array) -> list[Array]:
