@@ -99,10 +99,6 @@ def _replaced(field: Any, by: Mapping[str, Expression]) -> Any:
 # Expressions
 
 
-#: What opens, the items with what stands before each, and what closes.
-Brackets: TypeAlias = "tuple[str, Sequence[tuple[str, Expression]], str]"
-
-
 class Expression(Node):
     """An expression."""
 
@@ -131,6 +127,10 @@ class Expression(Node):
     def binary(self, operator: str, other: Expression) -> Operation:
         """Write an operator between it and another expression."""
         return Operation(operator, (self, other))
+
+
+#: What opens, the items with what stands before each, and what closes.
+Brackets: TypeAlias = tuple[str, Sequence[tuple[str, Expression]], str]
 
 
 @attrs.frozen(eq=False)

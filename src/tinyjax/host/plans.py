@@ -43,6 +43,11 @@ def same_bits(x: HostArray, y: HostArray) -> bool:
     return x.tobytes() == y.tobytes()
 
 
+#: Turn NumPy's warnings off, and on again.
+_SILENCE: Final = pycode.Assign(Name("token"), pycode.call("set_errors", Name("IGNORE")))
+_RESTORE: Final = pycode.evaluated(pycode.call("reset_errors", Name("token")))
+
+
 class Body:
     """A program as Python code, which computes with NumPy arrays named ``a0``, ``a1``, ...
 
@@ -118,12 +123,7 @@ class Body:
         """
         code: pycode.Block = self.straightened(after)
         if code:
-            token = Name("token")
-            reset = pycode.evaluated(pycode.call("reset_errors", token))
-            code = [
-                pycode.Assign(token, pycode.call("set_errors", Name("IGNORE"))),
-                pycode.Try(code, final=[reset]),
-            ]
+            code = [_SILENCE, pycode.Try(code, final=(_RESTORE,))]
         made = pycode.Function(name, tuple(parameters), [*before, *code, *after])
         frames.run_text("host", name, str(pycode.printed([made])), self.scope)
         function: Callable[..., Any] = self.scope[name]
