@@ -845,10 +845,10 @@ def test_equal_singular_values_lack_what_the_slope_of_their_function_gives(
 
     tangent = tinyjax.jvp(fun, (a,), (b,))[1]
     error = (fun(a + step * b) - fun(a - step * b)) / (2 * step) - tangent
-    u, _, vh = la.svd(a)  # in its own bases
-    rotated, expected = np.asarray(u.T @ b @ vh.T), np.zeros((3, 3))
+    left, _, right = la.svd(a)  # in its own bases
+    rotated, expected = np.asarray(left.T @ b @ right.T), np.zeros((3, 3))
     expected[[0, 1], [1, 0]] = slope * (rotated[0, 1] + rotated[1, 0]) / 2
-    np.testing.assert_allclose(u.T @ error @ vh.T, expected, atol=1e-8)
+    np.testing.assert_allclose(left.T @ error @ right.T, expected, atol=1e-8)
 
 
 def test_norms_at_zero_have_no_slope() -> None:
