@@ -321,6 +321,7 @@ def parameters() -> set[str]:
         implicit,
         debug,
         nn,
+        sparse,
         tree,
     ]
     functions = [getattr(space, name) for space in [*spaces, export] for name in space.__all__]
