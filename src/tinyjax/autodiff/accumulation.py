@@ -118,7 +118,9 @@ def jacobian(
         call = _linearize(choice, args, kwargs, has_aux, allow_int)
         found = _elimination(call, order) if chunk_size is None else None
         if found is None:
-            if call.is_better_forward:
+            forward = call.is_better_forward
+            del call  # and what it keeps of the function's values
+            if forward:
                 columns = jacobians.jacfwd(choice.applied, argnums, has_aux, chunk_size=chunk_size)
                 return columns(*args, **kwargs)
             rows = jacobians.jacrev(
