@@ -24,7 +24,7 @@ from unchecked import unchecked
 
 import tinyjax
 import tinyjax.numpy as jnp
-from tinyjax import Array, config, grad, jit, jvp, vmap
+from tinyjax import Array, config, grad, jit, jvp, lax, vmap
 from tinyjax.core.values.concrete import ConcreteArray
 from tinyjax.core.xla.executable import cache_clear, cache_info
 from tinyjax.errors import (
@@ -968,9 +968,19 @@ HANDED_ON: dict[str, tuple[Callable[[Any], Any], bool]] = {
     "integers": (lambda x: jnp.arange(400_000) + jnp.arange(400_000), True),
     "bfloat16": (lambda x: x.astype("bfloat16") * 2, True),
     "copy of the user's": (lambda x: jnp.asarray(np.ones(400_000)), True),
-    "concatenation": (lambda x: jnp.concatenate([x, x]), False),
-    "pad": (lambda x: jnp.pad(x, 3), False),
-    "update": (lambda x: x.at[0].set(1.0), False),
+    "concatenation": (lambda x: jnp.concatenate([x, x]), True),
+    "stack": (lambda x: jnp.stack([x, x], 1), True),
+    "pad": (lambda x: jnp.pad(x, 3), True),
+    "pad with ones": (lambda x: jnp.pad(x, 3, constant_values=1), True),
+    "update": (lambda x: x.at[0].set(1.0), True),
+    "updates": (lambda x: x.at[jnp.array([0, 1])].set(1.0), True),
+    "update of a slice": (lambda x: lax.dynamic_update_slice(x, x[:2], (1,)), True),
+    "scatter": (lambda x: x.reshape(-1, 4).at[jnp.array([0, 1])].add(1.0), True),
+    "sort": (jnp.sort, True),
+    "sort of columns": (lambda x: jnp.sort(x.reshape(4, -1), 0), True),
+    "conversion": (lambda x: x.astype("float64"), True),
+    "iota": (lambda x: jnp.arange(400_000), True),
+    "list": (lambda x: jnp.array([1.5] * 300_000), True),
     "transpose": (lambda x: (x.reshape(400, -1) + 1).T + 1, False),
     "gradient": (tinyjax.grad(lambda x: jnp.sum(jnp.sin(x) * x)), False),
 }

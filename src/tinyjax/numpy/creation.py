@@ -354,7 +354,8 @@ def _of_numbers(x: Any, types: set[type], dtype: DType | None) -> Array:
         if host.size and not info.min <= host.min() <= host.max() <= info.max:
             widest = host.max() if host.max() > info.max else host.min()
             raise opd.too_wide(int(widest), info.dtype, "jnp.array(..., dtype=%s)", "array")
-    return ConcreteArray(ew.convert_host(host, dtype))
+    host = ew.convert_host(host, dtype)
+    return ConcreteArray(opd.copied(host, dtype) if opd.is_copied(host) else host)
 
 
 # Filled with one value

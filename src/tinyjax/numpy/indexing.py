@@ -429,7 +429,7 @@ def _eager_update(x: HostArray, update: HostArray, index: arr.Indices, kind: str
     host_index = _host_index(index)
     if host_index is None or (ufunc is None and kind != "set") or x.dtype.kind == "c":
         return None
-    out = np.array(x)
+    out = opd.copied(x, x.dtype)
     try:
         if all(type(entry) in _BASIC for entry in host_index):
             view = out[host_index if Ellipsis in host_index else (*host_index, Ellipsis)]

@@ -186,7 +186,7 @@ dynamic_update_slice_p: Primitive[prim.NoParams] = Primitive(
 @dynamic_update_slice_p.def_impl
 def _dynamic_update_slice_impl(operands: prim.Hosts, params: prim.NoParams) -> prim.Hosts:
     x, update, *starts = operands
-    out = np.array(x)
+    out = opd.copied(x, x.dtype)
     out[_host_slices(x.shape, starts, update.shape)] = update
     return (out,)
 

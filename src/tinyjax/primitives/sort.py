@@ -27,7 +27,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors
-from tinyjax.core.names import Array, Lowering, Value, Values, av, hlo, ints, prim, ru, sh, tr
+from tinyjax.core.names import Array, Lowering, Value, Values, av, hlo, ints, opd, prim, ru, sh, tr
 from tinyjax.core.stablehlo.builder import Block
 from tinyjax.primitives import gather_scatter as gs, modes
 
@@ -121,7 +121,8 @@ def _sort_impl(operands: prim.Hosts, params: SortParams) -> prim.Hosts:
             ordered = np.sort(_total_order(one_nan), params.axis)
             out = _invert_negative(ordered).view(x.dtype)
         else:
-            out = np.sort(x, params.axis)
+            out = opd.copied(x, x.dtype)
+            out.sort(params.axis)
         return (out.astype(operands[0].dtype, copy=False),)
     if params.num_keys == x.ndim == 1 and x.size <= _FEW and x.dtype.char in _NATIVE:
         order = x.argsort(kind="stable")  # what follows would have to find that out
@@ -140,7 +141,7 @@ def _sort_host(avals: prim.Avals, params: SortParams) -> prim.Kernel | None:
     is_float = x.dtype.kind == "f"
 
     def ordered_line(host: dtypes.HostArray) -> dtypes.HostResult:
-        out = host.copy()
+        out = opd.copied(host, host.dtype)
         out.sort()
         # of numbers in order the first zero is found in no time
         first = out.searchsorted(zero)
@@ -157,7 +158,7 @@ def _sort_host(avals: prim.Avals, params: SortParams) -> prim.Kernel | None:
         if is_float and _has_negative_zero(host):
             (result,) = _sort_impl((host,), params)
             return result
-        out = host.copy("K")
+        out = opd.copied(host, host.dtype)
         out.sort(axis)
         return out
 

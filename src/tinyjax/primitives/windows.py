@@ -14,7 +14,7 @@ import attrs
 import numpy as np
 
 from tinyjax import dtypes, errors, records
-from tinyjax.core.names import ShapedArray, bc, fam, hlo, ints, lw
+from tinyjax.core.names import ShapedArray, bc, fam, hlo, ints, lw, opd
 from tinyjax.dtypes import HostArray
 
 Axes = tuple[int, ...]
@@ -274,7 +274,8 @@ def scattered(
     whole = [i for i in range(x.ndim) if i not in axes]
     # Bring the axes with coordinates to the front, and number their positions in row-major order.
     perm = (*axes, *whole)
-    moved = np.array(x.transpose(perm), order="C")
+    moved = opd.memory([x.shape[axis] for axis in perm], x.dtype)
+    moved[...] = x.transpose(perm)
     width = prod(x.shape[i] for i in whole)
     places = windows.lines(axes, coordinates)
     window_shape = [windows.sizes[i] for i in inner]
@@ -302,7 +303,8 @@ def _scattered_rows(
 ) -> HostArray:
     """The case of an index along the first axis, which is most frequent."""
     n = len(x)
-    out = np.array(x, order="C")
+    out = opd.memory(x.shape, x.dtype)
+    out[...] = x
     flat = out.reshape(n, -1)
     rows = updates.reshape(len(lines), -1)
     if lines.min() < 0 or lines.max() >= n:

@@ -39,6 +39,7 @@ from tinyjax.core.tracing.primitive import (
     mark,
 )
 from tinyjax.core.tracing.trace import IGNORE, RAISE_INVALID, bind1, reset_errors, set_errors
+from tinyjax.core.values import operands as opd
 from tinyjax.core.values.array import Array, followed
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray
@@ -1205,7 +1206,9 @@ def _convert_host(avals: Avals, params: ConvertParams) -> prim.Kernel | None:
         return None
     if dtypes.is_float(x.dtype) and dtypes.is_integer(dtype):
         return lambda x: _float_to_int(x, dtype)
-    return lambda x: x.astype(dtype)
+    if x.size < prim.MANY:
+        return lambda x: x.astype(dtype)
+    return lambda x: opd.copied(x, dtype)
 
 
 def convert_host(host: HostArray, dtype: DType) -> HostArray:

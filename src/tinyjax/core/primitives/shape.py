@@ -15,7 +15,7 @@ from tinyjax.core.primitives import broadcast as bc, rules as ru
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values, int_array
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import integers as ints
+from tinyjax.core.values import integers as ints, operands as opd
 from tinyjax.core.values.array import Array, followed
 from tinyjax.core.values.avals import ShapedArray
 from tinyjax.core.values.concrete import ConcreteArray
@@ -391,7 +391,7 @@ prim.mark(prim.FUSES, True, transpose_p, rev_p, iota_p)
 
 @iota_p.def_impl
 def _iota_impl(operands: prim.Hosts, params: IotaParams) -> prim.Hosts:
-    line = np.arange(params.shape[params.axis]).astype(params.dtype)
+    line = opd.copied(np.arange(params.shape[params.axis]), params.dtype)
     column = line.reshape([-1 if i == params.axis else 1 for i in range(len(params.shape))])
     return (np.broadcast_to(column, params.shape),)
 

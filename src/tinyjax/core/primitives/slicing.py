@@ -21,7 +21,7 @@ from tinyjax.core.primitives.shape import (
 from tinyjax.core.stablehlo.lowering import Lowering
 from tinyjax.core.stablehlo.types import Values, int_array, integer
 from tinyjax.core.tracing import primitive as prim, trace as tr
-from tinyjax.core.values import avals as av, integers as ints
+from tinyjax.core.values import avals as av, integers as ints, operands as opd
 from tinyjax.core.values.array import Array
 from tinyjax.errors import ShapeError
 
@@ -177,9 +177,9 @@ def _padding(
 
     def padded(x: dtypes.HostArray, value: dtypes.HostArray) -> dtypes.HostArray:
         if value.tobytes() == zero:  # and not -0.0
-            out = np.zeros(sizes, dtype)
+            out = opd.memory(sizes, dtype, zeros=True)
         else:
-            out = np.empty(sizes, dtype)
+            out = opd.memory(sizes, dtype)
             out[...] = value
         if not is_empty:
             out[target] = x[source]
@@ -316,7 +316,14 @@ concatenate_p: Final = prim.Primitive("concatenate", ConcatenateParams, repeatab
 @concatenate_p.def_host
 def _concatenate_host(avals: prim.Avals, params: ConcatenateParams) -> prim.HostCall:
     axis = params.axis
-    return prim.HostCall(lambda *hosts: np.concatenate(hosts, axis), fresh=True)
+    if all(aval.size < prim.MANY for aval in avals):
+        return prim.HostCall(lambda *hosts: np.concatenate(hosts, axis), fresh=True)
+    (aval,) = _concatenate_type(avals, params)
+
+    def joined(*hosts: dtypes.HostArray) -> dtypes.HostArray:
+        return np.concatenate(hosts, axis, out=opd.memory(aval.shape, aval.dtype))
+
+    return prim.HostCall(joined, fresh=True)
 
 
 @concatenate_p.def_abstract_eval

@@ -198,12 +198,19 @@ def is_copied(host: HostArray) -> bool:
     return host.nbytes >= _LEAST_ALIGNED and host.ctypes.data % _ALIGNMENT > 0
 
 
-def aligned(shape: Sequence[int], dtype: DType) -> HostArray:
-    """Return memory for an array, which a transfer to a device does not copy."""
+def aligned(shape: Sequence[int], dtype: DType, zeros: bool = False) -> HostArray:
+    """Return memory for an array, of zeros or not, which a transfer to a device does not copy."""
     size = prod(shape) * dtype.itemsize
-    memory = np.empty(size + _ALIGNMENT, np.uint8)
+    memory = (np.zeros if zeros else np.empty)(size + _ALIGNMENT, np.uint8)
     start = -memory.ctypes.data % _ALIGNMENT
     return memory[start : start + size].view(dtype).reshape(shape)
+
+
+def memory(shape: Sequence[int], dtype: DType, zeros: bool = False) -> HostArray:
+    """Return memory for a result: where a transfer does not copy it, if it is large."""
+    if prod(shape) * dtype.itemsize >= _LEAST_ALIGNED:
+        return aligned(shape, dtype, zeros)
+    return (np.zeros if zeros else np.empty)(shape, dtype)
 
 
 def copied(host: HostArray | np.generic, dtype: DType) -> HostArray:
