@@ -33,6 +33,7 @@ from tinyjax.core.tracing.primitive import UndefinedPrimal as UndefinedPrimal
 from tinyjax.core.tracing.primitive import ZERO as ZERO
 from tinyjax.core.tracing.primitive import mark as mark
 from tinyjax.core.tracing.trace import CustomCall as CustomCall
+from tinyjax.core.tracing.trace import Machine as Machine
 from tinyjax.core.tracing.trace import Running as Running
 from tinyjax.core.tracing.trace import Trace as Trace
 from tinyjax.core.tracing.trace import Tracer as Tracer
@@ -66,6 +67,7 @@ __all__ = [
     'Lowering',
     'MATERIALIZES',
     'MESH',
+    'Machine',
     'MeshRule',
     'NO_PARAMS',
     'NoParams',
