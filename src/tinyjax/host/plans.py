@@ -519,9 +519,9 @@ def _plan(jaxpr: jx.Jaxpr) -> _Plan:
     slots: dict[jx.Atom, int] = {x: i for i, x in enumerate(jaxpr.in_binders)}
 
     def place_of(x: jx.Atom, exact: bool = False) -> int:
-        constant = simplify.value_of(x, known)
-        if constant is None:
+        if x in slots:
             return slots[x]
+        constant = x.value if isinstance(x, jx.Lit) else known[x]
         value = constant.concrete("data")
         values.append(opd.as_number(value) if exact else value)
         return len(values) - 1
